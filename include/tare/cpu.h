@@ -1,0 +1,144 @@
+/* Who this CPU is, and what the tables know of its events.
+ *
+ *	struct tare_cpu cpu;
+ *	tare_cpu_detect(&cpu);
+ *	const struct tare_event_row *irq =
+ *		tare_cpu_event(cpu.uarch, TARE_ROLE_INTERRUPTS);
+ *	if (irq)
+ *		printf("interrupts: raw 0x%" PRIx64 "\n", irq->raw);
+ *
+ * One row per microarchitecture, one row per (microarchitecture, event); all of
+ * it is const data that lives as long as the program.
+ */
+#ifndef TARE_CPU_H
+#define TARE_CPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum tare_arch { TARE_ARCH_UNKNOWN, TARE_ARCH_X86_64, TARE_ARCH_ARM64, TARE_ARCH_OTHER };
+
+enum tare_vendor {
+	TARE_VENDOR_UNKNOWN,
+	TARE_VENDOR_INTEL,
+	TARE_VENDOR_AMD,
+	TARE_VENDOR_HYGON,
+	TARE_VENDOR_ARM,
+	TARE_VENDOR_APPLE,
+	TARE_VENDOR_OTHER,
+};
+
+enum tare_core_type { TARE_CORE_UNIFORM, TARE_CORE_PERFORMANCE, TARE_CORE_EFFICIENT };
+
+/* What an event counts. A role names the same idea on every CPU. */
+enum tare_role {
+	TARE_ROLE_OTHER,
+	TARE_ROLE_INSTRUCTIONS,
+	TARE_ROLE_INSTRUCTIONS_FIXED,	/* on a fixed counter */
+	TARE_ROLE_BRANCHES,
+	TARE_ROLE_COND_BRANCHES,
+	TARE_ROLE_COND_TAKEN,
+	TARE_ROLE_TAKEN_BRANCHES,
+	TARE_ROLE_FAR_BRANCHES,
+	TARE_ROLE_LOADS,
+	TARE_ROLE_STORES,
+	TARE_ROLE_LOAD_UOPS,
+	TARE_ROLE_STORE_UOPS,
+	TARE_ROLE_MULTIPLIES,
+	TARE_ROLE_DIVIDES,
+	TARE_ROLE_FP,		/* the paper's FP1 */
+	TARE_ROLE_FP2,		/* the paper's FP2 */
+	TARE_ROLE_SSE,
+	TARE_ROLE_UOPS,
+	TARE_ROLE_INTERRUPTS,	/* hardware interrupts received */
+	TARE_ROLE_INTERRUPTS_AND_FAULTS, /* Zen's undocumented 0x0420 */
+	TARE_ROLE_SPECLOCKMAP,	/* SpecLockMap commits, 0x0825 */
+	TARE_ROLE_COUNT,
+};
+
+/* How an event's count relates to the truth. A bit set; 0 is "unknown". */
+enum tare_trust {
+	TARE_TRUST_DETERMINISTIC = 1 << 0,
+	TARE_TRUST_NOISY_INTERRUPTS = 1 << 1,	/* h */
+	TARE_TRUST_NOISY_FAULTS = 1 << 2,	/* p */
+	TARE_TRUST_OVER_EXCEPTIONS = 1 << 3,	/* E: x87/SSE exceptions */
+	TARE_TRUST_OVER_LAZY_FP = 1 << 4,	/* F: lazy FP handling of the OS */
+	TARE_TRUST_OVER_INSNS = 1 << 5,		/* D: some instructions overcounted */
+	TARE_TRUST_UNDER_INSNS = 1 << 6,	/* M: some instructions undercounted */
+	TARE_TRUST_UOPS = 1 << 7,		/* U: counts micro-ops */
+	TARE_TRUST_SPECULATIVE = 1 << 8,	/* counts executed, not retired */
+	TARE_TRUST_UNTESTED = 1 << 9,		/* documented, nobody has published a check */
+	TARE_TRUST_BROKEN = 1 << 10,		/* known not to count what it says */
+};
+
+struct tare_event_row {
+	const char *name;		/* canonical, e.g. "BR_INST_RETIRED.CONDITIONAL" */
+	enum tare_role role;
+	uint64_t raw;			/* perf raw config (event, umask, EDGE/INV/CMASK) */
+	bool has_raw;			/* false: only a fixed counter or a generic name */
+	const char *generic;		/* perf's name when it is the same event, or NULL */
+	bool documented;
+	unsigned trust;			/* enum tare_trust bits */
+	const char *note;		/* overcounts by …, counters it fits, errata; or "" */
+	const char *source;		/* manual, file or paper */
+};
+
+struct tare_uarch {
+	const char *name;		/* canonical, lower case: "zen2", "skylake" */
+	const char *title;		/* "AMD Zen 2" */
+	enum tare_arch arch;
+	enum tare_vendor vendor;
+	enum tare_core_type core;
+	unsigned gp_counters;		/* programmable counters per hardware thread; 0: unknown */
+	unsigned fixed_counters;
+	bool irq_event_needs_no_smt;	/* interrupt event wrong with hyperthreading */
+	const struct tare_event_row *events;
+	size_t n_events;
+};
+
+struct tare_cpu {
+	enum tare_arch arch;
+	enum tare_vendor vendor;
+	unsigned family, model, stepping;	/* x86, full (extended included) */
+	uint32_t midr;				/* arm64 */
+	bool hybrid;				/* more than one core type in this machine */
+	enum tare_core_type core;		/* of the core that answered */
+	char brand[64];				/* as the CPU calls itself */
+	char hypervisor[16];			/* "KVMKVMKVM", "VMwareVMware", … or "" */
+	bool has_serialize;			/* the `serialize` instruction */
+	bool lfence_serializes;
+	const struct tare_uarch *uarch;		/* NULL: not in the tables */
+};
+
+/* Asks the CPU (x86: cpuid; arm64: MIDR through sysfs or the ID registers).
+ * Never fails: what is unknown stays TARE_…_UNKNOWN, 0 or NULL. */
+void tare_cpu_detect(struct tare_cpu *cpu);
+
+/* The row of a CPU by identity; NULL when not in the tables. */
+const struct tare_uarch *tare_uarch_x86(enum tare_vendor vendor, unsigned family,
+					unsigned model, enum tare_core_type core);
+const struct tare_uarch *tare_uarch_arm(uint32_t midr);
+/* By canonical name or a known alias ("Zen2", "SKL"), any case; NULL if none. */
+const struct tare_uarch *tare_uarch_by_name(const char *name);
+/* All rows: i from 0 until NULL. */
+const struct tare_uarch *tare_uarch_at(size_t i);
+
+/* The event of that role, or NULL. Where several have it, the most trusted. */
+const struct tare_event_row *tare_cpu_event(const struct tare_uarch *u, enum tare_role role);
+const struct tare_event_row *tare_cpu_event_by_name(const struct tare_uarch *u,
+						    const char *name);
+const char *tare_role_name(enum tare_role role);	/* "cond-branches" */
+/* "deterministic", "noisy: interrupts, page faults", …; returns out. */
+char *tare_trust_text(unsigned trust, char *out, size_t size);
+/* The paper's letters, "hpEF"; "-" for unknown. */
+char *tare_trust_letters(unsigned trust, char *out, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,101 @@
+/* Errors of libtare: one list, each with a code, a sentence and a remedy.
+ *
+ * Every function that can fail returns 0 (or a useful non-negative number) or
+ * a negative enum tare_err. The library never prints, never exits and keeps no
+ * "last error": a function that can say more than its code takes a
+ * `struct tare_why *` (NULL is allowed) and fills it when it fails.
+ *
+ *	struct tare_why why;
+ *	if (tare_event_parse(text, cpu, &list, &why) < 0)
+ *		fprintf(stderr, "%s: %s\n%s\n", tare_err_name(why.code),
+ *			why.what, tare_err_remedy(why.code));
+ */
+#ifndef TARE_ERR_H
+#define TARE_ERR_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* X(NAME, "sentence", "remedy or empty") */
+#define TARE_ERR_LIST(X)                                                       \
+	X(NOMEM, "out of memory", "free some memory, or lower ulimit -v users")   \
+	X(INVALID, "invalid argument", "")                                      \
+	X(IO, "input or output failed", "")                                     \
+	X(NO_FILE, "no such file", "check the path")                            \
+	X(FORMAT, "malformed input", "")                                        \
+	X(SYNTAX, "malformed event list", "see tare-list(1) for the event language") \
+	X(EVENT_UNKNOWN, "no such event", "`tare list` shows the events of this machine") \
+	X(EVENT_NOT_ON_CPU, "this CPU does not have that event",                  \
+	  "`tare list` shows the events of this CPU")                           \
+	X(EVENT_UNCOUNTABLE, "the software engine cannot know this event",        \
+	  "count it on a machine with hardware counters")                       \
+	X(EVENT_UNSUPPORTED, "the kernel does not support this event here",       \
+	  "`tare doctor` tells why; another event or machine may do")           \
+	X(NO_PMU, "no hardware counters: this machine has no PMU, or its hypervisor hides it", \
+	  "use --backend soft, or a machine (or VM type) that exposes its PMU") \
+	X(PARANOID, "kernel.perf_event_paranoid forbids this",                    \
+	  "sysctl kernel.perf_event_paranoid=1, or count user mode only (:u)")  \
+	X(PERMISSION, "permission denied",                                       \
+	  "run with CAP_PERFMON, or measure your own processes")                \
+	X(SECCOMP, "a seccomp filter forbids perf_event_open",                   \
+	  "start the container with a profile that allows perf_event_open")     \
+	X(NO_COUNTERS, "not enough hardware counters for this group",            \
+	  "count fewer events at once, or use --exact")                         \
+	X(WATCHDOG, "the NMI watchdog holds a counter",                          \
+	  "sysctl kernel.nmi_watchdog=0")                                       \
+	X(RDPMC_FORBIDDEN, "user space may not read this counter",               \
+	  "echo 1 > /sys/bus/event_source/devices/cpu/rdpmc (arm64: sysctl kernel.perf_user_access=1)") \
+	X(WRONG_CORE, "this event belongs to another core type",                 \
+	  "pin the program to cores of that type, or name the PMU (cpu_core/…/, cpu_atom/…/)") \
+	X(WIDTH, "this counter's width is not usable", "")                      \
+	X(STOLEN, "the counter was taken away during the measurement",           \
+	  "stop other users of the PMU; `tare doctor` lists the usual ones")    \
+	X(NOT_SCHEDULED, "the event was never scheduled on a counter",           \
+	  "count fewer events at once, or use --exact")                         \
+	X(NOT_OPENED, "the event was not opened", "")                           \
+	X(FORKED, "this counter belongs to the parent process",                  \
+	  "open a counter in the child (tare_counter_reopen)")                  \
+	X(WRONG_THREAD, "this counter belongs to another thread",                \
+	  "open one counter per thread")                                        \
+	X(NO_COMMAND, "command not found", "check the name and PATH")           \
+	X(NOT_EXECUTABLE, "command is not executable", "chmod +x, or name its interpreter") \
+	X(NO_PROCESS, "no such process", "")                                    \
+	X(TIMEOUT, "the command ran out of time", "raise --timeout")            \
+	X(NO_PTRACE, "ptrace is refused, so the software engine cannot start",   \
+	  "allow ptrace (container: --cap-add SYS_PTRACE; Yama: kernel.yama.ptrace_scope below 2)") \
+	X(ENGINE, "the software engine failed",                                 \
+	  "please report the message above with the program and its bytes")     \
+	X(NOT_COUNTED, "a process of the command could not be counted", "")     \
+	X(MISMATCH, "these cannot be compared", "")                             \
+	X(RANGE, "value out of range", "")                                      \
+	X(NOSPC, "no space left on the device", "free some space, or write elsewhere") \
+	X(UNTESTED_CPU, "this CPU is not in the tables", "see docs/adding-a-cpu.md")
+
+enum tare_err {
+	TARE_OK = 0,
+#define TARE_ERR_NUMBER(name, sentence, remedy) TARE_ERR_N_##name,
+	TARE_ERR_LIST(TARE_ERR_NUMBER)
+#undef TARE_ERR_NUMBER
+#define TARE_ERR_CODE(name, sentence, remedy) TARE_E_##name = -TARE_ERR_N_##name,
+	TARE_ERR_LIST(TARE_ERR_CODE)
+#undef TARE_ERR_CODE
+};
+
+/* What went wrong with what. `what` names the thing and the value found;
+ * sys_errno is the errno the kernel gave, or 0. */
+struct tare_why {
+	int code;
+	int sys_errno;
+	char what[256];
+};
+
+/* Never NULL; unknown codes give "UNKNOWN". Static strings. */
+const char *tare_err_name(int code);
+const char *tare_err_sentence(int code);
+const char *tare_err_remedy(int code);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,10 @@
+/* Everything of libtare in one include. See libtare(3). */
+#ifndef TARE_TARE_H
+#define TARE_TARE_H
+
+#include <tare/cpu.h>
+#include <tare/err.h>
+#include <tare/event.h>
+#include <tare/measure.h>
+
+#endif

@@ -1,0 +1,76 @@
+/* The texts of the error list in tare/err.h. */
+#include "why.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct err_text {
+	const char *name;
+	const char *sentence;
+	const char *remedy;
+};
+
+static const struct err_text texts[] = {
+	[0] = { "OK", "no error", "" },
+#define TEXT(n, s, r) [TARE_ERR_N_##n] = { #n, s, r },
+	TARE_ERR_LIST(TEXT)
+#undef TEXT
+};
+
+static const struct err_text *text_of(int code)
+{
+	static const struct err_text unknown = { "UNKNOWN", "unknown error", "" };
+	const int n = code < 0 ? -code : code;
+
+	if (n < 0 || n >= (int)(sizeof(texts) / sizeof(texts[0])) || !texts[n].name)
+		return &unknown;
+	return &texts[n];
+}
+
+const char *tare_err_name(int code)
+{
+	return text_of(code)->name;
+}
+
+const char *tare_err_sentence(int code)
+{
+	return text_of(code)->sentence;
+}
+
+const char *tare_err_remedy(int code)
+{
+	return text_of(code)->remedy;
+}
+
+int why_set(struct tare_why *why, int code, const char *fmt, ...)
+{
+	if (!why)
+		return code;
+	va_list ap;
+	va_start(ap, fmt);
+	why->code = code;
+	why->sys_errno = 0;
+	vsnprintf(why->what, sizeof(why->what), fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+int why_errno(struct tare_why *why, int code, int sys_errno, const char *fmt, ...)
+{
+	if (!why)
+		return code;
+	va_list ap;
+	va_start(ap, fmt);
+	int n = vsnprintf(why->what, sizeof(why->what), fmt, ap);
+	va_end(ap);
+	why->code = code;
+	why->sys_errno = sys_errno;
+	if (n < 0)
+		n = 0;
+	if ((size_t)n < sizeof(why->what))
+		snprintf(why->what + n, sizeof(why->what) - (size_t)n, ": %s",
+			 strerror(sys_errno));
+	return code;
+}
