@@ -1,0 +1,71 @@
+/* How the program says that something is wrong. A progress line that stands on the
+ * terminal is wiped first. */
+#include "complain.h"
+#include "command.h"
+#include "term.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void say(const char *kind, const char *fmt, va_list ap)
+{
+	progress_clear();
+	fflush(stdout);
+	fprintf(stderr, "tare: %s", kind);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
+void complain(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	say("", fmt, ap);
+	va_end(ap);
+}
+
+void caution(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	say("warning: ", fmt, ap);
+	va_end(ap);
+}
+
+int complain_errno(int errno_value, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	complain("%s: %s", text, strerror(errno_value));
+	return EXIT_BAD;
+}
+
+void complain_why(const struct tare_why *why)
+{
+	if (why->what[0])
+		complain("%s: %s", why->what, tare_err_sentence(why->code));
+	else
+		complain("%s", tare_err_sentence(why->code));
+	const char *const remedy = tare_err_remedy(why->code);
+	if (remedy[0])
+		fprintf(stderr, "      %s\n", remedy);
+}
+
+int finish_stdout(int status)
+{
+	/* fclose, not fflush: some file systems tell only then. EBADF with nothing
+	 * ever printed is a stdout that was closed and not needed. */
+	const bool failed = ferror(stdout) || fflush(stdout) != 0;
+	const int saved = errno;
+	if (!failed)
+		return status;
+	if (saved == EPIPE)
+		return status ? status : EXIT_BAD;
+	complain("standard output: %s", strerror(saved ? saved : EIO));
+	return EXIT_BAD;
+}

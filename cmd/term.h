@@ -1,0 +1,21 @@
+/* The terminal: colour and a progress line, only where somebody looks at one. */
+#ifndef CMD_TERM_H
+#define CMD_TERM_H
+
+#include <stdbool.h>
+
+enum style { STYLE_NONE, STYLE_BOLD, STYLE_DIM, STYLE_RED, STYLE_GREEN, STYLE_YELLOW };
+
+/* Colour may be used on this descriptor: a terminal that can, and no NO_COLOR
+ * (https://no-color.org: set and not empty). */
+bool term_colour(int fd);
+/* The escape sequence, or "" when fd has no colour. STYLE_NONE ends any other. */
+const char *term_style(int fd, enum style s);
+/* Columns of the terminal; 80 when it is none. */
+int term_width(int fd);
+
+/* Replaces the progress line on stderr; nothing when stderr is no terminal. */
+void progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void progress_clear(void);
+
+#endif
