@@ -4,11 +4,24 @@ DESTDIR ?=
 BUILD ?= build
 WERROR ?= false
 
-.PHONY: all packages test-packages demo test bench install clean
+ARM64 = $(BUILD)-arm64
+
+.PHONY: all packages test-packages arm64 fetch-arm64 demo test test-kernel bench install clean
 
 all: packages $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -v >$(BUILD)/ninja.log 2>&1 || { cat $(BUILD)/ninja.log; exit 1; }
+	@$(MAKE) --no-print-directory arm64
 	@echo "built $(BUILD)/tare"
+
+# The arm64 side, where there is a compiler for it.
+arm64:
+	@tools/setup-arm64 $(ARM64) $(WERROR) || [ $$? = 77 ]
+	@[ ! -f $(ARM64)/build.ninja ] || ninja -C $(ARM64) -v >$(ARM64)/ninja.log 2>&1 || { cat $(ARM64)/ninja.log; exit 1; }
+
+# What the arm64 tests take from the Debian archive; they are skipped without.
+fetch-arm64:
+	@tools/fetch-arm64 sysroot >/dev/null || [ $$? = 77 ]
+	@tools/fetch-arm64 kernel >/dev/null || [ $$? = 77 ]
 
 $(BUILD)/build.ninja:
 	@meson setup $(BUILD) --prefix=$(PREFIX) -Dwerror=$(WERROR)
@@ -22,13 +35,16 @@ packages:
 test-packages:
 	@tools/install-packages test
 
-test: test-packages all $(BUILD)-san/build.ninja
+test: test-packages fetch-arm64 all $(BUILD)-san/build.ninja
 	@ninja -C $(BUILD)-san >$(BUILD)/ninja-san.log 2>&1 || { cat $(BUILD)/ninja-san.log; exit 1; }
-	@tools/run-tests $(BUILD) $(BUILD)-san
+	@tools/run-tests $(BUILD) $(BUILD)-san $(ARM64)
+
+test-kernel: test-packages fetch-arm64 all
+	@TARE_TEST_ARGS="--suite kernel" tools/run-tests $(BUILD)
 
 install: all
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild --quiet
 	@echo "installed to $(DESTDIR)$(PREFIX)"
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-san
+	rm -rf $(BUILD) $(BUILD)-san $(ARM64)
