@@ -47,7 +47,9 @@ struct tare_count {
 	uint64_t value;			/* final: scaled if it had to be, corrected if asked */
 	uint64_t raw;			/* as the counter stood */
 	enum tare_provenance provenance;
-	bool perturbed;			/* kernel-side number of a run under the engine */
+	bool perturbed;			/* a kernel-side number (time, faults, switches) of a
+					 * run that tare itself slowed down or interrupted */
+	bool user_only;			/* user mode, though the event did not ask for that */
 	uint64_t enabled_ns, running_ns;
 	const char *unit;
 };
@@ -66,7 +68,8 @@ struct tare_measurement {
 	enum tare_backend backend;	/* the one used: HW or SOFT */
 	const char *backend_reason;	/* why that one */
 	int exit_status;		/* as a shell gives it: 128+N for signals */
-	bool timed_out;
+	bool timed_out;			/* ended by timeout_s: the counts are of a part */
+	bool stopped;			/* ended by *stop: the counts are of a part */
 	bool aslr_off;			/* of the final image, checked, not assumed */
 	const char *aslr_note;		/* NULL, or why it is not as asked */
 	uint64_t wall_ns, user_ns, system_ns;
@@ -77,8 +80,9 @@ struct tare_measurement {
 };
 
 struct tare_measure_opts {
-	char *const *argv;		/* NULL when attaching */
-	pid_t pid, tid;			/* attach to this one instead */
+	char *const *argv;		/* NULL: attach until the target ends or *stop */
+	pid_t pid, tid;			/* count this process or thread instead; argv, if
+					 * any, then only says how long */
 	const struct tare_events *events;
 	const struct tare_cpu *cpu;	/* NULL: detect */
 	enum tare_backend backend;
@@ -88,11 +92,22 @@ struct tare_measure_opts {
 	bool refuse_uncounted;		/* error instead of "not counted" for what the engine cannot enter */
 	bool pinned;			/* --exact: never multiplex */
 	double timeout_s;		/* 0: none */
-	unsigned interval_ms;		/* 0: none; else on_interval is called with deltas so far */
+	unsigned interval_ms;		/* 0: none; else on_interval is called that often, with
+					 * the totals so far */
 	void (*on_interval)(const struct tare_measurement *so_far, void *arg);
 	void *arg;
 	volatile const int *stop;	/* when *stop != 0 (SIGINT): end early */
 };
+
+/* The backend tare_measure() would use for these events: TARE_BACKEND_HW or _SOFT,
+ * or a negative error that names the event that cannot be counted. `reason`
+ * (may be NULL) receives why, as a clause. Events are tried, not guessed. */
+int tare_backend_for(const struct tare_events *events, enum tare_backend asked,
+		     char *reason, size_t reason_size, struct tare_why *why);
+
+/* Can the software engine count this event? It knows what retires in user mode
+ * and nothing of time: no cycles, no misses. */
+bool tare_engine_counts(const struct tare_event *event);
 
 int tare_measure(const struct tare_measure_opts *o, struct tare_measurement **m,
 		 struct tare_why *why);

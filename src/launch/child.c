@@ -1,0 +1,277 @@
+#include "child.h"
+#include "why.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- the child's side ---- */
+
+/* What the child tells: first how personality(2) went, then, only when it fails,
+ * the errno of its exec. */
+struct message {
+	int personality_errno;
+	int exec_errno;
+};
+
+static void tell(int fd, const struct message *m)
+{
+	while (write(fd, m, sizeof(*m)) < 0 && errno == EINTR)
+		;
+}
+
+__attribute__((noreturn))
+static void child_side(char *const *argv, bool aslr, int go, int report)
+{
+	struct message m = { 0 };
+	char byte;
+	if (!aslr) {
+		const int old = personality(0xffffffff);
+		if (old < 0 || personality((unsigned long)old | ADDR_NO_RANDOMIZE) < 0)
+			m.personality_errno = errno;
+	}
+	tell(report, &m);
+	ssize_t n;
+	while ((n = read(go, &byte, 1)) < 0 && errno == EINTR)
+		;
+	if (n == 1) {
+		execvp(argv[0], argv);
+		m.exec_errno = errno;
+		tell(report, &m);
+	}
+	_exit(127);
+}
+
+/* ---- the parent's side ---- */
+
+static bool hear(int fd, struct message *m)
+{
+	ssize_t n;
+	while ((n = read(fd, m, sizeof(*m))) < 0 && errno == EINTR)
+		;
+	return n == (ssize_t)sizeof(*m);
+}
+
+/* Above the standard descriptors even when the caller has closed some of them:
+ * the child must not find a pipe of ours as its stdout. */
+static int high(int fd)
+{
+	if (fd < 0 || fd > 2)
+		return fd;
+	const int moved = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	close(fd);
+	return moved;
+}
+
+static bool high_pipe(int ends[2])
+{
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return false;
+	ends[0] = high(ends[0]);
+	ends[1] = high(ends[1]);
+	return ends[0] >= 0 && ends[1] >= 0;
+}
+
+int child_start(struct child *c, char *const *argv, bool aslr, struct tare_why *why)
+{
+	int go[2], report[2];
+	struct message m;
+	*c = (struct child){ .go = -1, .report = -1, .pidfd = -1, .name = argv[0],
+			     .aslr_asked = aslr };
+	if (!argv[0][0])
+		return why_set(why, TARE_E_NO_COMMAND, "\"\" (an empty name)");
+	if (!high_pipe(go))
+		return why_errno(why, TARE_E_IO, errno, "pipe");
+	if (!high_pipe(report)) {
+		const int err = errno;
+		close(go[0]);
+		close(go[1]);
+		return why_errno(why, TARE_E_IO, err, "pipe");
+	}
+	c->pid = fork();
+	if (c->pid == 0) {
+		close(go[1]);
+		child_side(argv, aslr, go[0], report[1]);
+	}
+	const int fork_errno = errno;
+	close(go[0]);
+	close(report[1]);
+	c->go = go[1];
+	c->report = report[0];
+	if (c->pid < 0) {
+		close(c->go);
+		close(c->report);
+		return why_errno(why, TARE_E_IO, fork_errno, "fork");
+	}
+	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
+	if (!hear(c->report, &m)) {
+		child_abandon(c);
+		return why_set(why, TARE_E_IO, "%s: the child ended before its exec", argv[0]);
+	}
+	c->aslr_refused = m.personality_errno != 0;
+	c->aslr_errno = m.personality_errno;
+	return 0;
+}
+
+static void close_all(struct child *c)
+{
+	if (c->go >= 0)
+		close(c->go);
+	if (c->report >= 0)
+		close(c->report);
+	if (c->pidfd >= 0)
+		close(c->pidfd);
+	c->go = c->report = c->pidfd = -1;
+}
+
+void child_abandon(struct child *c)
+{
+	kill(c->pid, SIGKILL);
+	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	close_all(c);
+}
+
+/* ENOENT is also what exec says of a script whose interpreter is missing. */
+static int exec_failure(const char *name, int err, struct tare_why *why)
+{
+	struct stat st;
+	if (err == ENOENT && strchr(name, '/') && stat(name, &st) == 0)
+		return why_set(why, TARE_E_NOT_EXECUTABLE,
+			       "%s: its interpreter does not exist", name);
+	if (err == ENOENT || err == ENOTDIR)
+		return why_set(why, TARE_E_NO_COMMAND, "%s", name);
+	if (err == EACCES && stat(name, &st) == 0 && S_ISDIR(st.st_mode))
+		return why_set(why, TARE_E_NOT_EXECUTABLE, "%s is a directory", name);
+	return why_errno(why, TARE_E_NOT_EXECUTABLE, err, "%s", name);
+}
+
+int child_exec(struct child *c, struct tare_why *why)
+{
+	struct message m;
+	c->start_ns = now_ns();
+	/* The child may have been killed meanwhile; then the wait tells. */
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct sigaction old;
+	sigaction(SIGPIPE, &ignore, &old);
+	while (write(c->go, "", 1) < 0 && errno == EINTR)
+		;
+	sigaction(SIGPIPE, &old, NULL);
+	close(c->go);
+	c->go = -1;
+	const bool failed = hear(c->report, &m);
+	close(c->report);
+	c->report = -1;
+	if (!failed)
+		return 0;
+	child_abandon(c);
+	return exec_failure(c->name, m.exec_errno, why);
+}
+
+static bool ended(pid_t pid, bool own_child)
+{
+	if (own_child) {
+		siginfo_t info = { .si_pid = 0 };
+		return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+		       info.si_pid != 0;
+	}
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return access(path, F_OK) < 0;
+}
+
+bool process_wait(pid_t pid, int pidfd, uint64_t until_ns, bool own_child)
+{
+	const uint64_t now = now_ns();
+	uint64_t left = until_ns > now ? until_ns - now : 0;
+	if (pidfd < 0) {
+		if (ended(pid, own_child))
+			return true;
+		if (left > 10000000)
+			left = 10000000;
+	}
+	const struct timespec t = { (time_t)(left / 1000000000u),
+				    (long)(left % 1000000000u) };
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+	return ppoll(&p, 1, &t, NULL) == 1;
+}
+
+bool child_wait(const struct child *c, uint64_t until_ns)
+{
+	return process_wait(c->pid, c->pidfd, until_ns, true);
+}
+
+static bool read_line(const char *path, char *out, size_t size)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	const ssize_t n = read(fd, out, size - 1);
+	close(fd);
+	out[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+int aslr_is_off(pid_t pid)
+{
+	char path[64], text[32];
+	if (read_line("/proc/sys/kernel/randomize_va_space", text, sizeof(text)) &&
+	    text[0] == '0')
+		return 1;
+	snprintf(path, sizeof(path), "/proc/%d/personality", (int)pid);
+	if (!read_line(path, text, sizeof(text)))
+		return -1;
+	return (strtoul(text, NULL, 16) & ADDR_NO_RANDOMIZE) != 0;
+}
+
+/* A wrapper (setarch), a set-uid image or a seccomp profile can undo or refuse the
+ * personality, so it is read from the image that ended, while it is a zombie. */
+static void tell_aslr(const struct child *c, struct tare_measurement *m)
+{
+	const int off = aslr_is_off(c->pid);
+	m->aslr_off = off == 1;
+	if (c->aslr_asked || off == 1)
+		m->aslr_note = NULL;
+	else if (c->aslr_refused)
+		m->aslr_note = "personality(2) is refused here (a seccomp profile?), so ASLR stayed on";
+	else if (off < 0)
+		m->aslr_note = "ASLR was turned off, but /proc does not tell whether it stayed so";
+	else
+		m->aslr_note = "the command turned ASLR on again (a wrapper or a set-uid image does)";
+}
+
+static uint64_t timeval_ns(struct timeval t)
+{
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
+}
+
+void child_reap(struct child *c, struct tare_measurement *m)
+{
+	struct rusage ru = { 0 };
+	int status = 0;
+	tell_aslr(c, m);
+	while (wait4(c->pid, &status, 0, &ru) < 0 && errno == EINTR)
+		;
+	m->exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	m->user_ns = timeval_ns(ru.ru_utime);
+	m->system_ns = timeval_ns(ru.ru_stime);
+	close_all(c);
+}
