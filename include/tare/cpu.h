@@ -51,13 +51,36 @@ enum tare_role {
 	TARE_ROLE_STORE_UOPS,
 	TARE_ROLE_MULTIPLIES,
 	TARE_ROLE_DIVIDES,
-	TARE_ROLE_FP,		/* the paper's FP1 */
+	TARE_ROLE_FP,		/* SSE/AVX floating-point arithmetic */
 	TARE_ROLE_FP2,		/* the paper's FP2 */
 	TARE_ROLE_SSE,
 	TARE_ROLE_UOPS,
 	TARE_ROLE_INTERRUPTS,	/* hardware interrupts received */
 	TARE_ROLE_INTERRUPTS_AND_FAULTS, /* Zen's undocumented 0x0420 */
 	TARE_ROLE_SPECLOCKMAP,	/* SpecLockMap commits, 0x0825 */
+	TARE_ROLE_FP1,		/* the paper's FP1: whatever that CPU's first FP event counts */
+	TARE_ROLE_CALLS,	/* near calls */
+	TARE_ROLE_RETURNS,	/* near returns */
+	TARE_ROLE_INDIRECT_BRANCHES, /* near jumps and calls through register or memory */
+	TARE_ROLE_SYSCALLS,
+	TARE_ROLE_X87,
+	TARE_ROLE_SIMD_INT,	/* MMX/SSE/AVX integer instructions */
+	TARE_ROLE_LOCKED,	/* locked instructions */
+	TARE_ROLE_CYCLES,
+	TARE_ROLE_INSTRUCTIONS_PRECISE,	/* a precise-sampling variant of instructions */
+	TARE_ROLE_UNCOND_BRANCHES,
+	TARE_ROLE_ASSISTS,	/* microcode assists */
+	TARE_ROLE_PAGE_FAULTS,	/* related to page faults: page walks that fault, aborts */
+	TARE_ROLE_EXCEPTIONS,	/* exceptions taken */
+	TARE_ROLE_EXCEPTION_RETURNS,
+	TARE_ROLE_FAST_INTERRUPTS, /* arm64 FIQ */
+	TARE_ROLE_SMIS,		/* system management interrupts */
+	TARE_ROLE_REP_ITERATIONS,
+	TARE_ROLE_BUS_LOCKS,
+	TARE_ROLE_DISPATCHED_LOADS,
+	TARE_ROLE_DISPATCHED_STORES,
+	TARE_ROLE_EXCLUSIVES,	/* load/store exclusive, arm64 */
+	TARE_ROLE_FP_EXCEPTIONS,
 	TARE_ROLE_COUNT,
 };
 
@@ -118,6 +141,11 @@ struct tare_cpu {
 /* Asks the CPU (x86: cpuid; arm64: MIDR through sysfs or the ID registers).
  * Never fails: what is unknown stays TARE_…_UNKNOWN, 0 or NULL. */
 void tare_cpu_detect(struct tare_cpu *cpu);
+
+/* The CPU of a microarchitecture (canonical name or alias) as far as its name
+ * tells: arch, vendor, core type and tables. 0, or TARE_E_UNTESTED_CPU when no
+ * such name is known. */
+int tare_cpu_from_name(const char *name, struct tare_cpu *cpu);
 
 /* The row of a CPU by identity; NULL when not in the tables. */
 const struct tare_uarch *tare_uarch_x86(enum tare_vendor vendor, unsigned family,
