@@ -12,7 +12,8 @@
  * colon, generic hardware and software names, rNNNN, pmu/term=value,…/, sysfs
  * PMU events, libpfm4 names; and tare's own: wall-time, zero,
  * EVENT-minus-irqs, EVENT-minus-r0420, EVENT-minus-proc-interrupts,
- * EVENT-minus-page-faults.
+ * EVENT-minus-page-faults, and names that mean the same on every CPU
+ * (cond-branches, loads …). tare-events(7) has it all.
  */
 #ifndef TARE_EVENT_H
 #define TARE_EVENT_H
@@ -43,6 +44,7 @@ struct tare_encoding {
 	bool precise_asked;		/* modifier p: refused in counting mode */
 };
 
+/* What a TARE_EVENT_MINUS_TOTAL subtracts; both bits may be set. */
 enum tare_minus_total { TARE_MINUS_PROC_INTERRUPTS = 1, TARE_MINUS_PAGE_FAULTS = 2 };
 
 struct tare_event {
@@ -58,6 +60,10 @@ struct tare_event {
 	double scale;			/* sysfs .scale; 1.0 otherwise */
 	int group;			/* events with the same number ≥ 0 go together; -1 alone */
 	bool has_modifier;		/* the user chose :u/:k himself */
+	bool needs_engine;		/* this CPU has no such event (`base` is empty): only the
+					 * software engine can count it, by `role`. Opening it on
+					 * hardware is TARE_E_EVENT_NOT_ON_CPU with why_engine */
+	char *why_engine;		/* that sentence; NULL when !needs_engine */
 };
 
 struct tare_events;
@@ -71,6 +77,45 @@ int tare_events_parse(const char *text, const struct tare_cpu *cpu,
 size_t tare_events_count(const struct tare_events *list);
 const struct tare_event *tare_events_at(const struct tare_events *list, size_t i);
 void tare_events_free(struct tare_events *list);
+
+/* Every name that tare_events_parse knows on a CPU, for lists and completion.
+ *
+ *	struct tare_event_names *names;
+ *	if (tare_event_names_open(&cpu, &names, &why) < 0) …
+ *	for (const struct tare_event_name *n; (n = tare_event_names_next(names));)
+ *		printf("%s [%s]\n", n->name, tare_name_source(n->source));
+ *	tare_event_names_close(names);
+ *
+ * Sources come in the order of the enum; a row stays valid until close. */
+enum tare_name_source {
+	TARE_NAME_HARDWARE,		/* perf's generic hardware events */
+	TARE_NAME_SOFTWARE,		/* perf's software events */
+	TARE_NAME_CACHE,		/* perf's generic cache events */
+	TARE_NAME_ROLE,			/* tare's own names: cond-branches, loads … */
+	TARE_NAME_DERIVED,		/* wall-time, zero, EVENT-minus-irqs … */
+	TARE_NAME_TABLE,		/* the tables' names for this CPU */
+	TARE_NAME_SYSFS,		/* PMU events of this machine's kernel: pmu/name/ */
+	TARE_NAME_LIBPFM4,		/* libpfm4's names for this CPU */
+};
+
+struct tare_event_name {
+	const char *name;		/* parses as it stands */
+	enum tare_name_source source;
+	const char *alias_of;		/* the canonical name, when this is another spelling */
+	const char *note;		/* one line for people, or "" */
+	enum tare_role role;
+	const struct tare_event_row *row; /* its table row, or NULL */
+};
+
+struct tare_event_names;
+
+/* `cpu` NULL: detect. The sysfs names are those of the running machine and are
+ * left out when `cpu` is another architecture or microarchitecture. */
+int tare_event_names_open(const struct tare_cpu *cpu, struct tare_event_names **names,
+			  struct tare_why *why);
+const struct tare_event_name *tare_event_names_next(struct tare_event_names *names);
+void tare_event_names_close(struct tare_event_names *names);
+const char *tare_name_source(enum tare_name_source source);	/* "hardware", "table" … */
 
 #ifdef __cplusplus
 }
