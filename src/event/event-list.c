@@ -279,7 +279,11 @@ static int parse_event(struct parser *p)
 			       p->at == p->text + strspn(p->text, BLANKS) ?
 			       "the event list is empty" :
 			       "the list ends where an event was expected (trailing comma)");
-	if (strchr(",{}", *p->at))
+	if (*p->at == '}')	/* parse_group() has its own words for its end */
+		return why_set(p->why, TARE_E_SYNTAX,
+			       "position %zu: '}' closes a group that was not opened",
+			       position(p, p->at));
+	if (strchr(",{", *p->at))
 		return why_set(p->why, TARE_E_SYNTAX,
 			       "position %zu: an event was expected, found '%c'",
 			       position(p, p->at), *p->at);
