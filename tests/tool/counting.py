@@ -1,0 +1,126 @@
+"""How the tests count a command: natively (stepcount) and under the engine.
+
+Both runs get the same pinned environment, because totals depend on the size of
+the environment and of the auxiliary vector.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "HOME": "/nonexistent",
+       "PYTHONHASHSEED": "0"}
+
+SKIP = 77
+
+
+class Failed(Exception):
+    pass
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(SKIP)
+
+
+def _build():
+    return os.environ.get("TARE_BUILD", "build")
+
+
+def stepcount_path():
+    return os.environ.get("TARE_STEPCOUNT", os.path.join(_build(), "tests/tool/stepcount"))
+
+
+def engine_command(events, out, follow=True):
+    """The counting command up to `--`; its result goes to the file `out`."""
+    override = os.environ.get("TARE_COUNT")
+    if override:
+        return override.split() + ["-e", ",".join(events), "-o", out, "--"]
+    tare = os.environ.get("TARE", os.path.join(_build(), "tare"))
+    inherit = [] if follow else ["--no-inherit"]
+    return [tare, "stat", "--backend", "soft", *inherit, "-e", ",".join(events),
+            "-j", "-o", out, "--"]
+
+
+def have_engine():
+    """None, or why there is no engine to test."""
+    if os.environ.get("TARE_COUNT"):
+        return None
+    tare = os.environ.get("TARE", os.path.join(_build(), "tare"))
+    if not os.path.exists(tare):
+        return f"{tare} is not built"
+    got = subprocess.run([tare, "stat", "--backend", "soft", "-e", "instructions", "-j",
+                          "--", "/bin/true"], env=ENV, capture_output=True, text=True)
+    if got.returncode != 0:
+        return f"tare stat --backend soft: {(got.stderr or 'failed').strip()}"
+    return None
+
+
+class Result:
+    def __init__(self, status, out, err, counts, tasks=None, raw=None):
+        self.status, self.out, self.err = status, out, err
+        self.counts, self.tasks, self.raw = counts, tasks or [], raw
+
+
+def _lines(text):
+    counts, tasks = {}, {}
+    for line in text.splitlines():
+        words = line.split()
+        if words[0] == "task":
+            tasks.setdefault(int(words[1]), {})[words[2]] = int(words[3])
+        else:
+            counts[words[0]] = int(words[1])
+    return counts, [tasks[k] for k in sorted(tasks)]
+
+
+def _json(text):
+    doc = json.loads(text)
+    run = doc["runs"][0]
+    for c in run["counts"]:
+        if c["provenance"] != "exact":
+            raise Failed(f"{c['event']}: provenance {c['provenance']}, not exact")
+    return {c["event"].removesuffix(":u"): c["value"] for c in run["counts"]}, doc
+
+
+def _run(cmd, env, stdin, cwd, timeout):
+    return subprocess.run(cmd, env=ENV if env is None else env, input=stdin or b"",
+                          cwd=cwd, capture_output=True, timeout=timeout)
+
+
+def step(command, events, follow=False, env=None, stdin=None, cwd=None, timeout=600):
+    with tempfile.NamedTemporaryFile("r", prefix="stepcount") as f:
+        cmd = [stepcount_path(), "-o", f.name, "-p", "-e", ",".join(events)]
+        if follow:
+            cmd.append("-f")
+        got = _run(cmd + ["--"] + command, env, stdin, cwd, timeout)
+        text = f.read()
+    if not text:
+        raise Failed(f"stepcount of {command}: status {got.returncode}: "
+                     f"{got.stderr.decode(errors='replace')}")
+    counts, tasks = _lines(text)
+    return Result(got.returncode, got.stdout, got.stderr, counts, tasks, text)
+
+
+def engine(command, events, follow=True, env=None, stdin=None, cwd=None, timeout=600):
+    with tempfile.NamedTemporaryFile("r", prefix="engine") as f:
+        cmd = engine_command(events, f.name, follow)
+        got = _run(cmd + command, env, stdin, cwd, timeout)
+        text = f.read()
+    if not text:
+        raise Failed(f"{' '.join(cmd + command)}: status {got.returncode}: "
+                     f"{got.stderr.decode(errors='replace')}")
+    if text.lstrip().startswith("{"):
+        counts, raw = _json(text)
+        return Result(got.returncode, got.stdout, got.stderr, counts, raw=raw)
+    counts, tasks = _lines(text)
+    return Result(got.returncode, got.stdout, got.stderr, counts, tasks, text)
+
+
+def native(command, env=None, stdin=None, cwd=None, timeout=600):
+    """Uncounted, ASLR off."""
+    setarch = shutil.which("setarch")
+    cmd = [setarch, "-R"] + command if setarch else command
+    got = _run(cmd, env, stdin, cwd, timeout)
+    return Result(got.returncode, got.stdout, got.stderr, {})
