@@ -40,6 +40,11 @@ extern "C" {
 	  "run with CAP_PERFMON, or measure your own processes")                \
 	X(SECCOMP, "a seccomp filter forbids perf_event_open",                   \
 	  "start the container with a profile that allows perf_event_open")     \
+	X(NO_PERF, "this kernel has no perf_event_open",                         \
+	  "use a kernel built with CONFIG_PERF_EVENTS, or --backend soft")      \
+	X(BUSY, "another user of the PMU has it for itself",                     \
+	  "stop the other profiler (an exclusive event, a hypervisor's or vendor's driver)") \
+	X(TOO_MANY_FILES, "too many open files", "raise ulimit -n, or count fewer events") \
 	X(NO_COUNTERS, "not enough hardware counters for this group",            \
 	  "count fewer events at once, or use --exact")                         \
 	X(WATCHDOG, "the NMI watchdog holds a counter",                          \
@@ -48,7 +53,8 @@ extern "C" {
 	  "echo 1 > /sys/bus/event_source/devices/cpu/rdpmc (arm64: sysctl kernel.perf_user_access=1)") \
 	X(WRONG_CORE, "this event belongs to another core type",                 \
 	  "pin the program to cores of that type, or name the PMU (cpu_core/…/, cpu_atom/…/)") \
-	X(WIDTH, "this counter's width is not usable", "")                      \
+	X(WIDTH, "this counter's width is not usable",                          \
+	  "read it by system call (TARE_PATH_READ), and report the CPU")         \
 	X(STOLEN, "the counter was taken away during the measurement",           \
 	  "stop other users of the PMU; `tare doctor` lists the usual ones")    \
 	X(NOT_SCHEDULED, "the event was never scheduled on a counter",           \

@@ -1,0 +1,203 @@
+/* Reading the facts out of /proc and /sys, below any root. */
+#include "perf-facts.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CAP_SYS_ADMIN_BIT 21
+#define CAP_PERFMON_BIT 38
+
+/* The first `size` - 1 bytes of a file, NUL-terminated, no trailing newline. */
+static bool read_text(const char *root, const char *path, char *out, size_t size)
+{
+	char full[PATH_MAX];
+	out[0] = '\0';
+	if (snprintf(full, sizeof(full), "%s%s", root, path) >= (int)sizeof(full))
+		return false;
+	const int fd = open(full, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	size_t len = 0;
+	while (len < size - 1) {
+		const ssize_t n = read(fd, out + len, size - 1 - len);
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+	}
+	close(fd);
+	while (len && (out[len - 1] == '\n' || out[len - 1] == ' '))
+		len--;
+	out[len] = '\0';
+	return true;
+}
+
+static int read_int(const char *root, const char *path, int missing)
+{
+	char text[32];
+	if (!read_text(root, path, text, sizeof(text)))
+		return missing;
+	char *end;
+	const long v = strtol(text, &end, 10);
+	return end == text ? missing : (int)v;
+}
+
+/* The text after "Name:" at the start of a line of a status file. */
+static const char *status_field(const char *text, const char *name)
+{
+	const size_t len = strlen(name);
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, len) == 0 && line[len] == ':')
+			return line + len + 1;
+		if (!*line)
+			break;
+	}
+	return NULL;
+}
+
+static void read_self(struct perf_facts *f, const char *root)
+{
+	char text[4096];
+	f->seccomp = -1;
+	if (!read_text(root, "/proc/self/status", text, sizeof(text)))
+		return;
+	const char *caps = status_field(text, "CapEff");
+	if (caps) {
+		const uint64_t bits = strtoull(caps, NULL, 16);
+		f->cap_perfmon = bits >> CAP_PERFMON_BIT & 1 || bits >> CAP_SYS_ADMIN_BIT & 1;
+	}
+	const char *seccomp = status_field(text, "Seccomp");
+	if (seccomp)
+		f->seccomp = (int)strtol(seccomp, NULL, 10);
+}
+
+static void read_hypervisor(struct perf_facts *f, const char *root)
+{
+	char text[4096];
+	if (read_text(root, "/sys/hypervisor/type", text, sizeof(text)) && text[0]) {
+		f->hypervisor = true;
+		snprintf(f->hypervisor_name, sizeof(f->hypervisor_name), "%.31s", text);
+		return;
+	}
+	if (read_text(root, "/proc/cpuinfo", text, sizeof(text)) && strstr(text, " hypervisor"))
+		f->hypervisor = true;
+	if (f->hypervisor &&
+	    read_text(root, "/sys/class/dmi/id/sys_vendor", text, sizeof(text)))
+		snprintf(f->hypervisor_name, sizeof(f->hypervisor_name), "%.31s", text);
+}
+
+/* Names the kernel gives to the PMUs inside a core, as opposed to uncore ones. */
+static bool is_core_name(const char *root, const char *name)
+{
+	if (strcmp(name, "cpu") == 0 || strncmp(name, "cpu_", 4) == 0)
+		return true;
+	if (strncmp(name, "armv8_", 6) == 0 || strncmp(name, "armv9_", 6) == 0 ||
+	    strncmp(name, "apple_", 6) == 0)
+		return true;
+	/* Other ARM PMUs serve a list of CPUs ("cpus"); uncore ones have a
+	 * "cpumask" with the one CPU that does the counting. */
+	char path[PATH_MAX], text[8];
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/cpus", name);
+	return read_text(root, path, text, sizeof(text));
+}
+
+static void read_pmu(struct perf_pmu *p, const char *root, const char *name)
+{
+	char path[PATH_MAX], text[64];
+	snprintf(p->name, sizeof(p->name), "%.31s", name);
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", name);
+	p->type = (uint32_t)read_int(root, path, PERF_TYPE_RAW);
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/rdpmc", name);
+	p->rdpmc = read_int(root, path, -1);
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/format/rdpmc", name);
+	p->user_access = read_text(root, path, text, sizeof(text));
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/cpus", name);
+	read_text(root, path, p->cpus, sizeof(p->cpus));
+}
+
+static void read_pmus(struct perf_facts *f, const char *root)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/sys/bus/event_source/devices", root);
+	DIR *const d = opendir(path);
+	if (!d)
+		return;
+	for (const struct dirent *e; f->n_pmus < PERF_FACTS_PMUS && (e = readdir(d));)
+		if (e->d_name[0] != '.' && is_core_name(root, e->d_name))
+			read_pmu(&f->pmus[f->n_pmus++], root, e->d_name);
+	closedir(d);
+}
+
+static enum perf_simulated read_simulated(const char *root)
+{
+	char text[64];
+	if (!read_text(root, "/sys/bus/event_source/devices/cpu/tare_simulated", text,
+		       sizeof(text)))
+		return PERF_SIM_NO;
+	return strcmp(text, "exact") == 0 ? PERF_SIM_EXACT : PERF_SIM_FLAWS;
+}
+
+void perf_facts_read(struct perf_facts *f, const char *root)
+{
+	memset(f, 0, sizeof(*f));
+	f->paranoid = read_int(root, "/proc/sys/kernel/perf_event_paranoid", INT_MIN);
+	f->has_perf = f->paranoid != INT_MIN;
+	if (!f->has_perf)
+		f->paranoid = -1;
+	f->nmi_watchdog = read_int(root, "/proc/sys/kernel/nmi_watchdog", -1);
+	f->user_access = read_int(root, "/proc/sys/kernel/perf_user_access", -1);
+	read_self(f, root);
+	read_hypervisor(f, root);
+	read_pmus(f, root);
+	f->simulated = read_simulated(root);
+}
+
+bool perf_type_is_core(const struct perf_facts *f, uint32_t type)
+{
+	if (type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE || type == PERF_TYPE_RAW)
+		return true;
+	for (unsigned i = 0; i < f->n_pmus; i++)
+		if (f->pmus[i].type == type)
+			return true;
+	return false;
+}
+
+const struct perf_pmu *perf_facts_pmu(const struct perf_facts *f, uint32_t type,
+				      uint64_t config)
+{
+	if (!perf_type_is_core(f, type))
+		return NULL;
+	const bool generic = type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE;
+	const uint32_t want = generic ? (uint32_t)(config >> 32) : type;
+	for (unsigned i = 0; i < f->n_pmus; i++)
+		if (want && f->pmus[i].type == want)
+			return &f->pmus[i];
+	return f->n_pmus == 1 ? &f->pmus[0] : NULL;
+}
+
+bool perf_cpulist_has(const char *list, unsigned cpu)
+{
+	if (!*list)
+		return true;
+	for (const char *p = list; *p;) {
+		char *end;
+		const unsigned long first = strtoul(p, &end, 10);
+		unsigned long last = first;
+		if (end == p)
+			return false;
+		if (*end == '-')
+			last = strtoul(end + 1, &end, 10);
+		if (cpu >= first && cpu <= last)
+			return true;
+		p = *end == ',' ? end + 1 : end;
+		if (*end && *end != ',')
+			return false;
+	}
+	return false;
+}

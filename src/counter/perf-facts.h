@@ -1,0 +1,61 @@
+/* What the system says about who may count what: read once from /proc and /sys,
+ * then handed to the pure functions that turn a failure into its cause.
+ *
+ *	struct perf_facts f;
+ *	perf_facts_read(&f, "");		this machine
+ *	perf_facts_read(&f, "tests/fixture");	a tree with proc/ and sys/ in it
+ *
+ * Nothing here fails: what cannot be read is "unknown" (-1, 0 or "").
+ */
+#ifndef COUNTER_PERF_FACTS_H
+#define COUNTER_PERF_FACTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PERF_FACTS_PMUS 8
+
+/* Whether the counters behind the `cpu` PMU are a virtual PMU's. The virtual
+ * PMU (tare-run(1)) shows one more file in the directory it simulates,
+ * /sys/bus/event_source/devices/cpu/tare_simulated. "exact": it counts what was
+ * retired and nothing else, so its counts are the engine's own and exact.
+ * Anything else ("flaws …"): it was told to misbehave like some CPU, and its
+ * counts must never be taken for a measurement of this machine. */
+enum perf_simulated { PERF_SIM_NO, PERF_SIM_EXACT, PERF_SIM_FLAWS };
+
+struct perf_pmu {
+	char name[32];		/* "cpu", "cpu_core", "armv8_cortex_a72" … */
+	uint32_t type;
+	int rdpmc;		/* x86: the rdpmc file: 0, 1, 2; -1 none */
+	bool user_access;	/* arm64: format/rdpmc exists */
+	char cpus[64];		/* "0-15"; "" where it serves all CPUs */
+};
+
+struct perf_facts {
+	int paranoid;		/* perf_event_paranoid; -1: no such file, so no perf */
+	bool has_perf;		/* the paranoid file exists */
+	bool cap_perfmon;	/* CAP_PERFMON or CAP_SYS_ADMIN is effective */
+	int seccomp;		/* Seccomp: of /proc/self/status; -1 unknown */
+	int nmi_watchdog;	/* 0, 1; -1 unknown */
+	int user_access;	/* arm64 kernel.perf_user_access; -1 none */
+	bool hypervisor;	/* the CPU flag, or a hypervisor named by sysfs */
+	char hypervisor_name[32]; /* where known: "kvm", "xen", DMI product … or "" */
+	unsigned n_pmus;	/* core PMUs: the ones that count instructions */
+	struct perf_pmu pmus[PERF_FACTS_PMUS];
+	enum perf_simulated simulated;
+	unsigned gp_counters;	/* programmable counters, from the tables; 0 unknown */
+};
+
+void perf_facts_read(struct perf_facts *f, const char *root);
+
+/* The core PMU an event of that type and config goes to: by type, or the upper
+ * half of config (the extended type of hybrid CPUs) for the generic types. With
+ * several PMUs and nothing said, NULL; also NULL for everything not a core PMU. */
+const struct perf_pmu *perf_facts_pmu(const struct perf_facts *f, uint32_t type,
+				      uint64_t config);
+/* Whether "0-3,8" names cpu. The empty list names every CPU. */
+bool perf_cpulist_has(const char *list, unsigned cpu);
+/* HARDWARE, HW_CACHE, RAW, or the type of a core PMU. */
+bool perf_type_is_core(const struct perf_facts *f, uint32_t type);
+
+#endif
