@@ -1,0 +1,562 @@
+/* Sets of events on other processes.
+ *
+ * A target is one thread (or, with inherit, a whole tree of them) and has two
+ * slots per event: the event itself, and what is subtracted from it. Slots of one
+ * group hang on the first that opened, the leader. Without inherit the leader is
+ * read with PERF_FORMAT_GROUP, one consistent snapshot; the kernel refuses that
+ * format together with inherit, so then every slot is read by itself.
+ */
+#include "set.h"
+
+#include "interrupts.h"
+#include "perf-attr.h"
+#include "perf-diagnose.h"
+#include "perf-facts.h"
+#include "scale.h"
+#include "why.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+struct slot {
+	int fd;			/* -1: not open */
+	int leader;		/* slot number of the group's leader; itself if alone */
+	int read_status;	/* of perf_read: 0, 1 (no counter), -errno */
+	struct perf_value v;
+};
+
+struct target {
+	pid_t tid;
+	struct slot *slots;	/* two per event */
+};
+
+struct counter_set {
+	const struct tare_event **events;
+	size_t n;
+	struct tare_why *why;	/* per event */
+	bool *user_only;	/* per event */
+	struct counter_set_opts o;
+	char *root;
+	struct perf_facts facts;
+	struct target *targets;
+	size_t n_targets;
+	uint64_t start_ns, stop_ns;	/* of wall-time; stop 0: still running */
+	uint64_t irqs_start;
+	cpu_set_t cpus;			/* where the target may run, asked while it lives */
+	bool wants_irqs;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static bool has_second(const struct tare_event *e)
+{
+	return e->kind == TARE_EVENT_MINUS ||
+	       (e->kind == TARE_EVENT_MINUS_TOTAL && e->minus_total == TARE_MINUS_PAGE_FAULTS);
+}
+
+static bool has_first(const struct tare_event *e)
+{
+	return e->kind == TARE_EVENT_PERF || e->kind == TARE_EVENT_MINUS ||
+	       e->kind == TARE_EVENT_MINUS_TOTAL;
+}
+
+/* Page faults as the base event sees them: in the same modes. */
+static struct tare_encoding second_of(const struct tare_event *e)
+{
+	if (e->kind == TARE_EVENT_MINUS)
+		return e->minus;
+	struct tare_encoding faults = e->base;
+	faults.type = PERF_TYPE_SOFTWARE;
+	faults.config = PERF_COUNT_SW_PAGE_FAULTS;
+	faults.config1 = faults.config2 = 0;
+	return faults;
+}
+
+static unsigned group_members(const struct target *t, size_t n_slots, int leader)
+{
+	unsigned members = 0;
+	for (size_t i = 0; i < n_slots; i++)
+		members += t->slots[i].fd >= 0 && t->slots[i].leader == leader;
+	return members;
+}
+
+/* Opens slot s of a target, joining `leader` unless it is -1. */
+static int open_slot(struct counter_set *set, struct target *t, int s, int leader,
+		     const struct tare_encoding *e, struct tare_why *why)
+{
+	const struct tare_event *const event = set->events[s / 2];
+	struct perf_event_attr attr;
+	perf_attr_fill(&attr, e);
+	attr.inherit = set->o.inherit;
+	if (leader < 0) {
+		attr.disabled = set->o.disabled || set->o.enable_on_exec;
+		attr.enable_on_exec = set->o.enable_on_exec;
+		attr.pinned |= set->o.pinned;
+		if (!set->o.inherit)
+			attr.read_format |= PERF_FORMAT_GROUP;
+	} else {
+		attr.pinned = 0;	/* the leader's, and an error on a sibling */
+	}
+	if (set->user_only[s / 2])
+		attr.exclude_kernel = attr.exclude_hv = 1;
+
+	const int group_fd = leader < 0 ? -1 : t->slots[leader].fd;
+	const int fd = perf_open(&attr, t->tid, -1, group_fd);
+	if (fd >= 0) {
+		t->slots[s].fd = fd;
+		t->slots[s].leader = leader < 0 ? s : leader;
+		return 0;
+	}
+	const struct perf_ask ask = {
+		.name = event->name,
+		.pid = set->o.pid,
+		.cpu = -1,
+		.group_size = leader < 0 ? 1 : group_members(t, set->n * 2, leader) + 1,
+		.on_cpu = (unsigned)sched_getcpu(),
+	};
+	return perf_diagnose_open(-fd, &attr, &ask, &set->facts, why);
+}
+
+static void close_slot(struct slot *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+}
+
+/* The leader of event i's group, or -1 when i is to lead. */
+static int find_leader(const struct counter_set *set, const struct target *t, size_t i)
+{
+	const int group = set->events[i]->group;
+	for (size_t j = 0; group >= 0 && j < i; j++)
+		if (set->events[j]->group == group && t->slots[2 * j].fd >= 0)
+			return t->slots[2 * j].leader;
+	return -1;
+}
+
+static int open_event(struct counter_set *set, struct target *t, size_t i, struct tare_why *why)
+{
+	const struct tare_event *const e = set->events[i];
+	if (!has_first(e))
+		return 0;
+	if (e->base.precise_asked)
+		return why_set(why, TARE_E_EVENT_UNSUPPORTED,
+			       "%s: modifier p is for sampling, not for counting", e->name);
+	const int s = (int)(2 * i);
+	const int err = open_slot(set, t, s, find_leader(set, t, i), &e->base, why);
+	if (err || !has_second(e))
+		return err;
+	const struct tare_encoding second = second_of(e);
+	/* A pair must be on counters together, or its difference means nothing. */
+	const int leader = e->kind == TARE_EVENT_MINUS ? t->slots[s].leader : -1;
+	const int err2 = open_slot(set, t, s + 1, leader, &second, why);
+	if (err2)
+		close_slot(&t->slots[s]);
+	return err2;
+}
+
+static bool may_fall_back(const struct counter_set *set, size_t i, int err)
+{
+	const struct tare_event *const e = set->events[i];
+	return err == TARE_E_PARANOID && set->o.user_fallback && !e->has_modifier &&
+	       !e->base.exclude_kernel && !e->base.exclude_user && !set->user_only[i];
+}
+
+/* A thread that ended between the listing and the opening is no failure. */
+static int open_target(struct counter_set *set, struct target *t)
+{
+	for (size_t i = 0; i < set->n; i++) {
+		struct tare_why why = { 0 };
+		int err = open_event(set, t, i, &why);
+		if (may_fall_back(set, i, err)) {
+			set->user_only[i] = true;
+			why = (struct tare_why){ 0 };
+			err = open_event(set, t, i, &why);
+		}
+		if (err == TARE_E_NO_PROCESS)
+			return err;
+		if (err && !set->why[i].code)
+			set->why[i] = why;
+	}
+	return 0;
+}
+
+static int add_target(struct counter_set *set, pid_t tid)
+{
+	struct target *const more =
+		realloc(set->targets, (set->n_targets + 1) * sizeof(*more));
+	if (!more)
+		return TARE_E_NOMEM;
+	set->targets = more;
+	struct target *const t = &more[set->n_targets];
+	*t = (struct target){ .tid = tid, .slots = calloc(set->n * 2 + 1, sizeof(*t->slots)) };
+	if (!t->slots)
+		return TARE_E_NOMEM;
+	for (size_t i = 0; i < set->n * 2; i++)
+		t->slots[i].fd = t->slots[i].leader = -1;
+	set->n_targets++;
+	return 0;
+}
+
+static void drop_last_target(struct counter_set *set)
+{
+	struct target *const t = &set->targets[--set->n_targets];
+	for (size_t i = 0; i < set->n * 2; i++)
+		close_slot(&t->slots[i]);
+	free(t->slots);
+}
+
+static int open_threads(struct counter_set *set, struct tare_why *why)
+{
+	char path[256];
+	snprintf(path, sizeof(path), "%s/proc/%d/task", set->root, (int)set->o.pid);
+	DIR *const d = opendir(path);
+	if (!d)
+		return why_errno(why, TARE_E_NO_PROCESS, errno, "%d", (int)set->o.pid);
+	int err = 0;
+	for (const struct dirent *e; !err && (e = readdir(d));) {
+		const pid_t tid = (pid_t)atoi(e->d_name);
+		if (tid <= 0)
+			continue;
+		err = add_target(set, tid);
+		if (!err && open_target(set, &set->targets[set->n_targets - 1]) < 0)
+			drop_last_target(set);
+	}
+	closedir(d);
+	if (err)
+		return why_set(why, err, "counters");
+	if (set->n_targets == 0)
+		return why_set(why, TARE_E_NO_PROCESS, "%d", (int)set->o.pid);
+	return 0;
+}
+
+static int open_all(struct counter_set *set, struct tare_why *why)
+{
+	if (set->o.all_threads)
+		return open_threads(set, why);
+	const int err = add_target(set, set->o.pid);
+	if (err)
+		return why_set(why, err, "counters");
+	if (open_target(set, &set->targets[0]) < 0)
+		return why_set(why, TARE_E_NO_PROCESS, "%d", (int)set->o.pid);
+	return 0;
+}
+
+static bool wants_irqs(const struct tare_event *const *events, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (events[i]->kind == TARE_EVENT_MINUS_TOTAL &&
+		    events[i]->minus_total == TARE_MINUS_PROC_INTERRUPTS)
+			return true;
+	return false;
+}
+
+static struct counter_set *new_set(const struct tare_event *const *events, size_t n,
+				   const struct counter_set_opts *o)
+{
+	struct counter_set *const set = calloc(1, sizeof(*set));
+	if (!set)
+		return NULL;
+	set->o = *o;
+	set->n = n;
+	set->root = strdup(o->root ? o->root : "");
+	set->events = calloc(n + 1, sizeof(*set->events));
+	set->why = calloc(n + 1, sizeof(*set->why));
+	set->user_only = calloc(n + 1, sizeof(*set->user_only));
+	if (!set->root || !set->events || !set->why || !set->user_only) {
+		counter_set_close(set);
+		return NULL;
+	}
+	memcpy(set->events, events, n * sizeof(*events));
+	set->wants_irqs = wants_irqs(events, n);
+	return set;
+}
+
+int counter_set_open(const struct tare_event *const *events, size_t n,
+		     const struct counter_set_opts *o, struct counter_set **out,
+		     struct tare_why *why)
+{
+	*out = NULL;
+	struct counter_set *const set = new_set(events, n, o);
+	if (!set)
+		return why_set(why, TARE_E_NOMEM, "a set of %zu events", n);
+	perf_facts_read(&set->facts, set->root);
+	const int err = open_all(set, why);
+	if (err) {
+		counter_set_close(set);
+		return err;
+	}
+	if (!o->disabled)
+		counter_set_started(set);
+	*out = set;
+	return 0;
+}
+
+void counter_set_close(struct counter_set *set)
+{
+	if (!set)
+		return;
+	while (set->n_targets)
+		drop_last_target(set);
+	free(set->targets);
+	free(set->events);
+	free(set->why);
+	free(set->user_only);
+	free(set->root);
+	free(set);
+}
+
+size_t counter_set_opened(const struct counter_set *set)
+{
+	size_t opened = 0;
+	for (size_t i = 0; i < set->n; i++)
+		opened += set->why[i].code == 0;
+	return opened;
+}
+
+const struct tare_why *counter_set_why(const struct counter_set *set, size_t i)
+{
+	return &set->why[i];
+}
+
+bool counter_set_user_only(const struct counter_set *set, size_t i)
+{
+	return set->user_only[i];
+}
+
+void counter_set_started(struct counter_set *set)
+{
+	set->start_ns = now_ns();
+	set->stop_ns = 0;
+	if (!set->wants_irqs)
+		return;
+	if (sched_getaffinity(set->o.pid, sizeof(set->cpus), &set->cpus) < 0)
+		memset(&set->cpus, 0xff, sizeof(set->cpus));
+	set->irqs_start = interrupts_total(set->root, &set->cpus);
+}
+
+/* Enabling or disabling a leader does so for its group. */
+static int switch_all(struct counter_set *set, unsigned long request, struct tare_why *why)
+{
+	for (size_t t = 0; t < set->n_targets; t++) {
+		for (size_t i = 0; i < set->n * 2; i++) {
+			const struct slot *const s = &set->targets[t].slots[i];
+			if (s->fd < 0 || s->leader != (int)i)
+				continue;
+			if (ioctl(s->fd, request, 0) < 0)
+				return why_errno(why, TARE_E_IO, errno, "%s",
+						 set->events[i / 2]->name);
+		}
+	}
+	return 0;
+}
+
+int counter_set_enable(struct counter_set *set, struct tare_why *why)
+{
+	counter_set_started(set);
+	return switch_all(set, PERF_EVENT_IOC_ENABLE, why);
+}
+
+int counter_set_disable(struct counter_set *set, struct tare_why *why)
+{
+	const int err = switch_all(set, PERF_EVENT_IOC_DISABLE, why);
+	set->stop_ns = now_ns();
+	return err;
+}
+
+static void read_group_of(struct target *t, size_t n_slots, int leader)
+{
+	struct perf_value v[64];
+	const unsigned members = group_members(t, n_slots, leader);
+	const int status = perf_read_group(t->slots[leader].fd, v, members);
+	unsigned k = 0;
+	for (size_t i = 0; i < n_slots; i++) {
+		struct slot *const s = &t->slots[i];
+		if (s->fd < 0 || s->leader != leader)
+			continue;
+		s->read_status = status;
+		if (status == 0)
+			s->v = v[k++];
+	}
+}
+
+static int read_slots(struct counter_set *set, struct target *t)
+{
+	for (size_t i = 0; i < set->n * 2; i++) {
+		struct slot *const s = &t->slots[i];
+		if (s->fd < 0)
+			continue;
+		if (set->o.inherit)
+			s->read_status = perf_read(s->fd, &s->v);
+		else if (s->leader == (int)i)
+			read_group_of(t, set->n * 2, (int)i);
+	}
+	for (size_t i = 0; i < set->n * 2; i++)
+		if (t->slots[i].fd >= 0 && t->slots[i].read_status < 0)
+			return TARE_E_IO;
+	return 0;
+}
+
+static enum tare_provenance provenance(const struct counter_set *set, const struct tare_event *e,
+				       bool scaled)
+{
+	if (scaled)
+		return TARE_PROV_SCALED;
+	if (perf_type_is_core(&set->facts, e->base.type)) {
+		if (set->facts.simulated == PERF_SIM_EXACT)
+			return TARE_PROV_EXACT;
+		if (set->facts.simulated == PERF_SIM_FLAWS)
+			return TARE_PROV_SIMULATED;
+	}
+	return e->kind == TARE_EVENT_PERF ? TARE_PROV_RAW : TARE_PROV_CORRECTED;
+}
+
+/* A correction can exceed a tiny count (the two are not read at one instant);
+ * a count below nothing is nothing. */
+static uint64_t minus(uint64_t base, uint64_t correction)
+{
+	return base > correction ? base - correction : 0;
+}
+
+static void fail_count(struct tare_count *c, enum tare_count_state state, int code)
+{
+	c->state = state;
+	c->code = code;
+	c->value = c->raw = 0;
+	c->provenance = TARE_PROV_NONE;
+}
+
+static void count_clock(const struct counter_set *set, const struct tare_event *e,
+			struct tare_count *c)
+{
+	const uint64_t end = set->stop_ns ? set->stop_ns : now_ns();
+	const uint64_t ns = set->start_ns ? end - set->start_ns : 0;
+	c->enabled_ns = c->running_ns = ns;
+	c->value = c->raw = e->kind == TARE_EVENT_WALL_TIME ? ns : 0;
+	c->provenance = e->kind == TARE_EVENT_WALL_TIME ? TARE_PROV_RAW : TARE_PROV_EXACT;
+}
+
+/* What the slots say about event i. Enabled without running is a counter that
+ * never came; neither is a task that has not run since the event was enabled. */
+static void count_slots(const struct counter_set *set, const struct target *t, size_t i,
+			struct tare_count *c)
+{
+	const struct tare_event *const e = set->events[i];
+	const struct slot *const s = &t->slots[2 * i];
+	const bool second = has_second(e);
+	if (s->fd < 0) {
+		fail_count(c, TARE_COUNT_NOT_OPENED, set->why[i].code);
+		return;
+	}
+	if (s->read_status == 1 || (second && s[1].read_status == 1)) {
+		fail_count(c, TARE_COUNT_STOLEN, TARE_E_STOLEN);
+		return;
+	}
+	c->enabled_ns = s->v.enabled;
+	c->running_ns = s->v.running;
+	const struct scaled base = scale_count(s->v.value, s->v.enabled, s->v.running);
+	const struct scaled sub =
+		second ? scale_count(s[1].v.value, s[1].v.enabled, s[1].v.running) :
+			 (struct scaled){ 0 };
+	if (base.never_ran || sub.never_ran) {
+		fail_count(c, TARE_COUNT_NOT_SCHEDULED, TARE_E_NOT_SCHEDULED);
+		return;
+	}
+	c->raw = s->v.value;
+	c->value = minus(base.value, sub.value);
+	c->provenance = provenance(set, e, base.scaled || sub.scaled);
+}
+
+int counter_set_read_target(struct counter_set *set, size_t target, struct tare_count *counts)
+{
+	struct target *const t = &set->targets[target];
+	const int err = read_slots(set, t);
+	for (size_t i = 0; i < set->n; i++) {
+		const struct tare_event *const e = set->events[i];
+		counts[i] = (struct tare_count){ .event = e->name, .unit = e->unit };
+		if (has_first(e))
+			count_slots(set, t, i, &counts[i]);
+		else
+			count_clock(set, e, &counts[i]);
+	}
+	return err;
+}
+
+/* Adds one target's count to the sum. A thread that never ran adds nothing; one
+ * that lost its counter spoils the sum. */
+static void add_count(struct tare_count *sum, const struct tare_count *c)
+{
+	if (sum->state == TARE_COUNT_STOLEN || c->state == TARE_COUNT_NOT_OPENED)
+		return;
+	if (c->state == TARE_COUNT_STOLEN || sum->state == TARE_COUNT_NOT_OPENED) {
+		*sum = *c;
+		return;
+	}
+	sum->enabled_ns += c->enabled_ns;
+	sum->running_ns += c->running_ns;
+	if (c->state == TARE_COUNT_NOT_SCHEDULED)
+		return;
+	if (sum->state == TARE_COUNT_NOT_SCHEDULED) {
+		const uint64_t enabled = sum->enabled_ns, running = sum->running_ns;
+		*sum = *c;
+		sum->enabled_ns = enabled;
+		sum->running_ns = running;
+		return;
+	}
+	sum->value += c->value;
+	sum->raw += c->raw;
+	if (c->provenance == TARE_PROV_SCALED)
+		sum->provenance = TARE_PROV_SCALED;
+}
+
+static void correct_by_interrupts(struct counter_set *set, struct tare_count *counts)
+{
+	if (!set->wants_irqs)
+		return;
+	const uint64_t irqs = interrupts_total(set->root, &set->cpus) - set->irqs_start;
+	for (size_t i = 0; i < set->n; i++)
+		if (set->events[i]->kind == TARE_EVENT_MINUS_TOTAL &&
+		    set->events[i]->minus_total == TARE_MINUS_PROC_INTERRUPTS &&
+		    counts[i].state == TARE_COUNT_OK)
+			counts[i].value = minus(counts[i].value, irqs);
+}
+
+int counter_set_read(struct counter_set *set, struct tare_count *counts)
+{
+	int err = counter_set_read_target(set, 0, counts);
+	struct tare_count *const one = set->n_targets > 1 ? calloc(set->n, sizeof(*one)) : NULL;
+	if (set->n_targets > 1 && !one)
+		return TARE_E_NOMEM;
+	for (size_t t = 1; t < set->n_targets; t++) {
+		const int e = counter_set_read_target(set, t, one);
+		err = err ? err : e;
+		for (size_t i = 0; i < set->n; i++)
+			if (has_first(set->events[i]))
+				add_count(&counts[i], &one[i]);
+	}
+	free(one);
+	correct_by_interrupts(set, counts);
+	return err;
+}
+
+size_t counter_set_targets(const struct counter_set *set)
+{
+	return set->n_targets;
+}
+
+pid_t counter_set_tid(const struct counter_set *set, size_t target)
+{
+	return set->targets[target].tid;
+}
