@@ -6,5 +6,6 @@
 #include <tare/err.h>
 #include <tare/event.h>
 #include <tare/measure.h>
+#include <tare/profile.h>
 
 #endif

@@ -1,0 +1,332 @@
+/* String ids to text.
+ *
+ * An entry is literal bytes and references to other entries, so a hostile file can
+ * ask for cycles, for exponential expansion, or for addresses outside; the budget
+ * of struct expansion ends all three.
+ *
+ * Virtual ids are looked up in an array by id (rustc numbers its invocations from
+ * 0, so it is dense), of 4 bytes an id; where the ids are so scattered that the
+ * array would outgrow the index itself, in a sorted list.
+ */
+#include "reader.h"
+
+#include "why.h"
+
+#include <stdlib.h>
+
+#define DEPTH_MAX 64
+#define REFERENCES_MAX 65536u
+#define TEXT_MAX (1u << 20)
+#define SPARSE_SHIFT 37		/* ids have 27 bits */
+
+struct index_pass {
+	struct tare_profile *p;
+	uint64_t number;		/* of the entry */
+	uint64_t max_id, n_virtual;
+	bool store;
+};
+
+static void store_dense(struct tare_profile *p, uint64_t id, uint64_t addr)
+{
+	if (p->dense[id] && p->dense[id] != addr)
+		profile_warn(p, TARE_PROFILE_DUPLICATE_ID, 1);
+	p->dense[id] = (uint32_t)addr;
+}
+
+static void index_entry(struct index_pass *pass, const uint8_t *bytes)
+{
+	struct tare_profile *const p = pass->p;
+	const uint64_t id = p->wide ? mm_u64(bytes) : mm_u32(bytes);
+	const uint64_t addr = p->wide ? mm_u64(bytes + 8) : mm_u32(bytes + 4);
+	const uint64_t number = pass->number++;
+	if (id == MM_METADATA_ID && pass->store)
+		p->metadata_addr = addr;
+	if (id > MM_VIRTUAL_MAX)
+		return;
+	if (!pass->store) {
+		pass->n_virtual++;
+		if (id > pass->max_id)
+			pass->max_id = id;
+	} else if (p->dense) {
+		store_dense(p, id, addr);
+	} else {
+		p->sparse[p->n_sparse++] = id << SPARSE_SHIFT | number;
+	}
+}
+
+static void each_entry(struct index_pass *pass)
+{
+	const struct tare_profile *const p = pass->p;
+	const struct stream *const s = &p->streams[MM_INDEX];
+	const size_t size = 2 * p->id_size;
+	const uint64_t end = s->size - (s->size - MM_HEADER_SIZE) % size;
+	pass->number = 0;
+	for (uint64_t off = MM_HEADER_SIZE; off < end; ) {
+		const uint8_t *bytes;
+		size_t len = stream_span(p, s, off, &bytes);
+		if (len > end - off)
+			len = end - off;
+		for (size_t n = len / size; n; n--, bytes += size, off += size, len -= size)
+			index_entry(pass, bytes);
+		uint8_t cut[16];
+		if (len && stream_copy(p, s, off, cut, size)) {
+			index_entry(pass, cut);
+			off += size;
+		}
+	}
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* Of equal ids the last entry stays. */
+static void sort_sparse(struct tare_profile *p)
+{
+	size_t kept = 0;
+	qsort(p->sparse, p->n_sparse, sizeof(*p->sparse), compare_u64);
+	for (size_t i = 0; i < p->n_sparse; i++) {
+		if (kept && p->sparse[kept - 1] >> SPARSE_SHIFT == p->sparse[i] >> SPARSE_SHIFT)
+			kept--;
+		p->sparse[kept++] = p->sparse[i];
+	}
+	if (kept < p->n_sparse)
+		profile_warn(p, TARE_PROFILE_DUPLICATE_ID, p->n_sparse - kept);
+	p->n_sparse = kept;
+}
+
+int strings_index(struct tare_profile *p, struct tare_why *why)
+{
+	const struct stream *const s = &p->streams[MM_INDEX];
+	if (s->size <= MM_HEADER_SIZE)
+		return 0;
+	if ((s->size - MM_HEADER_SIZE) % (2 * p->id_size))
+		profile_warn(p, TARE_PROFILE_TRUNCATED, 1);
+	struct index_pass pass = { .p = p };
+	each_entry(&pass);
+	pass.store = true;
+	if (pass.n_virtual && pass.max_id / 4 <= pass.n_virtual + (1u << 16) &&
+	    p->streams[MM_STRINGS].size <= UINT32_MAX) {
+		p->n_dense = pass.max_id + 1;
+		p->dense = calloc(p->n_dense, sizeof(*p->dense));
+		if (!p->dense)
+			return why_set(why, TARE_E_NOMEM, "%.120s: string index", p->path);
+	} else if (pass.n_virtual) {
+		p->sparse = malloc(pass.n_virtual * sizeof(*p->sparse));
+		if (!p->sparse)
+			return why_set(why, TARE_E_NOMEM, "%.120s: string index", p->path);
+	}
+	each_entry(&pass);
+	if (p->sparse)
+		sort_sparse(p);
+	return 0;
+}
+
+static uint64_t sparse_addr(const struct tare_profile *p, uint64_t id)
+{
+	size_t lo = 0, hi = p->n_sparse;
+	while (lo < hi) {
+		const size_t mid = lo + (hi - lo) / 2;
+		if (p->sparse[mid] >> SPARSE_SHIFT < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == p->n_sparse || p->sparse[lo] >> SPARSE_SHIFT != id)
+		return 0;
+	const uint64_t number = p->sparse[lo] & ((1ull << SPARSE_SHIFT) - 1);
+	uint8_t bytes[8];
+	stream_copy(p, &p->streams[MM_INDEX],
+		    MM_HEADER_SIZE + number * 2 * p->id_size + p->id_size, bytes, p->id_size);
+	return p->wide ? mm_u64(bytes) : mm_u32(bytes);
+}
+
+uint64_t strings_addr(const struct tare_profile *p, uint64_t id)
+{
+	if (id >= MM_FIRST_REGULAR)
+		return id - MM_FIRST_REGULAR;
+	if (id < p->n_dense)
+		return p->dense[id];
+	if (id == MM_METADATA_ID)
+		return p->metadata_addr;
+	if (id <= MM_VIRTUAL_MAX && p->sparse)
+		return sparse_addr(p, id);
+	return 0;
+}
+
+struct expansion {
+	struct tare_profile *p;
+	struct buf *out;
+	size_t start;		/* out's length before */
+	unsigned references;
+	int depth;
+	struct tare_why *why;
+};
+
+static int refuse(const struct expansion *x, uint64_t addr, const char *what)
+{
+	return why_set(x->why, TARE_E_FORMAT, "%.120s: string at address %llu %s", x->p->path,
+		       (unsigned long long)addr, what);
+}
+
+static int expand_id(struct expansion *x, uint64_t id);
+
+static int expand_reference(struct expansion *x, uint64_t addr)
+{
+	uint8_t bytes[8];
+	const struct tare_profile *const p = x->p;
+	if (!stream_copy(p, &p->streams[MM_STRINGS], addr + 1, bytes, p->id_size))
+		return TARE_E_RANGE;
+	if (++x->references > REFERENCES_MAX)
+		return refuse(x, addr, "expands without end");
+	if (x->depth == DEPTH_MAX)
+		return refuse(x, addr, "refers to itself, or is nested deeper than 64");
+	x->depth++;
+	const int err = expand_id(x, p->wide ? mm_u64(bytes) : mm_u32(bytes));
+	x->depth--;
+	return err;
+}
+
+/* TARE_E_RANGE: the stream ends before the string does. */
+static int expand_at(struct expansion *x, uint64_t addr)
+{
+	const struct tare_profile *const p = x->p;
+	for (;;) {
+		const uint8_t *bytes;
+		const size_t len = stream_span(p, &p->streams[MM_STRINGS], addr, &bytes);
+		if (!len)
+			return TARE_E_RANGE;
+		size_t n = 0;
+		while (n < len && bytes[n] < MM_REFERENCE)
+			n++;
+		if (x->out->len - x->start + n > TEXT_MAX)
+			return refuse(x, addr, "is longer than 1 MiB");
+		buf_add(x->out, bytes, n);
+		addr += n;
+		if (n == len)
+			continue;
+		if (bytes[n] == MM_TERMINATOR)
+			return 0;
+		const int err = expand_reference(x, addr);
+		if (err < 0)
+			return err;
+		addr += 1 + p->id_size;
+	}
+}
+
+static int expand_id(struct expansion *x, uint64_t id)
+{
+	struct tare_profile *const p = x->p;
+	const uint64_t addr = strings_addr(p, id);
+	const size_t before = x->out->len;
+	if (addr == 0) {
+		profile_warn(p, TARE_PROFILE_UNKNOWN_ID, 1);
+		buf_str(x->out, "<unknown>");
+		return 0;
+	}
+	if (addr < MM_HEADER_SIZE)
+		return refuse(x, addr, "is inside the stream's header");
+	const int err = expand_at(x, addr);
+	if (err != TARE_E_RANGE)
+		return err;
+	if (p->info.complete)
+		return refuse(x, addr, "runs past the end of the string data");
+	profile_warn(p, TARE_PROFILE_LOST_STRING, 1);
+	x->out->len = before;
+	buf_str(x->out, "<unknown>");
+	return 0;
+}
+
+/* Length of the UTF-8 sequence at s, or 0; then *skip is how many bytes one
+ * U+FFFD stands for (the longest part that could have begun a character). */
+static size_t utf8_len(const unsigned char *s, size_t n, size_t *skip)
+{
+	static const struct { unsigned char lead_lo, lead_hi, lo, hi, len; } form[] = {
+		{ 0xC2, 0xDF, 0x80, 0xBF, 2 }, { 0xE0, 0xE0, 0xA0, 0xBF, 3 },
+		{ 0xE1, 0xEC, 0x80, 0xBF, 3 }, { 0xED, 0xED, 0x80, 0x9F, 3 },
+		{ 0xEE, 0xEF, 0x80, 0xBF, 3 }, { 0xF0, 0xF0, 0x90, 0xBF, 4 },
+		{ 0xF1, 0xF3, 0x80, 0xBF, 4 }, { 0xF4, 0xF4, 0x80, 0x8F, 4 },
+	};
+	*skip = 1;
+	if (s[0] < 0x80)
+		return 1;
+	for (size_t f = 0; f < sizeof(form) / sizeof(form[0]); f++) {
+		if (s[0] < form[f].lead_lo || s[0] > form[f].lead_hi)
+			continue;
+		size_t i = 1;
+		while (i < form[f].len && i < n && s[i] >= (i == 1 ? form[f].lo : 0x80) &&
+		       s[i] <= (i == 1 ? form[f].hi : 0xBF))
+			i++;
+		*skip = i;
+		return i == form[f].len ? i : 0;
+	}
+	return 0;
+}
+
+/* Makes out from `start` on valid UTF-8; texts that are stay untouched. */
+static void make_valid(struct buf *out, size_t start)
+{
+	size_t at = start, skip, n = 1;
+	while (at < out->len) {
+		n = utf8_len((unsigned char *)out->data + at, out->len - at, &skip);
+		if (!n)
+			break;
+		at += n;
+	}
+	if (at == out->len)
+		return;
+	struct buf rest = { 0 };
+	buf_add(&rest, out->data + at, out->len - at);
+	out->len = at;
+	for (at = 0; at < rest.len; at += n ? n : skip) {
+		n = utf8_len((unsigned char *)rest.data + at, rest.len - at, &skip);
+		if (n)
+			buf_add(out, rest.data + at, n);
+		else
+			buf_str(out, "\xef\xbf\xbd");
+	}
+	out->failed |= buf_failed(&rest);
+	buf_free(&rest);
+}
+
+int strings_text(struct tare_profile *p, uint64_t id, struct buf *out, struct tare_why *why)
+{
+	struct expansion x = { .p = p, .out = out, .start = out->len, .why = why };
+	const int err = expand_id(&x, id);
+	if (err < 0)
+		return err;
+	make_valid(out, x.start);
+	if (buf_failed(out))
+		return why_set(why, TARE_E_NOMEM, "%.120s: string", p->path);
+	return 0;
+}
+
+uint64_t strings_label_id(struct tare_profile *p, uint64_t id)
+{
+	const uint64_t addr = strings_addr(p, id);
+	uint8_t bytes[10];
+	const size_t n = 2 + p->id_size;
+	if (addr < MM_HEADER_SIZE || !stream_copy(p, &p->streams[MM_STRINGS], addr, bytes, n))
+		return 0;
+	if (bytes[0] != MM_REFERENCE || (bytes[n - 1] != MM_TERMINATOR && bytes[n - 1] != MM_SEPARATOR))
+		return 0;
+	return p->wide ? mm_u64(bytes + 1) : mm_u32(bytes + 1);
+}
+
+long tare_profile_text(struct tare_profile *p, uint64_t id, char *out, size_t size,
+		       struct tare_why *why)
+{
+	struct buf b = { 0 };
+	const int err = strings_text(p, id, &b, why);
+	const long len = (long)b.len;
+	if (err == 0 && size) {
+		const size_t n = b.len < size - 1 ? b.len : size - 1;
+		if (n)
+			memcpy(out, b.data, n);
+		out[n] = '\0';
+	}
+	buf_free(&b);
+	return err < 0 ? err : len;
+}

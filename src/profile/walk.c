@@ -1,0 +1,234 @@
+/* Walking the records, forward or backward, with the file's pages as a window:
+ * asked for a few MiB ahead, given back a few MiB behind.
+ *
+ * Analyses go backward, where the kernel's read-ahead does not help and a fault
+ * for every 16 pages costs more than the work on them: MADV_POPULATE_READ fetches
+ * the next stretch in one call. Kernels before 5.14 refuse it; then faults do it.
+ */
+#include "reader.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
+#define WINDOW_BYTES (4u << 20)
+#define RUN_RECORDS 8192u
+
+void walk_range(struct walk *w, struct tare_profile *p, bool back, uint64_t first, uint64_t end)
+{
+	*w = (struct walk){ .p = p, .back = back };
+	w->next = back ? end : first;
+	w->stop = back ? first : end;
+	w->dropped = w->ready = back ? p->size : 0;
+}
+
+void walk_init(struct walk *w, struct tare_profile *p, bool back)
+{
+	walk_range(w, p, back, 0, p->info.n_events);
+}
+
+static void advise(const struct tare_profile *p, uint64_t from, uint64_t to, int advice)
+{
+	static const uint64_t page = 4096;
+	from = (from + page - 1) & ~(page - 1);
+	to &= ~(page - 1);
+	if (p->map && from < to)
+		madvise((char *)p->map + from, to - from, advice);
+}
+
+/* The stretch [from, to) of the file comes next: keep the window around it. */
+static void move_window(struct walk *w, uint64_t from, uint64_t to)
+{
+	const struct tare_profile *const p = w->p;
+	if (!p->map)
+		return;
+	if (w->back && from < w->ready) {
+		const uint64_t end = to;
+		w->ready = from > WINDOW_BYTES ? from - WINDOW_BYTES : 0;
+		advise(p, w->ready, end, MADV_POPULATE_READ);
+	} else if (!w->back && to > w->ready) {
+		w->ready = to + WINDOW_BYTES < p->size ? to + WINDOW_BYTES : p->size;
+		advise(p, from, w->ready, MADV_POPULATE_READ);
+	}
+	if (w->back && w->dropped - to > WINDOW_BYTES) {
+		advise(p, to, w->dropped, MADV_DONTNEED);
+		w->dropped = to;
+	} else if (!w->back && from - w->dropped > WINDOW_BYTES) {
+		advise(p, w->dropped, from, MADV_DONTNEED);
+		w->dropped = from;
+	}
+}
+
+static size_t find_piece(const struct stream *s, uint64_t off)
+{
+	size_t lo = 0, hi = s->n;
+	while (hi - lo > 1) {
+		const size_t mid = lo + (hi - lo) / 2;
+		if (s->pieces[mid].stream_off <= off)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+size_t stream_span(const struct tare_profile *p, const struct stream *s, uint64_t off,
+		   const uint8_t **bytes)
+{
+	if (off >= s->size)
+		return 0;
+	const size_t i = find_piece(s, off);
+	const uint64_t skip = off - s->pieces[i].stream_off;
+	*bytes = p->bytes + s->pieces[i].file_off + skip;
+	return s->pieces[i + 1].stream_off - off;
+}
+
+bool stream_copy(const struct tare_profile *p, const struct stream *s, uint64_t off,
+		 void *out, size_t n)
+{
+	uint8_t *at = out;
+	while (n) {
+		const uint8_t *bytes;
+		size_t len = stream_span(p, s, off, &bytes);
+		if (!len)
+			return false;
+		if (len > n)
+			len = n;
+		memcpy(at, bytes, len);
+		at += len;
+		off += len;
+		n -= len;
+	}
+	return true;
+}
+
+static uint64_t record_off(const struct tare_profile *p, uint64_t number)
+{
+	return MM_HEADER_SIZE + number * p->record_size;
+}
+
+/* The record cut by a page boundary, put together. */
+static void cut_record(struct walk *w, uint64_t number, struct run *run)
+{
+	const struct tare_profile *const p = w->p;
+	stream_copy(p, &p->streams[MM_EVENTS], record_off(p, number), w->cut, p->record_size);
+	*run = (struct run){ .records = w->cut, .n = 1, .first = number };
+}
+
+static void next_forward(struct walk *w, struct run *run)
+{
+	const struct tare_profile *const p = w->p;
+	const uint8_t *bytes;
+	uint64_t n = stream_span(p, &p->streams[MM_EVENTS], record_off(p, w->next), &bytes) /
+		     p->record_size;
+	if (n > w->stop - w->next)
+		n = w->stop - w->next;
+	if (n > RUN_RECORDS)
+		n = RUN_RECORDS;
+	if (n == 0) {
+		cut_record(w, w->next++, run);
+		return;
+	}
+	*run = (struct run){ .records = bytes, .n = n, .first = w->next };
+	w->next += n;
+}
+
+static void next_back(struct walk *w, struct run *run)
+{
+	const struct tare_profile *const p = w->p;
+	const struct stream *const s = &p->streams[MM_EVENTS];
+	const uint64_t end = record_off(p, w->next);
+	const struct piece *const piece = &s->pieces[find_piece(s, end - 1)];
+	uint64_t n = (end - piece->stream_off) / p->record_size;
+	/* The stream header is not a record. */
+	if (n > w->next - w->stop)
+		n = w->next - w->stop;
+	if (n > RUN_RECORDS)
+		n = RUN_RECORDS;
+	if (n == 0) {
+		cut_record(w, --w->next, run);
+		return;
+	}
+	w->next -= n;
+	const uint64_t off = record_off(p, w->next) - piece->stream_off;
+	*run = (struct run){ .records = p->bytes + piece->file_off + off, .n = n,
+			     .first = w->next };
+}
+
+bool walk_next(struct walk *w, struct run *run)
+{
+	if (w->next == w->stop)
+		return false;
+	if (w->back)
+		next_back(w, run);
+	else
+		next_forward(w, run);
+	if (run->records != w->cut) {
+		const uint64_t from = (uint64_t)(run->records - w->p->bytes);
+		move_window(w, from, from + run->n * w->p->record_size);
+	}
+	return true;
+}
+
+void walk_done(struct walk *w)
+{
+	const struct tare_profile *const p = w->p;
+	if (w->back)
+		advise(p, w->ready, w->dropped, MADV_DONTNEED);
+	else
+		advise(p, w->dropped, w->ready, MADV_DONTNEED);
+}
+
+void profile_record(const struct tare_profile *p, uint64_t number, struct mm_event *e)
+{
+	uint8_t bytes[32];
+	stream_copy(p, &p->streams[MM_EVENTS], record_off(p, number), bytes, p->record_size);
+	mm_decode(bytes, p->wide, e);
+}
+
+/* The public cursor. */
+struct tare_profile_cursor {
+	struct walk w;
+	struct run run;
+	size_t at;
+};
+
+struct tare_profile_cursor *tare_profile_cursor_new(struct tare_profile *p,
+						    enum tare_profile_direction d)
+{
+	struct tare_profile_cursor *const c = calloc(1, sizeof(*c));
+	if (c)
+		walk_init(&c->w, p, d == TARE_PROFILE_BACKWARD);
+	return c;
+}
+
+bool tare_profile_next(struct tare_profile_cursor *c, struct tare_profile_event *e)
+{
+	if (c->at == c->run.n) {
+		if (!walk_next(&c->w, &c->run))
+			return false;
+		c->at = 0;
+	}
+	const struct tare_profile *const p = c->w.p;
+	const size_t i = c->w.back ? c->run.n - 1 - c->at : c->at;
+	c->at++;
+	struct mm_event m;
+	mm_decode(c->run.records + i * p->record_size, p->wide, &m);
+	*e = (struct tare_profile_event){
+		.type = m.p2 == MM_INSTANT ? TARE_PROFILE_INSTANT
+			: m.p2 == MM_INTEGER ? TARE_PROFILE_INTEGER : TARE_PROFILE_INTERVAL,
+		.thread = m.thread, .kind = m.kind, .id = m.id, .start = m.p1,
+	};
+	e->end = e->type == TARE_PROFILE_INTERVAL ? m.p2 : m.p1;
+	return true;
+}
+
+void tare_profile_cursor_free(struct tare_profile_cursor *c)
+{
+	if (c)
+		walk_done(&c->w);
+	free(c);
+}
