@@ -141,6 +141,18 @@ static uint64_t faults_of(const char *what, long n, bool inherit)
 	return c.value;
 }
 
+/* Two tasks that touch one page at the same time may both fault on it: a fault
+ * more now and then, never one less. So the least of a few runs is compared. */
+static uint64_t least_faults_of(const char *what, long n)
+{
+	uint64_t least = UINT64_MAX;
+	for (int i = 0; i < 5; i++) {
+		const uint64_t v = faults_of(what, n, true);
+		least = v < least ? v : least;
+	}
+	return least;
+}
+
 static void counts_from_exec(void)
 {
 	const uint64_t few = faults_of("touch", 100, false);
@@ -150,8 +162,8 @@ static void counts_from_exec(void)
 
 static void inherits(const char *what)
 {
-	const uint64_t few = faults_of(what, 100, true);
-	const uint64_t many = faults_of(what, 1100, true);
+	const uint64_t few = least_faults_of(what, 100);
+	const uint64_t many = least_faults_of(what, 1100);
 	CHECK(many - few == 1000, "%s: %" PRIu64 " and %" PRIu64, what, few, many);
 	const uint64_t alone = faults_of(what, 1100, false);
 	CHECK(alone < 1000, "%s without inherit: %" PRIu64, what, alone);
@@ -237,6 +249,7 @@ static void attaches_to_threads(void)
 		CHECK(counter_set_read_target(set, t, &c) == 0, "read");
 		if (c.state == TARE_COUNT_OK)
 			sum += c.value;
+		/* Its stack and the barrier may add a few of its own. */
 		for (int i = 0; i < 3; i++)
 			if (counter_set_tid(set, t) == w[i].tid)
 				CHECK(c.value >= (uint64_t)w[i].pages &&
