@@ -114,7 +114,12 @@ struct insn {
 	uint8_t addr32;		/* 67 prefix */
 	uint8_t rep;		/* 0, 0xf2, 0xf3 as written (also mandatory prefixes) */
 	uint8_t lock;
-	uint8_t segment;	/* 0, or the last segment prefix byte: 0x64 fs, 0x65 gs … */
+	uint8_t segment;	/* 0, or the segment prefix: the last fs (0x64) or gs (0x65) if
+				 * there is one (the others do not cancel it), else the last */
+	uint8_t seg_used;	/* 0x64 or 0x65 if memory is really addressed through it; 0 for
+				 * lea, nop r/m, push, stos and the like */
+	uint8_t branch16;	/* near branch with a 66 prefix that AMD obeys: the target is cut
+				 * to 16 bits, the stack moves by 2 (see decode_amd_branches) */
 	uint8_t mem;		/* has an explicit or implicit memory access or address operand:
 				 * 1 explicit modrm memory operand; 2 implicit only (push, movs …) */
 	uint8_t vsib;
@@ -124,10 +129,16 @@ struct insn {
 	uint16_t regs_read;	/* bit n = GPR n (rax=0 … r15=15), any width; implicit too */
 	uint16_t regs_written;	/* any width, partial and conditional writes too */
 	uint16_t regs_killed;	/* written in full 64 bits (32-bit writes count) unconditionally,
-				 * without the old value mattering: subset of regs_written */
+				 * without the old value mattering: subset of regs_written, never in
+				 * regs_read. xor r,r and sub r,r do not read r. */
 	uint32_t classes;	/* CLASS_… */
 	int64_t imm;		/* sign-extended immediate, or rel for direct branches */
 };
+
+/* A 66 prefix on a near branch (without REX.W) is ignored by Intel; AMD takes a
+ * rel16 and cuts the target to 16 bits, so even the length differs. The engine sets
+ * this once, before the first decode, from cpuid; all else is the same everywhere. */
+extern bool decode_amd_branches __attribute__((visibility("hidden")));
 
 int decode_insn(struct insn *in, const uint8_t *bytes, unsigned avail);
 
