@@ -105,6 +105,10 @@ struct tare_measure_opts {
 int tare_backend_for(const struct tare_events *events, enum tare_backend asked,
 		     char *reason, size_t reason_size, struct tare_why *why);
 
+/* Can these be on counters all at the same time, on this machine, now? 1 yes, 0 no,
+ * or a negative error when one of them cannot be opened at all. */
+int tare_events_fit(const struct tare_events *events, struct tare_why *why);
+
 /* Can the software engine count this event? It knows what retires in user mode
  * and nothing of time: no cycles, no misses. */
 bool tare_engine_counts(const struct tare_event *event);

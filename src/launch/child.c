@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-uint64_t now_ns(void)
+uint64_t launch_now_ns(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
@@ -167,7 +167,7 @@ static int exec_failure(const char *name, int err, struct tare_why *why)
 int child_exec(struct child *c, struct tare_why *why)
 {
 	struct message m;
-	c->start_ns = now_ns();
+	c->start_ns = launch_now_ns();
 	/* The child may have been killed meanwhile; then the wait tells. */
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 	struct sigaction old;
@@ -198,9 +198,9 @@ static bool ended(pid_t pid, bool own_child)
 	return access(path, F_OK) < 0;
 }
 
-bool process_wait(pid_t pid, int pidfd, uint64_t until_ns, bool own_child)
+bool launch_wait(pid_t pid, int pidfd, uint64_t until_ns, bool own_child)
 {
-	const uint64_t now = now_ns();
+	const uint64_t now = launch_now_ns();
 	uint64_t left = until_ns > now ? until_ns - now : 0;
 	if (pidfd < 0) {
 		if (ended(pid, own_child))
@@ -216,7 +216,7 @@ bool process_wait(pid_t pid, int pidfd, uint64_t until_ns, bool own_child)
 
 bool child_wait(const struct child *c, uint64_t until_ns)
 {
-	return process_wait(c->pid, c->pidfd, until_ns, true);
+	return launch_wait(c->pid, c->pidfd, until_ns, true);
 }
 
 static bool read_line(const char *path, char *out, size_t size)
@@ -230,7 +230,7 @@ static bool read_line(const char *path, char *out, size_t size)
 	return n > 0;
 }
 
-int aslr_is_off(pid_t pid)
+int launch_aslr_off(pid_t pid)
 {
 	char path[64], text[32];
 	if (read_line("/proc/sys/kernel/randomize_va_space", text, sizeof(text)) &&
@@ -246,7 +246,7 @@ int aslr_is_off(pid_t pid)
  * personality, so it is read from the image that ended, while it is a zombie. */
 static void tell_aslr(const struct child *c, struct tare_measurement *m)
 {
-	const int off = aslr_is_off(c->pid);
+	const int off = launch_aslr_off(c->pid);
 	m->aslr_off = off == 1;
 	if (c->aslr_asked || off == 1)
 		m->aslr_note = NULL;

@@ -46,9 +46,9 @@ bool child_wait(const struct child *c, uint64_t until_ns);
 void child_reap(struct child *c, struct tare_measurement *m);
 
 /* Is ASLR off for this process (alive or zombie)? 1 yes, 0 no, -1 cannot be told. */
-int aslr_is_off(pid_t pid);
+int launch_aslr_off(pid_t pid);
 /* Waits on a pidfd or, where there is none, by looking every 10 ms. */
-bool process_wait(pid_t pid, int pidfd, uint64_t until_ns, bool own_child);
-uint64_t now_ns(void);
+bool launch_wait(pid_t pid, int pidfd, uint64_t until_ns, bool own_child);
+uint64_t launch_now_ns(void);
 
 #endif

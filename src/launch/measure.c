@@ -1,0 +1,432 @@
+/* Measuring a command: which backend, and one run with it. */
+#include "measure-room.h"
+#include "perf-facts.h"
+#include "set.h"
+#include "soft-run.h"
+#include "why.h"
+
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A measurement and the texts it points to. */
+struct measured {
+	struct tare_measurement m;
+	char reason[256];
+};
+
+const char *tare_provenance_name(enum tare_provenance p)
+{
+	switch (p) {
+	case TARE_PROV_EXACT:
+		return "exact";
+	case TARE_PROV_CORRECTED:
+		return "corrected";
+	case TARE_PROV_RAW:
+		return "raw";
+	case TARE_PROV_SCALED:
+		return "scaled";
+	case TARE_PROV_SIMULATED:
+		return "simulated";
+	case TARE_PROV_NONE:
+		break;
+	}
+	return "none";
+}
+
+/* ---- who can count what ---- */
+
+/* What the engine sees retire. Nothing here depends on time. */
+static bool engine_knows(enum tare_role role)
+{
+	switch (role) {
+	case TARE_ROLE_INSTRUCTIONS:
+	case TARE_ROLE_INSTRUCTIONS_FIXED:
+	case TARE_ROLE_BRANCHES:
+	case TARE_ROLE_COND_BRANCHES:
+	case TARE_ROLE_TAKEN_BRANCHES:
+	case TARE_ROLE_FAR_BRANCHES:
+	case TARE_ROLE_CALLS:
+	case TARE_ROLE_RETURNS:
+	case TARE_ROLE_INDIRECT_BRANCHES:
+	case TARE_ROLE_SYSCALLS:
+	case TARE_ROLE_LOADS:
+	case TARE_ROLE_STORES:
+	case TARE_ROLE_MULTIPLIES:
+	case TARE_ROLE_DIVIDES:
+	case TARE_ROLE_X87:
+	case TARE_ROLE_FP:
+	case TARE_ROLE_SIMD_INT:
+	case TARE_ROLE_LOCKED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_clock(const struct tare_event *e)
+{
+	return e->kind == TARE_EVENT_WALL_TIME || e->kind == TARE_EVENT_ZERO;
+}
+
+/* The engine never enters the kernel. Without a modifier the user left it open,
+ * and the count is marked user_only. */
+static bool asks_for_kernel(const struct tare_event *e)
+{
+	return e->base.exclude_user || (e->has_modifier && !e->base.exclude_kernel);
+}
+
+bool tare_engine_counts(const struct tare_event *e)
+{
+	return !is_clock(e) && engine_knows(e->role) && !asks_for_kernel(e);
+}
+
+enum event_place event_place(const struct tare_event *e)
+{
+	struct perf_facts facts;
+	if (e->needs_engine)
+		return PLACE_ENGINE_ONLY;
+	if (is_clock(e) || e->base.type == PERF_TYPE_SOFTWARE ||
+	    e->base.type == PERF_TYPE_TRACEPOINT || e->base.type == PERF_TYPE_BREAKPOINT)
+		return PLACE_KERNEL;
+	perf_facts_read(&facts, "");
+	return perf_type_is_core(&facts, e->base.type) ? PLACE_CORE : PLACE_KERNEL;
+}
+
+const struct tare_event **event_array(const struct tare_events *list)
+{
+	const size_t n = tare_events_count(list);
+	const struct tare_event **const array = calloc(n + 1, sizeof(*array));
+	for (size_t i = 0; array && i < n; i++)
+		array[i] = tare_events_at(list, i);
+	return array;
+}
+
+/* ---- the choice ---- */
+
+/* Opens everything on this thread, without letting it count: what works here works
+ * for the command too. */
+static int try_hardware(const struct tare_events *list, struct tare_why *why)
+{
+	const size_t n = tare_events_count(list);
+	for (size_t i = 0; i < n; i++) {
+		const struct tare_event *const e = tare_events_at(list, i);
+		if (e->needs_engine)
+			return why_set(why, TARE_E_EVENT_NOT_ON_CPU, "%s",
+				       e->why_engine ? e->why_engine : e->name);
+	}
+	const struct tare_event **const events = event_array(list);
+	if (!events)
+		return why_set(why, TARE_E_NOMEM, "%zu events", n);
+	const struct counter_set_opts o = { .disabled = true, .inherit = true,
+					    .user_fallback = true };
+	struct counter_set *set = NULL;
+	int err = counter_set_open(events, n, &o, &set, why);
+	for (size_t i = 0; !err && i < n; i++) {
+		const struct tare_why *const w = counter_set_why(set, i);
+		if (w->code) {
+			err = w->code;
+			if (why)
+				*why = *w;
+		}
+	}
+	counter_set_close(set);
+	free(events);
+	return err;
+}
+
+/* Pinned events that get no counter read as lost at once: nothing has to run. */
+int tare_events_fit(const struct tare_events *list, struct tare_why *why)
+{
+	const size_t n = tare_events_count(list);
+	const struct tare_event **const events = event_array(list);
+	struct tare_count *const counts = calloc(n + 1, sizeof(*counts));
+	const struct counter_set_opts o = { .pinned = true, .user_fallback = true };
+	struct counter_set *set = NULL;
+	int answer = TARE_E_NOMEM;
+	if (!events || !counts)
+		why_set(why, answer, "%zu events", n);
+	else
+		answer = counter_set_open(events, n, &o, &set, why);
+	for (size_t i = 0; !answer && i < n; i++) {
+		const struct tare_why *const w = counter_set_why(set, i);
+		if (!w->code)
+			continue;
+		answer = w->code;
+		if (why)
+			*why = *w;
+	}
+	if (!answer && counter_set_read(set, counts) == 0) {
+		answer = 1;
+		for (size_t i = 0; i < n; i++)
+			answer &= counts[i].state == TARE_COUNT_OK;
+	}
+	if (answer == TARE_E_NO_COUNTERS || answer == TARE_E_WATCHDOG)
+		answer = 0;
+	counter_set_close(set);
+	free(events);
+	free(counts);
+	return answer;
+}
+
+static int try_engine(const struct tare_events *list, struct tare_why *why)
+{
+	for (size_t i = 0; i < tare_events_count(list); i++) {
+		const struct tare_event *const e = tare_events_at(list, i);
+		if (event_place(e) == PLACE_KERNEL || tare_engine_counts(e))
+			continue;
+		if (engine_knows(e->role))
+			return why_set(why, TARE_E_EVENT_UNCOUNTABLE,
+				       "%s: the engine sees user mode only", e->name);
+		return why_set(why, TARE_E_EVENT_UNCOUNTABLE, "%s", e->name);
+	}
+	return soft_available(why);
+}
+
+static bool only_kernel_events(const struct tare_events *list)
+{
+	for (size_t i = 0; i < tare_events_count(list); i++)
+		if (event_place(tare_events_at(list, i)) != PLACE_KERNEL)
+			return false;
+	return true;
+}
+
+static void say(char *reason, size_t size, const char *text)
+{
+	if (reason && size)
+		snprintf(reason, size, "%s", text);
+}
+
+/* Both ways fail: the event that is to blame is the one neither can count. */
+static int neither(int hw, const struct tare_why *why_hw, int soft,
+		   const struct tare_why *why_soft, struct tare_why *why)
+{
+	if (soft != TARE_E_EVENT_UNCOUNTABLE) {
+		if (why)
+			*why = *why_hw;
+		return hw;
+	}
+	why_set(why, hw, "%s (which the software engine cannot know either)", why_soft->what);
+	if (why)
+		why->sys_errno = why_hw->sys_errno;
+	return hw;
+}
+
+static int choose(const struct tare_events *events, char *reason, size_t size,
+		  struct tare_why *why)
+{
+	struct tare_why why_hw = { 0 }, why_soft = { 0 };
+	const int hw = try_hardware(events, &why_hw);
+	if (only_kernel_events(events)) {
+		say(reason, size, "only kernel events were asked for");
+		if (hw && why)
+			*why = why_hw;
+		return hw ? hw : TARE_BACKEND_HW;
+	}
+	if (!hw) {
+		say(reason, size, "hardware counters are available");
+		return TARE_BACKEND_HW;
+	}
+	const int soft = try_engine(events, &why_soft);
+	if (soft)
+		return neither(hw, &why_hw, soft, &why_soft, why);
+	say(reason, size, hw == TARE_E_EVENT_NOT_ON_CPU ? why_hw.what : tare_err_sentence(hw));
+	return TARE_BACKEND_SOFT;
+}
+
+int tare_backend_for(const struct tare_events *events, enum tare_backend asked,
+		     char *reason, size_t reason_size, struct tare_why *why)
+{
+	if (asked == TARE_BACKEND_AUTO)
+		return choose(events, reason, reason_size, why);
+	const bool hw = asked == TARE_BACKEND_HW;
+	const int err = hw ? try_hardware(events, why) : try_engine(events, why);
+	say(reason, reason_size, "it was asked for");
+	return err ? err : (int)asked;
+}
+
+/* ---- a run under the engine, with kernel counters beside it ---- */
+
+struct beside {
+	const struct tare_measure_opts *o;
+	struct tare_measurement *m;
+	const struct tare_event **events;	/* the kernel's part */
+	size_t *index;				/* where each goes in the measurement */
+	size_t n;
+	struct counter_set *set;
+	struct tare_count *counts;
+};
+
+static int beside_open(pid_t child, void *arg, struct tare_why *why)
+{
+	struct beside *const b = arg;
+	if (!b->n)
+		return 0;
+	const struct counter_set_opts co = { .pid = child, .inherit = !b->o->no_inherit,
+					     .enable_on_exec = true, .user_fallback = true };
+	const int err = counter_set_open(b->events, b->n, &co, &b->set, why);
+	if (err)
+		return err;
+	for (size_t i = 0; i < b->n; i++) {
+		const struct tare_why *const w = counter_set_why(b->set, i);
+		if (w->code) {
+			*why = *w;
+			return w->code;
+		}
+	}
+	return 0;
+}
+
+static void beside_read(struct beside *b)
+{
+	if (!b->set || counter_set_read(b->set, b->counts) < 0)
+		return;
+	for (size_t i = 0; i < b->n; i++) {
+		struct tare_count *const to = &b->m->counts[b->index[i]];
+		*to = b->counts[i];
+		to->user_only = counter_set_user_only(b->set, i);
+		to->perturbed = b->events[i]->kind != TARE_EVENT_ZERO;
+	}
+}
+
+static void beside_interval(struct tare_measurement *so_far, void *arg)
+{
+	struct beside *const b = arg;
+	beside_read(b);
+	if (b->o->on_interval)
+		b->o->on_interval(so_far, b->o->arg);
+}
+
+static void beside_end(pid_t child, void *arg)
+{
+	(void)child;
+	beside_read(arg);
+}
+
+static void beside_free(struct beside *b)
+{
+	counter_set_close(b->set);
+	free(b->events);
+	free(b->index);
+	free(b->counts);
+}
+
+static int beside_select(struct beside *b)
+{
+	const size_t n = tare_events_count(b->o->events);
+	b->events = calloc(n + 1, sizeof(*b->events));
+	b->index = calloc(n + 1, sizeof(*b->index));
+	b->counts = calloc(n + 1, sizeof(*b->counts));
+	if (!b->events || !b->index || !b->counts)
+		return TARE_E_NOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const struct tare_event *const e = tare_events_at(b->o->events, i);
+		if (tare_engine_counts(e)) {
+			b->m->counts[i].user_only = !e->has_modifier;
+			continue;
+		}
+		b->events[b->n] = e;
+		b->index[b->n++] = i;
+	}
+	return 0;
+}
+
+static int engine_run(const struct tare_measure_opts *o, struct tare_measurement *m,
+		      struct tare_why *why)
+{
+	struct beside b = { .o = o, .m = m };
+	const struct soft_hooks hooks = { beside_open, beside_interval, beside_end, &b };
+	if (o->pid || o->tid)
+		return why_set(why, TARE_E_ENGINE,
+			       "the engine counts commands from their start; "
+			       "it cannot join running process %d",
+			       (int)(o->pid ? o->pid : o->tid));
+	int err = beside_select(&b);
+	if (err)
+		why_set(why, err, "a run");
+	else
+		err = soft_run(o, &hooks, m, why);
+	beside_free(&b);
+	return err;
+}
+
+/* ---- one run ---- */
+
+static int check(const struct tare_measure_opts *o, struct tare_why *why)
+{
+	const bool command = o->argv && o->argv[0];
+	if (!o->events || tare_events_count(o->events) == 0)
+		return why_set(why, TARE_E_INVALID, "no events to count");
+	if (o->pid && o->tid)
+		return why_set(why, TARE_E_INVALID, "both a process and a thread to attach to");
+	if (o->pid < 0 || o->tid < 0)
+		return why_set(why, TARE_E_INVALID, "a negative process id");
+	if (!command && !o->pid && !o->tid)
+		return why_set(why, TARE_E_NO_COMMAND, "no command");
+	return 0;
+}
+
+static struct measured *new_measured(const struct tare_events *events)
+{
+	struct measured *const r = calloc(1, sizeof(*r));
+	const size_t n = tare_events_count(events);
+	if (!r)
+		return NULL;
+	r->m.counts = calloc(n + 1, sizeof(*r->m.counts));
+	if (!r->m.counts) {
+		free(r);
+		return NULL;
+	}
+	r->m.n_counts = n;
+	r->m.backend_reason = r->reason;
+	for (size_t i = 0; i < n; i++) {
+		const struct tare_event *const e = tare_events_at(events, i);
+		r->m.counts[i] = (struct tare_count){ .event = e->name, .unit = e->unit,
+						      .state = TARE_COUNT_NOT_OPENED,
+						      .code = TARE_E_NOT_OPENED };
+	}
+	return r;
+}
+
+int tare_measure(const struct tare_measure_opts *o, struct tare_measurement **m,
+		 struct tare_why *why)
+{
+	struct tare_why local = { 0 };
+	struct tare_why *const w = why ? why : &local;
+	*m = NULL;
+	int err = check(o, w);
+	if (err)
+		return err;
+	struct measured *const r = new_measured(o->events);
+	if (!r)
+		return why_set(w, TARE_E_NOMEM, "a measurement");
+	const int backend =
+		tare_backend_for(o->events, o->backend, r->reason, sizeof(r->reason), w);
+	if (backend < 0) {
+		tare_measurement_free(&r->m);
+		return backend;
+	}
+	r->m.backend = (enum tare_backend)backend;
+	if (backend == TARE_BACKEND_SOFT)
+		err = engine_run(o, &r->m, w);
+	else
+		err = hw_run(o, &r->m, w);
+	if (err) {
+		tare_measurement_free(&r->m);
+		return err;
+	}
+	*m = &r->m;
+	return 0;
+}
+
+void tare_measurement_free(struct tare_measurement *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->n_tasks; i++)
+		free(m->tasks[i].counts);
+	free(m->tasks);
+	free(m->counts);
+	free((struct measured *)m);	/* its first member */
+}
