@@ -1,0 +1,14 @@
+/* The facts about a machine that decide whether two results can be compared. */
+#ifndef CMD_ENVIRONMENT_H
+#define CMD_ENVIRONMENT_H
+
+#include "json.h"
+
+#include <tare/cpu.h>
+
+/* The members of "environment"; the object is opened and closed by the caller. */
+void environment_json(struct json *j);
+/* The object "cpu". */
+void cpu_json(struct json *j, const char *key, const struct tare_cpu *cpu);
+
+#endif

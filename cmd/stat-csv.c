@@ -1,0 +1,116 @@
+/* -x SEP: one line per event, fields in perf stat's order, so that its parsers read
+ * it: value, unit, event, run time of the counter, percentage of the time it ran,
+ * spread of the runs (half the range in %), derived value, its unit; then, ours,
+ * the provenance. -I puts the time in front. */
+#include "stat.h"
+
+#include <string.h>
+
+static void field(struct buf *out, const char *text, const char *sep)
+{
+	if (!strstr(text, sep) && !strchr(text, '"')) {
+		buf_str(out, text);
+		return;
+	}
+	buf_chr(out, '"');
+	for (; *text; text++) {
+		if (*text == '"')
+			buf_chr(out, '"');
+		buf_chr(out, *text);
+	}
+	buf_chr(out, '"');
+}
+
+static void missing(struct buf *out, const struct tare_count *c)
+{
+	buf_str(out, c->state == TARE_COUNT_NOT_OPENED ? "<not supported>" : "<not counted>");
+}
+
+static const char *unit_of(const struct tare_event *e)
+{
+	return e->unit && strcmp(e->unit, "ns") == 0 ? "msec" : "";
+}
+
+/* Times are in milliseconds, as perf stat has them; sysfs scales are applied. */
+static void number(struct buf *out, const struct tare_event *e, const struct summary *sum)
+{
+	if (e->unit && strcmp(e->unit, "ns") == 0)
+		buf_printf(out, "%.6f", summary_midpoint(sum) / 1e6);
+	else if (e->scale != 0 && e->scale != 1.0)
+		buf_printf(out, "%.9g", summary_midpoint(sum) * e->scale);
+	else
+		put_midpoint(out, sum, false);
+}
+
+static void times(struct buf *out, uint64_t enabled, uint64_t running, const char *sep)
+{
+	const double percent = enabled ? 100.0 * (double)running / (double)enabled : 100.0;
+	buf_printf(out, "%llu%s%.2f", (unsigned long long)running, sep, percent);
+}
+
+static void derived(struct buf *out, const struct stat_session *s,
+		    const struct tare_count *counts, size_t i, uint64_t wall_ns, const char *sep)
+{
+	struct stat_derived d;
+	if (stat_derive(s, counts, i, wall_ns, &d)) {
+		buf_printf(out, "%.6g%s", d.value, sep);
+		field(out, d.unit, sep);
+	} else {
+		buf_str(out, sep);
+	}
+}
+
+void stat_csv(const struct stat_session *s, struct buf *out)
+{
+	const char *const sep = s->o->separator;
+	const struct stat_run *const last = &s->runs[s->n_runs - 1];
+	for (size_t i = 0; i < s->n_events; i++) {
+		const struct tare_event *const e = stat_event(s, i);
+		struct stat_series v;
+		stat_series(s, i, &v);
+		if (v.sum.n)
+			number(out, e, &v.sum);
+		else
+			missing(out, v.missing);
+		buf_printf(out, "%s%s%s", sep, unit_of(e), sep);
+		field(out, e->name, sep);
+		buf_str(out, sep);
+		times(out, v.enabled_ns, v.running_ns, sep);
+		buf_str(out, sep);
+		if (v.sum.n > 1) {
+			put_percent(out, summary_percent(&v.sum));
+			buf_chr(out, '%');
+		}
+		buf_str(out, sep);
+		derived(out, s, last->counts, i, stat_part(last)->wall_ns, sep);
+		buf_printf(out, "%s%s%s\n", sep, v.sum.n ? tare_provenance_name(v.provenance) : "",
+			   v.perturbed ? "+perturbed" : "");
+		stat_series_free(&v);
+	}
+}
+
+void stat_csv_interval(const struct stat_session *s, const struct stat_interval *in,
+		       struct buf *out)
+{
+	const char *const sep = s->o->separator;
+	for (size_t i = 0; i < s->n_events; i++) {
+		const struct tare_event *const e = stat_event(s, i);
+		const struct tare_count *const c = &in->counts[i];
+		struct summary one;
+		summarize_values(&one, &c->value, 1);
+		buf_printf(out, "%.9f%s", (double)in->at_ns / 1e9, sep);
+		if (c->state == TARE_COUNT_OK)
+			number(out, e, &one);
+		else
+			missing(out, c);
+		buf_printf(out, "%s%s%s", sep, unit_of(e), sep);
+		field(out, e->name, sep);
+		buf_str(out, sep);
+		times(out, c->enabled_ns, c->running_ns, sep);
+		buf_printf(out, "%s%s", sep, sep);
+		derived(out, s, in->counts, i, 0, sep);
+		buf_printf(out, "%s%s%s\n", sep,
+			   c->state == TARE_COUNT_OK ? tare_provenance_name(c->provenance) : "",
+			   c->perturbed ? "+perturbed" : "");
+	}
+}

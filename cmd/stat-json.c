@@ -1,0 +1,215 @@
+/* tare stat -j: schema tare.stat/1, described in docs/stat-json.md. */
+#include "environment.h"
+#include "stat.h"
+
+static const char *state_name(enum tare_count_state st)
+{
+	switch (st) {
+	case TARE_COUNT_OK:
+		return "counted";
+	case TARE_COUNT_NOT_OPENED:
+		return "not-opened";
+	case TARE_COUNT_NOT_SCHEDULED:
+		return "not-scheduled";
+	case TARE_COUNT_STOLEN:
+		return "stolen";
+	}
+	return "unknown";
+}
+
+static void count_json(struct json *j, const struct tare_count *c, const struct tare_event *e)
+{
+	const bool counted = c->state == TARE_COUNT_OK;
+	json_object(j, NULL);
+	json_str(j, "event", e->name);
+	if (counted)
+		json_u64(j, "value", c->value);
+	else
+		json_null(j, "value");
+	json_str(j, "unit", e->unit ? e->unit : "");
+	if (e->scale != 0 && e->scale != 1.0)
+		json_f64(j, "scale", e->scale);
+	json_str(j, "provenance", counted ? tare_provenance_name(c->provenance) : NULL);
+	json_str(j, "state", state_name(c->state));
+	if (!counted)
+		json_str(j, "error", tare_err_name(c->code));
+	json_bool(j, "perturbed", c->perturbed);
+	json_bool(j, "user_only", c->user_only);
+	if (counted)
+		json_u64(j, "raw", c->raw);
+	json_u64(j, "enabled_ns", c->enabled_ns);
+	json_u64(j, "running_ns", c->running_ns);
+	json_end(j);
+}
+
+static void counts_json(struct json *j, const struct stat_session *s,
+			const struct tare_count *counts)
+{
+	json_array(j, "counts");
+	for (size_t i = 0; i < s->n_events; i++)
+		count_json(j, &counts[i], stat_event(s, i));
+	json_end(j);
+}
+
+static void tasks_json(struct json *j, const struct stat_session *s,
+		       const struct tare_measurement *m)
+{
+	if (!m->n_tasks)
+		return;
+	json_array(j, "tasks");
+	for (size_t i = 0; i < m->n_tasks; i++) {
+		const struct tare_task *const t = &m->tasks[i];
+		json_object(j, NULL);
+		json_i64(j, "pid", t->pid);
+		json_i64(j, "tid", t->tid);
+		json_bool(j, "is_thread", t->is_thread);
+		json_str(j, "comm", t->comm);
+		json_str(j, "exe", t->exe);
+		json_str(j, "not_counted", t->not_counted);
+		json_str(j, "cut_off", t->cut_off);
+		if (t->counts && !t->not_counted)
+			counts_json(j, s, t->counts);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void intervals_json(struct json *j, const struct stat_session *s,
+			   const struct stat_run *r)
+{
+	if (!s->o->interval_ms)
+		return;
+	json_array(j, "intervals");
+	for (size_t i = 0; i < r->n_intervals; i++) {
+		json_object(j, NULL);
+		json_u64(j, "at_ns", r->intervals[i].at_ns);
+		counts_json(j, s, r->intervals[i].counts);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void batches_json(struct json *j, const struct stat_session *s,
+			 const struct stat_run *r)
+{
+	uint64_t least, most;
+	if (r->n_parts < 2)
+		return;
+	json_array(j, "batches");
+	for (size_t p = 0; p < r->n_parts; p++) {
+		const struct tare_measurement *const m = r->parts[p];
+		json_object(j, NULL);
+		json_array(j, "events");
+		for (size_t i = 0; i < s->batches[p].n; i++)
+			json_str(j, NULL, stat_event(s, s->batches[p].index[i])->name);
+		json_end(j);
+		json_str(j, "witness_event", STAT_WITNESS);
+		json_u64(j, "witness", m->counts[m->n_counts - 1].value);
+		json_i64(j, "exit_status", m->exit_status);
+		json_u64(j, "wall_ns", m->wall_ns);
+		json_end(j);
+	}
+	json_end(j);
+	json_bool(j, "witnesses_agree", stat_witnesses_agree(r, &least, &most));
+}
+
+static void run_json(struct json *j, const struct stat_session *s, const struct stat_run *r)
+{
+	const struct tare_measurement *const m = stat_part(r);
+	json_object(j, NULL);
+	json_i64(j, "exit_status", m->exit_status);
+	json_u64(j, "wall_ns", m->wall_ns);
+	json_u64(j, "user_ns", m->user_ns);
+	json_u64(j, "system_ns", m->system_ns);
+	json_bool(j, "complete", r->complete);
+	json_bool(j, "timed_out", m->timed_out);
+	json_bool(j, "aslr_off", m->aslr_off);
+	json_str(j, "aslr_note", m->aslr_note);
+	counts_json(j, s, r->counts);
+	batches_json(j, s, r);
+	intervals_json(j, s, r);
+	tasks_json(j, s, m);
+	json_end(j);
+}
+
+/* Whole numbers stay whole; above 2^53 a double would lose digits. */
+static void half_json(struct json *j, const char *key, uint64_t whole, bool half)
+{
+	if (half)
+		json_f64(j, key, (double)whole + 0.5);
+	else
+		json_u64(j, key, whole);
+}
+
+static void summary_json(struct json *j, const struct stat_session *s, size_t i)
+{
+	const struct tare_event *const e = stat_event(s, i);
+	struct stat_series v;
+	stat_series(s, i, &v);
+	json_object(j, NULL);
+	json_str(j, "event", e->name);
+	json_str(j, "unit", e->unit ? e->unit : "");
+	json_u64(j, "n", v.sum.n);
+	json_str(j, "provenance", v.sum.n ? tare_provenance_name(v.provenance) : NULL);
+	json_bool(j, "perturbed", v.perturbed);
+	if (v.sum.n) {
+		const uint64_t range = v.sum.max - v.sum.min;
+		half_json(j, "midpoint", v.sum.min + range / 2, range % 2);
+		half_json(j, "half_range", range / 2, range % 2);
+		json_f64(j, "mean", v.sum.mean);
+		json_f64(j, "greatest_distance", v.sum.distance);
+		json_f64(j, "stddev", v.sum.stddev);
+		json_u64(j, "min", v.sum.min);
+		json_u64(j, "max", v.sum.max);
+	}
+	json_array(j, "values");
+	for (size_t k = 0; k < v.sum.n; k++)
+		json_u64(j, NULL, v.values[k]);
+	json_end(j);
+	json_end(j);
+	stat_series_free(&v);
+}
+
+static void options_json(struct json *j, const struct stat_session *s)
+{
+	json_object(j, "options");
+	json_u64(j, "repeat", s->o->repeat);
+	json_bool(j, "inherit", !s->o->no_inherit);
+	json_bool(j, "exact", s->o->exact);
+	json_bool(j, "aslr", s->o->aslr);
+	if (s->o->pid)
+		json_u64(j, "pid", s->o->pid);
+	if (s->o->tid)
+		json_u64(j, "tid", s->o->tid);
+	json_end(j);
+}
+
+void stat_json(const struct stat_session *s, struct buf *out)
+{
+	struct json j = { .out = out, .indent = true };
+	const struct tare_measurement *const first = stat_part(&s->runs[0]);
+	json_object(&j, NULL);
+	json_str(&j, "schema", "tare.stat/1");
+	json_str(&j, "tare", TARE_VERSION);
+	json_array(&j, "command");
+	for (size_t i = 0; s->argv[i]; i++)
+		json_str(&j, NULL, s->argv[i]);
+	json_end(&j);
+	cpu_json(&j, "cpu", &s->cpu);
+	json_str(&j, "backend", first->backend == TARE_BACKEND_SOFT ? "soft" : "hw");
+	json_str(&j, "backend_reason", first->backend_reason);
+	json_object(&j, "environment");
+	json_bool(&j, "aslr_off", first->aslr_off);
+	environment_json(&j);
+	json_end(&j);
+	options_json(&j, s);
+	json_array(&j, "runs");
+	for (size_t r = 0; r < s->n_runs; r++)
+		run_json(&j, s, &s->runs[r]);
+	json_end(&j);
+	json_array(&j, "summary");
+	for (size_t i = 0; i < s->n_events; i++)
+		summary_json(&j, s, i);
+	json_end(&j);
+	json_end(&j);
+}

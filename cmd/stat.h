@@ -1,0 +1,116 @@
+/* tare stat, inside: what was asked, what was measured, and the ways to show it.
+ *
+ *	cmd-stat.c       options, the loop over the runs
+ *	stat-exact.c     --exact: batches that fit the counters, and their witness
+ *	stat-derived.c   GHz, insn per cycle, % of branches missed
+ *	stat-text.c      for people
+ *	stat-json.c      tare.stat/1, see docs/stat-json.md
+ *	stat-csv.c       -x SEP
+ */
+#ifndef CMD_STAT_H
+#define CMD_STAT_H
+
+#include "buf.h"
+#include "summary.h"
+
+#include <tare/tare.h>
+
+struct stat_opts {
+	const char *events;
+	unsigned repeat;		/* 0: until interrupted */
+	bool json;
+	const char *separator;		/* -x; NULL: text */
+	const char *output;
+	bool table;
+	unsigned interval_ms;
+	unsigned pid, tid;		/* 0: none */
+	bool per_thread, no_inherit, exact, aslr, refuse;
+	int backend;			/* enum tare_backend */
+	double timeout_s;
+};
+
+/* One interval of -I: what was counted since the one before. */
+struct stat_interval {
+	uint64_t at_ns;			/* since the start */
+	struct tare_count *counts;
+};
+
+/* One run: a single execution, or with --exact one per batch. */
+struct stat_run {
+	struct tare_measurement **parts;
+	size_t n_parts;
+	struct tare_count *counts;	/* one per event, gathered from the parts */
+	struct stat_interval *intervals;
+	size_t n_intervals;
+	bool complete;			/* neither interrupted nor timed out */
+};
+
+/* A batch of --exact: events that fit the counters together with the witness. */
+struct stat_batch {
+	struct tare_events *events;	/* the witness is the last one */
+	size_t *index;			/* of each event but the witness, in the session */
+	size_t n;
+};
+
+struct stat_session {
+	const struct stat_opts *o;
+	char *const *argv;		/* the command; may be empty when attached */
+	struct tare_cpu cpu;
+	struct tare_events *events;
+	size_t n_events;
+	struct stat_batch *batches;	/* --exact on hardware; else none */
+	size_t n_batches;
+	struct stat_run *runs;
+	size_t n_runs;
+	char skipped[256];		/* default events this machine lacks, or "" */
+};
+
+/* The event text of the witness of --exact. */
+#define STAT_WITNESS "instructions:u"
+
+const struct tare_event *stat_event(const struct stat_session *s, size_t i);
+const struct tare_measurement *stat_part(const struct stat_run *r);	/* the first */
+
+/* Values of one event over the runs that count (complete ones; where there is
+ * none, what there is), their summary and the worst provenance among them. */
+struct stat_series {
+	struct summary sum;
+	uint64_t *values;		/* sum.n of them */
+	enum tare_provenance provenance;
+	bool perturbed, user_only;
+	uint64_t enabled_ns, running_ns; /* summed */
+	const struct tare_count *missing; /* a run that has no value, or NULL */
+};
+void stat_series(const struct stat_session *s, size_t event, struct stat_series *out);
+void stat_series_free(struct stat_series *series);
+/* The same of the wall time. */
+void stat_wall_series(const struct stat_session *s, struct summary *out);
+/* Runs that count, for headings. */
+size_t stat_counted_runs(const struct stat_session *s);
+
+/* A derived figure beside an event: "1.23" "insn per cycle". */
+struct stat_derived {
+	double value;
+	const char *unit;
+};
+/* `counts` has one entry per event of the session. False: none. */
+bool stat_derive(const struct stat_session *s, const struct tare_count *counts,
+		 size_t event, uint64_t wall_ns, struct stat_derived *out);
+
+/* --exact. 0 or a negative error. */
+int stat_plan_batches(struct stat_session *s, struct tare_why *why);
+/* Fills *agree; the witness of part p of a run is the last count of its part. */
+bool stat_witnesses_agree(const struct stat_run *r, uint64_t *least, uint64_t *most);
+
+void stat_text(const struct stat_session *s, int fd, struct buf *out);
+void stat_json(const struct stat_session *s, struct buf *out);
+void stat_csv(const struct stat_session *s, struct buf *out);
+/* One interval, as lines. */
+void stat_text_interval(const struct stat_session *s, const struct stat_interval *i,
+			struct buf *out);
+void stat_csv_interval(const struct stat_session *s, const struct stat_interval *i,
+		       struct buf *out);
+/* Delta of two totals, scaled over its own times. */
+struct tare_count stat_delta(const struct tare_count *now, const struct tare_count *before);
+
+#endif
