@@ -3,6 +3,7 @@
 #define TARE_TARE_H
 
 #include <tare/cpu.h>
+#include <tare/doctor.h>
 #include <tare/err.h>
 #include <tare/event.h>
 #include <tare/measure.h>
