@@ -20,7 +20,7 @@ _start:
 	prefetchnta	(%rsi)		//= load
 	prefetchw	(%rsi)		//= load
 	prefetcht0	missing(%rip)	//= load
-	clflush		(%rsi)		//= load
+	clflush		(%rsi)
 	xorl	%eax, %eax
 	movl	$1, %edx
 	cmpxchgb	%dl, (%rsi)	//= load store

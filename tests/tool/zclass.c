@@ -75,6 +75,9 @@ static bool accesses_nothing(const ZydisDecodedInstruction *in)
 	switch (in->mnemonic) {
 	case ZYDIS_MNEMONIC_NOP:
 	case ZYDIS_MNEMONIC_LEA:
+	case ZYDIS_MNEMONIC_CLFLUSH:	/* a line is named, no data move */
+	case ZYDIS_MNEMONIC_CLFLUSHOPT:
+	case ZYDIS_MNEMONIC_CLWB:
 	case ZYDIS_MNEMONIC_CLDEMOTE:
 		return true;
 	default:
@@ -87,16 +90,8 @@ static uint32_t memory_events(const ZydisDecodedInstruction *in,
 {
 	if (accesses_nothing(in))
 		return 0;
-	switch (in->mnemonic) {
-	case ZYDIS_MNEMONIC_CLFLUSH:
-	case ZYDIS_MNEMONIC_CLFLUSHOPT:
-	case ZYDIS_MNEMONIC_CLWB:
-		return bit(EV_LOADS);	/* permission-checked and faulting as a load */
-	case ZYDIS_MNEMONIC_CLZERO:
+	if (in->mnemonic == ZYDIS_MNEMONIC_CLZERO)
 		return bit(EV_STORES);
-	default:
-		break;
-	}
 	if (in->meta.category == ZYDIS_CATEGORY_PREFETCH ||
 	    in->meta.category == ZYDIS_CATEGORY_PREFETCHWT1)
 		return bit(EV_LOADS);
@@ -163,11 +158,12 @@ static uint32_t vector_events(const ZydisDecodedInstruction *in,
 	static const char *const ints[] = {
 		"p", "mpsadbw", "dbpsadbw", "aes", "sha", "gf2p8", NULL
 	};
-	if (!vector_operand(in, ops))
-		return 0;
 	const char *name = ZydisMnemonicGetString(in->mnemonic);
 	if (name[0] == 'v')
 		name++;
+	/* cvttsd2si from memory to a general register has no vector operand */
+	if (!vector_operand(in, ops) && strncmp(name, "cvt", 3))
+		return 0;
 	if (begins(name, fp_any) || (begins(name, fp) && fp_suffix(name)) ||
 	    !strncmp(name, "fpclass", 7))
 		return bit(EV_FP);
