@@ -4,6 +4,7 @@
 usage: check.py step|engine SOURCE.S PROGRAM [-D NAME=VALUE]...
 """
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tool"))
@@ -27,6 +28,8 @@ def main(argv):
     lacking = [f for f in prog.need if f not in cpu_flags()]
     if lacking:
         counting.skip(f"{name}: this CPU has no {' '.join(lacking)}")
+    if prog.kernel and subprocess.run([program]).returncode < 0:
+        counting.skip(f"{name}: this kernel has no {prog.kernel}")
     if who == "step":
         if prog.native:
             counting.skip(f"{name}: not single-stepped: {prog.native}")

@@ -17,10 +17,15 @@ that assembles to N instructions (fstcw = fwait + fnstcw), `insn` for an
 instruction written in .byte, `xN` for a line that executes N times per pass of
 its block (`x0`: never reached, or faults).
 
+An instruction that runs here but is written by the program itself stands as
+
+    //+ ret
+
 Blocks, on lines of their own, nest:
 
     //@ loop N              the lines up to //@ end run N times
     //@ need FLAG...        CPU flags as in /proc/cpuinfo, without which: skip
+    //@ kernel WHAT         optional in kernels: where it dies of a signal, skip
     //@ native WHY          not checked by single-stepping, and why
     //@ exit N              the exit status (default 0)
 
@@ -59,6 +64,7 @@ class Program:
         self.count = dict.fromkeys(EVENTS, 0)
         self.need = []
         self.native = None
+        self.kernel = None
         self.exit = 0
 
     def number(self, text, where):
@@ -135,12 +141,17 @@ def walk(prog, lines, folder, times, passes):
                 times, passes = blocks.pop()
             elif word == "need":
                 prog.need += rest.split()
+            elif word == "kernel":
+                prog.kernel = rest
             elif word == "native":
                 prog.native = rest
             elif word == "exit":
                 prog.exit = int(rest)
             else:
                 sys.exit(f"{where}: unknown block {word}")
+            continue
+        if m := re.match(r"\s*//\+(.*)", raw):
+            prog.add(m[1], times, passes, where)
             continue
         code, _, note = raw.partition("//=")
         note = note.strip() if note else None
