@@ -1,4 +1,5 @@
 /* One line per command: COMMAND(x) registers `const struct command cmd_x`. The
  * order is that of `tare --help`. No include guard: main.c reads it twice. */
 COMMAND(stat)
+COMMAND(doctor)
 COMMAND(completion)

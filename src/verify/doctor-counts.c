@@ -36,10 +36,11 @@ void doctor_check_watchdog(struct doctor *d)
 {
 	const int on = d->facts.nmi_watchdog;
 
-	if (!doctor_has_pmu(d))
-		return doctor_find(d, FIND_WATCHDOG_NO_PMU, "no counter to take: no hardware counters");
 	if (on == FACT_ABSENT)
 		return doctor_find(d, FIND_WATCHDOG_ABSENT, "there is no kernel.nmi_watchdog");
+	if (!doctor_has_pmu(d))
+		return doctor_find(d, FIND_WATCHDOG_NO_PMU,
+				   "kernel.nmi_watchdog is %d; there is no counter to take", on);
 	doctor_find(d, on ? FIND_WATCHDOG_ON : FIND_WATCHDOG_OFF, "kernel.nmi_watchdog is %d", on);
 }
 

@@ -41,11 +41,10 @@
 #define NO_PMU_ROW(X, CHECK)                                                   \
 	X(CHECK, NO_PMU, "no-pmu", INFO, "", "")
 
-#define MSR_RECIPE                                                             \
-	"as root: modprobe msr; then for every CPU set bit 54 of MSR 0xC0011020: " \
-	"for c in /dev/cpu/[0-9]*; do n=${c##*/}; wrmsr -p $n 0xC0011020 "      \
-	"$(printf '0x%x' $((0x$(rdmsr -p $n 0xC0011020) | 1<<54))); done "      \
-	"(rdmsr and wrmsr are in msr-tools; repeat after every boot and resume)"
+/* After a newline: a command to be copied as it is. */
+#define MSR_COMMAND                                                            \
+	"\nmodprobe msr; for c in /dev/cpu/[0-9]*; do n=${c##*/}; wrmsr -p $n "  \
+	"0xC0011020 $((0x$(rdmsr -p $n 0xC0011020) | 1<<54)); done"
 
 #define DOCTOR_FINDINGS(X)                                                     \
 	X(CPU, KNOWN, "known", GOOD, "", "")                                    \
@@ -289,7 +288,8 @@
 	  "back what the counters counted: retired instructions overcount now and then " \
 	  "by a piece of the code after an atomic operation (ten thousand in a "  \
 	  "compiler's run of 40 thousand million were seen)",                   \
-	  MSR_RECIPE)                                                           \
+	  "set bit 54 of MSR 0xC0011020 on every CPU, as root (msr-tools; again after " \
+	  "every boot and resume):" MSR_COMMAND)                                                           \
 	X(SPECLOCK, ON_ZEN1, "on-zen1", CAVEAT,                                 \
 	  "after a locked instruction the CPU may run ahead and roll back, without taking " \
 	  "back what the counters counted: retired instructions overcount now and then " \
@@ -297,11 +297,10 @@
 	  "keeps its own copy of MSR 0xC0011020, whose bit 10 is the store bypass " \
 	  "(SSBD) switch, and writes it back when it changes tasks: bit 54 alone does " \
 	  "not stay",                                                           \
-	  "either boot with spec_store_bypass_disable=off (or =on), so that the kernel " \
-	  "stops rewriting the register, and then set bit 54 of MSR 0xC0011020 on every " \
-	  "CPU (wrmsr of msr-tools); or load the kernel module described at "   \
+	  "load the kernel module described at "                                \
 	  "https://github.com/rr-debugger/rr/wiki/Zen, which sets bit 54 in every write " \
-	  "to the register")                                                    \
+	  "to the register; or boot with spec_store_bypass_disable=off (or =on), so that " \
+	  "the kernel stops rewriting it, and then, as root (msr-tools):" MSR_COMMAND)                                                    \
 	X(SPECLOCK, UNTESTED, "untested", CAVEAT,                               \
 	  "this CPU may overcount after locked instructions, and the event that would " \
 	  "show it cannot be counted here",                                     \

@@ -24,7 +24,8 @@ void doctor_check_smt(struct doctor *d)
 	const struct tare_uarch *const uarch = d->report->cpu.uarch;
 
 	if (!doctor_has_pmu(d))
-		return doctor_find(d, FIND_SMT_NO_PMU, "no hardware counters to disturb");
+		return doctor_find(d, FIND_SMT_NO_PMU, "%s; no hardware counters to disturb",
+				   d->facts.smt_active == 1 ? "on" : "off");
 	if (d->facts.smt_active != 1)
 		return doctor_find(d, FIND_SMT_OFF, "one hardware thread per core");
 	if (uarch && uarch->irq_event_needs_no_smt)
