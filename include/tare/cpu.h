@@ -105,6 +105,7 @@ struct tare_event_row {
 	uint64_t raw;			/* perf raw config (event, umask, EDGE/INV/CMASK) */
 	bool has_raw;			/* false: only a fixed counter or a generic name */
 	const char *generic;		/* perf's name when it is the same event, or NULL */
+	const char *aliases;		/* other names of it, blanks between them, or NULL */
 	bool documented;
 	unsigned trust;			/* enum tare_trust bits */
 	const char *note;		/* overcounts by …, counters it fits, errata; or "" */

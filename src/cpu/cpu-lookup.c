@@ -4,12 +4,13 @@
 #include <tare/err.h>
 
 static const struct cpu_tables *const all[] = {
-	NULL,
+	&cpu_tables_intel_core, &cpu_tables_intel_atom, &cpu_tables_amd, &cpu_tables_arm,
+	&cpu_tables_other,
 };
 
 const struct cpu_tables *cpu_tables_at(size_t i)
 {
-	return i + 1 < sizeof(all) / sizeof(all[0]) ? all[i] : NULL;
+	return i < sizeof(all) / sizeof(all[0]) ? all[i] : NULL;
 }
 
 static char folded(char c)
@@ -173,11 +174,13 @@ const struct tare_event_row *tare_cpu_event(const struct tare_uarch *u, enum tar
 	return best;
 }
 
-/* '.' and ':' both join an event and its unit mask (Intel's files, libpfm4). */
-static bool same_event_name(const char *a, const char *b)
+/* Whether `name` is the word that starts at `list` and ends at a blank or at the
+ * end. '.' and ':' both join an event and its unit mask (Intel's files, libpfm4). */
+static bool same_event_name(const char *list, const char *name)
 {
-	for (;; a++, b++) {
-		const char x = *a == '.' ? ':' : folded(*a), y = *b == '.' ? ':' : folded(*b);
+	for (;; list++, name++) {
+		const char x = *list == '.' ? ':' : folded(*list == ' ' ? '\0' : *list);
+		const char y = *name == '.' ? ':' : folded(*name);
 		if (x != y)
 			return false;
 		if (!x)
@@ -185,11 +188,25 @@ static bool same_event_name(const char *a, const char *b)
 	}
 }
 
+static bool has_alias(const char *aliases, const char *name)
+{
+	while (aliases && *aliases) {
+		if (same_event_name(aliases, name))
+			return true;
+		while (*aliases && *aliases != ' ')
+			aliases++;
+		while (*aliases == ' ')
+			aliases++;
+	}
+	return false;
+}
+
 const struct tare_event_row *tare_cpu_event_by_name(const struct tare_uarch *u,
 						    const char *name)
 {
-	for (size_t i = 0; u && name && i < u->n_events; i++)
-		if (same_event_name(u->events[i].name, name))
+	for (size_t i = 0; u && name && *name && i < u->n_events; i++)
+		if (same_event_name(u->events[i].name, name) ||
+		    has_alias(u->events[i].aliases, name))
 			return &u->events[i];
 	return NULL;
 }
@@ -256,48 +273,42 @@ static void append(char *out, size_t size, size_t *len, const char *text)
 		out[*len] = '\0';
 }
 
-/* One word per bit; the letter is the paper's. */
+/* One word per bit, the letter is the paper's. Words of one kind stand together
+ * behind their heading: "noisy: interrupts, page faults; overcounts: lazy FP". */
 static const struct {
 	unsigned bit;
+	const char *heading;
 	const char *text;
 	const char *letter;
 } trust_words[] = {
-	{ TARE_TRUST_NOISY_INTERRUPTS, "interrupts", "h" },
-	{ TARE_TRUST_NOISY_FAULTS, "page faults", "p" },
-	{ TARE_TRUST_OVER_EXCEPTIONS, "x87/SSE exceptions", "E" },
-	{ TARE_TRUST_OVER_LAZY_FP, "lazy FP", "F" },
-	{ TARE_TRUST_OVER_INSNS, "some instructions overcounted", "D" },
-	{ TARE_TRUST_UNDER_INSNS, "some instructions undercounted", "M" },
-	{ TARE_TRUST_UOPS, "counts micro-ops", "U" },
-	{ TARE_TRUST_SPECULATIVE, "counts executed, not retired", "S" },
+	{ TARE_TRUST_DETERMINISTIC, "", "deterministic", "" },
+	{ TARE_TRUST_BROKEN, "", "broken", "" },
+	{ TARE_TRUST_NOISY_INTERRUPTS, "noisy: ", "interrupts", "h" },
+	{ TARE_TRUST_NOISY_FAULTS, "noisy: ", "page faults", "p" },
+	{ TARE_TRUST_OVER_EXCEPTIONS, "overcounts: ", "x87/SSE exceptions", "E" },
+	{ TARE_TRUST_OVER_LAZY_FP, "overcounts: ", "lazy FP", "F" },
+	{ TARE_TRUST_OVER_INSNS, "overcounts: ", "some instructions", "D" },
+	{ TARE_TRUST_UNDER_INSNS, "undercounts: ", "some instructions", "M" },
+	{ TARE_TRUST_UOPS, "", "counts micro-ops", "U" },
+	{ TARE_TRUST_SPECULATIVE, "", "counts executed, not retired", "S" },
 };
 
 char *tare_trust_text(unsigned trust, char *out, size_t size)
 {
-	const unsigned noisy = TARE_TRUST_NOISY_INTERRUPTS | TARE_TRUST_NOISY_FAULTS;
+	const char *heading = "";
 	size_t len = 0;
 
 	append(out, size, &len, "");
-	if (trust & TARE_TRUST_DETERMINISTIC)
-		append(out, size, &len, "deterministic");
-	if (trust & TARE_TRUST_BROKEN)
-		append(out, size, &len, "broken");
-	if (trust & noisy)
-		append(out, size, &len, len ? ", noisy: " : "noisy: ");
-	bool after_colon = trust & noisy;
 	for (size_t i = 0; i < sizeof(trust_words) / sizeof(trust_words[0]); i++) {
 		if (!(trust & trust_words[i].bit))
 			continue;
-		if (trust_words[i].bit == TARE_TRUST_OVER_EXCEPTIONS ||
-		    (trust_words[i].bit == TARE_TRUST_OVER_LAZY_FP &&
-		     !(trust & TARE_TRUST_OVER_EXCEPTIONS))) {
-			append(out, size, &len, len ? "; overcounts: " : "overcounts: ");
-			after_colon = true;
-		}
-		if (len && !after_colon)
-			append(out, size, &len, ", ");
+		const bool goes_on = heading[0] && cpu_same_name(trust_words[i].heading, heading);
+		if (len)
+			append(out, size, &len, goes_on ? ", " : "; ");
+		heading = trust_words[i].heading;
+		if (!goes_on)
+			append(out, size, &len, heading);
 		append(out, size, &len, trust_words[i].text);
-		after_colon = false;
 	}
 	if (trust & TARE_TRUST_UNTESTED)
 		append(out, size, &len, len ? " (untested)" : "untested");

@@ -68,6 +68,9 @@ struct cpu_tables {
 	size_t n_aliases;
 };
 
+extern const struct cpu_tables cpu_tables_intel_core, cpu_tables_intel_atom, cpu_tables_amd,
+	cpu_tables_arm, cpu_tables_other;
+
 /* All of them: i from 0 until NULL. */
 const struct cpu_tables *cpu_tables_at(size_t i);
 
