@@ -20,35 +20,45 @@ def cpu_flags():
     return set()
 
 
+def why_not(who, prog, program):
+    """None, or why this program cannot be checked here."""
+    lacking = [f for f in prog.need if f not in cpu_flags()]
+    if lacking:
+        return f"this CPU has no {' '.join(lacking)}"
+    if prog.kernel and subprocess.run([program]).returncode < 0:
+        return f"this kernel has no {prog.kernel}"
+    if who == "step":
+        return prog.native and f"not single-stepped: {prog.native}"
+    return counting.have_engine()
+
+
+def check(who, source, program, defines):
+    """(0, 1 or 77; what to print)."""
+    name = os.path.basename(program)
+    prog = expect.expect(source, defines)
+    why = why_not(who, prog, program)
+    if why:
+        return counting.SKIP, [f"skipped: {name}: {why}"]
+    count = counting.step if who == "step" else counting.engine
+    got = count([program], expect.EVENTS)
+    lines = []
+    if got.status != prog.exit:
+        lines.append(f"{name}: exit status {got.status}, expected {prog.exit}")
+    for e in expect.EVENTS:
+        if got.counts.get(e) != prog.count[e]:
+            lines.append(f"{name}: {e}: counted {got.counts.get(e)}, "
+                         f"expected {prog.count[e]}")
+    if lines and got.err:
+        lines.append(got.err.decode(errors="replace")[:2000])
+    return 1 if lines else 0, lines
+
+
 def main(argv):
     who, source, program = argv[:3]
     defines = dict(d.split("=") for d in argv[3:] if d != "-D")
-    prog = expect.expect(source, defines)
-    name = os.path.basename(program)
-    lacking = [f for f in prog.need if f not in cpu_flags()]
-    if lacking:
-        counting.skip(f"{name}: this CPU has no {' '.join(lacking)}")
-    if prog.kernel and subprocess.run([program]).returncode < 0:
-        counting.skip(f"{name}: this kernel has no {prog.kernel}")
-    if who == "step":
-        if prog.native:
-            counting.skip(f"{name}: not single-stepped: {prog.native}")
-        got = counting.step([program], expect.EVENTS)
-    else:
-        why = counting.have_engine()
-        if why:
-            counting.skip(f"{name}: {why}")
-        got = counting.engine([program], expect.EVENTS)
-    bad = got.status != prog.exit
-    if bad:
-        print(f"{name}: exit status {got.status}, expected {prog.exit}")
-    for e in expect.EVENTS:
-        if got.counts.get(e) != prog.count[e]:
-            print(f"{name}: {e}: counted {got.counts.get(e)}, expected {prog.count[e]}")
-            bad = True
-    if bad and got.err:
-        print(got.err.decode(errors="replace")[:2000])
-    return 1 if bad else 0
+    status, lines = check(who, source, program, defines)
+    print("\n".join(lines))
+    return status
 
 
 if __name__ == "__main__":

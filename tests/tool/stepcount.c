@@ -59,6 +59,7 @@ struct task {
 	bool injected;		/* resumed with a signal: a handler may be entered */
 	uint64_t pc;		/* of the instruction the next step runs */
 	struct zclass cls;	/* of that instruction */
+	bool will_jump;		/* if it is a jcc to the next instruction */
 	uint64_t count[EV_COUNT];
 };
 
@@ -144,6 +145,15 @@ static uint64_t rip_of(const struct task *t)
 	return reg(t->tid, offsetof(struct user_regs_struct, rip));
 }
 
+/* Does condition `cond` of jcc hold with these flags? */
+static bool holds(unsigned cond, uint64_t flags)
+{
+	const bool cf = flags & 1, pf = flags & 4, zf = flags & 0x40, sf = flags & 0x80,
+		   of = flags & 0x800;
+	const bool even[8] = { of, cf, zf, cf || zf, sf, pf, sf != of, zf || sf != of };
+	return even[cond >> 1] != (cond & 1);
+}
+
 /* Looks at the instruction that the next step is going to run. */
 static void look(struct task *t, uint64_t pc)
 {
@@ -153,12 +163,16 @@ static void look(struct task *t, uint64_t pc)
 		t->pc = (uint64_t)ptrace(PTRACE_PEEKDATA, t->tid, sp, NULL);
 	}
 	t->cls = classify(t->tid, t->pc);
+	if (t->cls.jcc_to_next)
+		t->will_jump = holds(t->cls.cond, reg(t->tid, offsetof(struct user_regs_struct,
+								       eflags)));
 }
 
 static void count(struct task *t, uint64_t pc, struct zclass c, uint64_t next)
 {
 	uint32_t events = c.events;
-	if ((events & 1u << EV_COND) && next != pc + c.length)
+	const bool jumped = c.jcc_to_next ? t->will_jump : next != pc + c.length;
+	if ((events & 1u << EV_COND) && jumped)
 		events |= 1u << EV_TAKEN;
 	for (int e = 0; e < EV_COUNT; e++)
 		t->count[e] += events >> e & 1;
@@ -168,8 +182,6 @@ static void count(struct task *t, uint64_t pc, struct zclass c, uint64_t next)
 		fprintf(stderr, "stepcount: unknown instruction at %#" PRIx64 "\n", pc);
 }
 
-/* A jcc to its own next instruction is taken though rip does not tell: the
- * branch tests do not use one, compilers do not make one. */
 static void retired(struct task *t, uint64_t next)
 {
 	if (t->cls.rep_string && next == t->pc)

@@ -222,6 +222,10 @@ struct zclass zclass_of(const uint8_t *bytes, unsigned avail)
 		       (in.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
 					 ZYDIS_ATTRIB_HAS_REPNE));
 	c.shadows_next = loads_ss(&in, ops);
+	c.jcc_to_next = in.meta.category == ZYDIS_CATEGORY_COND_BR &&
+			(in.opcode >> 4 == 7 || in.opcode >> 4 == 8) &&
+			in.raw.imm[0].value.s == 0;
+	c.cond = in.opcode & 15;
 	c.breakpoint = in.mnemonic == ZYDIS_MNEMONIC_INT3 ||
 		       in.mnemonic == ZYDIS_MNEMONIC_INT1;
 	return c;

@@ -41,6 +41,8 @@ struct zclass {
 	bool known;		/* Zydis decoded it */
 	bool rep_string;	/* may stop between iterations */
 	bool shadows_next;	/* mov ss, pop ss: no trap before the next one */
+	bool jcc_to_next;	/* rip does not tell whether it was taken: cond does */
+	uint8_t cond;		/* low 4 bits of a jcc's opcode */
 	bool breakpoint;	/* int3, int1: the SIGTRAP is the program's own */
 };
 
