@@ -107,7 +107,10 @@ struct tare_doctor_probes {
 			uint64_t *value, unsigned *fired);
 	/* Reads the event in user space. -EFAULT: the instruction trapped. */
 	int (*rdpmc)(void *arg, const struct tare_encoding *e, struct tare_rdpmc_answer *a);
-	/* What the software engine needs: a child that is traced over its exec. */
+	/* Is the software engine there, and does it find what it needs? 0 or a
+	 * negative enum tare_err, with why. */
+	int (*engine)(void *arg, struct tare_why *why);
+	/* What it needs first: a child that is traced over its exec. */
 	int (*trace)(void *arg);
 	/* Can address space randomisation be turned off for a child? */
 	int (*no_aslr)(void *arg);

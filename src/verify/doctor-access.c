@@ -204,9 +204,17 @@ void doctor_check_engine(struct doctor *d)
 		d->engine_reason = "the software engine is for x86-64 only";
 		return doctor_find(d, FIND_ENGINE_ARCH, "not available on this architecture");
 	}
+	struct tare_why why = { 0 };
+	const int code = d->probes->engine(d->probes->arg, &why);
+	/* That ptrace is refused is found out below, with the errno. */
+	if (code && code != TARE_E_NO_PTRACE) {
+		d->engine_reason = "the software engine cannot start";
+		return doctor_find(d, FIND_ENGINE_ABSENT, "%s",
+				   why.what[0] ? why.what : tare_err_sentence(code));
+	}
 	const int err = d->probes->trace(d->probes->arg);
-	if (err)
-		return engine_refused(d, err);
+	if (err || code)
+		return engine_refused(d, err ? err : why.sys_errno ? -why.sys_errno : -EPERM);
 	if (d->facts.yama == FACT_ABSENT)
 		return doctor_find(d, FIND_ENGINE_WORKS, "a child could be traced over its exec");
 	doctor_find(d, FIND_ENGINE_WORKS,

@@ -110,6 +110,9 @@
 	X(ENGINE, ARCH, "architecture", INFO,                                   \
 	  "the software engine translates x86-64 programs only",                \
 	  "count with hardware counters")                                       \
+	X(ENGINE, ABSENT, "absent", BAD,                                        \
+	  "programs cannot be counted without hardware counters",               \
+	  "use a build of tare that has the engine")                            \
 	X(ENGINE, YAMA_ADMIN, "yama-admin", BAD,                                \
 	  "the engine enters a program by tracing its exec, which Yama allows here " \
 	  "only with CAP_SYS_PTRACE",                                           \

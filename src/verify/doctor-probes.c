@@ -4,6 +4,7 @@
  * (an rdpmc that traps, a traced exec) happens in a child. */
 #include "doctor-region.h"
 #include "perf-attr.h"
+#include "soft-run.h"
 
 #include <tare/doctor.h>
 
@@ -286,6 +287,11 @@ static int probe_rdpmc(void *arg, const struct tare_encoding *e, struct tare_rdp
 	return err;
 }
 
+static int probe_engine(void *arg, struct tare_why *why)
+{
+	return soft_available(why);
+}
+
 /* The child never gets to run what it executes: it stops at the exec and is
  * killed there. This very program is the one file that surely can be executed. */
 static void be_traced(void)
@@ -362,6 +368,7 @@ const struct tare_doctor_probes *tare_doctor_probes(void)
 		.count = probe_count,
 		.overflow = probe_overflow,
 		.rdpmc = probe_rdpmc,
+		.engine = probe_engine,
 		.trace = probe_trace,
 		.no_aslr = probe_no_aslr,
 		.tick_ns = probe_tick_ns,

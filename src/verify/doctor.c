@@ -107,8 +107,9 @@ static void conclude(struct doctor *d)
 
 	if (!r->hardware && !r->engine) {
 		r->status = TARE_DOCTOR_CANNOT_COUNT;
-		snprintf(r->conclusion, sizeof(r->conclusion), "cannot count: %s, and %s",
-			 hardware, d->engine_reason);
+		snprintf(r->conclusion, sizeof(r->conclusion), "cannot count: %s, and %s%s",
+			 hardware, d->engine_reason,
+			 d->perf_err ? "" : " (only the kernel's software events work)");
 	} else if (!r->hardware) {
 		r->status = TARE_DOCTOR_CAVEATS;
 		snprintf(r->conclusion, sizeof(r->conclusion), "%s; counting in software",

@@ -100,7 +100,7 @@ struct machine {
 	int rdpmc_err;
 	bool rdpmc_withheld;		/* capable, but index 0 */
 	uint64_t rdpmc_off_by;
-	int trace_err, aslr_err;
+	int engine_err, trace_err, aslr_err;
 	uint64_t tick_ns;
 	const char *preload, *malloc_conf;
 };
@@ -177,6 +177,14 @@ static int m_rdpmc(void *arg, const struct tare_encoding *e, struct tare_rdpmc_a
 	return m->rdpmc_err;
 }
 
+static int m_engine(void *arg, struct tare_why *why)
+{
+	const struct machine *const m = arg;
+	if (m->engine_err == TARE_E_ENGINE)
+		snprintf(why->what, sizeof(why->what), "the software engine is not built in");
+	return m->engine_err;
+}
+
 static int m_trace(void *arg) { return ((const struct machine *)arg)->trace_err; }
 static int m_no_aslr(void *arg) { return ((const struct machine *)arg)->aslr_err; }
 static uint64_t m_tick_ns(void *arg) { return ((const struct machine *)arg)->tick_ns; }
@@ -193,7 +201,8 @@ static struct tare_doctor_report *examine(const char *root, struct machine *m)
 {
 	const struct tare_doctor_probes probes = {
 		.arg = m, .cpu = m_cpu, .open = m_open, .fits = m_fits, .count = m_count,
-		.overflow = m_overflow, .rdpmc = m_rdpmc, .trace = m_trace,
+		.overflow = m_overflow, .rdpmc = m_rdpmc, .engine = m_engine,
+		.trace = m_trace,
 		.no_aslr = m_no_aslr, .tick_ns = m_tick_ns, .environment = m_environment,
 	};
 	struct tare_doctor_report *r;
@@ -254,6 +263,16 @@ static const struct finding_case cases[] = {
 	  { IN_VM("VMwareVMware"), .pmu_err = -ENOENT, .trace_err = -EPERM },
 	  TARE_DOCTOR_CANNOT_COUNT, "cannot count: PMU hidden by VMware, and ptrace is refused",
 	  { "pmu:hidden", "engine:refused", "tick:unknown" }, "vpmc.enable" },
+	{ "a guest whose engine finds ptrace refused", "kvm-guest",
+	  { IN_VM("KVMKVMKVM"), .pmu_err = -ENOENT, .engine_err = TARE_E_NO_PTRACE },
+	  TARE_DOCTOR_CANNOT_COUNT, "cannot count: PMU hidden by KVM, and ptrace is refused",
+	  { "engine:refused" } },
+	{ "a guest and a build without the engine", "kvm-guest",
+	  { IN_VM("KVMKVMKVM"), .pmu_err = -ENOENT, .engine_err = TARE_E_ENGINE },
+	  TARE_DOCTOR_CANNOT_COUNT,
+	  "cannot count: PMU hidden by KVM, and the software engine cannot start (only the kernel's "
+	  "software events work)",
+	  { "engine:absent" }, "not built in" },
 	{ "a hypervisor nobody knows", "kvm-guest", { IN_VM("TinyTinyTiny"), .pmu_err = -EOPNOTSUPP },
 	  TARE_DOCTOR_CAVEATS, "PMU hidden by TinyTinyTiny; counting in software",
 	  { "pmu:hidden" } },
