@@ -2,4 +2,5 @@
  * order is that of `tare --help`. No include guard: main.c reads it twice. */
 COMMAND(stat)
 COMMAND(doctor)
+COMMAND(compare)
 COMMAND(completion)

@@ -26,7 +26,7 @@ static bool open_file(struct output *out)
 		out->fd = open(out->path, flags | O_CREAT, 0666);
 	if (out->fd >= 0)
 		return true;
-	complain("%s: cannot be written: %s; nothing was run", out->path, strerror(errno));
+	complain("%s: cannot be written: %s; nothing was done", out->path, strerror(errno));
 	return false;
 }
 
@@ -39,7 +39,7 @@ bool output_open(struct output *out, const char *path)
 		out->fd = STDOUT_FILENO;
 	if (writable(out->fd))
 		return true;
-	complain("standard %s is closed, so the results have nowhere to go; nothing was run",
+	complain("standard %s is closed, so the results have nowhere to go; nothing was done",
 		 path ? "output" : "error");
 	return false;
 }

@@ -1,0 +1,266 @@
+/* Is the new count worse?
+ *
+ * Exact and corrected counts are proof as they stand: where the ranges of the two
+ * files overlap they are the same, where they do not they differ, be it by one.
+ * Raw counts carry noise that a few runs may not show: with n and m runs, all new
+ * ones lie above all old ones by chance once in (n+m over n), so that many runs are
+ * wanted until that is rarer than 1 in 100 (5 and 5: 1 in 252) unless a threshold
+ * says what matters. Scaled counts are estimates and times are weather: neither is
+ * judged unless asked for. */
+#include "compare.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *compare_verdict_name(enum compare_verdict v)
+{
+	static const char *const names[] = {
+		[COMPARE_SAME] = "same",
+		[COMPARE_IMPROVED] = "improved",
+		[COMPARE_NOT_JUDGED] = "not-judged",
+		[COMPARE_CANNOT] = "cannot-compare",
+		[COMPARE_REGRESSION] = "regression",
+	};
+	return names[v];
+}
+
+/* ---- thresholds ---- */
+
+static bool threshold_for(const struct compare_threshold *t, const char *event)
+{
+	return !t->event || (strlen(event) == t->event_len &&
+			     strncmp(t->event, event, t->event_len) == 0);
+}
+
+/* What a threshold lets pass: the largest of those that name the event; where none
+ * does, of those that name none. False: no threshold was given for it. Times want
+ * to be named. */
+static bool allowance(const struct compare_rules *r, const struct compare_series *base,
+		      double *allowed)
+{
+	bool given = false;
+	for (int named = 1; named >= 0 && !given; named--) {
+		for (size_t i = 0; i < r->n_thresholds; i++) {
+			const struct compare_threshold *const t = &r->thresholds[i];
+			if ((t->event != NULL) != named || !threshold_for(t, base->event))
+				continue;
+			if (!named && strcmp(base->unit, "ns") == 0)
+				continue;
+			const double by_percent =
+				t->percent / 100 * summary_midpoint(&base->sum);
+			const double one = t->percent >= 0 ? by_percent : t->absolute;
+			if (!given || one > *allowed)
+				*allowed = one;
+			given = true;
+		}
+	}
+	return given;
+}
+
+/* ---- one event ---- */
+
+static bool set(struct compare_line *l, enum compare_verdict v, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static bool set(struct compare_line *l, enum compare_verdict v, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(l->reason, sizeof(l->reason), fmt, ap);
+	va_end(ap);
+	l->verdict = v;
+	return true;
+}
+
+static double log_chance(size_t n, size_t m)
+{
+	return -(lgamma((double)(n + m) + 1) - lgamma((double)n + 1) - lgamma((double)m + 1));
+}
+
+static bool is_proof(enum tare_provenance p)
+{
+	return p == TARE_PROV_EXACT || p == TARE_PROV_CORRECTED;
+}
+
+/* What cannot be compared at all, whatever the numbers. True: the verdict is in. */
+static bool refuse(struct compare_line *l, const struct compare_rules *r, bool threshold)
+{
+	const struct compare_series *const a = l->base, *const b = l->new;
+	if (!a || !b)
+		return set(l, a ? COMPARE_CANNOT : COMPARE_NOT_JUDGED, "only in %s",
+			   a ? "the base" : "the new file");
+	if (!a->sum.n || !b->sum.n)
+		return set(l, COMPARE_CANNOT, "%s has no value for it",
+			   a->sum.n ? "the new file" : "the base");
+	if (!r->allow_scaled &&
+	    (a->provenance == TARE_PROV_SCALED || b->provenance == TARE_PROV_SCALED))
+		return set(l, COMPARE_CANNOT, "scaled: an estimate is no proof (--allow-scaled)");
+	if (a->user_only != b->user_only)
+		return set(l, COMPARE_CANNOT, "one of them is of user mode only");
+	if (strcmp(a->unit, "ns") == 0 && !threshold)
+		return set(l, COMPARE_NOT_JUDGED, "a time");
+	if ((a->perturbed || b->perturbed) && !threshold)
+		return set(l, COMPARE_NOT_JUDGED, "perturbed by the engine");
+	if (is_proof(a->provenance) != is_proof(b->provenance) && !threshold)
+		return set(l, COMPARE_CANNOT, "%s against %s",
+			   tare_provenance_name(a->provenance),
+			   tare_provenance_name(b->provenance));
+	if (!is_proof(a->provenance) && !threshold && a->provenance != TARE_PROV_SCALED &&
+	    log_chance(a->sum.n, b->sum.n) > log(0.01))
+		return set(l, COMPARE_NOT_JUDGED,
+			   "raw, too few runs to tell from noise (stat -r 5, or a threshold)");
+	return false;
+}
+
+static void judge_line(struct compare_line *l, const struct compare_rules *r)
+{
+	double allowed = 0;
+	const bool threshold = l->base && l->new && allowance(r, l->base, &allowed);
+	if (l->base && l->new && l->base->sum.n && l->new->sum.n) {
+		const struct summary *const a = &l->base->sum, *const b = &l->new->sum;
+		/* Whole numbers until the last step: a difference of 1 in 10^18 is one. */
+		const __int128 twice = (__int128)b->min + b->max - a->min - a->max;
+		l->delta = (double)twice / 2;
+		const double mid = summary_midpoint(a);
+		l->percent = mid > 0 ? 100 * l->delta / mid : l->delta != 0 ? INFINITY : 0;
+	}
+	l->allowed = allowed;
+	if (refuse(l, r, threshold))
+		return;
+	const struct summary *const a = &l->base->sum, *const b = &l->new->sum;
+	const bool more = b->min > a->max, fewer = b->max < a->min;
+	if (!more && !fewer)
+		set(l, COMPARE_SAME, "%s", a->min == a->max && b->min == b->max ?
+						   "" : "within their spread");
+	else if (fabs(l->delta) <= allowed)
+		set(l, COMPARE_SAME, "within the threshold");
+	else if (fewer && !r->any_change)
+		set(l, COMPARE_IMPROVED, "%s", "");
+	else
+		set(l, COMPARE_REGRESSION, "%s", "");
+}
+
+/* ---- a pair of files ---- */
+
+static bool wanted(const struct compare_rules *r, const char *event)
+{
+	if (!r->only)
+		return true;
+	for (const char *const *o = r->only; *o; o++)
+		if (strcmp(*o, event) == 0)
+			return true;
+	return false;
+}
+
+static void add_line(struct comparison *c, const char *event)
+{
+	struct compare_line *const more = realloc(c->lines, (c->n_lines + 1) * sizeof(*more));
+	if (!more)
+		abort();
+	c->lines = more;
+	more[c->n_lines++] = (struct compare_line){
+		.event = event,
+		.base = compare_find(c->base, event),
+		.new = compare_find(c->new, event),
+	};
+}
+
+static void collect_lines(struct comparison *c, const struct compare_rules *r)
+{
+	for (size_t i = 0; i < c->base->n_series; i++)
+		if (wanted(r, c->base->series[i].event))
+			add_line(c, c->base->series[i].event);
+	for (size_t i = 0; i < c->new->n_series; i++)
+		if (wanted(r, c->new->series[i].event) &&
+		    !compare_find(c->base, c->new->series[i].event))
+			add_line(c, c->new->series[i].event);
+}
+
+static void collect_notes(struct comparison *c)
+{
+	const struct compare_file *const a = c->base, *const b = c->new;
+	if (strcmp(a->command.data, b->command.data) != 0)
+		buf_printf(&c->notes, "the commands differ: '%s', '%s'\n", a->command.data,
+			   b->command.data);
+	if (strcmp(a->cpu, b->cpu) != 0)
+		buf_printf(&c->notes, "the CPUs differ (%s, %s): libraries may choose other code "
+			   "for them; GLIBC_TUNABLES can pin that\n", a->cpu, b->cpu);
+	if (strcmp(a->backend, b->backend) != 0)
+		buf_printf(&c->notes, "the backends differ: %s, %s\n", a->backend, b->backend);
+	if (a->aslr_off != b->aslr_off)
+		buf_printf(&c->notes, "address space randomisation was %s in the base and %s in "
+			   "the new file\n", a->aslr_off ? "off" : "on", b->aslr_off ? "off" : "on");
+	if (a->n_runs != a->n_complete || b->n_runs != b->n_complete)
+		buf_printf(&c->notes, "runs that were cut short are left out: %zu, %zu\n",
+			   a->n_runs - a->n_complete, b->n_runs - b->n_complete);
+}
+
+/* What makes the whole pair incomparable. */
+static bool refuse_files(struct comparison *c)
+{
+	const struct compare_file *const a = c->base, *const b = c->new;
+	c->verdict = COMPARE_CANNOT;
+	if (!a->n_complete || !b->n_complete)
+		snprintf(c->reason, sizeof(c->reason), "%s has no complete run",
+			 a->n_complete ? b->path : a->path);
+	else if (!a->same_status || !b->same_status)
+		snprintf(c->reason, sizeof(c->reason), "the runs of %s ended with different "
+			 "statuses", a->same_status ? b->path : a->path);
+	else if (a->status != b->status)
+		snprintf(c->reason, sizeof(c->reason), "the command's exit status was %d and is "
+			 "%d", (int)a->status, (int)b->status);
+	else if (a->n_uncounted * b->n_complete != b->n_uncounted * a->n_complete)
+		snprintf(c->reason, sizeof(c->reason), "not the same number of processes could "
+			 "be counted");
+	return c->reason[0] != '\0';
+}
+
+static enum compare_verdict worst_line(struct comparison *c, const struct compare_rules *r)
+{
+	enum compare_verdict worst = COMPARE_SAME;
+	size_t judged = 0;
+	for (size_t i = 0; i < c->n_lines; i++) {
+		const enum compare_verdict v = c->lines[i].verdict;
+		judged += v == COMPARE_SAME || v == COMPARE_IMPROVED || v == COMPARE_REGRESSION;
+		/* What was named and cannot be judged is no success. */
+		const bool named = r->only && v == COMPARE_NOT_JUDGED;
+		const enum compare_verdict counts = named ? COMPARE_CANNOT :
+						    v == COMPARE_NOT_JUDGED ? COMPARE_SAME : v;
+		if (counts > worst)
+			worst = counts;
+	}
+	if (judged)
+		return worst;
+	snprintf(c->reason, sizeof(c->reason), "no event could be judged");
+	return COMPARE_CANNOT;
+}
+
+void compare_judge(struct comparison *c, const struct compare_file *base,
+		   const struct compare_file *new, const struct compare_rules *rules)
+{
+	*c = (struct comparison){ .base = base, .new = new };
+	collect_lines(c, rules);
+	collect_notes(c);
+	for (size_t i = 0; i < c->n_lines; i++)
+		judge_line(&c->lines[i], rules);
+	if (!refuse_files(c))
+		c->verdict = worst_line(c, rules);
+}
+
+void compare_free(struct comparison *c)
+{
+	free(c->lines);
+	buf_free(&c->notes);
+}
+
+enum compare_verdict compare_overall(const struct comparison *c, size_t n)
+{
+	enum compare_verdict worst = COMPARE_SAME;
+	for (size_t i = 0; i < n; i++)
+		if (c[i].verdict > worst)
+			worst = c[i].verdict;
+	return worst;
+}

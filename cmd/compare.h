@@ -1,0 +1,99 @@
+/* tare compare, inside: two results of tare stat, and whether the second is worse.
+ *
+ *	compare-load.c    a file (tare.stat/1) to series of values per event
+ *	compare-judge.c   two series to a verdict
+ *	compare-show.c    text, Markdown, JSON
+ */
+#ifndef CMD_COMPARE_H
+#define CMD_COMPARE_H
+
+#include "buf.h"
+#include "json.h"
+#include "summary.h"
+
+#include <tare/measure.h>
+
+/* One event of a file, over its complete runs. */
+struct compare_series {
+	const char *event;		/* in the file's JSON tree */
+	const char *unit;
+	enum tare_provenance provenance; /* the worst */
+	bool perturbed, user_only;
+	size_t n_missing;		/* runs without a value */
+	uint64_t *values;
+	struct summary sum;
+};
+
+struct compare_file {
+	const char *path;
+	struct json_node *root;
+	struct buf command;
+	const char *backend;
+	const char *cpu;		/* its brand */
+	bool aslr_off;
+	size_t n_runs, n_complete;
+	bool same_status;		/* of all complete runs */
+	uint64_t status;
+	size_t n_uncounted;		/* tasks that were not counted or were cut off */
+	struct compare_series *series;	/* the last one is "elapsed" */
+	size_t n_series;
+};
+
+/* 0, or a negative error; `why` names the file. */
+int compare_load(struct compare_file *f, const char *path, struct tare_why *why);
+void compare_unload(struct compare_file *f);
+const struct compare_series *compare_find(const struct compare_file *f, const char *event);
+
+struct compare_threshold {
+	const char *event;		/* NULL: every event */
+	size_t event_len;
+	double percent;			/* < 0: not given */
+	double absolute;		/* < 0: not given */
+};
+
+struct compare_rules {
+	struct compare_threshold *thresholds;
+	size_t n_thresholds;
+	bool allow_scaled;
+	bool any_change;		/* fewer is as bad as more */
+	const char *const *only;	/* event names, NULL at the end; NULL: all */
+};
+
+enum compare_verdict {
+	COMPARE_SAME,
+	COMPARE_IMPROVED,
+	COMPARE_NOT_JUDGED,		/* shown, proves nothing, spoils nothing */
+	COMPARE_CANNOT,
+	COMPARE_REGRESSION,
+};
+const char *compare_verdict_name(enum compare_verdict v);
+
+struct compare_line {
+	const char *event;
+	const struct compare_series *base, *new;	/* either may be NULL */
+	double delta, percent;		/* of the midpoints */
+	double allowed;			/* what a threshold lets pass; 0: none given */
+	enum compare_verdict verdict;
+	char reason[128];		/* or "" */
+};
+
+/* One NEW against the base. */
+struct comparison {
+	const struct compare_file *base, *new;
+	struct compare_line *lines;
+	size_t n_lines;
+	struct buf notes;		/* one per line, each ends with \n */
+	enum compare_verdict verdict;
+	char reason[160];		/* of COMPARE_CANNOT as a whole, or "" */
+};
+void compare_judge(struct comparison *c, const struct compare_file *base,
+		   const struct compare_file *new, const struct compare_rules *rules);
+void compare_free(struct comparison *c);
+
+void compare_text(const struct comparison *c, size_t n, int fd, struct buf *out);
+void compare_markdown(const struct comparison *c, size_t n, struct buf *out);
+void compare_json(const struct comparison *c, size_t n, struct buf *out);
+/* The worst of all. */
+enum compare_verdict compare_overall(const struct comparison *c, size_t n);
+
+#endif
