@@ -29,6 +29,7 @@ struct slot {
 	int fd;			/* -1: not open */
 	int leader;		/* slot number of the group's leader; itself if alone */
 	int read_status;	/* of perf_read: 0, 1 (no counter), -errno */
+	bool seen_running;	/* by an earlier read: then no counter is a lost one */
 	struct perf_value v;
 };
 
@@ -403,10 +404,14 @@ static int read_slots(struct counter_set *set, struct target *t)
 		else if (s->leader == (int)i)
 			read_group_of(t, set->n * 2, (int)i);
 	}
-	for (size_t i = 0; i < set->n * 2; i++)
-		if (t->slots[i].fd >= 0 && t->slots[i].read_status < 0)
-			return TARE_E_IO;
-	return 0;
+	int err = 0;
+	for (size_t i = 0; i < set->n * 2; i++) {
+		struct slot *const s = &t->slots[i];
+		if (s->fd >= 0 && s->read_status < 0)
+			err = TARE_E_IO;
+		s->seen_running |= s->fd >= 0 && s->read_status == 0 && s->v.running != 0;
+	}
+	return err;
 }
 
 static enum tare_provenance provenance(const struct counter_set *set, const struct tare_event *e,
@@ -448,6 +453,30 @@ static void count_clock(const struct counter_set *set, const struct tare_event *
 	c->provenance = e->kind == TARE_EVENT_WALL_TIME ? TARE_PROV_RAW : TARE_PROV_EXACT;
 }
 
+/* A pinned event reads as end of file from the moment it has no counter. If it
+ * was never seen with one, there was none to have: too many events, or somebody
+ * else's pinned ones. */
+static void count_without_counter(const struct counter_set *set, const struct target *t,
+				  size_t i, struct tare_count *c)
+{
+	const struct slot *const s = &t->slots[2 * i];
+	if (s->seen_running) {
+		fail_count(c, TARE_COUNT_STOLEN, TARE_E_STOLEN);
+		return;
+	}
+	struct perf_event_attr attr;
+	perf_attr_fill(&attr, &set->events[i]->base);
+	const struct perf_ask ask = {
+		.name = set->events[i]->name,
+		.pid = set->o.pid,
+		.cpu = -1,
+		.group_size = group_members(t, set->n * 2, s->leader),
+		.on_cpu = (unsigned)sched_getcpu(),
+	};
+	fail_count(c, TARE_COUNT_NOT_SCHEDULED,
+		   perf_diagnose_unscheduled(&attr, &ask, &set->facts, NULL));
+}
+
 /* What the slots say about event i. Enabled without running is a counter that
  * never came; neither is a task that has not run since the event was enabled. */
 static void count_slots(const struct counter_set *set, const struct target *t, size_t i,
@@ -461,7 +490,7 @@ static void count_slots(const struct counter_set *set, const struct target *t, s
 		return;
 	}
 	if (s->read_status == 1 || (second && s[1].read_status == 1)) {
-		fail_count(c, TARE_COUNT_STOLEN, TARE_E_STOLEN);
+		count_without_counter(set, t, i, c);
 		return;
 	}
 	c->enabled_ns = s->v.enabled;
