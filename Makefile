@@ -20,8 +20,9 @@ arm64:
 
 # What the arm64 tests take from the Debian archive; they are skipped without.
 fetch-arm64:
-	@tools/fetch-arm64 sysroot >/dev/null || [ $$? = 77 ]
-	@tools/fetch-arm64 kernel >/dev/null || [ $$? = 77 ]
+	@TARE_DEBIAN_SUITE=bookworm tools/fetch-arm64 sysroot >/dev/null || [ $$? = 77 ]
+	@TARE_DEBIAN_SUITE=bookworm tools/fetch-arm64 kernel >/dev/null || [ $$? = 77 ]
+	@TARE_DEBIAN_SUITE=trixie tools/fetch-arm64 kernel >/dev/null || [ $$? = 77 ]
 
 $(BUILD)/build.ninja:
 	@meson setup $(BUILD) --prefix=$(PREFIX) -Dwerror=$(WERROR)

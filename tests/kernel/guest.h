@@ -8,6 +8,10 @@
 /* 8 instructions a round, plus one `ret`; n >= 1. */
 void known_loop(uint64_t n);
 
+/* For a function that is measured with two values of n: a copy of it for each
+ * constant would differ by the instructions that load it. */
+#define NOT_SPECIALISED __attribute__((noipa))
+
 /* Reads or writes /proc/sys/kernel/NAME. -1 when there is none. */
 int sysctl_get(const char *name);
 void sysctl_set(const char *name, int value);
@@ -16,7 +20,21 @@ void sysctl_set(const char *name, int value);
  * exit status as a shell does (128+N for signals). uid 0 keeps root. */
 int guest_run(char *const argv[], unsigned uid, char **output);
 
+/* Takes hardware counters of CPU 0 away from everybody, with pinned events of the
+ * whole CPU, which come before those of tasks. */
+#define HOG_ALL 6			/* the programmable ones of this emulation */
+struct hog {
+	int fd[HOG_ALL];
+	unsigned n;
+};
+void hog_counters(struct hog *hog, unsigned n);
+void release_counters(struct hog *hog);
+
 /* The suites, one per machine that is booted; see init.c. */
 void suite_machine(void);		/* the emulated PMU itself, raw */
+void suite_set(void);			/* sets of events, with a PMU */
+void suite_no_pmu(void);		/* and without one */
+void suite_stat(void);			/* the command tare stat */
+void suite_stat_no_pmu(void);
 
 #endif

@@ -24,6 +24,10 @@ static const struct {
 	void (*run)(void);
 } suites[] = {
 	{ "machine", suite_machine },
+	{ "set", suite_set },
+	{ "no-pmu", suite_no_pmu },
+	{ "stat", suite_stat },
+	{ "stat-no-pmu", suite_stat_no_pmu },
 };
 
 static void mount_at(const char *type, const char *where)

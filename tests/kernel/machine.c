@@ -22,13 +22,36 @@ static int open_raw(uint32_t type, uint64_t config)
 	return (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, 0);
 }
 
+void hog_counters(struct hog *hog, unsigned n)
+{
+	struct perf_event_attr a = {
+		.type = PERF_TYPE_RAW,
+		.size = sizeof(a),
+		.config = 0x08,		/* instructions retired */
+		.pinned = 1,
+	};
+	hog->n = 0;
+	while (hog->n < n) {
+		const int fd = (int)syscall(SYS_perf_event_open, &a, -1, 0, -1, 0);
+		if (!tap_ok(fd >= 0, "hog counter %u of CPU 0", hog->n))
+			return;
+		hog->fd[hog->n++] = fd;
+	}
+}
+
+void release_counters(struct hog *hog)
+{
+	while (hog->n)
+		close(hog->fd[--hog->n]);
+}
+
 static uint64_t read_one(int fd)
 {
 	uint64_t v = 0;
 	return read(fd, &v, sizeof(v)) == sizeof(v) ? v : UINT64_MAX;
 }
 
-static uint64_t over_loop(int fd, uint64_t n)
+NOT_SPECIALISED static uint64_t over_loop(int fd, uint64_t n)
 {
 	const uint64_t before = read_one(fd);
 	known_loop(n);

@@ -1,0 +1,177 @@
+/* `tare stat` on programs whose instructions are known, from exec to exit. */
+#include "guest.h"
+#include "tap.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROGRAM "/bin/known-program"
+#define FORK "/bin/known-fork"
+#define IN_PROGRAM 8000005	/* instructions, counted in known-program.S */
+#define IN_PARENT 18		/* and in known-fork.S */
+#define IN_BOTH 8000024
+#define USER 1000
+#define MAX_WORDS 16
+
+struct stat_run {
+	int status;
+	char *text;
+};
+
+/* Runs `tare stat` with words separated by blanks. */
+static struct stat_run stat_as(unsigned uid, const char *words)
+{
+	char copy[512], *argv[MAX_WORDS] = { "/bin/tare", "stat" };
+	size_t n = 2;
+	snprintf(copy, sizeof(copy), "%s", words);
+	for (char *w = strtok(copy, " "); w && n < MAX_WORDS - 1; w = strtok(NULL, " "))
+		argv[n++] = w;
+	struct stat_run r;
+	r.status = guest_run(argv, uid, &r.text);
+	return r;
+}
+
+/* Shows what the command said, when a test on it failed. */
+static void judge(struct stat_run *r, bool good)
+{
+	if (!good)
+		tap_note_lines(r->text);
+	free(r->text);
+}
+
+/* The k-th count in the JSON: the text after its "event" line, or NULL. */
+static const char *count_at(const char *json, unsigned k)
+{
+	const char *at = strstr(json, "\"counts\":");
+	for (unsigned i = 0; at && i <= k; i++) {
+		at = strstr(at, "\"event\":");
+		at = at ? at + 8 : NULL;
+	}
+	return at;
+}
+
+static uint64_t number_of(const char *count, const char *field)
+{
+	char key[64];
+	snprintf(key, sizeof(key), "\"%s\": ", field);
+	const char *const at = count ? strstr(count, key) : NULL;
+	return at ? strtoull(at + strlen(key), NULL, 10) : UINT64_MAX;
+}
+
+static bool provenance_is(const char *count, const char *want)
+{
+	char text[64];
+	snprintf(text, sizeof(text), "\"provenance\": \"%s\"", want);
+	const char *const at = count ? strstr(count, "\"provenance\"") : NULL;
+	return at && strncmp(at, text, strlen(text)) == 0;
+}
+
+/* Ten runs, every one with the number that is known. */
+static void ten_of_ten(const char *event)
+{
+	char words[128];
+	snprintf(words, sizeof(words), "-j -r 10 -e %s -- " PROGRAM, event);
+	struct stat_run r = stat_as(0, words);
+	const char *const summary = strstr(r.text, "\"summary\"");
+	bool good = tap_is(r.status, 0, "stat %s: exit status", event);
+	good &= tap_is(number_of(summary, "n"), 10, "stat %s: ten runs", event);
+	good &= tap_is(number_of(summary, "min"), IN_PROGRAM, "stat %s: the least is exact", event);
+	good &= tap_is(number_of(summary, "max"), IN_PROGRAM, "stat %s: the most is exact", event);
+	good &= tap_ok(provenance_is(summary, "raw"), "stat %s: called raw", event);
+	judge(&r, good);
+}
+
+static void one_value(const char *words, unsigned uid, int status, unsigned k, uint64_t want)
+{
+	struct stat_run r = stat_as(uid, words);
+	bool good = tap_is(r.status, status, "stat %s: exit status", words);
+	good &= tap_is(number_of(count_at(r.text, k), "value"), want, "stat %s: count %u", words, k);
+	judge(&r, good);
+}
+
+/* Fails, and says what with. */
+static void refused(const char *words, unsigned uid, const char *message)
+{
+	struct stat_run r = stat_as(uid, words);
+	bool good = tap_is(r.status, 125, "stat %s: exit status", words);
+	good &= tap_ok(strstr(r.text, message), "stat %s: says \"%s\"", words, message);
+	judge(&r, good);
+}
+
+/* Eight events on six counters. What did not run all the time must say so. */
+static void multiplexed(void)
+{
+	struct stat_run r = stat_as(0, "-j -e r08:u,r08:u,r08:u,r08:u,r08:u,r08:u,r08:u,r08:u "
+				       "-- " FORK);
+	unsigned scaled = 0, told = 0;
+	for (unsigned k = 0; k < 8; k++) {
+		const char *const c = count_at(r.text, k);
+		const bool partly = number_of(c, "running_ns") < number_of(c, "enabled_ns");
+		scaled += partly;
+		told += partly ? provenance_is(c, "scaled") :
+				 provenance_is(c, "raw") && number_of(c, "value") == IN_BOTH;
+	}
+	bool good = tap_ok(scaled >= 2, "stat, 8 events on 6 counters: %u were multiplexed", scaled);
+	good &= tap_is(told, 8, "stat, 8 events on 6 counters: scaled ones say so, the rest is exact");
+	judge(&r, good);
+}
+
+static void in_batches(void)
+{
+	struct stat_run r = stat_as(0, "-j --exact -e r08:u,r08:u,r08:u,r08:u,r08:u,r08:u,r08:u,r08:u "
+				       "-- " FORK);
+	unsigned exact = 0;
+	for (unsigned k = 0; k < 8; k++) {
+		const char *const c = count_at(r.text, k);
+		exact += provenance_is(c, "raw") && number_of(c, "value") == IN_BOTH;
+	}
+	judge(&r, tap_is(exact, 8, "stat --exact, 8 events on 6 counters: all exact"));
+}
+
+/* A user without privileges, at the three levels that Debian's kernel has. */
+static void unprivileged(void)
+{
+	sysctl_set("perf_event_paranoid", 3);
+	refused("-e instructions:u -- " PROGRAM, USER, "perf_event_paranoid");
+	sysctl_set("perf_event_paranoid", 2);
+	one_value("-j -e instructions:u -- " PROGRAM, USER, 0, 0, IN_PROGRAM);
+	refused("-e instructions:k -- " PROGRAM, USER, "perf_event_paranoid");
+	/* Without a modifier: user mode only, and the count says so. */
+	struct stat_run r = stat_as(USER, "-j -e instructions -- " PROGRAM);
+	bool good = tap_is(number_of(count_at(r.text, 0), "value"), IN_PROGRAM,
+			   "stat instructions, paranoid 2: user mode only");
+	good &= tap_ok(strstr(r.text, "\"user_only\": true"), "stat instructions, paranoid 2: says so");
+	judge(&r, good);
+	sysctl_set("perf_event_paranoid", 1);
+	r = stat_as(USER, "-j -e {instructions,instructions:u} -- " PROGRAM);
+	good = tap_ok(number_of(count_at(r.text, 0), "value") > IN_PROGRAM,
+		      "stat instructions, paranoid 1: the kernel's too");
+	good &= tap_is(number_of(count_at(r.text, 1), "value"), IN_PROGRAM,
+		       "stat instructions, paranoid 1: and the user's exactly");
+	judge(&r, good);
+	sysctl_set("perf_event_paranoid", 3);
+}
+
+void suite_stat(void)
+{
+	ten_of_ten("instructions:u");
+	ten_of_ten("cycles:u");		/* one per instruction, in this emulation */
+	one_value("-j -e {instructions:u,cycles:u} -- " FORK, 0, 3, 0, IN_BOTH);
+	one_value("-j -e {instructions:u,cycles:u} -- " FORK, 0, 3, 1, IN_BOTH);
+	one_value("-j --no-inherit -e instructions:u -- " FORK, 0, 3, 0, IN_PARENT);
+	multiplexed();
+	in_batches();
+	refused("-e branch-misses:u -- " PROGRAM, 0, "the kernel does not support this event");
+	refused("-e {r08:u,r08:u,r08:u,r08:u,r08:u,r08:u,r08:u} -- " PROGRAM, 0,
+		"not enough hardware counters");
+	unprivileged();
+}
+
+void suite_stat_no_pmu(void)
+{
+	refused("--backend hw -e instructions:u -- " PROGRAM, 0, "no hardware counters");
+	refused("-e instructions:u -- " PROGRAM, 0, "no hardware counters");
+	one_value("-j -e page-faults:u -- " PROGRAM, 0, 0, 0, 1);
+}
