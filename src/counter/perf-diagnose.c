@@ -152,6 +152,22 @@ int perf_diagnose_open(int err, const struct perf_event_attr *attr, const struct
 	}
 }
 
+/* Whether the NMI watchdog can be what left this event without a counter. It
+ * counts cycles. ARM's PMUs have a counter for cycles alone, so there it leaves the
+ * programmable ones as they are (and since 6.5 it may use no counter at all, the
+ * sysctl being 1 all the same). */
+static bool may_blame_watchdog(const struct perf_ask *ask, const struct perf_facts *f)
+{
+	if (f->nmi_watchdog != 1)
+		return false;
+	for (unsigned i = 0; i < f->n_pmus; i++)
+		if (strncmp(f->pmus[i].name, "armv", 4) == 0)
+			return false;
+	/* With the tables' number of counters known, blame it only if the one
+	 * counter it takes is the one that was missing. */
+	return f->gp_counters == 0 || ask->group_size <= f->gp_counters;
+}
+
 int perf_diagnose_unscheduled(const struct perf_event_attr *attr, const struct perf_ask *ask,
 			      const struct perf_facts *f, struct tare_why *why)
 {
@@ -160,10 +176,7 @@ int perf_diagnose_unscheduled(const struct perf_event_attr *attr, const struct p
 		return wrong_core(0, elsewhere, ask, why);
 	if (!is_core(attr, f))
 		return why_set(why, TARE_E_NOT_SCHEDULED, "%s", ask->name);
-	/* With the tables' number of counters known, blame the watchdog only if the
-	 * one counter it takes (on cycles) is the one that was missing. */
-	if (f->nmi_watchdog == 1 &&
-	    (f->gp_counters == 0 || ask->group_size <= f->gp_counters))
+	if (may_blame_watchdog(ask, f))
 		return why_set(why, TARE_E_WATCHDOG,
 			       "%s: no counter is free, and kernel.nmi_watchdog is 1", ask->name);
 	return why_set(why, TARE_E_NO_COUNTERS, "%s: no counter is free", ask->name);

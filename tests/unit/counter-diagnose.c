@@ -63,6 +63,12 @@ static const struct perf_facts arm = {
 	.n_pmus = 1, .pmus = { { .name = "armv8_cortex_a72", .type = 8, .rdpmc = -1 } },
 };
 
+/* As a 6.12 kernel on arm64 has it: the sysctl is 1 and no counter is taken. */
+static const struct perf_facts arm_watchdog = {
+	.has_perf = true, .paranoid = 1, .nmi_watchdog = 1, .user_access = 0,
+	.n_pmus = 1, .pmus = { { .name = "armv8_pmuv3_0", .type = 8, .rdpmc = -1 } },
+};
+
 #define HW(c) { .type = PERF_TYPE_HARDWARE, .config = (c), .exclude_kernel = 1 }
 #define HWK(c) { .type = PERF_TYPE_HARDWARE, .config = (c) }
 #define SW(c) { .type = PERF_TYPE_SOFTWARE, .config = (c), .exclude_kernel = 1 }
@@ -158,6 +164,7 @@ static void without_a_counter(void **state)
 		{ HW(1), { .cpu = -1, .group_size = 4 }, &watchdog, TARE_E_WATCHDOG,
 		  "kernel.nmi_watchdog is 1" },
 		{ HW(1), { .cpu = -1, .group_size = 5 }, &watchdog, TARE_E_NO_COUNTERS, "" },
+		{ HW(1), { .cpu = -1, .group_size = 4 }, &arm_watchdog, TARE_E_NO_COUNTERS, "" },
 		{ TYPE(10, 0xc0), { .cpu = -1, .on_cpu = 2 }, &hybrid, TARE_E_WRONG_CORE,
 		  "cpu_atom serves CPUs 12-19, this is CPU 2" },
 		{ HW(10ull << 32 | 1), { .cpu = -1, .on_cpu = 2 }, &hybrid, TARE_E_WRONG_CORE,
