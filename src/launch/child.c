@@ -164,26 +164,36 @@ static int exec_failure(const char *name, int err, struct tare_why *why)
 	return why_errno(why, TARE_E_NOT_EXECUTABLE, err, "%s", name);
 }
 
-int child_exec(struct child *c, struct tare_why *why)
+void child_release(struct child *c)
 {
-	struct message m;
-	c->start_ns = launch_now_ns();
 	/* The child may have been killed meanwhile; then the wait tells. */
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 	struct sigaction old;
+	c->start_ns = launch_now_ns();
 	sigaction(SIGPIPE, &ignore, &old);
 	while (write(c->go, "", 1) < 0 && errno == EINTR)
 		;
 	sigaction(SIGPIPE, &old, NULL);
 	close(c->go);
 	c->go = -1;
+}
+
+int child_exec_failure(struct child *c, struct tare_why *why)
+{
+	struct message m;
 	const bool failed = hear(c->report, &m);
 	close(c->report);
 	c->report = -1;
-	if (!failed)
-		return 0;
-	child_abandon(c);
-	return exec_failure(c->name, m.exec_errno, why);
+	return failed ? exec_failure(c->name, m.exec_errno, why) : 0;
+}
+
+int child_exec(struct child *c, struct tare_why *why)
+{
+	child_release(c);
+	const int err = child_exec_failure(c, why);
+	if (err)
+		child_abandon(c);
+	return err;
 }
 
 static bool ended(pid_t pid, bool own_child)
@@ -244,9 +254,8 @@ int launch_aslr_off(pid_t pid)
 
 /* A wrapper (setarch), a set-uid image or a seccomp profile can undo or refuse the
  * personality, so it is read from the image that ended, while it is a zombie. */
-static void tell_aslr(const struct child *c, struct tare_measurement *m)
+void child_tell_aslr(const struct child *c, int off, struct tare_measurement *m)
 {
-	const int off = launch_aslr_off(c->pid);
 	m->aslr_off = off == 1;
 	if (c->aslr_asked || off == 1)
 		m->aslr_note = NULL;
@@ -267,7 +276,7 @@ void child_reap(struct child *c, struct tare_measurement *m)
 {
 	struct rusage ru = { 0 };
 	int status = 0;
-	tell_aslr(c, m);
+	child_tell_aslr(c, launch_aslr_off(c->pid), m);
 	while (wait4(c->pid, &status, 0, &ru) < 0 && errno == EINTR)
 		;
 	m->exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

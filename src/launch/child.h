@@ -37,6 +37,10 @@ struct child {
 int child_start(struct child *c, char *const *argv, bool aslr, struct tare_why *why);
 /* Lets it exec and waits until it did. On failure the child is gone and reaped. */
 int child_exec(struct child *c, struct tare_why *why);
+/* The two halves of child_exec(), for a tracer: the exec of a traced child waits for
+ * its tracer, so the news can only be read later. */
+void child_release(struct child *c);
+int child_exec_failure(struct child *c, struct tare_why *why);
 /* Ends a child that never got to exec. */
 void child_abandon(struct child *c);
 /* True once it has ended (it stays a zombie); false when until_ns (CLOCK_MONOTONIC)
@@ -44,6 +48,9 @@ void child_abandon(struct child *c);
 bool child_wait(const struct child *c, uint64_t until_ns);
 /* Of an ended child: exit status, times and the truth about ASLR into *m. */
 void child_reap(struct child *c, struct tare_measurement *m);
+
+/* Judges what launch_aslr_off() answered for the final image, into *m. */
+void child_tell_aslr(const struct child *c, int off, struct tare_measurement *m);
 
 /* Is ASLR off for this process (alive or zombie)? 1 yes, 0 no, -1 cannot be told. */
 int launch_aslr_off(pid_t pid);

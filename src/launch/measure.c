@@ -410,6 +410,8 @@ int tare_measure(const struct tare_measure_opts *o, struct tare_measurement **m,
 	r->m.backend = (enum tare_backend)backend;
 	if (backend == TARE_BACKEND_SOFT)
 		err = engine_run(o, &r->m, w);
+	else if (o->per_task && !o->pid && !o->tid)
+		err = task_run(o, &r->m, w);
 	else
 		err = hw_run(o, &r->m, w);
 	if (err) {
