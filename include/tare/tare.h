@@ -2,6 +2,7 @@
 #ifndef TARE_TARE_H
 #define TARE_TARE_H
 
+#include <tare/counter.h>
 #include <tare/cpu.h>
 #include <tare/doctor.h>
 #include <tare/err.h>

@@ -1,0 +1,108 @@
+/* The inline reads of tare/counter.h for arm64: included by it, never alone.
+ *
+ * A system register's number is part of the instruction that reads it, so the
+ * counter remembers a function of the library that reads its register into x9 (the
+ * second of a pair: x10) and returns. 12 instructions, 22 for a pair. See
+ * tare/counter-x86_64.h for the rest of the reasoning, which is the same; the
+ * kernel takes the overflow as an ordinary interrupt here.
+ */
+#ifndef TARE_COUNTER_H
+#error "include <tare/counter.h>"
+#endif
+
+#if (defined(__clang__) && __clang_major__ >= 17) || (!defined(__clang__) && __GNUC__ >= 11)
+
+/* struct perf_event_mmap_page: index at 12, offset at 16. */
+#define TARE_KEY_AT 12
+
+/* Only a variable of its own has its address taken, so that the caller's can stay
+ * in a register. */
+static inline int tare_counter_read_aside(struct tare_counter *c, uint64_t *value)
+{
+	uint64_t v;
+	const int err = tare_counter_read_slow(c, &v);
+
+	*value = v;
+	return err;
+}
+
+TARE_INLINE int tare_counter_read(struct tare_counter *c, uint64_t *value)
+{
+	uint64_t v;
+
+	__asm__ goto volatile(
+		"ldp x9, x10, [%[c], %[select]]\n\t"	/*  1: select, sign */
+		"cbz x9, %l[slow]\n\t"			/*  2 */
+		"isb\n\t"				/*  3 */
+		"blr x9\n\t"				/*  4-6: mrs x9, …; ret */
+		"eor x9, x9, x10\n\t"			/*  7 */
+		"ldp x10, x11, [%[c], %[bias]]\n\t"	/*  8: bias, key */
+		"add %[v], x9, x10\n\t"			/*  9 */
+		"ldur x10, [%[c], %[page]]\n\t"		/* 10 */
+		"cmp x10, x11\n\t"			/* 11 */
+		"b.ne %l[slow]"				/* 12 */
+		: [v] "=&r"(v)
+		: [c] "r"(c), [select] "i"(offsetof(struct tare_counter, select)),
+		  [bias] "i"(offsetof(struct tare_counter, bias)),
+		  [page] "i"(sizeof(struct tare_counter) + TARE_KEY_AT)
+		: "x9", "x10", "x11", "x30", "cc", "memory"
+		: slow);
+	*value = v;
+	return 0;
+slow:
+	return tare_counter_read_aside(c, value);
+}
+
+TARE_INLINE int tare_counter_read_pair(struct tare_counter *c, uint64_t *value)
+{
+	uint64_t v;
+
+	__asm__ goto volatile(
+		"ldp x9, x11, [%[c], %[pair]]\n\t"	/*  1: pair, select2 */
+		"cbz x9, %l[slow]\n\t"			/*  2 */
+		"isb\n\t"				/*  3 */
+		"blr x9\n\t"				/*  4-6: mrs x9, …; ret */
+		"blr x11\n\t"				/*  7-9: mrs x10, …; ret */
+		"ldr x11, [%[c], %[sign]]\n\t"		/* 10 */
+		"eor x10, x10, x11\n\t"			/* 11 */
+		"ldp x11, x12, [%[c], %[sign2]]\n\t"	/* 12: sign2, key2 */
+		"eor x9, x9, x11\n\t"			/* 13 */
+		"sub x9, x10, x9\n\t"			/* 14 */
+		"ldp x10, x11, [%[c], %[bias]]\n\t"	/* 15: bias, key */
+		"add %[v], x9, x10\n\t"			/* 16 */
+		"ldur x9, [%[c], %[page]]\n\t"		/* 17 */
+		"ldr x10, [%[c], %[page2]]\n\t"		/* 18 */
+		"ldur x10, [x10, %[at]]\n\t"		/* 19 */
+		"cmp x9, x11\n\t"			/* 20 */
+		"ccmp x10, x12, #0, eq\n\t"		/* 21 */
+		"b.ne %l[slow]"				/* 22 */
+		: [v] "=&r"(v)
+		: [c] "r"(c), [pair] "i"(offsetof(struct tare_counter, pair)),
+		  [sign] "i"(offsetof(struct tare_counter, sign)),
+		  [sign2] "i"(offsetof(struct tare_counter, sign2)),
+		  [bias] "i"(offsetof(struct tare_counter, bias)),
+		  [page2] "i"(offsetof(struct tare_counter, page2)),
+		  [page] "i"(sizeof(struct tare_counter) + TARE_KEY_AT), [at] "i"(TARE_KEY_AT)
+		: "x9", "x10", "x11", "x12", "x30", "cc", "memory"
+		: slow);
+	*value = v;
+	return 0;
+slow:
+	return tare_counter_read_aside(c, value);
+}
+
+#undef TARE_KEY_AT
+
+#else
+
+TARE_INLINE int tare_counter_read(struct tare_counter *c, uint64_t *value)
+{
+	return tare_counter_read_slow(c, value);
+}
+
+TARE_INLINE int tare_counter_read_pair(struct tare_counter *c, uint64_t *value)
+{
+	return tare_counter_read_slow(c, value);
+}
+
+#endif

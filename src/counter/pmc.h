@@ -1,0 +1,32 @@
+/* What differs between architectures when a counter register is read by the
+ * program itself. x86_64/pmc-here.c and aarch64/pmc-here.c implement it.
+ */
+#ifndef COUNTER_PMC_H
+#define COUNTER_PMC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <tare/counter.h>
+#include <tare/cpu.h>
+
+/* From the page's `index` (never 0) to the word that selects the register in
+ * struct tare_counter; `second`: for select2. 0: there is no such register. */
+uint64_t pmc_select(uint32_t index, bool second);
+/* Reads that register. Faults where the kernel does not allow it. */
+uint64_t pmc_read(uint64_t select);
+
+/* The serialising instructions: which this CPU has, the best of them, the one the
+ * inline reads of the public header have built in. */
+bool pmc_can_serialize(enum tare_serializer s, const struct tare_cpu *cpu);
+enum tare_serializer pmc_best_serializer(const struct tare_cpu *cpu);
+enum tare_serializer pmc_inline_serializer(void);
+void pmc_serialize(enum tare_serializer s);
+
+/* Values of attr.config1 to try in turn to have user reads, most wanted first;
+ * the last is always `config1` itself. Returns how many, at most 3. */
+unsigned pmc_user_config1(uint64_t config1, uint64_t out[3]);
+
+/* The clock of the page's time fields. */
+uint64_t pmc_cycles(void);
+
+#endif
