@@ -101,7 +101,9 @@ struct tare_doctor_probes {
 	 * smallest of a few tries (an interrupt can only add). */
 	int (*count)(void *arg, const struct tare_encoding *e, enum tare_region region,
 		     uint64_t n, uint64_t *value);
-	/* The same for TARE_REGION_LOOP, with the counter overflowing half-way:
+	/* The event over that many milliseconds of busy user mode. */
+	int (*spin)(void *arg, const struct tare_encoding *e, unsigned ms, uint64_t *value);
+	/* As count for TARE_REGION_LOOP, with the counter overflowing half-way:
 	 * *fired tells how often that was seen. */
 	int (*overflow)(void *arg, const struct tare_encoding *e, uint64_t n,
 			uint64_t *value, unsigned *fired);

@@ -10,6 +10,7 @@
 
 #define LOOP_ROUNDS 100000	/* about 0.1 ms: most tries meet no interrupt */
 #define TRAP_ROUNDS 500
+#define SPIN_MS 40		/* some ticks, at any CONFIG_HZ */
 #define MAX_COUNTERS 64
 #define RAW_SPECLOCKMAP 0x0825	/* SpecLockMapCommit, Zen; SpecLockHiSpec since Zen 2 */
 #define RAW_STREX_SPEC 0x6f	/* Armv8: store exclusive, speculatively executed */
@@ -44,10 +45,18 @@ void doctor_check_watchdog(struct doctor *d)
 	doctor_find(d, on ? FIND_WATCHDOG_ON : FIND_WATCHDOG_OFF, "kernel.nmi_watchdog is %d", on);
 }
 
-/* Branches fit on every general counter and on no fixed one. */
+/* Branches fit on every general counter and on no fixed one. Where the kernel
+ * has no such event (some arm64 cores), instructions have no fixed counter. */
+static struct tare_encoding general_event(const struct doctor *d)
+{
+	const struct tare_encoding branches = doctor_generic(PERF_COUNT_HW_BRANCH_INSTRUCTIONS);
+	if (d->probes->open(d->probes->arg, &branches) != -ENOENT)
+		return branches;
+	return doctor_generic(PERF_COUNT_HW_INSTRUCTIONS);
+}
+
 void doctor_check_counters(struct doctor *d)
 {
-	const struct tare_encoding e = doctor_generic(PERF_COUNT_HW_BRANCH_INSTRUCTIONS);
 	const struct tare_uarch *const uarch = d->report->cpu.uarch;
 	const unsigned expected = uarch ? uarch->gp_counters : 0;
 	unsigned n = 0;
@@ -56,6 +65,7 @@ void doctor_check_counters(struct doctor *d)
 
 	if (!doctor_has_pmu(d))
 		return doctor_find(d, FIND_COUNTERS_NO_PMU, "not tried: no hardware counters");
+	const struct tare_encoding e = general_event(d);
 	while (n < MAX_COUNTERS && (r = d->probes->fits(d->probes->arg, &e, n + 1)) == 1)
 		n++;
 	if (expected)
@@ -322,6 +332,7 @@ void doctor_check_irq(struct doctor *d)
 	const struct tare_event_row *const row = tare_cpu_event(uarch, TARE_ROLE_INTERRUPTS);
 	const char *const cpu = uarch ? uarch->title : "this CPU";
 	char what[128] = "";
+	uint64_t seen = 0;
 
 	if (row && row->has_raw)
 		snprintf(what, sizeof(what), "%s (raw 0x%04" PRIx64 ")", row->name, row->raw);
@@ -331,10 +342,13 @@ void doctor_check_irq(struct doctor *d)
 	if (!what[0])
 		return doctor_find(d, FIND_IRQ_UNKNOWN, "none known for %s", cpu);
 	const struct tare_encoding e = doctor_raw(row->raw);
-	const int err = d->probes->open(d->probes->arg, &e);
+	const int err = d->probes->spin(d->probes->arg, &e, SPIN_MS, &seen);
 	if (err)
-		return doctor_find(d, FIND_IRQ_REFUSED, "%s cannot be opened: %s", what,
+		return doctor_find(d, FIND_IRQ_REFUSED, "%s cannot be counted: %s", what,
 				   strerror(-err));
-	doctor_find(d, row->documented ? FIND_IRQ_DOCUMENTED : FIND_IRQ_UNDOCUMENTED, "%s opens",
-		    what);
+	if (!seen)
+		return doctor_find(d, FIND_IRQ_ZERO, "%s stays 0 over %d busy milliseconds", what,
+				   SPIN_MS);
+	doctor_find(d, row->documented ? FIND_IRQ_DOCUMENTED : FIND_IRQ_UNDOCUMENTED,
+		    "%s counted %" PRIu64 " in %d busy milliseconds", what, seen, SPIN_MS);
 }

@@ -336,6 +336,11 @@
 	  "what interrupts add to a count cannot be subtracted exactly on this CPU", \
 	  "for whole runs: EVENT-minus-proc-interrupts, with its stated error; or count " \
 	  "with --backend soft")                                                \
+	X(IRQ, ZERO, "zero", CAVEAT,                                            \
+	  "the event opens but does not count: EVENT-minus-irqs would subtract nothing", \
+	  "on a tickless core (nohz_full) there may have been no interrupt: try another; " \
+	  "otherwise for whole runs EVENT-minus-proc-interrupts, with its stated error, or " \
+	  "--backend soft")                                                     \
 	X(IRQ, REFUSED, "refused", CAVEAT,                                      \
 	  "the tables know the event, but it cannot be opened here (a hypervisor that " \
 	  "lets only some events through)",                                     \

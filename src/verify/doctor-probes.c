@@ -116,6 +116,32 @@ static int probe_count(void *arg, const struct tare_encoding *e, enum tare_regio
 	return err;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static int probe_spin(void *arg, const struct tare_encoding *e, unsigned ms, uint64_t *value)
+{
+	struct perf_value v;
+	const int fd = open_pinned(e, -1, 0);
+	if (fd < 0)
+		return fd;
+	int err = ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0 ? -errno : 0;
+	for (const uint64_t end = now_ns() + ms * 1000000ULL; !err && now_ns() < end;)
+		run_region(TARE_REGION_LOOP, 10000);
+	if (!err) {
+		const int r = perf_read(fd, &v);
+		err = r > 0 ? -EBUSY : r;
+	}
+	if (!err)
+		*value = v.value;
+	close(fd);
+	return err;
+}
+
 /* Adds n members to the leader's group; 1, or 0 when the kernel says that a group
  * so large never fits. */
 static int add_members(int leader, const struct tare_encoding *e, int *fds, unsigned n)
@@ -138,6 +164,8 @@ static int probe_fits(void *arg, const struct tare_encoding *e, unsigned n)
 	const int leader = open_pinned(e, -1, 0);
 	if (leader < 0)
 		return leader;
+	/* arm64 leaves events that are off out of its check of a group's size. */
+	ioctl(leader, PERF_EVENT_IOC_ENABLE, 0);
 	for (unsigned i = 0; i < n; i++)
 		fds[i] = -1;
 	int result = add_members(leader, e, fds, n - 1);
@@ -366,6 +394,7 @@ const struct tare_doctor_probes *tare_doctor_probes(void)
 		.open = probe_open,
 		.fits = probe_fits,
 		.count = probe_count,
+		.spin = probe_spin,
 		.overflow = probe_overflow,
 		.rdpmc = probe_rdpmc,
 		.engine = probe_engine,

@@ -94,6 +94,8 @@ struct machine {
 	int fits_end;			/* what one more gives */
 	bool none_fits;
 	struct behaviour is[3];
+	bool irq_zero;
+	bool no_branches;
 	int overflow_err;
 	unsigned no_overflow;
 	uint64_t overflow_extra;
@@ -120,6 +122,8 @@ static int m_open(void *arg, const struct tare_encoding *e)
 		       m->software_err ? m->software_err : m->kernel_err;
 	}
 	assert_true(e->exclude_kernel);
+	if (e->config == PERF_COUNT_HW_BRANCH_INSTRUCTIONS && m->no_branches)
+		return -ENOENT;
 	return e->type == PERF_TYPE_HARDWARE ? m->pmu_err : m->raw_err;
 }
 
@@ -128,6 +132,8 @@ static int m_fits(void *arg, const struct tare_encoding *e, unsigned n)
 	const struct machine *const m = arg;
 	const unsigned all = m->fits ? m->fits : m->cpu.uarch ? m->cpu.uarch->gp_counters : 4;
 	assert_int_equal(m->pmu_err, 0);
+	if (e->config == PERF_COUNT_HW_BRANCH_INSTRUCTIONS && m->no_branches)
+		return -ENOENT;
 	return n <= all && !m->none_fits ? 1 : m->fits_end;
 }
 
@@ -155,6 +161,14 @@ static int m_count(void *arg, const struct tare_encoding *e, enum tare_region re
 	}
 	*value = truth(e, region, n);
 	return 0;
+}
+
+static int m_spin(void *arg, const struct tare_encoding *e, unsigned ms, uint64_t *value)
+{
+	const struct machine *const m = arg;
+	assert_int_equal(e->type, PERF_TYPE_RAW);
+	*value = m->irq_zero ? 0 : 10;
+	return m->raw_err;
 }
 
 static int m_overflow(void *arg, const struct tare_encoding *e, uint64_t n, uint64_t *value,
@@ -201,7 +215,7 @@ static struct tare_doctor_report *examine(const char *root, struct machine *m)
 {
 	const struct tare_doctor_probes probes = {
 		.arg = m, .cpu = m_cpu, .open = m_open, .fits = m_fits, .count = m_count,
-		.overflow = m_overflow, .rdpmc = m_rdpmc, .engine = m_engine,
+		.spin = m_spin, .overflow = m_overflow, .rdpmc = m_rdpmc, .engine = m_engine,
 		.trace = m_trace,
 		.no_aslr = m_no_aslr, .tick_ns = m_tick_ns, .environment = m_environment,
 	};
@@ -363,6 +377,11 @@ static const struct finding_case cases[] = {
 	{ "transactions count too much", "skylake-quiet",
 	  { SKYLAKE, .is = { { RAW(RAW_COND | TXCP), .value = 200000 } } },
 	  TARE_DOCTOR_CAVEATS, "hardware counters work, with 1 caveat", { "in-txcp:over" } },
+	{ "an interrupt event that opens and does not count", "skylake-quiet",
+	  { SKYLAKE, .irq_zero = true },
+	  TARE_DOCTOR_CAVEATS, "hardware counters work, with 1 caveat", { "interrupt-event:zero" } },
+	{ "a kernel without generic branches", "arm64-server", { NEOVERSE, .no_branches = true },
+	  TARE_DOCTOR_CAVEATS, "hardware counters work", { "counters:all" }, "6 general counters" },
 	{ "no PMU and no hypervisor", "zen", { ZEN2, .pmu_err = -ENOENT },
 	  TARE_DOCTOR_CAVEATS, "no hardware counters; counting in software", { "pmu:missing" } },
 	{ "a PMU in use", "zen", { ZEN2, .pmu_err = -EBUSY },
