@@ -36,5 +36,7 @@ void suite_set(void);			/* sets of events, with a PMU */
 void suite_no_pmu(void);		/* and without one */
 void suite_stat(void);			/* the command tare stat */
 void suite_stat_no_pmu(void);
+void suite_doctor(void);		/* what tare doctor finds */
+void suite_doctor_no_pmu(void);
 
 #endif

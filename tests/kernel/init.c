@@ -28,6 +28,8 @@ static const struct {
 	{ "no-pmu", suite_no_pmu },
 	{ "stat", suite_stat },
 	{ "stat-no-pmu", suite_stat_no_pmu },
+	{ "doctor", suite_doctor },
+	{ "doctor-no-pmu", suite_doctor_no_pmu },
 };
 
 static void mount_at(const char *type, const char *where)
