@@ -196,6 +196,17 @@ int child_exec(struct child *c, struct tare_why *why)
 	return err;
 }
 
+static bool read_line(const char *path, char *out, size_t size)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	const ssize_t n = read(fd, out, size - 1);
+	close(fd);
+	out[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
 static bool ended(pid_t pid, bool own_child)
 {
 	if (own_child) {
@@ -203,9 +214,13 @@ static bool ended(pid_t pid, bool own_child)
 		return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
 		       info.si_pid != 0;
 	}
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	return access(path, F_OK) < 0;
+	/* PID (comm) STATE …: comm may contain anything, so its last ) counts. */
+	char path[64], text[256];
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (!read_line(path, text, sizeof(text)))
+		return true;
+	const char *const state = strrchr(text, ')');
+	return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
 }
 
 bool launch_wait(pid_t pid, int pidfd, uint64_t until_ns, bool own_child)
@@ -227,17 +242,6 @@ bool launch_wait(pid_t pid, int pidfd, uint64_t until_ns, bool own_child)
 bool child_wait(const struct child *c, uint64_t until_ns)
 {
 	return launch_wait(c->pid, c->pidfd, until_ns, true);
-}
-
-static bool read_line(const char *path, char *out, size_t size)
-{
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	const ssize_t n = read(fd, out, size - 1);
-	close(fd);
-	out[n > 0 ? n : 0] = '\0';
-	return n > 0;
 }
 
 int launch_aslr_off(pid_t pid)

@@ -1,0 +1,89 @@
+"""Shared by the tests of the program: run it, check, and a small JSON Schema validator."""
+import json, os, re, subprocess, sys
+
+bad = 0
+
+
+def check(ok, *what):
+    global bad
+    if not ok:
+        bad += 1
+        print("failed:", *what)
+
+
+def finish():
+    print(f"{bad} checks failed" if bad else "all checks passed")
+    sys.exit(bad != 0)
+
+
+def run(*args, **how):
+    how.setdefault("timeout", 60)
+    how.setdefault("stdout", subprocess.PIPE)
+    how.setdefault("stderr", subprocess.PIPE)
+    return subprocess.run(args, text=True, **how)
+
+
+TYPES = {"object": dict, "array": list, "string": str, "null": type(None), "boolean": bool}
+KNOWN = {"$schema", "$ref", "title", "definitions", "type", "required", "properties",
+         "additionalProperties", "items", "enum", "const", "minimum", "maximum", "minLength",
+         "minItems", "pattern"}
+
+
+def is_type(value, name):
+    if name in ("integer", "number"):
+        number = int if name == "integer" else (int, float)
+        return isinstance(value, number) and not isinstance(value, bool)
+    return isinstance(value, TYPES[name])
+
+
+def violations(value, schema, root, path="$"):
+    """What `value` gets wrong; the keywords our schemas use, and no others."""
+    assert set(schema) <= KNOWN, set(schema) - KNOWN
+    if "$ref" in schema:
+        name = schema["$ref"].split("/")[-1]
+        return violations(value, root["definitions"][name], root, path)
+    found = []
+    types = schema.get("type", [])
+    types = [types] if isinstance(types, str) else types
+    if types and not any(is_type(value, t) for t in types):
+        return [f"{path}: {value!r} is not {types}"]
+    if "const" in schema and value != schema["const"]:
+        found.append(f"{path}: {value!r}")
+    if "enum" in schema and value not in schema["enum"]:
+        found.append(f"{path}: {value!r} is not one of {schema['enum']}")
+    if is_type(value, "number"):
+        if "minimum" in schema and value < schema["minimum"]:
+            found.append(f"{path}: {value} is too small")
+        if "maximum" in schema and value > schema["maximum"]:
+            found.append(f"{path}: {value} is too large")
+    if isinstance(value, str):
+        if len(value) < schema.get("minLength", 0):
+            found.append(f"{path}: too short")
+        if "pattern" in schema and not re.search(schema["pattern"], value):
+            found.append(f"{path}: {value!r} does not match")
+    if isinstance(value, list):
+        if len(value) < schema.get("minItems", 0):
+            found.append(f"{path}: too few items")
+        for i, item in enumerate(value):
+            found += violations(item, schema.get("items", {}), root, f"{path}[{i}]")
+    if isinstance(value, dict):
+        properties = schema.get("properties", {})
+        found += [f"{path}: lacks {k}" for k in schema.get("required", []) if k not in value]
+        for k, v in value.items():
+            if k in properties:
+                found += violations(v, properties[k], root, f"{path}.{k}")
+            elif schema.get("additionalProperties", True) is False:
+                found.append(f"{path}: unknown member {k}")
+    return found
+
+
+def schema(name):
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(f"{here}/../../docs/{name}.schema.json") as f:
+        return json.load(f)
+
+
+def check_schema(value, name):
+    s = schema(name)
+    for v in violations(value, s, s):
+        check(False, v)

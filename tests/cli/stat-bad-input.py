@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""tare stat and bad input: one clear error, a failing status, nothing run and nothing lost.
+usage: stat-bad-input.py TARE PAGES"""
+import json, os, re, signal, subprocess, sys, tempfile, time
+from cli import check, finish, run
+
+tare, pages = map(os.path.abspath, sys.argv[1:3])
+folder = tempfile.mkdtemp(prefix="tare-")
+ran = f"{folder}/ran"
+
+
+def refused(status, says, *args, **how):
+    """Fails with that status and one `tare:` line that says so; the command did not run."""
+    p = run(tare, *args, **how)
+    check(p.returncode == status, args, "status", p.returncode)
+    lines = [l for l in p.stderr.splitlines() if l.startswith("tare: ")]
+    check(len(lines) == 1 and re.search(says, lines[0]), args, p.stderr)
+    check(not os.path.exists(ran), args, "the command was run")
+    return p
+
+
+touch = ("--", "touch", ran)
+# The command line.
+refused(2, "sta: no such command; did you mean `tare stat`", "sta")
+refused(125, "unknown option --repaet; did you mean --repeat", "stat", "--repaet", "3", *touch)
+refused(125, "unknown option -Q", "stat", "-Q", *touch)
+refused(125, "no command to run", "stat")
+refused(125, "no command to run", "stat", "--")
+refused(125, '--repeat wants a whole number from 0 to 1000000, not "x"', "stat", "-r", "x", *touch)
+refused(125, '--repeat wants .* not "-1"', "stat", "-r", "-1", *touch)
+refused(125, "--backend wants one of auto, hw, soft", "stat", "--backend", "hard", *touch)
+refused(125, "--json and --field-separator", "stat", "-j", "-x,", *touch)
+refused(125, "--field-separator wants at least one", "stat", "-x", "", *touch)
+refused(125, "--interval-print and --repeat", "stat", "-I", "10", "-r", "2", *touch)
+refused(125, "--pid and --tid", "stat", "-p", "1", "-t", "1")
+refused(125, "--timeout wants a number", "stat", "--timeout", "0", *touch)
+refused(125, '--pid wants a whole number .* not "1,2"', "stat", "-p", "1,2")
+# Events.
+refused(125, "no-such-event.*no such event", "stat", "-e", "no-such-event", *touch)
+refused(125, "malformed event list", "stat", "-e", "{page-faults,minor-faults", *touch)
+refused(125, "malformed event list", "stat", "-e", "page-faults}", *touch)
+refused(125, ".", "stat", "-e", "", *touch)
+refused(125, ".", "stat", "-e", ",", *touch)
+refused(125, ".", "stat", "-e", "page-faults:Q", *touch)
+# Commands.
+refused(127, "no-such-command-here: command not found", "stat", "-e", "page-faults",
+        "no-such-command-here")
+refused(127, "command not found", "stat", "-e", "page-faults", "./no/such/path")
+refused(127, "command not found", "stat", "-e", "page-faults", "")
+plain = f"{folder}/plain"
+open(plain, "w").write("x")
+refused(126, "plain: Permission denied: command is not executable", "stat", "-e", "page-faults",
+        plain)
+refused(126, "is a directory", "stat", "-e", "page-faults", folder)
+script = f"{folder}/script"
+open(script, "w").write("#!/no/such/interpreter\n")
+os.chmod(script, 0o755)
+refused(126, "its interpreter does not exist", "stat", "-e", "page-faults", script)
+refused(127, "command not found", "stat", "--per-thread", "-e", "page-faults", "no-such-command-here")
+broken = f"{folder}/broken"
+open(broken, "wb").write(b"\x7fELF\x02\x01\x01" + bytes(200))
+os.chmod(broken, 0o755)
+p = run(tare, "stat", "-e", "page-faults", broken)
+check(p.returncode in (126, 127, 2), "a broken ELF file", p.returncode, p.stderr)
+# Processes.
+gone = subprocess.Popen(["true"])
+gone.wait()
+refused(125, f"{gone.pid}.*no such process", "stat", "-e", "page-faults", "-p", str(gone.pid))
+refused(125, f"{gone.pid}.*no such process", "stat", "-e", "page-faults", "-t", str(gone.pid))
+# What neither hardware here nor the engine counts is named.
+p = run(tare, "stat", "-e", "cycles", "true")
+if p.returncode:
+    check(p.returncode == 125 and re.match(r"tare: cycles.*no hardware counters", p.stderr),
+          p.stderr)
+p = run(tare, "stat", "--backend", "soft", "-e", "cycles", *touch)
+check(p.returncode == 125 and "tare: cycles: the software engine cannot know" in p.stderr, p.stderr)
+p = run(tare, "stat", "--backend", "soft", "-e", "instructions:k", *touch)
+check(p.returncode == 125 and "instructions:k: the engine sees user mode only" in p.stderr, p.stderr)
+check(not os.path.exists(ran), "the command was run")
+
+# Output that cannot be written is found out before the command runs.
+e = ("stat", "-e", "page-faults")
+refused(125, "/no/such/folder/out: cannot be written: No such file", *e, "-o",
+        "/no/such/folder/out", *touch)
+refused(125, "cannot be written: Is a directory", *e, "-o", folder, *touch)
+if os.getuid() != 0:
+    refused(125, "Permission denied", *e, "-o", "/proc/version", *touch)
+# A file is left alone when nothing could be measured, and not made either.
+old = f"{folder}/old"
+open(old, "w").write("precious")
+run(tare, *e, "-o", old, "no-such-command-here")
+check(open(old).read() == "precious", "an old result was lost")
+run(tare, *e, "-o", f"{folder}/new", "no-such-command-here")
+check(not os.path.exists(f"{folder}/new"), "an empty result was made")
+# A longer old file is replaced, not overwritten in part.
+open(old, "w").write("x" * 100000)
+run(tare, *e, "-j", "-o", old, "true")
+check(json.load(open(old))["schema"] == "tare.stat/1", "old content remained")
+
+# A full disk: the error, a failing status, and the result on stderr instead.
+p = run(tare, *e, "-o", "/dev/full", pages, "777")
+check(p.returncode == 125, p.returncode)
+check(p.stderr.startswith("tare: /dev/full: No space left on device; the results follow"), p.stderr)
+check(re.search(r"\d+ +page-faults", p.stderr), "the result is lost", p.stderr)
+p = run("sh", "-c", f"{tare} stat -e page-faults -j -o - true >/dev/full")
+check(p.returncode == 125 and "No space left" in p.stderr, p.stderr)
+check(json.loads(p.stderr[p.stderr.index("{"):]), "the result is lost")
+for command in ("--help", "completion bash", "stat --help", "--version"):
+    p = run("sh", "-c", f"{tare} {command} >/dev/full")
+    check(p.returncode == 1 and "standard output: No space left" in p.stderr, command, p.stderr)
+
+# Closed descriptors: no result lands in a file that happens to get their number.
+p = run("sh", "-c", f"{tare} stat -e page-faults -o - true >&-")
+check(p.returncode == 125 and "standard output is closed" in p.stderr, p.stderr)
+p = run("sh", "-c", f"{tare} stat -e page-faults touch {ran} 2>&-")
+check(p.returncode == 125 and not os.path.exists(ran), "closed stderr", p.returncode)
+p = run("sh", "-c", f"{tare} stat -e page-faults -o {folder}/closed echo hello >&- 2>&-")
+text = open(f"{folder}/closed").read()
+check("page-faults" in text and text.count("hello") == 1, "only our heading may say so:", text)
+# The command finds them closed too, as without us. (ls itself is the only one open.)
+check(run("sh", "-c", f"{tare} stat -e page-faults -o /dev/null ls /proc/self/fd <&-").stdout ==
+      run("sh", "-c", "ls /proc/self/fd <&-").stdout, "closed stdin")
+p = run("sh", "-c", f"{tare} --version >&-")
+check(p.returncode == 1, "closed stdout", p.returncode, p.stderr)
+# A reader that goes away.
+p = run("bash", "-c", f"set -o pipefail; {tare} stat -e page-faults -o - -r 3 true | true; true")
+check(p.returncode == 0, p.stderr)
+
+
+# SIGINT in the middle of -r 10: what there is, and 130.
+def interrupted(args, delay, signal_number=signal.SIGINT):
+    p = subprocess.Popen([tare, "stat", "-e", "page-faults", *args], stderr=subprocess.PIPE,
+                         stdout=subprocess.PIPE, text=True)
+    time.sleep(delay)
+    p.send_signal(signal_number)
+    out, err = p.communicate(timeout=30)
+    return p.returncode, out, err
+
+
+for extra in ((), ("--per-thread",)):
+    status, out, err = interrupted([*extra, "-j", "-o", "-", "-r", "10", "sleep", "0.4"], 1.4)
+    r = json.loads(out)
+    done = [x["complete"] for x in r["runs"]]
+    check(status == 130, status, err)
+    check(2 <= done.count(True) < 10 and r["summary"][0]["n"] == done.count(True), done)
+status, out, err = interrupted(["-r", "10", "sleep", "0.4"], 1.4)
+check(status == 130 and "Interrupted" in err and re.search(r"\d+ ±0 +page-faults", err), err)
+status, out, err = interrupted(["sleep", "20"], 0.5)
+check(status == 130 and "the counts are of a part" in err, err)
+status, out, err = interrupted(["sleep", "20"], 0.5, signal.SIGTERM)
+check(status == 143 and "page-faults" in err, status, err)
+# As from a shell's `&`, where SIGINT starts out ignored.
+p = run("sh", "-c", f"{tare} stat -e page-faults -r 10 sleep 0.4 & sleep 1.2; kill -INT $!; wait $!")
+check(p.returncode == 130 and "Interrupted" in p.stderr, p.returncode, p.stderr)
+
+run("rm", "-rf", folder)
+finish()

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""tare stat counts, with kernel events that any machine has. usage: stat-run.py TARE PAGES"""
+import json, os, re, shutil, signal, subprocess, sys, tempfile, time
+from cli import check, check_schema, finish, run
+
+tare, pages = map(os.path.abspath, sys.argv[1:3])
+
+
+def stat(*args, **how):
+    """The JSON of one call."""
+    with tempfile.NamedTemporaryFile() as f:
+        p = run(tare, "stat", "-j", "-o", f.name, *args, **how)
+        text = open(f.name).read()
+    r = json.loads(text) if text else None
+    if r:
+        check_schema(r, "tare.stat-1")
+    return p, r
+
+
+def count(r, event="page-faults", k=0):
+    return next(c["value"] for c in r["runs"][k]["counts"] if c["event"] == event)
+
+
+def faults(*args):
+    """Of a few runs the least: tasks that race for a page now and then fault once more."""
+    return min(stat("-r", "4", "-e", "page-faults", *args)[1]["summary"][0]["values"])
+
+
+# Counted to the last one: the difference is what the program was told to touch.
+base = faults(pages, "0")
+check(faults(pages, "1000") - base == 1000, "1000 pages")
+check(faults(pages, "1") - base == 1, "1 page")
+# Children and threads are in it, or not.
+both = faults(pages, "0", "0", "0")
+check(faults(pages, "0", "500", "0") - both == 500, "pages of the child")
+check(faults(pages, "0", "0", "700") - both == 700, "pages of the thread")
+alone = faults("--no-inherit", pages, "0", "0", "0")
+check(faults("--no-inherit", pages, "10", "500", "700") - alone == 10, "--no-inherit")
+check(alone < both, "--no-inherit leaves something out")
+
+# Every task by itself, and their sum.
+def by_task(*args):
+    """The tasks of the first run, and the least count of each over the runs."""
+    _, r = stat("--per-thread", "-r", "6", "-e", "page-faults", pages, *args)
+    for run_ in r["runs"]:
+        check(run_["counts"][0]["value"] == sum(t["counts"][0]["value"] for t in run_["tasks"]),
+              "the sum of all tasks", run_)
+    least = [min(c) for c in zip(*([t["counts"][0]["value"] for t in x["tasks"]]
+                                   for x in r["runs"]))]
+    return r["runs"][0]["tasks"], least
+
+
+tasks, few = by_task("0", "0", "0")
+tasks, many = by_task("10", "500", "700")
+check(abs(sum(few) - both) <= 2, "the sum of the least of all tasks", few, both)
+kinds = [(t["is_thread"], t["pid"] == t["tid"]) for t in tasks]
+check(kinds == [(False, True), (False, True), (True, False)], kinds)
+check([b - a for a, b in zip(few, many)] == [10, 500, 700], "pages of each task", few, many)
+check(all(os.path.samefile(t["exe"], pages) for t in tasks), "exe")
+
+# The same as perf stat, under the same conditions.
+perf = shutil.which("perf")
+setarch = shutil.which("setarch")
+if perf and setarch and run(perf, "stat", "-e", "page-faults", "true").returncode == 0:
+    for n in ("0", "1234"):
+        p = run(setarch, "-R", perf, "stat", "-x,", "-e", "page-faults", pages, n)
+        theirs = int(p.stderr.split(",")[0])
+        check(theirs == faults(pages, n), "perf counts", theirs)
+else:
+    print("note: no perf here, so nothing was compared with it")
+
+# Groups, several runs, every value there.
+p, r = stat("-r", "4", "-e", "{page-faults,minor-faults},context-switches,task-clock", pages, "9")
+check(len(r["runs"]) == 4, "4 runs")
+for k in range(4):
+    check(count(r, "page-faults", k) == base + 9, "run", k)
+s = r["summary"][0]
+check(s["values"] == [base + 9] * 4 and s["half_range"] == 0 and s["stddev"] == 0, s)
+check(s["midpoint"] == s["mean"] == s["min"] == s["max"] == base + 9, s)
+for s, clock in ((r["summary"][3], True), (r["summary"][0], False)):
+    v = s["values"]
+    check(s["min"] == min(v) and s["max"] == max(v), s)
+    check(s["midpoint"] == (min(v) + max(v)) / 2, s)
+    check(abs(s["mean"] - sum(v) / 4) < 1e-3, s)
+    check(abs(s["greatest_distance"] - max(max(v) - s["mean"], s["mean"] - min(v))) < 1e-3, s)
+    check((s["unit"] == "ns") == clock, s)
+    var = sum((x - sum(v) / 4) ** 2 for x in v) / 3
+    check(abs(s["stddev"] - var ** 0.5) < 1e-3 * (1 + s["stddev"]), s)
+
+# Exit status and output are the command's own.
+for command, status in (("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137), ("kill -TERM $$", 143)):
+    p = run(tare, "stat", "-e", "page-faults", "sh", "-c", "echo out; echo err >&2; " + command)
+    check(p.returncode == status, command, p.returncode)
+    check(p.stdout == "out\n" and p.stderr.startswith("err\n"), p.stdout, p.stderr)
+p = run(tare, "stat", "-e", "page-faults", "cat", input="through\n")
+check(p.stdout == "through\n", "standard input")
+# Nothing of ours is open in the command.
+ls = "ls /proc/self/fd | wc -l"
+check(run(tare, "stat", "-e", "page-faults", "sh", "-c", ls).stdout == run("sh", "-c", ls).stdout,
+      "descriptors")
+check(run(tare, "stat", "-e", "page-faults", "sh", "-c", ls + " 2>&1", stdin=subprocess.DEVNULL)
+      .stdout == run("sh", "-c", ls + " 2>&1", stdin=subprocess.DEVNULL).stdout, "descriptors")
+
+# ASLR: off, on when asked, and the truth when a wrapper turns it on again.
+maps = ("sh", "-c", "grep -m1 stack /proc/self/maps")
+two = {run(tare, "stat", "-e", "page-faults", *maps).stdout for _ in range(2)}
+check(len(two) == 1, "the stack moved:", two)
+randomised = open("/proc/sys/kernel/randomize_va_space").read().strip() != "0"
+if randomised:
+    two = {run(tare, "stat", "--aslr", "-e", "page-faults", *maps).stdout for _ in range(4)}
+    check(len(two) > 1, "--aslr left ASLR off")
+    check(not stat("--aslr", "-e", "page-faults", "true")[1]["runs"][0]["aslr_off"], "--aslr")
+    wrapped = (sys.executable, "-c", "import ctypes, os; ctypes.CDLL(None).personality(0); "
+               "os.execvp('true', ['true'])")
+    for extra in ((), ("--per-thread",)):
+        _, r = stat(*extra, "-e", "page-faults", *wrapped)
+        check(not r["runs"][0]["aslr_off"], "a wrapper turned ASLR on, and it was not noticed")
+        check("turned ASLR on again" in r["runs"][0]["aslr_note"], r["runs"][0])
+_, r = stat("-e", "page-faults", "true")
+check(r["runs"][0]["aslr_off"] and r["environment"]["aslr_off"], "ASLR off")
+check(r["runs"][0]["aslr_note"] is None, r["runs"][0])
+
+# Separated fields, in perf's order.
+p = run(tare, "stat", "-x", ";", "-e", "page-faults,task-clock", "-r", "3", pages, "5")
+first, second = (line.split(";") for line in p.stderr.splitlines())
+check(first[:3] == [str(base + 5), "", "page-faults"], first)
+check(first[4:6] == ["100.00", "0%"] and first[-1] == "raw", first)
+check(second[1:3] == ["msec", "task-clock"] and float(second[0]) > 0, second)
+p = run(tare, "stat", "-x", "\\t", "-e", "page-faults", "true")
+check(p.stderr.count("\t") == 8, p.stderr)
+p = run(tare, "stat", "-x,", "-e", "page-faults", pages, "5")
+check(p.stderr.startswith(f"{base + 5},,page-faults,"), p.stderr)
+
+# Text: the number grouped, its provenance, the spread of several runs.
+p = run(tare, "stat", "-e", "page-faults", pages, str(12345 - base))
+check(re.search(r"^ +12,345 +page-faults +raw", p.stderr, re.M), p.stderr)
+check("seconds elapsed" in p.stderr and "ASLR off" in p.stderr, p.stderr)
+p = run(tare, "stat", "-r", "3", "--table", "-e", "page-faults", pages, str(12345 - base))
+check(re.search(r"^ +12,345 ±0 +page-faults +raw", p.stderr, re.M), p.stderr)
+check(len(re.findall(r"^ +[123] +\d+\.\d+ +12,345$", p.stderr, re.M)) == 3, p.stderr)
+
+# Intervals: they add up.
+p, r = stat("-I", "50", "-e", "page-faults", "sh", "-c",
+            f"{pages} 100; sleep 0.2; {pages} 200; sleep 0.1")
+parts = [i["counts"][0]["value"] for i in r["runs"][0]["intervals"]]
+check(len(parts) >= 4 and sum(parts) == count(r), parts, count(r))
+check(parts.count(0) >= 1, "an interval of sleep", parts)
+p = run(tare, "stat", "-I", "50", "-x,", "-e", "page-faults", "sleep", "0.2")
+rows = [line.split(",") for line in p.stderr.splitlines()]
+check(len(rows) >= 4 and all(r[3] == "page-faults" for r in rows), p.stderr)
+check([float(r[0]) for r in rows] == sorted(float(r[0]) for r in rows), p.stderr)
+
+# A running process, for as long as a command runs: the command starts the work and waits
+# for its end.
+def wait_attached(p):
+    """Until the program holds a counter."""
+    for _ in range(1000):
+        try:
+            links = [os.readlink(f"/proc/{p.pid}/fd/{n}") for n in os.listdir(f"/proc/{p.pid}/fd")]
+        except OSError:
+            links = []
+        if any("perf_event" in l for l in links):
+            return
+        time.sleep(0.01)
+    check(False, "never attached")
+
+
+folder = tempfile.mkdtemp(prefix="tare-")
+for name in ("go", "done"):
+    os.mkfifo(f"{folder}/{name}")
+target = subprocess.Popen(["sh", "-c", f"read a <{folder}/go; {pages} 3000; echo >{folder}/done; "
+                           f"read a <{folder}/go"])
+_, r = stat("-e", "page-faults", "-p", str(target.pid), "sh", "-c",
+            f"echo >{folder}/go; read a <{folder}/done")
+check(r["options"]["pid"] == target.pid and count(r) >= 3000, "attached", count(r))
+_, r = stat("--per-thread", "-e", "page-faults", "-p", str(target.pid), "true")
+check([t["tid"] for t in r["runs"][0]["tasks"]] == [target.pid], r["runs"][0])
+p, r = stat("-e", "context-switches", "-t", str(target.pid), "--timeout", "0.2")
+check(p.returncode == 124 and r["runs"][0]["timed_out"], p.returncode)
+# Ctrl-C while attached is the ordinary end.
+p = subprocess.Popen([tare, "stat", "-e", "page-faults", "-p", str(target.pid)],
+                     stderr=subprocess.PIPE, text=True)
+wait_attached(p)
+p.send_signal(signal.SIGINT)
+text = p.communicate(timeout=20)[1]
+check(p.returncode == 0 and "page-faults" in text, p.returncode, text)
+# Until it ends; a process and a thread.
+for option in "-p", "-t":
+    if option == "-t":
+        target = subprocess.Popen(["sh", "-c", f"read a <{folder}/go"])
+    p = subprocess.Popen([tare, "stat", "-e", "page-faults", option, str(target.pid)],
+                         stderr=subprocess.PIPE, text=True)
+    wait_attached(p)
+    open(f"{folder}/go", "w").write("\n")
+    check(target.wait(20) == 0, "the target was harmed")
+    text = p.communicate(timeout=20)[1]
+    check(p.returncode == 0 and re.search(r"\d page|\d +page-faults", text), p.returncode, text)
+shutil.rmtree(folder)
+
+# --timeout: what was counted until then, and the status of timeout(1).
+for extra in ((), ("--per-thread",)):
+    start = time.monotonic()
+    p, r = stat(*extra, "--timeout", "0.3", "-r", "5", "-e", "page-faults", "sleep", "30")
+    check(p.returncode == 124 and len(r["runs"]) == 1, p.returncode)
+    check(r["runs"][0]["timed_out"] and not r["runs"][0]["complete"], r["runs"][0])
+    check(r["runs"][0]["exit_status"] == 143, "ended by SIGTERM", r["runs"][0]["exit_status"])
+
+# --exact with kernel events needs no batches; it is still a run.
+_, r = stat("--exact", "-e", "page-faults,minor-faults", pages, "3")
+check(count(r) == base + 3 and "batches" not in r["runs"][0], r["runs"][0])
+
+# Not as root: what the kernel lets anybody count, counted.
+if os.getuid() == 0:
+    p = subprocess.run([tare, "stat", "-x,", "-e", "page-faults:u", pages, "100"], text=True,
+                       capture_output=True, user=65534, group=65534, extra_groups=[], cwd="/")
+    if p.returncode == 126 or "Permission denied" in p.stderr:
+        print("note: the build folder is closed to other users; not tried without root")
+    else:
+        check(p.returncode == 0 and int(p.stderr.split(",")[0]) >= 100, p.stderr)
+finish()
