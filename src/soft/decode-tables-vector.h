@@ -454,6 +454,7 @@ VOP(0F3A, 66, 63, LEG(XR | IB, .classes = INT, .flags = F_ALL, .regs = R_PCMPIST
 VOP(0F3A, 66, CE, LEG(XR | IB, .classes = INT))	/* gf2p8affineqb */
 VOP(0F3A, 66, CF, LEG(XR | IB, .classes = INT))	/* gf2p8affineinvqb */
 VOP(0F3A, 66, DF, LEG(XR | IB, .classes = INT))	/* aeskeygenassist */
+VOP(0F3A, F3, F0, LEG(A_MODRM | A_RM_X | A_NOMEM | IB, .flow = FLOW_FAULT, .regs = R_A_R, .check = CHECK_C0))	/* hreset */
 VOP(V0F, NP, 10, VEC(XR, WIG | L01))	/* vmovups */
 VOP(V0F, NP, 11, VEC(XW, WIG | L01))	/* vmovups */
 VOP(V0F, NP, 12, VEC(XR, WIG | C_L0 | C_VV))	/* vmovlps vmovhlps */
@@ -706,24 +707,10 @@ VOP(V0F, F2, C2, VEC(XR | IB, WIG | L01 | C_VV, .classes = FP))	/* vcmpsd */
 VOP(V0F, F2, D0, VEC(XR, WIG | L01 | C_VV, .classes = FP))	/* vaddsubps */
 VOP(V0F, F2, E6, VEC(XR, WIG | L01, .classes = FP))	/* vcvtpd2dq */
 VOP(V0F, F2, F0, VEC(GR | A_NOREG, WIG | L01))	/* vlddqu */
-VOP(V0F38, NP, 49, STEP(K_REG, 1))	/* ldtilecfg */
-VROW(VEC(GR | A_NOREG, C_W0 | C_L0))
-VROW(NONE)
-VROW(NONE)
-VROW(NONE)
-VROW(NONE)
-VROW(NONE)
-VROW(NONE)
-VROW(NONE)
-VOP(V0F38, NP, 5E, STEP(K_REG, 1))	/* tdpbuud */
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
+VOP(V0F38, NP, 49, STEP(K_MOD, 1))	/* ldtilecfg tilerelease */
+VROW(VEC(GR, C_W0 | C_L0, .check = CHECK_REG0))
+VROW(VEC(A_MODRM | A_RM_X, C_W0 | C_L0, .check = CHECK_C0))
+VOP(V0F38, NP, 5E, VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))	/* tdpbuud */
 VOP(V0F38, NP, F2, VEC(GR | A_REG_W | A_VV_R, WIG | C_L0 | C_VV, .flags = F_ALL))	/* andn */
 VOP(V0F38, NP, F3, STEP(K_REG, 1))	/* blsr blsmsk blsi */
 VROW(NONE)
@@ -748,13 +735,13 @@ VOP(V0F38, 66, 08, VEC(XR, WIG | L01 | C_VV, .classes = INT))	/* vpsignb */
 VOP(V0F38, 66, 09, VEC(XR, WIG | L01 | C_VV, .classes = INT))	/* vpsignw */
 VOP(V0F38, 66, 0A, VEC(XR, WIG | L01 | C_VV, .classes = INT))	/* vpsignd */
 VOP(V0F38, 66, 0B, VEC(XR, WIG | L01 | C_VV, .classes = INT))	/* vpmulhrsw */
-VOP(V0F38, 66, 0C, VEC(XR, C_W0 | L01 | C_VV))	/* vpermilps */
-VOP(V0F38, 66, 0D, VEC(XR, C_W0 | L01 | C_VV))	/* vpermilpd */
-VOP(V0F38, 66, 0E, VEC(XR, C_W0 | L01, .flags = F_CFZF))	/* vtestps */
-VOP(V0F38, 66, 0F, VEC(XR, C_W0 | L01, .flags = F_CFZF))	/* vtestpd */
+VOP(V0F38, 66, 0C, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vpermilps */
+VOP(V0F38, 66, 0D, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vpermilpd */
+VOP(V0F38, 66, 0E, VEC(XR, C_W0 | L01, .flags = F_ALL))	/* vtestps */
+VOP(V0F38, 66, 0F, VEC(XR, C_W0 | L01, .flags = F_ALL))	/* vtestpd */
 VOP(V0F38, 66, 13, VEC(XR, C_W0 | L01, .classes = FP))	/* vcvtph2ps */
-VOP(V0F38, 66, 16, VEC(XR, C_W0 | C_L1 | C_VV))	/* vpermps */
-VOP(V0F38, 66, 17, VEC(XR, WIG | L01, .classes = INT, .flags = F_CFZF))	/* vptest */
+VOP(V0F38, 66, 16, VEC(XR, C_W0 | C_L1 | C_VV, .classes = INT))	/* vpermps */
+VOP(V0F38, 66, 17, VEC(XR, WIG | L01, .classes = INT, .flags = F_ALL))	/* vptest */
 VOP(V0F38, 66, 18, VEC(XR, C_W0 | L01))	/* vbroadcastss */
 VOP(V0F38, 66, 19, VEC(XR, C_W0 | C_L1))	/* vbroadcastsd */
 VOP(V0F38, 66, 1A, VEC(GR | A_NOREG, C_W0 | C_L1))	/* vbroadcastf128 */
@@ -796,15 +783,7 @@ VOP(V0F38, 66, 41, VEC(XR, WIG | C_L0, .classes = INT))	/* vphminposuw */
 VOP(V0F38, 66, 45, VEC(XR, WIG | L01 | C_VV, .classes = INT))	/* vpsrlvd vpsrlvq */
 VOP(V0F38, 66, 46, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vpsravd */
 VOP(V0F38, 66, 47, VEC(XR, WIG | L01 | C_VV, .classes = INT))	/* vpsllvd vpsllvq */
-VOP(V0F38, 66, 49, STEP(K_REG, 1))	/* sttilecfg */
-VROW(VEC(GW | A_NOREG, C_W0 | C_L0))
-VROW(NONE)
-VROW(NONE)
-VROW(NONE)
-VROW(NONE)
-VROW(NONE)
-VROW(NONE)
-VROW(NONE)
+VOP(V0F38, 66, 49, VEC(GW | A_NOREG, C_W0 | C_L0, .check = CHECK_REG0))	/* sttilecfg */
 VOP(V0F38, 66, 4B, VEC(GR | A_SIB | A_NOREG, C_W0 | C_L0 | C_REGK))	/* tileloaddt1 */
 VOP(V0F38, 66, 50, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vpdpbusd */
 VOP(V0F38, 66, 51, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vpdpbusds */
@@ -813,55 +792,15 @@ VOP(V0F38, 66, 53, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vpdpwssds */
 VOP(V0F38, 66, 58, VEC(XR, C_W0 | L01, .classes = INT))	/* vpbroadcastd */
 VOP(V0F38, 66, 59, VEC(XR, C_W0 | L01, .classes = INT))	/* vpbroadcastq */
 VOP(V0F38, 66, 5A, VEC(GR | A_NOREG, C_W0 | C_L1))	/* vbroadcasti128 */
-VOP(V0F38, 66, 5E, STEP(K_REG, 1))	/* tdpbusd */
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
+VOP(V0F38, 66, 5E, VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))	/* tdpbusd */
 VOP(V0F38, 66, 78, VEC(XR, C_W0 | L01, .classes = INT))	/* vpbroadcastb */
 VOP(V0F38, 66, 79, VEC(XR, C_W0 | L01, .classes = INT))	/* vpbroadcastw */
 VOP(V0F38, 66, 8C, VEC(GR | A_NOREG, WIG | L01 | C_VV))	/* vpmaskmovd vpmaskmovq */
 VOP(V0F38, 66, 8E, VEC(GW | A_NOREG, WIG | L01 | C_VV))	/* vpmaskmovd vpmaskmovq */
-VOP(V0F38, 66, 90, STEP(K_REG, 1))	/* vpgatherdd vpgatherdq */
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VOP(V0F38, 66, 91, STEP(K_REG, 1))	/* vpgatherqd vpgatherqq */
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VOP(V0F38, 66, 92, STEP(K_REG, 1))	/* vgatherdps vgatherdpd */
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VOP(V0F38, 66, 93, STEP(K_REG, 1))	/* vgatherqps vgatherqpd */
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
-VROW(VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))
+VOP(V0F38, 66, 90, VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))	/* vpgatherdd vpgatherdq */
+VOP(V0F38, 66, 91, VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))	/* vpgatherqd vpgatherqq */
+VOP(V0F38, 66, 92, VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))	/* vgatherdps vgatherdpd */
+VOP(V0F38, 66, 93, VEC(GR | A_NOREG, WIG | L01 | C_VV | C_VSIB | C_DISTINCT))	/* vgatherqps vgatherqpd */
 VOP(V0F38, 66, 96, VEC(XR, WIG | L01 | C_VV, .classes = FP | CLASS_MUL_FP))	/* vfmaddsub132ps vfmaddsub132pd */
 VOP(V0F38, 66, 97, VEC(XR, WIG | L01 | C_VV, .classes = FP | CLASS_MUL_FP))	/* vfmsubadd132ps vfmsubadd132pd */
 VOP(V0F38, 66, 98, VEC(XR, WIG | L01 | C_VV, .classes = FP | CLASS_MUL_FP))	/* vfmadd132ps vfmadd132pd */
@@ -900,45 +839,22 @@ VOP(V0F38, 66, DE, VEC(XR, WIG | L01 | C_VV, .classes = INT))	/* vaesdec */
 VOP(V0F38, 66, DF, VEC(XR, WIG | L01 | C_VV, .classes = INT))	/* vaesdeclast */
 VOP(V0F38, 66, F7, VEC(GR | A_REG_W | A_VV_R, WIG | C_L0 | C_VV))	/* shlx */
 VOP(V0F38, F3, 4B, VEC(GW | A_SIB | A_NOREG, C_W0 | C_L0 | C_REGK))	/* tilestored */
-VOP(V0F38, F3, 5C, STEP(K_REG, 1))	/* tdpbf16ps */
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VOP(V0F38, F3, 5E, STEP(K_REG, 1))	/* tdpbsud */
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
+VOP(V0F38, F3, 5C, VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))	/* tdpbf16ps */
+VOP(V0F38, F3, 5E, VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))	/* tdpbsud */
 VOP(V0F38, F3, F5, VEC(GR | A_REG_W | A_VV_R, WIG | C_L0 | C_VV))	/* pext */
 VOP(V0F38, F3, F7, VEC(GR | A_REG_W | A_VV_R, WIG | C_L0 | C_VV))	/* sarx */
+VOP(V0F38, F2, 49, VEC(A_MODRM | A_RM_X | A_NOMEM, C_W0 | C_L0 | C_REGK, .check = CHECK_RM0))	/* tilezero */
 VOP(V0F38, F2, 4B, VEC(GR | A_SIB | A_NOREG, C_W0 | C_L0 | C_REGK))	/* tileloadd */
-VOP(V0F38, F2, 5E, STEP(K_REG, 1))	/* tdpbssd */
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
-VROW(VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))
+VOP(V0F38, F2, 5E, VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))	/* tdpbssd */
 VOP(V0F38, F2, F5, VEC(GR | A_REG_W | A_VV_R, WIG | C_L0 | C_VV))	/* pdep */
 VOP(V0F38, F2, F6, VEC(GR | A_REG_W | A_VV_W, WIG | C_L0 | C_VV, .classes = CLASS_MUL, .regs = R_D_R))	/* mulx */
 VOP(V0F38, F2, F7, VEC(GR | A_REG_W | A_VV_R, WIG | C_L0 | C_VV))	/* shrx */
 VOP(V0F3A, 66, 00, VEC(XR | IB, C_W1 | C_L1, .classes = INT))	/* vpermq */
-VOP(V0F3A, 66, 01, VEC(XR | IB, C_W1 | C_L1))	/* vpermpd */
+VOP(V0F3A, 66, 01, VEC(XR | IB, C_W1 | C_L1, .classes = INT))	/* vpermpd */
 VOP(V0F3A, 66, 02, VEC(XR | IB, C_W0 | L01 | C_VV, .classes = INT))	/* vpblendd */
-VOP(V0F3A, 66, 04, VEC(XR | IB, C_W0 | L01))	/* vpermilps */
-VOP(V0F3A, 66, 05, VEC(XR | IB, C_W0 | L01))	/* vpermilpd */
-VOP(V0F3A, 66, 06, VEC(XR | IB, C_W0 | C_L1 | C_VV))	/* vperm2f128 */
+VOP(V0F3A, 66, 04, VEC(XR | IB, C_W0 | L01, .classes = INT))	/* vpermilps */
+VOP(V0F3A, 66, 05, VEC(XR | IB, C_W0 | L01, .classes = INT))	/* vpermilpd */
+VOP(V0F3A, 66, 06, VEC(XR | IB, C_W0 | C_L1 | C_VV, .classes = INT))	/* vperm2f128 */
 VOP(V0F3A, 66, 08, VEC(XR | IB, WIG | L01, .classes = FP))	/* vroundps */
 VOP(V0F3A, 66, 09, VEC(XR | IB, WIG | L01, .classes = FP))	/* vroundpd */
 VOP(V0F3A, 66, 0A, VEC(XR | IB, WIG | L01 | C_VV, .classes = FP))	/* vroundss */
@@ -961,15 +877,15 @@ VOP(V0F3A, 66, 30, VEC(XR | IB | A_NOMEM, WIG | C_L0 | C_REGK))	/* kshiftrb kshi
 VOP(V0F3A, 66, 31, VEC(XR | IB | A_NOMEM, WIG | C_L0 | C_REGK))	/* kshiftrd kshiftrq */
 VOP(V0F3A, 66, 32, VEC(XR | IB | A_NOMEM, WIG | C_L0 | C_REGK))	/* kshiftlb kshiftlw */
 VOP(V0F3A, 66, 33, VEC(XR | IB | A_NOMEM, WIG | C_L0 | C_REGK))	/* kshiftld kshiftlq */
-VOP(V0F3A, 66, 38, VEC(XR | IB, C_W0 | C_L1 | C_VV, .classes = INT))	/* vinserti128 */
-VOP(V0F3A, 66, 39, VEC(XW | IB, C_W0 | C_L1, .classes = INT))	/* vextracti128 */
+VOP(V0F3A, 66, 38, VEC(XR | IB, C_W0 | C_L1 | C_VV))	/* vinserti128 */
+VOP(V0F3A, 66, 39, VEC(XW | IB, C_W0 | C_L1))	/* vextracti128 */
 VOP(V0F3A, 66, 40, VEC(XR | IB, WIG | L01 | C_VV, .classes = FP | CLASS_MUL_FP))	/* vdpps */
 VOP(V0F3A, 66, 41, VEC(XR | IB, WIG | C_L0 | C_VV, .classes = FP | CLASS_MUL_FP))	/* vdppd */
 VOP(V0F3A, 66, 42, VEC(XR | IB, WIG | L01 | C_VV, .classes = INT))	/* vmpsadbw */
 VOP(V0F3A, 66, 44, VEC(XR | IB, WIG | L01 | C_VV, .classes = INT))	/* vpclmulqdq */
 VOP(V0F3A, 66, 46, VEC(XR | IB, C_W0 | C_L1 | C_VV, .classes = INT))	/* vperm2i128 */
-VOP(V0F3A, 66, 48, VEC(XR | A_IMM(I_IS4), WIG | L01 | C_VV))	/* vpermil2ps */
-VOP(V0F3A, 66, 49, VEC(XR | A_IMM(I_IS4), WIG | L01 | C_VV))	/* vpermil2pd */
+VOP(V0F3A, 66, 48, VEC(XR | A_IMM(I_IS4), WIG | L01 | C_VV, .classes = INT))	/* vpermil2ps */
+VOP(V0F3A, 66, 49, VEC(XR | A_IMM(I_IS4), WIG | L01 | C_VV, .classes = INT))	/* vpermil2pd */
 VOP(V0F3A, 66, 4A, VEC(XR | A_IMM(I_IS4), C_W0 | L01 | C_VV))	/* vblendvps */
 VOP(V0F3A, 66, 4B, VEC(XR | A_IMM(I_IS4), C_W0 | L01 | C_VV))	/* vblendvpd */
 VOP(V0F3A, 66, 4C, VEC(XR | A_IMM(I_IS4), C_W0 | L01 | C_VV, .classes = INT))	/* vpblendvb */
@@ -1217,15 +1133,15 @@ VOP(E0F, F2, E6, VEC(XR, C_W1 | L012 | C_BCAST | C_ER | KZ, .classes = FP))	/* v
 VOP(E0F38, 66, 00, VEC(XR, WIG | L012 | C_VV | KZ, .classes = INT))	/* vpshufb */
 VOP(E0F38, 66, 04, VEC(XR, WIG | L012 | C_VV | KZ, .classes = INT))	/* vpmaddubsw */
 VOP(E0F38, 66, 0B, VEC(XR, WIG | L012 | C_VV | KZ, .classes = INT))	/* vpmulhrsw */
-VOP(E0F38, 66, 0C, VEC(XR, C_W0 | L012 | C_VV | C_BCAST | KZ))	/* vpermilps */
-VOP(E0F38, 66, 0D, VEC(XR, C_W1 | L012 | C_VV | C_BCAST | KZ))	/* vpermilpd */
+VOP(E0F38, 66, 0C, VEC(XR, C_W0 | L012 | C_VV | C_BCAST | KZ, .classes = INT))	/* vpermilps */
+VOP(E0F38, 66, 0D, VEC(XR, C_W1 | L012 | C_VV | C_BCAST | KZ, .classes = INT))	/* vpermilpd */
 VOP(E0F38, 66, 10, VEC(XR, C_W1 | L012 | C_VV | KZ, .classes = INT))	/* vpsrlvw */
 VOP(E0F38, 66, 11, VEC(XR, C_W1 | L012 | C_VV | KZ, .classes = INT))	/* vpsravw */
 VOP(E0F38, 66, 12, VEC(XR, C_W1 | L012 | C_VV | KZ, .classes = INT))	/* vpsllvw */
 VOP(E0F38, 66, 13, VEC(XR, C_W0 | L012 | C_ER | KZ, .classes = FP))	/* vcvtph2ps */
 VOP(E0F38, 66, 14, VEC(XR, WIG | L012 | C_VV | C_BCAST | KZ, .classes = INT))	/* vprorvd vprorvq */
 VOP(E0F38, 66, 15, VEC(XR, WIG | L012 | C_VV | C_BCAST | KZ, .classes = INT))	/* vprolvd vprolvq */
-VOP(E0F38, 66, 16, VEC(XR, WIG | L12 | C_VV | C_BCAST | KZ))	/* vpermps vpermpd */
+VOP(E0F38, 66, 16, VEC(XR, WIG | L12 | C_VV | C_BCAST | KZ, .classes = INT))	/* vpermps vpermpd */
 VOP(E0F38, 66, 18, VEC(XR, C_W0 | L012 | KZ))	/* vbroadcastss */
 VOP(E0F38, 66, 19, VEC(XR, WIG | L12 | KZ))	/* vbroadcastf32x2 vbroadcastsd */
 VOP(E0F38, 66, 1A, VEC(GR | A_NOREG, WIG | L12 | KZ))	/* vbroadcastf32x4 vbroadcastf64x2 */
@@ -1279,10 +1195,12 @@ VOP(E0F38, 66, 50, VEC(XR, C_W0 | L012 | C_VV | C_BCAST | KZ, .classes = INT))	/
 VOP(E0F38, 66, 51, VEC(XR, C_W0 | L012 | C_VV | C_BCAST | KZ, .classes = INT))	/* vpdpbusds */
 VOP(E0F38, 66, 52, VEC(XR, C_W0 | L012 | C_VV | C_BCAST | KZ, .classes = INT))	/* vpdpwssd */
 VOP(E0F38, 66, 53, VEC(XR, C_W0 | L012 | C_VV | C_BCAST | KZ, .classes = INT))	/* vpdpwssds */
-VOP(E0F38, 66, 54, VEC(XR, WIG | L012 | KZ))	/* vpopcntb vpopcntw */
-VOP(E0F38, 66, 55, VEC(XR, WIG | L012 | C_BCAST | KZ))	/* vpopcntd vpopcntq */
+VOP(E0F38, 66, 54, VEC(XR, WIG | L012 | KZ, .classes = INT))	/* vpopcntb vpopcntw */
+VOP(E0F38, 66, 55, VEC(XR, WIG | L012 | C_BCAST | KZ, .classes = INT))	/* vpopcntd vpopcntq */
 VOP(E0F38, 66, 58, VEC(XR, C_W0 | L012 | KZ, .classes = INT))	/* vpbroadcastd */
-VOP(E0F38, 66, 59, VEC(XR, WIG | L012 | KZ, .classes = INT))	/* vbroadcasti32x2 vpbroadcastq */
+VOP(E0F38, 66, 59, STEP(K_W, 1))	/* vbroadcasti32x2 vpbroadcastq */
+VROW(VEC(XR, WIG | L012 | KZ))
+VROW(VEC(XR, WIG | L012 | KZ, .classes = INT))
 VOP(E0F38, 66, 5A, VEC(GR | A_NOREG, WIG | L12 | KZ))	/* vbroadcasti32x4 vbroadcasti64x2 */
 VOP(E0F38, 66, 5B, VEC(GR | A_NOREG, WIG | C_L2 | KZ))	/* vbroadcasti32x8 vbroadcasti64x4 */
 VOP(E0F38, 66, 62, VEC(XR, WIG | L012 | KZ, .classes = INT))	/* vpexpandb vpexpandw */
@@ -1296,7 +1214,7 @@ VOP(E0F38, 66, 72, VEC(XR, C_W1 | L012 | C_VV | KZ, .classes = INT))	/* vpshrdvw
 VOP(E0F38, 66, 73, VEC(XR, WIG | L012 | C_VV | C_BCAST | KZ, .classes = INT))	/* vpshrdvd vpshrdvq */
 VOP(E0F38, 66, 75, VEC(XR, WIG | L012 | C_VV | KZ, .classes = INT))	/* vpermi2b vpermi2w */
 VOP(E0F38, 66, 76, VEC(XR, WIG | L012 | C_VV | C_BCAST | KZ, .classes = INT))	/* vpermi2d vpermi2q */
-VOP(E0F38, 66, 77, VEC(XR, WIG | L012 | C_VV | C_BCAST | KZ))	/* vpermi2ps vpermi2pd */
+VOP(E0F38, 66, 77, VEC(XR, WIG | L012 | C_VV | C_BCAST | KZ, .classes = INT))	/* vpermi2ps vpermi2pd */
 VOP(E0F38, 66, 78, VEC(XR, C_W0 | L012 | KZ, .classes = INT))	/* vpbroadcastb */
 VOP(E0F38, 66, 79, VEC(XR, C_W0 | L012 | KZ, .classes = INT))	/* vpbroadcastw */
 VOP(E0F38, 66, 7A, VEC(GR | A_NOMEM, C_W0 | L012 | KZ, .classes = INT))	/* vpbroadcastb */
@@ -1304,7 +1222,7 @@ VOP(E0F38, 66, 7B, VEC(GR | A_NOMEM, C_W0 | L012 | KZ, .classes = INT))	/* vpbro
 VOP(E0F38, 66, 7C, VEC(GR | A_NOMEM, WIG | L012 | KZ, .classes = INT))	/* vpbroadcastd vpbroadcastq */
 VOP(E0F38, 66, 7D, VEC(XR, WIG | L012 | C_VV | KZ, .classes = INT))	/* vpermt2b vpermt2w */
 VOP(E0F38, 66, 7E, VEC(XR, WIG | L012 | C_VV | C_BCAST | KZ, .classes = INT))	/* vpermt2d vpermt2q */
-VOP(E0F38, 66, 7F, VEC(XR, WIG | L012 | C_VV | C_BCAST | KZ))	/* vpermt2ps vpermt2pd */
+VOP(E0F38, 66, 7F, VEC(XR, WIG | L012 | C_VV | C_BCAST | KZ, .classes = INT))	/* vpermt2ps vpermt2pd */
 VOP(E0F38, 66, 83, VEC(XR, C_W1 | L012 | C_VV | C_BCAST | KZ, .classes = INT))	/* vpmultishiftqb */
 VOP(E0F38, 66, 88, VEC(XR, WIG | L012 | KZ))	/* vexpandps vexpandpd */
 VOP(E0F38, 66, 89, VEC(XR, WIG | L012 | KZ, .classes = INT))	/* vpexpandd vpexpandq */
@@ -1427,10 +1345,10 @@ VOP(E0F3A, NP, 66, VEC(XR | IB, C_W0 | L012 | C_REGK | C_BCAST | C_K, .classes =
 VOP(E0F3A, NP, 67, VEC(XR | IB, C_W0 | L012 | C_REGK | C_K, .classes = FP))	/* vfpclasssh */
 VOP(E0F3A, NP, C2, VEC(XR | IB, C_W0 | L012 | C_VV | C_REGK | C_BCAST | C_ER | C_K, .classes = FP))	/* vcmpph */
 VOP(E0F3A, 66, 00, VEC(XR | IB, C_W1 | L12 | C_BCAST | KZ, .classes = INT))	/* vpermq */
-VOP(E0F3A, 66, 01, VEC(XR | IB, C_W1 | L12 | C_BCAST | KZ))	/* vpermpd */
-VOP(E0F3A, 66, 03, VEC(XR | IB, WIG | L012 | C_VV | C_BCAST | KZ, .classes = INT))	/* valignd valignq */
-VOP(E0F3A, 66, 04, VEC(XR | IB, C_W0 | L012 | C_BCAST | KZ))	/* vpermilps */
-VOP(E0F3A, 66, 05, VEC(XR | IB, C_W1 | L012 | C_BCAST | KZ))	/* vpermilpd */
+VOP(E0F3A, 66, 01, VEC(XR | IB, C_W1 | L12 | C_BCAST | KZ, .classes = INT))	/* vpermpd */
+VOP(E0F3A, 66, 03, VEC(XR | IB, WIG | L012 | C_VV | C_BCAST | KZ))	/* valignd valignq */
+VOP(E0F3A, 66, 04, VEC(XR | IB, C_W0 | L012 | C_BCAST | KZ, .classes = INT))	/* vpermilps */
+VOP(E0F3A, 66, 05, VEC(XR | IB, C_W1 | L012 | C_BCAST | KZ, .classes = INT))	/* vpermilpd */
 VOP(E0F3A, 66, 08, VEC(XR | IB, C_W0 | L012 | C_BCAST | C_ER | KZ, .classes = FP))	/* vrndscaleps */
 VOP(E0F3A, 66, 09, VEC(XR | IB, C_W1 | L012 | C_BCAST | C_ER | KZ, .classes = FP))	/* vrndscalepd */
 VOP(E0F3A, 66, 0A, VEC(XR | IB, C_W0 | L012 | C_VV | C_ER | KZ, .classes = FP))	/* vrndscaless */
@@ -1454,14 +1372,14 @@ VOP(E0F3A, 66, 23, VEC(XR | IB, WIG | L12 | C_VV | C_BCAST | KZ))	/* vshuff32x4 
 VOP(E0F3A, 66, 25, VEC(XR | IB, WIG | L012 | C_VV | C_BCAST | KZ, .classes = INT))	/* vpternlogd vpternlogq */
 VOP(E0F3A, 66, 26, VEC(XR | IB, WIG | L012 | C_BCAST | C_ER | KZ, .classes = FP))	/* vgetmantps vgetmantpd */
 VOP(E0F3A, 66, 27, VEC(XR | IB, WIG | L012 | C_VV | C_ER | KZ, .classes = FP))	/* vgetmantss vgetmantsd */
-VOP(E0F3A, 66, 38, VEC(XR | IB, WIG | L12 | C_VV | KZ, .classes = INT))	/* vinserti32x4 vinserti64x2 */
-VOP(E0F3A, 66, 39, VEC(XW | IB, WIG | L12 | KZ, .classes = INT))	/* vextracti32x4 vextracti64x2 */
-VOP(E0F3A, 66, 3A, VEC(XR | IB, WIG | C_L2 | C_VV | KZ, .classes = INT))	/* vinserti32x8 vinserti64x4 */
-VOP(E0F3A, 66, 3B, VEC(XW | IB, WIG | C_L2 | KZ, .classes = INT))	/* vextracti32x8 vextracti64x4 */
+VOP(E0F3A, 66, 38, VEC(XR | IB, WIG | L12 | C_VV | KZ))	/* vinserti32x4 vinserti64x2 */
+VOP(E0F3A, 66, 39, VEC(XW | IB, WIG | L12 | KZ))	/* vextracti32x4 vextracti64x2 */
+VOP(E0F3A, 66, 3A, VEC(XR | IB, WIG | C_L2 | C_VV | KZ))	/* vinserti32x8 vinserti64x4 */
+VOP(E0F3A, 66, 3B, VEC(XW | IB, WIG | C_L2 | KZ))	/* vextracti32x8 vextracti64x4 */
 VOP(E0F3A, 66, 3E, VEC(XR | IB, WIG | L012 | C_VV | C_REGK | C_K, .classes = INT))	/* vpcmpub vpcmpuw */
 VOP(E0F3A, 66, 3F, VEC(XR | IB, WIG | L012 | C_VV | C_REGK | C_K, .classes = INT))	/* vpcmpb vpcmpw */
 VOP(E0F3A, 66, 42, VEC(XR | IB, C_W0 | L012 | C_VV | KZ, .classes = INT))	/* vdbpsadbw */
-VOP(E0F3A, 66, 43, VEC(XR | IB, WIG | L12 | C_VV | C_BCAST | KZ, .classes = INT))	/* vshufi32x4 vshufi64x2 */
+VOP(E0F3A, 66, 43, VEC(XR | IB, WIG | L12 | C_VV | C_BCAST | KZ))	/* vshufi32x4 vshufi64x2 */
 VOP(E0F3A, 66, 44, VEC(XR | IB, WIG | L012 | C_VV, .classes = INT))	/* vpclmulqdq */
 VOP(E0F3A, 66, 50, VEC(XR | IB, WIG | L012 | C_VV | C_BCAST | C_ER | KZ, .classes = FP))	/* vrangeps vrangepd */
 VOP(E0F3A, 66, 51, VEC(XR | IB, WIG | L012 | C_VV | C_ER | KZ, .classes = FP))	/* vrangess vrangesd */
@@ -1570,78 +1488,14 @@ VOP(E6, 66, BC, VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ, .classes = FP 
 VOP(E6, 66, BD, VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ, .classes = FP | CLASS_MUL_FP))	/* vfnmadd231sh */
 VOP(E6, 66, BE, VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ, .classes = FP | CLASS_MUL_FP))	/* vfnmsub231ph */
 VOP(E6, 66, BF, VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ, .classes = FP | CLASS_MUL_FP))	/* vfnmsub231sh */
-VOP(E6, F3, 56, STEP(K_REG, 1))	/* vfmaddcph */
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VOP(E6, F3, 57, STEP(K_REG, 1))	/* vfmaddcsh */
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VOP(E6, F3, D6, STEP(K_REG, 1))	/* vfmulcph */
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VOP(E6, F3, D7, STEP(K_REG, 1))	/* vfmulcsh */
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VOP(E6, F2, 56, STEP(K_REG, 1))	/* vfcmaddcph */
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VOP(E6, F2, 57, STEP(K_REG, 1))	/* vfcmaddcsh */
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VOP(E6, F2, D6, STEP(K_REG, 1))	/* vfcmulcph */
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VOP(E6, F2, D7, STEP(K_REG, 1))	/* vfcmulcsh */
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
-VROW(VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))
+VOP(E6, F3, 56, VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))	/* vfmaddcph */
+VOP(E6, F3, 57, VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))	/* vfmaddcsh */
+VOP(E6, F3, D6, VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))	/* vfmulcph */
+VOP(E6, F3, D7, VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))	/* vfmulcsh */
+VOP(E6, F2, 56, VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))	/* vfcmaddcph */
+VOP(E6, F2, 57, VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))	/* vfcmaddcsh */
+VOP(E6, F2, D6, VEC(XR, C_W0 | L012 | C_VV | C_BCAST | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))	/* vfcmulcph */
+VOP(E6, F2, D7, VEC(XR, C_W0 | L012 | C_VV | C_ER | KZ | C_DISTINCT, .classes = FP | CLASS_MUL_FP))	/* vfcmulcsh */
 VOP(X8, NP, 85, VEC(XR | A_IMM(I_IS4), C_W0 | C_L0 | C_VV, .classes = INT))	/* vpmacssww */
 VOP(X8, NP, 86, VEC(XR | A_IMM(I_IS4), C_W0 | C_L0 | C_VV, .classes = INT))	/* vpmacsswd */
 VOP(X8, NP, 87, VEC(XR | A_IMM(I_IS4), C_W0 | C_L0 | C_VV, .classes = INT))	/* vpmacssdql */

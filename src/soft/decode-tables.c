@@ -97,10 +97,10 @@ const struct op_regset decode_regsets[R_COUNT] = {
 	[R_PCMPISTRI] = { 0, C, C },
 	[R_PCMPESTRM] = { A | D, 0, 0 },
 	[R_C_W] = { 0, C, 0 },
-	[R_A_D_R_W] = { A | D, A | D, 0 },
+	[R_IN] = { D, A, 0 },
 	[R_EVERYTHING] = { 0xffff, 0xffff, 0 },
 	[R_RDPKRU] = { C, A | D, A | D },
-	[R_A_D_C_RW] = { A | C | D, A | C | D, 0 },
+	[R_MWAITX] = { A | B | C, 0, 0 },
 };
 #undef A
 #undef B
@@ -135,7 +135,8 @@ enum {
 	G_0F01_E8 = G_0F01_7 + 8, G_0F01_E9 = G_0F01_E8 + 4, G_0F01_EA = G_0F01_E9 + 4,
 	G_0F01_EC = G_0F01_EA + 4, G_0F01_ED = G_0F01_EC + 4, G_0F01_EE = G_0F01_ED + 4,
 	G_0F01_EF = G_0F01_EE + 4, G_0F01_FE = G_0F01_EF + 4, G_0F01_FF = G_0F01_FE + 4,
-	G_0F01_CA = G_0F01_FF + 4, G_0F09 = G_0F01_CA + 4,
+	G_0F01_CC = G_0F01_FF + 4, G_0F01_CF = G_0F01_CC + 4,
+	G_0F01_FA = G_0F01_CF + 4, G_0F09 = G_0F01_FA + 4,
 	G_0F0D = G_0F09 + 4, G_0F18 = G_0F0D + 2, G_0F18_MEM = G_0F18 + 2,
 	G_0F1E = G_0F18_MEM + 8, G_0F1E_F3 = G_0F1E + 4, G_0F1E_F3_REG = G_0F1E_F3 + 2,
 	G_0F78 = G_0F1E_F3_REG + 8, G_0F78_66 = G_0F78 + 4, G_0F79 = G_0F78_66 + 8,
@@ -147,7 +148,8 @@ enum {
 	G_0FC7_MEM = G_0FC7 + 2, G_0FC7_REG = G_0FC7_MEM + 8, G_0FC7_6 = G_0FC7_REG + 8,
 	G_0FC7_R6 = G_0FC7_6 + 4, G_0FC7_R7 = G_0FC7_R6 + 4,
 	G_0FA6 = G_0FC7_R7 + 4, G_0FA7 = G_0FA6 + 8, G_0FA6_RM = G_0FA7 + 8,
-	G_COUNT = G_0FA6_RM + 8
+	G_0FA6_REP = G_0FA6_RM + 8, G_0FA7_0 = G_0FA6_REP + 4,
+	G_XSTORE = G_0FA7_0 + 8, G_COUNT = G_XSTORE + 4
 };
 
 #define ARITH(n, fl, lk, zero) \
@@ -265,7 +267,7 @@ const struct op decode_one[256] = {
 		      .classes = BR | CLASS_CALL | ST),
 	[0xe9] = LEAF(A_IMM(I_REL32) | A_BRANCH, .flow = FLOW_JMP, .classes = BR),
 	[0xeb] = LEAF(A_IMM(I_REL8) | A_BRANCH, .flow = FLOW_JMP, .classes = BR),
-	[0xec] = FAULT(0, .regs = R_A_D_R_W), [0xed] = FAULT(0, .regs = R_A_D_R_W),
+	[0xec] = FAULT(0, .regs = R_IN), [0xed] = FAULT(0, .regs = R_IN),
 	[0xee] = FAULT(0, .regs = R_D_R_A_R), [0xef] = FAULT(0, .regs = R_D_R_A_R),
 	[0xf1] = LEAF(0, .flow = FLOW_INT, .flags = F_EVERYTHING, .regs = R_EVERYTHING,
 		      .classes = BR | CLASS_FAR),
@@ -294,7 +296,7 @@ const struct op decode_0f[256] = {
 	[0x08] = FAULT(0), [0x09] = STEP_PP(G_0F09), [0x0b] = FAULT(0),
 	[0x0d] = STEP(K_MOD, G_0F0D),
 	[0x0e] = LEAF(0, .classes = CLASS_MMX),			/* femms */
-	[0x0f] = LEAF(RM | A_RM_X | IB, .check = CHECK_3DNOW, .classes = CLASS_MMX),
+	[0x0f] = LEAF(RM | A_RM_X | IB, .check = CHECK_3DNOW, .classes = CLASS_MMX | CLASS_SIMD_INT),
 	[0x10] = V, [0x11] = V, [0x12] = V, [0x13] = V, [0x14] = V, [0x15] = V, [0x16] = V, [0x17] = V,
 	[0x18] = STEP(K_MOD, G_0F18), [0x19] = NOP_RM, [0x1a] = NOP_RM, [0x1b] = NOP_RM,
 	[0x1c] = NOP_RM, [0x1d] = NOP_RM, [0x1e] = STEP_PP(G_0F1E), [0x1f] = NOP_RM,
@@ -302,13 +304,13 @@ const struct op decode_0f[256] = {
 	[0x22] = FAULT(A_MODRM | A_RM_R, .check = CHECK_CR), [0x23] = FAULT(A_MODRM | A_RM_R, .check = CHECK_DR),
 	[0x28] = V, [0x29] = V, [0x2a] = V, [0x2b] = V, [0x2c] = V, [0x2d] = V, [0x2e] = V, [0x2f] = V,
 	[0x30] = FAULT(0, .regs = R_A_C_D_R),
-	[0x31] = LEAF(0, .regs = R_A_D_W, .special = SPECIAL_RDTSC),
+	[0x31] = LEAF(A_NO66, .regs = R_A_D_W, .special = SPECIAL_RDTSC),
 	[0x32] = FAULT(0, .regs = R_RDPMC),
-	[0x33] = LEAF(0, .regs = R_RDPMC, .special = SPECIAL_RDPMC),
+	[0x33] = LEAF(A_NO66, .regs = R_RDPMC, .special = SPECIAL_RDPMC),
 	[0x34] = LEAF(0, .flow = FLOW_SYSENTER, .flags = F_EVERYTHING, .regs = R_EVERYTHING,
 		      .classes = BR | CLASS_FAR | CLASS_SYSCALL),
 	[0x35] = FAULT(0, .classes = BR | CLASS_FAR),
-	[0x37] = FAULT(0, .regs = R_EVERYTHING),
+	[0x37] = FAULT(A_NP, .regs = R_EVERYTHING),
 	SIXTEEN(0x40, CMOV),
 	[0x50] = V, [0x51] = V, [0x52] = V, [0x53] = V, [0x54] = V, [0x55] = V, [0x56] = V, [0x57] = V,
 	[0x58] = V, [0x59] = V, [0x5a] = V, [0x5b] = V, [0x5c] = V, [0x5d] = V, [0x5e] = V, [0x5f] = V,
@@ -321,11 +323,11 @@ const struct op decode_0f[256] = {
 	SIXTEEN(0x90, SETCC),
 	[0xa0] = LEAF(A_IMPLICIT, .regs = R_SP, .classes = ST),
 	[0xa1] = LEAF(A_IMPLICIT, .regs = R_SP, .classes = LD),
-	[0xa2] = LEAF(0, .regs = R_CPUID, .special = SPECIAL_CPUID, .classes = CLASS_FENCE),
+	[0xa2] = LEAF(A_NO66, .regs = R_CPUID, .special = SPECIAL_CPUID, .classes = CLASS_FENCE),
 	[0xa3] = LEAF(RM | A_REG_R, .flags = F_BT),
 	[0xa4] = LEAF(RMRW | A_REG_R | IB | A_SHIFT, .flags = F_ALL),
 	[0xa5] = LEAF(RMRW | A_REG_R, .flags = F_MAYBE, .regs = R_C_R),
-	[0xa6] = STEP(K_REG, G_0FA6), [0xa7] = STEP(K_REG, G_0FA7),
+	[0xa6] = STEP(K_REG, G_0FA6), [0xa7] = STEP(K_REG, G_0FA7),	/* VIA PadLock */
 	[0xa8] = LEAF(A_IMPLICIT, .regs = R_SP, .classes = ST),
 	[0xa9] = LEAF(A_IMPLICIT, .regs = R_SP, .special = SPECIAL_GS_LOAD, .classes = LD),
 	[0xaa] = FAULT(0, .regs = R_EVERYTHING, .flags = F_EVERYTHING),		/* rsm */
@@ -393,6 +395,10 @@ const struct op decode_0f[256] = {
 #define RESTORE LEAF(A_MODRM | A_RM_R | A_RM_X, .regs = R_D_R_A_R)
 #define RDBASE(sp) LEAF(RMW | A_NO66, .special = sp)
 #define WRBASE(sp) LEAF(RM | A_NO66, .special = sp)
+#define PADLOCK(cl) LEAF(RMX | A_NOMEM | A_IMPLICIT | A_STRING, .regs = R_EVERYTHING, .flags = F_EVERYTHING, .classes = (cl))
+#define RDTSCP LEAF(RMX | A_NO66, .regs = R_RDTSCP, .special = SPECIAL_RDTSC)
+#define CLZERO LEAF(RMX | A_IMPLICIT, .regs = R_A_R, .classes = ST)
+#define RDPRU LEAF(RMX | A_NO66, .regs = R_RDPMC, .flags = F_EVERYTHING)
 #define SHSTK(...) LEAF(__VA_ARGS__, .special = SPECIAL_SHSTK)
 
 const struct op decode_groups[G_COUNT] = {
@@ -409,7 +415,7 @@ const struct op decode_groups[G_COUNT] = {
 	[G_90] = LEAF(0),					/* nop, pause */
 	[G_90 + 1] = LEAF(A_OP_R | A_OP_W, .regs = R_A_RW),
 	SHIFTS(G_C0, A_RM8 | IB | A_SHIFT, F_ROT, F_RCL_MAYBE, F_ALL, .regs = R_NONE),
-	SHIFTS(G_C1, IB | A_SHIFT, F_ROT, F_RCL_MAYBE, F_ALL, .regs = R_NONE),
+	SHIFTS(G_C1, IB | A_SHIFT, F_ROT, F_RCL, F_ALL, .regs = R_NONE),
 	SHIFTS(G_D0, A_RM8, F_ROT, F_RCL, F_ALL, .regs = R_NONE),
 	SHIFTS(G_D1, 0, F_ROT, F_RCL, F_ALL, .regs = R_NONE),
 	SHIFTS(G_D2, A_RM8, F_ROT_MAYBE, F_RCL_MAYBE, F_MAYBE, .regs = R_C_R),
@@ -419,7 +425,7 @@ const struct op decode_groups[G_COUNT] = {
 	[G_C6_7 + 1] = STEP(K_RM, G_C6_F8), [G_C7_7 + 1] = STEP(K_RM, G_C7_F8),
 	[G_C6_F8] = LEAF(A_MODRM | A_RM_X | IB, .special = SPECIAL_XABORT, .regs = R_A_W,
 			 .flags = F_EVERYTHING),
-	[G_C7_F8] = LEAF(A_MODRM | A_RM_X | A_IMM(I_REL32) | A_BRANCH, .flow = FLOW_XBEGIN, .regs = R_A_W,
+	[G_C7_F8] = LEAF(A_MODRM | A_RM_X | IZ, .flow = FLOW_XBEGIN, .regs = R_A_W,
 			 .flags = F_EVERYTHING),
 	[G_F6] = LEAF(RM | A_RM8 | IB, .flags = F_ALL), [G_F6 + 1] = LEAF(RM | A_RM8 | IB, .flags = F_ALL),
 	[G_F6 + 2] = LEAF(RMRW | A_RM8 | A_LOCK), [G_F6 + 3] = LEAF(RMRW | A_RM8 | A_LOCK, .flags = F_ALL),
@@ -498,9 +504,11 @@ const struct op decode_groups[G_COUNT] = {
 	[G_0F01_0 + 5] = FAULT(RMX | A_NP, .flags = F_EVERYTHING, .regs = R_EVERYTHING),
 	/* monitor mwait clac stac … encls */
 	[G_0F01_1] = FAULT(RMX | A_NP, .regs = R_A_C_D_R), [G_0F01_1 + 1] = FAULT(RMX | A_NP, .regs = R_A_C_R),
-	[G_0F01_1 + 2] = STEP_PP(G_0F01_CA), [G_0F01_1 + 3] = FAULT(RMX | A_NP),
-	[G_0F01_1 + 7] = FAULT(RMX | A_NP, .regs = R_EVERYTHING, .flags = F_EVERYTHING),
-	[G_0F01_CA] = FAULT(RMX), [G_0F01_CA + 2] = FAULT(RMX),
+	[G_0F01_1 + 2] = FAULT(RMX | A_NP), [G_0F01_1 + 3] = FAULT(RMX | A_NP),
+	/* tdcall seamret seamops, encls or seamcall */
+	[G_0F01_1 + 4] = STEP_PP(G_0F01_CC), [G_0F01_1 + 5] = STEP_PP(G_0F01_CC), [G_0F01_1 + 6] = STEP_PP(G_0F01_CC),
+	[G_0F01_1 + 7] = STEP_PP(G_0F01_CF), [G_0F01_CC + 1] = FAULT(RMX),
+	[G_0F01_CF] = FAULT(RMX), [G_0F01_CF + 1] = FAULT(RMX),
 	/* xgetbv xsetbv … vmfunc xend xtest enclu */
 	[G_0F01_2] = LEAF(RMX | A_NP, .regs = R_RDPMC), [G_0F01_2 + 1] = FAULT(RMX | A_NP, .regs = R_A_C_D_R),
 	[G_0F01_2 + 4] = FAULT(RMX | A_NP, .regs = R_A_C_R),
@@ -522,11 +530,13 @@ const struct op decode_groups[G_COUNT] = {
 	[G_0F01_EE] = LEAF(RMX, .regs = R_RDPKRU), [G_0F01_EE + 2] = LEAF(RMX),
 	[G_0F01_EF] = LEAF(RMX, .regs = R_A_C_D_R, .special = SPECIAL_WRPKRU), [G_0F01_EF + 2] = LEAF(RMX),
 	/* swapgs rdtscp monitorx mwaitx clzero rdpru invlpgb tlbsync */
-	[G_0F01_7] = FAULT(RMX | A_NP), [G_0F01_7 + 1] = LEAF(RMX | A_NP, .regs = R_RDTSCP, .special = SPECIAL_RDTSC),
-	[G_0F01_7 + 2] = LEAF(RMX | A_NP | A_IMPLICIT, .regs = R_A_C_D_R),
-	[G_0F01_7 + 3] = LEAF(RMX | A_NP, .regs = R_A_C_D_R),
-	[G_0F01_7 + 4] = LEAF(RMX | A_NP | A_IMPLICIT, .regs = R_A_R, .classes = ST),
-	[G_0F01_7 + 5] = LEAF(RMX | A_NP, .regs = R_RDPMC, .flags = F_EVERYTHING),
+	[G_0F01_7] = FAULT(RMX),
+	[G_0F01_7 + 1] = RDTSCP,
+	[G_0F01_7 + 2] = STEP_PP(G_0F01_FA), [G_0F01_FA] = LEAF(RMX | A_IMPLICIT, .regs = R_A_C_D_R),
+	[G_0F01_FA + 2] = LEAF(RMX, .flags = F_ALL),				/* mcommit */
+	[G_0F01_7 + 3] = LEAF(RMX | A_NP, .regs = R_MWAITX),
+	[G_0F01_7 + 4] = CLZERO,
+	[G_0F01_7 + 5] = RDPRU,
 	[G_0F01_7 + 6] = STEP_PP(G_0F01_FE), [G_0F01_7 + 7] = STEP_PP(G_0F01_FF),
 	[G_0F01_FE] = FAULT(RMX), [G_0F01_FE + 2] = FAULT(RMX), [G_0F01_FE + 3] = FAULT(RMX),
 	[G_0F01_FF] = FAULT(RMX), [G_0F01_FF + 2] = FAULT(RMX), [G_0F01_FF + 3] = FAULT(RMX),
@@ -542,11 +552,11 @@ const struct op decode_groups[G_COUNT] = {
 	[G_0F1E_F3_REG + 5] = NOP_RM, [G_0F1E_F3_REG + 6] = NOP_RM,
 	[G_0F1E_F3_REG + 7] = NOP_RM,						/* endbr */
 	[G_0F78] = FAULT(RMW | A_REG_R, .flags = F_EVERYTHING), [G_0F78 + 1] = STEP(K_REG, G_0F78_66),
-	[G_0F78 + 3] = LEAF(RMX | A_NOMEM | A_IMM(I_8_8) | A_NO66, .classes = CLASS_SIMD_INT),	/* insertq */
-	[G_0F78_66] = LEAF(RMX | A_NOMEM | A_IMM(I_8_8) | A_NO66, .classes = CLASS_SIMD_INT),	/* extrq */
+	[G_0F78 + 3] = LEAF(RMX | A_NOMEM | A_IMM(I_8_8) | A_NO66),	/* insertq */
+	[G_0F78_66] = LEAF(RMX | A_NOMEM | A_IMM(I_8_8) | A_NO66),	/* extrq */
 	[G_0F79] = FAULT(RM | A_REG_R, .flags = F_EVERYTHING),
-	[G_0F79 + 1] = LEAF(RMX | A_NOMEM | A_NO66, .classes = CLASS_SIMD_INT),
-	[G_0F79 + 3] = LEAF(RMX | A_NOMEM | A_NO66, .classes = CLASS_SIMD_INT),
+	[G_0F79 + 1] = LEAF(RMX | A_NOMEM | A_NO66),
+	[G_0F79 + 3] = LEAF(RMX | A_NOMEM | A_NO66),
 	[G_0FAE] = STEP_PP(G_0FAE_MEM), [G_0FAE + 1] = STEP_PP(G_0FAE_REG),
 	[G_0FAE_MEM] = STEP(K_REG, G_0FAE_M0), [G_0FAE_MEM + 1] = STEP(K_REG, G_0FAE_M66),
 	[G_0FAE_MEM + 2] = STEP(K_REG, G_0FAE_MF3),
@@ -578,17 +588,23 @@ const struct op decode_groups[G_COUNT] = {
 	[G_0FBD + 2] = LEAF(RM | A_REG_R | A_REG_W, .flags = F_CFZF), [G_0FBD + 3] = LEAF(RM | A_REG_R | A_REG_W, .flags = F_ZF_UNDEF),
 	[G_0FC7] = STEP(K_REG, G_0FC7_MEM), [G_0FC7 + 1] = STEP(K_REG, G_0FC7_REG),
 	[G_0FC7_MEM + 1] = LEAF(RMRW | A_LOCK, .regs = R_CMPXCHG8B, .flags = F_ZF),
-	[G_0FC7_MEM + 3] = FAULT(RM, .regs = R_D_R_A_R),				/* xrstors */
-	[G_0FC7_MEM + 4] = SAVE(SPECIAL_FP_ENV),					/* xsavec */
-	[G_0FC7_MEM + 5] = FAULT(RMW, .regs = R_D_R_A_R, .special = SPECIAL_FP_ENV),	/* xsaves */
+	[G_0FC7_MEM + 3] = FAULT(RM | A_NP, .regs = R_D_R_A_R),				/* xrstors */
+	[G_0FC7_MEM + 4] = LEAF(RMW | A_NP, .regs = R_D_R_A_R, .special = SPECIAL_FP_ENV),				/* xsavec */
+	[G_0FC7_MEM + 5] = FAULT(RMW | A_NP, .regs = R_D_R_A_R, .special = SPECIAL_FP_ENV),	/* xsaves */
 	[G_0FC7_MEM + 6] = STEP_PP(G_0FC7_6), [G_0FC7_MEM + 7] = FAULT(RMW | A_NP, .flags = F_EVERYTHING),
 	[G_0FC7_6] = FAULT(RM, .flags = F_EVERYTHING), [G_0FC7_6 + 1] = FAULT(RMW, .flags = F_EVERYTHING),
 	[G_0FC7_6 + 2] = FAULT(RM, .flags = F_EVERYTHING),
 	[G_0FC7_REG + 6] = STEP_PP(G_0FC7_R6), [G_0FC7_REG + 7] = STEP_PP(G_0FC7_R7),
 	[G_0FC7_R6] = LEAF(RMW, .flags = F_ALL), [G_0FC7_R6 + 1] = LEAF(RMW, .flags = F_ALL),
-	[G_0FC7_R6 + 2] = LEAF(RM | A_NO66, .classes = ST),				/* senduipi */
+	[G_0FC7_R6 + 2] = LEAF(RM | A_NO66),					/* senduipi */
 	[G_0FC7_R7] = LEAF(RMW, .flags = F_ALL), [G_0FC7_R7 + 1] = LEAF(RMW, .flags = F_ALL),
 	[G_0FC7_R7 + 2] = LEAF(RMW | A_NO66),						/* rdpid */
+	[G_0FA6] = STEP(K_RM, G_0FA6_RM), [G_0FA6 + 1] = STEP(K_RM, G_0FA6_RM), [G_0FA6 + 2] = STEP(K_RM, G_0FA6_RM),
+	[G_0FA7] = STEP(K_RM, G_0FA7_0), [G_0FA7 + 1] = STEP(K_RM, G_0FA6_RM), [G_0FA7 + 2] = STEP(K_RM, G_0FA6_RM),
+	[G_0FA7 + 3] = STEP(K_RM, G_0FA6_RM), [G_0FA7 + 4] = STEP(K_RM, G_0FA6_RM), [G_0FA7 + 5] = STEP(K_RM, G_0FA6_RM),
+	[G_0FA6_RM] = STEP_PP(G_0FA6_REP),
+	[G_0FA6_REP + 2] = PADLOCK(LD | ST), [G_0FA7_0] = STEP_PP(G_XSTORE),
+	[G_XSTORE] = PADLOCK(ST), [G_XSTORE + 1] = PADLOCK(ST), [G_XSTORE + 2] = PADLOCK(ST),
 };
 
 /* pi2fw pi2fd pf2iw pf2id pfnacc pfpnacc pfcmpge pfmin pfrcp pfrsqrt pfsub pfadd

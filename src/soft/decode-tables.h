@@ -169,16 +169,16 @@ enum op_regs {
 	R_PCMPISTRI,	/* rcx written */
 	R_PCMPESTRM,
 	R_C_W,
-	R_A_D_R_W,
+	R_IN,		/* rdx read, rax written */
 	R_EVERYTHING,	/* unknown */
 	R_RDPKRU,
-	R_A_D_C_RW,
+	R_MWAITX,	/* rax rcx rbx read */
 	R_COUNT
 };
 
 /* Register numbers that no row can express. */
 enum op_check {
-	CHECK_NONE, CHECK_CR, CHECK_DR, CHECK_3DNOW,
+	CHECK_NONE, CHECK_CR, CHECK_DR, CHECK_3DNOW, CHECK_C0, CHECK_REG0, CHECK_RM0,
 };
 
 enum vector_map {

@@ -355,7 +355,7 @@ static bool distinct_ok(const struct state *s, const struct op *op, bool mem)
 	const unsigned rm = (s->modrm & 7) | (s->rex << 3 & 8) | (s->encoding == 3 ? s->rex << 3 & 16 : 0);
 	if (!mem && reg == rm)
 		return false;
-	if (op->index & C_VVK && !mem && rm == vvvv)
+	if (op->index & C_VVK && (rm > 7 || rm == vvvv))	/* tiles */
 		return false;
 	return !(op->index & C_VV) || reg != vvvv;
 }
@@ -399,11 +399,21 @@ static bool vector_ok(const struct state *s, const struct op *op, bool mem)
 static bool check_ok(const struct state *s, unsigned check)
 {
 	const unsigned reg = (s->modrm >> 3 & 7) | (s->rex << 1 & 8);
-	if (check == CHECK_3DNOW)	/* the opcode is where an immediate would be */
-		return s->pos < LONGEST && decode_3dnow[s->p[s->pos] >> 3] >> (s->p[s->pos] & 7) & 1;
-	if (check == CHECK_CR)
+	switch (check) {
+	case CHECK_CR:
 		return reg == 0 || reg == 2 || reg == 3 || reg == 4 || reg == 8;
-	return reg < 8;
+	case CHECK_DR:
+		return reg < 8;
+	case CHECK_3DNOW:	/* the opcode is where an immediate would be */
+		return decode_3dnow[s->p[s->pos] >> 3] >> (s->p[s->pos] & 7) & 1;
+	case CHECK_C0:
+		return s->modrm == 0xc0;
+	case CHECK_REG0:
+		return (s->modrm >> 3 & 7) == 0;
+	case CHECK_RM0:
+		return (s->modrm & 7) == 0;
+	}
+	return false;
 }
 
 static bool permitted(const struct state *s, const struct op *op, bool mem)
@@ -523,8 +533,13 @@ static void fill_flags(struct insn *in, const struct state *s, const struct op *
 	in->flags_touched = set->touched;
 	if (op->attr & A_CC)
 		in->flags_read = conditions[s->opcode >> 1 & 7];
-	if (op->attr & A_SHIFT && !(in->imm & (s->w ? 63 : 31)))
-		in->flags_written = in->flags_touched = 0;
+	if (op->attr & A_SHIFT) {
+		/* A count of 0 keeps all flags; so does rcl of 16 bits by 17. */
+		if (!(in->imm & (s->w ? 63 : 31)))
+			in->flags_written = in->flags_touched = 0;
+		else if (op->flags == F_RCL && in->opsize16)
+			in->flags_written = 0;
+	}
 	if (op->attr & A_STRING && s->rep)
 		in->flags_written = 0;
 }
@@ -597,8 +612,6 @@ static void become_3dnow(struct insn *in)
 	in->opcode = in->imm;
 	in->opcode_off = in->imm_off;
 	in->imm = in->imm_off = in->imm_len = 0;
-	if (in->opcode == 0xb7 || in->opcode == 0xbf || in->opcode == 0xbb)
-		in->classes |= CLASS_SIMD_INT;	/* pmulhrw, pavgusb, pswapd */
 }
 
 static void fill(struct insn *in, const struct state *s, const struct op *op, bool mem, unsigned imm_len)
@@ -667,6 +680,8 @@ static int decode_window(struct insn *in, const uint8_t *p)
 	fill(in, &s, op, mem, imm_len);
 	return in->len;
 refuse:
+	if (op && op->check == CHECK_3DNOW)
+		s.pos++;
 	in->len = s.pos < LONGEST ? s.pos : LONGEST;
 	return -1;
 }

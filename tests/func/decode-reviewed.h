@@ -1,0 +1,176 @@
+/* Where the decoder and Zydis 4.0 differ, and who is right. Included by decode-zydis.c. */
+struct exception {
+	ZydisMnemonic mnemonic;		/* 0: any */
+	unsigned fields;		/* BIT(enum field) */
+	bool (*when)(const ZydisDecodedInstruction *z, const struct insn *in);	/* NULL: always */
+	const char *why;
+};
+
+static bool same_register(const ZydisDecodedInstruction *z, const struct insn *in)
+{
+	return in->modrm >= 0xc0 && (in->modrm & 7) == (in->modrm >> 3 & 7) &&
+	       !(in->rex & 1) == !(in->rex & 4) && in->regs_killed;
+}
+
+static bool shift_by_cl(const ZydisDecodedInstruction *z, const struct insn *in)
+{
+	return in->map == 0 ? (in->opcode & 0xfe) == 0xd2 : in->map == 1 && (in->opcode & 0xf7) == 0xa5;
+}
+
+static bool shift_by_zero(const ZydisDecodedInstruction *z, const struct insn *in)
+{
+	const bool shift = in->map == 0 ? (in->opcode & 0xfe) == 0xc0 : in->map == 1 && (in->opcode & 0xf7) == 0xa4;
+	return shift && (in->imm & (in->rex & 8 ? 63 : 31)) == 0;
+}
+
+static bool repeated(const ZydisDecodedInstruction *z, const struct insn *in)
+{
+	return in->classes & CLASS_REP;
+}
+
+static bool faults(const ZydisDecodedInstruction *z, const struct insn *in)
+{
+	return in->flow == FLOW_FAULT;
+}
+
+static bool leaves(const ZydisDecodedInstruction *z, const struct insn *in)
+{
+	return in->flow == FLOW_FAR || in->flow == FLOW_INT || in->flow == FLOW_SYSCALL || in->flow == FLOW_SYSENTER ||
+	       in->flow == FLOW_XBEGIN || in->special == SPECIAL_XABORT;
+}
+
+static bool knights_corner(const ZydisDecodedInstruction *z, const struct insn *in)
+{
+	return strncmp(ZydisISASetGetString(z->meta.isa_set), "KNC", 3) == 0;
+}
+
+static bool narrow(const ZydisDecodedInstruction *z, const struct insn *in)
+{
+	return in->map == 0 && (in->opcode == 0xc0 || (in->opcode == 0xc1 && in->opsize16));
+}
+
+static bool string(const ZydisDecodedInstruction *z, const struct insn *in)
+{
+	return in->map == 0 && ((in->opcode & 0xfc) == 0xa4 || (in->opcode & 0xfc) == 0xac || (in->opcode & 0xfc) == 0x6c);
+}
+
+static bool padlock(const ZydisDecodedInstruction *z, const struct insn *in)
+{
+	return z->meta.category == ZYDIS_CATEGORY_PADLOCK;
+}
+
+static bool rex_b(const ZydisDecodedInstruction *z, const struct insn *in)
+{
+	return in->rex & 1;
+}
+
+static bool privileged(const ZydisDecodedInstruction *z, const struct insn *in)
+{
+	static const ZydisMnemonic list[] = {
+		M(LGDT), M(GETSEC), M(RSM), M(ENCLV), M(ENCLS), M(VMCALL), M(VMFUNC), M(VMRUN), M(VMMCALL), M(VMLOAD),
+		M(VMSAVE), M(STGI), M(CLGI), M(SKINIT), M(TDCALL), M(SEAMRET), M(SEAMOPS), M(SEAMCALL), M(HRESET),
+	};
+	for (unsigned i = 0; i < sizeof(list) / sizeof(*list); i++)
+		if (list[i] == z->mnemonic)
+			return in->flow == FLOW_FAULT;
+	return false;
+}
+
+static bool arithmetic(const ZydisDecodedInstruction *z, const struct insn *in)
+{
+	switch (z->mnemonic) {
+	case M(VFRCZPS): case M(VFRCZPD): case M(VFRCZSS): case M(VFRCZSD): case M(VDPBF16PS):
+	case M(V4FMADDPS): case M(V4FMADDSS): case M(V4FNMADDPS): case M(V4FNMADDSS):
+	case M(VFPCLASSPH): case M(VFPCLASSPS): case M(VFPCLASSPD):
+	case M(VFPCLASSSH): case M(VFPCLASSSS): case M(VFPCLASSSD):
+		return in->classes & CLASS_FP;
+	default:
+		return false;
+	}
+}
+
+#define FLAGS (BIT(IN_FLAGS_READ) | BIT(IN_FLAGS_TOUCHED) | BIT(IN_FLAGS_WRITTEN))
+#define REGS (BIT(IN_REGS_READ) | BIT(IN_REGS_WRITTEN) | BIT(IN_REGS_KILLED))
+
+static const struct exception reviewed[] = {
+	/* Flags */
+	{ 0, BIT(IN_FLAGS_WRITTEN), shift_by_cl, "a count of 0 keeps all flags (SDM, SAL/SAR/SHL/SHR)" },
+	{ 0, BIT(IN_FLAGS_WRITTEN) | BIT(IN_FLAGS_TOUCHED), shift_by_zero, "likewise, known beforehand" },
+	{ M(RCL), BIT(IN_FLAGS_WRITTEN), narrow, "8 and 16 bits: the count is taken modulo 9 and 17 and may be 0" },
+	{ M(RCR), BIT(IN_FLAGS_WRITTEN), narrow, "likewise" },
+	{ 0, BIT(IN_FLAGS_WRITTEN) | BIT(IN_FLAGS_READ), repeated,
+	  "with rcx = 0 nothing happens; ZF is looked at after an iteration, not before (SDM, REP)" },
+	{ M(BT), BIT(IN_FLAGS_WRITTEN), NULL, "OF SF AF PF are undefined and CPUs keep them" },
+	{ M(BTS), BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
+	{ M(BTR), BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
+	{ M(BTC), BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
+	{ M(BSF), BIT(IN_FLAGS_WRITTEN), NULL, "all but ZF undefined; CPUs keep some" },
+	{ M(BSR), BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
+	{ M(TZCNT), BIT(IN_FLAGS_WRITTEN), NULL, "all but CF ZF undefined; bsf where the CPU lacks it" },
+	{ M(LZCNT), BIT(IN_FLAGS_WRITTEN), NULL, "likewise, bsr" },
+	{ M(VPTEST), BIT(IN_FLAGS_TOUCHED) | BIT(IN_FLAGS_WRITTEN), NULL, "clears OF AF PF SF as ptest does (SDM)" },
+	{ M(VTESTPS), BIT(IN_FLAGS_TOUCHED) | BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
+	{ M(VTESTPD), BIT(IN_FLAGS_TOUCHED) | BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
+
+	/* General registers */
+	{ M(XOR), BIT(IN_REGS_READ) | BIT(IN_REGS_KILLED), same_register, "the result does not depend on the register" },
+	{ M(SUB), BIT(IN_REGS_READ) | BIT(IN_REGS_KILLED), same_register, "likewise" },
+	{ M(BSF), BIT(IN_REGS_READ) | BIT(IN_REGS_KILLED), NULL, "a source of 0 keeps the register (APM; SDM since 2024)" },
+	{ M(BSR), BIT(IN_REGS_READ) | BIT(IN_REGS_KILLED), NULL, "likewise" },
+	{ M(TZCNT), BIT(IN_REGS_READ) | BIT(IN_REGS_KILLED), NULL, "bsf where the CPU lacks it" },
+	{ M(LZCNT), BIT(IN_REGS_READ) | BIT(IN_REGS_KILLED), NULL, "bsr where the CPU lacks it" },
+	{ 0, REGS, string, "Zydis leaves out that rsi and rdi advance; a rep of none keeps rax" },
+	{ M(LEAVE), BIT(IN_REGS_READ), NULL, "rsp is rbp's value before it is used" },
+	{ M(XLAT), BIT(IN_REGS_READ), NULL, "Zydis leaves out the index, al" },
+	{ M(RDSSPD), REGS, NULL, "a nop that keeps the register while shadow stacks are off" },
+	{ M(RDSSPQ), REGS, NULL, "likewise" },
+	{ M(NOP), BIT(IN_REGS_READ), NULL, "reads nothing" },
+
+	/* Never retires in user mode, or goes where the engine cannot look: everything
+	 * may be read, nothing counts as written. */
+	{ 0, FLAGS | REGS | BIT(IN_LOAD) | BIT(IN_STORE), faults, "raises a signal: only that counts" },
+	{ 0, FLAGS | REGS, leaves, "what comes next is outside" },
+	{ M(CLI), BIT(IN_FLOW), NULL, "IOPL is 0" },
+	{ M(STI), BIT(IN_FLOW), NULL, "IOPL is 0" },
+	{ 0, BIT(IN_FLOW), privileged, "privileged (SDM, APM), or for a hypervisor that is not there" },
+	{ M(ENCLU), BIT(IN_FLOW), NULL, "enters an enclave or leaves it" },
+	{ M(MWAITX), BIT(IN_REGS_READ), NULL, "rbx is the timeout (APM)" },
+	{ M(RDPRU), FLAGS, NULL, "little is known of it: nothing is assumed" },
+	{ M(RSTORSSP), FLAGS, NULL, "likewise" },
+	{ M(SAVEPREVSSP), FLAGS, NULL, "likewise" },
+	{ M(MCOMMIT), BIT(IN_FLAGS_TOUCHED) | BIT(IN_FLAGS_WRITTEN), NULL, "clears the others (APM)" },
+	{ M(TESTUI), BIT(IN_FLAGS_TOUCHED) | BIT(IN_FLAGS_WRITTEN), NULL, "clears ZF AF OF PF SF (SDM)" },
+	{ M(PAUSE), BIT(IN_REGS_READ) | BIT(IN_REGS_WRITTEN), rex_b, "with REX.B, perhaps xchg" },
+	{ M(SYSRET), BIT(IN_CLASS), NULL, "a far branch, were it permitted" },
+
+	/* Memory */
+	{ M(ENTER), BIT(IN_LOAD), NULL, "level 1 and up copies frame pointers (SDM)" },
+	{ M(XSAVE), BIT(IN_LOAD), NULL, "a store: of the area it reads only its own header" },
+	{ M(XSAVE64), BIT(IN_LOAD), NULL, "likewise" },
+	{ M(XSAVEOPT), BIT(IN_LOAD), NULL, "likewise" },
+	{ M(XSAVEOPT64), BIT(IN_LOAD), NULL, "likewise" },
+	{ M(NOP), BIT(IN_LOAD) | BIT(IN_STORE), NULL, "the referee has MPX on; Linux has dropped it" },
+	{ M(ENQCMD), BIT(IN_STORE), NULL, "Zydis leaves out the 64 bytes written to [reg]" },
+	{ M(ENQCMDS), BIT(IN_STORE), NULL, "likewise" },
+	{ M(UIRET), BIT(IN_LOAD), NULL, "pops rip, flags and rsp (SDM)" },
+	{ M(MONTMUL), BIT(IN_STORE), NULL, "Zydis leaves out the result" },
+
+	/* Segments */
+	{ M(NOP), BIT(IN_SEGMENT), NULL, "accesses nothing" },
+	{ M(CLDEMOTE), BIT(IN_SEGMENT), NULL, "a hint" },
+	{ M(INVLPG), BIT(IN_SEGMENT), NULL, "raises a signal" },
+	{ M(MONITORX), BIT(IN_SEGMENT), NULL, "a prefix counts for [rax] (APM)" },
+	{ M(CLZERO), BIT(IN_SEGMENT), NULL, "likewise" },
+	{ 0, BIT(IN_SEGMENT) | FLAGS | REGS, padlock, "only VIA has these: nothing is assumed of them" },
+
+	/* What it counts as */
+	{ M(XBEGIN), BIT(IN_CLASS), NULL, "no branch: it aborts or goes on" },
+	{ M(ENCLU), BIT(IN_CLASS), NULL, "enters an enclave or leaves it: a far branch" },
+	{ M(UIRET), BIT(IN_CLASS), NULL, "a far branch, as iret" },
+	{ M(SYSEXIT), BIT(IN_CLASS), NULL, "a far branch, were it permitted" },
+	{ 0, BIT(IN_CLASS), arithmetic, "floating-point arithmetic the referee's list of names lacks" },
+	{ M(XEND), BIT(IN_CLASS) | BIT(IN_FLOW), NULL, "no branch" },
+
+	/* Instructions */
+	{ 0, BIT(IN_VALID), knights_corner, "only a coprocessor has these" },
+};
