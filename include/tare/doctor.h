@@ -91,6 +91,9 @@ struct tare_rdpmc_answer {
 struct tare_doctor_probes {
 	void *arg;
 	void (*cpu)(void *arg, struct tare_cpu *cpu);
+	/* Keeps the calling thread on these CPUs ("0-7,16"), those of one core type of
+	 * a hybrid machine, whose events count nowhere else. NULL: as before. */
+	void (*stay_on)(void *arg, const char *cpus);
 	/* Opens and closes the event for the calling thread. */
 	int (*open)(void *arg, const struct tare_encoding *e);
 	/* Do n of the event fit on the counters at once? A pinned group of n:

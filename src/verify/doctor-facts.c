@@ -129,6 +129,16 @@ static bool is_core_pmu(const char *root, const char *name)
 	return make_path(path, sizeof(path), root, rest) && access(path, R_OK) == 0;
 }
 
+/* Generic names go to x86's big cores; elsewhere the first PMU is as good as any. */
+static void note_cpus(struct doctor_facts *f, const char *root, const char *name)
+{
+	char rest[PATH_MAX];
+	if (f->main_cpus[0] && strcmp(name, "cpu_core"))
+		return;
+	if (snprintf(rest, sizeof(rest), EVENT_SOURCE "/%s/cpus", name) < (int)sizeof(rest))
+		read_line(root, rest, f->main_cpus, sizeof(f->main_cpus));
+}
+
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
@@ -148,6 +158,7 @@ static void read_pmus(struct doctor_facts *f, const char *root)
 		const char *const name = entries[i]->d_name;
 		if (name[0] != '.' && is_core_pmu(root, name)) {
 			f->n_core_pmus++;
+			note_cpus(f, root, name);
 			const size_t left = sizeof(f->core_pmus) - used;
 			const int len = snprintf(f->core_pmus + used, left, "%s%s",
 						 used ? ", " : "", name);

@@ -25,6 +25,7 @@ struct doctor_facts {
 	int freeze_on_smi;
 	char core_pmus[128];		/* names of the CPU PMUs, ", " between */
 	unsigned n_core_pmus;
+	char main_cpus[128];		/* CPU list of the PMU that generic names go to */
 	char simulated[64];		/* the virtual PMU's own file: "exact" or its flaws */
 	unsigned n_midrs;		/* different arm64 core types; 0: none readable */
 

@@ -4,11 +4,13 @@
  * (an rdpmc that traps, a traced exec) happens in a child. */
 #include "doctor-region.h"
 #include "perf-attr.h"
+#include "perf-facts.h"
 #include "soft-run.h"
 
 #include <tare/doctor.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -26,6 +28,28 @@
 static void detect_cpu(void *arg, struct tare_cpu *cpu)
 {
 	tare_cpu_detect(cpu);
+}
+
+static void stay_on(void *arg, const char *cpus)
+{
+	static __thread cpu_set_t before;
+	static __thread bool moved;
+	cpu_set_t set;
+
+	if (!cpus) {
+		if (moved)
+			sched_setaffinity(0, sizeof(before), &before);
+		moved = false;
+		return;
+	}
+	if (sched_getaffinity(0, sizeof(before), &before) < 0)
+		return;
+	CPU_ZERO(&set);
+	for (unsigned i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &before) && perf_cpulist_has(cpus, i))
+			CPU_SET(i, &set);
+	/* Where none of them is allowed the checks will tell. */
+	moved = CPU_COUNT(&set) && sched_setaffinity(0, sizeof(set), &set) == 0;
 }
 
 /* For the calling thread, disabled, pinned so that it counts or says so. */
@@ -391,6 +415,7 @@ const struct tare_doctor_probes *tare_doctor_probes(void)
 {
 	static const struct tare_doctor_probes here = {
 		.cpu = detect_cpu,
+		.stay_on = stay_on,
 		.open = probe_open,
 		.fits = probe_fits,
 		.count = probe_count,

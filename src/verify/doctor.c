@@ -179,8 +179,13 @@ int tare_doctor(const char *root, const struct tare_doctor_probes *probes,
 	}
 	doctor_facts_read(&d.facts, root ? root : "");
 	d.probes->cpu(d.probes->arg, &d.report->cpu);
+	const bool hybrid = d.facts.n_core_pmus > 1 && d.facts.main_cpus[0];
+	if (hybrid)
+		d.probes->stay_on(d.probes->arg, d.facts.main_cpus);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
 		checks[i](&d);
+	if (hybrid)
+		d.probes->stay_on(d.probes->arg, NULL);
 	conclude(&d);
 	*report = d.report;
 	return 0;

@@ -105,12 +105,20 @@ struct machine {
 	int engine_err, trace_err, aslr_err;
 	uint64_t tick_ns;
 	const char *preload, *malloc_conf;
+	char stayed[64];		/* every place it was told to stay on */
 };
 
 static void m_cpu(void *arg, struct tare_cpu *cpu)
 {
 	const struct machine *const m = arg;
 	*cpu = m->cpu;
+}
+
+static void m_stay_on(void *arg, const char *cpus)
+{
+	struct machine *const m = arg;
+	const size_t used = strlen(m->stayed);
+	snprintf(m->stayed + used, sizeof(m->stayed) - used, "%s;", cpus ? cpus : "back");
 }
 
 static int m_open(void *arg, const struct tare_encoding *e)
@@ -214,7 +222,7 @@ static const char *m_environment(void *arg, const char *name)
 static struct tare_doctor_report *examine(const char *root, struct machine *m)
 {
 	const struct tare_doctor_probes probes = {
-		.arg = m, .cpu = m_cpu, .open = m_open, .fits = m_fits, .count = m_count,
+		.arg = m, .cpu = m_cpu, .stay_on = m_stay_on, .open = m_open, .fits = m_fits, .count = m_count,
 		.spin = m_spin, .overflow = m_overflow, .rdpmc = m_rdpmc, .engine = m_engine,
 		.trace = m_trace,
 		.no_aslr = m_no_aslr, .tick_ns = m_tick_ns, .environment = m_environment,
@@ -562,6 +570,22 @@ static void test_malloc_conf_link(void **state)
 	assert_int_equal(rmdir(root), 0);
 }
 
+/* The generic events of a hybrid machine count on one core type only. */
+static void test_stays_on_one_core_type(void **state)
+{
+	char root[4096];
+	struct machine m = { .cpu = SKYLAKE };
+	fill_unused(&m);
+	tree_path(root, sizeof(root), "alderlake");
+	tare_doctor_free(examine(root, &m));
+	assert_string_equal(m.stayed, "0-15;back;");
+
+	m.stayed[0] = '\0';
+	tree_path(root, sizeof(root), "arm64-server");
+	tare_doctor_free(examine(root, &m));
+	assert_string_equal(m.stayed, "");
+}
+
 static void test_verdict_names(void **state)
 {
 	assert_string_equal(tare_verdict_name(TARE_VERDICT_GOOD), "good");
@@ -578,6 +602,7 @@ int main(void)
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_every_check_speaks),
 		cmocka_unit_test(test_malloc_conf_link),
+		cmocka_unit_test(test_stays_on_one_core_type),
 		cmocka_unit_test(test_verdict_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
