@@ -44,7 +44,6 @@ struct tare_encoding {
 	bool precise_asked;		/* modifier p: refused in counting mode */
 };
 
-/* What a TARE_EVENT_MINUS_TOTAL subtracts; both bits may be set. */
 enum tare_minus_total { TARE_MINUS_PROC_INTERRUPTS = 1, TARE_MINUS_PAGE_FAULTS = 2 };
 
 struct tare_event {
@@ -60,10 +59,11 @@ struct tare_event {
 	double scale;			/* sysfs .scale; 1.0 otherwise */
 	int group;			/* events with the same number ≥ 0 go together; -1 alone */
 	bool has_modifier;		/* the user chose :u/:k himself */
-	bool needs_engine;		/* this CPU has no such event (`base` is empty): only the
+	bool needs_engine;		/* this CPU has no such event (base.type is ~0): only the
 					 * software engine can count it, by `role`. Opening it on
 					 * hardware is TARE_E_EVENT_NOT_ON_CPU with why_engine */
 	char *why_engine;		/* that sentence; NULL when !needs_engine */
+	char *sysfs_unit;		/* storage of `unit` when the kernel gave it, or NULL */
 };
 
 struct tare_events;

@@ -7,6 +7,7 @@
 #include "event-room.h"
 
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -96,6 +97,25 @@ static const unsigned cache_ops[] = {
 	[PERF_COUNT_HW_CACHE_BPU] = 1,
 	[PERF_COUNT_HW_CACHE_NODE] = 7,
 };
+
+bool event_cache_name_at(size_t i, char *out, size_t size)
+{
+	for (size_t c = 0; c < sizeof(caches) / sizeof(caches[0]); c++) {
+		for (size_t o = 0; o < sizeof(ops) / sizeof(ops[0]); o++) {
+			if (!(cache_ops[caches[c].value] & 1u << ops[o].value))
+				continue;
+			for (unsigned miss = 0; miss < 2; miss++) {
+				if (i--)
+					continue;
+				/* perf writes "loads", but "load-misses" */
+				snprintf(out, size, "%s-%s%s", caches[c].spellings[0],
+					 ops[o].spellings[miss], miss ? "-misses" : "");
+				return true;
+			}
+		}
+	}
+	return false;
+}
 
 /* Takes the longest spelling at *at that ends at a '-' or at the end; moves *at
  * behind it and its '-'. */

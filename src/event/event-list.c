@@ -43,6 +43,13 @@ struct parser {
 
 #define BLANKS " \t\n"
 
+static void free_event(struct tare_event *ev)
+{
+	free(ev->name);
+	free(ev->why_engine);
+	free(ev->sysfs_unit);
+}
+
 static size_t position(const struct parser *p, const char *at)
 {
 	return (size_t)(at - p->text) + 1;
@@ -224,22 +231,21 @@ static const char *mods_of_name(const char *name, const char *end)
 	return colon + 1;
 }
 
+/* pmu/…/u, pmu/…/:u, pmu/…/-minus-irqs:u */
 static int parse_slashes(struct parser *p, struct item *it, const char *close, const char *end)
 {
-	const char *mods = close + 1;
+	const char *name_end = close + 1;
 
-	it->slashes = true;
-	it->base_name = strndup(p->at, (size_t)(mods - p->at));
+	it->slashes = *name_end != '-';
+	if (!it->slashes)
+		name_end += strcspn(name_end, ":,{}" BLANKS);
+	it->base_name = strndup(p->at, (size_t)(name_end - p->at));
 	if (!it->base_name)
 		return nomem(p->why);
-	if (mods < end && *mods == ':')
-		mods++;
-	if (mods < end || mods[-1] == ':') {
-		const int err = parse_mods(p, mods, end, &it->mods);
-		if (err < 0)
-			return err;
-	}
-	return event_resolve(it->base_name, p->cpu, position(p, p->at), &it->ev, p->why);
+	const int err = event_resolve(it->base_name, p->cpu, position(p, p->at), &it->ev, p->why);
+	if (err < 0 || name_end == end)
+		return err;
+	return parse_mods(p, name_end + (*name_end == ':'), end, &it->mods);
 }
 
 /* A colon may be part of the name (libpfm4's BR_INST_RETIRED:CONDITIONAL) or
@@ -261,7 +267,7 @@ static int parse_name(struct parser *p, struct item *it, const char *end)
 		struct tare_event ignored = { 0 };
 		const int head = event_resolve(it->base_name, p->cpu, position(p, p->at), &ignored,
 					       NULL);
-		free(ignored.why_engine);
+		free_event(&ignored);
 		return head == 0 ? parse_mods(p, colon + 1, end, &it->mods) : err;
 	}
 	if (err == 0 && mods)
@@ -443,8 +449,7 @@ void tare_events_free(struct tare_events *list)
 		return;
 	for (size_t i = 0; i < list->n; i++) {
 		free(list->items[i].base_name);
-		free(list->items[i].ev.name);
-		free(list->items[i].ev.why_engine);
+		free_event(&list->items[i].ev);
 	}
 	free(list->items);
 	free(list);

@@ -1,42 +1,59 @@
-/* What one name means: the sources in turn. */
+/* What one name means: the sources in turn, and what to say when none knows. */
 #include "event-room.h"
 
 #include "why.h"
 
 #include <string.h>
-#include <strings.h>
 
-static int clock_find(const char *name, struct tare_event *ev)
+static int ask_sources(const char *name, const struct tare_cpu *cpu, size_t position,
+		       struct tare_event *ev, struct tare_why *why)
 {
-	if (!strcasecmp(name, "wall-time")) {
-		ev->kind = TARE_EVENT_WALL_TIME;
-		ev->unit = "ns";
-		return EVENT_FOUND;
+	if (strchr(name, '/')) {
+		const int found = event_derived_find(name, cpu, position, ev, why);
+		return found ? found : event_pmu_find(name, cpu, position, ev, why);
 	}
-	if (!strcasecmp(name, "zero")) {
-		ev->kind = TARE_EVENT_ZERO;
-		return EVENT_FOUND;
-	}
-	return EVENT_NOT_MINE;
+	int found = event_clock_find(name, ev);
+	if (!found)
+		found = event_generic_find(name, cpu, ev);
+	if (!found)
+		found = event_raw_find(name, cpu, ev, why);
+	if (!found)
+		found = event_derived_find(name, cpu, position, ev, why);
+	if (!found)
+		found = event_role_find(name, cpu, ev, why);
+	if (!found)
+		found = event_table_find(name, cpu, ev, why);
+	if (!found)
+		found = event_sysfs_find(name, cpu, ev, why);
+	if (!found)
+		found = event_pfm_find(name, cpu, ev, why);
+	return found;
+}
+
+static int unknown(const char *name, const struct tare_cpu *cpu, size_t position,
+		   struct tare_why *why)
+{
+	int err = event_table_elsewhere(name, cpu, why);
+	if (!err)
+		err = event_pfm_elsewhere(name, cpu, why);
+	if (err)
+		return err;
+	char near[128];
+	if (!why || !event_nearest(name, cpu, near, sizeof(near)))
+		return why_set(why, TARE_E_EVENT_UNKNOWN, "position %zu: %s", position, name);
+	return why_set(why, TARE_E_EVENT_UNKNOWN, "position %zu: %s (nearest: %s)", position, name,
+		       near);
 }
 
 int event_resolve(const char *name, const struct tare_cpu *cpu, size_t position,
 		  struct tare_event *ev, struct tare_why *why)
 {
-	int found = clock_find(name, ev);
-	if (found == EVENT_NOT_MINE)
-		found = event_generic_find(name, cpu, ev);
-	if (found == EVENT_NOT_MINE)
-		found = event_raw_find(name, cpu, ev, why);
+	const int found = ask_sources(name, cpu, position, ev, why);
+
 	if (found < 0)
 		return found;
-	if (found == EVENT_FOUND)
-		return 0;
-	return why_set(why, TARE_E_EVENT_UNKNOWN, "position %zu: %s", position, name);
-}
-
-int event_check_mods(const struct tare_event *ev, const char *name, struct event_mods *mods,
-		     struct tare_why *why)
-{
+	if (found == EVENT_NOT_MINE)
+		return unknown(name, cpu, position, why);
+	event_attach_row(cpu, ev);
 	return 0;
 }

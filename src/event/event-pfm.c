@@ -1,0 +1,159 @@
+/* libpfm4's names: BR_INST_RETIRED:CONDITIONAL, amd64_fam19h_zen3::RETIRED_OPS …
+ *
+ * libpfm4 looks for the CPU itself and encodes only for that one; of the others
+ * it can list the names, which is enough to tell an event of another CPU from one
+ * that does not exist.
+ */
+#include "event-room.h"
+
+#include "buf.h"
+#include "why.h"
+
+#include <perfmon/pfmlib_perf_event.h>
+#include <pthread.h>
+#include <string.h>
+#include <strings.h>
+
+static bool works;
+
+static void start(void)
+{
+	works = pfm_initialize() == PFM_SUCCESS;
+}
+
+static bool ready(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, start);
+	return works;
+}
+
+/* Intel's files write EVENT.UMASK, libpfm4 EVENT:UMASK. */
+static bool spell(const char *name, char *out, size_t size)
+{
+	const size_t len = strlen(name);
+
+	if (len >= size)
+		return false;
+	for (size_t i = 0; i <= len; i++)
+		out[i] = name[i] == '.' ? ':' : name[i];
+	return true;
+}
+
+int event_pfm_find(const char *name, const struct tare_cpu *cpu, struct tare_event *ev,
+		   struct tare_why *why)
+{
+	struct perf_event_attr attr = { .size = sizeof(attr) };
+	pfm_perf_encode_arg_t arg = { .attr = &attr, .size = sizeof(arg) };
+	char spelt[192];
+
+	if (!ready() || !event_is_here(cpu) || !spell(name, spelt, sizeof(spelt)))
+		return EVENT_NOT_MINE;
+	const int err = pfm_get_os_event_encoding(spelt, PFM_PLM0 | PFM_PLM3 | PFM_PLMH,
+						  PFM_OS_PERF_EVENT, &arg);
+	if (err == PFM_ERR_UMASK || err == PFM_ERR_FEATCOMB)
+		return why_set(why, TARE_E_SYNTAX, "%s: libpfm4 says: %s", name, pfm_strerror(err));
+	if (err != PFM_SUCCESS)
+		return EVENT_NOT_MINE;
+	ev->base.type = attr.type;
+	ev->base.config = attr.config;
+	ev->base.config1 = attr.config1;
+	ev->base.config2 = attr.config2;
+	if (attr.exclude_user || attr.exclude_kernel) {	/* …:u=1 in libpfm4's own way */
+		ev->base.exclude_user = attr.exclude_user;
+		ev->base.exclude_kernel = attr.exclude_kernel;
+		ev->base.exclude_hv = attr.exclude_hv;
+	}
+	return EVENT_FOUND;
+}
+
+/* Whether NAME[:UMASK…] is an event of that PMU, by name. */
+static bool pmu_has(const pfm_pmu_info_t *pmu, const char *name)
+{
+	const size_t len = strcspn(name, ":");
+
+	for (int i = pmu->first_event; i != -1; i = pfm_get_event_next(i)) {
+		pfm_event_info_t info = { .size = sizeof(info) };
+		if (pfm_get_event_info(i, PFM_OS_NONE, &info) != PFM_SUCCESS ||
+		    strncasecmp(info.name, name, len) || info.name[len])
+			continue;
+		if (!name[len])
+			return true;
+		const char *const umask = name + len + 1;
+		for (int a = 0; a < info.nattrs; a++) {
+			pfm_event_attr_info_t attr = { .size = sizeof(attr) };
+			if (pfm_get_event_attr_info(i, a, PFM_OS_NONE, &attr) == PFM_SUCCESS &&
+			    attr.type == PFM_ATTR_UMASK && !strcasecmp(attr.name, umask))
+				return true;
+		}
+		return false;
+	}
+	return false;
+}
+
+int event_pfm_elsewhere(const char *name, const struct tare_cpu *cpu, struct tare_why *why)
+{
+	struct buf pmus = { 0 };
+	char spelt[192];
+	size_t n = 0;
+
+	if (!ready() || !spell(name, spelt, sizeof(spelt)))
+		return EVENT_NOT_MINE;
+	const bool here = event_is_here(cpu);
+	for (pfm_pmu_t i = PFM_PMU_NONE; i < PFM_PMU_MAX; i++) {
+		pfm_pmu_info_t pmu = { .size = sizeof(pmu) };
+		if (pfm_get_pmu_info(i, &pmu) != PFM_SUCCESS || pmu.type != PFM_PMU_TYPE_CORE ||
+		    (pmu.is_present && here) || !pmu_has(&pmu, spelt))
+			continue;
+		if (n++ < 4)
+			buf_printf(&pmus, " %s", pmu.name);
+	}
+	int err = EVENT_NOT_MINE;
+	if (n)
+		err = why_set(why, TARE_E_EVENT_NOT_ON_CPU,
+			      "%s: not an event of %s; libpfm4 has it for%s%s", name,
+			      event_cpu_name(cpu), pmus.data ? pmus.data : " others",
+			      n > 4 ? " and others" : "");
+	buf_free(&pmus);
+	return err;
+}
+
+static void each_umask(int event, const pfm_event_info_t *info,
+		       void (*each)(const char *name, const char *note, void *arg), void *arg)
+{
+	bool any = false;
+
+	for (int a = 0; a < info->nattrs; a++) {
+		pfm_event_attr_info_t attr = { .size = sizeof(attr) };
+		if (pfm_get_event_attr_info(event, a, PFM_OS_NONE, &attr) != PFM_SUCCESS ||
+		    attr.type != PFM_ATTR_UMASK)
+			continue;
+		struct buf name = { 0 };
+		buf_printf(&name, "%s:%s", info->name, attr.name);
+		if (name.data)
+			each(name.data, attr.desc ? attr.desc : "", arg);
+		buf_free(&name);
+		any = true;
+	}
+	if (!any)
+		each(info->name, info->desc ? info->desc : "", arg);
+}
+
+void event_pfm_each(const struct tare_cpu *cpu,
+		    void (*each)(const char *name, const char *note, void *arg), void *arg)
+{
+	if (!ready() || !event_is_here(cpu))
+		return;
+	for (pfm_pmu_t i = PFM_PMU_NONE; i < PFM_PMU_MAX; i++) {
+		pfm_pmu_info_t pmu = { .size = sizeof(pmu) };
+		if (pfm_get_pmu_info(i, &pmu) != PFM_SUCCESS || pmu.type != PFM_PMU_TYPE_CORE ||
+		    !pmu.is_present)
+			continue;
+		for (int e = pmu.first_event; e != -1; e = pfm_get_event_next(e)) {
+			pfm_event_info_t info = { .size = sizeof(info) };
+			if (pfm_get_event_info(e, PFM_OS_NONE, &info) == PFM_SUCCESS)
+				each_umask(e, &info, each, arg);
+		}
+	}
+}
