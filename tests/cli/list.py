@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""tare list: what it says opens does open, what it says does not does not.
+
+Every event with an encoding is opened here again, by the bare system call.
+usage: list.py TARE
+"""
+import ctypes, errno, json, os, platform, struct, subprocess, sys
+
+tare = sys.argv[1]
+libc = ctypes.CDLL(None, use_errno=True)
+NR_PERF = {"x86_64": 298, "aarch64": 241}[platform.machine()]
+EXCLUDE_KERNEL, EXCLUDE_HV, DISABLED = 1 << 5, 1 << 6, 1 << 0
+bad = 0
+
+
+def check(ok, *what):
+    global bad
+    if not ok:
+        bad += 1
+        print("failed:", *what)
+
+
+def listing(*args, before=None):
+    p = subprocess.run([tare, "list", *args], capture_output=True, text=True, preexec_fn=before)
+    return p.returncode, p.stdout, p.stderr
+
+
+def events(*args, **how):
+    status, out, err = listing("-j", *args, **how)
+    check(status == 0 and err == "", args, status, err)
+    return json.loads(out)
+
+
+def opens(e, flags):
+    """By the bare system call: 0 or the errno."""
+    attr = struct.pack("<IIQQQQQ", e["type"], 112, e["config"], 0, 0, 0, DISABLED | flags)
+    attr += struct.pack("<IIQQ", 0, 0, e["config1"], e["config2"])
+    fd = libc.syscall(NR_PERF, attr.ljust(112, b"\0"), 0, -1, -1, 0)
+    if fd < 0:
+        return ctypes.get_errno()
+    os.close(fd)
+    return 0
+
+
+def opens_somehow(e):
+    err = opens(e, 0)
+    return err == 0 or (err == errno.EACCES and opens(e, EXCLUDE_KERNEL | EXCLUDE_HV) == 0)
+
+
+FIELDS = ["name", "from", "alias_of", "kind", "encoding", "minus", "role", "opens", "engine"]
+all_events = events()
+check(all_events["schema"] == "tare.list/1" and all_events["tried"] is True, "schema")
+names = [e["name"] for e in all_events["events"]]
+check(len(set(names)) == len(names), "a name is there twice",
+      sorted(n for n in set(names) if names.count(n) > 1))
+for e in all_events["events"]:
+    check([k for k in e if k in FIELDS] == FIELDS, e["name"], list(e))
+    check(e["kind"] in ("perf", "minus", "minus-total", "wall-time", "zero"), e["name"], e["kind"])
+    check(e["opens"] or e["error"] != "UNKNOWN", e)
+    if e["kind"] in ("wall-time", "zero"):
+        check(e["opens"] and e["encoding"] is None, e)
+    if e["encoding"]:
+        truth = opens_somehow(e["encoding"]) and (not e["minus"] or opens_somehow(e["minus"]))
+        check(truth == e["opens"], e["name"], "opens:", truth, "listed:", e["opens"])
+    if e["kind"] in ("minus", "minus-total"):
+        check(e["determinism"] == "corrected" and e["error_bound"], e)
+for name in ("instructions", "page-faults", "cond-branches", "loads", "wall-time", "zero"):
+    check(name in names, "no", name)
+check(any(e["opens"] for e in all_events["events"]), "nothing opens at all")
+
+# Patterns: a part, any case, a shell pattern for the whole, one of several.
+part = [e["name"] for e in events("PAGE-FAULT")["events"]]
+check("page-faults" in part and all("page-fault" in n.lower() for n in part), part)
+check([e["name"] for e in events("page-*")["events"]] == [n for n in part if n.startswith("page-")],
+      part)
+both = [e["name"] for e in events("zero", "wall-*")["events"]]
+check(set(both) >= {"zero", "wall-time"} and "page-faults" not in both, both)
+
+# Text: one row per name, and why some did not open.
+status, out, err = listing()
+check(status == 0 and err == "", status, err)
+rows = {line.split()[0] for line in out.splitlines() if line.startswith("  ") and line[2] != " "}
+check(set(names) <= rows, "not shown:", sorted(set(names) - rows)[:5])
+failed = {e["reason"] for e in all_events["events"] if not e["opens"]}
+for reason in failed:
+    n = sum(not e["opens"] and e["reason"] == reason for e in all_events["events"])
+    check(f"{n} not opened: {reason}" in out, n, reason)
+
+# Every CPU of the tables can be listed; nothing is tried, nothing of this machine is in it.
+cpus = json.loads(listing("-j", "--cpus")[1])
+check(cpus["schema"] == "tare.cpus/1" and len(cpus["cpus"]) > 20, "cpus")
+text = listing("--cpus")[1]
+for c in cpus["cpus"]:
+    r = events("--cpu", c["name"])
+    check(r["tried"] is False and r["cpu"]["uarch"] == c["name"], c["name"], r["cpu"])
+    check(all(e["opens"] is None and e["from"] != "sysfs" for e in r["events"]), c["name"])
+    known = {e["table"]["name"] for e in r["events"] if e["table"]}
+    check(known and len(known) <= c["events"], c["name"], len(known), c["events"])
+    check(c["name"] in text, "not in --cpus:", c["name"])
+zen2 = [e for e in events("--cpu", "ZEN2", "interrupts")["events"] if e["name"] == "interrupts"]
+check(len(zen2) == 1 and zen2[0]["encoding"]["config"] == 0x2c, "zen2's interrupts", zen2)
+skylake = [e for e in events("--cpu", "skylake", "interrupts")["events"] if e["name"] == "interrupts"]
+check(len(skylake) == 1 and skylake[0]["encoding"]["config"] == 0x1cb, "skylake's", skylake)
+
+# Without privileges the list is still there, and still true (events are narrowed to :u).
+if os.geteuid() == 0:
+    def drop():
+        os.setgid(65534), os.setuid(65534)
+    r = events("page-faults", before=drop)
+    check(any(e["name"] == "page-faults" for e in r["events"]), "unprivileged")
+
+# Bad input, bad output.
+for args, status, text in ((["no-such-event-anywhere"], 1, "no-such-event-anywhere"),
+                           (["--cpu", "zne2"], 2, "did you mean zen2"),
+                           (["--cpu", "qqqqqqqq"], 2, "tare list --cpus"),
+                           (["--nonsense"], 2, "--nonsense")):
+    got, out, err = listing(*args)
+    check(got == status and out == "" and err.startswith("tare: ") and text in err, args, got, err)
+p = subprocess.run(f"exec '{tare}' list > /dev/full", shell=True, stderr=subprocess.PIPE, text=True)
+check(p.returncode == 1 and p.stderr.startswith("tare: "), p)
+
+print("failed" if bad else "ok")
+sys.exit(bad != 0)
