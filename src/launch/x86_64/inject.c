@@ -1,0 +1,284 @@
+#include "inject.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define THREAD0_SIZE 0x40000u		/* up to the end of its engine stack */
+#define THREAD0_START 0x10000u		/* struct soft_start lies here (the signal stack) */
+#define MIB (1ull << 20)
+
+/* ---- the tracee's memory map ---- */
+
+struct layout {
+	uint64_t exe_start;		/* lowest mapping of the program itself */
+	uint64_t stack_start, stack_end;
+	uint64_t below_stack;		/* end of the highest mapping below the stack */
+	uint64_t libs_start;		/* lowest mapping of the upper half */
+	uint64_t vdso;
+};
+
+static bool read_layout(pid_t pid, struct layout *l)
+{
+	char path[40], line[512];
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	FILE *const f = fopen(path, "re");
+	if (!f)
+		return false;
+	*l = (struct layout){ 0 };
+	uint64_t last_end = 0;
+	while (fgets(line, sizeof(line), f)) {
+		unsigned long long start, end;
+		if (sscanf(line, "%llx-%llx", &start, &end) != 2 || start >> 63)
+			continue;
+		if (strstr(line, "[stack]")) {
+			l->stack_start = start;
+			l->stack_end = end;
+			l->below_stack = last_end;
+			continue;
+		}
+		if (strstr(line, "[vdso]"))
+			l->vdso = start;
+		if (!l->exe_start)
+			l->exe_start = start;
+		if (start > ZONE_END && !l->libs_start && start >= 0x700000000000ull)
+			l->libs_start = start;
+		last_end = end;
+	}
+	fclose(f);
+	return l->stack_start != 0;
+}
+
+static uint64_t up(uint64_t x)
+{
+	return (x + MIB - 1) & ~(MIB - 1);
+}
+
+/* The gap the kernel leaves between its mmap area and the stack; where that is
+ * small, a place well below the libraries. */
+static void near_libraries(const struct layout *l, struct soft_start *s)
+{
+	struct rlimit stack = { 8 * MIB, 8 * MIB };
+	getrlimit(RLIMIT_STACK, &stack);
+	const uint64_t limit = stack.rlim_cur == RLIM_INFINITY ? 1ull << 40 : stack.rlim_cur;
+	const uint64_t start = up(l->below_stack) + MIB;
+	const uint64_t end = l->stack_end > limit + 4 * MIB ? l->stack_end - limit - 4 * MIB : 0;
+	if (end > start && end - start >= 16 * MIB) {
+		s->cache_near[0] = start;
+		s->cache_near_size[0] = (end - start) & ~(MIB - 1);
+	} else if (l->libs_start > 2048 * MIB) {
+		s->cache_near[0] = up(l->libs_start) - 1536 * MIB;
+		s->cache_near_size[0] = 512 * MIB;
+	}
+}
+
+static void near_program(const struct layout *l, struct soft_start *s)
+{
+	if (l->exe_start < 0x100000000ull || l->exe_start >= 0x700000000000ull)
+		return;
+	s->cache_near[1] = up(l->exe_start) - 1024 * MIB;
+	s->cache_near_size[1] = 960 * MIB;
+}
+
+/* ---- system calls in the tracee ---- */
+
+struct remote {
+	pid_t pid;
+	struct user_regs_struct regs;	/* as they were */
+	uint64_t gate;			/* a syscall instruction in its vdso */
+};
+
+/* The offset of a syscall instruction in the vdso: the same in every process. */
+static uint64_t vdso_gate(uint64_t vdso)
+{
+	static uint64_t offset;
+	if (!offset) {
+		const unsigned char *const p = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
+		for (uint64_t i = 0; p && i < 4096; i++)
+			if (p[i] == 0x0f && p[i + 1] == 0x05) {
+				offset = i;
+				break;
+			}
+	}
+	return vdso && offset ? vdso + offset : 0;
+}
+
+static int wait_stop(pid_t pid)
+{
+	int status;
+	pid_t got;
+	while ((got = waitpid(pid, &status, __WALL)) < 0 && errno == EINTR)
+		;
+	if (got < 0)
+		return -errno;
+	return WIFSTOPPED(status) ? WSTOPSIG(status) : -ESRCH;
+}
+
+static int step(pid_t pid)
+{
+	if (ptrace(PTRACE_SINGLESTEP, pid, 0, 0) < 0)
+		return -errno;
+	const int sig = wait_stop(pid);
+	return sig < 0 ? sig : 0;
+}
+
+static long remote_call(const struct remote *r, long nr, long a, long b, long c, long d, long e,
+			long f)
+{
+	struct user_regs_struct regs = r->regs;
+	regs.rip = r->gate;
+	regs.rax = (unsigned long)nr;
+	regs.orig_rax = (unsigned long)-1;
+	regs.rdi = (unsigned long)a;
+	regs.rsi = (unsigned long)b;
+	regs.rdx = (unsigned long)c;
+	regs.r10 = (unsigned long)d;
+	regs.r8 = (unsigned long)e;
+	regs.r9 = (unsigned long)f;
+	if (ptrace(PTRACE_SETREGS, r->pid, 0, &regs) < 0)
+		return -errno;
+	const int err = step(r->pid);
+	if (err < 0)
+		return err;
+	if (ptrace(PTRACE_GETREGS, r->pid, 0, &regs) < 0)
+		return -errno;
+	return (long)regs.rax;
+}
+
+static int remote_map(const struct remote *r, uint64_t at, uint64_t size, int prot, int flags,
+		      int fd, uint64_t offset)
+{
+	const long got = remote_call(r, SYS_mmap, (long)at, (long)size, prot,
+				     flags | MAP_FIXED_NOREPLACE, fd, (long)offset);
+	if (got != (long)at)
+		return got < 0 && got > -4096 ? (int)got : -EEXIST;
+	return 0;
+}
+
+static int remote_write(pid_t pid, uint64_t at, const void *from, size_t n)
+{
+	const struct iovec local = { (void *)from, n }, remote = { (void *)at, n };
+	return process_vm_writev(pid, &local, 1, &remote, 1, 0) == (ssize_t)n ? 0 : -errno;
+}
+
+/* ---- the image ---- */
+
+static int map_segment(const struct remote *r, const Elf64_Phdr *p, int fd)
+{
+	const uint64_t start = p->p_vaddr & ~4095ull;
+	const uint64_t end = (p->p_vaddr + p->p_memsz + 4095) & ~4095ull;
+	if (!(p->p_flags & PF_W))
+		return remote_map(r, start, end - start,
+				  PROT_READ | (p->p_flags & PF_X ? PROT_EXEC : 0), MAP_PRIVATE, fd,
+				  ENGINE_FILE_OFFSET + (p->p_offset & ~4095ull));
+	const int err = remote_map(r, start, end - start, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (err || !p->p_filesz)
+		return err;
+	return remote_write(r->pid, p->p_vaddr, engine_elf_start + p->p_offset, p->p_filesz);
+}
+
+static int map_engine(const struct remote *r, const struct soft_shared *shared)
+{
+	const Elf64_Ehdr *const e = (const Elf64_Ehdr *)engine_elf_start;
+	const Elf64_Phdr *const p = (const Elf64_Phdr *)(engine_elf_start + e->e_phoff);
+	for (int i = 0; i < e->e_phnum; i++) {
+		if (p[i].p_type != PT_LOAD)
+			continue;
+		const int err = map_segment(r, &p[i], (int)shared->reserved_fd);
+		if (err)
+			return err;
+	}
+	int err = remote_map(r, ZONE_SHARED, (sizeof(struct soft_shared) + 4095) & ~4095ull,
+			     PROT_READ | PROT_WRITE, MAP_SHARED, (int)shared->reserved_fd, 0);
+	if (err)
+		return err;
+	return remote_map(r, ZONE_THREADS, THREAD0_SIZE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+static void fill_start(struct soft_start *s, const struct user_regs_struct *g, uint32_t record)
+{
+	const uint64_t regs[16] = { g->rax, g->rcx, g->rdx, g->rbx, g->rsp, g->rbp, g->rsi, g->rdi,
+				    g->r8, g->r9, g->r10, g->r11, g->r12, g->r13, g->r14, g->r15 };
+	memcpy(s->regs, regs, sizeof(regs));
+	s->rip = g->rip;
+	s->rflags = g->eflags & ~0x100ull;	/* TF is ours */
+	s->record = record;
+	s->has_fsgsbase = getauxval(AT_HWCAP2) >> 1 & 1;
+}
+
+/* AT_SECURE: the image gained privileges and must not be entered. */
+static bool is_secure(pid_t pid)
+{
+	char path[40];
+	Elf64_auxv_t a;
+	bool secure = false;
+	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
+	FILE *const f = fopen(path, "re");
+	if (!f)
+		return true;
+	while (fread(&a, sizeof(a), 1, f) == 1)
+		if (a.a_type == AT_SECURE && a.a_un.a_val)
+			secure = true;
+	fclose(f);
+	return secure;
+}
+
+int inject(pid_t pid, const struct soft_shared *shared, uint32_t record)
+{
+	struct remote r = { .pid = pid };
+	struct layout l;
+	struct soft_start start = { 0 };
+	/* the stop lies inside execve: one step leaves it, no user instruction runs */
+	int err = step(pid);
+	if (err < 0)
+		return err;
+	if (ptrace(PTRACE_GETREGS, pid, 0, &r.regs) < 0)
+		return -errno;
+	if (r.regs.cs != 0x33)
+		return WHY_32BIT;
+	if (is_secure(pid))
+		return WHY_SETUID;
+	if (!read_layout(pid, &l))
+		return WHY_UNREADABLE;
+	r.gate = vdso_gate(l.vdso);
+	if (!r.gate)
+		return WHY_UNREADABLE;
+	r.regs.eflags &= ~0x100ull;
+	err = map_engine(&r, shared);
+	if (err < 0) {
+		ptrace(PTRACE_SETREGS, pid, 0, &r.regs);
+		return err;
+	}
+	fill_start(&start, &r.regs, record);
+	near_libraries(&l, &start);
+	near_program(&l, &start);
+	err = remote_write(pid, ZONE_THREADS + THREAD0_START, &start, sizeof(start));
+	/* struct thread begins with a pointer to itself */
+	const uint64_t self = ZONE_THREADS;
+	if (!err)
+		err = remote_write(pid, ZONE_THREADS, &self, sizeof(self));
+	if (err < 0)
+		return err;
+	struct user_regs_struct regs = r.regs;
+	regs.rip = ((const Elf64_Ehdr *)engine_elf_start)->e_entry;
+	regs.rsp = ZONE_THREADS + THREAD0_SIZE;
+	regs.gs_base = ZONE_THREADS;
+	regs.orig_rax = (unsigned long)-1;
+	regs.eflags = 0x202;
+	return ptrace(PTRACE_SETREGS, pid, 0, &regs) < 0 ? -errno : 0;
+}

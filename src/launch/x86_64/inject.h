@@ -1,0 +1,24 @@
+/* Putting the engine into a process that has just execed.
+ *
+ * The kernel made the real execve, so memory layout, auxv, brk and /proc/self are
+ * the program's own. At the ptrace exec stop no instruction of the new image has
+ * run; the engine is mapped into the zone (soft/abi.h), given the registers, and
+ * the process is let go.
+ */
+#ifndef LAUNCH_INJECT_H
+#define LAUNCH_INJECT_H
+
+#include "abi.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+extern const unsigned char engine_elf_start[], engine_elf_end[];	/* soft/engine-image.S */
+
+/* The tracee stands at its exec stop. On success it stands at the engine's first
+ * instruction (detach it). Otherwise enum soft_reason > 0 (let it run natively,
+ * its registers are as they were), or a negative errno. */
+int inject(pid_t pid, const struct soft_shared *shared, uint32_t record);
+
+#endif

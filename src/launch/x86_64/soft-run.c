@@ -1,0 +1,548 @@
+/* One run under the software engine: shared memory, the tracer, the results.
+ *
+ * The caller's thread starts the command and watches it. A tracer thread of ours
+ * owns all ptrace business, since ptrace belongs to a thread: it attaches to the
+ * command before its first exec and to every process of the tree that asks
+ * (soft/abi.h, REQ_EXEC), injects the engine at the exec stop and lets go.
+ */
+#include "soft-run.h"
+
+#include "abi.h"
+#include "child.h"
+#include "inject.h"
+#include "measure-room.h"
+#include "why.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_TRACED 256
+
+/* A process between "I am going to exec" and the engine in its new image. */
+struct traced {
+	pid_t tid, pid;
+	uint32_t record;	/* that asked; 0 for the command itself */
+};
+
+struct soft {
+	struct soft_shared *shared;
+	int memfd;
+	pid_t child;
+	pthread_t tracer;
+	bool tracer_runs;
+	int attach_result;	/* of the first attach; 1: not tried yet */
+	bool quit;
+	struct traced traced[MAX_TRACED];
+	int n_traced;
+	int inject_errno;	/* of the command itself */
+	int inject_reason;
+};
+
+static long futex(uint32_t *word, int op, uint32_t value, const struct timespec *t)
+{
+	return syscall(SYS_futex, word, op, value, t, NULL, 0);
+}
+
+/* ---- the tracer ---- */
+
+static void reply(struct soft_record *r, uint32_t answer)
+{
+	__atomic_store_n(&r->request, REQ_NONE, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->reply, answer, __ATOMIC_RELEASE);
+	futex(&r->reply, FUTEX_WAKE, INT_MAX, NULL);
+}
+
+static int attach(struct soft *s, pid_t tid, pid_t pid, uint32_t record)
+{
+	if (s->n_traced == MAX_TRACED)
+		return -EAGAIN;
+	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC) < 0)
+		return -errno;
+	s->traced[s->n_traced++] = (struct traced){ tid, pid, record };
+	return 0;
+}
+
+static void forget(struct soft *s, int i)
+{
+	s->traced[i] = s->traced[--s->n_traced];
+}
+
+static struct soft_record *take_record(struct soft *s, pid_t pid, uint32_t *index)
+{
+	*index = __atomic_fetch_add(&s->shared->n_records, 1, __ATOMIC_RELAXED);
+	if (*index >= SOFT_MAX_RECORDS) {
+		__atomic_fetch_add(&s->shared->overflowed, 1, __ATOMIC_RELAXED);
+		*index = 0;
+	}
+	struct soft_record *const r = &s->shared->records[*index];
+	if (*index)
+		r->pid = r->tid = pid;
+	return r;
+}
+
+static void exe_of(pid_t pid, char *to, size_t size)
+{
+	char path[40];
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	const ssize_t n = readlink(path, to, size - 1);
+	to[n > 0 ? n : 0] = '\0';
+}
+
+/* The process stands at its exec stop. */
+static void at_exec(struct soft *s, const struct traced *t)
+{
+	uint32_t index;
+	struct soft_record *const r = take_record(s, t->pid, &index);
+	if (t->record && index)
+		r->parent = s->shared->records[t->record].parent;
+	const int err = inject(t->pid, s->shared, index);
+	if (err && index) {
+		r->reason = err > 0 ? (uint32_t)err : WHY_NO_PTRACE;
+		exe_of(t->pid, r->exe, sizeof(r->exe));
+		__atomic_store_n(&r->state, REC_NATIVE, __ATOMIC_RELEASE);
+	}
+	if (t->pid == s->child && !t->record) {
+		s->inject_errno = err < 0 ? -err : 0;
+		s->inject_reason = err > 0 ? err : 0;
+	}
+	if (err && s->shared->flags & SOFT_FLAG_REFUSE)
+		kill(t->pid, SIGKILL);
+	ptrace(PTRACE_DETACH, t->pid, 0, 0);
+}
+
+/* Handles one stop; true when the process is no longer ours. */
+static bool on_stop(struct soft *s, const struct traced *t, pid_t who, int status)
+{
+	const int event = status >> 16, sig = status >> 8 & 0xff;
+	if (event == PTRACE_EVENT_EXEC) {
+		at_exec(s, t);
+		return true;
+	}
+	if (event == PTRACE_EVENT_STOP) {
+		/* a group stop, or one we asked for */
+		if (sig == SIGTRAP)
+			ptrace(PTRACE_CONT, who, 0, 0);
+		else
+			ptrace(PTRACE_LISTEN, who, 0, 0);
+		return false;
+	}
+	ptrace(PTRACE_CONT, who, 0, sig);
+	return false;
+}
+
+/* Looks at one traced process; true when it is done with. */
+static bool poll_traced(struct soft *s, const struct traced *t)
+{
+	const pid_t ids[2] = { t->pid, t->tid };
+	for (int k = 0; k < (t->tid == t->pid ? 1 : 2); k++) {
+		siginfo_t info = { .si_pid = 0 };
+		if (waitid(P_PID, (id_t)ids[k], &info, WSTOPPED | WNOHANG | __WALL) == 0 &&
+		    info.si_pid)
+			return on_stop(s, t, ids[k], info.si_status << 8);
+	}
+	siginfo_t info = { .si_pid = 0 };
+	if (waitid(P_PID, (id_t)t->tid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0)
+		return errno == ECHILD;
+	if (info.si_pid && t->tid != s->child)
+		waitid(P_PID, (id_t)t->tid, &info, WEXITED | WNOHANG | __WALL);
+	return info.si_pid != 0;
+}
+
+static void detach(struct soft *s, int i)
+{
+	const pid_t tid = s->traced[i].tid;
+	int status;
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 &&
+	    waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status)) {
+		const int sig = status >> 16 ? 0 : WSTOPSIG(status);
+		ptrace(PTRACE_DETACH, tid, 0, sig);
+	}
+	forget(s, i);
+}
+
+static void serve(struct soft *s, struct soft_record *r, uint32_t index)
+{
+	const uint32_t what = __atomic_load_n(&r->request, __ATOMIC_ACQUIRE);
+	if (what == REQ_EXEC) {
+		reply(r, attach(s, r->tid, r->pid, index) == 0 ? 1 : 2);
+	} else if (what == REQ_EXEC_FAILED) {
+		for (int i = 0; i < s->n_traced; i++)
+			if (s->traced[i].tid == r->tid)
+				detach(s, i--);
+		reply(r, 1);
+	}
+}
+
+static void serve_all(struct soft *s)
+{
+	uint32_t n = __atomic_load_n(&s->shared->n_records, __ATOMIC_ACQUIRE);
+	if (n > SOFT_MAX_RECORDS)
+		n = SOFT_MAX_RECORDS;
+	for (uint32_t i = 0; i < n; i++)
+		if (__atomic_load_n(&s->shared->records[i].request, __ATOMIC_RELAXED))
+			serve(s, &s->shared->records[i], i);
+}
+
+static void *tracer_main(void *arg)
+{
+	struct soft *const s = arg;
+	sigset_t all;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	s->attach_result = attach(s, s->child, s->child, 0);
+	__atomic_store_n(&s->tracer_runs, true, __ATOMIC_RELEASE);
+	uint32_t seen = __atomic_load_n(&s->shared->requests, __ATOMIC_ACQUIRE);
+	while (!__atomic_load_n(&s->quit, __ATOMIC_ACQUIRE)) {
+		for (int i = 0; i < s->n_traced; i++)
+			if (poll_traced(s, &s->traced[i]))
+				forget(s, i--);
+		const uint32_t now = __atomic_load_n(&s->shared->requests, __ATOMIC_ACQUIRE);
+		if (now != seen) {
+			seen = now;
+			serve_all(s);
+			continue;
+		}
+		const struct timespec nap = { 0, s->n_traced ? 30000 : 100000000 };
+		futex(&s->shared->requests, FUTEX_WAIT, seen, &nap);
+	}
+	return NULL;
+}
+
+/* ---- set up, tear down ---- */
+
+static int reserved_number(void)
+{
+	struct rlimit l = { 1024, 1024 };
+	getrlimit(RLIMIT_NOFILE, &l);
+	return l.rlim_cur > 1100 ? 1000 : l.rlim_cur > 32 ? (int)l.rlim_cur - 24 : 3;
+}
+
+static bool write_all(int fd, const void *data, size_t n, off_t at)
+{
+	const char *p = data;
+	while (n) {
+		const ssize_t w = pwrite(fd, p, n, at);
+		if (w <= 0)
+			return false;
+		p += w;
+		n -= (size_t)w;
+		at += w;
+	}
+	return true;
+}
+
+static uint32_t event_bits(const struct tare_measure_opts *o);
+
+static int soft_open(struct soft *s, const struct tare_measure_opts *o, struct tare_why *why)
+{
+	*s = (struct soft){ .memfd = -1, .attach_result = 1 };
+	const int fd = memfd_create("tare", MFD_CLOEXEC);
+	if (fd < 0)
+		return why_errno(why, TARE_E_ENGINE, errno, "memfd_create");
+	s->memfd = fcntl(fd, F_DUPFD, reserved_number());
+	close(fd);
+	if (s->memfd < 0)
+		return why_errno(why, TARE_E_ENGINE, errno, "a descriptor for the engine");
+	const size_t engine_size = (size_t)(engine_elf_end - engine_elf_start);
+	const size_t size = ENGINE_FILE_OFFSET + engine_size;
+	if (ftruncate(s->memfd, (off_t)size) < 0 ||
+	    !write_all(s->memfd, engine_elf_start, engine_size, ENGINE_FILE_OFFSET)) {
+		const int err = errno;
+		close(s->memfd);
+		return why_errno(why, TARE_E_ENGINE, err, "shared memory for the engine");
+	}
+	s->shared = mmap(NULL, sizeof(*s->shared), PROT_READ | PROT_WRITE, MAP_SHARED, s->memfd, 0);
+	if (s->shared == MAP_FAILED) {
+		const int err = errno;
+		close(s->memfd);
+		return why_errno(why, TARE_E_ENGINE, err, "shared memory for the engine");
+	}
+	s->shared->magic = SOFT_MAGIC;
+	s->shared->reserved_fd = (uint32_t)s->memfd;
+	s->shared->event_mask = event_bits(o);
+	s->shared->flags = (o->no_inherit ? SOFT_FLAG_NO_INHERIT : 0) |
+			   (o->refuse_uncounted ? SOFT_FLAG_REFUSE : 0);
+	s->shared->launcher_pid = getpid();
+	s->shared->n_records = 1;	/* 0 takes what does not fit */
+	return 0;
+}
+
+static void soft_close(struct soft *s)
+{
+	__atomic_store_n(&s->quit, true, __ATOMIC_RELEASE);
+	if (s->tracer_runs) {
+		__atomic_fetch_add(&s->shared->requests, 1, __ATOMIC_RELEASE);
+		futex(&s->shared->requests, FUTEX_WAKE, INT_MAX, NULL);
+		pthread_join(s->tracer, NULL);
+	}
+	munmap(s->shared, sizeof(*s->shared));
+	if (s->memfd >= 0)
+		close(s->memfd);
+}
+
+/* ---- results ---- */
+
+static int engine_event(enum tare_role role)
+{
+	switch (role) {
+	case TARE_ROLE_INSTRUCTIONS:
+	case TARE_ROLE_INSTRUCTIONS_FIXED: return SOFT_INSTRUCTIONS;
+	case TARE_ROLE_BRANCHES: return SOFT_BRANCHES;
+	case TARE_ROLE_COND_BRANCHES: return SOFT_COND;
+	case TARE_ROLE_TAKEN_BRANCHES: return SOFT_TAKEN;
+	case TARE_ROLE_FAR_BRANCHES: return SOFT_FAR;
+	case TARE_ROLE_LOADS: return SOFT_LOADS;
+	case TARE_ROLE_STORES: return SOFT_STORES;
+	case TARE_ROLE_MULTIPLIES: return SOFT_MULTIPLIES;
+	case TARE_ROLE_DIVIDES: return SOFT_DIVIDES;
+	case TARE_ROLE_CALLS: return SOFT_CALLS;
+	case TARE_ROLE_RETURNS: return SOFT_RETURNS;
+	case TARE_ROLE_INDIRECT_BRANCHES: return SOFT_INDIRECT;
+	case TARE_ROLE_SYSCALLS: return SOFT_SYSCALLS;
+	case TARE_ROLE_X87: return SOFT_X87;
+	case TARE_ROLE_FP: return SOFT_FP;
+	case TARE_ROLE_SIMD_INT: return SOFT_SIMD_INT;
+	case TARE_ROLE_LOCKED: return SOFT_LOCKED;
+	default: return -1;
+	}
+}
+
+static uint32_t event_bits(const struct tare_measure_opts *o)
+{
+	uint32_t bits = 0;
+	for (size_t i = 0; i < tare_events_count(o->events); i++) {
+		const struct tare_event *const e = tare_events_at(o->events, i);
+		const int k = engine_event(e->role);
+		if (tare_engine_counts(e) && k >= 0)
+			bits |= 1u << k;
+	}
+	return bits;
+}
+
+static bool counted(const struct soft *s, const struct soft_record *r)
+{
+	return !(s->shared->flags & SOFT_FLAG_NO_INHERIT) || r->pid == s->child;
+}
+
+static uint32_t n_records(const struct soft *s)
+{
+	const uint32_t n = __atomic_load_n(&s->shared->n_records, __ATOMIC_ACQUIRE);
+	return n < SOFT_MAX_RECORDS ? n : SOFT_MAX_RECORDS;
+}
+
+static void fill_count(struct tare_count *c, uint64_t value)
+{
+	c->value = c->raw = value;
+	c->state = TARE_COUNT_OK;
+	c->code = 0;
+	c->provenance = TARE_PROV_EXACT;
+}
+
+static void fill_totals(const struct soft *s, const struct tare_measure_opts *o,
+			struct tare_measurement *m)
+{
+	const uint32_t n = n_records(s);
+	for (size_t i = 0; i < m->n_counts; i++) {
+		const struct tare_event *const e = tare_events_at(o->events, i);
+		const int k = engine_event(e->role);
+		if (!tare_engine_counts(e) || k < 0)
+			continue;
+		uint64_t sum = 0;
+		for (uint32_t j = 0; j < n; j++)
+			if (counted(s, &s->shared->records[j]))
+				sum += s->shared->records[j].counts[k];
+		fill_count(&m->counts[i], sum);
+	}
+}
+
+static const char *reason_text(uint32_t reason)
+{
+	switch (reason) {
+	case WHY_32BIT: return "not a 64-bit x86 program: ran natively, not counted";
+	case WHY_SETUID: return "set-uid, set-gid or with capabilities: ran natively, not counted";
+	case WHY_NO_PTRACE: return "ptrace was refused: ran natively, not counted";
+	case WHY_NO_INHERIT: return "a child, left out as asked (--no-inherit)";
+	case WHY_PTRACED: return "traced by another program: ran natively, not counted";
+	default: return "could not be entered: ran natively, not counted";
+	}
+}
+
+/* Does the process still exist under that number? */
+static bool alive(pid_t pid)
+{
+	return kill(pid, 0) == 0 || errno == EPERM;
+}
+
+static const char *cut_off_text(const struct soft *s, const struct soft_record *r)
+{
+	switch (r->state) {
+	case REC_FAILED:
+		return "the engine failed in it";
+	case REC_RUNNING:
+		if (r->is_thread)
+			return NULL;
+		return r->pid != s->child && alive(r->pid) ?
+		       "still running: what it counted so far is not in the totals" :
+		       "killed before it could report: its counts are missing";
+	default:
+		return NULL;
+	}
+}
+
+static bool worth_a_task(const struct soft *s, const struct tare_measure_opts *o,
+			 const struct soft_record *r)
+{
+	if (r->state == REC_FREE)
+		return false;
+	return o->per_task || (r->state == REC_NATIVE && r->reason != WHY_NO_INHERIT) ||
+	       cut_off_text(s, r);
+}
+
+static int fill_tasks(const struct soft *s, const struct tare_measure_opts *o,
+		      struct tare_measurement *m, struct tare_why *why)
+{
+	const uint32_t n = n_records(s);
+	size_t want = 0;
+	for (uint32_t j = 0; j < n; j++)
+		want += worth_a_task(s, o, &s->shared->records[j]);
+	if (!want)
+		return 0;
+	m->tasks = calloc(want, sizeof(*m->tasks));
+	if (!m->tasks)
+		return why_set(why, TARE_E_NOMEM, "%zu tasks", want);
+	for (uint32_t j = 0; j < n && m->n_tasks < want; j++) {
+		const struct soft_record *const r = &s->shared->records[j];
+		if (!worth_a_task(s, o, r))
+			continue;
+		struct tare_task *const t = &m->tasks[m->n_tasks++];
+		t->pid = r->pid;
+		t->tid = r->tid;
+		t->is_thread = r->is_thread;
+		snprintf(t->comm, sizeof(t->comm), "%.15s", r->comm);
+		snprintf(t->exe, sizeof(t->exe), "%.127s", r->exe);
+		t->not_counted = r->state == REC_NATIVE ? reason_text(r->reason) : NULL;
+		t->cut_off = cut_off_text(s, r);
+		t->counts = calloc(m->n_counts, sizeof(*t->counts));
+		if (!t->counts)
+			return why_set(why, TARE_E_NOMEM, "counts of %zu tasks", want);
+		for (size_t i = 0; i < m->n_counts; i++) {
+			const struct tare_event *const e = tare_events_at(o->events, i);
+			const int k = engine_event(e->role);
+			t->counts[i] = (struct tare_count){ .event = m->counts[i].event,
+							    .unit = m->counts[i].unit,
+							    .state = TARE_COUNT_NOT_OPENED };
+			if (tare_engine_counts(e) && k >= 0 && r->state != REC_NATIVE)
+				fill_count(&t->counts[i], r->counts[k]);
+		}
+	}
+	return 0;
+}
+
+static int engine_failure(const struct soft *s, struct tare_why *why)
+{
+	const uint32_t n = n_records(s);
+	for (uint32_t j = 0; j < n; j++) {
+		const struct soft_record *const r = &s->shared->records[j];
+		if (r->state == REC_FAILED)
+			return why_set(why, TARE_E_ENGINE, "%.190s", r->message);
+	}
+	return 0;
+}
+
+/* ---- the run ---- */
+
+static int start_tracer(struct soft *s, pid_t child, struct tare_why *why)
+{
+	s->child = child;
+	const int err = pthread_create(&s->tracer, NULL, tracer_main, s);
+	if (err)
+		return why_errno(why, TARE_E_ENGINE, err, "a thread to trace with");
+	while (!__atomic_load_n(&s->tracer_runs, __ATOMIC_ACQUIRE))
+		usleep(50);
+	if (s->attach_result < 0)
+		return why_errno(why, TARE_E_NO_PTRACE, -s->attach_result, "ptrace");
+	return 0;
+}
+
+static void watch_command(const struct child *c, const struct tare_measure_opts *o,
+			  const struct soft_hooks *hooks, const struct soft *s,
+			  struct tare_measurement *m)
+{
+	struct watch w;
+	watch_start(&w, o, m, c->start_ns);
+	while (!child_wait(c, watch_until(&w)))
+		if (watch_check(&w, c->pid) == WATCH_INTERVAL && hooks->on_interval) {
+			fill_totals(s, o, m);
+			hooks->on_interval(m, hooks->arg);
+		}
+}
+
+static int refused(const struct soft *s, const struct tare_measure_opts *o, struct tare_why *why)
+{
+	if (s->inject_errno)
+		return why_errno(why, TARE_E_ENGINE, s->inject_errno, "entering %s", o->argv[0]);
+	if (s->inject_reason && o->refuse_uncounted)
+		return why_set(why, TARE_E_NOT_COUNTED, "%s: %s", o->argv[0],
+			       reason_text((uint32_t)s->inject_reason));
+	return 0;
+}
+
+int soft_run(const struct tare_measure_opts *o, const struct soft_hooks *hooks,
+	     struct tare_measurement *m, struct tare_why *why)
+{
+	struct soft s;
+	struct child c;
+	int err = soft_open(&s, o, why);
+	if (err)
+		return err;
+	err = child_start(&c, o->argv, o->aslr, why);
+	/* the child has its copy; ours need not reach other children */
+	fcntl(s.memfd, F_SETFD, FD_CLOEXEC);
+	if (err)
+		goto out;
+	err = start_tracer(&s, c.pid, why);
+	if (!err && hooks->before_exec)
+		err = hooks->before_exec(c.pid, hooks->arg, why);
+	if (err) {
+		child_abandon(&c);
+		goto out;
+	}
+	err = child_exec(&c, why);
+	if (err)
+		goto out;
+	watch_command(&c, o, hooks, &s, m);
+	m->wall_ns = launch_now_ns() - c.start_ns;
+	if (hooks->before_reap)
+		hooks->before_reap(c.pid, hooks->arg);
+	child_reap(&c, m);
+	fill_totals(&s, o, m);
+	err = refused(&s, o, why);
+	if (!err)
+		err = engine_failure(&s, why);
+	if (!err)
+		err = fill_tasks(&s, o, m, why);
+out:
+	soft_close(&s);
+	return err;
+}
+
+int soft_available(struct tare_why *why)
+{
+	(void)why;
+	return 0;
+}

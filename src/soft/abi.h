@@ -1,0 +1,133 @@
+/* What the launcher and the engine inside the measured process share.
+ *
+ * One memfd per `tare` run, inherited by every process of the tree on one
+ * reserved descriptor:
+ *
+ *	offset 0		struct soft_shared	mapped MAP_SHARED by everybody
+ *	ENGINE_FILE_OFFSET	the engine's image	mapped MAP_PRIVATE
+ *
+ * A process announces itself by taking a record, adds its counts to it when a
+ * thread ends, when it execs and when it exits, and asks the launcher for help
+ * at execve: the launcher attaches with ptrace, sees the new image at its first
+ * instruction, maps the engine there and lets go (launch/inject.c).
+ *
+ * Everything lives at fixed addresses far from where the kernel and programs
+ * put things, so that the program's own layout is what it is natively.
+ */
+#ifndef SOFT_ABI_H
+#define SOFT_ABI_H
+
+#include <stdint.h>
+
+/* The zone: no mapping of a program or of the kernel's choice lies here (ASan,
+ * TSan, MSan, Go, V8 and the JVM keep away from it too). */
+#define ZONE_BASE	0x440000000000ull
+#define ZONE_SHARED	(ZONE_BASE + 0x10000000ull)	/* struct soft_shared */
+#define ZONE_BLOCKS	(ZONE_BASE + 0x100000000ull)
+#define ZONE_LINKS	(ZONE_BASE + 0x300000000ull)
+#define ZONE_HEAP	(ZONE_BASE + 0x500000000ull)
+#define ZONE_CACHE	(ZONE_BASE + 0x800000000ull)	/* caches that need no near code */
+#define ZONE_THREADS	(ZONE_BASE + 0x10000000000ull)
+#define ZONE_END	(ZONE_BASE + 0x100000000000ull)
+#define THREAD_STRIDE	0x40000000ull			/* 1 GiB of address space a thread */
+#define MAX_THREADS	((ZONE_END - ZONE_THREADS) / THREAD_STRIDE)
+
+/* Events of the engine, in the order of the count vectors. */
+enum soft_event {
+	SOFT_INSTRUCTIONS,
+	SOFT_BRANCHES,
+	SOFT_COND,
+	SOFT_LOADS,
+	SOFT_STORES,
+	SOFT_CALLS,
+	SOFT_RETURNS,
+	SOFT_INDIRECT,
+	SOFT_SYSCALLS,
+	SOFT_MULTIPLIES,
+	SOFT_DIVIDES,
+	SOFT_X87,
+	SOFT_FP,
+	SOFT_SIMD_INT,
+	SOFT_LOCKED,
+	SOFT_FAR,
+	SOFT_TAKEN,		/* the only one that is not static per block */
+	SOFT_EVENTS,
+};
+
+enum soft_state {
+	REC_FREE,
+	REC_RUNNING,
+	REC_DONE,		/* ended and reported everything */
+	REC_EXECED,		/* became another image, reported everything */
+	REC_NATIVE,		/* runs natively, not counted: see reason */
+	REC_KILLED_BY_SIGNAL,	/* fatal signal; reported everything */
+	REC_FAILED,		/* the engine gave up; message holds why */
+};
+
+enum soft_reason {
+	WHY_COUNTED,
+	WHY_32BIT,
+	WHY_SETUID,
+	WHY_NO_PTRACE,
+	WHY_NO_INHERIT,
+	WHY_PTRACED,
+	WHY_UNREADABLE,
+};
+
+enum soft_request { REQ_NONE, REQ_EXEC, REQ_EXEC_FAILED };
+
+struct soft_record {
+	uint32_t state;		/* enum soft_state; written last */
+	uint32_t reason;	/* enum soft_reason */
+	int32_t pid, tid;
+	int32_t parent;		/* pid that forked or execed it */
+	uint32_t is_thread;	/* not the first thread of its process */
+	uint32_t request;	/* enum soft_request, answered through reply */
+	uint32_t reply;		/* futex: 0 waiting, 1 go on, 2 refused */
+	char comm[16];
+	char exe[128];
+	char message[192];	/* REC_FAILED: what and where */
+	uint64_t counts[SOFT_EVENTS];
+	uint64_t blocks;	/* translated, for the curious and the bench */
+	uint64_t code_bytes;
+	uint64_t translate_ns;
+	/* For reading a live process from outside (process_vm_readv). */
+	uint64_t live_counts;	/* address of the thread's counter array */
+	uint64_t live_blocks;	/* address of the block table */
+	uint64_t live_n_blocks;	/* address of the number of blocks */
+};
+
+#define SOFT_MAX_RECORDS 65000
+
+struct soft_shared {
+	uint32_t magic;
+	uint32_t reserved_fd;
+	uint32_t event_mask;	/* 1 << enum soft_event: what was asked for */
+	uint32_t flags;		/* SOFT_FLAG_… */
+	int32_t launcher_pid;
+	uint32_t requests;	/* futex: bumped with each request */
+	uint32_t n_records;	/* taken so far (atomic) */
+	uint32_t overflowed;	/* tasks beyond SOFT_MAX_RECORDS, summed in records[0] */
+	uint64_t engine_base, engine_size;	/* its image in the zone */
+	struct soft_record records[SOFT_MAX_RECORDS];
+};
+
+#define SOFT_MAGIC 0x74617265u
+#define SOFT_FLAG_NO_INHERIT	(1u << 0)
+#define SOFT_FLAG_REFUSE	(1u << 1)	/* refuse what cannot be counted */
+#define SOFT_FLAG_TRACE		(1u << 2)	/* tell translation on stderr (debug) */
+
+#define ENGINE_FILE_OFFSET	(64ull << 20)
+
+/* What the launcher leaves on the first thread's signal stack for the first
+ * thread of an image. */
+struct soft_start {
+	uint64_t regs[16];	/* rax rcx rdx rbx rsp rbp rsi rdi r8 … r15 */
+	uint64_t rip, rflags;
+	uint32_t record;	/* index */
+	uint32_t has_fsgsbase;
+	uint64_t cache_near[2];	/* free address ranges near code: start of up to two */
+	uint64_t cache_near_size[2];
+};
+
+#endif

@@ -1,0 +1,304 @@
+/* Finding, linking and dropping blocks; where their code is put.
+ *
+ * T has a 32-bit cell for each address (by its low half) that holds the id of the
+ * block starting there; P has the code address of each id as indirect branches
+ * want it: its entry with the check, or glue_miss while it has none. T[x] = 0 and
+ * P[0] = glue_miss make an unknown address a miss. Dropping a block is one store.
+ * Two addresses with the same low half: the first keeps the cell, the others are
+ * found in a short list and always go through the dispatcher.
+ */
+#include "engine.h"
+#include "sys.h"
+#include "text.h"
+
+#include <asm/unistd.h>
+
+#define SEGMENT_SIZE (1ull << 20)
+#define SEGMENT_IDS (SEGMENT_SIZE / 16)
+
+static uint64_t blocks_mapped, links_mapped, entries_mapped;
+static uint32_t others[256];		/* blocks that lost the cell of their low half */
+static uint32_t n_others;
+uint64_t counts_mapped = 1 << 18;	/* of every thread's counter array */
+
+/* ---- lookup ---- */
+
+uint32_t block_find(uint64_t pc)
+{
+	if (!table_is_mapped(pc))
+		return 0;
+	const uint32_t id = *table_cell(pc);
+	if (id && block_at(id)->pc == pc)
+		return id;
+	for (uint32_t i = 0; i < n_others; i++)
+		if (block_at(others[i])->pc == pc)
+			return others[i];
+	return 0;
+}
+
+void block_enter_tables(uint32_t id)
+{
+	struct block *const b = block_at(id);
+	if (b->flags & BLOCK_SINGLE)
+		return;
+	table_map(b->pc, 1);
+	uint32_t *const cell = table_cell(b->pc);
+	if (*cell) {
+		if (n_others == sizeof(others) / sizeof(others[0]))
+			die("too many blocks share the low half of their addresses", b->pc);
+		others[n_others++] = id;
+		*entry_of(id) = (uint64_t)glue_miss;
+		return;
+	}
+	*entry_of(id) = b->flags & BLOCK_IENTRY ? b->code : (uint64_t)glue_miss;
+	__atomic_store_n(cell, id, __ATOMIC_RELEASE);
+	page_note(id);
+}
+
+static void leave_tables(uint32_t id)
+{
+	struct block *const b = block_at(id);
+	uint32_t *const cell = table_cell(b->pc);
+	*entry_of(id) = (uint64_t)glue_miss;
+	if (*cell == id)
+		*cell = 0;
+	for (uint32_t i = 0; i < n_others; i++)
+		if (others[i] == id)
+			others[i--] = others[--n_others];
+}
+
+/* ---- allocation ---- */
+
+uint32_t new_block(void)
+{
+	const uint32_t id = ++E.n_blocks;
+	if (id >= MAX_BLOCKS)
+		die("more blocks than a counter array holds", 0);
+	arena_grow(ZONE_BLOCKS, &blocks_mapped, (id + 1ull) * sizeof(struct block));
+	arena_grow(E.entries, &entries_mapped, (id + 1ull) * 8);
+	if ((id + 1ull) * 8 > counts_mapped)
+		threads_map_counts((id + 1ull) * 8);
+	*block_at(id) = (struct block){ 0 };
+	return id;
+}
+
+uint32_t new_link(uint64_t target, uint8_t kind)
+{
+	const uint32_t id = ++E.n_links;
+	arena_grow(ZONE_LINKS, &links_mapped, (id + 1ull) * sizeof(struct link));
+	*link_at(id) = (struct link){ .target = target, .kind = kind };
+	return id;
+}
+
+static void put_trampoline(uint64_t at, const char *to)
+{
+	uint8_t *const c = (uint8_t *)at;
+	c[0] = 0xff;			/* jmp [rip + 2] */
+	c[1] = 0x25;
+	*(uint32_t *)(c + 2) = 2;
+	*(uint64_t *)(c + 8) = (uint64_t)to;
+}
+
+static struct segment *segment_new(struct hood *h)
+{
+	if (E.n_segments == MAX_SEGMENTS)
+		die("the code cache is full", 0);
+	struct segment *const s = &E.segments[E.n_segments];
+	const uint64_t size = SEGMENT_SIZE;
+	long at = -1;
+	while (h->next + size <= h->end && at < 0) {
+		at = sys6(__NR_mmap, (long)h->next, (long)size, 7, 0x100022, -1, 0);
+		h->next += size;
+		if (at > 0 && (uint64_t)at != h->next - size) {
+			sys2(__NR_munmap, at, size);
+			at = -1;
+		}
+	}
+	if (at < 0)
+		return NULL;
+	*s = (struct segment){ .base = (uint64_t)at, .end = (uint64_t)at + size };
+	put_trampoline(s->base, glue_exit);
+	put_trampoline(s->base + 16, glue_miss);
+	s->tramp_exit = s->base;
+	s->tramp_miss = s->base + 16;
+	s->hot = s->base + 32;
+	s->cold = s->end;
+	s->ids = heap_alloc(SEGMENT_IDS * 4);
+	__atomic_store_n(&E.n_segments, E.n_segments + 1, __ATOMIC_RELEASE);
+	return s;
+}
+
+static bool near(const struct hood *h, uint64_t pc)
+{
+	const uint64_t far = 0x7ff00000;
+	const uint64_t low = h->start < pc ? pc - h->start : h->start - pc;
+	const uint64_t high = h->end < pc ? pc - h->end : h->end - pc;
+	return low < far && high < far;
+}
+
+#define SEGMENT_ROOM 8192
+
+struct segment *segment_for(uint64_t pc)
+{
+	for (uint32_t i = 0; i < E.n_hoods; i++) {
+		struct hood *const h = &E.hoods[i];
+		if (i + 1 < E.n_hoods && !near(h, pc))
+			continue;	/* the last hood takes everything */
+		if (!h->cur || h->cur->cold - h->cur->hot < SEGMENT_ROOM ||
+		    h->cur->n_ids > SEGMENT_IDS - 16) {
+			struct segment *const s = segment_new(h);
+			if (!s)
+				continue;
+			h->cur = s;
+		}
+		return h->cur;
+	}
+	die("no room for the code cache", pc);
+}
+
+struct segment *segment_of(uint64_t code)
+{
+	const uint32_t n = __atomic_load_n(&E.n_segments, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < n; i++)
+		if (code >= E.segments[i].base && code < E.segments[i].end)
+			return &E.segments[i];
+	return NULL;
+}
+
+bool in_cache(uint64_t pc)
+{
+	return segment_of(pc) != NULL;
+}
+
+/* The block whose code holds that address, 0 if none (a stub). */
+uint32_t block_of_code(struct segment *s, uint64_t code)
+{
+	uint32_t lo = 0, hi = s->n_ids;
+	while (lo < hi) {
+		const uint32_t mid = (lo + hi) / 2;
+		if (block_at(s->ids[mid])->code <= code)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo)
+		return 0;
+	const struct block *const b = block_at(s->ids[lo - 1]);
+	return code < b->code + b->code_len ? s->ids[lo - 1] : 0;
+}
+
+/* ---- links ---- */
+
+static uint64_t block_body(const struct block *b)
+{
+	return b->code + (b->flags & BLOCK_IENTRY ? IENTRY_SIZE : 0);
+}
+
+static void patch(uint64_t site, uint64_t to)
+{
+	__atomic_store_n((uint32_t *)site, (uint32_t)(to - (site + 4)), __ATOMIC_RELAXED);
+}
+
+void link_to(uint32_t id, uint32_t block)
+{
+	struct link *const l = link_at(id);
+	struct block *const b = block_at(block);
+	const int64_t d = (int64_t)(block_body(b) - (l->site + 4));
+	if (d != (int32_t)d)
+		return;			/* another neighbourhood: through the dispatcher */
+	l->to = block;
+	l->next = b->in_links;
+	b->in_links = id;
+	patch(l->site, block_body(b));
+}
+
+static void unlink_all(struct block *b)
+{
+	uint32_t next;
+	for (uint32_t id = b->in_links; id; id = next) {
+		struct link *const l = link_at(id);
+		next = l->next;
+		l->to = 0;
+		if (!l->stub) {
+			struct segment *const s = segment_of(l->site);
+			if (s->cold - s->hot < 64)
+				die("no room to unlink a block", b->pc);
+			l->stub = translate_stub(s, id);
+		}
+		patch(l->site, l->stub);
+	}
+	b->in_links = 0;
+}
+
+/* Drops the whole chain the block stands in. */
+static void drop(uint32_t id)
+{
+	while (block_at(id)->flags & BLOCK_CHAINED)
+		id -= E.counts_taken ? 2 : 1;
+	for (;;) {
+		struct block *const b = block_at(id);
+		const bool falls = b->flags & BLOCK_FALLS;
+		if (!(b->flags & BLOCK_DEAD)) {
+			unlink_all(b);
+			leave_tables(id);
+			b->flags |= BLOCK_DEAD;
+		}
+		if (!falls)
+			return;
+		id += E.counts_taken ? 2 : 1;
+	}
+}
+
+void cache_drop(uint32_t id)
+{
+	drop(id);
+}
+
+/* ---- the dispatcher ---- */
+
+uint64_t cache_lookup(struct thread *t)
+{
+	const bool indirect = t->exit_link == 0;
+	lock_take(t);
+	uint32_t id;
+	if (t->step_pc == t->pc) {
+		t->step_pc = 0;
+		id = translate_single(t->pc);
+	} else {
+		id = block_find(t->pc);
+		if (!id)
+			id = translate(t->pc, indirect);
+		else if (indirect && *entry_of(id) == (uint64_t)glue_miss &&
+			 *table_cell(t->pc) == id)
+			indirect_entry(id);
+	}
+	const int problem = translate_problem;
+	const uint64_t code = id ? block_body(block_at(id)) : 0;
+	lock_drop();
+	if (id)
+		return code;
+	if (problem == PROBLEM_NOT_EXECUTABLE)
+		signal_raise(t, SIGSEGV_, region_find(t->pc) ? 1 : 2, t->pc, 14, 0x14);
+	signal_raise(t, SIGILL_, 2, t->pc, 6, 0);
+}
+
+uint64_t cache_exit(struct thread *t, uint32_t id)
+{
+	struct link *const l = link_at(id);
+	t->pc = l->target;
+	lock_take(t);
+	uint32_t to = block_find(t->pc);
+	if (!to)
+		to = translate(t->pc, false);
+	if (to && !l->to)
+		link_to(id, to);
+	const uint64_t code = to ? block_body(block_at(to)) : 0;
+	lock_drop();
+	return code ? code : cache_lookup(t);
+}
+
+void cache_init(void)
+{
+	arena_grow(E.entries, &entries_mapped, 8);
+	*entry_of(0) = (uint64_t)glue_miss;
+}

@@ -1,0 +1,71 @@
+/* Cells to events. A block's cell says how often it ran; its vector says what one
+ * run of it is worth; corr holds what is not a whole number of runs. */
+#include "decode.h"
+#include "engine.h"
+#include "sys.h"
+#include "text.h"
+
+#include <asm/unistd.h>
+
+void count_vec_add(uint8_t *vec, uint32_t c)
+{
+	vec[SOFT_INSTRUCTIONS]++;
+	vec[SOFT_BRANCHES] += !!(c & CLASS_BRANCH);
+	vec[SOFT_COND] += !!(c & CLASS_COND);
+	vec[SOFT_LOADS] += !!(c & CLASS_LOAD);
+	vec[SOFT_STORES] += !!(c & CLASS_STORE);
+	vec[SOFT_CALLS] += !!(c & CLASS_CALL);
+	vec[SOFT_RETURNS] += !!(c & CLASS_RET);
+	vec[SOFT_INDIRECT] += !!(c & CLASS_INDIRECT);
+	vec[SOFT_SYSCALLS] += !!(c & CLASS_SYSCALL);
+	vec[SOFT_MULTIPLIES] += !!(c & CLASS_MUL);
+	vec[SOFT_DIVIDES] += !!(c & CLASS_DIV);
+	vec[SOFT_X87] += !!(c & CLASS_X87);
+	vec[SOFT_FP] += !!(c & CLASS_FP);
+	vec[SOFT_SIMD_INT] += !!(c & CLASS_SIMD_INT);
+	vec[SOFT_LOCKED] += !!(c & CLASS_LOCKED);
+	vec[SOFT_FAR] += !!(c & CLASS_FAR);
+}
+
+/* Adds everything the thread counted to its record and starts it over at 0. */
+void count_fold(struct thread *t)
+{
+	uint64_t sum[SOFT_EVENTS];
+	for (int k = 0; k < SOFT_EVENTS; k++) {
+		sum[k] = (uint64_t)t->corr[k];
+		t->corr[k] = 0;
+	}
+	uint64_t *const cells = counts_of(t);
+	const uint32_t n = E.n_blocks;
+	for (uint32_t id = 1; id <= n; id++) {
+		const uint64_t c = cells[id];
+		if (!c)
+			continue;
+		const struct block *const b = block_at(id);
+		for (int k = 0; k < SOFT_EVENTS; k++)
+			sum[k] += c * b->vec[k];
+		cells[id] = 0;
+	}
+	struct soft_record *const r = &E.shared->records[t->record];
+	for (int k = 0; k < SOFT_EVENTS; k++)
+		__atomic_fetch_add(&r->counts[k], sum[k], __ATOMIC_RELAXED);
+	r->blocks = E.n_blocks;
+	r->code_bytes = E.code_bytes;
+}
+
+static void finish(struct thread *t, uint32_t state)
+{
+	count_fold(t);
+	__atomic_store_n(&E.shared->records[t->record].state, state, __ATOMIC_RELEASE);
+}
+
+/* The process ends: all its threads (but no vfork child's parent) report. */
+void count_fold_all(uint32_t state)
+{
+	struct thread *const self = thread_self();
+	for (uint32_t i = 0; i < E.n_threads; i++) {
+		struct thread *const t = thread_at(i);
+		if (t->in_use && t->is_vfork == self->is_vfork && (!t->is_vfork || t == self))
+			finish(t, state);
+	}
+}

@@ -1,0 +1,194 @@
+/* Start, the dispatcher's frame, the lock, the end when something is wrong. */
+#include "engine.h"
+#include "sys.h"
+#include "text.h"
+
+#include <asm/unistd.h>
+#include <linux/futex.h>
+
+struct engine E;
+
+/* ---- lock: the translator, the tables, the regions ---- */
+
+void lock_take(struct thread *t)
+{
+	uint32_t free = 0;
+	if (!__atomic_compare_exchange_n(&E.lock, &free, 1, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED)) {
+		while (__atomic_exchange_n(&E.lock, 2, __ATOMIC_ACQUIRE))
+			sys4(__NR_futex, &E.lock, FUTEX_WAIT_PRIVATE, 2, 0);
+	}
+	E.lock_owner = (uint32_t)t->tid;
+}
+
+void lock_drop(void)
+{
+	E.lock_owner = 0;
+	if (__atomic_exchange_n(&E.lock, 0, __ATOMIC_RELEASE) == 2)
+		sys3(__NR_futex, &E.lock, FUTEX_WAKE_PRIVATE, 1);
+}
+
+uint64_t now_ns(void)
+{
+	int64_t ts[2];
+	sys2(__NR_clock_gettime, 1, ts);
+	return (uint64_t)ts[0] * 1000000000u + (uint64_t)ts[1];
+}
+
+/* ---- the end ---- */
+
+static void copy_text(char *to, size_t size, const char *from, size_t len)
+{
+	if (len >= size)
+		len = size - 1;
+	for (size_t i = 0; i < len; i++)
+		to[i] = from[i];
+	to[len] = '\0';
+}
+
+/* An internal error: says what, where and which bytes, and ends the process. The
+ * record carries the message too, because descriptor 2 may be closed. */
+void die(const char *what, uint64_t pc)
+{
+	struct line l = { 0 };
+	line_str(&l, "tare: the software engine failed: ");
+	line_str(&l, what);
+	line_str(&l, " (pc ");
+	line_hex(&l, pc);
+	uint8_t bytes[16];
+	if (copy_guest(bytes, (const void *)pc, sizeof(bytes))) {
+		line_str(&l, ", bytes");
+		for (unsigned i = 0; i < 15; i++) {
+			line_str(&l, bytes[i] < 16 ? " 0" : " ");
+			line_num(&l, bytes[i], 16);
+		}
+	}
+	line_str(&l, "); please report this line with the program and its command line\n");
+	if (E.shared) {
+		struct soft_record *const r = &E.shared->records[thread_self()->record];
+		copy_text(r->message, sizeof(r->message), l.text, l.len - 1);
+		__atomic_store_n(&r->state, REC_FAILED, __ATOMIC_RELEASE);
+	}
+	sys3(__NR_write, 2, l.text, l.len);
+	for (;;)
+		sys1(__NR_exit_group, 125);
+}
+
+/* ---- the frame ---- */
+
+uint64_t resume(struct thread *t)
+{
+	if (t->pending)
+		signal_deliver_pending(t);
+	t->exit_link = 1;		/* not an indirect branch */
+	return cache_lookup(t);
+}
+
+/* The cache was left; back comes the code address to go on at. */
+uint64_t engine_exit(struct thread *t);
+uint64_t engine_exit(struct thread *t)
+{
+	const uint32_t id = (uint32_t)t->exit_link;
+	if (!id) {
+		if (t->pending)
+			return resume(t);
+		return cache_lookup(t);
+	}
+	struct link *const l = link_at(id);
+	switch (l->kind) {
+	case LINK_JUMP:
+		if (t->pending) {
+			t->pc = l->target;
+			return resume(t);
+		}
+		return cache_exit(t, id);
+	case LINK_SYSCALL:
+		return syscall_exit(t, l);
+	case LINK_SPECIAL:
+		return special_exit(t, l);
+	case LINK_STALE:
+		lock_take(t);
+		cache_invalidate(l->target, l->target + 1);
+		lock_drop();
+		break;
+	default:
+		break;
+	}
+	t->pc = l->target;
+	return resume(t);
+}
+
+static void read_link(char *to, size_t size, const char *path)
+{
+	const long n = sys4(__NR_readlinkat, -100, path, to, size - 1);
+	to[n > 0 ? n : 0] = '\0';
+}
+
+/* Names of the process in its record. */
+void record_names(struct soft_record *r);
+void record_names(struct soft_record *r)
+{
+	sys2(__NR_prctl, 16, r->comm);
+	read_link(r->exe, sizeof(r->exe), "/proc/self/exe");
+}
+
+/* First thing that runs in a new image. */
+uint64_t engine_main(void);
+uint64_t engine_main(void)
+{
+	struct thread *const t = thread_self();
+	const struct soft_start soft_start = *(struct soft_start *)((uint64_t)t + THREAD_ALT);
+	E.shared = (struct soft_shared *)ZONE_SHARED;
+	E.has_fsgsbase = soft_start.has_fsgsbase;
+	E.counts_taken = E.shared->event_mask >> SOFT_TAKEN & 1;
+	E.table = 0x60000000;
+	E.entries = 0x50000000;
+	E.pid = (int32_t)sys0(__NR_getpid);
+	E.reserved_fd = E.shared->reserved_fd;
+	E.n_threads = 1;
+	for (int i = 0; i < 2; i++)
+		if (soft_start.cache_near_size[i])
+			E.hoods[E.n_hoods++] = (struct hood){
+				.start = soft_start.cache_near[i],
+				.next = soft_start.cache_near[i],
+				.end = soft_start.cache_near[i] + soft_start.cache_near_size[i],
+			};
+	E.hoods[E.n_hoods++] = (struct hood){ .start = ZONE_CACHE, .next = ZONE_CACHE,
+					      .end = ZONE_CACHE + (1ull << 32) };
+	t->self = t;
+	t->in_use = t->mapped = true;
+	t->tid = (int32_t)sys0(__NR_gettid);
+	t->engine_rsp = (uint64_t)t + THREAD_STACK_END;
+	t->record = soft_start.record;
+	for (int i = 0; i < 16; i++)
+		t->regs[i] = soft_start.regs[i];
+	t->pc = soft_start.rip;
+	t->rflags = soft_start.rflags;
+	zone_map((uint64_t)t + THREAD_COUNTS, 1 << 18);
+	cache_init();
+	regions_init();
+	signals_init(t);
+	struct soft_record *const r = &E.shared->records[t->record];
+	r->pid = E.pid;
+	r->tid = t->tid;
+	record_names(r);
+	__atomic_store_n(&r->state, REC_RUNNING, __ATOMIC_RELEASE);
+	t->exit_link = 1;
+	return cache_lookup(t);
+}
+
+/* What the compiler calls behind our back. */
+void *memcpy(void *to, const void *from, size_t n);
+void *memcpy(void *to, const void *from, size_t n)
+{
+	mem_copy(to, from, n);
+	return to;
+}
+
+void *memset(void *to, int c, size_t n);
+void *memset(void *to, int c, size_t n)
+{
+	void *p = to;
+	__asm__ volatile("rep stosb" : "+D"(p), "+c"(n) : "a"(c) : "memory");
+	return to;
+}

@@ -1,0 +1,355 @@
+/* The engine's own state: threads, blocks, links, the code cache.
+ *
+ * How the pieces meet. A thread of the program runs translated blocks in a code
+ * cache (translate.c writes them, cache.c finds and links them). It leaves the
+ * cache only through glue.S, which saves the program's registers in its struct
+ * thread (found through gs) and calls C on the engine's own stack: a block that
+ * is not there yet (cache.c), a system call (syscall.c, thread.c, memory.c), a
+ * signal (signal.c). Each block adds 1 to its own cell of the thread's counter
+ * array; count.c turns cells into events when somebody looks.
+ *
+ * Nothing here uses libc, SSE registers or the program's stack.
+ */
+#ifndef SOFT_ENGINE_H
+#define SOFT_ENGINE_H
+
+#include "abi.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
+
+#define PAGE 4096ull
+#define PAGE_DOWN(x) ((uint64_t)(x) & ~(PAGE - 1))
+#define PAGE_UP(x) PAGE_DOWN((uint64_t)(x) + PAGE - 1)
+
+/* Kernel layouts, without libc's headers. */
+struct k_sigaction {
+	uint64_t handler, flags, restorer, mask;
+};
+struct k_stack {
+	uint64_t sp;
+	int32_t flags;
+	uint32_t pad;
+	uint64_t size;
+};
+struct k_sigcontext {
+	uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp,
+		rip, eflags;
+	uint16_t cs, gs, fs, ss;
+	uint64_t err, trapno, oldmask, cr2, fpstate, reserved[8];
+};
+struct k_ucontext {
+	uint64_t flags, link;
+	struct k_stack stack;
+	struct k_sigcontext mc;
+	uint64_t sigmask;
+};
+struct k_siginfo {
+	int32_t signo, err, code, pad;
+	union {
+		uint64_t addr;
+		uint8_t rest[112];
+	};
+};
+
+#define SIG_BIT(n) (1ull << ((n) - 1))
+enum { SIGILL_ = 4, SIGTRAP_ = 5, SIGABRT_ = 6, SIGBUS_ = 7, SIGFPE_ = 8, SIGKILL_ = 9,
+       SIGSEGV_ = 11, SIGCHLD_ = 17, SIGCONT_ = 18, SIGSTOP_ = 19, SIGTSTP_ = 20,
+       SIGTTIN_ = 21, SIGTTOU_ = 22, SIGURG_ = 23, SIGWINCH_ = 28, SIGSYS_ = 31 };
+#define SYNC_SIGNALS (SIG_BIT(SIGILL_) | SIG_BIT(SIGTRAP_) | SIG_BIT(SIGBUS_) | \
+		      SIG_BIT(SIGFPE_) | SIG_BIT(SIGSEGV_) | SIG_BIT(SIGSYS_))
+
+/* One per thread, at gs base, at ZONE_THREADS + index * THREAD_STRIDE. The first
+ * fields are known to glue.S and to emitted code by offset (see OFF_ below). */
+struct thread {
+	struct thread *self;		/* 0x00 */
+	uint64_t regs[16];		/* 0x08 the program's registers while outside the cache */
+	uint64_t pc;			/* 0x88 */
+	uint64_t rflags;		/* 0x90 */
+	uint64_t spill[4];		/* 0x98 */
+	uint64_t engine_rsp;		/* 0xb8 */
+	uint64_t exit_link;		/* 0xc0 why the cache was left */
+	uint64_t target;		/* 0xc8 where glue jumps */
+	uint64_t app_gs;		/* 0xd0 the program's own gs base */
+	uint32_t pending;		/* 0xd8 a signal waits in pend_* */
+	uint32_t pad;
+	uint64_t resume_fault;		/* 0xe0 where a fault in copying goes, or 0 */
+
+	uint32_t index;
+	uint32_t record;		/* in soft_shared.records */
+	int32_t tid;
+	bool in_use;
+	bool mapped;
+	bool is_vfork;			/* a vfork child: another process in the same memory */
+	bool in_syscall;
+	bool mask_saved;		/* signals are held back while pending */
+	uint64_t app_mask;
+	struct k_stack app_altstack;
+	int64_t corr[SOFT_EVENTS];	/* parts of blocks, and what was folded */
+	/* the signal that waits */
+	struct k_siginfo pend_info;
+	struct k_ucontext pend_uc;
+	uint32_t pend_fp_size;
+	/* one block being run alone after a write to its own page */
+	uint64_t step_pc;
+};
+
+/* Offsets inside a thread's stride. */
+#define THREAD_FP	0x4000ull		/* pending fpstate, 16 KiB */
+#define THREAD_ALT	0x10000ull		/* signal stack, 64 KiB */
+#define THREAD_STACK	0x20000ull		/* engine stack, 128 KiB up to … */
+#define THREAD_STACK_END 0x40000ull
+#define THREAD_COUNTS	0x100000ull		/* counter array */
+#define MAX_BLOCKS	((THREAD_STRIDE - THREAD_COUNTS) / 8)
+
+#define OFF_REGS	0x08
+#define OFF_PC		0x88
+#define OFF_RFLAGS	0x90
+#define OFF_S0		0x98
+#define OFF_S1		0xa0
+#define OFF_S2		0xa8
+#define OFF_S3		0xb0
+#define OFF_EXIT	0xc0
+#define OFF_APP_GS	0xd0
+_Static_assert(offsetof(struct thread, regs) == OFF_REGS, "glue.S");
+_Static_assert(offsetof(struct thread, pc) == OFF_PC, "glue.S");
+_Static_assert(offsetof(struct thread, rflags) == OFF_RFLAGS, "glue.S");
+_Static_assert(offsetof(struct thread, spill) == OFF_S0, "glue.S");
+_Static_assert(offsetof(struct thread, engine_rsp) == 0xb8, "glue.S");
+_Static_assert(offsetof(struct thread, exit_link) == OFF_EXIT, "glue.S");
+_Static_assert(offsetof(struct thread, target) == 0xc8, "glue.S");
+_Static_assert(offsetof(struct thread, app_gs) == OFF_APP_GS, "emit");
+_Static_assert(offsetof(struct thread, pending) == 0xd8, "glue.S");
+_Static_assert(offsetof(struct thread, resume_fault) == 0xe0, "glue.S");
+_Static_assert(sizeof(struct thread) <= THREAD_FP, "thread header");
+
+/* How a block's counter is bumped. */
+enum inc_how {
+	INC_PLAIN,		/* inc gs:[cell], where no flag but CF is live */
+	INC_SPILL,		/* through rcx, spilled: flags live everywhere */
+	INC_IN_TAIL,		/* inside the indirect branch's sequence, where rcx is free */
+};
+
+enum block_flags {
+	BLOCK_CHAINED = 1,	/* falls in from the block with the id before it */
+	BLOCK_IENTRY = 2,	/* code starts with the check for indirect branches */
+	BLOCK_IENTRY_ONLY = 4,	/* nothing but that check; `id_of` is the real block */
+	BLOCK_DEAD = 8,
+	BLOCK_CHECKED = 16,	/* compares its source bytes each time */
+	BLOCK_SINGLE = 32,	/* one instruction, not entered in any table */
+	BLOCK_FALLS = 64,	/* its end falls into the next id (no final jump) */
+};
+
+struct block {
+	uint64_t pc;
+	uint64_t code;		/* first byte in the cache */
+	uint64_t src;		/* where its source bytes are kept; pc itself for file text */
+	uint32_t in_links;	/* links that jump here */
+	uint32_t page_next[2];	/* lists of blocks per source page */
+	uint16_t src_len;
+	uint16_t code_len;
+	uint8_t n_insns;
+	uint8_t inc_at;		/* the counter is bumped before this instruction */
+	uint8_t inc_how;
+	uint8_t flags;
+	uint8_t vec[SOFT_EVENTS];
+};
+
+#define IENTRY_SIZE 30		/* bytes of the check for indirect branches */
+
+enum link_kind {
+	LINK_JUMP,		/* to target, directly */
+	LINK_SYSCALL,		/* target: the instruction after */
+	LINK_SPECIAL,		/* target: the instruction itself, run by C (special.c) */
+	LINK_STOP,		/* target: continue there through the dispatcher, never linked */
+	LINK_STALE,		/* checked block found other bytes: target retranslated */
+};
+
+struct link {
+	uint64_t target;
+	uint64_t site;		/* address of the rel32 to patch */
+	uint64_t stub;		/* its exit stub, 0 if not made yet */
+	uint32_t to;		/* block it is linked to, 0 if none */
+	uint32_t next;		/* in to's in_links */
+	uint8_t kind;
+};
+
+/* A piece of code cache: hot code grows up, stubs and literals grow down. */
+struct segment {
+	uint64_t base, end;
+	uint64_t hot, cold;
+	uint64_t tramp_exit, tramp_miss;
+	uint32_t *ids;		/* blocks of this segment by ascending code address */
+	uint32_t n_ids;
+};
+
+/* Memory that the program may execute. */
+struct region {
+	uint64_t start, end;
+	uint8_t prot;
+	uint8_t shared;		/* MAP_SHARED: may change behind our back */
+	uint8_t anon;
+};
+
+#define MAX_SEGMENTS 4096
+#define MAX_REGIONS 8192
+#define MAX_HOODS 8
+
+/* A stretch of address space for segments, near some code. */
+struct hood {
+	uint64_t start, end;	/* what it may use */
+	uint64_t next;		/* next free address */
+	struct segment *cur;
+};
+
+struct engine {
+	struct soft_shared *shared;
+	uint32_t lock;			/* translator, tables, regions */
+	uint32_t lock_owner;		/* tid, for fork */
+	int32_t pid;
+	bool has_fsgsbase;
+	bool counts_taken;
+	uint64_t table;			/* T: 4 bytes for each address (low 32 bits) */
+	uint64_t entries;		/* P: code address by block id */
+	uint32_t n_blocks;		/* ids 1 … n_blocks */
+	uint32_t n_links;
+	uint32_t n_threads;		/* slots ever used */
+	uint32_t n_segments;
+	uint32_t n_regions;
+	uint32_t n_hoods;
+	uint64_t code_bytes;
+	struct segment segments[MAX_SEGMENTS];
+	struct region regions[MAX_REGIONS];
+	struct hood hoods[MAX_HOODS];
+	struct k_sigaction actions[65];	/* the program's view */
+	uint32_t reserved_fd;
+};
+
+extern struct engine E;
+
+static inline struct block *block_at(uint32_t id) { return (struct block *)ZONE_BLOCKS + id; }
+static inline struct link *link_at(uint32_t id) { return (struct link *)ZONE_LINKS + id; }
+static inline uint64_t *counts_of(struct thread *t)
+{
+	return (uint64_t *)((uint64_t)t + THREAD_COUNTS);
+}
+static inline struct thread *thread_self(void)
+{
+	struct thread *t;
+	__asm__ volatile("mov %%gs:0, %0" : "=r"(t));
+	return t;
+}
+static inline uint64_t *entry_of(uint32_t id) { return (uint64_t *)E.entries + id; }
+static inline uint32_t *table_cell(uint64_t pc)
+{
+	return (uint32_t *)(E.table + (pc & 0xffffffffu) * 4);
+}
+
+/* memory.c: the engine's own memory, and the program's executable regions */
+void *zone_map(uint64_t addr, uint64_t size);		/* fixed, zeroed, rw; dies if impossible */
+void arena_grow(uint64_t base, uint64_t *mapped, uint64_t need);
+void *heap_alloc(size_t size);
+void table_map(uint64_t pc, uint64_t len);
+bool table_is_mapped(uint64_t pc);
+bool table_fault(uint64_t addr);			/* a lookup hit a hole in T: filled */
+void page_note(uint32_t block);				/* lists a new block under its pages */
+void cache_invalidate(uint64_t start, uint64_t end);	/* drops all blocks with source there */
+void regions_init(void);
+const struct region *region_find(uint64_t pc);
+void region_set(uint64_t start, uint64_t end, int prot, bool shared, bool anon);
+void region_clear(uint64_t start, uint64_t end);
+long memory_syscall(struct thread *t, long nr, const uint64_t *a);
+bool page_written(uint64_t addr);			/* a store hit a page we protect: opened */
+void page_protect(uint64_t page);			/* before translating writable code */
+bool page_is_checked(uint64_t page);
+
+/* cache.c */
+uint32_t block_find(uint64_t pc);			/* 0: none */
+void block_enter_tables(uint32_t id);
+uint64_t cache_lookup(struct thread *t);		/* code for t->pc, translating if needed */
+uint64_t cache_exit(struct thread *t, uint32_t link);	/* a direct exit: link it, or go on */
+void cache_drop(uint32_t id);				/* the block and the chain it stands in */
+void cache_init(void);
+void link_to(uint32_t link, uint32_t block);
+struct segment *segment_of(uint64_t code);
+uint32_t block_of_code(struct segment *s, uint64_t code);
+struct segment *segment_for(uint64_t pc);
+uint32_t new_block(void);
+uint32_t new_link(uint64_t target, uint8_t kind);
+bool in_cache(uint64_t pc);
+void indirect_entry(uint32_t id);			/* give block `id` an entry for indirect branches */
+
+/* translate.c */
+uint32_t translate(uint64_t pc, bool indirect);		/* 0: cannot; see translate_problem */
+uint32_t translate_single(uint64_t pc);			/* one instruction, run once */
+uint64_t translate_stub(struct segment *s, uint32_t link);
+enum { PROBLEM_NONE, PROBLEM_NOT_EXECUTABLE, PROBLEM_BAD_INSN };
+extern int translate_problem;
+/* Reconstructs the program's state at a cache address: fixes regs, gives the
+ * original pc and how many instructions of the block were retired (count.c). */
+bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc);
+
+/* count.c */
+void count_correct(struct thread *t, const struct block *b, unsigned retired, bool bumped);
+void count_fold(struct thread *t);			/* adds to its record, zeroes */
+void count_fold_all(uint32_t state);
+void count_vec_add(uint8_t *vec, uint32_t classes);
+
+/* syscall.c */
+uint64_t syscall_exit(struct thread *t, struct link *l);
+long gate(struct thread *t, long nr, const uint64_t *args);
+#define GATE_ABORTED (-600)		/* a signal came first; the call was not made */
+#define GATE_RESTART (-601)		/* the kernel wants it made again after the handler */
+
+/* thread.c */
+struct thread *thread_new(void);
+void threads_map_counts(uint64_t bytes);
+struct thread *thread_at(uint32_t i);
+void thread_free(struct thread *t);
+long thread_clone(struct thread *t, long nr, const uint64_t *a);
+long thread_exec(struct thread *t, long nr, const uint64_t *a);
+void thread_exit(struct thread *t, long nr, const uint64_t *a) __attribute__((noreturn));
+uint32_t record_new(struct thread *t, bool is_thread, int parent);
+void set_gs(struct thread *t);
+
+/* signal.c */
+void signals_init(struct thread *t);
+void signal_altstack(struct thread *t);
+void signal_deliver_pending(struct thread *t) __attribute__((noreturn));
+void signal_fatal(struct thread *t, int sig) __attribute__((noreturn));
+/* raises a synchronous signal for the program at t->pc */
+void signal_raise(struct thread *t, int sig, int code, uint64_t addr, int trapno, int err)
+	__attribute__((noreturn));
+long signal_syscall(struct thread *t, long nr, const uint64_t *a);
+void mask_set(struct thread *t, uint64_t app_mask);
+bool copy_guest(void *to, const void *from, size_t n);	/* false: a fault */
+
+/* special.c */
+uint64_t special_exit(struct thread *t, struct link *l);
+
+/* procfs.c */
+long proc_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
+
+/* engine.c */
+void die(const char *what, uint64_t pc) __attribute__((noreturn));
+void lock_take(struct thread *t);
+void lock_drop(void);
+uint64_t resume(struct thread *t);		/* code address for t->pc, signals first */
+uint64_t now_ns(void);
+
+/* glue.S */
+extern const char glue_start[], glue_end[], glue_exit[], glue_miss[], glue_enter_begin[],
+	glue_enter_end[], glue_redispatch[], glue_restorer[], glue_master[];
+extern const char gate_begin[], gate_insn[], gate_after[], gate_abort[];
+extern const char copy_begin[], copy_end[], copy_fault[];
+long gate_call(struct thread *t, const uint64_t *nr_and_args);
+long glue_copy(void *to, const void *from, size_t n);
+long glue_clone(long nr, const uint64_t *args, struct thread *child);
+uint32_t glue_xsave(void *to);
+void glue_sigreturn(void *uc) __attribute__((noreturn));
+void glue_go(struct thread *t) __attribute__((noreturn));	/* redispatch on the engine stack */
+extern const char engine_text_start[], engine_text_end[];
+
+#endif

@@ -1,0 +1,227 @@
+/* Ways between translated code and C. Offsets are those of struct thread
+ * (engine.h checks them). gs always points at the running thread's struct.
+ *
+ * Signals: outside [glue_enter_begin, glue_enter_end) a signal that finds us
+ * here is only noted (signal.c), and C looks before it goes back. Inside that
+ * window everything the program owns is still in struct thread, so the signal
+ * code simply starts over at glue_redispatch.
+ */
+#define REG(n)	%gs:(0x08 + 8 * (n))
+#define PC	%gs:0x88
+#define RFLAGS	%gs:0x90
+#define S0	%gs:0x98
+#define S1	%gs:0xa0
+#define ESP	%gs:0xb8
+#define EXIT	%gs:0xc0
+#define TARGET	%gs:0xc8
+#define PENDING	%gs:0xd8
+
+	.section .note.GNU-stack, "", @progbits
+	.text
+	.globl engine_start
+	.hidden engine_start
+/* The launcher sets rip here at the first instruction of an image; gs and rsp
+ * are the first thread's. */
+engine_start:
+	cld
+	xor	%ebp, %ebp
+	call	engine_main
+	jmp	glue_enter
+
+	.globl glue_start
+glue_start:
+	.globl glue_miss
+/* An indirect branch found nothing: s0 = rcx, s1 = where to. */
+glue_miss:
+	mov	S1, %rcx
+	mov	%rcx, PC
+	mov	S0, %rcx
+	movq	$0, EXIT
+	.globl glue_exit
+glue_exit:
+	mov	%rax, REG(0)
+	mov	%rcx, REG(1)
+	mov	%rdx, REG(2)
+	mov	%rbx, REG(3)
+	mov	%rsp, REG(4)
+	mov	%rbp, REG(5)
+	mov	%rsi, REG(6)
+	mov	%rdi, REG(7)
+	mov	%r8, REG(8)
+	mov	%r9, REG(9)
+	mov	%r10, REG(10)
+	mov	%r11, REG(11)
+	mov	%r12, REG(12)
+	mov	%r13, REG(13)
+	mov	%r14, REG(14)
+	mov	%r15, REG(15)
+	mov	ESP, %rsp
+	pushfq
+	popq	RFLAGS
+	cld
+	mov	%gs:0, %rdi
+	call	engine_exit
+glue_enter:
+	.globl glue_enter_begin
+glue_enter_begin:
+	mov	%rax, TARGET
+	cmpl	$0, PENDING
+	jne	glue_redispatch
+	pushq	RFLAGS
+	popfq
+	mov	REG(0), %rax
+	mov	REG(1), %rcx
+	mov	REG(2), %rdx
+	mov	REG(3), %rbx
+	mov	REG(5), %rbp
+	mov	REG(6), %rsi
+	mov	REG(7), %rdi
+	mov	REG(8), %r8
+	mov	REG(9), %r9
+	mov	REG(10), %r10
+	mov	REG(11), %r11
+	mov	REG(12), %r12
+	mov	REG(13), %r13
+	mov	REG(14), %r14
+	mov	REG(15), %r15
+	mov	REG(4), %rsp
+	jmp	*TARGET
+	.globl glue_enter_end
+glue_enter_end:
+	.globl glue_redispatch
+/* Everything is in struct thread; go on at its pc. */
+glue_redispatch:
+	cld
+	mov	ESP, %rsp
+	mov	%gs:0, %rdi
+	call	resume
+	jmp	glue_enter
+
+	.globl glue_go
+glue_go:
+	jmp	glue_redispatch
+
+/* long gate_call(thread, {nr, a, b, c, d, e, f}): the one place where the
+ * program's system calls are made. rcx is 0 before, so that a signal frame at
+ * gate_insn tells "not made" (0) from "made, to be restarted" (gate_after). */
+	.globl gate_call
+gate_call:
+	mov	%rsi, %r11
+	mov	0(%r11), %rax
+	mov	8(%r11), %rdi
+	mov	16(%r11), %rsi
+	mov	24(%r11), %rdx
+	mov	32(%r11), %r10
+	mov	40(%r11), %r8
+	mov	48(%r11), %r9
+	xor	%ecx, %ecx
+	.globl gate_begin
+gate_begin:
+	cmpl	$0, PENDING
+	jne	gate_abort
+	.globl gate_insn
+gate_insn:
+	syscall
+	.globl gate_after
+gate_after:
+	ret
+	.globl gate_abort
+gate_abort:
+	mov	$-600, %rax
+	ret
+
+/* long glue_copy(to, from, n): 0, or -1 after a fault. */
+	.globl glue_copy
+glue_copy:
+	mov	%rdx, %rcx
+	.globl copy_begin
+copy_begin:
+	rep movsb
+	.globl copy_end
+copy_end:
+	xor	%eax, %eax
+	ret
+	.globl copy_fault
+copy_fault:
+	mov	$-1, %rax
+	ret
+
+/* long glue_clone(nr, {a, b, c, d, e}, child): in the parent the result; the
+ * child starts on its own engine stack, with its own gs. The caller has put the
+ * child's engine stack into the arguments. */
+	.globl glue_clone
+glue_clone:
+	push	%rbx
+	push	%r12
+	mov	%rdx, %r12
+	mov	%rdi, %rax
+	mov	%rsi, %rbx
+	mov	0(%rbx), %rdi
+	mov	8(%rbx), %rsi
+	mov	16(%rbx), %rdx
+	mov	24(%rbx), %r10
+	mov	32(%rbx), %r8
+	syscall
+	test	%rax, %rax
+	jz	1f
+	pop	%r12
+	pop	%rbx
+	ret
+1:	mov	0xb8(%r12), %rsp
+	mov	%r12, %rdi
+	call	thread_child
+	ud2
+
+	.globl glue_sigreturn
+glue_sigreturn:
+	mov	%rdi, %rsp
+	.globl glue_restorer
+glue_restorer:
+	mov	$15, %eax
+	syscall
+	ud2
+
+/* Kernel calls this on the thread's signal stack: (sig, info, uc). */
+	.globl glue_master
+glue_master:
+	cld
+	push	%rbp
+	call	master
+	pop	%rbp
+	ret
+	.globl glue_end
+glue_end:
+
+/* uint32_t glue_xsave(to): the live FP state as the kernel lays it out in a
+ * signal frame; returns its size. `to` is 64-byte aligned and zeroed. */
+	.text
+	.globl glue_xsave
+glue_xsave:
+	push	%rbx
+	mov	%rdi, %r8
+	mov	$0x0d, %eax
+	xor	%ecx, %ecx
+	cpuid
+	mov	%ebx, %r9d		/* size of the enabled features */
+	xor	%ecx, %ecx
+	xgetbv
+	mov	%eax, %r10d
+	/* header must start as zero */
+	mov	%r8, %rdi
+	add	$512, %rdi
+	mov	$8, %ecx
+	push	%rax
+	xor	%eax, %eax
+	rep stosq
+	pop	%rax
+	xsave64	(%r8)
+	movl	$0x46505853, 464(%r8)
+	lea	4(%r9), %r11d
+	mov	%r11d, 468(%r8)
+	mov	%r10d, 472(%r8)
+	mov	%edx, 476(%r8)
+	mov	%r9d, 480(%r8)
+	movl	$0x46505845, (%r8, %r9)
+	mov	%r11d, %eax
+	pop	%rbx
+	ret

@@ -1,0 +1,465 @@
+/* The engine's own memory, and what it must know of the program's.
+ *
+ * Own memory lies at fixed addresses in the zone (abi.h) and is mapped piece by
+ * piece, so that a small program under `ulimit -v` pays for what it uses.
+ *
+ * Of the program's memory the engine keeps the executable regions, and, for each
+ * source page that has blocks, their list. Pages that are executable and
+ * writable at once are write-protected behind the program's back when code is
+ * translated from them; the first store then drops their blocks and opens the
+ * page again. A page that is written again and again gets blocks that compare
+ * their source instead (translate.c, emit_check).
+ */
+#include "engine.h"
+#include "sys.h"
+#include "text.h"
+
+#include <asm/unistd.h>
+#include <linux/mman.h>
+
+#define CHUNK (1ull << 18)
+#define PROT_R 1
+#define PROT_W 2
+#define PROT_X 4
+
+void *zone_map(uint64_t addr, uint64_t size)
+{
+	const long at = sys6(__NR_mmap, (long)addr, (long)size, PROT_R | PROT_W,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+			     -1, 0);
+	if (at != (long)addr)
+		die("cannot map the engine's memory", addr);
+	return (void *)addr;
+}
+
+void arena_grow(uint64_t base, uint64_t *mapped, uint64_t need)
+{
+	while (*mapped < need) {
+		zone_map(base + *mapped, CHUNK);
+		*mapped += CHUNK;
+	}
+}
+
+static uint64_t heap_mapped, heap_used;
+
+void *heap_alloc(size_t size)
+{
+	const uint64_t at = heap_used;
+	heap_used += (size + 7) & ~7ull;
+	arena_grow(ZONE_HEAP, &heap_mapped, heap_used);
+	return (void *)(ZONE_HEAP + at);
+}
+
+/* ---- T, mapped where there is code ---- */
+
+#define T_CHUNK (1ull << 18)			/* bytes of T */
+#define T_COVER (T_CHUNK / 4)			/* addresses it covers */
+static uint8_t t_mapped[(1ull << 32) / T_COVER];
+
+bool table_is_mapped(uint64_t pc)
+{
+	return t_mapped[(uint32_t)pc / T_COVER];
+}
+
+void table_map(uint64_t pc, uint64_t len)
+{
+	for (uint64_t a = pc - pc % T_COVER; a < pc + len; a += T_COVER) {
+		const uint32_t i = (uint32_t)a / T_COVER;
+		if (t_mapped[i])
+			continue;
+		zone_map(E.table + i * T_CHUNK, T_CHUNK);
+		__atomic_store_n(&t_mapped[i], 1, __ATOMIC_RELEASE);
+	}
+}
+
+bool table_fault(uint64_t addr)
+{
+	if (addr < E.table || addr - E.table >= (4ull << 32))
+		return false;
+	const uint64_t i = (addr - E.table) / T_CHUNK;
+	if (t_mapped[i])
+		return true;	/* another thread was faster */
+	table_map(i * T_COVER, 1);
+	return true;
+}
+
+/* ---- executable regions ---- */
+
+const struct region *region_find(uint64_t pc)
+{
+	static uint32_t last;
+	const uint32_t hint = last;
+	if (hint < E.n_regions && pc >= E.regions[hint].start && pc < E.regions[hint].end)
+		return &E.regions[hint];
+	uint32_t lo = 0, hi = E.n_regions;
+	while (lo < hi) {
+		const uint32_t mid = (lo + hi) / 2;
+		if (E.regions[mid].end <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == E.n_regions || pc < E.regions[lo].start)
+		return NULL;
+	last = lo;
+	return &E.regions[lo];
+}
+
+static void region_insert(uint32_t at, struct region r)
+{
+	if (E.n_regions == MAX_REGIONS)
+		die("too many executable regions", r.start);
+	for (uint32_t i = E.n_regions; i > at; i--)
+		E.regions[i] = E.regions[i - 1];
+	E.regions[at] = r;
+	E.n_regions++;
+}
+
+static void region_remove(uint32_t at)
+{
+	for (uint32_t i = at; i + 1 < E.n_regions; i++)
+		E.regions[i] = E.regions[i + 1];
+	E.n_regions--;
+}
+
+void region_clear(uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; i < E.n_regions; i++) {
+		struct region *const r = &E.regions[i];
+		if (r->end <= start || r->start >= end)
+			continue;
+		if (r->start < start && r->end > end) {
+			struct region tail = *r;
+			tail.start = end;
+			r->end = start;
+			region_insert(i + 1, tail);
+			return;
+		}
+		if (r->start < start)
+			r->end = start;
+		else if (r->end > end)
+			r->start = end;
+		else
+			region_remove(i--);
+	}
+}
+
+void region_set(uint64_t start, uint64_t end, int prot, bool shared, bool anon)
+{
+	region_clear(start, end);
+	if (!(prot & PROT_X))
+		return;
+	uint32_t at = 0;
+	while (at < E.n_regions && E.regions[at].start < start)
+		at++;
+	if (at && E.regions[at - 1].end == start && E.regions[at - 1].prot == prot &&
+	    E.regions[at - 1].shared == shared && E.regions[at - 1].anon == anon) {
+		E.regions[at - 1].end = end;
+		return;
+	}
+	region_insert(at, (struct region){ start, end, (uint8_t)prot, shared, anon });
+}
+
+/* "start-end rwxp …" of /proc/self/maps, as it was when the engine came in. */
+static const char *parse_hex(const char *p, uint64_t *v)
+{
+	for (*v = 0;; p++) {
+		if (*p >= '0' && *p <= '9')
+			*v = *v << 4 | (uint64_t)(*p - '0');
+		else if (*p >= 'a' && *p <= 'f')
+			*v = *v << 4 | (uint64_t)(*p - 'a' + 10);
+		else
+			return p;
+	}
+}
+
+static void maps_line(const char *p)
+{
+	uint64_t start, end;
+	p = parse_hex(p, &start) + 1;
+	p = parse_hex(p, &end) + 1;
+	if (p[2] != 'x' || (start >= ZONE_BASE && start < ZONE_END) || start >> 63)
+		return;
+	const int prot = (p[0] == 'r' ? PROT_R : 0) | (p[1] == 'w' ? PROT_W : 0) | PROT_X;
+	/* rwxp 00000000 00:00 0: the inode field tells files */
+	const char *q = p + 5;
+	for (int field = 0; field < 2; field++) {
+		while (*q != ' ')
+			q++;
+		q++;
+	}
+	region_set(start, end, prot, p[3] == 's', *q == '0' && prot & PROT_W);
+}
+
+void regions_init(void)
+{
+	static char text[65536];
+	const long fd = sys4(__NR_openat, -100, "/proc/self/maps", 02000000, 0);
+	if (fd < 0)
+		die("cannot read /proc/self/maps", (uint64_t)-fd);
+	size_t have = 0;
+	for (;;) {
+		const long n = sys3(__NR_read, fd, text + have, sizeof(text) - 1 - have);
+		if (n <= 0)
+			break;
+		have += (size_t)n;
+		text[have] = '\0';
+		char *line = text;
+		for (char *p = text; *p; p++) {
+			if (*p != '\n')
+				continue;
+			maps_line(line);
+			line = p + 1;
+		}
+		have -= (size_t)(line - text);
+		for (size_t i = 0; i < have; i++)
+			text[i] = line[i];
+	}
+	sys1(__NR_close, fd);
+}
+
+/* ---- source pages ---- */
+
+struct page {
+	uint64_t addr;
+	uint32_t blocks;	/* list through page_next */
+	uint16_t writes;	/* times opened by a store */
+	bool guarded;		/* we took W away */
+	bool checked;
+};
+
+static struct page *pages;		/* open addressing, by page number */
+static uint64_t pages_size, pages_used;
+
+static struct page *page_slot(uint64_t addr)
+{
+	uint64_t i = (addr / PAGE) & (pages_size - 1);
+	while (pages[i].addr && pages[i].addr != addr)
+		i = (i + 1) & (pages_size - 1);
+	return &pages[i];
+}
+
+static struct page *page_get(uint64_t addr, bool create)
+{
+	if (pages_used * 2 >= pages_size) {
+		struct page *const old = pages;
+		const uint64_t old_size = pages_size;
+		pages_size = old_size ? old_size * 2 : 4096;
+		pages = heap_alloc(pages_size * sizeof(*pages));
+		for (uint64_t i = 0; i < old_size; i++)
+			if (old[i].addr)
+				*page_slot(old[i].addr) = old[i];
+	}
+	struct page *const p = page_slot(addr);
+	if (!p->addr) {
+		if (!create)
+			return NULL;
+		p->addr = addr;
+		pages_used++;
+	}
+	return p;
+}
+
+void page_note(uint32_t id)
+{
+	struct block *const b = block_at(id);
+	const uint64_t first = PAGE_DOWN(b->pc), last = PAGE_DOWN(b->pc + b->src_len - 1);
+	struct page *p = page_get(first, true);
+	b->page_next[0] = p->blocks;
+	p->blocks = id;
+	if (last == first)
+		return;
+	p = page_get(last, true);
+	b->page_next[1] = p->blocks;
+	p->blocks = id;
+}
+
+static void page_drop(struct page *p)
+{
+	uint32_t next;
+	for (uint32_t id = p->blocks; id; id = next) {
+		struct block *const b = block_at(id);
+		next = b->page_next[PAGE_DOWN(b->pc) == p->addr ? 0 : 1];
+		if (!(b->flags & BLOCK_DEAD))
+			cache_drop(id);
+	}
+	p->blocks = 0;
+}
+
+void cache_invalidate(uint64_t start, uint64_t end)
+{
+	if (!pages)
+		return;
+	if ((end - start) / PAGE > pages_size) {
+		for (uint64_t i = 0; i < pages_size; i++)
+			if (pages[i].addr >= PAGE_DOWN(start) && pages[i].addr < end)
+				page_drop(&pages[i]);
+		return;
+	}
+	for (uint64_t a = PAGE_DOWN(start); a < end; a += PAGE) {
+		struct page *const p = page_get(a, false);
+		if (p)
+			page_drop(p);
+	}
+}
+
+bool page_is_checked(uint64_t addr)
+{
+	struct page *const p = page_get(addr, false);
+	return p && p->checked;
+}
+
+void page_protect(uint64_t addr)
+{
+	struct page *const p = page_get(addr, true);
+	const struct region *const r = region_find(addr);
+	if (p->guarded || p->checked || !r || !(r->prot & PROT_W))
+		return;
+	if (sys3(__NR_mprotect, addr, PAGE, (r->prot & ~PROT_W) | PROT_R) < 0)
+		p->checked = true;
+	else
+		p->guarded = true;
+}
+
+#define WRITES_BEFORE_CHECKING 16
+
+bool page_written(uint64_t addr)
+{
+	struct page *const p = pages ? page_get(PAGE_DOWN(addr), false) : NULL;
+	if (!p || !p->guarded)
+		return false;
+	const struct region *const r = region_find(addr);
+	page_drop(p);
+	p->guarded = false;
+	if (++p->writes >= WRITES_BEFORE_CHECKING)
+		p->checked = true;
+	sys3(__NR_mprotect, p->addr, PAGE, r ? r->prot : PROT_R | PROT_W);
+	return true;
+}
+
+/* The program changed or removed [start, end): nothing there is ours any more. */
+static void forget(uint64_t start, uint64_t end)
+{
+	cache_invalidate(start, end);
+	if (!pages)
+		return;
+	for (uint64_t i = 0; i < pages_size; i++)
+		if (pages[i].addr >= PAGE_DOWN(start) && pages[i].addr < end)
+			pages[i].guarded = false;
+}
+
+static bool overlaps_code(uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; i < E.n_regions; i++)
+		if (E.regions[i].start < end && E.regions[i].end > start)
+			return true;
+	return false;
+}
+
+/* ---- the program's memory calls ---- */
+
+static bool hits_engine(uint64_t start, uint64_t end)
+{
+	return start < ZONE_END && end > ZONE_BASE;
+}
+
+static long do_mmap(struct thread *t, const uint64_t *a)
+{
+	const uint64_t len = PAGE_UP(a[1]);
+	if (a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE) && hits_engine(a[0], a[0] + len))
+		return -12;
+	const long at = gate(t, __NR_mmap, a);
+	if (at < 0 && at > -4096)
+		return at;
+	const uint64_t start = (uint64_t)at;
+	const bool exec = a[2] & PROT_X;
+	if (exec || overlaps_code(start, start + len)) {
+		lock_take(t);
+		forget(start, start + len);
+		region_set(start, start + len, (int)a[2] & 7, (a[3] & 3) != MAP_PRIVATE,
+			   a[3] & MAP_ANONYMOUS);
+		lock_drop();
+	}
+	return at;
+}
+
+static long do_munmap(struct thread *t, const uint64_t *a)
+{
+	const uint64_t end = a[0] + PAGE_UP(a[1]);
+	if (hits_engine(a[0], end))
+		return 0;
+	if (!overlaps_code(a[0], end))
+		return gate(t, __NR_munmap, a);
+	lock_take(t);
+	forget(a[0], end);
+	region_clear(a[0], end);
+	lock_drop();
+	return gate(t, __NR_munmap, a);
+}
+
+static long do_mprotect(struct thread *t, long nr, const uint64_t *a)
+{
+	const uint64_t end = a[0] + PAGE_UP(a[1]);
+	const bool had = overlaps_code(a[0], end);
+	const long ret = gate(t, nr, a);
+	if (ret < 0 || (!had && !(a[2] & PROT_X)))
+		return ret;
+	lock_take(t);
+	const struct region *const r = region_find(a[0]);
+	const bool shared = r && r->shared;
+	forget(a[0], end);
+	region_set(a[0], end, (int)a[2] & 7, shared, !r || r->anon || a[2] & PROT_W);
+	lock_drop();
+	return ret;
+}
+
+static long do_mremap(struct thread *t, const uint64_t *a)
+{
+	const uint64_t old_end = a[0] + PAGE_UP(a[1]);
+	struct region kept = { 0 };
+	if (overlaps_code(a[0], old_end)) {
+		lock_take(t);
+		const struct region *const r = region_find(a[0]);
+		if (r)
+			kept = *r;
+		forget(a[0], old_end);
+		lock_drop();
+	}
+	const long at = gate(t, __NR_mremap, a);
+	if (at < 0 && at > -4096)
+		return at;
+	const uint64_t start = (uint64_t)at, len = PAGE_UP(a[2]);
+	lock_take(t);
+	if (kept.end)
+		region_clear(a[0], old_end);
+	if (kept.end || overlaps_code(start, start + len)) {
+		forget(start, start + len);
+		region_set(start, start + len, kept.end ? kept.prot : 0, kept.shared, true);
+	}
+	lock_drop();
+	return at;
+}
+
+long memory_syscall(struct thread *t, long nr, const uint64_t *a)
+{
+	switch (nr) {
+	case __NR_mmap:
+		return do_mmap(t, a);
+	case __NR_munmap:
+		return do_munmap(t, a);
+	case __NR_mprotect:
+	case __NR_pkey_mprotect:
+		return do_mprotect(t, nr, a);
+	case __NR_mremap:
+		return do_mremap(t, a);
+	default: {		/* madvise(DONTNEED, REMOVE), shmdt */
+		const uint64_t end = a[0] + PAGE_UP(a[1]);
+		if (nr == __NR_madvise && overlaps_code(a[0], end)) {
+			lock_take(t);
+			cache_invalidate(a[0], end);
+			lock_drop();
+		}
+		return gate(t, nr, a);
+	}
+	}
+}

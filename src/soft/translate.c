@@ -1,0 +1,1157 @@
+/* Source blocks to cache blocks, and back.
+ *
+ * One pass decodes a block (translate_plan), a second one writes it (emit_block).
+ * Instructions are copied as they are; only control flow, RIP-relative operands
+ * out of reach and a few special instructions are rewritten:
+ *
+ *	[check for indirect branches]	only where one arrives (cold code has none)
+ *	copied instructions …
+ *	inc gs:[cell]			before the first instruction where no flag
+ *					but CF is live
+ *	copied instructions …
+ *	branch				direct: jcc/jmp rel32, patched when its target
+ *					exists; indirect: through the tables T and P
+ *
+ * Blocks that follow each other (fall-through, jmp, call) are laid out one after
+ * the other without a jump, up to CHAIN blocks.
+ *
+ * Writing a block is a function of its source bytes, its addresses and the few
+ * choices kept in struct block. So the way back from a cache address to the
+ * program's state needs no tables: recover() writes the block once more into
+ * nowhere and stops at the address, having noted at each emitted instruction
+ * what would have to be undone (struct mark).
+ */
+#include "decode.h"
+#include "engine.h"
+#include "sys.h"
+#include "text.h"
+
+#define CHAIN 6			/* blocks laid out in one go */
+#define MAX_INSNS 48
+#define MAX_CHECKED 16		/* of a block that compares its source first */
+#define ROOM 6144		/* a block and its cold parts fit into this */
+
+/* What must be undone at a cache address. */
+struct mark {
+	uint64_t pc;
+	uint8_t retired;	/* instructions of the block that are done */
+	bool bumped;		/* the counter was bumped */
+	bool rcx_in_s0;
+	bool pc_in_s1;
+	int8_t in_s2, in_s3;	/* register kept there, or -1 */
+	int32_t rsp_adjust;	/* add to rsp */
+};
+
+struct emit {
+	uint8_t *w;		/* where bytes go */
+	uint64_t delta;		/* w + delta = the address they run at */
+	struct segment *seg;
+	bool dry;
+	/* dry: the mark of the last instruction at or before `want` */
+	uint64_t want;
+	struct mark found;
+	bool bumped;
+};
+
+struct plan {
+	struct insn in[MAX_INSNS];
+	uint16_t off[MAX_INSNS + 1];
+	int n;
+	uint64_t pc;
+	const uint8_t *src;
+};
+
+static struct plan the_plan, dry_plan;	/* under the lock */
+static struct emit dry_emit;
+int translate_problem;
+
+/* ---- bytes ---- */
+
+static inline uint64_t here(const struct emit *e)
+{
+	return (uint64_t)e->w + e->delta;
+}
+
+static inline void b1(struct emit *e, unsigned b)
+{
+	*e->w++ = (uint8_t)b;
+}
+
+static inline void b4(struct emit *e, uint32_t v)
+{
+	__builtin_memcpy(e->w, &v, 4);
+	e->w += 4;
+}
+
+static inline void b8(struct emit *e, uint64_t v)
+{
+	__builtin_memcpy(e->w, &v, 8);
+	e->w += 8;
+}
+
+static inline void copy(struct emit *e, const uint8_t *from, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		e->w[i] = from[i];
+	e->w += n;
+}
+
+/* mov gs:[off], r  /  mov r, gs:[off] */
+static void gs_store(struct emit *e, int r, uint32_t off)
+{
+	b1(e, 0x65);
+	b1(e, 0x48 | (r >> 3) << 2);
+	b1(e, 0x89);
+	b1(e, 0x04 | (r & 7) << 3);
+	b1(e, 0x25);
+	b4(e, off);
+}
+
+static void gs_load(struct emit *e, int r, uint32_t off)
+{
+	b1(e, 0x65);
+	b1(e, 0x48 | (r >> 3) << 2);
+	b1(e, 0x8b);
+	b1(e, 0x04 | (r & 7) << 3);
+	b1(e, 0x25);
+	b4(e, off);
+}
+
+static void mov_imm64(struct emit *e, int r, uint64_t v)
+{
+	b1(e, 0x48 | r >> 3);
+	b1(e, 0xb8 | (r & 7));
+	b8(e, v);
+}
+
+/* ---- marks ---- */
+
+static struct mark plain(uint64_t pc, unsigned retired, const struct emit *e)
+{
+	return (struct mark){ .pc = pc, .retired = (uint8_t)retired, .bumped = e->bumped,
+			      .in_s2 = -1, .in_s3 = -1 };
+}
+
+static inline void mark(struct emit *e, struct mark m)
+{
+	if (e->dry && here(e) <= e->want)
+		e->found = m;
+}
+
+/* ---- counters ---- */
+
+static uint32_t cell_off(uint32_t id)
+{
+	return (uint32_t)(THREAD_COUNTS + 8ull * id);
+}
+
+static void inc_plain(struct emit *e, uint32_t id)
+{
+	b1(e, 0x65);
+	b1(e, 0x48);
+	b1(e, 0xff);
+	b1(e, 0x04);
+	b1(e, 0x25);
+	b4(e, cell_off(id));
+	e->bumped = true;
+}
+
+/* rcx is free: rcx = gs:[cell]; rcx + 1; back. No flags. */
+static void inc_through_rcx(struct emit *e, uint32_t id, struct mark m)
+{
+	gs_load(e, RCX, cell_off(id));
+	mark(e, m);
+	b1(e, 0x48), b1(e, 0x8d), b1(e, 0x49), b1(e, 1);
+	gs_store(e, RCX, cell_off(id));
+	e->bumped = true;
+}
+
+static void inc_spilled(struct emit *e, uint32_t id, struct mark m)
+{
+	mark(e, m);
+	gs_store(e, RCX, OFF_S3);
+	m.in_s3 = RCX;
+	inc_through_rcx(e, id, m);
+	m.bumped = e->bumped;
+	mark(e, m);
+	gs_load(e, RCX, OFF_S3);
+}
+
+/* ---- cold parts ---- */
+
+static uint64_t cold_literal(struct emit *e, uint64_t v)
+{
+	if (e->dry)
+		return here(e);
+	e->seg->cold = (e->seg->cold - 8) & ~7ull;
+	*(uint64_t *)e->seg->cold = v;
+	return e->seg->cold;
+}
+
+/* The exit of link `id`: note why, and leave. */
+static void exit_here(struct emit *e, uint32_t id)
+{
+	b1(e, 0x65), b1(e, 0xc7), b1(e, 0x04), b1(e, 0x25);
+	b4(e, OFF_EXIT);
+	b4(e, id);
+	b1(e, 0xe9);
+	b4(e, (uint32_t)(e->seg->tramp_exit - (here(e) + 4)));
+}
+
+#define STUB_SIZE 17
+
+uint64_t translate_stub(struct segment *s, uint32_t id)
+{
+	s->cold -= STUB_SIZE;
+	struct emit e = { .w = (uint8_t *)s->cold, .seg = s };
+	exit_here(&e, id);
+	return s->cold;
+}
+
+/* rel32 operands may be patched while others run them: never across a line. */
+static void align_rel32(struct emit *e, unsigned opcode_len)
+{
+	while (((here(e) + opcode_len) & 63) > 60)
+		b1(e, 0x90);
+}
+
+static void link_rel32(struct emit *e, uint64_t target)
+{
+	if (e->dry) {
+		b4(e, 0);
+		return;
+	}
+	const uint32_t id = new_link(target, LINK_JUMP);
+	struct link *const l = link_at(id);
+	l->site = here(e);
+	b4(e, 0);
+	const uint32_t to = block_find(target);
+	if (to)
+		link_to(id, to);
+	if (!l->to) {
+		l->stub = translate_stub(e->seg, id);
+		*(uint32_t *)(e->w - 4) = (uint32_t)(l->stub - here(e));
+	}
+}
+
+static void jump_to(struct emit *e, uint64_t target)
+{
+	align_rel32(e, 1);
+	b1(e, 0xe9);
+	link_rel32(e, target);
+}
+
+/* ---- memory operands ---- */
+
+/* A register the instruction does not know, able to be a plain [r] base. */
+static int free_reg(const struct insn *in, int but)
+{
+	static const int8_t choice[] = { RCX, RDX, RAX, RBX, RSI, RDI };
+	const unsigned used = in->regs_read | in->regs_written;
+	for (unsigned i = 0; i < sizeof(choice); i++)
+		if (!(used >> choice[i] & 1) && choice[i] != but)
+			return choice[i];
+	return -1;
+}
+
+/* The instruction with its memory operand replaced by [r], r below 8 and not rsp
+ * or rbp, and without a gs prefix. */
+static void emit_with_base(struct emit *e, const struct insn *in, const uint8_t *s, int r)
+{
+	uint8_t *const start = e->w;
+	for (unsigned i = 0; i < in->modrm_off; i++) {
+		if (i < in->opcode_off && s[i] == 0x65 && in->segment == 0x65 &&
+		    in->encoding == 0) {
+			continue;
+		}
+		b1(e, s[i]);
+	}
+	const unsigned dropped = (unsigned)(in->modrm_off - (e->w - start));
+	/* clear the bits that would extend base and index */
+	const unsigned op = in->opcode_off - dropped;
+	switch (in->encoding) {
+	case 0:
+		if (in->rex) {
+			/* the REX byte stands right before the opcode (or its 0F maps) */
+			unsigned at = op - 1;
+			if (in->map == 1)
+				at = op - 2;
+			else if (in->map == 2 || in->map == 3)
+				at = op - 3;
+			start[at] &= (uint8_t)~3u;
+		}
+		break;
+	case 2:
+	case 4:
+		start[op - 2] |= 0x60;
+		break;
+	case 3:
+		start[op - 3] |= 0x60;
+		break;
+	default:
+		break;
+	}
+	b1(e, (in->modrm & 0x38) | r);
+	if (in->imm_len)
+		copy(e, s + in->imm_off, in->len - in->imm_off);
+	else if (in->map == 15)
+		b1(e, s[in->len - 1]);	/* 3DNow! opcode byte comes last */
+}
+
+static uint64_t rip_target(const struct insn *in, const uint8_t *s, uint64_t pc)
+{
+	int32_t disp;
+	__builtin_memcpy(&disp, s + in->disp_off, 4);
+	const uint64_t at = pc + in->len + (int64_t)disp;
+	return in->addr32 ? (uint32_t)at : at;
+}
+
+static bool reaches(uint64_t from, uint64_t to)
+{
+	const int64_t d = (int64_t)(to - from);
+	return d == (int32_t)d;
+}
+
+static bool is_lea(const struct insn *in)
+{
+	return in->encoding == 0 && in->map == 0 && in->opcode == 0x8d;
+}
+
+/* The low 2 GiB can be reached from anywhere as [disp32], one byte longer. */
+static void emit_absolute(struct emit *e, const struct insn *in, const uint8_t *s,
+			  uint32_t target)
+{
+	copy(e, s, in->modrm_off);
+	b1(e, (in->modrm & 0x38) | 4);
+	b1(e, 0x25);
+	b4(e, target);
+	copy(e, s + in->disp_off + 4, in->len - in->disp_off - 4u);
+}
+
+static void emit_rip_relative(struct emit *e, const struct insn *in, const uint8_t *s,
+			      uint64_t pc, struct mark m)
+{
+	const uint64_t target = rip_target(in, s, pc);
+	mark(e, m);
+	/* decided on the block's segment, not on the exact place, so that the length
+	 * does not depend on where in the segment it lands */
+	if (!in->addr32 && reaches(e->seg->base, target) && reaches(e->seg->end, target)) {
+		copy(e, s, in->len);
+		const uint32_t disp = (uint32_t)(target - here(e));
+		__builtin_memcpy(e->w - in->len + in->disp_off, &disp, 4);
+		return;
+	}
+	if (is_lea(in)) {
+		const int r = (in->modrm >> 3 & 7) | (in->rex & 4 ? 8 : 0);
+		if (in->opsize16 && !(in->rex & 8)) {
+			if (r >= 8)
+				b1(e, 0x66), b1(e, 0x41);
+			else
+				b1(e, 0x66);
+			b1(e, 0xb8 | (r & 7));
+			b1(e, target & 0xff), b1(e, target >> 8 & 0xff);
+		} else {
+			mov_imm64(e, r, in->rex & 8 ? target : (uint32_t)target);
+		}
+		return;
+	}
+	if (target < 0x80000000u && !(in->rex & 2)) {
+		emit_absolute(e, in, s, (uint32_t)target);
+		return;
+	}
+	const int r = free_reg(in, -1);
+	if (r < 0)
+		die("an instruction leaves no register for its address", pc);
+	gs_store(e, r, OFF_S2);
+	m.in_s2 = (int8_t)r;
+	mark(e, m);
+	mov_imm64(e, r, target);
+	mark(e, m);
+	emit_with_base(e, in, s, r);
+	m.pc = pc + in->len;
+	m.retired++;
+	mark(e, m);
+	gs_load(e, r, OFF_S2);
+}
+
+/* lea r, [the instruction's memory operand], segment ignored */
+static void emit_lea(struct emit *e, const struct insn *in, const uint8_t *s, int r)
+{
+	if (in->addr32)
+		b1(e, 0x67);
+	b1(e, 0x48 | (in->rex & 3));
+	b1(e, 0x8d);
+	b1(e, (in->modrm & 0xc7) | r << 3);
+	const unsigned end = in->disp_off ? in->disp_off + in->disp_len :
+			     (in->modrm & 7) == 4 ? in->modrm_off + 2u : in->modrm_off + 1u;
+	copy(e, s + in->modrm_off + 1, end - in->modrm_off - 1);
+}
+
+/* The program's own gs: its base is kept in the thread, gs itself is ours. */
+static void emit_gs_operand(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc,
+			    struct mark m)
+{
+	const int r = free_reg(in, -1);
+	const int q = r < 0 ? -1 : free_reg(in, r);
+	if (in->mem != 1 || r < 0 || q < 0 || in->vsib || in->encoding == 3)
+		die("a gs-relative instruction of a kind the engine cannot rewrite", pc);
+	mark(e, m);
+	gs_store(e, r, OFF_S2);
+	m.in_s2 = (int8_t)r;
+	mark(e, m);
+	gs_store(e, q, OFF_S3);
+	m.in_s3 = (int8_t)q;
+	mark(e, m);
+	if (in->rip_relative)
+		mov_imm64(e, r, rip_target(in, s, pc));
+	else
+		emit_lea(e, in, s, r);
+	mark(e, m);
+	gs_load(e, q, OFF_APP_GS);
+	mark(e, m);
+	b1(e, 0x48), b1(e, 0x8d), b1(e, 0x04 | r << 3), b1(e, q << 3 | r);	/* lea r,[r+q] */
+	mark(e, m);
+	emit_with_base(e, in, s, r);
+	m.pc = pc + in->len;
+	m.retired++;
+	mark(e, m);
+	gs_load(e, q, OFF_S3);
+	mark(e, m);
+	gs_load(e, r, OFF_S2);
+}
+
+static bool uses_gs(const struct insn *in)
+{
+	return in->segment == 0x65 && in->mem && !is_lea(in) &&
+	       (in->classes & (CLASS_LOAD | CLASS_STORE));
+}
+
+/* ---- branches ---- */
+
+/* rcx holds the target, its own value is in s0: look it up and go. */
+static void emit_lookup(struct emit *e, struct mark m)
+{
+	mark(e, m);
+	gs_store(e, RCX, OFF_S1);
+	mark(e, m);
+	b1(e, 0x89), b1(e, 0xc9);				/* mov ecx, ecx */
+	mark(e, m);
+	b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x8d);			/* mov ecx, [T + rcx*4] */
+	b4(e, (uint32_t)E.table);
+	mark(e, m);
+	b1(e, 0xff), b1(e, 0x24), b1(e, 0xcd);			/* jmp [P + rcx*8] */
+	b4(e, (uint32_t)E.entries);
+}
+
+static void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, struct mark m)
+{
+	mark(e, m);
+	gs_store(e, RCX, OFF_S0);
+	m.rcx_in_s0 = true;
+	mark(e, m);
+	if (tail_inc) {
+		inc_through_rcx(e, tail_inc, m);
+		m.bumped = true;
+		mark(e, m);
+	}
+	b1(e, 0x59);						/* pop rcx */
+	m.rsp_adjust = -8;
+	if (in->imm) {
+		mark(e, m);
+		b1(e, 0x48), b1(e, 0x8d), b1(e, 0xa4), b1(e, 0x24);	/* lea rsp,[rsp+imm] */
+		b4(e, (uint32_t)(uint16_t)in->imm);
+		m.rsp_adjust -= (int)(uint16_t)in->imm;
+	}
+	emit_lookup(e, m);
+}
+
+static void push_return(struct emit *e, uint64_t ret)
+{
+	if ((int64_t)ret == (int32_t)ret) {
+		b1(e, 0x68);
+		b4(e, (uint32_t)ret);
+		return;
+	}
+	const uint64_t lit = cold_literal(e, ret);
+	b1(e, 0xff), b1(e, 0x35);
+	b4(e, (uint32_t)(lit - (here(e) + 4)));
+}
+
+/* The operand of an indirect jmp or call into rcx. */
+static void emit_load_target(struct emit *e, const struct insn *in, const uint8_t *s,
+			     uint64_t pc, struct mark m)
+{
+	if ((in->modrm & 0xc0) == 0xc0) {
+		const int r = (in->modrm & 7) | (in->rex & 1 ? 8 : 0);
+		if (r != RCX)
+			b1(e, 0x48 | (r >> 3 ? 1 : 0)), b1(e, 0x8b), b1(e, 0xc8 | (r & 7));
+		return;
+	}
+	if (uses_gs(in)) {
+		/* address into rcx, then through the program's gs base; rdx helps */
+		gs_store(e, RDX, OFF_S2);
+		m.in_s2 = RDX;
+		mark(e, m);
+		if (in->rip_relative)
+			mov_imm64(e, RCX, rip_target(in, s, pc));
+		else
+			emit_lea(e, in, s, RCX);
+		mark(e, m);
+		gs_load(e, RDX, OFF_APP_GS);
+		mark(e, m);
+		b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x11);	/* mov rcx,[rcx+rdx] */
+		mark(e, m);
+		gs_load(e, RDX, OFF_S2);
+		return;
+	}
+	const uint64_t target = in->rip_relative ? rip_target(in, s, pc) : 0;
+	if (in->rip_relative && target < 0x80000000u) {
+		b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x25);
+		b4(e, (uint32_t)target);
+		return;
+	}
+	if (in->rip_relative &&
+	    (in->addr32 || !reaches(e->seg->base, target) || !reaches(e->seg->end, target))) {
+		mov_imm64(e, RCX, target);
+		mark(e, m);
+		b1(e, 0x48), b1(e, 0x8b), b1(e, 0x09);
+		return;
+	}
+	if (in->segment == 0x64)
+		b1(e, 0x64);
+	if (in->addr32)
+		b1(e, 0x67);
+	b1(e, 0x48 | (in->rex & 3));
+	b1(e, 0x8b);
+	b1(e, (in->modrm & 0xc7) | RCX << 3);
+	copy(e, s + in->modrm_off + 1, in->len - in->modrm_off - 1u);
+	if (in->rip_relative) {
+		const uint32_t disp = (uint32_t)(target - here(e));
+		__builtin_memcpy(e->w - 4, &disp, 4);
+	}
+}
+
+static void emit_indirect(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc,
+			  uint32_t tail_inc, struct mark m)
+{
+	mark(e, m);
+	gs_store(e, RCX, OFF_S0);
+	if (tail_inc) {
+		/* rcx may be part of the operand: bump first, then give it back */
+		m.rcx_in_s0 = true;
+		mark(e, m);
+		inc_through_rcx(e, tail_inc, m);
+		m.bumped = true;
+		mark(e, m);
+		gs_load(e, RCX, OFF_S0);
+	}
+	m.rcx_in_s0 = true;
+	mark(e, m);
+	emit_load_target(e, in, s, pc, m);
+	if (in->flow == FLOW_CALL_IND) {
+		mark(e, m);
+		push_return(e, pc + in->len);
+		m.rsp_adjust = 8;
+	}
+	emit_lookup(e, m);
+}
+
+static void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t taken_id,
+		     struct mark m)
+{
+	mark(e, m);
+	if (!taken_id) {
+		align_rel32(e, 2);
+		mark(e, m);
+		b1(e, 0x0f);
+		b1(e, 0x80 | (in->opcode & 15));
+		link_rel32(e, target);
+		return;
+	}
+	/* taken branches are asked for: not taken jumps over a bump of their cell */
+	b1(e, 0x70 | ((in->opcode & 15) ^ 1));
+	uint8_t *const rel = e->w;
+	b1(e, 0);
+	const bool bumped = e->bumped;
+	struct mark at = plain(target, m.retired + 1u, e);
+	inc_spilled(e, taken_id, at);
+	e->bumped = bumped;
+	at = plain(target, m.retired + 1u, e);
+	mark(e, at);
+	jump_to(e, target);
+	*rel = (uint8_t)(e->w - rel - 1);
+}
+
+static void emit_loop(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc,
+		      uint32_t taken_id, struct mark m)
+{
+	const uint64_t next = pc + in->len, target = next + (uint64_t)in->imm;
+	mark(e, m);
+	copy(e, s, in->len - 1u);
+	b1(e, 2);
+	mark(e, plain(next, m.retired + 1u, e));
+	b1(e, 0xeb);
+	uint8_t *const rel = e->w;
+	b1(e, 0);
+	const bool bumped = e->bumped;
+	mark(e, plain(target, m.retired + 1u, e));
+	if (taken_id) {
+		inc_spilled(e, taken_id, plain(target, m.retired + 1u, e));
+		e->bumped = bumped;
+		mark(e, plain(target, m.retired + 1u, e));
+	}
+	jump_to(e, target);
+	*rel = (uint8_t)(e->w - rel - 1);
+	mark(e, plain(next, m.retired + 1u, e));
+}
+
+/* ---- blocks ---- */
+
+static void emit_exit(struct emit *e, uint64_t target, uint8_t kind)
+{
+	exit_here(e, e->dry ? 0 : new_link(target, kind));
+}
+
+static bool needs_c(const struct insn *in)
+{
+	switch (in->special) {
+	case SPECIAL_GSBASE_READ:
+	case SPECIAL_GSBASE_WRITE:
+	case SPECIAL_GS_LOAD:
+	case SPECIAL_SHSTK:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool ends_block(const struct insn *in)
+{
+	return in->flow != FLOW_NEXT || needs_c(in);
+}
+
+static bool copies_as_is(const struct insn *in)
+{
+	return in->flow == FLOW_NEXT || in->flow == FLOW_FAULT || in->flow == FLOW_INT;
+}
+
+/* The check at the top of blocks that indirect branches reach: the tables know
+ * only the low half of an address. */
+static void emit_ientry(struct emit *e, uint64_t pc)
+{
+	struct mark m = plain(pc, 0, e);
+	m.rcx_in_s0 = true;
+	m.pc_in_s1 = true;
+	mark(e, m);
+	b1(e, 0x65), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x25);	/* mov ecx, gs:[s1 + 4] */
+	b4(e, OFF_S1 + 4);
+	b1(e, 0x8d), b1(e, 0x89);				/* lea ecx, [rcx - high] */
+	b4(e, -(uint32_t)(pc >> 32));
+	b1(e, 0xe3), b1(e, 5);					/* jrcxz over */
+	b1(e, 0xe9);
+	b4(e, (uint32_t)(e->seg->tramp_miss - (here(e) + 4)));
+	gs_load(e, RCX, OFF_S0);
+}
+
+/* Compares the source with what was translated, 8 bytes at a time, without flags. */
+static void emit_check(struct emit *e, const struct block *b)
+{
+	struct mark m = plain(b->pc, 0, e);
+	mark(e, m);
+	gs_store(e, RCX, OFF_S2);
+	m.in_s2 = RCX;
+	mark(e, m);
+	gs_store(e, RDX, OFF_S3);
+	m.in_s3 = RDX;
+	const uint8_t *const src = (const uint8_t *)b->src;
+	uint8_t *fix[64];
+	unsigned n_fix = 0;
+	unsigned at = 0;
+	while (at < b->src_len) {
+		/* the last piece overlaps the one before, or is done bytewise */
+		unsigned size = b->src_len - at >= 8 ? 8 : b->src_len - at >= 4 ? 4 :
+				b->src_len - at >= 2 ? 2 : 1;
+		uint64_t want = 0;
+		for (unsigned i = 0; i < size; i++)
+			want |= (uint64_t)src[at + i] << (8 * i);
+		mark(e, m);
+		mov_imm64(e, RCX, b->pc + at);
+		mark(e, m);
+		switch (size) {
+		case 8: b1(e, 0x48), b1(e, 0x8b), b1(e, 0x09); break;
+		case 4: b1(e, 0x8b), b1(e, 0x09); break;
+		case 2: b1(e, 0x0f), b1(e, 0xb7), b1(e, 0x09); break;
+		default: b1(e, 0x0f), b1(e, 0xb6), b1(e, 0x09); break;
+		}
+		mark(e, m);
+		mov_imm64(e, RDX, -want);
+		mark(e, m);
+		b1(e, 0x48), b1(e, 0x8d), b1(e, 0x0c), b1(e, 0x11);	/* lea rcx,[rcx+rdx] */
+		mark(e, m);
+		b1(e, 0xe3), b1(e, 5);
+		mark(e, m);
+		b1(e, 0xe9);
+		fix[n_fix++] = e->w;
+		b4(e, 0);
+		at += size;
+	}
+	mark(e, m);
+	gs_load(e, RDX, OFF_S3);
+	m.in_s3 = -1;
+	mark(e, m);
+	gs_load(e, RCX, OFF_S2);
+	mark(e, plain(b->pc, 0, e));
+	b1(e, 0xeb);
+	uint8_t *const over = e->w;
+	b1(e, 0);
+	/* stale: */
+	for (unsigned i = 0; i < n_fix; i++) {
+		const uint32_t rel = (uint32_t)(e->w - fix[i] - 4);
+		__builtin_memcpy(fix[i], &rel, 4);
+	}
+	m.in_s3 = RDX;
+	mark(e, m);
+	gs_load(e, RDX, OFF_S3);
+	m.in_s3 = -1;
+	mark(e, m);
+	gs_load(e, RCX, OFF_S2);
+	mark(e, plain(b->pc, 0, e));
+	exit_here(e, e->dry ? 0 : new_link(b->pc, LINK_STALE));
+	*over = (uint8_t)(e->w - over - 1);
+}
+
+/* Writes the block; gives the pc it continues at by itself, 0 if nowhere. */
+static uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint32_t id)
+{
+	uint64_t next = 0;
+	if (b->flags & BLOCK_IENTRY)
+		emit_ientry(e, b->pc);
+	if (b->flags & BLOCK_CHECKED)
+		emit_check(e, b);
+	const uint32_t taken_id = E.counts_taken ? id + 1 : 0;
+	for (int i = 0; i < p->n; i++) {
+		const struct insn *const in = &p->in[i];
+		const uint8_t *const s = p->src + p->off[i];
+		const uint64_t pc = p->pc + p->off[i];
+		struct mark m = plain(pc, (unsigned)i, e);
+		uint32_t tail = 0;
+		if (i == b->inc_at) {
+			if (b->inc_how == INC_PLAIN) {
+				mark(e, m);
+				inc_plain(e, id);
+			} else if (b->inc_how == INC_SPILL) {
+				inc_spilled(e, id, m);
+			} else {
+				tail = id;
+			}
+			m = plain(pc, (unsigned)i, e);
+		}
+		next = pc + in->len;
+		if (needs_c(in)) {
+			mark(e, m);
+			emit_exit(e, pc, LINK_SPECIAL);
+			return 0;
+		}
+		if (copies_as_is(in)) {
+			if (in->flow == FLOW_INT && (uint8_t)in->imm == 0x80) {
+				mark(e, m);
+				emit_exit(e, pc, LINK_SPECIAL);
+				return 0;
+			}
+			if (uses_gs(in)) {
+				emit_gs_operand(e, in, s, pc, m);
+			} else if (in->rip_relative) {
+				emit_rip_relative(e, in, s, pc, m);
+			} else {
+				mark(e, m);
+				copy(e, s, in->len);
+			}
+			if (in->flow != FLOW_NEXT) {
+				mark(e, plain(next, (unsigned)i + 1, e));
+				emit_exit(e, next, LINK_STOP);
+				return 0;
+			}
+			continue;
+		}
+		const uint64_t target = next + (uint64_t)in->imm;
+		switch (in->flow) {
+		case FLOW_JCC:
+			emit_jcc(e, in, target, taken_id, m);
+			break;
+		case FLOW_LOOP:
+			emit_loop(e, in, s, pc, taken_id, m);
+			break;
+		case FLOW_JMP:
+			next = target;
+			break;
+		case FLOW_CALL:
+			mark(e, m);
+			push_return(e, next);
+			next = target;
+			break;
+		case FLOW_JMP_IND:
+		case FLOW_CALL_IND:
+			emit_indirect(e, in, s, pc, tail, m);
+			return 0;
+		case FLOW_RET:
+			emit_ret(e, in, tail, m);
+			return 0;
+		case FLOW_SYSCALL:
+			mark(e, m);
+			emit_exit(e, next, LINK_SYSCALL);
+			return 0;
+		default:
+			mark(e, m);
+			emit_exit(e, pc, LINK_SPECIAL);
+			return 0;
+		}
+		mark(e, plain(next, (unsigned)i + 1, e));
+		return next;
+	}
+	mark(e, plain(next, (unsigned)p->n, e));
+	return next;
+}
+
+/* ---- planning ---- */
+
+static bool decode_block(struct plan *p, uint64_t pc, const uint8_t *src, uint64_t avail, int max,
+			 bool stop_after_store)
+{
+	uint64_t off = 0;
+	p->pc = pc;
+	p->src = src;
+	p->n = 0;
+	while (p->n < max) {
+		struct insn *const in = &p->in[p->n];
+		const uint64_t left = avail - off;
+		const int len = decode_insn(in, src + off, left > 15 ? 15 : (unsigned)left);
+		if (len <= 0)
+			break;
+		p->off[p->n++] = (uint16_t)off;
+		off += (unsigned)len;
+		if (ends_block(in) || (stop_after_store && in->classes & CLASS_STORE))
+			break;
+	}
+	p->off[p->n] = (uint16_t)off;
+	return p->n > 0;
+}
+
+/* Are flags (other than CF, which inc keeps) read before written from pc on? */
+static bool flags_live_at(uint64_t pc, int depth)
+{
+	unsigned need = FLAG_ARITH & ~FLAG_CF;
+	const struct region *r = region_find(pc);
+	for (int i = 0; r && i < 24; i++) {
+		struct insn in;
+		if (pc < r->start || pc >= r->end)
+			r = region_find(pc);
+		if (!r)
+			return true;
+		const uint64_t left = r->end - pc;
+		if (decode_insn(&in, (const uint8_t *)pc, left > 15 ? 15 : (unsigned)left) <= 0)
+			return true;
+		if (in.flags_read & need)
+			return true;
+		need &= ~(unsigned)in.flags_written;
+		if (!need)
+			return false;
+		const uint64_t next = pc + in.len;
+		switch (in.flow) {
+		case FLOW_NEXT:
+			pc = next;
+			break;
+		case FLOW_JMP:
+		case FLOW_CALL:
+			pc = next + (uint64_t)in.imm;
+			break;
+		case FLOW_LOOP:
+		case FLOW_JCC:
+			if (depth <= 0 || flags_live_at(next + (uint64_t)in.imm, depth - 1))
+				return true;
+			pc = next;
+			break;
+		case FLOW_JMP_IND: {
+			/* a PLT stub: look where its slot points now */
+			uint64_t slot;
+			if (!in.rip_relative || depth <= 0 || uses_gs(&in))
+				return true;
+			if (!copy_guest(&slot, (void *)rip_target(&in, (const uint8_t *)pc, pc), 8))
+				return true;
+			return flags_live_at(slot, depth - 1);
+		}
+		default:
+			return true;
+		}
+	}
+	return true;
+}
+
+static bool flags_live_after(const struct plan *p)
+{
+	const struct insn *const last = &p->in[p->n - 1];
+	const uint64_t next = p->pc + p->off[p->n];
+	switch (last->flow) {
+	case FLOW_NEXT:
+		return flags_live_at(next, 2);
+	case FLOW_JMP:
+	case FLOW_CALL:
+		return flags_live_at(next + (uint64_t)last->imm, 2);
+	case FLOW_JCC:
+	case FLOW_LOOP:
+		return flags_live_at(next, 2) ||
+		       flags_live_at(next + (uint64_t)last->imm, 2);
+	default:
+		return true;
+	}
+}
+
+/* Finds the first place where no flag but CF is live; -1 if there is none. */
+static int dead_flags_at(const struct plan *p, unsigned live)
+{
+	int best = -1;
+	for (int i = p->n - 1; i >= 0; i--) {
+		const struct insn *const in = &p->in[i];
+		live = (live & ~(unsigned)in->flags_written) | in->flags_read;
+		if (!(live & FLAG_ARITH & ~FLAG_CF))
+			best = i;
+	}
+	return best;
+}
+
+static void place_counter(const struct plan *p, struct block *b)
+{
+	const struct insn *const last = &p->in[p->n - 1];
+	int at = dead_flags_at(p, FLAG_ARITH);
+	b->inc_how = INC_PLAIN;
+	if (at < 0 && last->flow != FLOW_RET && last->flow != FLOW_JMP_IND &&
+	    last->flow != FLOW_CALL_IND && !flags_live_after(p))
+		at = dead_flags_at(p, 0);
+	if (at < 0) {
+		const bool tail = last->flow == FLOW_RET || last->flow == FLOW_JMP_IND ||
+				  last->flow == FLOW_CALL_IND;
+		b->inc_how = tail ? INC_IN_TAIL : INC_SPILL;
+		at = tail ? p->n - 1 : 0;
+	}
+	b->inc_at = (uint8_t)at;
+}
+
+static void fill_vector(const struct plan *p, struct block *b)
+{
+	mem_zero(b->vec, sizeof(b->vec));
+	for (int i = 0; i < p->n; i++)
+		count_vec_add(b->vec, p->in[i].classes);
+}
+
+/* Translates the block at pc into the segment. Returns its id, 0 if the bytes
+ * there are not an instruction. */
+static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, uint64_t *next)
+{
+	const struct region *const r = region_find(pc);
+	if (!r) {
+		translate_problem = PROBLEM_NOT_EXECUTABLE;
+		return 0;
+	}
+	uint64_t end = r->end;
+	while (end - pc < 15 * MAX_INSNS) {
+		const struct region *const more = region_find(end);
+		if (!more)
+			break;
+		end = more->end;
+	}
+	bool checked = r->shared;
+	const bool writable = r->prot & 2;
+	if (writable && !(flags & BLOCK_SINGLE)) {
+		checked |= page_is_checked(PAGE_DOWN(pc));
+		if (!checked)
+			page_protect(PAGE_DOWN(pc));
+	}
+	struct plan *const p = &the_plan;
+	const int max = flags & BLOCK_SINGLE ? 1 : checked ? MAX_CHECKED : MAX_INSNS;
+	if (!decode_block(p, pc, (const uint8_t *)pc, end - pc, max, checked)) {
+		translate_problem = PROBLEM_BAD_INSN;
+		return 0;
+	}
+	if (writable && !(flags & BLOCK_SINGLE) && !checked)
+		for (uint64_t page = PAGE_DOWN(pc) + PAGE; page < pc + p->off[p->n]; page += PAGE)
+			page_protect(page);
+	const uint32_t id = new_block();
+	const uint32_t taken_id = E.counts_taken ? new_block() : 0;
+	struct block *const b = block_at(id);
+	b->pc = pc;
+	b->src = pc;
+	b->src_len = p->off[p->n];
+	b->n_insns = (uint8_t)p->n;
+	b->flags = (uint8_t)(flags | (checked ? BLOCK_CHECKED : 0));
+	if (writable || checked || r->anon) {
+		uint8_t *const kept = heap_alloc(b->src_len);
+		mem_copy(kept, (const void *)pc, b->src_len);
+		b->src = (uint64_t)kept;
+	}
+	fill_vector(p, b);
+	place_counter(p, b);
+	if (taken_id) {
+		const struct insn *const last = &p->in[p->n - 1];
+		mem_zero(block_at(taken_id), sizeof(struct block));
+		block_at(taken_id)->flags = BLOCK_DEAD;
+		block_at(taken_id)->vec[SOFT_TAKEN] = 1;
+		b->vec[SOFT_TAKEN] = (last->classes & CLASS_BRANCH) && !(last->classes & CLASS_COND);
+	}
+	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
+	b->code = s->hot;
+	s->ids[s->n_ids++] = id;
+	block_enter_tables(id);
+	*next = emit_block(&e, p, b, id);
+	s->hot = (uint64_t)e.w;
+	b->code_len = (uint16_t)(s->hot - b->code);
+	E.code_bytes += b->src_len;
+	return id;
+}
+
+/* Ends a chain: the last block goes on at `next` by a jump. */
+static void close_block(struct segment *s, uint32_t id, uint64_t next)
+{
+	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
+	jump_to(&e, next);
+	s->hot = (uint64_t)e.w;
+	block_at(id)->code_len = (uint16_t)(s->hot - block_at(id)->code);
+}
+
+static bool worth_following(uint64_t next)
+{
+	if (block_find(next))
+		return false;
+	const struct region *const r = region_find(next);
+	return r && !(r->prot & 2) && !r->shared;
+}
+
+uint32_t translate(uint64_t pc, bool indirect)
+{
+	struct segment *const s = segment_for(pc);
+	uint32_t first = 0, id = 0;
+	uint64_t next = 0;
+	translate_problem = PROBLEM_NONE;
+	for (int i = 0; i < CHAIN; i++) {
+		if (s->cold - s->hot < ROOM)
+			break;
+		const unsigned flags = i ? BLOCK_CHAINED : indirect ? BLOCK_IENTRY : 0;
+		const uint32_t made = translate_one(s, i ? next : pc, flags, &next);
+		if (!made)
+			break;
+		if (id)
+			block_at(id)->flags |= BLOCK_FALLS;
+		id = made;
+		if (!first)
+			first = id;
+		if (!next)
+			return first;
+		if (!worth_following(next))
+			break;
+	}
+	if (id && next)
+		close_block(s, id, next);
+	return first;
+}
+
+/* One instruction, run once: a store that changes its own page. */
+uint32_t translate_single(uint64_t pc)
+{
+	struct segment *const s = segment_for(pc);
+	uint64_t next;
+	const uint32_t id = translate_one(s, pc, BLOCK_SINGLE, &next);
+	if (id && next) {
+		struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
+		exit_here(&e, new_link(next, LINK_STOP));
+		s->hot = (uint64_t)e.w;
+		block_at(id)->code_len = (uint16_t)(s->hot - block_at(id)->code);
+	}
+	return id;
+}
+
+/* A block that exists gets an entry for indirect branches of its own. */
+void indirect_entry(uint32_t id)
+{
+	struct block *const b = block_at(id);
+	struct segment *const s = segment_for(b->pc);
+	const uint32_t nid = new_block();
+	struct block *const n = block_at(nid);
+	*n = (struct block){ .pc = b->pc, .code = s->hot, .src = b->src,
+			     .flags = BLOCK_IENTRY_ONLY | BLOCK_DEAD };
+	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
+	s->ids[s->n_ids++] = nid;
+	emit_ientry(&e, b->pc);
+	jump_to(&e, b->pc);
+	s->hot = (uint64_t)e.w;
+	n->code_len = (uint16_t)(s->hot - n->code);
+	*entry_of(id) = n->code;
+}
+
+/* ---- the way back ---- */
+
+static void apply_mark(struct thread *t, const struct mark *m, uint64_t regs[16], uint64_t *pc)
+{
+	if (m->rcx_in_s0)
+		regs[RCX] = t->spill[0];
+	if (m->in_s2 >= 0)
+		regs[m->in_s2] = t->spill[2];
+	if (m->in_s3 >= 0)
+		regs[m->in_s3] = t->spill[3];
+	regs[RSP] += (uint64_t)(int64_t)m->rsp_adjust;
+	*pc = m->pc_in_s1 ? t->spill[1] : m->pc;
+}
+
+static bool is_stub(uint64_t at, uint32_t *link)
+{
+	const uint8_t *const c = (const uint8_t *)at;
+	static const uint8_t head[8] = { 0x65, 0xc7, 0x04, 0x25, OFF_EXIT, 0, 0, 0 };
+	if (!mem_equal(c, head, 8))
+		return false;
+	__builtin_memcpy(link, c + 8, 4);
+	return true;
+}
+
+/* At an exit stub of a jump: the program stands at the link's target. (Exits of
+ * system calls and special instructions are part of their blocks.) */
+static bool recover_stub(const struct segment *s, uint64_t code, uint64_t *pc)
+{
+	uint32_t id;
+	if (!is_stub(code, &id) && !(code >= s->base + 12 && is_stub(code - 12, &id)))
+		return false;
+	*pc = link_at(id)->target;
+	return true;
+}
+
+bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
+{
+	struct segment *const s = segment_of(code);
+	if (!s)
+		return false;
+	const uint32_t id = block_of_code(s, code);
+	if (!id)
+		return recover_stub(s, code, pc);
+	struct block *const b = block_at(id);
+	struct emit *const e = &dry_emit;
+	static uint8_t sink[ROOM + 4096];
+	*e = (struct emit){ .w = sink, .delta = b->code - (uint64_t)sink, .seg = s, .dry = true,
+			    .want = code };
+	if (b->flags & BLOCK_IENTRY_ONLY) {
+		emit_ientry(e, b->pc);
+		mark(e, plain(b->pc, 0, e));
+		apply_mark(t, &e->found, regs, pc);
+		return true;
+	}
+	struct plan *const p = &dry_plan;
+	decode_block(p, b->pc, (const uint8_t *)b->src, b->src_len, b->n_insns, false);
+	p->n = b->n_insns;
+	emit_block(e, p, b, id);
+	if (here(e) > b->code + b->code_len)
+		die("a block cannot be read back", b->pc);
+	apply_mark(t, &e->found, regs, pc);
+	uint8_t done[SOFT_EVENTS] = { 0 };
+	for (int i = 0; i < e->found.retired; i++)
+		count_vec_add(done, p->in[i].classes);
+	if (E.counts_taken && e->found.retired == p->n)
+		done[SOFT_TAKEN] = b->vec[SOFT_TAKEN];
+	for (int k = 0; k < SOFT_EVENTS; k++)
+		t->corr[k] += (int64_t)done[k] - (e->found.bumped ? b->vec[k] : 0);
+	return true;
+}
