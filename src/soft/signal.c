@@ -338,8 +338,13 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 		in_code(t, info, uc, sync);
 		return;
 	}
-	if (sync)
-		die("a fault inside the engine", pc);
+	if (sync) {
+		struct line l = { 0 };
+		line_str(&l, "a fault inside the engine, address ");
+		line_hex(&l, info->addr);
+		l.text[l.len] = '\0';
+		die(l.text, pc);
+	}
 	if (within(pc, glue_enter_begin, glue_enter_end))
 		deliver(t, info, uc, false);
 	if (pc == (uint64_t)gate_insn && uc->mc.rcx == (uint64_t)gate_after) {

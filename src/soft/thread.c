@@ -299,7 +299,7 @@ static bool gains_privilege(long dir, uint64_t path, uint64_t flags)
 		uint64_t attributes;
 		uint32_t nlink, uid, gid;
 		uint16_t mode, pad;
-		uint8_t rest[216];
+		uint8_t rest[224];	/* struct statx is 256 bytes */
 	} st;
 	if (sys5(__NR_statx, dir, path, flags & 0x1000, 0x7ff, &st) < 0)
 		return false;
