@@ -43,9 +43,22 @@ test: test-packages fetch-arm64 all $(BUILD)-san/build.ninja
 test-kernel: test-packages fetch-arm64 all
 	@TARE_TEST_ARGS="--suite kernel" tools/run-tests $(BUILD)
 
+# The build may have been set up for another prefix.
 install: all
+	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@ninja -C $(BUILD) >$(BUILD)/ninja.log 2>&1 || { cat $(BUILD)/ninja.log; exit 1; }
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild --quiet
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig 2>/dev/null || true
 	@echo "installed to $(DESTDIR)$(PREFIX)"
+
+# What a newcomer should see first.
+demo: all
+	@tools/install-packages demo
+	@tools/demo $(BUILD)/tare
+
+bench: all
+	@[ -x bench/run ] || { echo "tare: bench/run is not there"; exit 1; }
+	@bench/run $(BUILD)/tare
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-san $(ARM64)

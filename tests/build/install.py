@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""What `make install` puts in place can be used from outside.
+
+Installs into a temporary folder, builds a C program against it with pkg-config, shared
+and static, and looks at what the libraries export. usage: install.py SOURCE BUILD
+"""
+import glob, os, pathlib, re, shutil, subprocess, sys, tempfile
+
+source, build = map(pathlib.Path, sys.argv[1:3])
+bad = 0
+
+
+def check(ok, *what):
+    global bad
+    if not ok:
+        bad += 1
+        print("failed:", *what)
+
+
+def run(*args, **how):
+    p = subprocess.run([str(a) for a in args], text=True, capture_output=True, **how)
+    check(p.returncode == 0, args, p.stdout, p.stderr)
+    return p.stdout
+
+
+def symbols(*args):
+    return {line.split()[-1].split("@")[0] for line in run("nm", *args).splitlines()
+            if len(line.split()) == 3}
+
+
+if not shutil.which("pkg-config"):
+    print("skipped: no pkg-config")
+    sys.exit(77)
+with tempfile.TemporaryDirectory(prefix="tare-") as tmp:
+    tmp = pathlib.Path(tmp)
+    run("meson", "install", "-C", build, "--no-rebuild", "--destdir", tmp)
+    found = glob.glob(f"{tmp}/**/pkgconfig/tare.pc", recursive=True)
+    check(len(found) == 1, "tare.pc", found)
+    pc = pathlib.Path(found[0])
+    libdir = pc.parent.parent
+    prefix = re.search("^prefix=(.*)$", pc.read_text(), re.M)[1]
+    root = pathlib.Path(f"{tmp}{prefix}")
+    env = dict(os.environ, PKG_CONFIG_PATH=str(pc.parent), LD_LIBRARY_PATH=str(libdir))
+
+    def flags(*options):
+        return run("pkg-config", f"--define-variable=prefix={root}", *options, "tare",
+                   env=env).split()
+
+    # A stranger's program: shared, and all of it static.
+    outside = source / "tests/build/outside.c"
+    strict = ("cc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-D_GNU_SOURCE")
+    run(*strict, outside, "-o", tmp / "shared", *flags("--cflags", "--libs"))
+    run(*strict, "-static", outside, "-o", tmp / "static", *flags("--cflags", "--libs", "--static"))
+    said = [run(tmp / kind, env=env) for kind in ("shared", "static")]
+    check(re.fullmatch(r"page-faults [1-9]\d* raw 1\n", said[0]), said)
+    check(said[0] == said[1], "shared and static differ", said)
+    check("libtare.so.0" in run("readelf", "-d", tmp / "shared"), "not linked with libtare.so.0")
+
+    # Every header by itself, in C and in C++.
+    headers = sorted((root / "include/tare").glob("*.h"))
+    check(len(headers) == len(list((source / "include/tare").glob("*.h"))), "headers", headers)
+    for h in headers:
+        if h.stem.endswith(("-x86_64", "-aarch64")):
+            continue            # parts of another one, chosen by it
+        text = f"#include <tare/{h.name}>\nint main(void) {{ return 0; }}\n"
+        run(*strict, "-fsyntax-only", "-xc", "-", *flags("--cflags"), input=text)
+        if shutil.which("c++"):
+            run("c++", "-std=c++17", "-Wall", "-Werror", "-fsyntax-only", "-xc++", "-",
+                *flags("--cflags"), input=text)
+
+    # What is exported is public.
+    shared = symbols("-D", "--defined-only", libdir / "libtare.so")
+    static = symbols("-g", "--defined-only", libdir / "libtare.a")
+    for name, what in ((shared, "libtare.so"), (static, "libtare.a")):
+        private = sorted(s for s in name if not s.startswith("tare_") and s != "TARE_0")
+        check(not private, what, "shows private symbols:", private[:10])
+
+    # The program, its pages and its completion.
+    version = run("pkg-config", "--modversion", "tare", env=env).strip()
+    check(run(root / "bin/tare", "--version") == f"tare {version}\n", "version")
+    pages = {p.name for p in root.glob("share/man/man*/*")}
+    wanted = {p.name for p in source.glob("man/*.[1-9]")}
+    check(pages == wanted, "man pages", pages ^ wanted)
+    script = root / "share/bash-completion/completions/tare"
+    check(script.exists() and script.read_text() == run(root / "bin/tare", "completion", "bash"),
+          "completion")
+    run("bash", "-n", script)
+print(f"{bad} checks failed" if bad else "all checks passed")
+sys.exit(bad != 0)

@@ -1,0 +1,36 @@
+/* A program outside the tree: counts the page faults of true(1) with libtare. */
+#include <tare/tare.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Names that the library uses inside, too: they must not clash. */
+int buf_add(void);
+int buf_add(void)
+{
+	return 1;
+}
+
+int main(void)
+{
+	char *const command[] = { (char *)"true", NULL };
+	struct tare_events *events;
+	struct tare_measurement *m;
+	struct tare_why why = { 0 };
+	struct tare_cpu cpu;
+	tare_cpu_detect(&cpu);
+	if (tare_events_parse("page-faults", &cpu, &events, &why) < 0) {
+		fprintf(stderr, "%s: %s\n", why.what, tare_err_sentence(why.code));
+		return 1;
+	}
+	const struct tare_measure_opts o = { .argv = command, .events = events };
+	if (tare_measure(&o, &m, &why) < 0) {
+		fprintf(stderr, "%s: %s\n", why.what, tare_err_sentence(why.code));
+		return 1;
+	}
+	printf("%s %" PRIu64 " %s %d\n", m->counts[0].event, m->counts[0].value,
+	       tare_provenance_name(m->counts[0].provenance), buf_add());
+	tare_measurement_free(m);
+	tare_events_free(events);
+	return 0;
+}
