@@ -63,6 +63,7 @@ static void value_case(const struct opt *o)
 		printf("'");
 		break;
 	default:
+		printf(":");	/* anything: nothing to offer */
 		break;
 	}
 	printf("; return ;;\n");

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""tare compare, from files to exit status; and the CI examples. usage: compare.py TARE PAGES"""
+import json, os, re, subprocess, sys, tempfile
+from cli import check, check_schema, finish, run
+
+tare, pages = map(os.path.abspath, sys.argv[1:3])
+here = os.path.dirname(os.path.abspath(__file__))
+folder = tempfile.mkdtemp(prefix="tare-")
+os.chdir(folder)
+
+
+def result(name, values, event="instructions:u", provenance="exact", status=0, **more):
+    """A result of tare stat as it would be, with these values."""
+    counts = lambda v: [dict(event=event, value=v, unit="", provenance=provenance,
+                             state="counted", perturbed=False, user_only=False, raw=v,
+                             enabled_ns=1, running_ns=1, **more)]
+    run_ = lambda v: dict(exit_status=status, wall_ns=10 ** 9 + v, user_ns=0, system_ns=0,
+                          complete=True, timed_out=False, aslr_off=True, aslr_note=None,
+                          counts=counts(v))
+    json.dump(dict(schema="tare.stat/1", command=["./x"], backend="soft", cpu=dict(brand="c"),
+                   environment=dict(aslr_off=True), runs=[run_(v) for v in values]),
+              open(name, "w"))
+    return name
+
+
+def compare(status, *args):
+    p = run(tare, "compare", *args)
+    check(p.returncode == status, args, p.returncode, p.stdout, p.stderr)
+    return p.stdout + p.stderr
+
+
+base = result("base.json", [1000000] * 3)
+check("same" in compare(0, base, base), "same")
+worse = result("worse.json", [1000100] * 3)          # 0.01 %
+text = compare(1, base, worse)
+check(re.search(r"instructions:u +1,000,000 ±0 +1,000,100 ±0 +\+100 \(\+0.01 %\) +exact +regression",
+                text), text)
+check("improved" in compare(0, worse, base), "improved")
+compare(1, "--any-change", worse, base)
+compare(1, base, result("one.json", [1000001]))
+compare(0, base, result("spread.json", [1000000, 1000010]))
+compare(0, "-T", "0.01%", base, worse)
+compare(1, "-T", "0.0099%", base, worse)
+compare(0, "-T", "100", base, worse)
+compare(1, "-T", "99", base, worse)
+compare(0, "-T", "instructions:u=1%", "-T", "5", base, worse)
+compare(1, "-T", "elapsed=50%", base, worse)
+# Several new files: each against the base, the worst decides.
+text = compare(1, base, base, worse)
+check(text.count("base.json -> ") == 2, text)
+# The other formats.
+text = compare(1, "-f", "markdown", base, worse)
+check("| instructions:u | 1,000,000 ±0 | 1,000,100 ±0 | +100 (+0.01 %) | exact | **regression** |"
+      in text, text)
+r = json.loads(compare(1, "-j", base, worse))
+check_schema(r, "tare.compare-1")
+e = r["comparisons"][0]["events"][0]
+check(r["verdict"] == e["verdict"] == "regression" and e["delta"] == 100, r)
+check(abs(e["percent"] - 0.01) < 1e-12, e)
+r = json.loads(compare(0, "-f", "json", base, base, base))
+check_schema(r, "tare.compare-1")
+check(r["verdict"] == "same" and len(r["comparisons"]) == 2, r)
+compare(1, "-j", "-o", "out.json", base, worse)
+check(json.load(open("out.json"))["verdict"] == "regression", "-o")
+p = subprocess.run([tare, "compare", base, "-"], stdin=open(worse), capture_output=True)
+check(p.returncode == 1, "standard input")
+
+# What cannot be compared, and why.
+for args, says in (
+        ((base, result("failed.json", [1000000], status=1)), "exit status was 0 and is 1"),
+        ((base, result("scaled.json", [1000000] * 5, provenance="scaled")), "an estimate is no proof"),
+        ((base, result("raw.json", [1000000] * 5, provenance="raw")), "exact against raw"),
+        ((base, result("other.json", [5], event="branches:u")), "only in the base"),
+        ((base, "missing.json"), "missing.json: No such file"),
+        ((base,), "two files are wanted"),
+        ((base, "/dev/null"), "the file is empty"),
+        ((base, f"{here}/compare.py"), "JSON, byte 0"),
+        (("-T", "x", base, worse), 'not "x"'),
+        (("-T", "=5", base, worse), 'not "=5"'),
+        (("-T", "-5", base, worse), 'not "-5"'),
+        (("-T", "instrutions:u=5", base, worse), "did you mean instructions:u"),
+        (("-e", "branches", base, worse), 'no file has an event "branches"'),
+        (("-o", "/no/such/folder/x", base, worse), "cannot be written")):
+    check(says in compare(2, *args), args, says)
+compare(0, "--allow-scaled", result("s1.json", [5] * 5, provenance="scaled"), "s1.json")
+
+# Real results, and the examples for CI, which take them.
+e = ("-e", "page-faults", "-r", "5", "-j", "-o")
+run(tare, "stat", *e, "a.json", pages, "100")
+run(tare, "stat", *e, "b.json", pages, "101")
+compare(0, "a.json", "a.json")
+check("+1 " in compare(1, "a.json", "b.json"), "one page more")
+compare(0, "-T", "page-faults=1", "a.json", "b.json")
+
+script = f"{here}/../../examples/ci/check-counts.sh"
+env = dict(os.environ, TARE=tare, TARE_EVENTS="page-faults", TARE_RUNS="5")
+for step, status in ((("base.counts", pages, "100"), 0),    # makes the baseline
+                     (("base.counts", pages, "100"), 0), (("base.counts", pages, "101"), 1),
+                     (("base.counts", "false"), 2), (("base.counts",), 2)):
+    p = run("sh", script, *step, env=env)
+    check(p.returncode == status, step, p.returncode, p.stdout, p.stderr)
+run("rm", "-rf", folder)
+finish()
