@@ -1,4 +1,4 @@
-/* The doctor on a real PMU driver: its probes, not scripted answers.
+/* The doctor, and tare list, on a real PMU driver: probes, not scripted answers.
  *
  * The emulated PMU counts instructions exactly and lets every raw code be opened,
  * also those that it does not have and that stay 0: just what the doctor is for. */
@@ -113,6 +113,22 @@ static void with_hogs(void)
 	release_counters(&hog);
 }
 
+/* `tare list` tries each event: one that this PMU has, and one it has not. */
+static void listed(const char *event, bool opens)
+{
+	char *json = NULL;
+	char want[64];
+	guest_run((char *[]){ "/bin/tare", "list", "-j", (char *)event, NULL }, 0, &json);
+	snprintf(want, sizeof(want), "\"name\": \"%s\"", event);
+	const char *const at = strstr(json, want);
+	const char *const hit = at ? strstr(at, "\"opens\": ") : NULL;
+	const bool said = hit && !strncmp(hit, "\"opens\": true", 13);
+	if (!tap_ok(hit && said == opens, "tare list: %s %s", event,
+		    opens ? "opens" : "does not open"))
+		tap_note_lines(json);
+	free(json);
+}
+
 void suite_doctor_no_pmu(void)
 {
 	int status;
@@ -122,6 +138,8 @@ void suite_doctor_no_pmu(void)
 	has(json, "rdpmc", "no-pmu");
 	tap_is((uint64_t)status, 1, "neither hardware nor the engine: cannot count");
 	free(json);
+	listed("instructions", false);
+	listed("page-faults", true);
 }
 
 void suite_doctor(void)
@@ -130,4 +148,7 @@ void suite_doctor(void)
 	without_user_reads();
 	unprivileged();
 	with_hogs();
+	listed("instructions", true);
+	listed("page-faults", true);
+	listed("branches", false);
 }
