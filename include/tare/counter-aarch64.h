@@ -2,9 +2,14 @@
  *
  * A system register's number is part of the instruction that reads it, so the
  * counter remembers a function of the library that reads its register into x9 (the
- * second of a pair: x10) and returns. 12 instructions, 22 for a pair. See
+ * second of a pair: x10) and returns. 14 instructions, 24 for a pair. See
  * tare/counter-x86_64.h for the rest of the reasoning, which is the same; the
  * kernel takes the overflow as an ordinary interrupt here.
+ *
+ * Unlike there, the page is looked at before the register too, for an index of 0:
+ * the kernel takes the right to read away together with the counter (when
+ * kernel.perf_user_access becomes 0, or other tasks use the PMU after it was
+ * stolen), and a register that may not be read is a SIGILL.
  */
 #ifndef TARE_COUNTER_H
 #error "include <tare/counter.h>"
@@ -33,14 +38,16 @@ TARE_INLINE int tare_counter_read(struct tare_counter *c, uint64_t *value)
 	__asm__ goto volatile(
 		"ldp x9, x10, [%[c], %[select]]\n\t"	/*  1: select, sign */
 		"cbz x9, %l[slow]\n\t"			/*  2 */
-		"isb\n\t"				/*  3 */
-		"blr x9\n\t"				/*  4-6: mrs x9, …; ret */
-		"eor x9, x9, x10\n\t"			/*  7 */
-		"ldp x10, x11, [%[c], %[bias]]\n\t"	/*  8: bias, key */
-		"add %[v], x9, x10\n\t"			/*  9 */
-		"ldur x10, [%[c], %[page]]\n\t"		/* 10 */
-		"cmp x10, x11\n\t"			/* 11 */
-		"b.ne %l[slow]"				/* 12 */
+		"ldr w11, [%[c], %[page]]\n\t"		/*  3: index */
+		"cbz w11, %l[slow]\n\t"			/*  4 */
+		"isb\n\t"				/*  5 */
+		"blr x9\n\t"				/*  6-8: mrs x9, …; ret */
+		"eor x9, x9, x10\n\t"			/*  9 */
+		"ldp x10, x11, [%[c], %[bias]]\n\t"	/* 10: bias, key */
+		"add %[v], x9, x10\n\t"			/* 11 */
+		"ldur x10, [%[c], %[page]]\n\t"		/* 12 */
+		"cmp x10, x11\n\t"			/* 13 */
+		"b.ne %l[slow]"				/* 14 */
 		: [v] "=&r"(v)
 		: [c] "r"(c), [select] "i"(offsetof(struct tare_counter, select)),
 		  [bias] "i"(offsetof(struct tare_counter, bias)),
@@ -60,22 +67,24 @@ TARE_INLINE int tare_counter_read_pair(struct tare_counter *c, uint64_t *value)
 	__asm__ goto volatile(
 		"ldp x9, x11, [%[c], %[pair]]\n\t"	/*  1: pair, select2 */
 		"cbz x9, %l[slow]\n\t"			/*  2 */
-		"isb\n\t"				/*  3 */
-		"blr x9\n\t"				/*  4-6: mrs x9, …; ret */
-		"blr x11\n\t"				/*  7-9: mrs x10, …; ret */
-		"ldr x11, [%[c], %[sign]]\n\t"		/* 10 */
-		"eor x10, x10, x11\n\t"			/* 11 */
-		"ldp x11, x12, [%[c], %[sign2]]\n\t"	/* 12: sign2, key2 */
-		"eor x9, x9, x11\n\t"			/* 13 */
-		"sub x9, x10, x9\n\t"			/* 14 */
-		"ldp x10, x11, [%[c], %[bias]]\n\t"	/* 15: bias, key */
-		"add %[v], x9, x10\n\t"			/* 16 */
-		"ldur x9, [%[c], %[page]]\n\t"		/* 17 */
-		"ldr x10, [%[c], %[page2]]\n\t"		/* 18 */
-		"ldur x10, [x10, %[at]]\n\t"		/* 19 */
-		"cmp x9, x11\n\t"			/* 20 */
-		"ccmp x10, x12, #0, eq\n\t"		/* 21 */
-		"b.ne %l[slow]"				/* 22 */
+		"ldr w12, [%[c], %[page]]\n\t"		/*  3: index; both have one or none */
+		"cbz w12, %l[slow]\n\t"			/*  4 */
+		"isb\n\t"				/*  5 */
+		"blr x9\n\t"				/*  6-8: mrs x9, …; ret */
+		"blr x11\n\t"				/*  9-11: mrs x10, …; ret */
+		"ldr x11, [%[c], %[sign]]\n\t"		/* 12 */
+		"eor x10, x10, x11\n\t"			/* 13 */
+		"ldp x11, x12, [%[c], %[sign2]]\n\t"	/* 14: sign2, key2 */
+		"eor x9, x9, x11\n\t"			/* 15 */
+		"sub x9, x10, x9\n\t"			/* 16 */
+		"ldp x10, x11, [%[c], %[bias]]\n\t"	/* 17: bias, key */
+		"add %[v], x9, x10\n\t"			/* 18 */
+		"ldur x9, [%[c], %[page]]\n\t"		/* 19 */
+		"ldr x10, [%[c], %[page2]]\n\t"		/* 20 */
+		"ldur x10, [x10, %[at]]\n\t"		/* 21 */
+		"cmp x9, x11\n\t"			/* 22 */
+		"ccmp x10, x12, #0, eq\n\t"		/* 23 */
+		"b.ne %l[slow]"				/* 24 */
 		: [v] "=&r"(v)
 		: [c] "r"(c), [pair] "i"(offsetof(struct tare_counter, pair)),
 		  [sign] "i"(offsetof(struct tare_counter, sign)),

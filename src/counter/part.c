@@ -148,7 +148,8 @@ enum part_found part_sync(struct part *p, bool second)
 
 bool part_quick(const struct part *p, uint64_t *total)
 {
-	if (!p->select)
+	/* Before too: without a counter the register may be forbidden (arm64: SIGILL). */
+	if (!p->select || part_key(p->page) != p->key)
 		return false;
 	*total = (pmc_read(p->select) ^ p->sign) + p->bias;
 	barrier();
