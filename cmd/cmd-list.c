@@ -331,7 +331,12 @@ static void row_text(struct listing *l, const struct row *r)
 		buf_printf(b, "= %s\n", r->name->alias_of);
 		return;
 	}
-	buf_printf(b, "%s\n", trust_text(r, trust, sizeof(trust)));
+	/* The engine's count is exact whatever the hardware's would be. */
+	const char *const known = trust_text(r, trust, sizeof(trust));
+	if (r->engine && !r->opens && known[0] != '-')
+		buf_printf(b, "exact (hardware: %s)\n", known);
+	else
+		buf_printf(b, "%s\n", r->engine && !r->opens ? "exact" : known);
 	const bool derived = r->name->source == TARE_NAME_DERIVED;
 	const char *const note =
 		!derived && r->table && r->table->note[0] ? r->table->note : r->name->note;
