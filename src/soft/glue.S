@@ -58,8 +58,11 @@ glue_exit:
 	mov	ESP, %rsp
 	pushfq
 	popq	RFLAGS
-	cld
-	mov	%gs:0, %rdi
+	testl	$0x40500, RFLAGS	/* AC, DF, TF: not while C runs */
+	jz	1f
+	pushq	$2
+	popfq
+1:	mov	%gs:0, %rdi
 	call	engine_exit
 glue_enter:
 	.globl glue_enter_begin
@@ -91,7 +94,6 @@ glue_enter_end:
 	.globl glue_redispatch
 /* Everything is in struct thread; go on at its pc. */
 glue_redispatch:
-	cld
 	mov	ESP, %rsp
 	mov	%gs:0, %rdi
 	call	resume
