@@ -274,6 +274,8 @@ static void put_task(struct buf *b, const struct stat_session *s, const struct t
 		const struct tare_count *const c = &t->counts[i];
 		struct summary one;
 		summarize_values(&one, &c->value, 1);
+		if (c->state == TARE_COUNT_NOT_OPENED)
+			continue;	/* known of the whole run only */
 		if (c->state != TARE_COUNT_OK) {
 			put_missing(b, e, c);
 			continue;
@@ -323,6 +325,17 @@ static void put_witness(struct buf *b, const struct stat_session *s)
 	}
 }
 
+static size_t uncounted_tasks(const struct stat_session *s)
+{
+	size_t n = 0;
+	for (size_t r = 0; r < s->n_runs; r++) {
+		const struct tare_measurement *const m = stat_part(&s->runs[r]);
+		for (size_t i = 0; i < m->n_tasks; i++)
+			n += m->tasks[i].not_counted || m->tasks[i].cut_off;
+	}
+	return n;
+}
+
 static void put_notes(struct buf *b, const struct stat_session *s)
 {
 	const struct tare_measurement *const m = stat_part(&s->runs[0]);
@@ -331,6 +344,9 @@ static void put_notes(struct buf *b, const struct stat_session *s)
 		buf_printf(b, "\n Counted in software: %s.\n", m->backend_reason);
 	if (s->skipped[0])
 		buf_printf(b, "\n Not available here: %s (see `tare doctor`).\n", s->skipped);
+	if (uncounted_tasks(s) && !s->o->no_inherit)
+		buf_str(b, "\n Not everything was counted (see above): the totals are a lower "
+			   "bound.\n");
 	if (m->aslr_note)
 		buf_printf(b, "\n %s.\n", m->aslr_note);
 	if (last->timed_out)

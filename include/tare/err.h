@@ -33,7 +33,7 @@ extern "C" {
 	X(EVENT_UNSUPPORTED, "the kernel does not support this event here",       \
 	  "`tare doctor` tells why; another event or machine may do")           \
 	X(NO_PMU, "no hardware counters: this machine has no PMU, or its hypervisor hides it", \
-	  "use --backend soft, or a machine (or VM type) that exposes its PMU") \
+	  "count in software what the engine knows, or use a machine (or VM type) that exposes its PMU") \
 	X(PARANOID, "kernel.perf_event_paranoid forbids this",                    \
 	  "sysctl kernel.perf_event_paranoid=1, or count user mode only (:u)")  \
 	X(PERMISSION, "permission denied",                                       \
@@ -68,6 +68,8 @@ extern "C" {
 	X(NOT_EXECUTABLE, "command is not executable", "chmod +x, or name its interpreter") \
 	X(NO_PROCESS, "no such process", "")                                    \
 	X(TIMEOUT, "the command ran out of time", "raise --timeout")            \
+	X(NO_ATTACH, "the software engine cannot join a process that runs already",  \
+	  "start it with `tare stat`, or count on a machine with hardware counters") \
 	X(NO_PTRACE, "ptrace is refused, so the software engine cannot start",   \
 	  "allow ptrace (container: --cap-add SYS_PTRACE; Yama: kernel.yama.ptrace_scope below 2)") \
 	X(ENGINE, "the software engine failed",                                 \

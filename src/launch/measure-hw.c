@@ -40,12 +40,24 @@ static int open_set(struct hw *h, const struct counter_set_opts *co, struct tare
 	return err ? err : all_opened(h, why);
 }
 
+/* The times of an event run with its task: one that was never enabled for a moment
+ * belongs to a task that slept all the time, and its count is a true 0. */
+static void count_idle(const struct tare_event *e, struct tare_count *c)
+{
+	if (c->state != TARE_COUNT_NOT_SCHEDULED || c->enabled_ns || c->running_ns)
+		return;
+	c->state = TARE_COUNT_OK;
+	c->code = 0;
+	c->provenance = e->kind == TARE_EVENT_PERF ? TARE_PROV_RAW : TARE_PROV_CORRECTED;
+}
+
 static void read_counts(struct hw *h)
 {
 	const int err = counter_set_read(h->set, h->m->counts);
 	for (size_t i = 0; i < h->m->n_counts; i++) {
 		struct tare_count *const c = &h->m->counts[i];
 		c->user_only = counter_set_user_only(h->set, i);
+		count_idle(h->events[i], c);
 		if (err && c->state == TARE_COUNT_OK) {
 			c->state = TARE_COUNT_STOLEN;
 			c->code = err;
@@ -204,8 +216,11 @@ static int run_attached(struct hw *h, struct tare_why *why)
 	watch_attached(h, launch_now_ns());
 	counter_set_disable(h->set, NULL);
 	read_counts(h);
-	for (size_t i = 0; i < h->m->n_tasks; i++)
+	for (size_t i = 0; i < h->m->n_tasks; i++) {
 		counter_set_read_target(h->set, i, h->m->tasks[i].counts);
+		for (size_t k = 0; k < h->m->n_counts; k++)
+			count_idle(h->events[k], &h->m->tasks[i].counts[k]);
+	}
 	h->m->aslr_off = launch_aslr_off(h->o->pid ? h->o->pid : h->o->tid) == 1;
 	if (h->has_child) {
 		const bool off = h->m->aslr_off;

@@ -105,24 +105,34 @@ const struct tare_event **event_array(const struct tare_events *list)
 
 /* ---- the choice ---- */
 
-/* Opens everything on this thread, without letting it count: what works here works
- * for the command too. */
-static int try_hardware(const struct tare_events *list, struct tare_why *why)
+static int engine_only(const struct tare_events *list, struct tare_why *why)
 {
-	const size_t n = tare_events_count(list);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < tare_events_count(list); i++) {
 		const struct tare_event *const e = tare_events_at(list, i);
 		if (e->needs_engine)
 			return why_set(why, TARE_E_EVENT_NOT_ON_CPU, "%s",
 				       e->why_engine ? e->why_engine : e->name);
 	}
+	return 0;
+}
+
+/* Opens everything on this thread, without letting it count: what works here works
+ * for the command too. Where there is no PMU at all, that is the reason, and not
+ * what this CPU lacks besides. */
+static int try_hardware(const struct tare_events *list, struct tare_why *why)
+{
+	const size_t all = tare_events_count(list);
 	const struct tare_event **const events = event_array(list);
 	if (!events)
-		return why_set(why, TARE_E_NOMEM, "%zu events", n);
+		return why_set(why, TARE_E_NOMEM, "%zu events", all);
+	size_t n = 0;
+	for (size_t i = 0; i < all; i++)
+		if (!events[i]->needs_engine)
+			events[n++] = events[i];
 	const struct counter_set_opts o = { .disabled = true, .inherit = true,
 					    .user_fallback = true };
 	struct counter_set *set = NULL;
-	int err = counter_set_open(events, n, &o, &set, why);
+	int err = n ? counter_set_open(events, n, &o, &set, why) : 0;
 	for (size_t i = 0; !err && i < n; i++) {
 		const struct tare_why *const w = counter_set_why(set, i);
 		if (w->code) {
@@ -133,7 +143,7 @@ static int try_hardware(const struct tare_events *list, struct tare_why *why)
 	}
 	counter_set_close(set);
 	free(events);
-	return err;
+	return err ? err : engine_only(list, why);
 }
 
 /* Pinned events that get no counter read as lost at once: nothing has to run. */
@@ -170,18 +180,24 @@ int tare_events_fit(const struct tare_events *list, struct tare_why *why)
 	return answer;
 }
 
-static int try_engine(const struct tare_events *list, struct tare_why *why)
+/* The first event that the engine cannot count and the kernel does not; or NULL. */
+static const struct tare_event *engine_lacks(const struct tare_events *list)
 {
 	for (size_t i = 0; i < tare_events_count(list); i++) {
 		const struct tare_event *const e = tare_events_at(list, i);
-		if (event_place(e) == PLACE_KERNEL || tare_engine_counts(e))
-			continue;
-		if (engine_knows(e->role))
-			return why_set(why, TARE_E_EVENT_UNCOUNTABLE,
-				       "%s: the engine sees user mode only", e->name);
-		return why_set(why, TARE_E_EVENT_UNCOUNTABLE, "%s", e->name);
+		if (event_place(e) != PLACE_KERNEL && !tare_engine_counts(e))
+			return e;
 	}
-	return soft_available(why);
+	return NULL;
+}
+
+static int try_engine(const struct tare_events *list, struct tare_why *why)
+{
+	const struct tare_event *const e = engine_lacks(list);
+	if (!e)
+		return soft_available(why);
+	return why_set(why, TARE_E_EVENT_UNCOUNTABLE, "%s%s", e->name,
+		       engine_knows(e->role) ? ": the engine sees user mode only" : "");
 }
 
 static bool only_kernel_events(const struct tare_events *list)
@@ -198,25 +214,26 @@ static void say(char *reason, size_t size, const char *text)
 		snprintf(reason, size, "%s", text);
 }
 
-/* Both ways fail: the event that is to blame is the one neither can count. */
-static int neither(int hw, const struct tare_why *why_hw, int soft,
-		   const struct tare_why *why_soft, struct tare_why *why)
+/* Both ways fail: the event to blame is the one that neither can count. */
+static int neither(const struct tare_events *events, int hw, const struct tare_why *why_hw,
+		   struct tare_why *why)
 {
-	if (soft != TARE_E_EVENT_UNCOUNTABLE) {
-		if (why)
-			*why = *why_hw;
+	const struct tare_event *const e = engine_lacks(events);
+	if (!why)
 		return hw;
-	}
-	why_set(why, hw, "%s (which the software engine cannot know either)", why_soft->what);
-	if (why)
-		why->sys_errno = why_hw->sys_errno;
+	*why = *why_hw;
+	if (e)
+		why_set(why, hw, "%s (%s)", e->name,
+			engine_knows(e->role) ? "and the software engine sees user mode only" :
+						"and the software engine cannot know it");
+	why->sys_errno = why_hw->sys_errno;
 	return hw;
 }
 
 static int choose(const struct tare_events *events, char *reason, size_t size,
 		  struct tare_why *why)
 {
-	struct tare_why why_hw = { 0 }, why_soft = { 0 };
+	struct tare_why why_hw = { 0 };
 	const int hw = try_hardware(events, &why_hw);
 	if (only_kernel_events(events)) {
 		say(reason, size, "only kernel events were asked for");
@@ -228,9 +245,8 @@ static int choose(const struct tare_events *events, char *reason, size_t size,
 		say(reason, size, "hardware counters are available");
 		return TARE_BACKEND_HW;
 	}
-	const int soft = try_engine(events, &why_soft);
-	if (soft)
-		return neither(hw, &why_hw, soft, &why_soft, why);
+	if (try_engine(events, NULL))
+		return neither(events, hw, &why_hw, why);
 	say(reason, size, hw == TARE_E_EVENT_NOT_ON_CPU ? why_hw.what : tare_err_sentence(hw));
 	return TARE_BACKEND_SOFT;
 }
@@ -256,11 +272,13 @@ struct beside {
 	size_t n;
 	struct counter_set *set;
 	struct tare_count *counts;
+	uint64_t start_ns;
 };
 
 static int beside_open(pid_t child, void *arg, struct tare_why *why)
 {
 	struct beside *const b = arg;
+	b->start_ns = launch_now_ns();
 	if (!b->n)
 		return 0;
 	const struct counter_set_opts co = { .pid = child, .inherit = !b->o->no_inherit,
@@ -294,6 +312,7 @@ static void beside_interval(struct tare_measurement *so_far, void *arg)
 {
 	struct beside *const b = arg;
 	beside_read(b);
+	so_far->wall_ns = launch_now_ns() - b->start_ns;
 	if (b->o->on_interval)
 		b->o->on_interval(so_far, b->o->arg);
 }
@@ -337,16 +356,17 @@ static int engine_run(const struct tare_measure_opts *o, struct tare_measurement
 {
 	struct beside b = { .o = o, .m = m };
 	const struct soft_hooks hooks = { beside_open, beside_interval, beside_end, &b };
-	if (o->pid || o->tid)
-		return why_set(why, TARE_E_ENGINE,
-			       "the engine counts commands from their start; "
-			       "it cannot join running process %d",
-			       (int)(o->pid ? o->pid : o->tid));
 	int err = beside_select(&b);
 	if (err)
 		why_set(why, err, "a run");
 	else
 		err = soft_run(o, &hooks, m, why);
+	/* The kernel's counters are those of the whole run. */
+	for (size_t t = 0; !err && t < m->n_tasks; t++)
+		for (size_t i = 0; m->tasks[t].counts && i < b.n; i++)
+			m->tasks[t].counts[b.index[i]] = (struct tare_count){
+				.event = b.events[i]->name, .unit = b.events[i]->unit,
+				.state = TARE_COUNT_NOT_OPENED, .code = TARE_E_NOT_OPENED };
 	beside_free(&b);
 	return err;
 }
@@ -389,6 +409,19 @@ static struct measured *new_measured(const struct tare_events *events)
 	return r;
 }
 
+/* What runs already can only be counted by hardware: then its error is the reason. */
+static int backend_of_run(const struct tare_measure_opts *o, struct measured *r,
+			  struct tare_why *why)
+{
+	const pid_t target = o->pid ? o->pid : o->tid;
+	if (target && o->backend == TARE_BACKEND_SOFT)
+		return why_set(why, TARE_E_NO_ATTACH, "process %d", (int)target);
+	int backend = tare_backend_for(o->events, o->backend, r->reason, sizeof(r->reason), why);
+	if (target && backend == TARE_BACKEND_SOFT)
+		backend = tare_backend_for(o->events, TARE_BACKEND_HW, NULL, 0, why);
+	return backend;
+}
+
 int tare_measure(const struct tare_measure_opts *o, struct tare_measurement **m,
 		 struct tare_why *why)
 {
@@ -401,8 +434,7 @@ int tare_measure(const struct tare_measure_opts *o, struct tare_measurement **m,
 	struct measured *const r = new_measured(o->events);
 	if (!r)
 		return why_set(w, TARE_E_NOMEM, "a measurement");
-	const int backend =
-		tare_backend_for(o->events, o->backend, r->reason, sizeof(r->reason), w);
+	const int backend = backend_of_run(o, r, w);
 	if (backend < 0) {
 		tare_measurement_free(&r->m);
 		return backend;

@@ -37,6 +37,8 @@ refused(125, "--timeout wants a number", "stat", "--timeout", "0", *touch)
 refused(125, '--pid wants a whole number .* not "1,2"', "stat", "-p", "1,2")
 # Events.
 refused(125, "no-such-event.*no such event", "stat", "-e", "no-such-event", *touch)
+p = refused(125, "page-fautls", "stat", "-e", "page-fautls", *touch)
+check("page-faults" in p.stderr, "the nearest name", p.stderr)
 refused(125, "malformed event list", "stat", "-e", "{page-faults,minor-faults", *touch)
 refused(125, "malformed event list", "stat", "-e", "page-faults}", *touch)
 refused(125, ".", "stat", "-e", "", *touch)
@@ -77,6 +79,9 @@ check(p.returncode == 125 and "tare: cycles: the software engine cannot know" in
 p = run(tare, "stat", "--backend", "soft", "-e", "instructions:k", *touch)
 check(p.returncode == 125 and "instructions:k: the engine sees user mode only" in p.stderr, p.stderr)
 check(not os.path.exists(ran), "the command was run")
+
+p = run(tare, "stat", "--backend", "soft", "-e", "instructions:u", "-p", str(os.getpid()))
+check(p.returncode == 125 and "cannot join a process that runs already" in p.stderr, p.stderr)
 
 # Output that cannot be written is found out before the command runs.
 e = ("stat", "-e", "page-faults")
