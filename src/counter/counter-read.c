@@ -1,6 +1,4 @@
-/* Reading a counter off the fast path: every path, and what to do when the page
- * is no longer as it was remembered.
- */
+/* Reading a counter off the fast path, and arming the fast path again. */
 #include "counter-room.h"
 
 #include "scale.h"
@@ -8,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
-
-#define TRIES 8		/* the kernel changes a page some times a millisecond at most */
 
 void counter_disarm(struct tare_counter *c)
 {
@@ -22,181 +17,54 @@ void counter_disarm(struct tare_counter *c)
 void counter_arm(struct tare_counter *c)
 {
 	struct counter_cold *const k = counter_cold(c);
-	const struct part *const a = &k->parts[0], *const b = &k->parts[1];
-	const bool fast = k->path == TARE_PATH_RDPMC && k->pinned && a->select &&
-			  k->serializer == pmc_inline_serializer();
-	const bool both = fast && k->n_parts == 2 && b->select;
-	c->select = fast && k->n_parts == 1 ? a->select : 0;
-	c->pair = both ? b->select : 0;
-	c->sign = a->sign;
-	c->key = a->key;
-	c->bias = a->bias - k->start;
-	c->select2 = a->select;
-	c->sign2 = b->sign;
-	c->key2 = b->key;
-	c->page2 = (const void *)b->page;
-	if (both)
-		c->bias -= b->bias;
+	const struct part *const event = &k->parts[0], *const minus = &k->parts[1];
+	const bool fast = k->b.path == TARE_PATH_RDPMC && k->b.pinned && event->select &&
+			  k->b.serializer == pmc_inline_serializer();
+	const bool pair = fast && k->b.n_parts == 2 && minus->select;
+	c->select = fast && k->b.n_parts == 1 ? event->select : 0;
+	c->sign = event->sign;
+	c->key = event->key;
+	c->bias = event->bias - k->start - (pair ? minus->bias : 0);
+	c->pair = pair ? minus->select : 0;
+	c->select2 = event->select;
+	c->sign2 = minus->sign;
+	c->key2 = minus->key;
+	c->page2 = (const void *)minus->page;
+	k->b.resynced = false;
 }
 
-static uint64_t now_ns(void)
+uint64_t counter_now_ns(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Whose counter is it? */
-static int check_owner(struct tare_counter *c, struct counter_cold *k)
-{
-	if (k->path == TARE_PATH_AUTO)
-		return TARE_E_NOT_OPENED;
-	if (c->alive != COUNTER_ALIVE || (!k->wiped_on_fork && getpid() != k->pid)) {
-		k->status |= TARE_STATUS_FORKED;
-		return TARE_E_FORKED;
-	}
-	if (counter_self() != k->tid) {
-		k->status |= TARE_STATUS_WRONG_THREAD;
-		return TARE_E_WRONG_THREAD;
-	}
-	return 0;
-}
-
-/* By read(2), all parts. A pair is a group: both stand still for neither, but the
- * kernel is between them only for the time of a system call. */
-static int total_by_call(struct counter_cold *k, uint64_t *total)
-{
-	struct perf_value v[2] = { 0 };
-	uint64_t part[2] = { 0 };
-	for (unsigned i = 0; i < k->n_parts; i++) {
-		const int r = perf_read(k->parts[i].fd, &v[i]);
-		if (r == 1) {
-			k->status |= TARE_STATUS_STOLEN;
-			return TARE_E_STOLEN;
-		}
-		if (r < 0)
-			return TARE_E_IO;
-		const struct scaled s = scale_count(v[i].value, v[i].enabled, v[i].running);
-		if (s.never_ran && v[i].enabled)
-			return TARE_E_NOT_SCHEDULED;
-		if (s.scaled)
-			k->status |= TARE_STATUS_SCALED;
-		part[i] = s.never_ran ? v[i].value : s.value;
-	}
-	*total = part[0] - part[1];
-	return 0;
-}
-
-static bool quick(const struct counter_cold *k, uint64_t *total)
-{
-	uint64_t v[2] = { 0 };
-	pmc_serialize(k->serializer);
-	for (unsigned i = k->n_parts; i--;)	/* what is subtracted first */
-		if (!part_quick(&k->parts[i], &v[i]))
-			return false;
-	*total = v[0] - v[1];
-	return true;
-}
-
-/* Finds out what happened to the parts. 0: they can be read again. */
-static int resync(struct tare_counter *c, struct counter_cold *k)
-{
-	int err = 0;
-	for (unsigned i = 0; i < k->n_parts; i++) {
-		switch (part_sync(&k->parts[i], counter_second(k, i))) {
-		case PART_SAME:
-			break;
-		case PART_MOVED:
-			k->status |= TARE_STATUS_MOVED;
-			break;
-		case PART_WRAPPED:
-			k->status |= TARE_STATUS_WRAPPED;
-			break;
-		case PART_LOST:
-			k->status |= TARE_STATUS_STOLEN;
-			err = TARE_E_STOLEN;
-			break;
-		case PART_NO_INDEX:
-		case PART_FAILED:
-			err = err ? err : TARE_E_RDPMC_FORBIDDEN;
-			break;
-		}
-	}
-	counter_arm(c);
-	return err;
-}
-
-/* What was counted until the counter was taken away: without an index, the page's
- * offset is the whole count. */
-static void keep_last(struct counter_cold *k)
-{
-	const uint64_t minus = k->n_parts == 2 ? (uint64_t)k->parts[1].page->offset : 0;
-	if (k->parts[0].page->index == 0)
-		k->last = (uint64_t)k->parts[0].page->offset - minus - k->start;
-}
-
-/* The register; where that is gone for now, read(2) still knows. */
-static int total_by_register(struct tare_counter *c, struct counter_cold *k, uint64_t *total)
-{
-	for (int i = 0; i < TRIES; i++) {
-		if (quick(k, total))
-			return 0;
-		const int err = resync(c, k);
-		if (err == TARE_E_STOLEN) {
-			keep_last(k);
-			return err;
-		}
-		if (err)
-			break;
-	}
-	k->status |= TARE_STATUS_FELL_BACK;
-	return total_by_call(k, total);
-}
-
-/* Registers of events that may be multiplexed, with the page's times. */
-static int total_by_page(struct counter_cold *k, uint64_t *total)
-{
-	uint64_t part[2] = { 0 };
-	pmc_serialize(k->serializer);
-	for (unsigned i = 0; i < k->n_parts; i++) {
-		struct perf_value v;
-		if (!part_timed(&k->parts[i], &v))
-			return total_by_call(k, total);
-		const struct scaled s = scale_count(v.value, v.enabled, v.running);
-		if (s.scaled)
-			k->status |= TARE_STATUS_SCALED;
-		part[i] = s.value;
-	}
-	*total = part[0] - part[1];
-	return 0;
-}
-
+/* The value before the start is taken off. *total is set also when the counter
+ * was stolen: to what it had counted. */
 static int total_of(struct tare_counter *c, struct counter_cold *k, uint64_t *total)
 {
-	switch (k->path) {
-	case TARE_PATH_RDPMC:
-		return k->pinned ? total_by_register(c, k, total) : total_by_page(k, total);
-	case TARE_PATH_READ:
-		return total_by_call(k, total);
-	case TARE_PATH_CLOCK:
-		*total = now_ns();
-		return 0;
-	default:
-		*total = 0;
-		return 0;
-	}
+	uint64_t parts[2] = { 0 };
+	const int owner = bundle_check_owner(&k->b);
+	*total = k->last + k->start;
+	if (owner)
+		return owner;
+	if (k->b.path == TARE_PATH_CLOCK)
+		parts[0] = counter_now_ns();
+	const int err = bundle_totals(&k->b, parts);
+	if (k->b.resynced)
+		counter_arm(c);
+	if (!err || (err == TARE_E_STOLEN && k->b.path == TARE_PATH_RDPMC))
+		*total = parts[0] - parts[1];
+	return err;
 }
 
 int tare_counter_read_slow(struct tare_counter *c, uint64_t *value)
 {
 	struct counter_cold *const k = counter_cold(c);
 	uint64_t total;
-	int err = check_owner(c, k);
-	if (!err)
-		err = total_of(c, k, &total);
-	if (!err)
-		k->last = total - k->start;
-	*value = k->last;
+	const int err = total_of(c, k, &total);
+	*value = k->last = total - k->start;
 	return err;
 }
 
@@ -204,9 +72,7 @@ int tare_counter_reset(struct tare_counter *c)
 {
 	struct counter_cold *const k = counter_cold(c);
 	uint64_t total;
-	int err = check_owner(c, k);
-	if (!err)
-		err = total_of(c, k, &total);
+	const int err = total_of(c, k, &total);
 	if (err)
 		return err;
 	k->start = total;
@@ -227,55 +93,59 @@ enum tare_provenance counter_provenance(enum perf_simulated sim, bool core, bool
 	return corrected ? TARE_PROV_CORRECTED : TARE_PROV_RAW;
 }
 
-static bool is_software(const struct counter_cold *k)
+bool counter_is_core(const struct tare_encoding *e)
 {
-	return k->event.base.type == PERF_TYPE_SOFTWARE ||
-	       k->event.base.type == PERF_TYPE_TRACEPOINT ||
-	       k->event.base.type == PERF_TYPE_BREAKPOINT;
+	return e->type != PERF_TYPE_SOFTWARE && e->type != PERF_TYPE_TRACEPOINT &&
+	       e->type != PERF_TYPE_BREAKPOINT;
 }
 
-static int sample_parts(struct counter_cold *k, struct tare_sample *s)
+int counter_sample(struct tare_sample *s, const struct perf_value *v, bool pair, uint64_t start,
+		   enum perf_simulated sim, bool core)
 {
-	uint64_t part[2] = { 0 };
-	for (unsigned i = 0; i < k->n_parts; i++) {
-		struct perf_value v;
-		const int r = perf_read(k->parts[i].fd, &v);
-		if (r)
-			return r == 1 ? TARE_E_STOLEN : TARE_E_IO;
-		const struct scaled sc = scale_count(v.value, v.enabled, v.running);
-		if (sc.never_ran)
-			return TARE_E_NOT_SCHEDULED;
-		part[i] = sc.value;
-		*(i ? &s->minus : &s->raw) = v.value;
-		s->scaled |= sc.scaled;
-		s->percent = sc.percent;
-		s->enabled_ns = v.enabled;
-		s->running_ns = v.running;
-	}
-	s->value = part[0] - part[1] - k->start;
-	s->provenance = counter_provenance(k->simulated, !is_software(k), k->n_parts == 2,
-					   s->scaled);
+	const struct scaled event = scale_count(v->value, v->enabled, v->running);
+	const struct scaled minus =
+		pair ? scale_count(v[1].value, v[1].enabled, v[1].running) : (struct scaled){ 0 };
+	if (event.never_ran || minus.never_ran)
+		return TARE_E_NOT_SCHEDULED;
+	*s = (struct tare_sample){
+		.value = event.value - minus.value - start,
+		.raw = v->value,
+		.minus = pair ? v[1].value : 0,
+		.enabled_ns = v->enabled,
+		.running_ns = v->running,
+		.scaled = event.scaled || minus.scaled,
+		.percent = event.percent,
+	};
+	s->provenance = counter_provenance(sim, core, pair, s->scaled);
 	return 0;
+}
+
+static int sample_clock(struct tare_counter *c, struct tare_sample *s)
+{
+	const enum tare_path path = counter_cold(c)->b.path;
+	const int err = tare_counter_read_slow(c, &s->value);
+	s->raw = s->value;
+	s->percent = 100.0;
+	s->provenance = path == TARE_PATH_ZERO ? TARE_PROV_EXACT : TARE_PROV_RAW;
+	return err;
 }
 
 int tare_counter_sample(struct tare_counter *c, struct tare_sample *s)
 {
 	struct counter_cold *const k = counter_cold(c);
-	*s = (struct tare_sample){ .percent = 100.0 };
-	int err = check_owner(c, k);
+	struct perf_value v[2] = { 0 };
+	memset(s, 0, sizeof(*s));
+	int err = bundle_check_owner(&k->b);
 	if (err)
 		return err;
-	if (k->n_parts) {
-		err = sample_parts(k, s);
-		if (err == TARE_E_STOLEN)
-			k->status |= TARE_STATUS_STOLEN;
-		if (!err && s->scaled)
-			k->status |= TARE_STATUS_SCALED;
-		return err;
-	}
-	err = tare_counter_read_slow(c, &s->value);
-	s->raw = s->value;
-	s->provenance = k->path == TARE_PATH_ZERO ? TARE_PROV_EXACT : TARE_PROV_RAW;
+	if (k->b.n_parts == 0)
+		return sample_clock(c, s);
+	err = bundle_values(&k->b, v);
+	if (!err)
+		err = counter_sample(s, v, k->b.n_parts == 2, k->start, k->b.simulated,
+				     counter_is_core(&k->event.base));
+	if (!err && s->scaled)
+		k->b.status |= TARE_STATUS_SCALED;
 	return err;
 }
 
@@ -300,20 +170,35 @@ static void most_frequent(const uint64_t *sorted, unsigned n, struct tare_overhe
 	}
 }
 
+/* Two reads with nothing between them: each kind by itself, and errors leave at
+ * once, so that no choice is made between the two. */
+static int empty_pair(struct tare_counter *c, bool pair, uint64_t *apart)
+{
+	uint64_t a, b;
+	if (pair) {
+		if (tare_counter_read_pair(c, &a) || tare_counter_read_pair(c, &b))
+			return -1;
+	} else {
+		if (tare_counter_read(c, &a) || tare_counter_read(c, &b))
+			return -1;
+	}
+	*apart = b - a;
+	return 0;
+}
+
 int tare_counter_overhead(struct tare_counter *c, struct tare_overhead *o)
 {
 	enum { SAMPLES = 101, WARM = 8 };
-	uint64_t apart[SAMPLES];
-	const bool pair = counter_cold(c)->n_parts == 2;
+	struct counter_cold *const k = counter_cold(c);
+	const bool pair = k->b.n_parts == 2;
+	uint64_t apart[SAMPLES] = { 0 };
 	memset(o, 0, sizeof(*o));
-	memset(apart, 0, sizeof(apart));	/* its page faults come before the reads */
+	const int owner = bundle_check_owner(&k->b);
+	if (owner)
+		return owner;
 	for (int i = -WARM; i < SAMPLES; i++) {
-		uint64_t a, b;
-		int err = pair ? tare_counter_read_pair(c, &a) : tare_counter_read(c, &a);
-		err = err ? err : pair ? tare_counter_read_pair(c, &b) : tare_counter_read(c, &b);
-		if (err)
-			return err;
-		apart[i < 0 ? 0 : i] = b - a;
+		if (empty_pair(c, pair, &apart[i < 0 ? 0 : i]))
+			return tare_counter_read_slow(c, &apart[0]);	/* tells why */
 	}
 	qsort(apart, SAMPLES, sizeof(apart[0]), compare);
 	o->samples = SAMPLES;

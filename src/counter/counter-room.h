@@ -13,52 +13,35 @@
 #ifndef COUNTER_ROOM_H
 #define COUNTER_ROOM_H
 
-#include "part.h"
-#include "perf-facts.h"
+#include "bundle.h"
 
-#include <sys/types.h>
 #include <tare/counter.h>
-
-#define COUNTER_ALIVE 0x657261742d657461u
 
 struct counter_cold {
 	struct tare_event event;	/* its name is ours */
 	struct tare_counter_opts o;
-	enum tare_path path;
-	enum tare_serializer serializer;
-	struct tare_why reason;		/* why this path; .what is a sentence */
+	struct bundle b;
 	struct part parts[2];
-	unsigned n_parts;		/* 0 (no event), 1 or 2 */
-	bool pinned;
-	bool wiped_on_fork;		/* the kernel knows MADV_WIPEONFORK */
-	enum perf_simulated simulated;
-	pid_t pid, tid;			/* whose it is */
 	uint64_t start;			/* value at the last reset */
 	uint64_t last;			/* last value given */
-	unsigned status;		/* enum tare_status */
 };
 
-/* Of a pair the event itself (part 0) is the second to be read. */
-static inline bool counter_second(const struct counter_cold *k, unsigned part)
-{
-	return k->n_parts == 2 && part == 0;
-}
-
 struct counter_cold *counter_cold(const struct tare_counter *c);
-/* New, wiped-on-fork memory for one counter; NULL: out of memory. */
+/* New memory for one counter; NULL: out of memory. */
 struct tare_counter *counter_alloc(void);
 void counter_free(struct tare_counter *c);
-
-/* The calling thread's id; a system call only the first time. */
-pid_t counter_self(void);
-void counter_self_is(pid_t tid);	/* after asking: the cached one is a parent's after fork */
 
 /* Arms the fast read from what part_sync() left in the parts, or disarms it. */
 void counter_arm(struct tare_counter *c);
 void counter_disarm(struct tare_counter *c);
 
-/* How a number of such events came about. */
+/* How a number came about; `core`: of a core PMU, not the kernel's own events. */
 enum tare_provenance counter_provenance(enum perf_simulated sim, bool core, bool corrected,
 					bool scaled);
+bool counter_is_core(const struct tare_encoding *e);
+uint64_t counter_now_ns(void);
+/* A sample from the values of an event and, if it has one, of what is subtracted. */
+int counter_sample(struct tare_sample *s, const struct perf_value *v, bool pair, uint64_t start,
+		   enum perf_simulated sim, bool core);
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -23,6 +24,10 @@ int part_open(struct part *p, const struct tare_encoding *e, int leader_fd, bool
 {
 	perf_attr_fill(&p->attr, e);
 	p->attr.pinned = leader_fd < 0 && (pinned || e->pinned);
+	if (p->members > 1) {
+		p->attr.read_format |= PERF_FORMAT_GROUP;
+		p->attr.disabled = 1;
+	}
 	uint64_t config1[3] = { e->config1 };
 	const unsigned n = perf_type_is_core(f, e->type) ? pmc_user_config1(e->config1, config1) : 1;
 	for (unsigned i = 0; i < n; i++) {
@@ -38,6 +43,13 @@ int part_open(struct part *p, const struct tare_encoding *e, int leader_fd, bool
 	return perf_diagnose_open(err, &p->attr, ask, f, why);
 }
 
+int part_enable(const struct part *leader)
+{
+	if (!leader->attr.disabled)
+		return 0;
+	return ioctl(leader->fd, PERF_EVENT_IOC_ENABLE, 0) < 0 ? -errno : 0;
+}
+
 int part_map(struct part *p, void *where, size_t page_size)
 {
 	void *const page = mmap(where, page_size, PROT_READ, MAP_SHARED | MAP_FIXED, p->fd, 0);
@@ -45,6 +57,17 @@ int part_map(struct part *p, void *where, size_t page_size)
 		return -errno;
 	p->page = page;
 	return 0;
+}
+
+int part_read(const struct part *p, struct perf_value *v)
+{
+	struct perf_value all[64];
+	if (p->members <= 1)
+		return perf_read(p->fd, v);
+	const int r = perf_read_group(p->fd, all, p->members);
+	if (r == 0)
+		*v = all[0];
+	return r;
 }
 
 void part_close(struct part *p)
@@ -126,7 +149,7 @@ enum part_found part_sync(struct part *p, bool second)
 	struct perf_value v;
 	if (p->page)
 		snapshot(p, second, &s);
-	const int status = perf_read(p->fd, &v);
+	const int status = part_read(p, &v);
 	const uint32_t old_index = p->index;
 	const int64_t old_offset = p->offset;
 	p->index = s.select ? s.index : 0;

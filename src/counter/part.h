@@ -33,6 +33,8 @@
 
 struct part {
 	int fd;				/* -1: not open */
+	unsigned members;		/* of a leader: the parts of its group, itself
+					 * included, which one read(2) gives; otherwise 1 */
 	struct perf_event_attr attr;	/* as it was opened */
 	const volatile struct perf_event_mmap_page *page;	/* NULL: no page */
 	/* since the last part_sync(): */
@@ -51,12 +53,18 @@ enum part_found {
 	PART_FAILED,		/* read(2) failed */
 };
 
-/* Opens e for the calling thread. A negative leader_fd makes it a leader, pinned if
+/* Opens e for the calling thread; p->members is set. A negative leader_fd makes it a leader, pinned if
  * asked. Returns 0 or the diagnosed code. */
 int part_open(struct part *p, const struct tare_encoding *e, int leader_fd, bool pinned,
 	      const struct perf_ask *ask, const struct perf_facts *f, struct tare_why *why);
+/* Lets a leader of several parts go, which part_open() leaves disabled: a sibling
+ * added to a group that is already counting stays off until the kernel happens to
+ * schedule the thread anew (seen on 6.18). 0 or -errno. */
+int part_enable(const struct part *leader);
 /* Maps the page at exactly `where` (over whatever is there). 0 or -errno. */
 int part_map(struct part *p, void *where, size_t page_size);
+/* This event alone, by read(2); as perf_read(). */
+int part_read(const struct part *p, struct perf_value *v);
 void part_close(struct part *p);	/* the descriptor; the page is the owner's */
 
 enum part_found part_sync(struct part *p, bool second);

@@ -8,6 +8,7 @@
  */
 #include "set.h"
 
+#include "counter-room.h"
 #include "interrupts.h"
 #include "perf-attr.h"
 #include "perf-diagnose.h"
@@ -22,7 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 struct slot {
@@ -53,13 +53,6 @@ struct counter_set {
 	cpu_set_t cpus;			/* where the target may run, asked while it lives */
 	bool wants_irqs;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static bool has_second(const struct tare_event *e)
 {
@@ -102,7 +95,7 @@ static int open_slot(struct counter_set *set, struct target *t, int s, int leade
 	perf_attr_fill(&attr, e);
 	attr.inherit = set->o.inherit;
 	if (leader < 0) {
-		attr.disabled = set->o.disabled || set->o.enable_on_exec;
+		attr.disabled = 1;	/* until the group is complete: see part_enable() */
 		attr.enable_on_exec = set->o.enable_on_exec;
 		attr.pinned |= set->o.pinned;
 		if (!set->o.inherit)
@@ -299,10 +292,11 @@ int counter_set_open(const struct tare_event *const *events, size_t n,
 		counter_set_close(set);
 		return err;
 	}
-	if (!o->disabled)
-		counter_set_started(set);
 	*out = set;
-	return 0;
+	if (o->disabled)
+		return 0;
+	counter_set_started(set);
+	return o->enable_on_exec ? 0 : counter_set_enable(set, why);
 }
 
 void counter_set_close(struct counter_set *set)
@@ -339,7 +333,7 @@ bool counter_set_user_only(const struct counter_set *set, size_t i)
 
 void counter_set_started(struct counter_set *set)
 {
-	set->start_ns = now_ns();
+	set->start_ns = counter_now_ns();
 	set->stop_ns = 0;
 	if (!set->wants_irqs)
 		return;
@@ -373,7 +367,7 @@ int counter_set_enable(struct counter_set *set, struct tare_why *why)
 int counter_set_disable(struct counter_set *set, struct tare_why *why)
 {
 	const int err = switch_all(set, PERF_EVENT_IOC_DISABLE, why);
-	set->stop_ns = now_ns();
+	set->stop_ns = counter_now_ns();
 	return err;
 }
 
@@ -414,20 +408,6 @@ static int read_slots(struct counter_set *set, struct target *t)
 	return err;
 }
 
-static enum tare_provenance provenance(const struct counter_set *set, const struct tare_event *e,
-				       bool scaled)
-{
-	if (scaled)
-		return TARE_PROV_SCALED;
-	if (perf_type_is_core(&set->facts, e->base.type)) {
-		if (set->facts.simulated == PERF_SIM_EXACT)
-			return TARE_PROV_EXACT;
-		if (set->facts.simulated == PERF_SIM_FLAWS)
-			return TARE_PROV_SIMULATED;
-	}
-	return e->kind == TARE_EVENT_PERF ? TARE_PROV_RAW : TARE_PROV_CORRECTED;
-}
-
 /* A correction can exceed a tiny count (the two are not read at one instant);
  * a count below nothing is nothing. */
 static uint64_t minus(uint64_t base, uint64_t correction)
@@ -446,7 +426,7 @@ static void fail_count(struct tare_count *c, enum tare_count_state state, int co
 static void count_clock(const struct counter_set *set, const struct tare_event *e,
 			struct tare_count *c)
 {
-	const uint64_t end = set->stop_ns ? set->stop_ns : now_ns();
+	const uint64_t end = set->stop_ns ? set->stop_ns : counter_now_ns();
 	const uint64_t ns = set->start_ns ? end - set->start_ns : 0;
 	c->enabled_ns = c->running_ns = ns;
 	c->value = c->raw = e->kind == TARE_EVENT_WALL_TIME ? ns : 0;
@@ -505,7 +485,9 @@ static void count_slots(const struct counter_set *set, const struct target *t, s
 	}
 	c->raw = s->v.value;
 	c->value = minus(base.value, sub.value);
-	c->provenance = provenance(set, e, base.scaled || sub.scaled);
+	c->provenance = counter_provenance(set->facts.simulated,
+					   perf_type_is_core(&set->facts, e->base.type),
+					   e->kind != TARE_EVENT_PERF, base.scaled || sub.scaled);
 }
 
 int counter_set_read_target(struct counter_set *set, size_t target, struct tare_count *counts)

@@ -99,8 +99,8 @@ static void armed(pid_t (*forker)(void))
 	CHECK(tare_counter_open("page-faults:u", &c, &why) == 0, "%s", why.what);
 	struct counter_cold *const k = counter_cold(c);
 	CHECK(k->parts[0].page, "its page is mapped even where it cannot be used");
-	k->path = TARE_PATH_RDPMC;
-	k->serializer = pmc_inline_serializer();
+	k->b.path = TARE_PATH_RDPMC;
+	k->b.serializer = pmc_inline_serializer();
 	k->parts[0].select = pmc_select(1, false);
 	counter_arm(c);
 	CHECK(c->select, "armed");

@@ -204,6 +204,27 @@ static void groups(bool inherit)
 	counter_set_close(set);
 }
 
+/* A group that starts now starts whole: no member waits for the next tick. */
+static void groups_start_whole(void)
+{
+	struct tare_event all = software("page-faults", PERF_COUNT_SW_PAGE_FAULTS);
+	struct tare_event clock = software("task-clock", PERF_COUNT_SW_TASK_CLOCK);
+	all.group = clock.group = 0;
+	const struct tare_event *const events[] = { &all, &clock };
+	for (int i = 0; i < 20; i++) {
+		struct counter_set *const set =
+			open_set(events, 2, (struct counter_set_opts){ .pid = 0 });
+		struct tare_count c[2];
+		touch(100);
+		CHECK(counter_set_read(set, c) == 0, "read");
+		CHECK(c[0].value >= 100, "%" PRIu64, c[0].value);
+		/* The same clock twice, read one after the other. */
+		CHECK(c[1].value >= c[1].enabled_ns / 2, "task-clock started late: %" PRIu64
+		      " of %" PRIu64, c[1].value, c[1].enabled_ns);
+		counter_set_close(set);
+	}
+}
+
 struct worker {
 	pthread_t thread;
 	pthread_barrier_t *start, *end;
@@ -318,6 +339,7 @@ int main(int argc, char **argv)
 	inherits("thread");
 	groups(true);
 	groups(false);
+	groups_start_whole();
 	attaches_to_threads();
 	three_kinds_of_nothing();
 	no_such_process();

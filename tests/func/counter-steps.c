@@ -78,10 +78,10 @@ static struct tare_counter *make_counter(unsigned parts)
 	struct tare_counter *const c = counter_alloc();
 	CHECK(c, "memory");
 	struct counter_cold *const k = counter_cold(c);
-	k->path = TARE_PATH_RDPMC;
-	k->pinned = true;
-	k->serializer = TARE_SERIALIZE_LFENCE;
-	k->n_parts = parts;
+	k->b.path = TARE_PATH_RDPMC;
+	k->b.pinned = true;
+	k->b.serializer = TARE_SERIALIZE_LFENCE;
+	k->b.n_parts = parts;
 	make_part(&k->parts[0], c + 1, 1);
 	make_part(&k->parts[1], (char *)(c + 1) + 4096, 2);
 	counter_arm(c);

@@ -455,6 +455,85 @@ static void measures_its_own_cost(void **state)
 	tare_counter_close(c);
 }
 
+/* A group of three events, one of them corrected, and a clock. */
+static const struct tare_event branches = {
+	.name = (char *)"branches:u", .kind = TARE_EVENT_PERF,
+	.base = { .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_BRANCH_INSTRUCTIONS,
+		  .exclude_kernel = true },
+};
+static const struct tare_event zero = { .name = (char *)"zero", .kind = TARE_EVENT_ZERO };
+static const struct tare_event *const three[] = { &branches, &corrected, &zero };
+
+static void groups_are_read_together(void **state)
+{
+	fake_reset(48);
+	struct tare_group *g;
+	struct tare_why why;
+	uint64_t v[3];
+	assert_int_equal(tare_group_open(three, 3, NULL, &g, &why), 0);
+	assert_int_equal(tare_group_path(g, NULL), TARE_PATH_RDPMC);
+	for (unsigned i = 1; i < 3; i++)
+		assert_int_equal(fake_event(i)->leader_fd, fake_event(0)->fd);
+	fake_happen(fake_event(0), 100);
+	fake_happen(fake_event(1), 1005);
+	fake_happen(fake_event(2), 5);
+	const unsigned before = fake.reads;
+	assert_int_equal(tare_group_read(g, v), 0);
+	assert_int_equal(fake.reads - before, 3);
+	assert_int_equal(v[0], 100);
+	assert_int_equal(v[1], 1000);
+	assert_int_equal(v[2], 0);
+	fake_move(fake_event(1), 4);
+	assert_int_equal(tare_group_read(g, v), 0);
+	assert_int_equal(v[1], 1000);
+	assert_int_equal(tare_group_status(g), TARE_STATUS_MOVED);
+	assert_int_equal(tare_group_reset(g), 0);
+	fake_happen(fake_event(0), 1);
+	assert_int_equal(tare_group_read(g, v), 0);
+	assert_true(v[0] == 1 && v[1] == 0);
+	struct tare_sample s[3];
+	assert_int_equal(tare_group_sample(g, s), 0);
+	assert_true(s[0].value == 1 && s[0].raw == 101 && s[0].provenance == TARE_PROV_RAW);
+	assert_true(s[1].minus == 5 && s[1].provenance == TARE_PROV_CORRECTED);
+	assert_true(s[2].value == 0 && s[2].provenance == TARE_PROV_EXACT);
+	for (unsigned i = 0; i < 3; i++) {
+		fake_move(fake_event(i), 0);
+		fake_event(i)->lost = true;
+	}
+	assert_int_equal(tare_group_read(g, v), TARE_E_STOLEN);
+	assert_true(tare_group_status(g) & TARE_STATUS_STOLEN);
+	assert_int_equal(v[0], 1);
+	tare_group_close(g);
+	assert_false(fake_event(0)->open || fake_event(1)->open || fake_event(2)->open);
+}
+
+static void groups_by_call(void **state)
+{
+	fake_reset(48);
+	struct tare_group *g;
+	struct tare_why why;
+	uint64_t v[3];
+	const struct tare_counter_opts o = { .path = TARE_PATH_READ };
+	assert_int_equal(tare_group_open(three, 3, &o, &g, &why), 0);
+	const char *reason;
+	assert_int_equal(tare_group_path(g, &reason), TARE_PATH_READ);
+	assert_non_null(strstr(reason, "asked"));
+	fake_happen(fake_event(0), 100);
+	fake_happen(fake_event(1), 1005);
+	fake_happen(fake_event(2), 5);
+	assert_int_equal(tare_group_read(g, v), 0);
+	assert_true(v[0] == 100 && v[1] == 1000 && v[2] == 0);
+	assert_int_equal(fake.reads, 0);
+	tare_group_close(g);
+	fake_reset(48);
+	fake.counters = 2;
+	assert_int_equal(tare_group_open(three, 3, NULL, &g, &why), TARE_E_NO_COUNTERS);
+	assert_null(g);
+	assert_int_equal(tare_group_open(three, 0, NULL, &g, &why), TARE_E_INVALID);
+	assert_int_equal(tare_group_open(three + 2, 1, NULL, &g, &why), TARE_E_INVALID);
+	tare_group_close(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -473,6 +552,8 @@ int main(void)
 		cmocka_unit_test(is_refused),
 		cmocka_unit_test(resets),
 		cmocka_unit_test(measures_its_own_cost),
+		cmocka_unit_test(groups_are_read_together),
+		cmocka_unit_test(groups_by_call),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

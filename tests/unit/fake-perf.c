@@ -171,6 +171,17 @@ static struct fake_event *event_of(int fd)
 	return NULL;
 }
 
+static void schedule(struct fake_event *e)
+{
+	const unsigned i = (unsigned)(e - fake.events);
+	if (i < fake.counters) {
+		e->index = i + 1;
+		start_register(e);
+	} else {
+		e->lost = true;
+	}
+}
+
 static int fake_open(const struct perf_event_attr *attr, int leader_fd)
 {
 	unsigned i = 0;
@@ -183,13 +194,18 @@ static int fake_open(const struct perf_event_attr *attr, int leader_fd)
 	struct fake_event *const e = &fake.events[i];
 	*e = (struct fake_event){ .open = true, .fd = FIRST_FD + (int)i, .attr = *attr,
 				  .leader_fd = leader_fd, .enabled = 1000, .running = 1000 };
-	if (i < fake.counters) {
-		e->index = i + 1;
-		start_register(e);
-	} else {
-		e->lost = true;
-	}
+	/* A disabled leader holds its group back. */
+	if (!attr->disabled && leader_fd < 0)
+		schedule(e);
 	return e->fd;
+}
+
+static void enable_group(const struct fake_event *leader)
+{
+	for (unsigned i = 0; i < FAKE_EVENTS; i++)
+		if (fake.events[i].open && (&fake.events[i] == leader ||
+					    fake.events[i].leader_fd == leader->fd))
+			schedule(&fake.events[i]);
 }
 
 /* What --wrap of the linker makes of the calls in the code under test; the
@@ -198,6 +214,7 @@ long __wrap_syscall(long nr, long a, long b, long c, long d, long e);
 ssize_t __real_read(int fd, void *data, size_t size);
 ssize_t __wrap_read(int fd, void *data, size_t size);
 int __real_close(int fd);
+int __wrap_ioctl(int fd, unsigned long request, unsigned long arg);
 int __wrap_close(int fd);
 void *__real_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off);
 void *__wrap_mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t off);
@@ -246,6 +263,15 @@ ssize_t __wrap_read(int fd, void *data, size_t size)
 			words[3 + words[0]++] = fake.events[i].count;
 	memcpy(data, words, (3 + words[0]) * sizeof(words[0]));
 	return (ssize_t)((3 + words[0]) * sizeof(words[0]));
+}
+
+int __wrap_ioctl(int fd, unsigned long request, unsigned long arg)
+{
+	const struct fake_event *const e = event_of(fd);
+	if (!e || request != PERF_EVENT_IOC_ENABLE)
+		abort();
+	enable_group(e);
+	return 0;
 }
 
 int __wrap_close(int fd)

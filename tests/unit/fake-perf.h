@@ -1,7 +1,7 @@
 /* A kernel with a PMU, in the process of the test.
  *
  * The system calls that counting uses are replaced at link time (perf_event_open
- * through syscall, mmap, read, close), and the instruction that reads a counter,
+ * through syscall, ioctl, mmap, read, close), and the instruction that reads a counter,
  * which faults on a machine without one, is carried out by the fault's handler. So
  * the code under test is the very code that runs on hardware, its inline reads
  * included, and the test decides what the PMU and the kernel do between any two of
