@@ -14,6 +14,8 @@
 #define MAX_COUNTERS 64
 #define RAW_SPECLOCKMAP 0x0825	/* SpecLockMapCommit, Zen; SpecLockHiSpec since Zen 2 */
 #define RAW_STREX_SPEC 0x6f	/* Armv8: store exclusive, speculatively executed */
+#define RAW_BR_RETIRED 0x21	/* Armv8: branches retired */
+#define RAW_EXC_TAKEN 0x09	/* Armv8: exceptions taken */
 #define RAW_IN_TXCP (1ULL << 33) /* Intel: leave out aborted transactions */
 
 void doctor_check_cpu(struct doctor *d)
@@ -153,6 +155,29 @@ static void add_to_list(char *list, size_t size, const char *name, enum loop_res
 			 name, value, expected);
 }
 
+/* The kernel opens any raw code on arm64. These two belong to the architecture; a
+ * PMU that does not have them reads 0 for ever, whatever is executed. (Not judged
+ * further: some cores count taken branches only, and exceptions come by chance.) */
+static void check_silent(struct doctor *d)
+{
+	const struct tare_encoding branches = doctor_raw(RAW_BR_RETIRED);
+	struct tare_encoding exceptions = doctor_raw(RAW_EXC_TAKEN);
+	char list[128] = "";
+	uint64_t value = 0;
+
+	if (d->report->cpu.arch != TARE_ARCH_ARM64)
+		return;
+	if (d->probes->count(d->probes->arg, &branches, TARE_REGION_LOOP, LOOP_ROUNDS, &value) == 0 &&
+	    value == 0)
+		add_to_list(list, sizeof(list), "BR_RETIRED (raw 0x0021)", LOOP_ZERO, 0, 0, 0);
+	/* In all modes: which one an exception belongs to is the PMU's choice. */
+	exceptions.exclude_kernel = false;
+	if (d->probes->spin(d->probes->arg, &exceptions, SPIN_MS, &value) == 0 && value == 0)
+		add_to_list(list, sizeof(list), "EXC_TAKEN (raw 0x0009)", LOOP_ZERO, 0, 0, 0);
+	if (list[0])
+		doctor_find(d, FIND_LOOP_SILENT, "open but stay 0: %s", list);
+}
+
 void doctor_check_loop(struct doctor *d)
 {
 	static const char *const intro[N_LOOP_RESULTS] = {
@@ -182,6 +207,7 @@ void doctor_check_loop(struct doctor *d)
 	for (unsigned r = 0; r < N_LOOP_RESULTS; r++)
 		if (lists[r][0])
 			doctor_find(d, loop_findings[r], "%s: %s", intro[r], lists[r]);
+	check_silent(d);
 }
 
 void doctor_check_overflow(struct doctor *d)

@@ -238,6 +238,11 @@
 	  "the kernel opens these events, but the counter never moves (seen in VMs and " \
 	  "emulators): a 0 here is not a count",                                \
 	  "do not use these events here; `tare list` shows the others")         \
+	X(LOOP, SILENT, "silent", CAVEAT,                                       \
+	  "arm64 kernels open every raw code, also of events that the PMU does not have: " \
+	  "they read 0 for ever, and a 0 is not a count",                       \
+	  "use raw events that count known code; the events folder of the PMU in " \
+	  "/sys/bus/event_source/devices names those of the architecture that it has") \
 	X(LOOP, UNDER, "under", BAD,                                            \
 	  "fewer were counted than were executed: the counter loses events",    \
 	  "do not use these events here; in a VM, ask for a host whose virtual PMU works") \

@@ -52,6 +52,8 @@ static void with_user_reads(void)
 	if (!tap_ok(says(json, "counters", "all", "6 general counters at once"), "six counters"))
 		tap_note_lines(json);
 	tap_ok(says(json, "counting", "unopened", "branches:u"), "this kernel has no branches");
+	tap_ok(says(json, "counting", "silent", "BR_RETIRED (raw 0x0021), EXC_TAKEN (raw 0x0009)"),
+	       "finds the events that open and never count");
 	has(json, "overflow", "works");
 	has(json, "exclusives", "not-counted");
 	has(json, "interrupt-event", "zero");

@@ -27,6 +27,7 @@
 #define RAW_UOPS 0x01c2
 #define RAW_IRQ 0x01cb
 #define RAW_SPECLOCK 0x0825
+#define RAW_BR_RETIRED 0x21
 #define RAW_STREX 0x6f
 #define TXCP (1ULL << 33)
 
@@ -402,6 +403,10 @@ static const struct finding_case cases[] = {
 	  TARE_DOCTOR_CAVEATS, "hardware counters work, with 1 caveat",
 	  { "engine:architecture", "rdpmc:works", "exclusives:lse", "nmi-watchdog:absent",
 	    "interrupt-event:unknown", "hybrid:uniform", "clock:fast" } },
+	{ "an arm64 PMU without branches and exceptions", "arm64-server",
+	  { NEOVERSE, .irq_zero = true, .is = { { RAW(RAW_BR_RETIRED), .value = 0 } } },
+	  TARE_DOCTOR_CAVEATS, "hardware counters work, with 2 caveats", { "counting:silent" },
+	  "open but stay 0: BR_RETIRED (raw 0x0021), EXC_TAKEN (raw 0x0009)" },
 	{ "an arm64 board", "arm64-board", { NEOVERSE, .rdpmc_withheld = true },
 	  TARE_DOCTOR_CAVEATS, "hardware counters work, with",
 	  { "rdpmc:arm64-off", "exclusives:counted", "hybrid:mixed" }, "2 core types by their main" },
