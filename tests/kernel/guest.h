@@ -19,6 +19,8 @@ void sysctl_set(const char *name, int value);
 /* Runs a program with stdout and stderr in a buffer the caller frees. Gives the
  * exit status as a shell does (128+N for signals). uid 0 keeps root. */
 int guest_run(char *const argv[], unsigned uid, char **output);
+/* The same with words separated by blanks, the first a program of /bin. */
+int guest_run_words(const char *words, unsigned uid, char **output);
 
 /* Takes hardware counters of CPU 0 away from everybody, with pinned events of the
  * whole CPU, which come before those of tasks. */
@@ -31,6 +33,7 @@ void hog_counters(struct hog *hog, unsigned n);
 void release_counters(struct hog *hog);
 
 /* The suites, one per machine that is booted; see init.c. */
+void suite_run(void);			/* commands of whoever boots it, by hand */
 void suite_machine(void);		/* the emulated PMU itself, raw */
 void suite_set(void);			/* sets of events, with a PMU */
 void suite_no_pmu(void);		/* and without one */

@@ -23,6 +23,7 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } suites[] = {
+	{ "run", suite_run },
 	{ "machine", suite_machine },
 	{ "set", suite_set },
 	{ "no-pmu", suite_no_pmu },
@@ -101,6 +102,34 @@ int guest_run(char *const argv[], unsigned uid, char **output)
 	int status = 0;
 	waitpid(pid, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int guest_run_words(const char *words, unsigned uid, char **output)
+{
+	char copy[512], path[128] = "", *argv[32] = { NULL };
+	size_t n = 0;
+	snprintf(copy, sizeof(copy), "%s", words);
+	for (char *w = strtok(copy, " \n"); w && n < 31; w = strtok(NULL, " \n"))
+		argv[n++] = w;
+	if (n)
+		snprintf(path, sizeof(path), "/bin/%s", argv[0]);
+	argv[0] = path;
+	return guest_run(argv, uid, output);
+}
+
+void suite_run(void)
+{
+	FILE *f = fopen("/commands", "r");
+	char line[512];
+	while (f && fgets(line, sizeof(line), f)) {
+		char *output = NULL;
+		const int status = guest_run_words(line, 0, &output);
+		tap_note_lines(output);
+		tap_ok(status == 0, "%.*s: exit status %d", (int)strcspn(line, "\n"), line, status);
+		free(output);
+	}
+	if (f)
+		fclose(f);
 }
 
 /* tare.suite=NAME[,NAME...] of the kernel command line. */

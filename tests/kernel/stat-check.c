@@ -13,7 +13,6 @@
 #define IN_PARENT 18		/* and in known-fork.S */
 #define IN_BOTH 8000024
 #define USER 1000
-#define MAX_WORDS 16
 
 struct stat_run {
 	int status;
@@ -23,13 +22,10 @@ struct stat_run {
 /* Runs `tare stat` with words separated by blanks. */
 static struct stat_run stat_as(unsigned uid, const char *words)
 {
-	char copy[512], *argv[MAX_WORDS] = { "/bin/tare", "stat" };
-	size_t n = 2;
-	snprintf(copy, sizeof(copy), "%s", words);
-	for (char *w = strtok(copy, " "); w && n < MAX_WORDS - 1; w = strtok(NULL, " "))
-		argv[n++] = w;
+	char line[512];
 	struct stat_run r;
-	r.status = guest_run(argv, uid, &r.text);
+	snprintf(line, sizeof(line), "tare stat %s", words);
+	r.status = guest_run_words(line, uid, &r.text);
 	return r;
 }
 
