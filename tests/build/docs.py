@@ -1,0 +1,29 @@
+#!/usr/bin/env python3
+"""What the documents point to is there; the picture of the rooms is of these rooms.
+usage: docs.py SOURCE"""
+import pathlib, re, sys
+import xml.etree.ElementTree as xml
+
+source = pathlib.Path(sys.argv[1])
+bad = links = 0
+pages = [p for p in source.rglob("*.md") if not re.match("build", str(p.relative_to(source)))]
+for page in pages:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        if "://" in target:
+            continue
+        links += 1
+        if not (page.parent / target).exists():
+            bad += 1
+            print(f"{page}: {target} is not there")
+rooms = {p.name for p in (source / "src").iterdir() if (p / "meson.build").exists()} | {"cmd"}
+drawn = {t.text for t in xml.parse(source / "docs/rooms.svg").iter()
+         if t.tag.endswith(("text", "tspan")) and t.get("font-weight") == "bold"}
+if rooms != drawn:
+    bad += 1
+    print("docs/rooms.svg: rooms", rooms ^ drawn)
+described = set(re.findall(r"^\| `(\w+)` \|", (source / "docs/architecture.md").read_text(), re.M))
+if not rooms <= described:
+    bad += 1
+    print("docs/architecture.md lacks", rooms - described)
+print(f"{links} links of {len(pages)} documents, {bad} wrong")
+sys.exit(bad != 0 or links == 0)
