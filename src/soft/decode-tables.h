@@ -23,7 +23,6 @@ enum op_kind {
 	K_RM,		/* by ModRM.rm: 8 rows */
 	K_PP,		/* by mandatory prefix: none, 66, F3, F2: 4 rows */
 	K_W,		/* by REX/VEX/EVEX.W: 2 rows */
-	K_L,		/* by vector length: 4 rows */
 	K_B,		/* by REX.B: 2 rows */
 	K_VECTOR,	/* legacy 0F: go to decode_vector_index */
 };
@@ -55,7 +54,6 @@ enum op_kind {
 #define A_SHIFT		(1u << 25)	/* flags as told only if the count is not 0 */
 #define A_BRANCH	(1u << 26)	/* near branch: on AMD 66 makes it 16 bits wide */
 #define A_NP		(1u << 27)	/* 66, F2 and F3 are all refused */
-#define A_DISP_ONLY	(1u << 28)	/* RIP-relative memory operand is refused (MPX, AMX) */
 #define A_SIB		(1u << 29)	/* memory operand must have a SIB byte */
 #define A_VEC		(1u << 30)	/* .index holds C_… (VEX, EVEX, XOP) */
 #define A_ADDRESS	(1u << 31)	/* a memory operand is only an address: segment has no effect */
@@ -103,12 +101,13 @@ enum op_flags {
 	F_ALL,		/* add, sub, cmp, and, neg … : all six written */
 	F_ADC,		/* reads CF, writes all */
 	F_INC,		/* all but CF */
-	F_MAYBE,	/* shift by cl: perhaps all */
+	F_MAYBE,	/* shift by cl, div: perhaps all */
 	F_ROT,		/* rol by one: CF OF */
 	F_ROT_MAYBE,
 	F_RCL,		/* reads CF too */
 	F_RCL_MAYBE,
 	F_BT,		/* CF; OF SF AF PF undefined, ZF kept */
+	F_MUL,		/* CF OF; the others undefined, and kept by AMD */
 	F_ZF,		/* only ZF */
 	F_ZF_UNDEF,	/* bsf: ZF, the others undefined */
 	F_CF,		/* only CF */
@@ -179,6 +178,7 @@ enum op_regs {
 /* Register numbers that no row can express. */
 enum op_check {
 	CHECK_NONE, CHECK_CR, CHECK_DR, CHECK_3DNOW, CHECK_C0, CHECK_REG0, CHECK_RM0,
+	CHECK_ODD,	/* not a check: decode.c looks at it once more */
 };
 
 enum vector_map {

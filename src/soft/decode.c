@@ -6,18 +6,57 @@
  * Bytes are read without asking whether they are there, from a window of at least
  * WINDOW; near the end of a page the caller's bytes are copied to a padded one, and
  * what depended on padding is reported as "more bytes needed".
+ *
+ * decode-zydis and decode-cpu in tests/func hold it against Zydis and against the
+ * CPU it runs on.
+ *
+ * What counts as what, where there is a choice:
+ *
+ *	cmov, vmaskmov, gather, masked move	loads or stores whatever the condition or mask
+ *	cmpxchg with memory			load and store, also when it fails
+ *	cmps					one load; movs a load and a store
+ *	rep string				one instruction, load, store, whatever rcx
+ *	prefetch, prefetchw			load; gather and scatter prefetches as gathers, scatters
+ *	lea, nop r/m, endbr, cldemote		neither load nor store
+ *	clflush, clflushopt, clwb, invlpg	neither: no data moves
+ *	clzero, movdir64b, enqcmd		store (the latter two load as well)
+ *	monitorx, umonitor			neither
+ *	push and pop of memory			load and store
+ *	call, far call				store, and load if through memory
+ *	ret, far ret, iret, uiret, leave, popf	load
+ *	enter					store; level 1 and up load as well
+ *	xlat					load
+ *	fxsave, xsave, fnsave, fnstenv		store; the restoring ones load
+ *	fbstp					store (that some hardware counts a load is its overcount)
+ *	maskmovq, maskmovdqu			store
+ *	bt and friends with memory		load; bts, btr, btc load and store
+ *	loading a segment register		its operand; the descriptor is the kernel's
+ *	syscall, sysenter, int 0x80		branch, far, system call
+ *	int n, int3, int1			branch, far
+ *	xbegin, xend, xabort			no branches
+ *	loop, jrcxz				branches and conditional
+ *	xchg with memory			locked, with a lock prefix or without
+ *	mul, imul, mulx				multiplies; not pmul, not fmul
+ *	fwait, fnop, ffree …			x87: all of D8 to DF and 9B
+ *	vector logic, moves, shuffles on ps/pd	not floating point
+ *	p…, vp…, aes, sha, gf2p8, (db)psadbw	integer SIMD by name, 3DNow! too; not vpmaskmov,
+ *						vpgather, vpscatter, masks (k…), AMX
+ *	fused multiply-add, dpps, dot products	floating point, and a multiply (CLASS_MUL_FP)
+ *	sqrt					no divide
+ *	MPX (bnd…)				nops, as on every CPU under a current kernel
  */
 #include "decode.h"
 #include "decode-tables.h"
 
 #define WINDOW 32	/* more than any byte looked at before the length is known */
 #define LONGEST 15
+#define INLINE inline __attribute__((always_inline))
 
 bool decode_amd_branches;
 
 /* ---- prefixes ---- */
 
-enum { P_NONE, P_REX, P_SEG, P_66, P_67, P_LOCK, P_REP };
+enum { P_NONE, P_REX, P_SEG, P_66, P_67, P_LOCK, P_REP, P_ESCAPE };
 
 static const uint8_t prefix_kind[256] = {
 	[0x26] = P_SEG, [0x2e] = P_SEG, [0x36] = P_SEG, [0x3e] = P_SEG,
@@ -27,51 +66,68 @@ static const uint8_t prefix_kind[256] = {
 	[0x4c] = P_REX, [0x4d] = P_REX, [0x4e] = P_REX, [0x4f] = P_REX,
 	[0x64] = P_SEG, [0x65] = P_SEG, [0x66] = P_66, [0x67] = P_67,
 	[0xf0] = P_LOCK, [0xf2] = P_REP, [0xf3] = P_REP,
+	/* not prefixes of an opcode but the beginning of one */
+	[0x62] = P_ESCAPE, [0x8f] = P_ESCAPE, [0xc4] = P_ESCAPE, [0xc5] = P_ESCAPE,
 };
 
-/* Everything found so far; struct insn is filled from it at the end. */
-struct state {
-	const uint8_t *p;
-	unsigned pos;		/* bytes consumed */
-	uint8_t rex, rep, opsize, addr32, lock, segment;
-	uint8_t encoding, map, opcode, opcode_off;
-	uint8_t modrm, modrm_off;
-	uint8_t sib, disp_off, disp_len;
+/* What VEX, EVEX and XOP say besides what struct insn holds; of a legacy instruction
+ * only w and pp have a meaning. */
+struct bits {
 	uint8_t w, l, pp;
-	uint8_t vvvv;		/* 0 … 15, as a number */
-	uint8_t v2, r2, z, b, aaa;	/* EVEX */
+	uint8_t vvvv;			/* as a number */
+	uint8_t r2, v2, z, b, aaa;	/* EVEX */
 };
 
-static int take_prefixes(struct state *s)
+/* The state of a decode, besides struct insn, which is filled on the way. (They are
+ * apart, and small functions are forced inline, so that this stays in registers.) */
+struct walk {
+	const uint8_t *p;
+	unsigned pos;			/* bytes consumed */
+	struct bits v;
+	bool opsize;			/* a 66 prefix, whatever it will mean */
+	bool plain;			/* no prefix but REX, and no VEX: a constant, see decode_plain() */
+};
+
+static void clear(struct insn *in)
+{
+	typedef uint64_t word __attribute__((may_alias));
+	_Static_assert(sizeof(*in) % sizeof(word) == 0, "cleared by words");
+	word *const words = (word *)in;
+#pragma GCC unroll 16
+	for (unsigned i = 0; i < sizeof(*in) / sizeof(word); i++)
+		words[i] = 0;
+}
+
+static INLINE int take_prefixes(struct insn *in, struct walk *k)
 {
 	for (;;) {
-		const uint8_t byte = s->p[s->pos];
+		const uint8_t byte = k->p[k->pos];
 		const unsigned kind = prefix_kind[byte];
-		if (kind == P_NONE)
+		if (kind == P_NONE || kind == P_ESCAPE)
 			return 0;
-		if (++s->pos >= LONGEST)
+		if (++k->pos >= LONGEST)
 			return -1;
 		if (kind == P_REX) {
-			s->rex = byte;
+			in->rex = byte;
 			continue;
 		}
-		s->rex = 0;	/* REX counts only right before the opcode */
+		in->rex = 0;	/* REX counts only right before the opcode */
 		switch (kind) {
 		case P_SEG:
-			if (byte >= 0x64 || s->segment < 0x64)
-				s->segment = byte;
+			if (byte >= 0x64 || in->segment < 0x64)
+				in->segment = byte;
 			break;
 		case P_66:
-			s->opsize = 1;
+			k->opsize = true;
 			break;
 		case P_67:
-			s->addr32 = 1;
+			in->addr32 = 1;
 			break;
 		case P_LOCK:
-			s->lock = 1;
+			in->lock = 1;
 			break;
 		case P_REP:
-			s->rep = byte;
+			in->rep = byte;
 			break;
 		}
 	}
@@ -81,278 +137,276 @@ static int take_prefixes(struct state *s)
 
 static const struct op bad;
 
-static const struct op *vector_row(const struct state *s, unsigned map)
+static INLINE const struct op *vector_row(const struct insn *in, const struct walk *k, unsigned map)
 {
-	const unsigned i = decode_vector_index[map][s->pp][s->opcode];
+	const unsigned i = decode_vector_index[map][k->v.pp][in->opcode];
 	return i ? &decode_vector_rows[i] : &bad;
 }
 
 /* Refused before VEX, EVEX and XOP: a REX, 66, F2, F3 or lock prefix. */
-static bool plain_prefixes(const struct state *s)
+static INLINE bool plain_prefixes(const struct insn *in, const struct walk *k)
 {
-	return !s->rex && !s->opsize && !s->rep && !s->lock;
+	return !in->rex && !k->opsize && !in->rep && !in->lock;
 }
 
-static void vex_common(struct state *s, uint8_t byte)
+static INLINE void opcode_at(struct insn *in, struct walk *k, unsigned off)
 {
-	s->vvvv = ~byte >> 3 & 15;
-	s->l = byte >> 2 & 1;
-	s->pp = byte & 3;
+	in->opcode_off = off;
+	in->opcode = k->p[off];
+	k->pos = off + 1;
 }
 
-/* The r, x and b of the second byte of VEX3, EVEX and XOP are stored inverted. */
+static INLINE void take_vex(struct insn *in, struct walk *k, unsigned encoding, unsigned map, uint8_t rxb, uint8_t last)
+{
+	in->encoding = encoding;
+	in->map = map;
+	k->v.w = encoding == 1 ? 0 : last >> 7;
+	in->rex = 0x40 | k->v.w << 3 | rxb;
+	k->v.vvvv = ~last >> 3 & 15;
+	k->v.l = last >> 2 & 1;
+	k->v.pp = last & 3;
+	opcode_at(in, k, k->pos + (encoding == 1 ? 2 : 3));
+}
+
+/* The r, x and b of VEX, EVEX and XOP are stored inverted. */
 static uint8_t inverted_rxb(uint8_t byte)
 {
 	return ~byte >> 5 & 7;
 }
 
-static void opcode_at(struct state *s, unsigned off)
+static INLINE const struct op *take_vex2(struct insn *in, struct walk *k)
 {
-	s->opcode_off = off;
-	s->opcode = s->p[off];
-	s->pos = off + 1;
+	const uint8_t *const p = k->p + k->pos;
+	if (!plain_prefixes(in, k))
+		return &bad;
+	take_vex(in, k, 1, 1, inverted_rxb(p[1]) & 4, p[1]);
+	return vector_row(in, k, MAP_V0F);
 }
 
-static const struct op *take_vex2(struct state *s)
+static INLINE const struct op *take_vex3(struct insn *in, struct walk *k)
 {
-	const uint8_t *p = s->p + s->pos;
-	if (!plain_prefixes(s))
+	const uint8_t *const p = k->p + k->pos;
+	const unsigned map = p[1] & 31;
+	if (!plain_prefixes(in, k))
 		return &bad;
-	s->encoding = 1;
-	s->map = 1;
-	s->rex = 0x40 | (~p[1] >> 5 & 4);
-	vex_common(s, p[1]);
-	opcode_at(s, s->pos + 2);
-	return vector_row(s, MAP_V0F);
+	if (map < 1 || map > 3) {
+		k->pos += 2;
+		return &bad;
+	}
+	take_vex(in, k, 2, map, inverted_rxb(p[1]), p[2]);
+	return vector_row(in, k, MAP_V0F + map - 1);
 }
 
-static const struct op *take_vex3(struct state *s)
+static INLINE const struct op *take_xop(struct insn *in, struct walk *k)
 {
-	const uint8_t *p = s->p + s->pos;
-	if (!plain_prefixes(s))
+	const uint8_t *const p = k->p + k->pos;
+	const unsigned map = p[1] & 31;
+	if (!plain_prefixes(in, k))
 		return &bad;
-	s->map = p[1] & 31;
-	s->pos += 2;
-	if (s->map < 1 || s->map > 3)
+	if (map > 10) {
+		k->pos += 2;
 		return &bad;
-	s->pos -= 2;
-	s->encoding = 2;
-	s->w = p[2] >> 7;
-	s->rex = 0x40 | s->w << 3 | inverted_rxb(p[1]);
-	vex_common(s, p[2]);
-	opcode_at(s, s->pos + 3);
-	return vector_row(s, MAP_V0F + s->map - 1);
+	}
+	take_vex(in, k, 4, map, inverted_rxb(p[1]), p[2]);
+	return vector_row(in, k, MAP_X8 + map - 8);
 }
 
-static const struct op *take_xop(struct state *s)
-{
-	const uint8_t *p = s->p + s->pos;
-	if (!plain_prefixes(s))
-		return &bad;
-	s->map = p[1] & 31;
-	s->pos += 2;
-	if (s->map > 10)
-		return &bad;
-	s->pos -= 2;
-	s->encoding = 4;
-	s->w = p[2] >> 7;
-	s->rex = 0x40 | s->w << 3 | inverted_rxb(p[1]);
-	vex_common(s, p[2]);
-	opcode_at(s, s->pos + 3);
-	return vector_row(s, MAP_X8 + s->map - 8);
-}
-
-static const struct op *take_evex(struct state *s)
+static INLINE const struct op *take_evex(struct insn *in, struct walk *k)
 {
 	static const uint8_t maps[8] = { 0, MAP_E0F, MAP_E0F38, MAP_E0F3A, 0, MAP_E5, MAP_E6, 0 };
-	const uint8_t *p = s->p + s->pos;
-	if (!plain_prefixes(s))
+	const uint8_t *const p = k->p + k->pos;
+	const unsigned map = p[1] & 7;
+	if (!plain_prefixes(in, k))
 		return &bad;
-	s->map = p[1] & 7;
-	s->pos += 2;
-	if (p[1] & 8 || !maps[s->map])
+	if (p[1] & 8 || !maps[map]) {
+		k->pos += 2;
 		return &bad;
-	s->pos++;
-	if (!(p[2] & 4))
+	}
+	if (!(p[2] & 4)) {
+		k->pos += 3;
 		return &bad;
-	s->pos -= 3;
-	s->encoding = 3;
-	s->w = p[2] >> 7;
-	s->rex = 0x40 | s->w << 3 | inverted_rxb(p[1]);
-	s->r2 = ~p[1] >> 4 & 1;
-	s->vvvv = ~p[2] >> 3 & 15;
-	s->pp = p[2] & 3;
-	s->z = p[3] >> 7;
-	s->l = p[3] >> 5 & 3;
-	s->b = p[3] >> 4 & 1;
-	s->v2 = ~p[3] >> 3 & 1;
-	s->aaa = p[3] & 7;
-	opcode_at(s, s->pos + 4);
-	return vector_row(s, maps[s->map]);
+	}
+	in->encoding = 3;
+	in->map = map;
+	k->v = (struct bits){
+		.w = p[2] >> 7, .vvvv = ~p[2] >> 3 & 15, .pp = p[2] & 3, .r2 = ~p[1] >> 4 & 1,
+		.z = p[3] >> 7, .l = p[3] >> 5 & 3, .b = p[3] >> 4 & 1, .v2 = ~p[3] >> 3 & 1, .aaa = p[3] & 7,
+	};
+	in->rex = 0x40 | k->v.w << 3 | inverted_rxb(p[1]);
+	opcode_at(in, k, k->pos + 4);
+	return vector_row(in, k, maps[map]);
 }
 
-static const struct op *take_0f(struct state *s)
+static INLINE const struct op *take_0f(struct insn *in, struct walk *k)
 {
-	const uint8_t byte = s->p[s->pos + 1];
+	const uint8_t byte = k->p[k->pos + 1];
+	/* The mandatory prefix: F2 and F3 win over 66, the later of them over the other. */
+	k->v.pp = k->plain ? 0 : in->rep ? (in->rep == 0xf3 ? 2 : 3) : k->opsize;
 	if (byte == 0x38 || byte == 0x3a) {
-		s->map = byte == 0x38 ? 2 : 3;
-		opcode_at(s, s->pos + 2);
-		return vector_row(s, MAP_0F38 + s->map - 2);
+		in->map = byte == 0x38 ? 2 : 3;
+		opcode_at(in, k, k->pos + 2);
+		return vector_row(in, k, MAP_0F38 + in->map - 2);
 	}
-	opcode_at(s, s->pos + 1);
-	s->map = 1;
+	opcode_at(in, k, k->pos + 1);
+	in->map = 1;
 	return &decode_0f[byte];
 }
 
-/* The mandatory prefix: F2 and F3 win over 66, the later of them over the other. */
-static uint8_t mandatory_prefix(const struct state *s)
+static INLINE const struct op *take_opcode(struct insn *in, struct walk *k)
 {
-	return s->rep ? (s->rep == 0xf3 ? 2 : 3) : s->opsize;
-}
-
-static const struct op *take_opcode(struct state *s)
-{
-	const uint8_t byte = s->p[s->pos];
-	s->w = s->rex >> 3 & 1;
-	switch (byte) {
-	case 0x0f:
-		s->pp = mandatory_prefix(s);
-		return take_0f(s);
+	const uint8_t byte = k->p[k->pos];
+	if (byte == 0x0f)
+		return take_0f(in, k);
+	switch (k->plain ? 0 : byte) {
 	case 0xc5:
-		return take_vex2(s);
+		return take_vex2(in, k);
 	case 0xc4:
-		return take_vex3(s);
+		return take_vex3(in, k);
 	case 0x62:
-		return take_evex(s);
+		return take_evex(in, k);
 	case 0x8f:
-		if ((s->p[s->pos + 1] & 31) >= 8)
-			return take_xop(s);
+		if ((k->p[k->pos + 1] & 31) >= 8)
+			return take_xop(in, k);
 		break;
 	}
-	opcode_at(s, s->pos);
+	opcode_at(in, k, k->pos);
 	return &decode_one[byte];
 }
 
-static const struct op *find_leaf(struct state *s, const struct op *op)
+static INLINE void take_modrm(struct insn *in, struct walk *k)
 {
-	if (op->attr & A_MODRM) {
-		s->modrm_off = s->pos;
-		s->modrm = s->p[s->pos++];
-	}
+	in->has_modrm = 1;
+	in->modrm_off = k->pos;
+	in->modrm = k->p[k->pos++];
+}
+
+/* From the row of the opcode to the leaf, by what the row says to look at. */
+static INLINE const struct op *find_leaf(struct insn *in, struct walk *k, const struct op *op)
+{
 	for (;;) {
 		unsigned choice;
-		switch (op->kind) {
-		case K_LEAF:
+		if (op->attr & A_MODRM && !in->has_modrm)
+			take_modrm(in, k);
+		if (op->kind == K_LEAF)
 			return op;
+		switch (op->kind) {
 		case K_REG:
-			choice = s->modrm >> 3 & 7;
+			choice = in->modrm >> 3 & 7;
 			break;
 		case K_MOD:
-			choice = s->modrm >= 0xc0;
+			choice = in->modrm >= 0xc0;
 			break;
 		case K_RM:
-			choice = s->modrm & 7;
+			choice = in->modrm & 7;
 			break;
 		case K_PP:
-			choice = s->pp;
+			choice = k->v.pp;
 			break;
 		case K_W:
-			choice = s->w;
-			break;
-		case K_L:
-			choice = s->l;
+			choice = k->v.w;
 			break;
 		case K_B:
-			choice = s->rex & 1;
+			choice = in->rex & 1;
 			break;
 		case K_VECTOR:
-			op = vector_row(s, MAP_0F);
-			goto modrm;
+			op = vector_row(in, k, MAP_0F);
+			continue;
 		default:
 			return 0;
 		}
 		/* Rows of the sparse maps have theirs close by. */
 		op = (op->attr & A_VEC ? op : decode_groups) + op->index + choice;
-modrm:
-		if (op->attr & A_MODRM && !s->modrm_off) {
-			s->modrm_off = s->pos;
-			s->modrm = s->p[s->pos++];
-		}
 	}
 }
 
 /* ---- operands ---- */
 
-static void take_memory(struct state *s)
+static bool is_memory(const struct insn *in, const struct op *op)
 {
-	const unsigned mod = s->modrm >> 6, rm = s->modrm & 7;
-	unsigned base = rm;
-	if (rm == 4) {
-		s->sib = s->p[s->pos++];
-		base = s->sib & 7;
-	}
-	s->disp_len = mod == 1 ? 1 : mod == 2 || base == 5 ? 4 : 0;
-	if (s->disp_len) {
-		s->disp_off = s->pos;
-		s->pos += s->disp_len;
-	}
+	return op->attr & A_MODRM && in->modrm < 0xc0 && op->check != CHECK_CR && op->check != CHECK_DR;
 }
 
-static unsigned imm_length(const struct state *s, uint32_t attr)
+/* Steps over SIB and displacement and tells what registers the address is made of. */
+static INLINE unsigned take_memory(struct insn *in, struct walk *k, const struct op *op)
+{
+	const unsigned mod = in->modrm >> 6, rm = in->modrm & 7, rex = in->rex;
+	unsigned base = rm, regs = 0;
+	in->mem = 1;
+	if (rm == 4) {
+		in->sib = k->p[k->pos++];
+		base = in->sib & 7;
+		const unsigned index = (in->sib >> 3 & 7) | (rex << 2 & 8);
+		const bool vsib = !k->plain && op->attr & A_VEC && op->index & C_VSIB;
+		if (vsib)
+			in->vsib = 1;
+		if (index != 4 && !vsib)
+			regs = 1u << index;
+	}
+	if (mod == 0 && base == 5) {
+		in->rip_relative = rm == 5;
+	} else {
+		regs |= 1u << (base | (rex << 3 & 8));
+		if (mod == 0)
+			return regs;
+	}
+	in->disp_off = k->pos;
+	in->disp_len = mod == 1 ? 1 : 4;
+	k->pos += in->disp_len;
+	return regs;
+}
+
+static INLINE unsigned imm_length(const struct insn *in, const struct walk *k, uint32_t attr)
 {
 	static const uint8_t fixed[16] = {
 		[I_8] = 1, [I_16] = 2, [I_16_8] = 3, [I_REL8] = 1, [I_8_8] = 2, [I_32] = 4, [I_IS4] = 1,
 	};
+	const bool opsize16 = !k->plain && in->opsize16;
 	switch (A_IMM_OF(attr)) {
 	case I_Z:
-		return s->opsize ? 2 : 4;
+		return opsize16 ? 2 : 4;
 	case I_V:
-		return s->w ? 8 : s->opsize ? 2 : 4;
+		return k->v.w ? 8 : opsize16 ? 2 : 4;
 	case I_MOFFS:
-		return s->addr32 ? 4 : 8;
+		return !k->plain && in->addr32 ? 4 : 8;
 	case I_REL32:
-		return s->opsize && decode_amd_branches ? 2 : 4;
+		return opsize16 && decode_amd_branches ? 2 : 4;
 	default:
 		return fixed[A_IMM_OF(attr)];
 	}
 }
 
-static int64_t read_signed(const uint8_t *p, unsigned len)
+static INLINE int64_t read_signed(const uint8_t *p, unsigned len)
 {
-	switch (len) {
-	case 0:
-		return 0;
-	case 1:
-		return (int8_t)p[0];
-	case 2:
-		return (int16_t)(p[0] | p[1] << 8);
-	case 3:		/* enter: size, level */
-		return p[0] | p[1] << 8 | p[2] << 16;
-	case 4:
-		return (int32_t)(p[0] | p[1] << 8 | p[2] << 16 | (uint32_t)p[3] << 24);
-	default:
-		return (int64_t)((uint64_t)(uint32_t)read_signed(p, 4) | (uint64_t)read_signed(p + 4, 4) << 32);
+	int64_t value;
+	if (len == 4) {
+		int32_t word;
+		__builtin_memcpy(&word, p, 4);
+		return word;
 	}
-}
-
-static bool is_memory(const struct state *s, const struct op *op)
-{
-	return op->attr & A_MODRM && s->modrm < 0xc0 && op->check != CHECK_CR && op->check != CHECK_DR;
+	if (len == 1)
+		return (int8_t)p[0];
+	if (len == 8) {
+		__builtin_memcpy(&value, p, 8);
+		return value;
+	}
+	if (len == 2)
+		return (int16_t)(p[0] | p[1] << 8);
+	return p[0] | p[1] << 8 | p[2] << 16;	/* enter: size, level */
 }
 
 /* ---- what must not be ---- */
 
-static bool distinct_ok(const struct state *s, const struct op *op, bool mem)
+static INLINE bool distinct_ok(const struct insn *in, const struct walk *k, const struct op *op, bool mem)
 {
-	const unsigned reg = (s->modrm >> 3 & 7) | (s->rex << 1 & 8) | s->r2 << 4;
-	const unsigned vvvv = s->vvvv | s->v2 << 4;
+	const unsigned reg = (in->modrm >> 3 & 7) | (in->rex << 1 & 8) | k->v.r2 << 4;
+	const unsigned vvvv = k->v.vvvv | k->v.v2 << 4;
 	if (op->index & C_VSIB) {
-		const unsigned index = (s->sib >> 3 & 7) | (s->rex << 2 & 8) | s->v2 << 4;
-		if (s->encoding == 3)
+		const unsigned index = (in->sib >> 3 & 7) | (in->rex << 2 & 8) | k->v.v2 << 4;
+		if (in->encoding == 3)
 			return reg != index;
-		return reg != index && reg != s->vvvv && index != s->vvvv;
+		return reg != index && reg != k->v.vvvv && index != k->v.vvvv;
 	}
-	const unsigned rm = (s->modrm & 7) | (s->rex << 3 & 8) | (s->encoding == 3 ? s->rex << 3 & 16 : 0);
+	const unsigned rm = (in->modrm & 7) | (in->rex << 3 & 8) | (in->encoding == 3 ? in->rex << 3 & 16 : 0);
 	if (!mem && reg == rm)
 		return false;
 	if (op->index & C_VVK && (rm > 7 || rm == vvvv))	/* tiles */
@@ -360,167 +414,134 @@ static bool distinct_ok(const struct state *s, const struct op *op, bool mem)
 	return !(op->index & C_VV) || reg != vvvv;
 }
 
-static bool evex_ok(const struct state *s, const struct op *op, bool mem)
+static INLINE bool evex_ok(const struct bits *v, const struct op *op, bool mem)
 {
 	const unsigned con = op->index;
-	if (s->b && !(con & (mem ? C_BCAST : C_ER)))
+	if (v->b && !(con & (mem ? C_BCAST : C_ER)))
 		return false;
-	if (s->z && (!(con & C_Z) || !s->aaa || (mem && op->attr & A_RM_W)))
+	if (v->z && (!(con & C_Z) || !v->aaa || (mem && op->attr & A_RM_W)))
 		return false;
-	if (s->aaa ? !(con & C_K) : con & C_KREQ)
+	if (v->aaa ? !(con & C_K) : con & C_KREQ)
 		return false;
-	if (op->attr & (A_REG_R | A_REG_W) && s->r2)
-		return false;
-	return true;
+	return !(op->attr & (A_REG_R | A_REG_W) && v->r2);
 }
 
-static bool vector_ok(const struct state *s, const struct op *op, bool mem)
+static INLINE bool vector_ok(const struct insn *in, const struct walk *k, const struct op *op, bool mem)
 {
+	const struct bits *const v = &k->v;
 	const unsigned con = op->index;
-	/* Rounding with registers takes the place of the length. */
-	const unsigned l = s->b && !mem && con & C_ER ? 0 : s->l;
-	if (!(con >> s->w & C_W0))
+	const bool rounding = v->b && !mem && con & C_ER;	/* in place of the length */
+	if (!(con >> v->w & C_W0))
 		return false;
-	if (!(s->b && !mem && con & C_ER) && !(con >> l & C_L0))
+	if (!rounding && !(con >> v->l & C_L0))
 		return false;
-	if (!(con & C_VV) && (s->vvvv || (s->v2 && !(con & C_VSIB))))
+	if (!(con & C_VV) && (v->vvvv || (v->v2 && !(con & C_VSIB))))
 		return false;
-	if (con & C_REGK && (s->rex & 4 || s->r2))
+	if (con & C_REGK && (in->rex & 4 || v->r2))
 		return false;
-	if (con & C_VVK && (s->vvvv > 7 || s->v2))
+	if (con & C_VVK && (v->vvvv > 7 || v->v2))
 		return false;
-	if (con & C_VSIB && (s->modrm & 7) != 4)
+	if (con & C_VSIB && (in->modrm & 7) != 4)
 		return false;
-	if (s->encoding == 3 && !evex_ok(s, op, mem))
+	if (in->encoding == 3 && !evex_ok(v, op, mem))
 		return false;
-	return !(con & C_DISTINCT) || distinct_ok(s, op, mem);
+	return !(con & C_DISTINCT) || distinct_ok(in, k, op, mem);
 }
 
-static bool check_ok(const struct state *s, unsigned check)
+static INLINE bool check_ok(const struct insn *in, const struct walk *k, unsigned check)
 {
-	const unsigned reg = (s->modrm >> 3 & 7) | (s->rex << 1 & 8);
+	const unsigned modrm = in->modrm;
+	const unsigned reg = (modrm >> 3 & 7) | (in->rex << 1 & 8);
 	switch (check) {
 	case CHECK_CR:
 		return reg == 0 || reg == 2 || reg == 3 || reg == 4 || reg == 8;
 	case CHECK_DR:
 		return reg < 8;
 	case CHECK_3DNOW:	/* the opcode is where an immediate would be */
-		return decode_3dnow[s->p[s->pos] >> 3] >> (s->p[s->pos] & 7) & 1;
+		return decode_3dnow[k->p[k->pos] >> 3] >> (k->p[k->pos] & 7) & 1;
 	case CHECK_C0:
-		return s->modrm == 0xc0;
+		return modrm == 0xc0;
 	case CHECK_REG0:
-		return (s->modrm >> 3 & 7) == 0;
+		return (modrm >> 3 & 7) == 0;
 	case CHECK_RM0:
-		return (s->modrm & 7) == 0;
+		return (modrm & 7) == 0;
 	}
-	return false;
+	return true;
 }
 
-static bool permitted(const struct state *s, const struct op *op, bool mem)
+#define A_RESTRICTS (A_NOREG | A_NOMEM | A_NP | A_SIB | A_VEC)
+
+static INLINE bool permitted(const struct insn *in, const struct walk *k, const struct op *op, bool mem)
 {
 	const uint32_t attr = op->attr;
-	if (s->lock && !(mem && attr & A_LOCK))
+	if (!k->plain && in->lock && !(mem && attr & A_LOCK))
 		return false;
-	if (attr & (A_NOREG | A_NOMEM | A_NP | A_SIB | A_VEC | A_DISP_ONLY)) {
-		if (attr & A_NOREG && !mem)
-			return false;
-		if (attr & A_NOMEM && mem)
-			return false;
-		if (attr & A_NP && (s->opsize || s->rep))
-			return false;
-		if (attr & A_SIB && (s->modrm & 7) != 4)
-			return false;
-		if (attr & A_DISP_ONLY && (s->modrm & 0xc7) == 5)
-			return false;
-		if (attr & A_VEC && !vector_ok(s, op, mem))
-			return false;
-	}
-	return !op->check || check_ok(s, op->check);
+	if (!(attr & A_RESTRICTS) && !op->check)
+		return true;
+	if (attr & A_NOREG && !mem)
+		return false;
+	if (attr & A_NOMEM && mem)
+		return false;
+	if (!k->plain && attr & A_NP && (k->opsize || in->rep))
+		return false;
+	if (!k->plain && attr & A_SIB && (in->modrm & 7) != 4)
+		return false;
+	if (!k->plain && attr & A_VEC && !vector_ok(in, k, op, mem))
+		return false;
+	return check_ok(in, k, op->check);
 }
 
 /* ---- what it reads and writes ---- */
 
-static unsigned bit(unsigned reg)
+/* All ones if the attribute (one bit) is there. */
+static unsigned mask(uint32_t attr, uint32_t which)
 {
-	return 1u << reg;
+	return -(unsigned)!!(attr & which);
 }
 
-/* Without REX the byte registers 4 … 7 are ah ch dh bh. */
-static unsigned byte_reg(const struct state *s, unsigned reg, uint32_t byte)
-{
-	return byte && !s->rex ? reg & 3 : reg;
-}
-
-static unsigned address_regs(const struct state *s, const struct op *op)
-{
-	const unsigned mod = s->modrm >> 6, rm = s->modrm & 7;
-	if (rm != 4)
-		return mod == 0 && rm == 5 ? 0 : bit(rm | (s->rex << 3 & 8));
-	const unsigned index = (s->sib >> 3 & 7) | (s->rex << 2 & 8);
-	unsigned regs = index == 4 || (op->attr & A_VEC && op->index & C_VSIB) ? 0 : bit(index);
-	if ((s->sib & 7) != 5 || mod != 0)
-		regs |= bit((s->sib & 7) | (s->rex << 3 & 8));
-	return regs;
-}
-
-static void fill_regs(struct insn *in, const struct state *s, const struct op *op, bool mem)
+static INLINE void fill_regs(struct insn *in, const struct walk *k, const struct op *op, unsigned address)
 {
 	const uint32_t attr = op->attr;
 	const struct op_regset *const set = &decode_regsets[op->regs];
-	unsigned read = set->read, written = set->written, killed = set->killed;
-	const unsigned whole = attr & A_PARTIAL ? 0 : ~0u;	/* results replace the register */
-	const unsigned rex = s->rex;
+	const unsigned rex = in->rex;
+	unsigned reg = (in->modrm >> 3 & 7) | (rex << 1 & 8);
+	unsigned rm = (in->modrm & 7) | (rex << 3 & 8);
+	unsigned low = (in->opcode & 7) | (rex << 3 & 8);
+	const bool opsize16 = !k->plain && in->opsize16;
+	bool whole = !opsize16;		/* a result replaces the register */
 
-	if (attr & (A_REG_R | A_REG_W)) {
-		const unsigned reg = bit(byte_reg(s, (s->modrm >> 3 & 7) | (rex << 1 & 8), attr & A_REG8));
-		if (attr & A_REG_R)
-			read |= reg;
-		if (attr & A_REG_W) {
-			written |= reg;
-			killed |= attr & A_REG8 ? 0 : reg & whole;
-		}
+	if (attr & (A_RM8 | A_REG8 | A_PARTIAL)) {
+		/* Without REX the byte registers 4 … 7 are ah ch dh bh. */
+		if (attr & A_REG8 && !rex)
+			reg &= 3, low &= 3;
+		if (attr & A_RM8 && !rex)
+			rm &= 3;
+		if (attr & (A_REG8 | A_PARTIAL) || (attr & (A_RM8 | A_RM_W)) == (A_RM8 | A_RM_W))
+			whole = false;
 	}
-	if (mem) {
-		read |= address_regs(s, op);
-	} else if (attr & A_MODRM && !(attr & A_RM_X)) {
-		const unsigned rm = bit(byte_reg(s, (s->modrm & 7) | (rex << 3 & 8), attr & A_RM8));
-		if (attr & A_RM_R)
-			read |= rm;
-		if (attr & A_RM_W) {
-			written |= rm;
-			killed |= attr & A_RM8 ? 0 : rm & whole;
-		}
-		if (attr & A_ZEROES && ((s->modrm >> 3 ^ s->modrm) & 7) == 0 && !(rex << 1 & 8) == !(rex << 3 & 8) &&
-		    !in->opsize16)
-			read &= ~rm;
+	unsigned read = 1u << reg & mask(attr, A_REG_R);
+	unsigned written = 1u << reg & mask(attr, A_REG_W);
+	if (in->mem != 1 && !(attr & A_RM_X)) {
+		read |= 1u << rm & mask(attr, A_RM_R);
+		written |= 1u << rm & mask(attr, A_RM_W);
+		if (attr & A_ZEROES && reg == rm && !opsize16)
+			read = 0;
 	}
 	if (attr & (A_OP_R | A_OP_W)) {
-		const unsigned reg = bit(byte_reg(s, (s->opcode & 7) | (rex << 3 & 8), attr & A_REG8));
-		if (attr & A_OP_R)
-			read |= reg;
-		if (attr & A_OP_W) {
-			written |= reg;
-			killed |= attr & A_REG8 ? 0 : reg;
-		}
+		read |= 1u << low & mask(attr, A_OP_R);
+		written |= 1u << low & mask(attr, A_OP_W);
 	}
-	if (attr & (A_VV_R | A_VV_W)) {
-		if (attr & A_VV_R)
-			read |= bit(s->vvvv);
-		if (attr & A_VV_W) {
-			written |= bit(s->vvvv);
-			killed |= bit(s->vvvv) & whole;
-		}
+	if (!k->plain) {
+		read |= 1u << k->v.vvvv & mask(attr, A_VV_R);
+		written |= 1u << k->v.vvvv & mask(attr, A_VV_W);
 	}
-	if (attr & A_STRING && s->rep) {
-		read |= bit(1);
-		written |= bit(1);
-	}
+	read |= address | set->read;
 	in->regs_read = read;
-	in->regs_written = written;
-	in->regs_killed = in->opsize16 ? 0 : killed & ~read;
+	in->regs_written = written | set->written;
+	in->regs_killed = ((whole ? written : 0) | (opsize16 ? 0 : set->killed)) & ~read;
 }
 
-static void fill_flags(struct insn *in, const struct state *s, const struct op *op)
+static INLINE void fill_flags(struct insn *in, const struct walk *k, const struct op *op)
 {
 	/* jcc, setcc, cmovcc, by the condition without its lowest bit */
 	static const uint16_t conditions[8] = {
@@ -531,23 +552,30 @@ static void fill_flags(struct insn *in, const struct state *s, const struct op *
 	in->flags_read = set->read;
 	in->flags_written = set->written;
 	in->flags_touched = set->touched;
-	if (op->attr & A_CC)
-		in->flags_read = conditions[s->opcode >> 1 & 7];
-	if (op->attr & A_SHIFT) {
+	if (op->attr & A_CC) {
+		in->flags_read = conditions[in->opcode >> 1 & 7];
+	} else if (op->attr & A_SHIFT) {
 		/* A count of 0 keeps all flags; so does rcl of 16 bits by 17. */
-		if (!(in->imm & (s->w ? 63 : 31)))
+		if (!(in->imm & (k->v.w ? 63 : 31)))
 			in->flags_written = in->flags_touched = 0;
-		else if (op->flags == F_RCL && in->opsize16)
+		else if (op->flags == F_RCL && !k->plain && in->opsize16)
 			in->flags_written = 0;
 	}
-	if (op->attr & A_STRING && s->rep)
-		in->flags_written = 0;
+}
+
+/* Nothing happens when rcx is 0. */
+static void repeat(struct insn *in)
+{
+	in->flags_written = 0;
+	in->regs_read |= 1u << 1;
+	in->regs_written |= 1u << 1;
+	in->classes |= CLASS_REP;
 }
 
 /* Stack and es:rdi accesses take no segment prefix. */
-static bool segment_counts(const struct op *op, bool mem)
+static bool segment_counts(const struct insn *in, const struct op *op)
 {
-	if (mem)
+	if (in->mem == 1)
 		return !(op->attr & A_ADDRESS);
 	switch (op->regs) {
 	case R_SP:
@@ -561,28 +589,33 @@ static bool segment_counts(const struct op *op, bool mem)
 	return op->attr & A_IMPLICIT;
 }
 
-static uint32_t classes_of(const struct insn *in, const struct op *op, bool mem)
+static INLINE uint32_t classes_of(const struct insn *in, const struct walk *k, const struct op *op)
 {
 	uint32_t classes = op->classes;
-	if (mem) {
-		if (op->attr & A_RM_R)
-			classes |= CLASS_LOAD;
-		if (op->attr & A_RM_W)
-			classes |= CLASS_STORE;
-	}
-	if (in->lock)
+	_Static_assert(CLASS_LOAD == A_RM_R << 6 && CLASS_STORE == A_RM_W << 6, "shifted into place");
+	if (in->mem == 1)
+		classes |= (op->attr & (A_RM_R | A_RM_W)) << 6;
+	if (!k->plain && in->lock)
 		classes |= CLASS_LOCKED;
-	if (op->attr & A_STRING && in->rep)
-		classes |= CLASS_REP;
-	if (in->map && !in->encoding && in->flow != FLOW_JCC)
+	if (in->map && (k->plain || !in->encoding) && op->flow != FLOW_JCC)
 		classes |= CLASS_0F_NONBRANCH;
 	return classes;
 }
 
-/* The few whose operands live in the immediate. */
-static void fill_oddities(struct insn *in)
+static void become_3dnow(struct insn *in)
 {
-	if (in->map)
+	in->map = 15;
+	in->opcode = in->imm;
+	in->opcode_off = in->imm_off;
+	in->imm = in->imm_off = in->imm_len = 0;
+}
+
+/* The few whose meaning lives in the immediate. */
+static void fill_oddities(struct insn *in, const struct op *op)
+{
+	if (op->check == CHECK_3DNOW)
+		become_3dnow(in);
+	if (op->check != CHECK_ODD)
 		return;
 	switch (in->opcode) {
 	case 0xc2:
@@ -606,84 +639,95 @@ static void fill_oddities(struct insn *in)
 	}
 }
 
-static void become_3dnow(struct insn *in)
+/* A 66 prefix: the operand size, unless REX.W overrides it or it chose the opcode. */
+static INLINE void take_opsize(struct insn *in, struct walk *k, const struct op *op)
 {
-	in->map = 15;
-	in->opcode = in->imm;
-	in->opcode_off = in->imm_off;
-	in->imm = in->imm_off = in->imm_len = 0;
+	in->opsize16 = !k->v.w && !(op->attr & A_NO66);
+	in->branch16 = in->opsize16 && op->attr & A_BRANCH && decode_amd_branches;
+	if (k->v.w && !(op->attr & A_NP))
+		k->opsize = false;
 }
 
-static void fill(struct insn *in, const struct state *s, const struct op *op, bool mem, unsigned imm_len)
+static INLINE void take_imm(struct insn *in, struct walk *k, unsigned len)
 {
-	const unsigned imm_off = s->pos - imm_len;
-	in->len = s->pos;
-	in->flow = op->flow;
-	in->special = op->special;
-	in->map = s->map;
-	in->opcode = s->opcode;
-	in->opcode_off = s->opcode_off;
-	in->rex = s->rex;
-	in->encoding = s->encoding;
-	in->has_modrm = s->modrm_off != 0;
-	in->modrm = s->modrm;
-	in->modrm_off = s->modrm_off;
-	in->sib = s->sib;
-	in->disp_off = s->disp_off;
-	in->disp_len = s->disp_len;
-	in->imm_off = imm_len ? imm_off : 0;
-	in->imm_len = imm_len;
-	in->rip_relative = mem && (s->modrm & 0xc7) == 5;
-	in->opsize16 = s->opsize && !s->w && !(op->attr & A_NO66);
-	in->addr32 = s->addr32;
-	in->rep = s->rep;
-	in->lock = s->lock;
-	in->segment = s->segment;
-	in->seg_used = s->segment >= 0x64 && segment_counts(op, mem) ? s->segment : 0;
-	in->branch16 = op->attr & A_BRANCH && s->opsize && decode_amd_branches;
-	in->mem = mem ? 1 : op->attr & A_IMPLICIT ? 2 : 0;
-	in->vsib = op->attr & A_VEC && op->index & C_VSIB;
-	in->imm = read_signed(s->p + imm_off, imm_len);
-	fill_flags(in, s, op);
-	fill_regs(in, s, op, mem);
-	in->classes = classes_of(in, op, mem);
-	if (op->attr & A_IMM(15) || op->flow)
-		fill_oddities(in);
-	if (op->check == CHECK_3DNOW)
-		become_3dnow(in);
+	in->imm_off = k->pos;
+	in->imm_len = len;
+	in->imm = read_signed(k->p + k->pos, len);
+	k->pos += len;
 }
 
 /* Decodes from a window that can be read to its end; in->len tells how many
  * bytes a refusal has looked at. */
-static int decode_window(struct insn *in, const uint8_t *p)
+static INLINE int decode_either(struct insn *restrict in, const uint8_t *p, bool plain)
 {
-	struct state s = { .p = p };
-	const struct op *op;
-	if (take_prefixes(&s)) {
-		in->len = s.pos;
-		return -1;
+	struct walk k = { .p = p, .plain = plain };
+	const struct op *op = 0;
+	unsigned address = 0;
+	clear(in);
+	if (plain) {
+		k.pos = (p[0] & 0xf0) == 0x40;
+		in->rex = k.pos ? p[0] : 0;
+	} else if (take_prefixes(in, &k)) {
+		goto refuse;
 	}
-	op = find_leaf(&s, take_opcode(&s));
+	k.v.w = in->rex >> 3 & 1;
+	op = find_leaf(in, &k, take_opcode(in, &k));
 	if (!op)
 		goto refuse;
-	if (s.w)
-		s.opsize = s.opsize && op->attr & A_NP;	/* REX.W wins over 66 */
-	const bool mem = is_memory(&s, op);
-	if (mem)
-		take_memory(&s);
-	if (!permitted(&s, op, mem))
+	in->flow = op->flow;
+	in->special = op->special;
+	if (!plain && k.opsize)
+		take_opsize(in, &k, op);
+	if (is_memory(in, op))
+		address = take_memory(in, &k, op);
+	else if (op->attr & A_IMPLICIT)
+		in->mem = 2;
+	if (!permitted(in, &k, op, in->mem == 1))
 		goto refuse;
-	const unsigned imm_len = imm_length(&s, op->attr);
-	s.pos += imm_len;
-	if (s.pos > LONGEST)
+	if (op->attr & A_IMM(15)) {
+		const unsigned len = imm_length(in, &k, op->attr);
+		if (k.pos + len > LONGEST) {
+			k.pos += len;
+			goto refuse;
+		}
+		take_imm(in, &k, len);
+	}
+	if (k.pos > LONGEST)
 		goto refuse;
-	fill(in, &s, op, mem, imm_len);
+	in->len = k.pos;
+	if (!plain && in->segment >= 0x64 && segment_counts(in, op))
+		in->seg_used = in->segment;
+	fill_flags(in, &k, op);
+	fill_regs(in, &k, op, address);
+	in->classes = classes_of(in, &k, op);
+	if (!plain && op->attr & A_STRING && in->rep)
+		repeat(in);
+	if (op->check)
+		fill_oddities(in, op);
 	return in->len;
 refuse:
 	if (op && op->check == CHECK_3DNOW)
-		s.pos++;
-	in->len = s.pos < LONGEST ? s.pos : LONGEST;
+		k.pos++;
+	in->len = k.pos < LONGEST ? k.pos : LONGEST;
 	return -1;
+}
+
+/* Most instructions have no prefix or only REX and are not VEX: for them a copy of
+ * the decoder without all the rest. */
+static int decode_plain(struct insn *in, const uint8_t *p)
+{
+	return decode_either(in, p, true);
+}
+
+static int decode_any(struct insn *in, const uint8_t *p)
+{
+	return decode_either(in, p, false);
+}
+
+static int decode_window(struct insn *in, const uint8_t *p)
+{
+	const unsigned kind = prefix_kind[p[(p[0] & 0xf0) == 0x40]];
+	return kind == P_NONE ? decode_plain(in, p) : decode_any(in, p);
 }
 
 static int decode_short(struct insn *in, const uint8_t *bytes, unsigned avail)

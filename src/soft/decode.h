@@ -56,9 +56,10 @@ enum insn_special {
 	SPECIAL_WRPKRU,
 };
 
-/* Arithmetic flags, as bits of rflags. Undefined counts as written. A flag that
- * is written only sometimes (shift by cl, rep string with rcx = 0) is not in
- * flags_written but is in flags_touched. */
+/* Arithmetic flags, as bits of rflags. A flag that the manuals call undefined is in
+ * flags_written only where CPUs really replace it: mul, div, bt, bsf leave the old
+ * value on some, and a program could see it. A flag that is written only sometimes
+ * (shift by cl, rep string with rcx = 0) is likewise only in flags_touched. */
 #define FLAG_CF 0x001u
 #define FLAG_PF 0x004u
 #define FLAG_AF 0x010u

@@ -1,0 +1,211 @@
+/* What the engine reads out of the decoder, instruction by instruction. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decode.h"
+
+static struct insn in;
+
+#define DECODE(...) decode((const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
+
+/* Decodes bytes that are just there: nothing behind them may be looked at. */
+static int decode(const uint8_t *bytes, unsigned n)
+{
+	memset(&in, 0xaa, sizeof(in));
+	return decode_insn(&in, bytes, n);
+}
+
+static void lengths(void **state)
+{
+	assert_int_equal(DECODE(0x90), 1);
+	assert_int_equal(DECODE(0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8), 10);		/* mov rax, imm64 */
+	assert_int_equal(in.imm, 0x0807060504030201);
+	assert_int_equal(DECODE(0x66, 0xb8, 1, 2), 4);
+	assert_int_equal(DECODE(0x67, 0xa0, 1, 2, 3, 4), 6);				/* mov al, [moffs32] */
+	assert_int_equal(DECODE(0xc8, 0x10, 0, 1), 4);					/* enter 16, 1 */
+	assert_int_equal(in.classes, CLASS_LOAD | CLASS_STORE);
+	assert_int_equal(in.imm, 0x10010);
+	assert_int_equal(DECODE(0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0), 11);
+	assert_int_equal(in.classes & (CLASS_LOAD | CLASS_STORE), 0);
+	assert_int_equal(DECODE(0x62, 0xf1, 0x7c, 0x48, 0x58, 0x48, 0x01), 7);		/* vaddps zmm1, zmm0, [rax+64] */
+	assert_int_equal(in.encoding, 3);
+	assert_int_equal(in.classes, CLASS_FP | CLASS_LOAD);
+}
+
+static void needs_more(void **state)
+{
+	const uint8_t call[] = { 0xe8, 1, 2, 3, 4 };
+	for (unsigned n = 0; n < sizeof(call); n++)
+		assert_int_equal(decode(call, n), 0);
+	assert_int_equal(decode(call, sizeof(call)), 5);
+	/* what is no instruction needs no more bytes to be none */
+	assert_true(DECODE(0x06) < 0);
+	assert_true(DECODE(0x0f, 0x04) < 0);
+	/* whether this is one, only the suffix tells */
+	assert_int_equal(DECODE(0x0f, 0x0f, 0xc1), 0);
+	assert_true(DECODE(0x0f, 0x0f, 0xc1, 0x00) < 0);
+	assert_int_equal(DECODE(0x0f, 0x0f, 0xc1, 0x9e), 4);
+	assert_int_equal(in.map, 15);
+	assert_int_equal(in.opcode, 0x9e);
+}
+
+static void fifteen_bytes(void **state)
+{
+	uint8_t nops[16];
+	memset(nops, 0x66, sizeof(nops));
+	nops[14] = 0x90;
+	assert_int_equal(decode(nops, 16), 15);
+	memset(nops, 0x66, sizeof(nops));
+	nops[15] = 0x90;
+	assert_true(decode(nops, 16) < 0);
+	memset(nops, 0x2e, sizeof(nops));
+	nops[10] = 0xb8;	/* mov eax, imm32 */
+	assert_int_equal(decode(nops, 16), 15);
+	nops[10] = 0x2e, nops[11] = 0xb8;
+	assert_true(decode(nops, 16) < 0);
+}
+
+static void control_flow(void **state)
+{
+	assert_int_equal(DECODE(0xe8, 0xfb, 0xff, 0xff, 0xff), 5);
+	assert_int_equal(in.flow, FLOW_CALL);
+	assert_int_equal(in.imm, -5);
+	assert_int_equal(DECODE(0x75, 0x80), 2);
+	assert_int_equal(in.flow, FLOW_JCC);
+	assert_int_equal(in.imm, -128);
+	assert_int_equal(in.flags_read, FLAG_ZF);
+	assert_int_equal(DECODE(0xe3, 0x05), 2);
+	assert_int_equal(in.flow, FLOW_LOOP);
+	assert_int_equal(DECODE(0xff, 0x25, 1, 0, 0, 0), 6);
+	assert_int_equal(in.flow, FLOW_JMP_IND);
+	assert_true(in.rip_relative && in.disp_off == 2 && in.disp_len == 4);
+	assert_int_equal(in.classes, CLASS_BRANCH | CLASS_INDIRECT | CLASS_LOAD);
+	assert_int_equal(DECODE(0xc2, 0xf8, 0xff), 3);
+	assert_int_equal(in.flow, FLOW_RET);
+	assert_int_equal(in.imm, 0xfff8);
+	assert_int_equal(DECODE(0x0f, 0x05), 2);
+	assert_int_equal(in.flow, FLOW_SYSCALL);
+	assert_int_equal(DECODE(0xcd, 0x80), 2);
+	assert_int_equal(in.flow, FLOW_INT);
+	assert_int_equal(in.imm, 0x80);
+	assert_true(in.classes & CLASS_SYSCALL);
+	assert_int_equal(DECODE(0xcc), 1);
+	assert_int_equal(in.imm, 3);
+	assert_int_equal(DECODE(0xf4), 1);
+	assert_int_equal(in.flow, FLOW_FAULT);
+}
+
+static void sixteen_bit_branches(void **state)
+{
+	assert_int_equal(DECODE(0x66, 0xe9, 1, 0, 0, 0), 6);
+	assert_int_equal(in.branch16, 0);
+	decode_amd_branches = true;
+	const int len = DECODE(0x66, 0xe9, 1, 0, 0, 0);
+	const int branch16 = in.branch16;
+	const int wide = DECODE(0x66, 0x48, 0xe8, 1, 0, 0, 0);	/* what the TLS sequence has */
+	decode_amd_branches = false;
+	assert_int_equal(len, 4);
+	assert_int_equal(branch16, 1);
+	assert_int_equal(wide, 7);
+}
+
+static void registers(void **state)
+{
+	assert_int_equal(DECODE(0x48, 0x8b, 0x44, 0x8b, 0x08), 5);	/* mov rax, [rbx+rcx*4+8] */
+	assert_int_equal(in.regs_read, 1 << 3 | 1 << 1);
+	assert_int_equal(in.regs_written, 1);
+	assert_int_equal(in.regs_killed, 1);
+	assert_int_equal(DECODE(0x31, 0xc0), 2);			/* xor eax, eax */
+	assert_int_equal(in.regs_read, 0);
+	assert_int_equal(in.regs_killed, 1);
+	assert_int_equal(DECODE(0x66, 0x31, 0xc0), 3);			/* xor ax, ax keeps the rest */
+	assert_int_equal(in.regs_killed, 0);
+	assert_int_equal(DECODE(0x45, 0x31, 0xc1), 3);			/* xor r9d, r8d */
+	assert_int_equal(in.regs_read, 1 << 8 | 1 << 9);
+	assert_int_equal(DECODE(0x88, 0xe0), 2);			/* mov al, ah */
+	assert_int_equal(in.regs_read, 1);
+	assert_int_equal(in.regs_killed, 0);
+	assert_int_equal(DECODE(0x40, 0x88, 0xe0), 3);			/* mov al, spl */
+	assert_int_equal(in.regs_read, 1 << 4);
+	assert_int_equal(DECODE(0x0f, 0x44, 0xc1), 3);			/* cmove eax, ecx */
+	assert_int_equal(in.regs_read, 1 | 1 << 1);
+	assert_int_equal(in.regs_killed, 0);
+	assert_int_equal(DECODE(0xf3, 0x48, 0xa5), 3);			/* rep movsq */
+	assert_int_equal(in.regs_written, 1 << 1 | 1 << 6 | 1 << 7);
+	assert_int_equal(in.classes, CLASS_LOAD | CLASS_STORE | CLASS_REP);
+	assert_int_equal(DECODE(0xc4, 0xe2, 0xf3, 0xf6, 0xc3), 5);	/* mulx rax, rcx, rbx */
+	assert_int_equal(in.regs_read, 1 << 2 | 1 << 3);
+	assert_int_equal(in.regs_killed, 1 | 1 << 1);
+}
+
+static void flags(void **state)
+{
+	assert_int_equal(DECODE(0x48, 0xff, 0xc0), 3);			/* inc rax */
+	assert_int_equal(in.flags_written, FLAG_ARITH & ~FLAG_CF);
+	assert_int_equal(DECODE(0xd3, 0xe0), 2);			/* shl eax, cl */
+	assert_int_equal(in.flags_written, 0);
+	assert_int_equal(in.flags_touched, FLAG_ARITH);
+	assert_int_equal(DECODE(0xc1, 0xe0, 0x20), 3);			/* shl eax, 32: nothing */
+	assert_int_equal(in.flags_touched, 0);
+	assert_int_equal(DECODE(0x48, 0xc1, 0xe0, 0x20), 4);		/* shl rax, 32 */
+	assert_int_equal(in.flags_written, FLAG_ARITH);
+	assert_int_equal(DECODE(0x48, 0x0f, 0xaf, 0xc1), 4);		/* imul: AMD keeps the undefined */
+	assert_int_equal(in.flags_written, FLAG_CF | FLAG_OF);
+	assert_int_equal(DECODE(0xf3, 0xa6), 2);			/* repe cmpsb, rcx may be 0 */
+	assert_int_equal(in.flags_written, 0);
+	assert_int_equal(DECODE(0x48, 0x8d, 0x04, 0x08), 4);		/* lea */
+	assert_int_equal(in.flags_touched | in.flags_read, 0);
+}
+
+static void segments(void **state)
+{
+	assert_int_equal(DECODE(0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0), 9);
+	assert_int_equal(in.seg_used, 0x64);
+	assert_int_equal(in.disp_len, 4);
+	assert_false(in.rip_relative);
+	assert_int_equal(DECODE(0x65, 0x2e, 0x8b, 0x00), 4);		/* cs does not cancel gs */
+	assert_int_equal(in.seg_used, 0x65);
+	assert_int_equal(DECODE(0x65, 0x48, 0x8d, 0x00), 4);		/* lea */
+	assert_int_equal(in.seg_used, 0);
+	assert_int_equal(DECODE(0x65, 0xaa), 2);			/* stosb writes es:rdi */
+	assert_int_equal(in.seg_used, 0);
+	assert_int_equal(DECODE(0x65, 0xa4), 2);			/* movsb reads gs:rsi */
+	assert_int_equal(in.seg_used, 0x65);
+}
+
+static void locks(void **state)
+{
+	assert_int_equal(DECODE(0xf0, 0x48, 0x0f, 0xb1, 0x0a), 5);	/* lock cmpxchg [rdx], rcx */
+	assert_true(in.classes & CLASS_LOCKED);
+	assert_int_equal(DECODE(0x87, 0x03), 2);			/* xchg [rbx], eax */
+	assert_true(in.classes & CLASS_LOCKED);
+	assert_int_equal(DECODE(0x87, 0xc3), 2);
+	assert_false(in.classes & CLASS_LOCKED);
+	assert_true(DECODE(0xf0, 0x01, 0xc0) < 0);			/* lock add eax, eax */
+	assert_true(DECODE(0xf0, 0x8b, 0x00) < 0);			/* lock mov */
+}
+
+static void refusals(void **state)
+{
+	assert_true(DECODE(0x8d, 0xc0) < 0);				/* lea of a register */
+	assert_true(DECODE(0x8e, 0xc8) < 0);				/* mov cs, ax */
+	assert_true(DECODE(0x66, 0xc5, 0xf8, 0x58, 0xc0) < 0);		/* 66 before VEX */
+	assert_true(DECODE(0x48, 0xc5, 0xf8, 0x58, 0xc0) < 0);		/* REX before VEX */
+	assert_true(DECODE(0x62, 0xf1, 0x78, 0x48, 0x58, 0xc0) < 0);	/* EVEX with its fixed bit clear */
+	assert_true(DECODE(0xc4, 0xe2, 0x7d, 0x92, 0x04, 0x08) < 0);	/* gather into its own index */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lengths), cmocka_unit_test(needs_more), cmocka_unit_test(fifteen_bytes),
+		cmocka_unit_test(control_flow), cmocka_unit_test(sixteen_bit_branches), cmocka_unit_test(registers),
+		cmocka_unit_test(flags), cmocka_unit_test(segments), cmocka_unit_test(locks), cmocka_unit_test(refusals),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
