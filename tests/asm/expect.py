@@ -38,7 +38,7 @@ import sys
 EVENTS = ["instructions", "branches", "cond-branches", "taken-branches", "loads",
           "stores", "calls", "returns", "indirect-branches", "syscalls",
           "multiplies", "divides", "x87", "fp", "simd-int", "locked",
-          "far-branches"]
+          "far-transfers"]
 
 WORDS = {
     "load": ["loads"], "store": ["stores"], "mul": ["multiplies"],
@@ -51,8 +51,8 @@ WORDS = {
     "call": ["branches", "taken-branches", "calls", "stores"],
     "icall": ["branches", "taken-branches", "calls", "indirect-branches", "stores"],
     "ret": ["branches", "taken-branches", "returns", "loads"],
-    "syscall": ["branches", "taken-branches", "syscalls", "far-branches"],
-    "far": ["branches", "taken-branches", "far-branches"],
+    "syscall": ["branches", "taken-branches", "syscalls", "far-transfers"],
+    "far": ["branches", "taken-branches", "far-transfers"],
     "insn": [],
 }
 

@@ -20,7 +20,7 @@ const char *const event_names[EV_COUNT] = {
 	[EV_FP] = "fp",
 	[EV_SIMD_INT] = "simd-int",
 	[EV_LOCKED] = "locked",
-	[EV_FAR] = "far-branches",
+	[EV_FAR] = "far-transfers",
 };
 
 static ZydisDecoder decoder;
