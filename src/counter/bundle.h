@@ -54,6 +54,13 @@ static inline bool bundle_second(const struct bundle *b, unsigned i)
 	return b->n_parts == 2 && i == 0;
 }
 
+/* Just opened, an unpinned bundle may have to wait for its turn on a counter: no
+ * error, it has counted nothing yet. */
+static inline bool bundle_may_wait(const struct bundle *b, int err)
+{
+	return err == TARE_E_NOT_SCHEDULED && !b->pinned;
+}
+
 /* The calling thread's id; a system call only the first time. */
 pid_t bundle_self(void);
 /* Memory that is wiped on fork: madvise(2). */

@@ -83,6 +83,8 @@ static int open_counter(struct tare_counter *c, struct tare_why *why)
 		return err;
 	c->alive = BUNDLE_ALIVE;
 	const int lost = tare_counter_reset(c);
+	if (bundle_may_wait(&k->b, lost))
+		return 0;
 	return lost ? why_set(why, lost, "%s", k->event.name) : 0;
 }
 

@@ -95,6 +95,8 @@ static int open_group(struct tare_group *g, const struct tare_event *const *even
 	*g->gate = BUNDLE_ALIVE;
 	g->b.name = "the group";	/* the events need not outlive it */
 	err = tare_group_reset(g);
+	if (bundle_may_wait(&g->b, err))
+		return 0;
 	return err ? why_set(why, err, "%s", events[0]->name) : 0;
 }
 
