@@ -304,7 +304,8 @@ int pagefile_open(const char *path, const struct tare_profile_meta *meta, struct
 	if (f->fd < 0) {
 		const int err = errno;
 		free_file(f);
-		return why_errno(why, err == ENOENT ? TARE_E_NO_FILE : TARE_E_IO, err, "%.200s", path);
+		return err == ENOENT ? why_set(why, TARE_E_NO_FILE, "%.200s", path)
+				     : why_errno(why, TARE_E_IO, err, "%.200s", path);
 	}
 	const int err = write_start(f, why);
 	if (err < 0) {

@@ -226,8 +226,8 @@ int tare_profile_open(const char *path, struct tare_profile **out, struct tare_w
 	if (fd < 0) {
 		const int err = errno;
 		tare_profile_close(p);
-		return why_errno(why, err == ENOENT ? TARE_E_NO_FILE : TARE_E_IO, err, "%.200s",
-				 path);
+		return err == ENOENT ? why_set(why, TARE_E_NO_FILE, "%.200s", path)
+				     : why_errno(why, TARE_E_IO, err, "%.200s", path);
 	}
 	const int err = map_fd(p, fd, why);
 	if (!from_stdin)

@@ -109,7 +109,6 @@ struct walk {
 	bool back;
 	uint64_t next, stop;	/* record numbers: [next, stop) forward, [stop, next) back */
 	uint64_t dropped;	/* file offset up to (back: down to) which pages were dropped */
-	uint64_t ready;		/* file offset up to (back: down to) which pages were asked for */
 	uint8_t cut[32];
 };
 
@@ -118,6 +117,8 @@ void walk_init(struct walk *w, struct tare_profile *p, bool back);
 void walk_range(struct walk *w, struct tare_profile *p, bool back, uint64_t first, uint64_t end);
 bool walk_next(struct walk *w, struct run *run);
 void walk_done(struct walk *w);
+/* These bytes of the file are done with for now. */
+void window_drop(const struct tare_profile *p, uint64_t from, uint64_t to);
 /* One record by its number. */
 void profile_record(const struct tare_profile *p, uint64_t number, struct mm_event *e);
 

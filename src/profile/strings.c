@@ -22,36 +22,33 @@
 struct index_pass {
 	struct tare_profile *p;
 	uint64_t number;		/* of the entry */
-	uint64_t max_id, n_virtual;
-	bool store;
+	bool too_sparse;
 };
 
-static void store_dense(struct tare_profile *p, uint64_t id, uint64_t addr)
+static void store(struct index_pass *pass, uint64_t id, uint64_t addr, uint64_t number)
 {
-	if (p->dense[id] && p->dense[id] != addr)
-		profile_warn(p, TARE_PROFILE_DUPLICATE_ID, 1);
-	p->dense[id] = (uint32_t)addr;
+	struct tare_profile *const p = pass->p;
+	if (p->sparse) {
+		p->sparse[p->n_sparse++] = id << SPARSE_SHIFT | number;
+	} else if (id >= p->n_dense) {
+		pass->too_sparse = true;
+	} else {
+		if (p->dense[id] && p->dense[id] != addr)
+			profile_warn(p, TARE_PROFILE_DUPLICATE_ID, 1);
+		p->dense[id] = (uint32_t)addr;
+	}
 }
 
-static void index_entry(struct index_pass *pass, const uint8_t *bytes)
+static inline void index_entry(struct index_pass *pass, const uint8_t *bytes)
 {
 	struct tare_profile *const p = pass->p;
 	const uint64_t id = p->wide ? mm_u64(bytes) : mm_u32(bytes);
 	const uint64_t addr = p->wide ? mm_u64(bytes + 8) : mm_u32(bytes + 4);
 	const uint64_t number = pass->number++;
-	if (id == MM_METADATA_ID && pass->store)
+	if (id == MM_METADATA_ID)
 		p->metadata_addr = addr;
-	if (id > MM_VIRTUAL_MAX)
-		return;
-	if (!pass->store) {
-		pass->n_virtual++;
-		if (id > pass->max_id)
-			pass->max_id = id;
-	} else if (p->dense) {
-		store_dense(p, id, addr);
-	} else {
-		p->sparse[p->n_sparse++] = id << SPARSE_SHIFT | number;
-	}
+	else if (id <= MM_VIRTUAL_MAX)
+		store(pass, id, addr, number);
 }
 
 static void each_entry(struct index_pass *pass)
@@ -61,18 +58,26 @@ static void each_entry(struct index_pass *pass)
 	const size_t size = 2 * p->id_size;
 	const uint64_t end = s->size - (s->size - MM_HEADER_SIZE) % size;
 	pass->number = 0;
-	for (uint64_t off = MM_HEADER_SIZE; off < end; ) {
+	for (uint64_t off = MM_HEADER_SIZE; off < end && !pass->too_sparse; ) {
 		const uint8_t *bytes;
 		size_t len = stream_span(p, s, off, &bytes);
 		if (len > end - off)
 			len = end - off;
-		for (size_t n = len / size; n; n--, bytes += size, off += size, len -= size)
-			index_entry(pass, bytes);
-		uint8_t cut[16];
-		if (len && stream_copy(p, s, off, cut, size)) {
+		if (len > 1u << 20)
+			len = 1u << 20;
+		if (len < size) {
+			uint8_t cut[16];
+			stream_copy(p, s, off, cut, size);
 			index_entry(pass, cut);
 			off += size;
+			continue;
 		}
+		len -= len % size;
+		for (size_t i = 0; i < len; i += size)
+			index_entry(pass, bytes + i);
+		const uint64_t at = (uint64_t)(bytes - p->bytes);
+		window_drop(p, at, at + len);
+		off += len;
 	}
 }
 
@@ -100,27 +105,38 @@ static void sort_sparse(struct tare_profile *p)
 int strings_index(struct tare_profile *p, struct tare_why *why)
 {
 	const struct stream *const s = &p->streams[MM_INDEX];
-	if (s->size <= MM_HEADER_SIZE)
-		return 0;
+	if (s->size <= MM_HEADER_SIZE) {
+		p->n_dense = 1;		/* never empty, so that look-ups need not ask */
+		p->dense = calloc(1, sizeof(*p->dense));
+		return p->dense ? 0 : why_set(why, TARE_E_NOMEM, "%.120s: string index", p->path);
+	}
 	if ((s->size - MM_HEADER_SIZE) % (2 * p->id_size))
 		profile_warn(p, TARE_PROFILE_TRUNCATED, 1);
+	/* The array is as long as four times the entries could reach; what of it is
+	 * never touched costs nothing. */
+	const uint64_t n_entries = (s->size - MM_HEADER_SIZE) / (2 * p->id_size);
 	struct index_pass pass = { .p = p };
-	each_entry(&pass);
-	pass.store = true;
-	if (pass.n_virtual && pass.max_id / 4 <= pass.n_virtual + (1u << 16) &&
-	    p->streams[MM_STRINGS].size <= UINT32_MAX) {
-		p->n_dense = pass.max_id + 1;
+	if (p->streams[MM_STRINGS].size <= UINT32_MAX) {
+		p->n_dense = 4 * n_entries + 65536;
+		if (p->n_dense > MM_VIRTUAL_MAX + 1)
+			p->n_dense = MM_VIRTUAL_MAX + 1;
 		p->dense = calloc(p->n_dense, sizeof(*p->dense));
 		if (!p->dense)
 			return why_set(why, TARE_E_NOMEM, "%.120s: string index", p->path);
-	} else if (pass.n_virtual) {
-		p->sparse = malloc(pass.n_virtual * sizeof(*p->sparse));
-		if (!p->sparse)
-			return why_set(why, TARE_E_NOMEM, "%.120s: string index", p->path);
+		each_entry(&pass);
+		if (!pass.too_sparse)
+			return 0;
 	}
+	free(p->dense);
+	p->n_dense = 0;
+	p->dense = calloc(1, sizeof(*p->dense));
+	p->sparse = malloc((n_entries + 1) * sizeof(*p->sparse));
+	if (!p->sparse || !p->dense)
+		return why_set(why, TARE_E_NOMEM, "%.120s: string index", p->path);
+	p->warned[TARE_PROFILE_DUPLICATE_ID] = 0;
+	pass.too_sparse = false;
 	each_entry(&pass);
-	if (p->sparse)
-		sort_sparse(p);
+	sort_sparse(p);
 	return 0;
 }
 

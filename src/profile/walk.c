@@ -1,18 +1,14 @@
-/* Walking the records, forward or backward, with the file's pages as a window:
- * asked for a few MiB ahead, given back a few MiB behind.
+/* Walking the records, forward or backward; the file's pages behind are given back
+ * to the kernel a few MiB at a time.
  *
- * Analyses go backward, where the kernel's read-ahead does not help and a fault
- * for every 16 pages costs more than the work on them: MADV_POPULATE_READ fetches
- * the next stretch in one call. Kernels before 5.14 refuse it; then faults do it.
+ * Pages ahead are left to faults: measured on a cached file of 0.95 GB, the
+ * kernel's fault-around (0.11 s) beats MADV_POPULATE_READ (0.16 s) and pread into a
+ * buffer (0.12 s).
  */
 #include "reader.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
-
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#endif
 
 #define WINDOW_BYTES (4u << 20)
 #define RUN_RECORDS 8192u
@@ -22,7 +18,7 @@ void walk_range(struct walk *w, struct tare_profile *p, bool back, uint64_t firs
 	*w = (struct walk){ .p = p, .back = back };
 	w->next = back ? end : first;
 	w->stop = back ? first : end;
-	w->dropped = w->ready = back ? p->size : 0;
+	w->dropped = back ? p->size : 0;
 }
 
 void walk_init(struct walk *w, struct tare_profile *p, bool back)
@@ -30,34 +26,23 @@ void walk_init(struct walk *w, struct tare_profile *p, bool back)
 	walk_range(w, p, back, 0, p->info.n_events);
 }
 
-static void advise(const struct tare_profile *p, uint64_t from, uint64_t to, int advice)
+void window_drop(const struct tare_profile *p, uint64_t from, uint64_t to)
 {
 	static const uint64_t page = 4096;
 	from = (from + page - 1) & ~(page - 1);
 	to &= ~(page - 1);
 	if (p->map && from < to)
-		madvise((char *)p->map + from, to - from, advice);
+		madvise((char *)p->map + from, to - from, MADV_DONTNEED);
 }
 
-/* The stretch [from, to) of the file comes next: keep the window around it. */
+/* The stretch [from, to) of the file comes next: what lies behind can go. */
 static void move_window(struct walk *w, uint64_t from, uint64_t to)
 {
-	const struct tare_profile *const p = w->p;
-	if (!p->map)
-		return;
-	if (w->back && from < w->ready) {
-		const uint64_t end = to;
-		w->ready = from > WINDOW_BYTES ? from - WINDOW_BYTES : 0;
-		advise(p, w->ready, end, MADV_POPULATE_READ);
-	} else if (!w->back && to > w->ready) {
-		w->ready = to + WINDOW_BYTES < p->size ? to + WINDOW_BYTES : p->size;
-		advise(p, from, w->ready, MADV_POPULATE_READ);
-	}
-	if (w->back && w->dropped - to > WINDOW_BYTES) {
-		advise(p, to, w->dropped, MADV_DONTNEED);
+	if (w->back && w->dropped > to + WINDOW_BYTES) {
+		window_drop(w->p, to, w->dropped);
 		w->dropped = to;
-	} else if (!w->back && from - w->dropped > WINDOW_BYTES) {
-		advise(p, w->dropped, from, MADV_DONTNEED);
+	} else if (!w->back && from > w->dropped + WINDOW_BYTES) {
+		window_drop(w->p, w->dropped, from);
 		w->dropped = from;
 	}
 }
@@ -176,10 +161,12 @@ bool walk_next(struct walk *w, struct run *run)
 void walk_done(struct walk *w)
 {
 	const struct tare_profile *const p = w->p;
-	if (w->back)
-		advise(p, w->ready, w->dropped, MADV_DONTNEED);
-	else
-		advise(p, w->dropped, w->ready, MADV_DONTNEED);
+	const struct stream *const s = &p->streams[MM_EVENTS];
+	if (!s->n)
+		return;
+	const uint64_t first = s->pieces[0].file_off;
+	const uint64_t last = s->pieces[s->n - 1].file_off;
+	window_drop(p, w->back ? first : w->dropped, w->back ? w->dropped : last);
 }
 
 void profile_record(const struct tare_profile *p, uint64_t number, struct mm_event *e)
