@@ -1,0 +1,18 @@
+/* What struct tare_aggregate keeps behind it. */
+#ifndef ANALYSIS_AGGREGATE_H
+#define ANALYSIS_AGGREGATE_H
+
+#include "align.h"
+
+#include <tare/analysis.h>
+
+struct aggregate_store {
+	size_t limit;
+	struct names names;		/* labels */
+	struct points_run *run;
+	struct names differing;		/* events where runs differ */
+	uint64_t *counts;		/* by name, then run */
+	uint32_t n_differing;
+};
+
+#endif

@@ -1,0 +1,271 @@
+/* Two groups of runs, name by name. */
+#include "names.h"
+
+#include "why.h"
+
+#include <tare/analysis.h>
+
+#include <stdlib.h>
+
+struct diff_store {
+	struct names names, artifacts;
+};
+
+struct side_sum {
+	__int128 self, time, count, misses, hits, blocked, load, hashing;
+	int64_t min, max;
+	size_t n;
+};
+
+struct sums {
+	struct side_sum base, change;
+};
+
+static void add(struct side_sum *s, const struct tare_summary_row *r)
+{
+	s->min = s->n && s->min < r->self ? s->min : r->self;
+	s->max = s->n && s->max > r->self ? s->max : r->self;
+	s->self += r->self;
+	s->time += r->time;
+	s->count += r->count;
+	s->misses += r->misses;
+	s->hits += r->hits;
+	s->blocked += r->blocked;
+	s->load += r->load;
+	s->hashing += r->hashing;
+	s->n++;
+}
+
+/* A run without the name had 0 of it. */
+static struct tare_diff_side side(const struct side_sum *s, size_t n)
+{
+	struct tare_diff_side d = { .present = s->n > 0 };
+	const __int128 runs = (__int128)n;
+	d.self_min = s->n < n && s->min > 0 ? 0 : s->min;
+	d.self_max = s->n < n && s->max < 0 ? 0 : s->max;
+	d.self_mean = (int64_t)(s->self / runs);
+	d.time_mean = (uint64_t)(s->time / runs);
+	d.count_mean = (uint64_t)(s->count / runs);
+	d.misses_mean = (uint64_t)(s->misses / runs);
+	d.hits_mean = (uint64_t)(s->hits / runs);
+	d.blocked_mean = (int64_t)(s->blocked / runs);
+	d.load_mean = (int64_t)(s->load / runs);
+	d.hashing_mean = (int64_t)(s->hashing / runs);
+	return d;
+}
+
+static void judge(struct tare_diff_row *r)
+{
+	r->self = r->change.self_mean - r->base.self_mean;
+	if (r->change.self_min > r->base.self_max)
+		r->gap = r->change.self_min - r->base.self_max;
+	else if (r->change.self_max < r->base.self_min)
+		r->gap = r->change.self_max - r->base.self_min;
+	r->beyond = r->gap != 0;
+}
+
+static int by_difference(const void *a, const void *b)
+{
+	const struct tare_diff_row *const x = a, *const y = b;
+	const int64_t dx = x->self < 0 ? -x->self : x->self, dy = y->self < 0 ? -y->self : y->self;
+	if (dx != dy)
+		return dx > dy ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static int by_change(const void *a, const void *b)
+{
+	const struct tare_diff_artifact *const x = a, *const y = b;
+	if (x->change != y->change)
+		return x->change > y->change ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static int gather(struct tare_diff *d, const struct tare_summary *const *s, size_t n,
+		  struct sums **sums, uint32_t *n_sums, bool change)
+{
+	struct names *const names = &d->store->names;
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < s[i]->n_rows; k++) {
+			const struct tare_summary_row *const r = &s[i]->rows[k];
+			const uint32_t name = names_add(names, r->name, strlen(r->name));
+			if (name == NO_NAME)
+				return TARE_E_NOMEM;
+			if (name >= *n_sums) {
+				const uint32_t cap = *n_sums ? 2 * *n_sums : 256;
+				struct sums *const grown = realloc(*sums, cap * sizeof(*grown));
+				if (!grown)
+					return TARE_E_NOMEM;
+				memset(grown + *n_sums, 0, (cap - *n_sums) * sizeof(*grown));
+				*sums = grown;
+				*n_sums = cap;
+			}
+			add(change ? &(*sums)[name].change : &(*sums)[name].base, r);
+		}
+	}
+	return 0;
+}
+
+static int make_rows(struct tare_diff *d, const struct sums *sums)
+{
+	const uint32_t n = d->store->names.n;
+	d->rows = calloc(n + 1, sizeof(*d->rows));
+	if (!d->rows)
+		return TARE_E_NOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		struct tare_diff_row r = { .name = names_text(&d->store->names, i),
+					   .base = side(&sums[i].base, d->n_base),
+					   .change = side(&sums[i].change, d->n_change) };
+		judge(&r);
+		d->rows[d->n_rows++] = r;
+	}
+	qsort(d->rows, d->n_rows, sizeof(*d->rows), by_difference);
+	return 0;
+}
+
+static void make_total(struct tare_diff *d, const struct tare_summary *const *base,
+		       const struct tare_summary *const *change)
+{
+	struct side_sum b = { 0 }, c = { 0 };
+	for (size_t i = 0; i < d->n_base; i++)
+		add(&b, &(struct tare_summary_row){ .self = (int64_t)base[i]->total,
+						    .time = base[i]->total });
+	for (size_t i = 0; i < d->n_change; i++)
+		add(&c, &(struct tare_summary_row){ .self = (int64_t)change[i]->total,
+						    .time = change[i]->total });
+	d->total = (struct tare_diff_row){ .name = "total", .base = side(&b, d->n_base),
+					   .change = side(&c, d->n_change) };
+	judge(&d->total);
+}
+
+static int add_artifacts(struct tare_diff *d, const struct tare_summary *s, bool change)
+{
+	struct names *const names = &d->store->artifacts;
+	for (size_t i = 0; i < s->n_artifacts; i++) {
+		const struct tare_artifact *const a = &s->artifacts[i];
+		const uint32_t old = names->n;
+		const uint32_t k = names_add(names, a->name, strlen(a->name));
+		if (k == NO_NAME)
+			return TARE_E_NOMEM;
+		if (k == old) {
+			struct tare_diff_artifact *const grown =
+				realloc(d->artifacts, names->n * sizeof(*grown));
+			if (!grown)
+				return TARE_E_NOMEM;
+			d->artifacts = grown;
+			grown[k] = (struct tare_diff_artifact){ .name = a->name };
+			d->n_artifacts = names->n;
+		}
+		if (change) {
+			d->artifacts[k].in_change = true;
+			d->artifacts[k].now = a->value;
+		} else {
+			d->artifacts[k].in_base = true;
+			d->artifacts[k].base = a->value;
+		}
+	}
+	return 0;
+}
+
+/* Sizes do not vary; the first run of each group stands for it. */
+static int make_artifacts(struct tare_diff *d, const struct tare_summary *base,
+			  const struct tare_summary *change)
+{
+	int err = add_artifacts(d, base, false);
+	if (err == 0)
+		err = add_artifacts(d, change, true);
+	for (size_t i = 0; i < d->n_artifacts; i++)
+		d->artifacts[i].change = (int64_t)d->artifacts[i].now - (int64_t)d->artifacts[i].base;
+	if (d->n_artifacts)
+		qsort(d->artifacts, d->n_artifacts, sizeof(*d->artifacts), by_change);
+	return err;
+}
+
+static int check(const struct tare_summary *const *base, size_t n_base,
+		 const struct tare_summary *const *change, size_t n_change, struct tare_why *why)
+{
+	if (!n_base || !n_change)
+		return why_set(why, TARE_E_INVALID, "a group without a profile");
+	const struct tare_profile_info *const x = base[0]->info;
+	for (size_t i = 1; i < n_base + n_change; i++) {
+		const struct tare_profile_info *const y =
+			i < n_base ? base[i]->info : change[i - n_base]->info;
+		if (strcmp(x->counter, y->counter) != 0)
+			return why_set(why, TARE_E_MISMATCH, "%.80s counts %s, %.80s %s", x->path,
+				       x->counter, y->path, y->counter);
+	}
+	return 0;
+}
+
+int tare_diff(const struct tare_summary *const *base, size_t n_base,
+	      const struct tare_summary *const *change, size_t n_change, struct tare_diff **out,
+	      struct tare_why *why)
+{
+	*out = NULL;
+	int err = check(base, n_base, change, n_change, why);
+	if (err < 0)
+		return err;
+	struct tare_diff *const d = calloc(1, sizeof(*d));
+	struct sums *sums = NULL;
+	uint32_t n_sums = 0;
+	if (d)
+		d->store = calloc(1, sizeof(*d->store));
+	if (!d || !d->store) {
+		free(d);
+		return why_set(why, TARE_E_NOMEM, "difference");
+	}
+	d->info = base[0]->info;
+	d->n_base = n_base;
+	d->n_change = n_change;
+	err = gather(d, base, n_base, &sums, &n_sums, false);
+	if (err == 0)
+		err = gather(d, change, n_change, &sums, &n_sums, true);
+	if (err == 0)
+		err = make_rows(d, sums);
+	if (err == 0)
+		err = make_artifacts(d, base[0], change[0]);
+	make_total(d, base, change);
+	free(sums);
+	if (err < 0) {
+		tare_diff_free(d);
+		return why_set(why, err, "difference");
+	}
+	*out = d;
+	return 0;
+}
+
+void tare_diff_free(struct tare_diff *d)
+{
+	if (!d)
+		return;
+	names_free(&d->store->names);
+	names_free(&d->store->artifacts);
+	free(d->store);
+	free(d->rows);
+	free(d->artifacts);
+	free(d);
+}
+
+static double growth(const struct tare_diff_row *r)
+{
+	if (!r->beyond || r->gap <= 0)
+		return 0;
+	return r->base.self_max > 0 ? 100.0 * (double)r->gap / (double)r->base.self_max
+				    : __builtin_inf();
+}
+
+double tare_diff_growth(const struct tare_diff *d, double share, const char **name)
+{
+	double worst = growth(&d->total);
+	*name = worst > 0 ? "total" : NULL;
+	const double least = share / 100 * (double)d->total.change.self_mean;
+	for (size_t i = 0; i < d->n_rows; i++) {
+		const struct tare_diff_row *const r = &d->rows[i];
+		const double g = growth(r);
+		if (g > worst && (double)r->change.self_mean >= least) {
+			worst = g;
+			*name = r->name;
+		}
+	}
+	return worst;
+}

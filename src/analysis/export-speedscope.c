@@ -1,0 +1,267 @@
+/* speedscope's file format: per thread the opening and closing of frames in order.
+ *
+ * The file gives an interval when it ends, and walking backwards gives the points
+ * last first. They are put into an unnamed file, 16 bytes each, and read from its
+ * end: no memory grows with the events.
+ */
+#include "namer.h"
+
+#include "why.h"
+
+#include <tare/analysis.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CHUNK 4096
+
+struct mark {
+	uint64_t at;
+	uint64_t frame;		/* << 1 | opens */
+};
+
+struct frame {
+	uint64_t start, end;
+	uint32_t name;
+};
+
+struct scope {
+	struct tare_profile *p;
+	const struct tare_export_opts *o;
+	struct sink out;
+	struct namer namer;
+	int spool;
+	uint64_t n_marks;		/* in the spool */
+	struct mark marks[CHUNK];
+	size_t n;
+	struct frame *stack;
+	uint32_t depth, cap;
+	uint64_t first, last;
+	struct tare_why *why;
+};
+
+static int put_mark(struct scope *s, uint64_t at, uint32_t frame, bool opens)
+{
+	s->marks[s->n++] = (struct mark){ at, (uint64_t)frame << 1 | opens };
+	if (s->n < CHUNK)
+		return 0;
+	s->n = 0;
+	s->n_marks += CHUNK;
+	return spool_write(s->spool, s->marks, sizeof(s->marks), s->why);
+}
+
+static int leave(struct scope *s)
+{
+	const struct frame *const f = &s->stack[--s->depth];
+	return put_mark(s, f->start, f->name, true);
+}
+
+static int enter(struct scope *s, const struct mm_event *e)
+{
+	const uint64_t end = e->p2 < e->p1 ? e->p1 : e->p2;
+	struct named n;
+	int err = 0;
+	while (err == 0 && s->depth) {
+		const struct frame *const top = &s->stack[s->depth - 1];
+		if (top->start <= e->p1 && end <= top->end)
+			break;
+		err = leave(s);
+	}
+	if (err == 0)
+		err = namer_event(&s->namer, e, &n);
+	if (err < 0)
+		return err;
+	if (s->depth == s->cap) {
+		const uint32_t cap = s->cap ? 2 * s->cap : 64;
+		struct frame *const stack = realloc(s->stack, cap * sizeof(*stack));
+		if (!stack)
+			return why_set(s->why, TARE_E_NOMEM, "export");
+		s->stack = stack;
+		s->cap = cap;
+	}
+	s->stack[s->depth++] = (struct frame){ e->p1, end, n.label_number };
+	s->first = e->p1 < s->first ? e->p1 : s->first;
+	s->last = end > s->last ? end : s->last;
+	return put_mark(s, end, n.label_number, false);
+}
+
+static int collect(struct scope *s, uint32_t thread)
+{
+	struct walk w;
+	struct run run;
+	struct tare_profile *const p = s->p;
+	int err = 0;
+	walk_init(&w, p, true);
+	while (err == 0 && walk_next(&w, &run)) {
+		for (size_t i = run.n; err == 0 && i-- > 0;) {
+			struct mm_event e;
+			mm_decode(run.records + i * p->record_size, p->wide, &e);
+			if (e.thread != thread || e.p2 >= MM_INTEGER ||
+			    (e.p2 > e.p1 ? e.p2 - e.p1 : 0) < s->o->least)
+				continue;
+			err = enter(s, &e);
+		}
+		if (s->o->progress.tell && run.first % (1u << 20) < run.n)
+			s->o->progress.tell(s->o->progress.arg, p->info.n_events - run.first,
+					    p->info.n_events);
+	}
+	walk_done(&w);
+	while (err == 0 && s->depth)
+		err = leave(s);
+	return err;
+}
+
+/* Values never go back, even where intervals overlap. */
+static void write_chunk(struct scope *s, size_t n, uint64_t *at, bool *first)
+{
+	struct sink *const out = &s->out;
+	while (n--) {
+		const struct mark *const m = &s->marks[n];
+		*at = m->at > *at ? m->at : *at;
+		sink_str(out, *first ? "{\"type\":\"" : ",\n{\"type\":\"");
+		*first = false;
+		sink_str(out, m->frame & 1 ? "O\",\"frame\":" : "C\",\"frame\":");
+		sink_u64(out, m->frame >> 1);
+		sink_str(out, ",\"at\":");
+		sink_u64(out, *at);
+		sink_str(out, "}");
+	}
+}
+
+static int write_reversed(struct scope *s)
+{
+	uint64_t at = s->first;
+	bool first = true;
+	write_chunk(s, s->n, &at, &first);
+	while (s->n_marks) {
+		s->n_marks -= CHUNK;
+		const ssize_t n = pread(s->spool, s->marks, sizeof(s->marks),
+					(off_t)(s->n_marks * sizeof(struct mark)));
+		if (n != (ssize_t)sizeof(s->marks))
+			return why_errno(s->why, TARE_E_IO, n < 0 ? errno : EIO, "temporary file");
+		write_chunk(s, CHUNK, &at, &first);
+	}
+	s->n = 0;
+	return 0;
+}
+
+static void text(struct scope *s, const char *raw)
+{
+	struct buf b = { 0 };
+	escape_json(&b, raw, strlen(raw));
+	sink_add(&s->out, b.data, b.len);
+	buf_free(&b);
+}
+
+static int one_thread(struct scope *s, uint32_t thread, bool *first)
+{
+	const char *const name = thread_name(&s->p->info, thread);
+	if (lseek(s->spool, 0, SEEK_SET) < 0)
+		return why_errno(s->why, TARE_E_IO, errno, "temporary file");
+	s->n = 0;
+	s->n_marks = 0;
+	s->first = UINT64_MAX;
+	s->last = 0;
+	int err = collect(s, thread);
+	if (err < 0 || s->first == UINT64_MAX)
+		return err;
+	sink_str(&s->out, *first ? "" : ",\n");
+	*first = false;
+	sink_str(&s->out, "{\"type\":\"evented\",\"name\":\"thread ");
+	sink_u64(&s->out, thread);
+	if (name) {
+		sink_str(&s->out, " (");
+		text(s, name);
+		sink_str(&s->out, ")");
+	}
+	sink_str(&s->out, s->p->info.is_time ? "\",\"unit\":\"nanoseconds\"" : "\",\"unit\":\"none\"");
+	sink_str(&s->out, ",\"startValue\":");
+	sink_u64(&s->out, s->first);
+	sink_str(&s->out, ",\"endValue\":");
+	sink_u64(&s->out, s->last);
+	sink_str(&s->out, ",\"events\":[\n");
+	err = write_reversed(s);
+	sink_str(&s->out, "\n]}");
+	return err;
+}
+
+/* Threads that have intervals, in the order of their numbers. */
+static int thread_list(struct tare_profile *p, struct threads *t)
+{
+	struct walk w;
+	struct run run;
+	walk_init(&w, p, false);
+	while (walk_next(&w, &run)) {
+		for (size_t i = 0; i < run.n; i++) {
+			struct mm_event e;
+			mm_decode(run.records + i * p->record_size, p->wide, &e);
+			if (e.p2 < MM_INTEGER && threads_index(t, e.thread) == UINT32_MAX)
+				return TARE_E_NOMEM;
+		}
+	}
+	walk_done(&w);
+	return 0;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+static int write_all(struct scope *s)
+{
+	struct threads t = { 0 };
+	bool first = true;
+	int err = thread_list(s->p, &t);
+	if (err < 0)
+		return why_set(s->why, err, "export");
+	if (t.n)
+		qsort(t.ids, t.n, sizeof(*t.ids), compare_ids);
+	sink_str(&s->out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
+			  "\"exporter\":\"tare " TARE_VERSION "\",\n\"name\":\"");
+	text(s, s->p->info.path);
+	if (*s->p->info.counter) {
+		sink_str(&s->out, ", ");
+		text(s, s->p->info.counter);
+	}
+	sink_str(&s->out, "\",\n\"activeProfileIndex\":0,\n\"profiles\":[\n");
+	for (uint32_t i = 0; err == 0 && i < t.n; i++)
+		err = one_thread(s, t.ids[i], &first);
+	sink_str(&s->out, "\n],\n\"shared\":{\"frames\":[\n");
+	for (uint32_t i = 0; i < s->namer.names.n; i++) {
+		sink_str(&s->out, i ? ",\n{\"name\":\"" : "{\"name\":\"");
+		text(s, names_text(&s->namer.names, i));
+		sink_str(&s->out, "\"}");
+	}
+	sink_str(&s->out, "\n]}}\n");
+	threads_free(&t);
+	return err;
+}
+
+int tare_export_speedscope(struct tare_profile *p, const struct tare_export_opts *o, int fd,
+			   struct tare_why *why)
+{
+	struct scope *const s = calloc(1, sizeof(*s));
+	if (!s)
+		return why_set(why, TARE_E_NOMEM, "export");
+	s->p = p;
+	s->o = o;
+	s->why = why;
+	s->spool = spool_file(why);
+	int err = s->spool < 0 ? s->spool : 0;
+	if (err == 0)
+		err = namer_open(&s->namer, p, o->args ? RESOLVE_ARGS : RESOLVE_LABEL, escape_none, why);
+	if (err == 0)
+		err = sink_open(&s->out, fd, why);
+	if (err == 0)
+		err = write_all(s);
+	const int closed = s->out.data ? sink_close(&s->out, err == 0 ? why : NULL) : 0;
+	namer_close(&s->namer);
+	if (s->spool >= 0)
+		close(s->spool);
+	free(s->stack);
+	free(s);
+	return err < 0 ? err : closed;
+}

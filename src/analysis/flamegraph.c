@@ -1,0 +1,256 @@
+/* The call tree as an SVG flame graph.
+ *
+ * Without scripts every frame shows its name where it fits and name, value and
+ * share as a tool tip. With scripts a click zooms into a frame and the search box
+ * (or Ctrl-F) marks what matches and says how much it is. No fonts, no links, one
+ * file. Colours follow from the names, so that two graphs can be compared.
+ */
+#include "stacks.h"
+
+#include "quantity.h"
+#include "sink.h"
+#include "why.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WIDTH 1200.0
+#define PAD 10.0
+#define ROW 17
+#define TOP 60
+#define LEAST 0.3		/* narrower frames are not drawn */
+#define CHAR_WIDTH 6.6		/* of the 11 px monospace below */
+
+static const char style[] =
+	"<style>\n"
+	"text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#111}\n"
+	".t{font-size:15px;font-weight:bold}\n"
+	"rect.f{stroke:#fff;stroke-width:.5}\n"
+	"g.f:hover rect.f{stroke:#000;stroke-width:1}\n"
+	"g.m rect.f{fill:#b04ae0}\n"
+	".s{display:none;cursor:pointer}\n"
+	"</style>\n";
+
+static const char script[] =
+	"<script><![CDATA[\n"
+	"(function(){\n"
+	"var svg=document.documentElement,W=1180,P=10,fs=[].slice.call(document.querySelectorAll('g.f'));\n"
+	"var note=document.getElementById('note'),reset=document.getElementById('reset'),find=document.getElementById('find');\n"
+	"find.style.display='inline';\n"
+	"fs.forEach(function(g){var r=g.querySelector('rect');g.x=+r.getAttribute('x');g.w=+r.getAttribute('width');"
+	"g.y=+r.getAttribute('y');g.n=g.getAttribute('data-n');g.t=g.querySelector('text');});\n"
+	"function fit(g,w){var n=Math.floor((w-4)/6.6),t=g.n;if(n<3)t='';else if(t.length>n)t=t.slice(0,n-2)+'..';g.t.textContent=t;}\n"
+	"function show(z){var k=W/z.w;fs.forEach(function(g){var r=g.querySelector('rect');\n"
+	"var over=g.x<=z.x+.001&&g.x+g.w>=z.x+z.w-.001&&g.y>=z.y,inside=g.x>=z.x-.001&&g.x+g.w<=z.x+z.w+.001&&g.y<=z.y;\n"
+	"if(!over&&!inside){g.style.display='none';return;}g.style.display='';\n"
+	"var x=over?P:P+(g.x-z.x)*k,w=over?W:g.w*k;r.setAttribute('x',x);r.setAttribute('width',w);g.t.setAttribute('x',x+2);fit(g,w);});\n"
+	"reset.style.display=z.w<W-.01?'inline':'none';}\n"
+	"function search(q){var sum=0,end={};note.textContent='';fs.forEach(function(g){var m=q&&g.n.indexOf(q)>=0;g.classList.toggle('m',!!m);});\n"
+	"if(!q)return;fs.filter(function(g){return g.classList.contains('m');}).sort(function(a,b){return b.y-a.y||a.x-b.x;})"
+	".forEach(function(g){for(var k in end){var o=end[k];if(g.x>=o.x-.001&&g.x+g.w<=o.x+o.w+.001)return;}end[g.x+':'+g.y]=g;sum+=g.w;});\n"
+	"note.textContent='\"'+q+'\": '+(100*sum/W).toFixed(2)+'%';}\n"
+	"svg.addEventListener('click',function(e){var g=e.target.closest('g.f');if(g)show(g);});\n"
+	"reset.addEventListener('click',function(){show(fs[0]);});\n"
+	"function ask(){search(prompt('Mark names that contain:','')||'');}\n"
+	"find.addEventListener('click',ask);\n"
+	"window.addEventListener('keydown',function(e){if((e.ctrlKey||e.metaKey)&&e.key==='f'){e.preventDefault();ask();}});\n"
+	"})();\n"
+	"]]></script>\n";
+
+struct drawing {
+	const struct tare_stacks *t;
+	struct sink out;
+	struct buf scratch;
+	double scale;			/* pixels per count */
+	int height;
+	uint64_t left_out;
+};
+
+static void escape(struct sink *out, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		const unsigned char c = (unsigned char)text[i];
+		if (c == '<')
+			sink_str(out, "&lt;");
+		else if (c == '>')
+			sink_str(out, "&gt;");
+		else if (c == '&')
+			sink_str(out, "&amp;");
+		else if (c == '"')
+			sink_str(out, "&quot;");
+		else if (c < 0x20 || c == 0x7F)		/* not allowed in XML */
+			sink_str(out, " ");
+		else
+			sink_add(out, &text[i], 1);
+	}
+}
+
+static void print(struct sink *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void print(struct sink *out, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+	va_start(ap, fmt);
+	const int n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	sink_add(out, text, n < 0 ? 0 : (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+}
+
+/* Warm colours, by the name alone. */
+static void colour(struct sink *out, const char *name)
+{
+	uint32_t h = 2166136261u;
+	for (; *name; name++)
+		h = (h ^ (uint8_t)*name) * 16777619u;
+	print(out, "hsl(%u,%u%%,%u%%)", 10 + h % 45, 65 + h / 64 % 25, 58 + h / 4096 % 14);
+}
+
+/* As much of the name as fits, cut between characters. */
+static void fitted(struct drawing *d, const char *name, size_t len, double width)
+{
+	const size_t room = width > 4 ? (size_t)((width - 4) / CHAR_WIDTH) : 0;
+	if (room < 3)
+		return;
+	if (display_width(name, len) <= room) {
+		escape(&d->out, name, len);
+		return;
+	}
+	size_t n = 0, used = 0;
+	while (n < len && used < room - 2) {
+		size_t step = 1;
+		while (n + step < len && ((unsigned char)name[n + step] & 0xC0) == 0x80)
+			step++;
+		used += display_width(name + n, step);
+		n += step;
+	}
+	escape(&d->out, name, n);
+	sink_str(&d->out, "..");
+}
+
+static void draw_frame(struct drawing *d, uint32_t node, double x, double width)
+{
+	const struct tare_stacks *const t = d->t;
+	const struct stack_node *const n = &t->nodes[node];
+	const char *const name = names_text(&t->names, n->name);
+	const size_t len = names_len(&t->names, n->name);
+	const uint64_t all = t->nodes[0].total;
+	const int y = d->height - ROW * ((int)n->depth + 1) - 10;
+	struct sink *const out = &d->out;
+	sink_str(out, "<g class=\"f\" data-n=\"");
+	escape(out, name, len);
+	sink_str(out, "\"><title>");
+	escape(out, name, len);
+	d->scratch.len = 0;
+	quantity_add(&d->scratch, t->info, (int64_t)n->total);
+	if (!t->info->is_time)
+		buf_printf(&d->scratch, " %s", t->info->unit);
+	buf_printf(&d->scratch, ", %.2f%%, self ",
+		   all ? 100.0 * (double)n->total / (double)all : 0);
+	quantity_add(&d->scratch, t->info, n->self);
+	sink_str(out, "\n");
+	escape(out, d->scratch.data, d->scratch.len);
+	print(out, ", %llu times</title><rect class=\"f\" x=\"%.2f\" y=\"%d\" width=\"%.2f\" "
+	      "height=\"%d\" fill=\"", (unsigned long long)n->count, x, y, width, ROW - 1);
+	colour(out, name);
+	print(out, "\"/><text x=\"%.2f\" y=\"%d\">", x + 2, y + 12);
+	fitted(d, name, len, width);
+	sink_str(out, "</text></g>\n");
+}
+
+static void head(struct drawing *d, const char *title)
+{
+	struct sink *const out = &d->out;
+	const struct tare_profile_info *const i = d->t->info;
+	sink_str(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+	print(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%d\" "
+	      "viewBox=\"0 0 %g %d\">\n", WIDTH, d->height, WIDTH, d->height);
+	sink_str(out, style);
+	print(out, "<rect width=\"%g\" height=\"%d\" fill=\"#f8f8f4\"/>\n", WIDTH, d->height);
+	print(out, "<text class=\"t\" x=\"%g\" y=\"24\">", PAD);
+	escape(out, title, strlen(title));
+	print(out, "</text>\n<text x=\"%g\" y=\"42\">", PAD);
+	d->scratch.len = 0;
+	buf_printf(&d->scratch, "%s, ", *i->counter ? i->counter : "no counter named");
+	quantity_add(&d->scratch, i, (int64_t)d->t->nodes[0].total);
+	if (!i->is_time)
+		buf_printf(&d->scratch, " %s", i->unit);
+	escape(out, d->scratch.data, d->scratch.len);
+	print(out, "</text>\n<text id=\"note\" x=\"%g\" y=\"42\" text-anchor=\"end\"></text>\n"
+	      "<text id=\"reset\" class=\"s\" x=\"%g\" y=\"24\" text-anchor=\"end\">reset zoom</text>\n"
+	      "<text id=\"find\" class=\"s\" x=\"%g\" y=\"24\" text-anchor=\"end\">search</text>\n",
+	      WIDTH - PAD, WIDTH - 80, WIDTH - PAD);
+}
+
+/* Children side by side from where the parent starts. */
+static bool draw_all(struct drawing *d, const struct stack_order *o)
+{
+	const struct tare_stacks *const t = d->t;
+	double *const x = malloc(t->n * sizeof(*x));
+	uint32_t *const queue = malloc(t->n * sizeof(*queue));
+	if (!x || !queue) {
+		free(x);
+		free(queue);
+		return false;
+	}
+	uint32_t n = 1;
+	x[0] = PAD;
+	queue[0] = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t node = queue[i];
+		double at = x[node];
+		draw_frame(d, node, at, (double)t->nodes[node].total * d->scale);
+		for (uint32_t c = o->first[node]; c < o->first[node + 1]; c++) {
+			const uint32_t k = o->order[c];
+			const double width = (double)t->nodes[k].total * d->scale;
+			x[k] = at;
+			at += width;
+			if (width >= LEAST)
+				queue[n++] = k;
+			else
+				d->left_out++;
+		}
+	}
+	free(x);
+	free(queue);
+	return true;
+}
+
+static uint32_t deepest(const struct tare_stacks *t, double scale)
+{
+	uint32_t depth = 0;
+	for (uint32_t i = 0; i < t->n; i++)
+		if (t->nodes[i].depth > depth && (double)t->nodes[i].total * scale >= LEAST)
+			depth = t->nodes[i].depth;
+	return depth;
+}
+
+int tare_stacks_flamegraph(const struct tare_stacks *t, const char *title, int fd,
+			   struct tare_why *why)
+{
+	struct stack_order o;
+	if (t->nodes[0].total == 0)
+		return why_set(why, TARE_E_INVALID, "%.120s: no interval to draw", t->info->path);
+	struct drawing d = { .t = t, .scale = (WIDTH - 2 * PAD) / (double)t->nodes[0].total };
+	d.height = TOP + ROW * ((int)deepest(t, d.scale) + 1) + 20;
+	int err = sink_open(&d.out, fd, why);
+	if (err < 0)
+		return err;
+	if (!stack_order(t, &o)) {
+		sink_close(&d.out, NULL);
+		return why_set(why, TARE_E_NOMEM, "flame graph");
+	}
+	head(&d, title);
+	const bool ok = draw_all(&d, &o);
+	if (d.left_out)
+		print(&d.out, "<!-- %llu frames narrower than %g px, and what is above them, are "
+		      "not drawn -->\n", (unsigned long long)d.left_out, LEAST);
+	sink_str(&d.out, script);
+	sink_str(&d.out, "</svg>\n");
+	err = sink_close(&d.out, why);
+	if (!ok || buf_failed(&d.scratch))
+		err = why_set(why, TARE_E_NOMEM, "flame graph");
+	buf_free(&d.scratch);
+	stack_order_free(&o);
+	return err;
+}

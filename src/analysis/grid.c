@@ -1,0 +1,161 @@
+#include "grid.h"
+
+#include "quantity.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void grid_done(struct grid *g)
+{
+	if (g->n == g->cap) {
+		const size_t cap = g->cap ? 2 * g->cap : 256;
+		size_t *const end = realloc(g->end, cap * sizeof(*end));
+		if (!end) {
+			g->failed = true;
+			return;
+		}
+		g->end = end;
+		g->cap = cap;
+	}
+	g->end[g->n++] = g->text.len;
+}
+
+void grid_cell(struct grid *g, const char *text, size_t len)
+{
+	buf_add(&g->text, text, len);
+	grid_done(g);
+}
+
+void grid_free(struct grid *g)
+{
+	buf_free(&g->text);
+	free(g->end);
+}
+
+static const char *cell(const struct grid *g, size_t i, size_t *len)
+{
+	const size_t start = i ? g->end[i - 1] : 0;
+	*len = g->end[i] - start;
+	return g->text.data + start;
+}
+
+/* Line `k` of a text, and whether there is one. */
+static bool line_of(const char **text, size_t *len, size_t k)
+{
+	for (;;) {
+		const char *const nl = memchr(*text, '\n', *len);
+		if (k-- == 0) {
+			if (nl)
+				*len = (size_t)(nl - *text);
+			return true;
+		}
+		if (!nl || nl + 1 == *text + *len)
+			return false;
+		*len -= (size_t)(nl + 1 - *text);
+		*text = nl + 1;
+	}
+}
+
+static size_t *widths(const struct grid *g)
+{
+	size_t *const w = calloc(g->columns, sizeof(*w));
+	for (size_t i = 0; w && i < g->n; i++) {
+		size_t len, n;
+		const char *text = cell(g, i, &len);
+		for (size_t k = 0; ; k++) {
+			const char *line = text;
+			n = len;
+			if (!line_of(&line, &n, k))
+				break;
+			const size_t width = display_width(line, n);
+			if (width > w[i % g->columns])
+				w[i % g->columns] = width;
+		}
+	}
+	return w;
+}
+
+static void pad(struct buf *out, size_t n)
+{
+	while (n--)
+		buf_chr(out, ' ');
+}
+
+void grid_plain(const struct grid *g, struct buf *out)
+{
+	size_t *const w = widths(g);
+	if (!w || g->failed || buf_failed(&g->text))
+		out->failed = true;
+	for (size_t i = 0; !out->failed && i < g->n; i++) {
+		const size_t column = i % g->columns;
+		size_t len;
+		const char *const text = cell(g, i, &len);
+		const size_t width = display_width(text, len);
+		const size_t gap = w[column] > width ? w[column] - width : 0;
+		if (column)
+			buf_str(out, "  ");
+		if (column)
+			pad(out, gap);
+		for (size_t k = 0; k < len; k++)	/* a label may hold a line break */
+			buf_chr(out, text[k] == '\n' || text[k] == '\r' || text[k] == '\t'
+						? ' ' : text[k]);
+		if (column + 1 == g->columns)
+			buf_chr(out, '\n');
+		else if (!column)
+			pad(out, gap);
+	}
+	free(w);
+}
+
+static void rule(const struct grid *g, const size_t *w, struct buf *out)
+{
+	for (size_t c = 0; c < g->columns; c++) {
+		buf_chr(out, '+');
+		for (size_t i = 0; i < w[c] + 2; i++)
+			buf_chr(out, '-');
+	}
+	buf_str(out, "+\n");
+}
+
+/* A row of cells with several lines takes as many lines as the highest. */
+static void framed_row(const struct grid *g, const size_t *w, size_t row, struct buf *out)
+{
+	bool more = true;
+	for (size_t k = 0; more; k++) {
+		struct buf line = { 0 };
+		more = false;
+		for (size_t c = 0; c < g->columns; c++) {
+			size_t n;
+			const char *text = cell(g, row * g->columns + c, &n);
+			const bool has = line_of(&text, &n, k);
+			more |= has;
+			buf_str(&line, "| ");
+			if (has)
+				buf_add(&line, text, n);
+			pad(&line, w[c] - (has ? display_width(text, n) : 0) + 1);
+		}
+		buf_str(&line, "|\n");
+		if (more)
+			buf_add(out, line.data, line.len);
+		out->failed |= buf_failed(&line);
+		buf_free(&line);
+	}
+}
+
+void grid_framed(const struct grid *g, struct buf *out)
+{
+	size_t *const w = widths(g);
+	if (!w || g->failed || buf_failed(&g->text)) {
+		out->failed = true;
+		free(w);
+		return;
+	}
+	rule(g, w, out);
+	for (size_t row = 0; row < g->n / g->columns; row++) {
+		framed_row(g, w, row, out);
+		if (row == 0)
+			rule(g, w, out);
+	}
+	rule(g, w, out);
+	free(w);
+}

@@ -1,0 +1,297 @@
+#include "names.h"
+
+#include "why.h"
+
+#include <stdlib.h>
+
+static uint32_t hash_text(const char *text, size_t len)
+{
+	uint64_t h = 0xCBF29CE484222325ull ^ len;
+	for (; len >= 8; text += 8, len -= 8) {
+		uint64_t v;
+		memcpy(&v, text, 8);
+		h = (h ^ v) * 0x9E3779B97F4A7C15ull;
+		h ^= h >> 29;
+	}
+	uint64_t v = 0;
+	memcpy(&v, text, len);
+	h = (h ^ v) * 0x9E3779B97F4A7C15ull;
+	return (uint32_t)(h >> 32);
+}
+
+static uint32_t *find_slot(const struct names *t, const char *text, size_t len, uint32_t hash)
+{
+	const uint32_t mask = t->n_slots - 1;
+	for (uint32_t i = hash & mask; ; i = (i + 1) & mask) {
+		const uint32_t n = t->slots[i];
+		if (!n)
+			return &t->slots[i];
+		const struct name *const have = &t->list[n - 1];
+		if (have->hash == hash && have->len == len &&
+		    memcmp(t->arena.data + have->off, text, len) == 0)
+			return &t->slots[i];
+	}
+}
+
+static bool grow_slots(struct names *t)
+{
+	const uint32_t n_slots = t->n_slots ? 2 * t->n_slots : 256;
+	uint32_t *const slots = calloc(n_slots, sizeof(*slots));
+	if (!slots)
+		return false;
+	for (uint32_t n = 0; n < t->n; n++) {
+		uint32_t i = t->list[n].hash & (n_slots - 1);
+		while (slots[i])
+			i = (i + 1) & (n_slots - 1);
+		slots[i] = n + 1;
+	}
+	free(t->slots);
+	t->slots = slots;
+	t->n_slots = n_slots;
+	return true;
+}
+
+uint32_t names_find(const struct names *t, const char *text, size_t len)
+{
+	if (!t->n_slots)
+		return NO_NAME;
+	const uint32_t n = *find_slot(t, text, len, hash_text(text, len));
+	return n ? n - 1 : NO_NAME;
+}
+
+uint32_t names_add(struct names *t, const char *text, size_t len)
+{
+	if (len > UINT32_MAX || (t->n + 1 > t->n_slots / 4 * 3 && !grow_slots(t)))
+		return NO_NAME;
+	const uint32_t hash = hash_text(text, len);
+	uint32_t *const slot = find_slot(t, text, len, hash);
+	if (*slot)
+		return *slot - 1;
+	if (t->n == t->cap) {
+		const uint32_t cap = t->cap ? 2 * t->cap : 128;
+		struct name *const list = realloc(t->list, cap * sizeof(*list));
+		if (!list)
+			return NO_NAME;
+		t->list = list;
+		t->cap = cap;
+	}
+	t->list[t->n] = (struct name){ t->arena.len, (uint32_t)len, hash };
+	buf_add(&t->arena, text, len);
+	buf_chr(&t->arena, '\0');
+	if (buf_failed(&t->arena))
+		return NO_NAME;
+	*slot = ++t->n;
+	return t->n - 1;
+}
+
+const char *names_text(const struct names *t, uint32_t n)
+{
+	return t->arena.data + t->list[n].off;
+}
+
+void names_free(struct names *t)
+{
+	buf_free(&t->arena);
+	free(t->list);
+	free(t->slots);
+	*t = (struct names){ 0 };
+}
+
+void resolver_init(struct resolver *r, struct tare_profile *p, struct names *names,
+		   enum resolve_mode mode, struct tare_why *why)
+{
+	r->p = p;
+	r->names = names;
+	r->mode = mode;
+	r->why = why;
+	r->err = 0;
+	r->scratch = (struct buf){ 0 };
+	for (uint32_t i = 0; i < 2 * RESOLVE_SETS; i++)
+		r->slot[i].addr = UINT64_MAX;
+}
+
+void resolver_free(struct resolver *r)
+{
+	buf_free(&r->scratch);
+}
+
+static uint32_t out_of_memory(struct resolver *r)
+{
+	r->err = why_set(r->why, TARE_E_NOMEM, "%.120s: names", r->p->path);
+	return NO_NAME;
+}
+
+/* "label(arg, arg)" appended to the scratch text. */
+static void add_call(struct resolver *r, const struct event_name *n)
+{
+	buf_add(&r->scratch, n->label, n->label_len);
+	if (!n->n_args)
+		return;
+	buf_chr(&r->scratch, '(');
+	for (size_t i = 0; i < n->args_len; i++) {
+		if ((unsigned char)n->args[i] == MM_SEPARATOR)
+			buf_str(&r->scratch, ", ");
+		else
+			buf_chr(&r->scratch, n->args[i]);
+	}
+	buf_chr(&r->scratch, ')');
+}
+
+static uint32_t decode_name(struct resolver *r, uint64_t id)
+{
+	struct buf text = { 0 };
+	struct event_name n;
+	r->err = strings_text(r->p, id, &text, r->why);
+	if (r->err < 0) {
+		buf_free(&text);
+		return NO_NAME;
+	}
+	r->scratch.len = 0;
+	if (r->mode == RESOLVE_TEXT) {
+		buf_add(&r->scratch, text.data, text.len);
+	} else {
+		event_name_split(text.data, text.len, &n);
+		r->has_args = n.n_args > 0;
+		if (n.error)
+			profile_warn(r->p, TARE_PROFILE_BAD_EVENT_ID, 1);
+		if (r->mode == RESOLVE_LABEL)
+			buf_add(&r->scratch, n.label, n.label_len);
+		else
+			add_call(r, &n);
+	}
+	buf_free(&text);
+	const uint32_t name = names_add(r->names, r->scratch.data, r->scratch.len);
+	return name == NO_NAME ? out_of_memory(r) : name;
+}
+
+static uint32_t remembered(struct resolver *r, uint64_t addr)
+{
+	const struct resolved *const set = resolver_set(r, addr);
+	return set[0].addr == addr ? set[0].name : set[1].addr == addr ? set[1].name : NO_NAME;
+}
+
+static void remember(struct resolver *r, uint64_t addr, uint32_t name, uint32_t has_args)
+{
+	struct resolved *const set = resolver_set(r, addr);
+	set[1] = set[0];
+	set[0] = (struct resolved){ addr, name, has_args };
+}
+
+uint32_t resolver_miss(struct resolver *r, uint64_t id, uint64_t addr)
+{
+	/* Label and arguments are usually references: the label's own string is
+	 * remembered, the whole need not be decoded. */
+	const uint64_t label = r->mode == RESOLVE_LABEL ? strings_label_id(r->p, id) : 0;
+	const uint64_t label_addr = label ? strings_addr(r->p, label) : 0;
+	uint32_t name = label_addr ? remembered(r, label_addr) : NO_NAME;
+	r->has_args = true;
+	if (name == NO_NAME) {
+		name = decode_name(r, id);
+		if (name == NO_NAME)
+			return NO_NAME;
+		if (label_addr)
+			remember(r, label_addr, name, false);
+	}
+	remember(r, addr, name, r->has_args);
+	return name;
+}
+
+static enum kind_class class_of(const char *text)
+{
+	static const struct { const char *text; enum kind_class class; } known[] = {
+		{ "Query", KIND_QUERY },
+		{ "GenericActivity", KIND_GENERIC },
+		{ "QueryBlocked", KIND_BLOCKED },
+		{ "IncrementalLoadResult", KIND_LOAD },
+		{ "IncrementalResultHashing", KIND_HASHING },
+		{ "QueryCacheHit", KIND_CACHE_HIT },
+		{ "QueryCacheHitCount", KIND_CACHE_HIT_COUNT },
+		{ "ArtifactSize", KIND_ARTIFACT },
+	};
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(known[i].text, text) == 0)
+			return known[i].class;
+	return KIND_OTHER;
+}
+
+int kinds_init(struct kinds *k, struct tare_profile *p, struct names *names,
+	       struct tare_why *why)
+{
+	memset(k->slot, 0, sizeof(k->slot));
+	k->resolver = malloc(sizeof(*k->resolver));
+	if (!k->resolver)
+		return why_set(why, TARE_E_NOMEM, "%.120s: kinds", p->path);
+	resolver_init(k->resolver, p, names, RESOLVE_TEXT, why);
+	return 0;
+}
+
+void kinds_free(struct kinds *k)
+{
+	if (k->resolver)
+		resolver_free(k->resolver);
+	free(k->resolver);
+}
+
+void kinds_miss(struct kinds *k, uint64_t id)
+{
+	const unsigned i = (unsigned)((id * 0x9E3779B97F4A7C15ull) >> 58);
+	const uint32_t name = resolve(k->resolver, id);
+	k->slot[i].id = name == NO_NAME ? 0 : id + 1;
+	k->slot[i].name = name;
+	k->slot[i].class = name == NO_NAME ? KIND_OTHER
+					   : class_of(names_text(k->resolver->names, name));
+}
+
+static bool grow_threads(struct threads *t)
+{
+	const uint32_t n_slots = t->n_slots ? 2 * t->n_slots : 64;
+	uint32_t *const slots = calloc(n_slots, sizeof(*slots));
+	uint32_t *const ids = realloc(t->ids, n_slots * sizeof(*ids));
+	if (ids)
+		t->ids = ids;
+	if (!slots || !ids) {
+		free(slots);
+		return false;
+	}
+	for (uint32_t n = 0; n < t->n; n++) {
+		uint32_t i = t->ids[n] * 0x9E3779B9u & (n_slots - 1);
+		while (slots[i])
+			i = (i + 1) & (n_slots - 1);
+		slots[i] = n + 1;
+	}
+	free(t->slots);
+	t->slots = slots;
+	t->n_slots = n_slots;
+	return true;
+}
+
+uint32_t threads_miss(struct threads *t, uint32_t id)
+{
+	if (2 * t->n >= t->n_slots && !grow_threads(t))
+		return UINT32_MAX;
+	uint32_t i = id * 0x9E3779B9u & (t->n_slots - 1);
+	while (t->slots[i] && t->ids[t->slots[i] - 1] != id)
+		i = (i + 1) & (t->n_slots - 1);
+	if (!t->slots[i]) {
+		t->ids[t->n] = id;
+		t->slots[i] = ++t->n;
+	}
+	t->last_id = id;
+	t->last = t->slots[i] - 1;
+	return t->last;
+}
+
+void threads_free(struct threads *t)
+{
+	free(t->ids);
+	free(t->slots);
+	*t = (struct threads){ 0 };
+}
+
+const char *thread_name(const struct tare_profile_info *info, uint32_t id)
+{
+	for (size_t i = 0; i < info->n_threads; i++)
+		if (info->threads[i].id == id && *info->threads[i].name)
+			return info->threads[i].name;
+	return NULL;
+}

@@ -1,0 +1,153 @@
+/* Names as small numbers: texts interned once, and string ids of a profile
+ * resolved to them fast.
+ *
+ * An event's id is mapped to its label's number through a direct-mapped cache by
+ * address of the string; on a miss the string is decoded. So memory is bounded
+ * whatever the number of ids: rustc gives every invocation its own, all of one
+ * query pointing at one string.
+ */
+#ifndef ANALYSIS_NAMES_H
+#define ANALYSIS_NAMES_H
+
+#include "buf.h"
+#include "reader.h"
+
+#define NO_NAME UINT32_MAX
+
+/* The same value, but the compiler may not guess it: keeps it from turning
+ * arithmetic on a truth value back into a branch. */
+static inline uint64_t opaque(uint64_t v)
+{
+	__asm__("" : "+r"(v));
+	return v;
+}
+
+struct name {
+	size_t off;
+	uint32_t len;
+	uint32_t hash;
+};
+
+struct names {
+	struct buf arena;		/* texts, each NUL-terminated */
+	struct name *list;
+	uint32_t n, cap;
+	uint32_t *slots;		/* number + 1; 0: free */
+	uint32_t n_slots;		/* a power of two */
+};
+
+/* NO_NAME: out of memory. */
+uint32_t names_add(struct names *t, const char *text, size_t len);
+uint32_t names_find(const struct names *t, const char *text, size_t len);	/* or NO_NAME */
+const char *names_text(const struct names *t, uint32_t n);
+static inline size_t names_len(const struct names *t, uint32_t n) { return t->list[n].len; }
+void names_free(struct names *t);
+
+enum resolve_mode {
+	RESOLVE_LABEL,	/* the label alone */
+	RESOLVE_ARGS,	/* "label(arg, arg)"; just the label when it has none */
+	RESOLVE_TEXT,	/* the string as it is: kinds */
+};
+
+#define RESOLVE_SETS 4096u	/* of two ways each */
+
+struct resolver {
+	struct tare_profile *p;
+	struct names *names;
+	enum resolve_mode mode;
+	struct buf scratch;
+	struct tare_why *why;
+	int err;
+	struct resolved {
+		uint64_t addr;
+		uint32_t name;
+		uint32_t has_args;	/* there may be arguments */
+	} slot[2 * RESOLVE_SETS];
+	uint32_t has_args;		/* of the last one resolved slowly */
+};
+
+void resolver_init(struct resolver *r, struct tare_profile *p, struct names *names,
+		   enum resolve_mode mode, struct tare_why *why);
+void resolver_free(struct resolver *r);
+uint32_t resolver_miss(struct resolver *r, uint64_t id, uint64_t addr);
+
+static inline struct resolved *resolver_set(struct resolver *r, uint64_t addr)
+{
+	return &r->slot[2 * ((addr * 0x9E3779B97F4A7C15ull) >> 52)];	/* 12 bits */
+}
+
+/* NO_NAME: r->err says why. */
+static inline uint32_t resolve_args(struct resolver *r, uint64_t id, uint32_t *has_args)
+{
+	/* Regular and virtual ids take turns at random: no branch between them. */
+	const struct tare_profile *const p = r->p;
+	const bool regular = id >= MM_FIRST_REGULAR;
+	const bool dense = id < p->n_dense;
+	const uint64_t mapped = p->dense[id & -opaque(dense)];
+	const uint64_t mask = -opaque(regular);
+	uint64_t addr = ((id - MM_FIRST_REGULAR) & mask) | (mapped & ~mask);
+	if (__builtin_expect(!(regular | dense), 0))
+		addr = strings_addr(p, id);
+	const struct resolved *const set = resolver_set(r, addr);
+	const uint64_t second = opaque(set[0].addr != addr);
+	if (__builtin_expect(set[second].addr == addr, 1)) {
+		*has_args = set[second].has_args;
+		return set[second].name;
+	}
+	const uint32_t name = resolver_miss(r, id, addr);
+	*has_args = r->has_args;
+	return name;
+}
+
+static inline uint32_t resolve(struct resolver *r, uint64_t id)
+{
+	uint32_t has_args;
+	return resolve_args(r, id, &has_args);
+}
+
+/* The kinds that the analyses treat specially; the spelling is rustc's. */
+enum kind_class {
+	KIND_OTHER, KIND_QUERY, KIND_GENERIC, KIND_BLOCKED, KIND_LOAD, KIND_HASHING,
+	KIND_CACHE_HIT, KIND_CACHE_HIT_COUNT, KIND_ARTIFACT,
+};
+
+struct kinds {
+	struct resolver *resolver;	/* RESOLVE_TEXT */
+	struct { uint64_t id; uint32_t name; enum kind_class class; } slot[64];
+};
+
+int kinds_init(struct kinds *k, struct tare_profile *p, struct names *names,
+	       struct tare_why *why);
+void kinds_free(struct kinds *k);
+void kinds_miss(struct kinds *k, uint64_t id);
+
+static inline unsigned kinds_slot(struct kinds *k, uint64_t id)
+{
+	const unsigned i = (unsigned)((id * 0x9E3779B97F4A7C15ull) >> 58);
+	if (__builtin_expect(k->slot[i].id != id + 1, 0))
+		kinds_miss(k, id);
+	return i;
+}
+
+/* Threads by id, in the order they are met. */
+struct threads {
+	uint32_t *ids;
+	uint32_t n, cap;
+	uint32_t *slots;
+	uint32_t n_slots;
+	uint32_t last_id, last;
+};
+
+/* Index of the thread; == old n: it is new. UINT32_MAX: out of memory. */
+uint32_t threads_miss(struct threads *t, uint32_t id);
+static inline uint32_t threads_index(struct threads *t, uint32_t id)
+{
+	if (__builtin_expect(t->n && t->last_id == id, 1))
+		return t->last;
+	return threads_miss(t, id);
+}
+void threads_free(struct threads *t);
+/* The name a thread has in the profile, or NULL. */
+const char *thread_name(const struct tare_profile_info *info, uint32_t id);
+
+#endif

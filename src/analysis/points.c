@@ -1,0 +1,391 @@
+#include "points.h"
+
+#include "why.h"
+
+#include <stdlib.h>
+
+int points_run_init(struct points_run *r, struct tare_profile *p, struct names *names,
+		    struct tare_why *why)
+{
+	*r = (struct points_run){ .p = p, .names = names, .why = why };
+	r->ids = malloc(2 * ID_SETS * sizeof(*r->ids));
+	if (!r->ids)
+		return why_set(why, TARE_E_NOMEM, "%.120s: points", p->path);
+	for (uint32_t i = 0; i < 2 * ID_SETS; i++)
+		r->ids[i].addr = UINT64_MAX;
+	return 0;
+}
+
+void points_run_free(struct points_run *r)
+{
+	buf_free(&r->scratch);
+	free(r->ids);
+	threads_free(&r->threads);
+	free(r->range);
+	free(r->self);
+	free(r->count);
+}
+
+static uint64_t hash_bytes(const char *text, size_t len)
+{
+	uint64_t h = 0x243F6A8885A308D3ull ^ (len * 0x9E3779B97F4A7C15ull);
+	for (; len; ) {
+		uint64_t v = 0;
+		const size_t n = len < 8 ? len : 8;
+		memcpy(&v, text, n);
+		h = (h ^ v) * 0xD6E8FEB86659FD93ull;
+		h ^= h >> 32;
+		text += n;
+		len -= n;
+	}
+	return h * 0x9E3779B97F4A7C15ull;
+}
+
+static bool out_of_memory(struct points_run *r)
+{
+	r->err = why_set(r->why, TARE_E_NOMEM, "%.120s: points", r->p->path);
+	return false;
+}
+
+static bool grow_self(struct points_run *r)
+{
+	uint32_t n = r->n_self ? r->n_self : 256;
+	while (n < r->names->n)
+		n *= 2;
+	int64_t *const self = realloc(r->self, n * sizeof(*self));
+	if (self)
+		r->self = self;
+	uint64_t *const count = realloc(r->count, n * sizeof(*count));
+	if (count)
+		r->count = count;
+	if (!self || !count)
+		return out_of_memory(r);
+	memset(self + r->n_self, 0, (n - r->n_self) * sizeof(*self));
+	memset(count + r->n_self, 0, (n - r->n_self) * sizeof(*count));
+	r->n_self = n;
+	return true;
+}
+
+static const struct id_info *id_miss(struct points_run *r, uint64_t id, uint64_t addr,
+				     struct id_info *set)
+{
+	struct event_name n;
+	r->scratch.len = 0;
+	r->err = strings_text(r->p, id, &r->scratch, r->why);
+	if (r->err < 0)
+		return NULL;
+	event_name_split(r->scratch.data, r->scratch.len, &n);
+	if (n.error)
+		profile_warn(r->p, TARE_PROFILE_BAD_EVENT_ID, 1);
+	const uint32_t name = names_add(r->names, n.label, n.label_len);
+	if (name == NO_NAME || (r->names->n > r->n_self && !grow_self(r))) {
+		out_of_memory(r);
+		return NULL;
+	}
+	set[1] = set[0];
+	set[0] = (struct id_info){ addr, hash_bytes(r->scratch.data, r->scratch.len), name };
+	return set;
+}
+
+static inline const struct id_info *id_info(struct points_run *r, uint64_t id)
+{
+	const struct tare_profile *const p = r->p;
+	const bool regular = id >= MM_FIRST_REGULAR;
+	const bool dense = id < p->n_dense;
+	const uint64_t mapped = p->dense[id & -opaque(dense)];
+	const uint64_t mask = -opaque(regular);
+	uint64_t addr = ((id - MM_FIRST_REGULAR) & mask) | (mapped & ~mask);
+	if (__builtin_expect(!(regular | dense), 0))
+		addr = strings_addr(p, id);
+	struct id_info *const set = &r->ids[2 * ((addr * 0x9E3779B97F4A7C15ull) >> 53)];
+	const uint64_t second = opaque(set[0].addr != addr);
+	if (__builtin_expect(set[second].addr == addr, 1))
+		return &set[second];
+	return id_miss(r, id, addr, set);
+}
+
+static uint64_t kind_miss(struct points_run *r, uint64_t id, unsigned slot)
+{
+	r->scratch.len = 0;
+	const int err = strings_text(r->p, id, &r->scratch, r->why);
+	if (err < 0) {
+		r->err = err;
+		return 0;
+	}
+	r->kind[slot].id = id + 1;
+	r->kind[slot].hash = hash_bytes(r->scratch.data, r->scratch.len) | 1;
+	return r->kind[slot].hash;
+}
+
+static inline uint64_t kind_hash(struct points_run *r, uint64_t id)
+{
+	const unsigned slot = (unsigned)((id * 0x9E3779B97F4A7C15ull) >> 58);
+	if (__builtin_expect(r->kind[slot].id == id + 1, 1))
+		return r->kind[slot].hash;
+	return kind_miss(r, id, slot);
+}
+
+bool points_last_thread(struct points_run *r, uint32_t *thread)
+{
+	struct walk w;
+	struct run run;
+	walk_init(&w, r->p, true);
+	while (walk_next(&w, &run)) {
+		for (size_t i = run.n; i-- > 0;) {
+			struct mm_event e;
+			mm_decode(run.records + i * r->p->record_size, r->p->wide, &e);
+			if (e.p2 != MM_INTEGER) {
+				*thread = e.thread;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+int points_open(struct points *s, struct points_run *run, uint32_t thread)
+{
+	*s = (struct points){ .run = run, .thread = thread, .note = !run->scanned };
+	uint64_t first = 0, end = run->p->info.n_events;
+	if (run->scanned) {
+		const uint32_t before = run->threads.n;
+		const uint32_t i = threads_index(&run->threads, thread);
+		if (i >= before || i >= run->n_range) {
+			end = 0;
+		} else {
+			first = run->range[i].first;
+			end = run->range[i].end;
+		}
+	}
+	walk_range(&s->walk, run->p, true, first, end);
+	return 0;
+}
+
+void points_close(struct points *s)
+{
+	walk_done(&s->walk);
+	if (s->any)
+		s->run->total += s->end - s->start;
+	free(s->stack);
+	free(s->buf);
+	s->stack = NULL;
+	s->buf = NULL;
+	s->any = false;
+}
+
+static bool note_thread(struct points_run *r, uint32_t thread, uint64_t number, bool timed)
+{
+	const uint32_t i = threads_index(&r->threads, thread);
+	if (i == UINT32_MAX)
+		return out_of_memory(r);
+	if (i >= r->n_range) {
+		struct thread_range *const grown = realloc(r->range, r->threads.n * sizeof(*grown));
+		if (!grown)
+			return out_of_memory(r);
+		r->range = grown;
+		r->n_range = r->threads.n;
+		grown[i] = (struct thread_range){ .end = number + 1 };
+	}
+	r->range[i].first = number;
+	r->range[i].n_timed += timed;
+	return true;
+}
+
+bool points_scan(struct points_run *r)
+{
+	struct walk w;
+	struct run run;
+	if (r->scanned)
+		return true;
+	walk_init(&w, r->p, true);
+	while (walk_next(&w, &run)) {
+		for (size_t i = run.n; i-- > 0;) {
+			struct mm_event e;
+			mm_decode(run.records + i * r->p->record_size, r->p->wide, &e);
+			if (!note_thread(r, e.thread, run.first + i, e.p2 != MM_INTEGER))
+				return false;
+		}
+	}
+	walk_done(&w);
+	r->scanned = true;
+	return true;
+}
+
+static bool grow_stack(struct points *s)
+{
+	const uint32_t cap = s->cap ? 2 * s->cap : 64;
+	struct point_frame *const stack = realloc(s->stack, cap * sizeof(*stack));
+	if (!stack)
+		return out_of_memory(s->run);
+	s->stack = stack;
+	s->cap = cap;
+	return true;
+}
+
+/* Room for `n` more points behind tail. */
+static bool reserve(struct points *s, size_t n)
+{
+	if (s->head && s->head == s->tail)
+		s->head = s->tail = 0;
+	if (s->tail + n <= s->buf_cap)
+		return true;
+	if (s->head > s->buf_cap / 2) {
+		memmove(s->buf, s->buf + s->head, (s->tail - s->head) * sizeof(*s->buf));
+		s->tail -= s->head;
+		s->head = 0;
+	}
+	if (s->tail + n <= s->buf_cap)
+		return true;
+	size_t cap = s->buf_cap ? s->buf_cap : 2048;
+	while (cap < s->tail + n)
+		cap *= 2;
+	struct point *const buf = realloc(s->buf, cap * sizeof(*buf));
+	if (!buf)
+		return out_of_memory(s->run);
+	s->buf = buf;
+	s->buf_cap = cap;
+	return true;
+}
+
+static const uint64_t type_salt[] = { 0, 0x5851F42D4C957F2Dull, 0x14057B7EF767814Full };
+
+static inline void emit(struct points *s, enum point_type type, uint64_t key, uint64_t time,
+			uint64_t record, uint64_t parent)
+{
+	s->buf[s->tail++] = (struct point){ key + type_salt[type], time, record << 2 | type, parent };
+}
+
+static inline uint64_t top_record(const struct points *s)
+{
+	return s->depth ? s->stack[s->depth - 1].record : NO_RECORD;
+}
+
+/* Leaves the topmost interval: its Start. */
+static inline void leave(struct points *s)
+{
+	const struct point_frame *const f = &s->stack[--s->depth];
+	emit(s, POINT_START, f->key, f->start, f->record, top_record(s));
+}
+
+static inline bool event(struct points *s, const struct mm_event *e, uint64_t number)
+{
+	struct points_run *const r = s->run;
+	const bool instant = e->p2 == MM_INSTANT;
+	uint64_t end = instant ? e->p1 : e->p2;
+	if (__builtin_expect(end < e->p1, 0)) {
+		r->backwards++;
+		end = e->p1;
+	}
+	/* Everything on the stack may be left now; and one is for the event. */
+	if (__builtin_expect(s->tail + s->depth + 1 > s->buf_cap, 0) && !reserve(s, s->depth + 1))
+		return false;
+	while (s->depth) {
+		const struct point_frame *const top = &s->stack[s->depth - 1];
+		if (top->start <= e->p1 && end <= top->end)
+			break;
+		r->overlaps += end > top->start;
+		leave(s);
+	}
+	const struct id_info *const id = id_info(r, e->id);
+	const uint64_t kind = kind_hash(r, e->kind);
+	if (__builtin_expect(!id || !kind, 0))
+		return false;
+	const uint64_t key = id->hash ^ kind;
+	const uint64_t parent = top_record(s);
+	if (instant) {
+		emit(s, POINT_INSTANT, key, end, number, parent);
+		return true;
+	}
+	emit(s, POINT_END, key, end, number, parent);
+	const int64_t d = (int64_t)(end - e->p1);
+	if (s->depth)
+		r->self[s->stack[s->depth - 1].name] -= d;
+	r->self[id->name] += d;
+	r->count[id->name]++;
+	if (!s->any) {
+		s->start = e->p1;
+		s->end = end;
+		s->any = true;
+	}
+	s->start = e->p1 < s->start ? e->p1 : s->start;
+	s->end = end > s->end ? end : s->end;
+	if (__builtin_expect(s->depth == s->cap, 0) && !grow_stack(s))
+		return false;
+	s->stack[s->depth++] = (struct point_frame){ e->p1, end, key, number, id->name };
+	return true;
+}
+
+static inline __attribute__((always_inline)) bool take_records(struct points *s, size_t want,
+							       const int wide)
+{
+	const size_t size = wide ? 32 : 24;
+	while (s->left && s->tail - s->head < want) {
+		struct mm_event e;
+		const size_t i = --s->left;
+		mm_decode(s->records.records + i * size, wide, &e);
+		const uint64_t number = s->records.first + i;
+		const bool timed = e.p2 != MM_INTEGER;
+		if (s->note && !note_thread(s->run, e.thread, number, timed))
+			return false;
+		if (timed && e.thread == s->thread && !event(s, &e, number))
+			return false;
+	}
+	return true;
+}
+
+bool points_fill(struct points *s, size_t want)
+{
+	if (!reserve(s, want + 1 > s->tail - s->head ? want + 1 - (s->tail - s->head) : 0))
+		return false;
+	while (s->tail - s->head < want && !s->done) {
+		if (!s->left) {
+			if (walk_next(&s->walk, &s->records)) {
+				s->left = s->records.n;
+			} else {
+				s->done = true;
+				s->run->scanned = true;
+				if (!reserve(s, s->depth))
+					return false;
+				while (s->depth)
+					leave(s);
+				break;
+			}
+		}
+		if (!(s->run->p->wide ? take_records(s, want, 1) : take_records(s, want, 0)))
+			return false;
+	}
+	return true;
+}
+
+int points_describe(struct tare_profile *p, uint64_t record, struct buf *out,
+		    struct tare_why *why)
+{
+	struct mm_event e;
+	struct event_name n;
+	struct buf text = { 0 };
+	profile_record(p, record, &e);
+	int err = strings_text(p, e.kind, &text, why);
+	if (err == 0 && !(text.data && (strcmp(text.data, "Query") == 0 ||
+					strcmp(text.data, "GenericActivity") == 0))) {
+		buf_add(out, text.data, text.len);
+		buf_chr(out, ' ');
+	}
+	text.len = 0;
+	if (err == 0)
+		err = strings_text(p, e.id, &text, why);
+	if (err == 0) {
+		event_name_split(text.data, text.len, &n);
+		buf_chr(out, '`');
+		buf_add(out, n.label, n.label_len);
+		buf_chr(out, '(');
+		for (size_t i = 0; i < n.args_len; i++) {
+			if ((unsigned char)n.args[i] == MM_SEPARATOR)
+				buf_str(out, ", ");
+			else
+				buf_chr(out, n.args[i]);
+		}
+		buf_str(out, ")`");
+	}
+	buf_free(&text);
+	return err;
+}

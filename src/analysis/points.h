@@ -1,0 +1,110 @@
+/* A profile's thread as a sequence of sample points: every start, end and instant,
+ * last first.
+ *
+ * The file is walked backwards. An event first closes (yields the Start of) every
+ * interval on the stack that is not around it, then yields its own End (and goes
+ * on the stack) or Instant. Two runs of a deterministic program have equal
+ * sequences of keys.
+ */
+#ifndef ANALYSIS_POINTS_H
+#define ANALYSIS_POINTS_H
+
+#include "names.h"
+
+#define NO_RECORD UINT64_MAX
+
+enum point_type { POINT_START, POINT_END, POINT_INSTANT };
+
+struct point {
+	uint64_t key;		/* of kind, label, arguments and type */
+	uint64_t time;
+	uint64_t record;	/* << 2 | enum point_type */
+	uint64_t parent;	/* record of the interval around it, or NO_RECORD */
+};
+
+static inline enum point_type point_type(const struct point *p)
+{
+	return (enum point_type)(p->record & 3);
+}
+
+static inline uint64_t point_record(const struct point *p)
+{
+	return p->record >> 2;
+}
+
+/* Where a thread's records lie, found by the first walk over the file. */
+struct thread_range {
+	uint64_t first, end;	/* record numbers */
+	uint64_t n_timed;	/* intervals and instants */
+};
+
+struct point_frame {
+	uint64_t start, end, key, record;
+	uint32_t name;
+};
+
+#define ID_SETS 2048u
+
+struct id_info {
+	uint64_t addr, hash;
+	uint32_t name;
+};
+
+/* One run: what its threads share. */
+struct points_run {
+	struct tare_profile *p;
+	struct names *names;		/* labels, of all runs */
+	struct tare_why *why;
+	int err;
+	struct buf scratch;
+	struct id_info *ids;		/* cache, two ways */
+	struct { uint64_t id, hash; } kind[64];
+	struct threads threads;
+	struct thread_range *range;	/* by thread index */
+	uint32_t n_range;
+	bool scanned;			/* the ranges are complete */
+	int64_t *self;			/* by label: the macro table */
+	uint64_t *count;
+	uint32_t n_self;
+	uint64_t total;			/* of all threads done so far */
+	uint64_t overlaps, backwards;
+};
+
+int points_run_init(struct points_run *r, struct tare_profile *p, struct names *names,
+		    struct tare_why *why);
+void points_run_free(struct points_run *r);
+/* The thread of the last timed record: the one to begin with. False: no such record. */
+bool points_last_thread(struct points_run *r, uint32_t *thread);
+
+/* Finds the ranges of all threads, unless a walk has already. */
+bool points_scan(struct points_run *r);
+
+/* One thread of one run. */
+struct points {
+	struct points_run *run;
+	struct walk walk;
+	struct run records;
+	size_t left;			/* of records, to be taken from the end */
+	uint32_t thread;
+	bool note;			/* notes the ranges of all threads on its way */
+	bool done;			/* no records left */
+	struct point_frame *stack;
+	uint32_t depth, cap;
+	uint64_t start, end;
+	bool any;
+	/* points made and not yet taken: [head, tail) */
+	struct point *buf;
+	size_t head, tail, buf_cap;
+};
+
+int points_open(struct points *s, struct points_run *run, uint32_t thread);
+/* At least `want` points in the buffer, unless the thread has no more. False:
+ * run->err says why. */
+bool points_fill(struct points *s, size_t want);
+void points_close(struct points *s);
+
+/* "Query `typeck(arg)`" without the kind where it is Query or GenericActivity. */
+int points_describe(struct tare_profile *p, uint64_t record, struct buf *out,
+		    struct tare_why *why);
+
+#endif

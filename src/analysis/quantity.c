@@ -1,0 +1,127 @@
+#include "quantity.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void quantity_add(struct buf *b, const struct tare_profile_info *i, int64_t v)
+{
+	const uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+	if (v < 0)
+		buf_chr(b, '-');
+	if (!i->is_time)
+		buf_grouped(b, u);
+	else if (u < 1000)
+		buf_printf(b, "%" PRIu64 " ns", u);
+	else if (u < 1000000)
+		buf_printf(b, "%" PRIu64 ".%03" PRIu64 " us", u / 1000, u % 1000);
+	else if (u < 1000000000)
+		buf_printf(b, "%" PRIu64 ".%03" PRIu64 " ms", u / 1000000, u / 1000 % 1000);
+	else
+		buf_printf(b, "%" PRIu64 ".%03" PRIu64 " s", u / 1000000000, u / 1000000 % 1000);
+}
+
+void quantity_signed(struct buf *b, const struct tare_profile_info *i, int64_t v)
+{
+	if (v >= 0)
+		buf_chr(b, '+');
+	quantity_add(b, i, v);
+}
+
+void quantity_half(struct buf *b, uint64_t twice)
+{
+	buf_printf(b, "%" PRIu64 "%s", twice / 2, twice % 2 ? ".5" : "");
+}
+
+struct rust_unit {
+	uint64_t factor;
+	int digits;		/* of the fraction */
+	const char *name;
+};
+
+static const struct rust_unit *rust_unit_of(uint64_t v)
+{
+	static const struct rust_unit units[] = {
+		{ 1000000000, 9, "s" }, { 1000000, 6, "ms" }, { 1000, 3, "µs" }, { 1, 0, "ns" },
+	};
+	for (size_t i = 0; i < 3; i++)
+		if (v >= units[i].factor)
+			return &units[i];
+	return &units[3];
+}
+
+/* The unit is chosen before rounding (999.995 ms is 1000.00ms); half goes to even. */
+void rust_duration2(struct buf *b, uint64_t v)
+{
+	const struct rust_unit *const u = rust_unit_of(v);
+	uint64_t whole = v / u->factor, hundredths = 0;
+	if (u->factor > 1) {
+		const uint64_t step = u->factor / 100;
+		const uint64_t rest = v % u->factor;
+		hundredths = rest / step;
+		const uint64_t twice = 2 * (rest % step);
+		if (twice > step || (twice == step && hundredths % 2))
+			hundredths++;
+		if (hundredths == 100) {
+			hundredths = 0;
+			whole++;
+		}
+	}
+	buf_printf(b, "%" PRIu64 ".%02" PRIu64 "%s", whole, hundredths, u->name);
+}
+
+void rust_duration(struct buf *b, uint64_t v)
+{
+	const struct rust_unit *const u = rust_unit_of(v);
+	char fraction[16];
+	int n = 0;
+	if (u->digits)
+		n = snprintf(fraction, sizeof(fraction), "%0*" PRIu64, u->digits, v % u->factor);
+	while (n && fraction[n - 1] == '0')
+		n--;
+	buf_printf(b, "%" PRIu64 "%s%.*s%s", v / u->factor, n ? "." : "", n, fraction, u->name);
+}
+
+void rust_float(struct buf *b, double v, int decimals, bool plus)
+{
+	if (isnan(v))
+		buf_str(b, "NaN");
+	else if (isinf(v))
+		buf_str(b, v < 0 ? "-inf" : plus ? "+inf" : "inf");
+	else
+		buf_printf(b, plus ? "%+.*f" : "%.*f", decimals, v);
+}
+
+static unsigned code_width(uint32_t c)
+{
+	static const struct { uint32_t lo, hi; } zero[] = {
+		{ 0x300, 0x36F }, { 0x200B, 0x200F }, { 0x20D0, 0x20FF }, { 0xFE00, 0xFE0F },
+	}, wide[] = {
+		{ 0x1100, 0x115F }, { 0x2E80, 0x303E }, { 0x3041, 0xA4CF }, { 0xAC00, 0xD7A3 },
+		{ 0xF900, 0xFAFF }, { 0xFE30, 0xFE6F }, { 0xFF00, 0xFF60 }, { 0xFFE0, 0xFFE6 },
+		{ 0x1F300, 0x1F64F }, { 0x1F900, 0x1F9FF }, { 0x20000, 0x3FFFD },
+	};
+	if (c < 0x20 || c == 0x7F)
+		return 0;
+	for (size_t i = 0; i < sizeof(zero) / sizeof(zero[0]); i++)
+		if (c >= zero[i].lo && c <= zero[i].hi)
+			return 0;
+	for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++)
+		if (c >= wide[i].lo && c <= wide[i].hi)
+			return 2;
+	return 1;
+}
+
+size_t display_width(const char *text, size_t len)
+{
+	size_t width = 0;
+	for (size_t i = 0; i < len; ) {
+		const unsigned char c = (unsigned char)text[i++];
+		uint32_t code = c < 0x80 ? c : c < 0xE0 ? c & 0x1F : c < 0xF0 ? c & 0xF : c & 7;
+		while (i < len && ((unsigned char)text[i] & 0xC0) == 0x80)
+			code = code << 6 | ((unsigned char)text[i++] & 0x3F);
+		width += code_width(code);
+	}
+	return width;
+}

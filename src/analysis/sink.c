@@ -1,0 +1,108 @@
+#include "sink.h"
+
+#include "why.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int sink_open(struct sink *s, int fd, struct tare_why *why)
+{
+	*s = (struct sink){ .fd = fd, .data = malloc(SINK_BYTES) };
+	return s->data ? 0 : why_set(why, TARE_E_NOMEM, "output");
+}
+
+static void write_all(struct sink *s, const char *bytes, size_t n)
+{
+	while (n && !s->sys_errno) {
+		const ssize_t done = write(s->fd, bytes, n);
+		if (done < 0 && errno != EINTR)
+			s->sys_errno = errno;
+		if (done > 0) {
+			bytes += done;
+			n -= (size_t)done;
+		}
+	}
+}
+
+void sink_flush(struct sink *s)
+{
+	write_all(s, s->data, s->len);
+	s->len = 0;
+}
+
+void sink_add_slow(struct sink *s, const void *bytes, size_t n)
+{
+	sink_flush(s);
+	if (n > SINK_BYTES) {
+		write_all(s, bytes, n);
+		return;
+	}
+	memcpy(s->data, bytes, n);
+	s->len = n;
+}
+
+static int output_error(int sys_errno, struct tare_why *why)
+{
+	return why_errno(why, sys_errno == ENOSPC ? TARE_E_NOSPC : TARE_E_IO, sys_errno, "output");
+}
+
+int sink_close(struct sink *s, struct tare_why *why)
+{
+	if (s->data)
+		sink_flush(s);
+	free(s->data);
+	s->data = NULL;
+	return s->sys_errno ? output_error(s->sys_errno, why) : 0;
+}
+
+int sink_buf(const struct buf *b, int fd, struct tare_why *why)
+{
+	struct sink s = { .fd = fd };
+	if (buf_failed(b))
+		return why_set(why, TARE_E_NOMEM, "output");
+	write_all(&s, b->data, b->len);
+	return s.sys_errno ? output_error(s.sys_errno, why) : 0;
+}
+
+static const char pairs[] =
+	"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+	"8081828384858687888990919293949596979899";
+
+/* Digits of v before `end`; returns where they start. */
+static char *digits(char *end, uint64_t v)
+{
+	while (v >= 100) {
+		end -= 2;
+		memcpy(end, pairs + 2 * (v % 100), 2);
+		v /= 100;
+	}
+	if (v >= 10) {
+		end -= 2;
+		memcpy(end, pairs + 2 * v, 2);
+	} else {
+		*--end = (char)('0' + v);
+	}
+	return end;
+}
+
+void sink_u64(struct sink *s, uint64_t v)
+{
+	char text[24];
+	char *const end = text + sizeof(text);
+	const char *const at = digits(end, v);
+	sink_add(s, at, (size_t)(end - at));
+}
+
+void sink_milli(struct sink *s, uint64_t v)
+{
+	char text[28];
+	char *const end = text + sizeof(text);
+	const unsigned rest = (unsigned)(v % 1000);
+	end[-1] = (char)('0' + rest % 10);
+	memcpy(end - 3, pairs + 2 * (rest / 10), 2);
+	end[-4] = '.';
+	const char *const at = digits(end - 4, v / 1000);
+	sink_add(s, at, (size_t)(end - at));
+}

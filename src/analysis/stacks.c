@@ -1,0 +1,447 @@
+#include "stacks.h"
+
+#include "quantity.h"
+#include "sink.h"
+#include "why.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct frame {
+	uint64_t start, end;
+	uint32_t node;
+};
+
+struct thread {
+	struct frame *stack;
+	uint32_t depth, cap;
+	uint64_t start, end;		/* end: of the last interval in the file */
+	uint64_t top_level;
+	uint32_t root;			/* its node */
+	bool any;
+};
+
+struct pass {
+	struct tare_profile *p;
+	struct tare_stacks *t;
+	const struct tare_stacks_opts *o;
+	struct resolver *labels;
+	struct threads threads;
+	struct thread *thread;
+	uint32_t n_thread;
+	uint64_t overlaps, backwards;
+	struct tare_why *why;
+};
+
+static uint32_t slot_of(const struct tare_stacks *t, uint32_t parent, uint32_t name)
+{
+	const uint64_t key = (uint64_t)parent << 32 | name;
+	return (uint32_t)((key * 0x9E3779B97F4A7C15ull) >> 32) & (t->n_slots - 1);
+}
+
+static bool grow(struct tare_stacks *t)
+{
+	const uint32_t n_slots = t->n_slots ? 2 * t->n_slots : 1024;
+	uint32_t *const slots = calloc(n_slots, sizeof(*slots));
+	struct stack_node *const nodes = realloc(t->nodes, n_slots / 2 * sizeof(*nodes));
+	if (nodes)
+		t->nodes = nodes;
+	if (!slots || !nodes) {
+		free(slots);
+		return false;
+	}
+	free(t->slots);
+	t->slots = slots;
+	t->n_slots = n_slots;
+	t->cap = n_slots / 2;
+	for (uint32_t i = 1; i < t->n; i++) {
+		uint32_t s = slot_of(t, nodes[i].parent, nodes[i].name);
+		while (slots[s])
+			s = (s + 1) & (n_slots - 1);
+		slots[s] = i + 1;
+	}
+	return true;
+}
+
+/* NO_NAME: out of memory. */
+static uint32_t child(struct tare_stacks *t, uint32_t parent, uint32_t name)
+{
+	if (t->n + 1 >= t->cap && !grow(t))
+		return NO_NAME;
+	uint32_t s = slot_of(t, parent, name);
+	for (; t->slots[s]; s = (s + 1) & (t->n_slots - 1)) {
+		const struct stack_node *const n = &t->nodes[t->slots[s] - 1];
+		if (n->parent == parent && n->name == name)
+			return t->slots[s] - 1;
+	}
+	t->nodes[t->n] = (struct stack_node){ .parent = parent, .name = name,
+					      .depth = t->nodes[parent].depth + 1 };
+	t->slots[s] = ++t->n;
+	return t->n - 1;
+}
+
+static uint32_t thread_root(struct pass *s, uint32_t id)
+{
+	if (!s->o->by_thread)
+		return 0;
+	const char *const name = thread_name(&s->p->info, id);
+	struct buf b = { 0 };
+	buf_printf(&b, name ? "thread %u (%s)" : "thread %u", id, name);
+	const uint32_t n = buf_failed(&b) ? NO_NAME : names_add(&s->t->names, b.data, b.len);
+	buf_free(&b);
+	return n == NO_NAME ? NO_NAME : child(s->t, 0, n);
+}
+
+static struct thread *thread_of(struct pass *s, uint32_t id)
+{
+	const uint32_t i = threads_index(&s->threads, id);
+	if (i == UINT32_MAX)
+		return NULL;
+	if (i < s->n_thread)
+		return &s->thread[i];
+	struct thread *const grown = realloc(s->thread, s->threads.n * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	s->thread = grown;
+	s->n_thread = s->threads.n;
+	grown[i] = (struct thread){ .root = thread_root(s, id) };
+	return grown[i].root == NO_NAME ? NULL : &grown[i];
+}
+
+static bool push(struct thread *t, uint64_t start, uint64_t end, uint32_t node)
+{
+	if (t->depth == t->cap) {
+		const uint32_t cap = t->cap ? 2 * t->cap : 64;
+		struct frame *const stack = realloc(t->stack, cap * sizeof(*stack));
+		if (!stack)
+			return false;
+		t->stack = stack;
+		t->cap = cap;
+	}
+	t->stack[t->depth++] = (struct frame){ start, end, node };
+	return true;
+}
+
+static bool interval(struct pass *s, const struct mm_event *e)
+{
+	struct thread *const t = thread_of(s, e->thread);
+	const uint32_t name = resolve(s->labels, e->id);
+	if (!t || name == NO_NAME)
+		return false;
+	uint64_t end = e->p2;
+	if (end < e->p1) {
+		s->backwards++;
+		end = e->p1;
+	}
+	const uint64_t d = end - e->p1;
+	if (!t->any) {
+		t->start = e->p1;
+		t->end = end;
+		t->any = true;
+	}
+	if (e->p1 < t->start)
+		t->start = e->p1;
+	while (t->depth) {
+		const struct frame *const top = &t->stack[t->depth - 1];
+		if (top->start <= e->p1 && end <= top->end)
+			break;
+		s->overlaps += end > top->start;
+		t->depth--;
+	}
+	const uint32_t parent = t->depth ? t->stack[t->depth - 1].node : t->root;
+	if (t->depth)
+		s->t->nodes[parent].self -= (int64_t)d;
+	else
+		t->top_level += d;
+	const uint32_t node = child(s->t, parent, name);
+	if (node == NO_NAME)
+		return false;
+	struct stack_node *const n = &s->t->nodes[node];
+	n->self += (int64_t)d;
+	n->total += d;
+	n->count++;
+	return push(t, e->p1, end, node);
+}
+
+static int walk_all(struct pass *s)
+{
+	struct walk w;
+	struct run run;
+	const struct tare_progress *const progress = &s->o->progress;
+	const uint64_t total = s->p->info.n_events;
+	uint64_t told = 0;
+	walk_init(&w, s->p, true);
+	while (walk_next(&w, &run)) {
+		for (size_t i = run.n; i-- > 0;) {
+			struct mm_event e;
+			mm_decode(run.records + i * s->p->record_size, s->p->wide, &e);
+			if (e.p2 >= MM_INTEGER)
+				continue;
+			if (!interval(s, &e))
+				return s->labels->err < 0 ? s->labels->err
+					: why_set(s->why, TARE_E_NOMEM, "%.120s: stacks", s->p->path);
+		}
+		if (progress->tell && total - run.first - told > (1u << 20)) {
+			told = total - run.first;
+			progress->tell(progress->arg, told, total);
+		}
+	}
+	walk_done(&w);
+	return 0;
+}
+
+/* What no interval covers between a thread's first start and last end. */
+static void add_gaps(struct pass *s)
+{
+	for (uint32_t i = 0; i < s->n_thread; i++) {
+		const struct thread *const t = &s->thread[i];
+		if (!t->any)
+			continue;
+		struct stack_node *const root = &s->t->nodes[t->root];
+		root->total += t->end - t->start;
+		root->self += (int64_t)(t->end - t->start) - (int64_t)t->top_level;
+		root->count++;
+		if (t->root)
+			s->t->nodes[0].total += t->end - t->start;
+	}
+}
+
+/* The program's name: the last part of the command's first word. */
+static uint32_t root_name(struct tare_stacks *t)
+{
+	const char *const cmd = t->info->cmd;
+	const size_t len = strcspn(cmd, " ");
+	size_t at = len;
+	if (t->measureme)
+		return names_add(&t->names, "rustc", 5);
+	while (at && cmd[at - 1] != '/')
+		at--;
+	if (at == len)
+		return names_add(&t->names, "all", 3);
+	return names_add(&t->names, cmd + at, len - at);
+}
+
+static int collect(struct pass *s)
+{
+	struct tare_stacks *const t = s->t;
+	s->labels = malloc(sizeof(*s->labels));
+	if (!s->labels || !grow(t))
+		return why_set(s->why, TARE_E_NOMEM, "%.120s: stacks", s->p->path);
+	resolver_init(s->labels, s->p, &t->names, s->o->args ? RESOLVE_ARGS : RESOLVE_LABEL, s->why);
+	const uint32_t name = root_name(t);
+	if (name == NO_NAME)
+		return why_set(s->why, TARE_E_NOMEM, "%.120s: stacks", s->p->path);
+	t->nodes[0] = (struct stack_node){ .name = name };
+	t->n = 1;
+	const int err = walk_all(s);
+	if (err < 0)
+		return err;
+	add_gaps(s);
+	profile_warn(s->p, TARE_PROFILE_OVERLAP, s->overlaps);
+	profile_warn(s->p, TARE_PROFILE_BACKWARDS, s->backwards);
+	return 0;
+}
+
+int tare_stacks_collect(struct tare_profile *p, const struct tare_stacks_opts *o,
+			struct tare_stacks **out, struct tare_why *why)
+{
+	*out = NULL;
+	struct tare_stacks *const t = calloc(1, sizeof(*t));
+	if (!t)
+		return why_set(why, TARE_E_NOMEM, "%.120s: stacks", p->path);
+	t->info = &p->info;
+	t->measureme = o->measureme;
+	struct pass s = { .p = p, .t = t, .o = o, .why = why };
+	const int err = collect(&s);
+	for (uint32_t i = 0; i < s.n_thread; i++)
+		free(s.thread[i].stack);
+	free(s.thread);
+	threads_free(&s.threads);
+	if (s.labels)
+		resolver_free(s.labels);
+	free(s.labels);
+	if (err < 0) {
+		tare_stacks_free(t);
+		return err;
+	}
+	*out = t;
+	return 0;
+}
+
+void tare_stacks_free(struct tare_stacks *t)
+{
+	if (!t)
+		return;
+	names_free(&t->names);
+	free(t->nodes);
+	free(t->slots);
+	free(t);
+}
+
+static int compare_nodes(const void *a, const void *b, void *arg)
+{
+	const struct tare_stacks *const t = arg;
+	const struct stack_node *const x = &t->nodes[*(const uint32_t *)a];
+	const struct stack_node *const y = &t->nodes[*(const uint32_t *)b];
+	if (x->parent != y->parent)
+		return x->parent < y->parent ? -1 : 1;
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return strcmp(names_text(&t->names, x->name), names_text(&t->names, y->name));
+}
+
+bool stack_order(const struct tare_stacks *t, struct stack_order *o)
+{
+	o->order = malloc((t->n + 1) * sizeof(*o->order));
+	o->first = calloc(t->n + 2, sizeof(*o->first));
+	if (!o->order || !o->first) {
+		stack_order_free(o);
+		return false;
+	}
+	for (uint32_t i = 1; i < t->n; i++) {
+		o->order[i - 1] = i;
+		o->first[t->nodes[i].parent + 1]++;
+	}
+	qsort_r(o->order, t->n - 1, sizeof(*o->order), compare_nodes, (void *)t);
+	for (uint32_t i = 0; i < t->n; i++)
+		o->first[i + 1] += o->first[i];
+	return true;
+}
+
+void stack_order_free(struct stack_order *o)
+{
+	free(o->order);
+	free(o->first);
+}
+
+static void tree_line(const struct tare_stacks *t, uint32_t node, struct buf *out)
+{
+	const struct stack_node *const n = &t->nodes[node];
+	const uint64_t all = t->nodes[0].total;
+	struct buf v = { 0 };
+	quantity_add(&v, t->info, (int64_t)n->total);
+	buf_printf(out, "%6.2f%% %14s ", all ? 100.0 * (double)n->total / (double)all : 0.0,
+		   v.data ? v.data : "");
+	v.len = 0;
+	quantity_add(&v, t->info, n->self);
+	buf_printf(out, "%14s %9" PRIu64 "  %*s%s\n", v.data ? v.data : "", n->count,
+		   (int)(2 * (n->depth < 100 ? n->depth : 100)), "",
+		   names_text(&t->names, n->name));
+	out->failed |= buf_failed(&v);
+	buf_free(&v);
+}
+
+/* Depth first without recursion: the tree may be deep. */
+int tare_stacks_text(const struct tare_stacks *t, double percent_above, int fd,
+		     struct tare_why *why)
+{
+	struct stack_order o;
+	struct buf out = { 0 };
+	if (!stack_order(t, &o))
+		return why_set(why, TARE_E_NOMEM, "stacks");
+	uint32_t *const next = malloc((t->n + 1) * sizeof(*next));
+	const double least = percent_above / 100 * (double)t->nodes[0].total;
+	buf_printf(&out, "%7s %14s %14s %9s  %s\n", "share", "total", "self", "count", "stack");
+	uint32_t at = 0;
+	if (next) {
+		memcpy(next, o.first, t->n * sizeof(*next));
+		tree_line(t, 0, &out);
+	} else {
+		out.failed = true;
+	}
+	while (next) {
+		if (next[at] < o.first[at + 1]) {
+			const uint32_t node = o.order[next[at]++];
+			if ((double)t->nodes[node].total < least)
+				continue;
+			tree_line(t, node, &out);
+			at = node;
+		} else if (at) {
+			at = t->nodes[at].parent;
+		} else {
+			break;
+		}
+	}
+	free(next);
+	stack_order_free(&o);
+	const int err = sink_buf(&out, fd, why);
+	buf_free(&out);
+	return err;
+}
+
+/* A name may not hold what separates names. */
+static void add_folded(struct buf *b, const char *text, size_t len, bool as_is)
+{
+	for (size_t i = 0; i < len; i++) {
+		const char c = text[i];
+		buf_chr(b, as_is ? c : c == ';' ? ':' : c == '\n' || c == '\r' ? ' ' : c);
+	}
+}
+
+static void folded_path(const struct tare_stacks *t, uint32_t node, struct buf *b)
+{
+	uint32_t *const path = malloc((t->nodes[node].depth + 1) * sizeof(*path));
+	uint32_t n = 0;
+	if (!path) {
+		b->failed = true;
+		return;
+	}
+	for (uint32_t at = node; at; at = t->nodes[at].parent)
+		path[n++] = at;
+	path[n++] = 0;
+	while (n) {
+		const uint32_t at = path[--n];
+		const uint32_t name = t->nodes[at].name;
+		if (at)
+			buf_chr(b, ';');
+		add_folded(b, names_text(&t->names, name), names_len(&t->names, name), t->measureme);
+	}
+	free(path);
+}
+
+struct folded {
+	size_t off, len;
+	int64_t value;
+};
+
+static int compare_folded(const void *a, const void *b, void *arg)
+{
+	const struct folded *const x = a, *const y = b;
+	const char *const text = arg;
+	const size_t n = x->len < y->len ? x->len : y->len;
+	const int c = memcmp(text + x->off, text + y->off, n);
+	return c ? c : x->len < y->len ? -1 : x->len > y->len;
+}
+
+int tare_stacks_collapsed(const struct tare_stacks *t, int fd, struct tare_why *why)
+{
+	struct buf paths = { 0 };
+	struct sink out;
+	struct folded *const lines = calloc(t->n, sizeof(*lines));
+	size_t n = 0;
+	if (!lines || sink_open(&out, fd, why) < 0) {
+		free(lines);
+		return why_set(why, TARE_E_NOMEM, "stacks");
+	}
+	for (uint32_t i = 0; i < t->n; i++) {
+		if (t->nodes[i].self <= 0 && !t->measureme)
+			continue;
+		const size_t off = paths.len;
+		folded_path(t, i, &paths);
+		lines[n++] = (struct folded){ off, paths.len - off, t->nodes[i].self };
+	}
+	if (n)
+		qsort_r(lines, n, sizeof(*lines), compare_folded, paths.data);
+	for (size_t i = 0; i < n && !buf_failed(&paths); i++) {
+		sink_add(&out, paths.data + lines[i].off, lines[i].len);
+		sink_add(&out, " ", 1);
+		sink_u64(&out, lines[i].value > 0 ? (uint64_t)lines[i].value : 0);
+		sink_add(&out, "\n", 1);
+	}
+	int err = sink_close(&out, why);
+	if (buf_failed(&paths))
+		err = why_set(why, TARE_E_NOMEM, "stacks");
+	free(lines);
+	buf_free(&paths);
+	return err;
+}
