@@ -1,0 +1,127 @@
+/* tare export --to FORMAT FILE…: profiles for other tools, and as a picture. */
+#include "command.h"
+#include "complain.h"
+#include "profiles.h"
+#include "term.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TO_NONE, TO_CHROME, TO_SPEEDSCOPE, TO_COLLAPSED, TO_FLAMEGRAPH, TO_CSV };
+
+struct export_opts {
+	int to, compat;
+	const char *output, *title;
+	uint64_t least;
+	bool collapse, by_thread, args, instants;
+};
+
+static const char *const formats[] = { "none", "chrome", "speedscope", "collapsed", "flamegraph",
+				       "csv", NULL };
+
+static const struct opt opts[] = {
+	{ OPT_CHOICE, 't', "to", "FORMAT", "chrome, speedscope, collapsed, flamegraph or csv",
+	  TO(export_opts, to), .choices = formats },
+	{ OPT_FILE, 'o', "output", "FILE", "write there instead of stdout", TO(export_opts, output) },
+	{ OPT_GROUP, .help = "What is exported" },
+	{ OPT_U64, 'm', "minimum-duration", "N", "leave out intervals of less than N (with --compat: "
+	  "microseconds)", TO(export_opts, least) },
+	{ OPT_FLAG, 'i', "instants", NULL, "chrome: instants too", TO(export_opts, instants) },
+	{ OPT_FLAG, 'a', "args", NULL, "arguments are part of a frame's name", TO(export_opts, args) },
+	{ OPT_FLAG, 0, "by-thread", NULL, "collapsed, flamegraph: one root per thread",
+	  TO(export_opts, by_thread) },
+	{ OPT_FLAG, 0, "collapse-threads", NULL, "chrome: threads that do not overlap share a line",
+	  TO(export_opts, collapse) },
+	{ OPT_STRING, 0, "title", "TEXT", "flamegraph: its title", TO(export_opts, title) },
+	{ OPT_CHOICE, 0, "compat", "TOOL", "measureme: what its crox (chrome) and stack_collapse "
+	  "(collapsed) write", TO(export_opts, compat), .choices = compat_words },
+	{ OPT_END },
+};
+
+static int stacks(const struct export_opts *o, struct tare_profile *p, int fd,
+		  struct tare_why *why)
+{
+	struct tare_stacks *t;
+	const struct tare_stacks_opts so = { .by_thread = o->by_thread, .args = o->args,
+					     .measureme = o->compat == 1,
+					     .progress = profile_progress("export") };
+	int err = tare_stacks_collect(p, &so, &t, why);
+	progress_clear();
+	if (err < 0)
+		return err;
+	const char *const path = tare_profile_info(p)->path;
+	const char *const slash = strrchr(path, '/');
+	if (o->to == TO_COLLAPSED)
+		err = tare_stacks_collapsed(t, fd, why);
+	else
+		err = tare_stacks_flamegraph(t, o->title ? o->title : slash ? slash + 1 : path, fd,
+					     why);
+	tare_stacks_free(t);
+	return err;
+}
+
+static int export(const struct export_opts *o, struct tare_profile **p, size_t n, int fd,
+		  struct tare_why *why)
+{
+	const struct tare_export_opts eo = {
+		.least = o->compat == 1 ? o->least * 1000 : o->least,
+		.collapse_threads = o->collapse, .measureme = o->compat == 1,
+		.instants = o->instants, .args = o->args,
+		.progress = profile_progress("export"),
+	};
+	switch (o->to) {
+	case TO_CHROME:
+		return tare_export_chrome(p, n, &eo, fd, why);
+	case TO_SPEEDSCOPE:
+		return tare_export_speedscope(p[0], &eo, fd, why);
+	case TO_CSV:
+		return tare_export_csv(p[0], &eo, fd, why);
+	default:
+		return stacks(o, p[0], fd, why);
+	}
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct export_opts o = { 0 };
+	int first;
+	if (!opts_parse(self, &argc, argv, &o, &first))
+		return first;
+	const size_t n = (size_t)(argc - first);
+	if (o.to == TO_NONE) {
+		complain("export: --to is wanted: chrome, speedscope, collapsed, flamegraph or csv");
+		return EXIT_USAGE;
+	}
+	if (!n || (n > 1 && o.to != TO_CHROME)) {
+		complain("export: %s", n ? "only --to chrome takes several profiles"
+					 : "a profile is wanted (a .mm_profdata file, or -)");
+		return EXIT_USAGE;
+	}
+	struct tare_profile **const p = profiles_get(argv + first, n);
+	if (!p)
+		return EXIT_BAD;
+	struct tare_why why = { 0 };
+	const int fd = export_open(o.output);
+	int status = fd < 0 ? EXIT_BAD : EXIT_GOOD;
+	if (fd >= 0 && export(&o, p, n, fd, &why) < 0) {
+		progress_clear();
+		complain_why(&why);
+		status = EXIT_BAD;
+	}
+	progress_clear();
+	for (size_t i = 0; i < n; i++)
+		profile_cautions(p[i]);
+	profiles_close(p, n);
+	return fd < 0 ? status : export_close(fd, o.output, status);
+}
+
+const struct command cmd_export = {
+	.name = "export",
+	.summary = "profiles for Perfetto, speedscope, scripts; flame graphs",
+	.usage = "--to FORMAT [OPTION]… FILE…",
+	.about = "chrome: trace events for Perfetto and chrome://tracing (several profiles in one). "
+		 "speedscope: for https://www.speedscope.app. collapsed: one line per stack. "
+		 "flamegraph: an SVG to look at in a browser. csv: one line per event.",
+	.opts = opts,
+	.run = run,
+};

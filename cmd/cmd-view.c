@@ -1,0 +1,122 @@
+/* tare view FILE: the events of a profile, one per line. */
+#include "command.h"
+#include "complain.h"
+#include "profiles.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct view_opts {
+	const char *thread, *range, *kind, *label;
+	uint64_t skip, count;
+	bool info;
+	int compat;
+};
+
+static const struct opt opts[] = {
+	{ OPT_STRING, 't', "thread", "N", "only events of this thread", TO(view_opts, thread) },
+	{ OPT_STRING, 'r', "range", "FROM-TO", "only events that touch these values",
+	  TO(view_opts, range) },
+	{ OPT_STRING, 'k', "kind", "TEXT", "only events with TEXT in their kind", TO(view_opts, kind) },
+	{ OPT_STRING, 'l', "label", "TEXT", "only events with TEXT in their label",
+	  TO(view_opts, label) },
+	{ OPT_U64, 's', "skip", "N", "pass over the first N of them", TO(view_opts, skip) },
+	{ OPT_U64, 'n', "count", "N", "show N of them", TO(view_opts, count) },
+	{ OPT_FLAG, 'i', "info", NULL, "only what the file says of itself", TO(view_opts, info) },
+	{ OPT_CHOICE, 0, "compat", "TOOL", "measureme: byte for byte what its mmview prints",
+	  TO(view_opts, compat), .choices = compat_words },
+	{ OPT_END },
+};
+
+static bool parse(const struct view_opts *o, struct tare_view_opts *v)
+{
+	uint64_t thread = 0;
+	*v = (struct tare_view_opts){ .kind = o->kind, .label = o->label, .skip = o->skip,
+				      .count = o->count, .measureme = o->compat == 1 };
+	if (o->thread && (!text_to_u64(o->thread, &thread) || thread > UINT32_MAX)) {
+		complain("view: --thread wants a number, not \"%s\"", o->thread);
+		return false;
+	}
+	v->one_thread = o->thread != NULL;
+	v->thread = (uint32_t)thread;
+	if (!o->range)
+		return true;
+	char *const copy = strdup(o->range);
+	char *const dash = copy ? strchr(copy, '-') : NULL;
+	bool good = dash != NULL;
+	if (dash) {
+		*dash = '\0';
+		v->to = UINT64_MAX;
+		good = (!*copy || text_to_u64(copy, &v->from)) &&
+		       (!dash[1] || text_to_u64(dash + 1, &v->to)) && v->from <= v->to;
+	}
+	free(copy);
+	if (!good)
+		complain("view: --range wants FROM-TO with FROM not above TO, not \"%s\"", o->range);
+	return good;
+}
+
+static void show_info(const struct tare_profile_info *i)
+{
+	printf("file        %s\nversion     %u\nsize        %" PRIu64 " bytes\n"
+	       "events      %" PRIu64 "\ncomplete    %s\n", i->path, i->version, i->size_bytes,
+	       i->n_events, i->complete ? "yes" : "no");
+	if (!i->has_metadata)
+		return;
+	printf("counter     %s\nunit        %s\ncommand     %s\nprocess     %u\n"
+	       "start       %" PRIu64 " ns since the epoch\n", *i->counter ? i->counter : "not named",
+	       i->unit, i->cmd, i->process_id, i->start_time_ns);
+	if (*i->cpu)
+		printf("cpu         %s\n", i->cpu);
+	if (*i->provenance)
+		printf("provenance  %s\n", i->provenance);
+	if (i->own_axis_per_thread)
+		printf("axis        each thread's values start at its own 0\n");
+	for (size_t k = 0; k < i->n_threads; k++)
+		printf("thread %-4u %s\n", i->threads[k].id, i->threads[k].name);
+	if (i->clamped)
+		printf("clamped     %" PRIu64 "\n", i->clamped);
+	if (i->dropped)
+		printf("dropped     %" PRIu64 "\n", i->dropped);
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct view_opts o = { 0 };
+	struct tare_view_opts v;
+	int first;
+	if (!opts_parse(self, &argc, argv, &o, &first))
+		return first;
+	if (argc - first != 1) {
+		complain("view: one profile is wanted (a .mm_profdata file, or - for stdin)");
+		return EXIT_USAGE;
+	}
+	if (!parse(&o, &v))
+		return EXIT_USAGE;
+	struct tare_profile *const p = profile_get(argv[first]);
+	if (!p)
+		return EXIT_BAD;
+	struct tare_why why = { 0 };
+	int status = EXIT_GOOD;
+	if (o.info) {
+		show_info(tare_profile_info(p));
+	} else if (tare_view(p, &v, STDOUT_FILENO, &why) < 0) {
+		complain_why(&why);
+		status = EXIT_BAD;
+	}
+	profile_cautions(p);
+	tare_profile_close(p);
+	return status;
+}
+
+const struct command cmd_view = {
+	.name = "view",
+	.summary = "print the events of a profile",
+	.usage = "[OPTION]… FILE",
+	.about = "One line per event, in file order: its number, thread, type, start, end, duration "
+		 "(in the counter's unit), kind and name.",
+	.opts = opts,
+	.run = run,
+};
