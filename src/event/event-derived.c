@@ -42,7 +42,7 @@ static const char fault_error[] =
 
 int event_clock_find(const char *name, struct tare_event *ev)
 {
-	if (!strcasecmp(name, "wall-time")) {
+	if (!strcasecmp(name, "wall-time") || !strcasecmp(name, "duration_time")) {
 		ev->kind = TARE_EVENT_WALL_TIME;
 		ev->unit = "ns";
 		return EVENT_FOUND;

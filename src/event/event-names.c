@@ -108,9 +108,14 @@ static void add_roles(struct tare_event_names *l, const struct tare_cpu *cpu)
 		const bool on_cpu = row && (row->has_raw || row->generic);
 		if (is_generic(tare_role_name(role)) || (!on_cpu && !event_role_in_engine(role)))
 			continue;
-		add_row(l, TARE_NAME_ROLE, tare_role_name(role),
-			on_cpu ? row->name : "counted by the software engine only",
-			on_cpu ? row : NULL, role);
+		const char *const note = on_cpu ? row->name : "counted by the software engine only";
+		add_row(l, TARE_NAME_ROLE, tare_role_name(role), note, on_cpu ? row : NULL, role);
+		const char *const other = event_role_alias(role);
+		if (!other)
+			continue;
+		add_row(l, TARE_NAME_ROLE, other, note, on_cpu ? row : NULL, role);
+		if (!l->failed)
+			l->entries[l->n - 1].name.alias_of = tare_role_name(role);
 	}
 }
 
@@ -139,6 +144,9 @@ static void add_derived(struct tare_event_names *l, const struct tare_cpu *cpu)
 	const struct tare_uarch *const u = cpu->uarch;
 
 	add(l, TARE_NAME_DERIVED, "wall-time", "the clock, in nanoseconds");
+	struct entry *const perfs = add(l, TARE_NAME_DERIVED, "duration_time", "perf's name");
+	if (perfs)
+		perfs->name.alias_of = "wall-time";
 	add(l, TARE_NAME_DERIVED, "zero", "always 0: what everything but the counter costs");
 	add_corrections(l, cpu, "instructions");
 	add_corrections(l, cpu, "branches");

@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,13 +77,24 @@ uint32_t event_core_pmu_type(const struct tare_cpu *cpu)
 	return type;
 }
 
+static struct tare_cpu here;
+
+static void detect_here(void)
+{
+	tare_cpu_detect(&here);
+}
+
+/* Asked for every name, and cpuid is slow in a virtual machine: asked once. Two
+ * core types of one machine are the same model. */
 bool event_is_here(const struct tare_cpu *cpu)
 {
-	struct tare_cpu here;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	tare_cpu_detect(&here);
-	return here.arch == cpu->arch && here.vendor == cpu->vendor && here.uarch == cpu->uarch &&
-	       here.family == cpu->family;
+	pthread_once(&once, detect_here);
+	return here.arch == cpu->arch && here.vendor == cpu->vendor &&
+	       here.family == cpu->family &&
+	       (here.uarch == cpu->uarch || (cpu->model && here.model == cpu->model) ||
+		(cpu->midr && here.hybrid && cpu->hybrid));
 }
 
 /* Formats for when there is no sysfs to ask. */

@@ -91,6 +91,8 @@ bool event_from_row(const struct tare_event_row *row, const struct tare_cpu *cpu
 		    struct tare_event *ev);
 void event_attach_row(const struct tare_cpu *cpu, struct tare_event *ev);
 bool event_role_in_engine(enum tare_role role);
+/* Another spelling of a role's name, or NULL. */
+const char *event_role_alias(enum tare_role role);
 /* Makes it an event that only the engine can count; takes the text of `reason`. */
 int event_needs_engine(struct tare_event *ev, enum tare_role role, struct buf *reason,
 		       struct tare_why *why);

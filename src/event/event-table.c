@@ -33,6 +33,15 @@ bool event_role_in_engine(enum tare_role role)
 	return false;
 }
 
+const char *event_role_alias(enum tare_role role)
+{
+	switch (role) {
+	case TARE_ROLE_COND_BRANCHES: return "conditional-branches";
+	case TARE_ROLE_FAR_BRANCHES: return "far-branches";
+	default: return NULL;
+	}
+}
+
 /* "zen1, zen2 and 4 more": the CPUs for which has() is true. Returns how many. */
 static size_t list_cpus(struct buf *out, bool (*has)(const struct tare_uarch *, const void *),
 			const void *what)
@@ -162,7 +171,8 @@ int event_role_find(const char *name, const struct tare_cpu *cpu, struct tare_ev
 {
 	for (unsigned i = TARE_ROLE_OTHER + 1; i < TARE_ROLE_COUNT; i++) {
 		const enum tare_role role = (enum tare_role)i;
-		if (strcasecmp(name, tare_role_name(role)))
+		const char *const other = event_role_alias(role);
+		if (strcasecmp(name, tare_role_name(role)) && (!other || strcasecmp(name, other)))
 			continue;
 		const struct tare_event_row *const row = tare_cpu_event(cpu->uarch, role);
 		if (row && event_from_row(row, cpu, ev))

@@ -62,6 +62,8 @@ static void encodings(void **state)
 		  TARE_ROLE_INTERRUPTS, "HW_INTERRUPTS.RECEIVED" },
 		{ "skylake", "far-transfers", "far-transfers", PERF_TYPE_RAW, 0x40c4,
 		  TARE_ROLE_FAR_BRANCHES, "BR_INST_RETIRED.FAR_BRANCH" },
+		{ "skylake", "far-branches", "far-branches", PERF_TYPE_RAW, 0x40c4,
+		  TARE_ROLE_FAR_BRANCHES, "BR_INST_RETIRED.FAR_BRANCH" },
 		{ "skylake", "calls", "calls", PERF_TYPE_RAW, 0x02c4, TARE_ROLE_CALLS,
 		  "BR_INST_RETIRED.NEAR_CALL" },
 		{ "skylake", "INST_RETIRED.ANY", "INST_RETIRED.ANY", PERF_TYPE_HARDWARE, 1,

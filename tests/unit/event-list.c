@@ -192,6 +192,9 @@ static void clocks(void **state)
 	assert_string_equal(tare_events_at(list, 1)->unit, "");
 	assert_string_equal(tare_events_at(list, 2)->unit, "ns");
 	tare_events_free(list);
+	struct tare_events *const perfs = parse("duration_time");
+	assert_int_equal(tare_events_at(perfs, 0)->kind, TARE_EVENT_WALL_TIME);
+	tare_events_free(perfs);
 }
 
 static void mistakes(void **state)
