@@ -24,7 +24,7 @@ extern "C" {
 	X(IO, "input or output failed", "")                                     \
 	X(NO_FILE, "no such file", "check the path")                            \
 	X(FORMAT, "malformed input", "")                                        \
-	X(SYNTAX, "malformed event list", "see tare-list(1) for the event language") \
+	X(SYNTAX, "malformed event list", "see tare-events(7) for the event language") \
 	X(EVENT_UNKNOWN, "no such event", "`tare list` shows the events of this machine") \
 	X(EVENT_NOT_ON_CPU, "this CPU does not have that event",                  \
 	  "`tare list` shows the events of this CPU")                           \
