@@ -1590,3 +1590,59 @@ VROW(NONE)
 VROW(NONE)
 VROW(NONE)
 VROW(NONE)
+
+/* Newer than the Zydis of the tests, from the SDM and the Instruction Set Extensions
+ * reference: AVX-IFMA, AVX-VNNI-INT8 and -INT16, AVX-NE-CONVERT, SHA512, SM3, SM4,
+ * CMPccXADD, RAO-INT, AMX-FP16, AMX-COMPLEX. */
+VOP(V0F38, 66, B4, VEC(XR, C_W1 | L01 | C_VV, .classes = INT))	/* vpmadd52luq */
+VOP(V0F38, 66, B5, VEC(XR, C_W1 | L01 | C_VV, .classes = INT))	/* vpmadd52huq */
+VOP(V0F38, NP, 50, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vpdpbuud */
+VOP(V0F38, NP, 51, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vpdpbuuds */
+VOP(V0F38, F3, 50, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vpdpbsud */
+VOP(V0F38, F3, 51, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vpdpbsuds */
+VOP(V0F38, F2, 50, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vpdpbssd */
+VOP(V0F38, F2, 51, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vpdpbssds */
+VOP(V0F38, NP, D2, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vpdpwuud */
+VOP(V0F38, NP, D3, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vpdpwuuds */
+VOP(V0F38, 66, D2, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vpdpwusd */
+VOP(V0F38, 66, D3, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vpdpwusds */
+VOP(V0F38, F3, D2, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vpdpwsud */
+VOP(V0F38, F3, D3, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vpdpwsuds */
+VOP(V0F38, NP, B0, VEC(GR | A_NOREG, C_W0 | L01, .classes = FP))	/* vcvtneoph2ps */
+VOP(V0F38, 66, B0, VEC(GR | A_NOREG, C_W0 | L01, .classes = FP))	/* vcvtneeph2ps */
+VOP(V0F38, F3, B0, VEC(GR | A_NOREG, C_W0 | L01, .classes = FP))	/* vcvtneebf162ps */
+VOP(V0F38, F2, B0, VEC(GR | A_NOREG, C_W0 | L01, .classes = FP))	/* vcvtneobf162ps */
+VOP(V0F38, 66, B1, VEC(GR | A_NOREG, C_W0 | L01))	/* vbcstnesh2ps */
+VOP(V0F38, F3, B1, VEC(GR | A_NOREG, C_W0 | L01))	/* vbcstnebf162ps */
+VOP(V0F38, F3, 72, VEC(XR, C_W0 | L01, .classes = FP))	/* vcvtneps2bf16 */
+VOP(V0F38, F2, CB, VEC(XR | A_NOMEM, C_W0 | C_L1 | C_VV, .classes = INT))	/* vsha512rnds2 */
+VOP(V0F38, F2, CC, VEC(XR | A_NOMEM, C_W0 | C_L1, .classes = INT))	/* vsha512msg1 */
+VOP(V0F38, F2, CD, VEC(XR | A_NOMEM, C_W0 | C_L1, .classes = INT))	/* vsha512msg2 */
+VOP(V0F38, NP, DA, VEC(XR, C_W0 | C_L0 | C_VV, .classes = INT))	/* vsm3msg1 */
+VOP(V0F38, 66, DA, VEC(XR, C_W0 | C_L0 | C_VV, .classes = INT))	/* vsm3msg2 */
+VOP(V0F38, F3, DA, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vsm4key4 */
+VOP(V0F38, F2, DA, VEC(XR, C_W0 | L01 | C_VV, .classes = INT))	/* vsm4rnds4 */
+VOP(V0F3A, 66, DE, VEC(XR | IB, C_W0 | C_L0 | C_VV, .classes = INT))	/* vsm3rnds2 */
+VOP(V0F38, 66, E0, VEC(GRW | A_REG_R | A_REG_W | A_VV_R | A_NOREG, WIG | C_L0 | C_VV, .flags = F_ALL))	/* cmpccxadd */
+VOP(V0F38, 66, E1, VEC(GRW | A_REG_R | A_REG_W | A_VV_R | A_NOREG, WIG | C_L0 | C_VV, .flags = F_ALL))	/* cmpccxadd */
+VOP(V0F38, 66, E2, VEC(GRW | A_REG_R | A_REG_W | A_VV_R | A_NOREG, WIG | C_L0 | C_VV, .flags = F_ALL))	/* cmpccxadd */
+VOP(V0F38, 66, E3, VEC(GRW | A_REG_R | A_REG_W | A_VV_R | A_NOREG, WIG | C_L0 | C_VV, .flags = F_ALL))	/* cmpccxadd */
+VOP(V0F38, 66, E4, VEC(GRW | A_REG_R | A_REG_W | A_VV_R | A_NOREG, WIG | C_L0 | C_VV, .flags = F_ALL))	/* cmpccxadd */
+VOP(V0F38, 66, E5, VEC(GRW | A_REG_R | A_REG_W | A_VV_R | A_NOREG, WIG | C_L0 | C_VV, .flags = F_ALL))	/* cmpccxadd */
+VOP(V0F38, 66, E6, VEC(GRW | A_REG_R | A_REG_W | A_VV_R | A_NOREG, WIG | C_L0 | C_VV, .flags = F_ALL))	/* cmpccxadd */
+VOP(V0F38, 66, E7, VEC(GRW | A_REG_R | A_REG_W | A_VV_R | A_NOREG, WIG | C_L0 | C_VV, .flags = F_ALL))	/* cmpccxadd */
+VOP(V0F38, 66, E8, VEC(GRW | A_REG_R | A_REG_W | A_VV_R | A_NOREG, WIG | C_L0 | C_VV, .flags = F_ALL))	/* cmpccxadd */
+VOP(V0F38, 66, E9, VEC(GRW | A_REG_R | A_REG_W | A_VV_R | A_NOREG, WIG | C_L0 | C_VV, .flags = F_ALL))	/* cmpccxadd */
+VOP(V0F38, 66, EA, VEC(GRW | A_REG_R | A_REG_W | A_VV_R | A_NOREG, WIG | C_L0 | C_VV, .flags = F_ALL))	/* cmpccxadd */
+VOP(V0F38, 66, EB, VEC(GRW | A_REG_R | A_REG_W | A_VV_R | A_NOREG, WIG | C_L0 | C_VV, .flags = F_ALL))	/* cmpccxadd */
+VOP(V0F38, 66, EC, VEC(GRW | A_REG_R | A_REG_W | A_VV_R | A_NOREG, WIG | C_L0 | C_VV, .flags = F_ALL))	/* cmpccxadd */
+VOP(V0F38, 66, ED, VEC(GRW | A_REG_R | A_REG_W | A_VV_R | A_NOREG, WIG | C_L0 | C_VV, .flags = F_ALL))	/* cmpccxadd */
+VOP(V0F38, 66, EE, VEC(GRW | A_REG_R | A_REG_W | A_VV_R | A_NOREG, WIG | C_L0 | C_VV, .flags = F_ALL))	/* cmpccxadd */
+VOP(V0F38, 66, EF, VEC(GRW | A_REG_R | A_REG_W | A_VV_R | A_NOREG, WIG | C_L0 | C_VV, .flags = F_ALL))	/* cmpccxadd */
+VOP(0F38, NP, FC, LEG(GRW | A_REG_R | A_NOREG))	/* aadd */
+VOP(0F38, 66, FC, LEG(GRW | A_REG_R | A_NOREG))	/* aand */
+VOP(0F38, F3, FC, LEG(GRW | A_REG_R | A_NOREG))	/* axor */
+VOP(0F38, F2, FC, LEG(GRW | A_REG_R | A_NOREG))	/* aor */
+VOP(V0F38, F2, 5C, VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))	/* tdpfp16ps */
+VOP(V0F38, 66, 6C, VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))	/* tcmmimfp16ps */
+VOP(V0F38, NP, 6C, VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))	/* tcmmrlfp16ps */

@@ -66,7 +66,7 @@ static bool is_reviewed(const struct both *b, enum field f)
 
 static void differ(const struct both *b, enum field f, uint64_t ours, uint64_t theirs)
 {
-	if (b->known && is_reviewed(b, f))
+	if (b->known ? is_reviewed(b, f) : is_newer(&b->in, b->bytes))
 		return;
 	/* One example of each mnemonic; of no mnemonic, some. */
 	static uint8_t told[ZYDIS_MNEMONIC_MAX_VALUE + 1][IN_COUNT + 1];
