@@ -27,6 +27,9 @@ int part_open(struct part *p, const struct tare_encoding *e, int leader_fd, bool
 	if (p->members > 1) {
 		p->attr.read_format |= PERF_FORMAT_GROUP;
 		p->attr.disabled = 1;
+		/* arm64 leaves a disabled leader out when it checks whether a group
+		 * fits its counters, unless it has this. exec closes it anyway. */
+		p->attr.enable_on_exec = 1;
 	}
 	uint64_t config1[3] = { e->config1 };
 	const unsigned n = perf_type_is_core(f, e->type) ? pmc_user_config1(e->config1, config1) : 1;
