@@ -98,8 +98,8 @@ static int open_slot(struct counter_set *set, struct target *t, int s, int leade
 		attr.disabled = 1;	/* until the group is complete: see part_enable() */
 		/* Not only for the exec: arm64 leaves a disabled leader out when it
 		 * checks whether a group fits its counters, unless it has this. Once
-		 * enabled, which follows at once, it means nothing any more. */
-		attr.enable_on_exec = set->o.enable_on_exec || !set->o.disabled;
+		 * the event is enabled it means nothing any more. */
+		attr.enable_on_exec = 1;
 		attr.pinned |= set->o.pinned;
 		if (!set->o.inherit)
 			attr.read_format |= PERF_FORMAT_GROUP;

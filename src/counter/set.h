@@ -34,7 +34,8 @@ struct counter_set_opts {
 				 * are listed now; later ones come through inherit */
 	bool inherit;		/* also children and threads created from now on */
 	bool enable_on_exec;	/* start at the exec, not now */
-	bool disabled;		/* start at counter_set_enable(), not now */
+	bool disabled;		/* start at counter_set_enable(), not now (or at an exec of
+				 * the target, should one come before) */
 	bool pinned;		/* all the time on a counter or an error: never multiplexed */
 	bool user_fallback;	/* where the kernel may not be counted and the event's
 				 * modifiers were not chosen by hand: count user mode only
