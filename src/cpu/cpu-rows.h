@@ -34,6 +34,7 @@
 #define PERF_JSON(folder) "Linux perf event lists (" folder ")"
 #define KERNEL(file) "Linux " file
 #define LIBPFM4(pmu) "libpfm4 " pmu
+#define LIKWID "likwid event lists (zen4, zen4c, zen5)"
 #define MEASUREME "measureme counters.rs"
 #define RR "rr PerfCounters"
 #define ARCH_PMUV3 "Arm PMUv3 architecture, by Linux perf event lists (arm64)"

@@ -831,6 +831,11 @@ static const struct tare_event_row zen4_events[] = {
 	  .aliases = "ls_int_taken",
 	  .note = "libpfm4 and perf give no unit mask, likwid gives 0x01: to be probed",
 	  .source = LIBPFM4("amd64_fam19h_zen4") },
+	{ .name = "INTERRUPTS_TAKEN", .role = TARE_ROLE_INTERRUPTS,
+	  .raw = 0x012c, .has_raw = true, .documented = false, .trust = NOISY_IRQ | UNTESTED,
+	  .note = "as INTERRUPT_TAKEN, but with a unit mask that only likwid gives: to be "
+		  "probed",
+	  .source = LIKWID },
 	{ .name = "UNDOCUMENTED_0420", .role = TARE_ROLE_INTERRUPTS_AND_FAULTS,
 	  .raw = 0x0420, .has_raw = true, .documented = false, .trust = HP | UNTESTED,
 	  .note = "found by the report on Zen: slightly more than interrupts plus page "
@@ -930,6 +935,11 @@ static const struct tare_event_row zen5_events[] = {
 	  .aliases = "ls_int_taken",
 	  .note = "libpfm4 and perf give no unit mask, likwid gives 0x01: to be probed",
 	  .source = LIBPFM4("amd64_fam1ah_zen5") },
+	{ .name = "INTERRUPTS_TAKEN", .role = TARE_ROLE_INTERRUPTS,
+	  .raw = 0x012c, .has_raw = true, .documented = false, .trust = NOISY_IRQ | UNTESTED,
+	  .note = "as INTERRUPT_TAKEN, but with a unit mask that only likwid gives: to be "
+		  "probed",
+	  .source = LIKWID },
 	{ .name = "UNDOCUMENTED_0420", .role = TARE_ROLE_INTERRUPTS_AND_FAULTS,
 	  .raw = 0x0420, .has_raw = true, .documented = false, .trust = HP | UNTESTED,
 	  .note = "found by the report on Zen: slightly more than interrupts plus page "

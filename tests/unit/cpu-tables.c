@@ -312,6 +312,7 @@ static void facts(void **state)
 		{ "zen2", TARE_ROLE_INTERRUPTS_AND_FAULTS, 0x0420, false, "hp" },
 		{ "zen3", TARE_ROLE_COND_BRANCHES, 0x00d1, true, "DETERMINISTIC" },
 		{ "zen3", TARE_ROLE_FAR_BRANCHES, 0x00c6, true, "hp" },
+		{ "zen4", TARE_ROLE_INTERRUPTS, 0x002c, true, "h" },	/* not likwid's */
 		{ "zen4", TARE_ROLE_SPECLOCKMAP, 0x0825, false, "-" },
 		{ "zen4", TARE_ROLE_UNCOND_BRANCHES, 0x1000000c9, true, "-" },
 		{ "neoverse-n1", TARE_ROLE_BRANCHES, 0x0021, true, "DETERMINISTIC" },
