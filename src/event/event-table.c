@@ -79,6 +79,14 @@ const char *event_cpu_name(const struct tare_cpu *cpu)
 	return cpu->brand[0] ? cpu->brand : "this CPU";
 }
 
+/* A core that the tables do not know still has its architecture's events by name. */
+static const struct tare_uarch *table_of(const struct tare_cpu *cpu)
+{
+	if (cpu->uarch || cpu->arch != TARE_ARCH_ARM64)
+		return cpu->uarch;
+	return tare_uarch_by_name("pmuv3");
+}
+
 bool event_from_row(const struct tare_event_row *row, const struct tare_cpu *cpu,
 		    struct tare_event *ev)
 {
@@ -97,7 +105,7 @@ bool event_from_row(const struct tare_event_row *row, const struct tare_cpu *cpu
  * a verdict and a role, too. */
 void event_attach_row(const struct tare_cpu *cpu, struct tare_event *ev)
 {
-	const struct tare_uarch *const u = cpu->uarch;
+	const struct tare_uarch *const u = table_of(cpu);
 
 	if (ev->row || ev->kind != TARE_EVENT_PERF || ev->needs_engine)
 		return;
@@ -185,7 +193,7 @@ int event_role_find(const char *name, const struct tare_cpu *cpu, struct tare_ev
 int event_table_find(const char *name, const struct tare_cpu *cpu, struct tare_event *ev,
 		     struct tare_why *why)
 {
-	const struct tare_event_row *const row = tare_cpu_event_by_name(cpu->uarch, name);
+	const struct tare_event_row *const row = tare_cpu_event_by_name(table_of(cpu), name);
 
 	if (!row)
 		return EVENT_NOT_MINE;

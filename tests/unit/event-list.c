@@ -123,6 +123,10 @@ static void raw_codes(void **state)
 	assert_int_equal(tare_events_parse("r530021", &arm, &list, NULL), 0);
 	assert_true(tare_events_at(list, 0)->base.config == 0x530021);
 	tare_events_free(list);
+	/* A core that is not in the tables has the architecture's events. */
+	assert_int_equal(tare_events_parse("INST_RETIRED:u", &arm, &list, NULL), 0);
+	assert_true(tare_events_at(list, 0)->base.config == 0x08);
+	tare_events_free(list);
 }
 
 static void modifiers(void **state)
