@@ -96,6 +96,33 @@ static void refused(const char *words, unsigned uid, const char *message)
 	judge(&r, good);
 }
 
+/* One event under all its names. */
+static void names(void)
+{
+	static const char *const list[] = {
+		"instructions:u", "r08:u", "INST_RETIRED:u", "armv8_pmuv3/inst_retired/u",
+		"armv8_pmuv3/event=0x8/u", "armv8_pmuv3/event=0x08,long=1/u",
+	};
+	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+		char words[128];
+		snprintf(words, sizeof(words), "-j -e %s -- " PROGRAM, list[i]);
+		one_value(words, 0, 0, 0, IN_PROGRAM);
+	}
+}
+
+/* The process and its child, each by itself. */
+static void per_task(void)
+{
+	struct stat_run r = stat_as(0, "-j --per-thread -e instructions:u -- " FORK);
+	const char *const parent = strstr(r.text, "\"tasks\"");
+	const char *const first = parent ? strstr(parent, "\"event\":") : NULL;
+	const char *const second = first ? strstr(first + 1, "\"event\":") : NULL;
+	bool good = tap_is(number_of(count_at(r.text, 0), "value"), IN_BOTH, "per task: the sum");
+	good &= tap_is(number_of(first, "value"), IN_PARENT, "per task: the parent");
+	good &= tap_is(number_of(second, "value"), IN_BOTH - IN_PARENT, "per task: the child");
+	judge(&r, good);
+}
+
 /* Eight events on six counters. What did not run all the time must say so. */
 static void multiplexed(void)
 {
@@ -157,6 +184,8 @@ void suite_stat(void)
 	one_value("-j -e {instructions:u,cycles:u} -- " FORK, 0, 3, 0, IN_BOTH);
 	one_value("-j -e {instructions:u,cycles:u} -- " FORK, 0, 3, 1, IN_BOTH);
 	one_value("-j --no-inherit -e instructions:u -- " FORK, 0, 3, 0, IN_PARENT);
+	names();
+	per_task();
 	multiplexed();
 	in_batches();
 	refused("-e branch-misses:u -- " PROGRAM, 0, "the kernel does not support this event");
