@@ -357,6 +357,8 @@ static void put_notes(struct buf *b, const struct stat_session *s)
 			   stat_counted_runs(s) < s->n_runs ?
 				   "the run that was cut short is left out" :
 				   "the counts are of a part");
+	else if (s->n_runs < s->o->repeat)
+		buf_printf(b, "\n Interrupted after %zu of %u runs.\n", s->n_runs, s->o->repeat);
 }
 
 void stat_text(const struct stat_session *s, int fd, struct buf *out)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tare stat and bad input: one clear error, a failing status, nothing run and nothing lost.
 usage: stat-bad-input.py TARE PAGES"""
-import json, os, re, signal, subprocess, sys, tempfile, time
+import json, os, pty, re, signal, subprocess, sys, tempfile, time
 from cli import check, finish, run
 
 tare, pages = map(os.path.abspath, sys.argv[1:3])
@@ -157,6 +157,34 @@ check(status == 143 and "page-faults" in err, status, err)
 # As from a shell's `&`, where SIGINT starts out ignored.
 p = run("sh", "-c", f"{tare} stat -e page-faults -r 10 sleep 0.4 & sleep 1.2; kill -INT $!; wait $!")
 check(p.returncode == 130 and "Interrupted" in p.stderr, p.returncode, p.stderr)
+
+
+
+# Ctrl-C on a terminal reaches the command as well, and what it does about it is its own
+# affair: one that takes no notice is counted to its end, and no other run follows.
+def on_terminal(args, delay):
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execv(tare, [tare, "stat", "-e", "page-faults", *args])
+    time.sleep(delay)
+    os.write(fd, b"\x03")
+    text = b""
+    while True:
+        try:
+            part = os.read(fd, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        text += part
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), text.decode()
+
+
+status, text = on_terminal(["-r", "10", "sleep", "0.4"], 1.3)
+check(status == 130 and "the run that was cut short is left out" in text, status, text)
+status, text = on_terminal(["-r", "10", "sh", "-c", "trap '' INT; sleep 1; echo finished"], 0.5)
+check(status == 130 and text.count("finished\r\n") == 1 and
+      "Interrupted after 1 of 10 runs" in text, status, text)
 
 run("rm", "-rf", folder)
 finish()
