@@ -68,12 +68,22 @@ with tempfile.TemporaryDirectory(prefix="tare-") as tmp:
             run("c++", "-std=c++17", "-Wall", "-Werror", "-fsyntax-only", "-xc++", "-",
                 *flags("--cflags"), input=text)
 
-    # What is exported is public.
+    # What is exported is public, and what is public is exported.
     shared = symbols("-D", "--defined-only", libdir / "libtare.so")
     static = symbols("-g", "--defined-only", libdir / "libtare.a")
     for name, what in ((shared, "libtare.so"), (static, "libtare.a")):
         private = sorted(s for s in name if not s.startswith("tare_") and s != "TARE_0")
         check(not private, what, "shows private symbols:", private[:10])
+
+    declared = set()
+    for h in headers:
+        text = re.sub(r"/\*.*?\*/|//[^\n]*|^\s*#.*?(?<!\\)$", "", h.read_text(), flags=re.S | re.M)
+        text = re.sub(r"(static|TARE_INLINE)[^;{]*\{", "", text)
+        declared |= set(re.findall(r"^[a-z][\w\s\*]*?\b(tare_\w+)\([^;{]*\)[^;{]*;", text, re.M))
+    check(len(declared) > 20, "too few functions found in the headers", len(declared))
+    for name, what in ((shared, "libtare.so"), (static, "libtare.a")):
+        missing = sorted(declared - name)
+        check(not missing, what, "lacks", missing)
 
     # The program, its pages and its completion.
     version = run("pkg-config", "--modversion", "tare", env=env).strip()
