@@ -259,6 +259,10 @@ void cache_drop(uint32_t id)
 uint64_t cache_lookup(struct thread *t)
 {
 	const bool indirect = t->exit_link == 0;
+	if (t->pc >> 12 == 0xffffffffff600ull) {
+		vsyscall(t);
+		return resume(t);
+	}
 	lock_take(t);
 	uint32_t id;
 	if (t->step_pc == t->pc) {

@@ -76,8 +76,34 @@ void die(const char *what, uint64_t pc)
 
 /* ---- the frame ---- */
 
+/* The program set TF: its instructions run one by one, with a trap after each. */
+static void single_step(struct thread *t)
+{
+	if (t->trap) {
+		t->trap = false;
+		if (!t->flags_loaded)
+			t->rflags |= FLAG_TF;
+		t->flags_loaded = false;
+		if (t->stepped_pushf) {
+			uint64_t flags;
+			if (copy_guest(&flags, (const void *)t->regs[RSP], 8)) {
+				flags |= FLAG_TF;
+				copy_guest((void *)t->regs[RSP], &flags, 8);
+			}
+		}
+		signal_raise(t, SIGTRAP_, 2, t->pc, 1, 0);
+	}
+	t->rflags &= ~(uint64_t)FLAG_TF;
+	t->trap = true;
+	t->step_pc = t->pc;
+	uint8_t op = 0;
+	t->stepped_pushf = copy_guest(&op, (const void *)t->pc, 1) && op == 0x9c;
+}
+
 uint64_t resume(struct thread *t)
 {
+	if (t->trap || t->rflags & FLAG_TF)
+		single_step(t);
 	if (t->pending)
 		signal_deliver_pending(t);
 	t->exit_link = 1;		/* not an indirect branch */
@@ -90,7 +116,7 @@ uint64_t engine_exit(struct thread *t)
 {
 	const uint32_t id = (uint32_t)t->exit_link;
 	if (!id) {
-		if (t->pending)
+		if (t->pending || t->trap)
 			return resume(t);
 		return cache_lookup(t);
 	}

@@ -75,7 +75,7 @@ struct thread {
 	uint64_t app_gs;		/* 0xd0 the program's own gs base */
 	uint32_t pending;		/* 0xd8 a signal waits in pend_* */
 	uint32_t pad;
-	uint64_t resume_fault;		/* 0xe0 where a fault in copying goes, or 0 */
+	uint64_t app_gs_neg;		/* 0xe0 minus app_gs */
 
 	uint32_t index;
 	uint32_t record;		/* in soft_shared.records */
@@ -92,8 +92,11 @@ struct thread {
 	struct k_siginfo pend_info;
 	struct k_ucontext pend_uc;
 	uint32_t pend_fp_size;
-	/* one block being run alone after a write to its own page */
-	uint64_t step_pc;
+	uint64_t step_pc;		/* run this instruction alone: it writes to its own page */
+	bool trap;			/* the program single-steps itself (TF): trap after it */
+	bool flags_loaded;		/* … and it was a popf or iret, which has its own TF */
+	bool stepped_pushf;		/* … and it was a pushf, which shows TF */
+	uint16_t app_gs_sel;
 };
 
 /* Offsets inside a thread's stride. */
@@ -113,6 +116,8 @@ struct thread {
 #define OFF_S3		0xb0
 #define OFF_EXIT	0xc0
 #define OFF_APP_GS	0xd0
+#define OFF_APP_GS_NEG	0xe0
+#define FLAG_TF		0x100u
 _Static_assert(offsetof(struct thread, regs) == OFF_REGS, "glue.S");
 _Static_assert(offsetof(struct thread, pc) == OFF_PC, "glue.S");
 _Static_assert(offsetof(struct thread, rflags) == OFF_RFLAGS, "glue.S");
@@ -122,7 +127,7 @@ _Static_assert(offsetof(struct thread, exit_link) == OFF_EXIT, "glue.S");
 _Static_assert(offsetof(struct thread, target) == 0xc8, "glue.S");
 _Static_assert(offsetof(struct thread, app_gs) == OFF_APP_GS, "emit");
 _Static_assert(offsetof(struct thread, pending) == 0xd8, "glue.S");
-_Static_assert(offsetof(struct thread, resume_fault) == 0xe0, "glue.S");
+_Static_assert(offsetof(struct thread, app_gs_neg) == OFF_APP_GS_NEG, "emit");
 _Static_assert(sizeof(struct thread) <= THREAD_FP, "thread header");
 
 /* How a block's counter is bumped. */
@@ -225,6 +230,7 @@ struct engine {
 	struct hood hoods[MAX_HOODS];
 	struct k_sigaction actions[65];	/* the program's view */
 	uint32_t reserved_fd;
+	bool has_vsyscall;
 };
 
 extern struct engine E;
@@ -313,6 +319,7 @@ long thread_exec(struct thread *t, long nr, const uint64_t *a);
 void thread_exit(struct thread *t, long nr, const uint64_t *a) __attribute__((noreturn));
 uint32_t record_new(struct thread *t, bool is_thread, int parent);
 void set_gs(struct thread *t);
+void app_gs_set(struct thread *t, uint64_t base);
 
 /* signal.c */
 void signals_init(struct thread *t);
@@ -327,6 +334,9 @@ void mask_set(struct thread *t, uint64_t app_mask);
 bool copy_guest(void *to, const void *from, size_t n);	/* false: a fault */
 
 /* special.c */
+struct insn;
+bool reads_gs_selector(const struct insn *in);		/* mov r/m, gs; push gs */
+void vsyscall(struct thread *t);			/* t->pc lies in the vsyscall page */
 uint64_t special_exit(struct thread *t, struct link *l);
 
 /* procfs.c */

@@ -178,6 +178,8 @@ static void maps_line(const char *p)
 	uint64_t start, end;
 	p = parse_hex(p, &start) + 1;
 	p = parse_hex(p, &end) + 1;
+	if (start == 0xffffffffff600000ull)
+		E.has_vsyscall = true;
 	if (p[2] != 'x' || (start >= ZONE_BASE && start < ZONE_END) || start >> 63)
 		return;
 	const int prot = (p[0] == 'r' ? PROT_R : 0) | (p[1] == 'w' ? PROT_W : 0) | PROT_X;

@@ -36,7 +36,6 @@
 #define SS_AUTODISARM_ (1u << 31)
 #define UC_FP_XSTATE 1
 #define UC_SS (2 | 4)
-#define FLAG_TF 0x100u
 #define FLAG_DF 0x400u
 #define FLAG_RF 0x10000u
 
@@ -306,6 +305,10 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 	if (!recover(t, code, t->regs, &t->pc))
 		die("a signal at an unknown place of the cache", code);
 	lock_drop();
+	if (t->trap) {			/* what it single-steps did not finish */
+		t->rflags |= FLAG_TF;
+		t->trap = false;
+	}
 	if (smc) {
 		t->step_pc = t->pc;
 		leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);

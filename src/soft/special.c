@@ -11,6 +11,14 @@ static int modrm_rm(const struct insn *in)
 	return (in->modrm & 7) | (in->rex & 1 ? 8 : 0);
 }
 
+bool reads_gs_selector(const struct insn *in)
+{
+	if (in->encoding)
+		return false;
+	return (in->map == 0 && in->opcode == 0x8c && (in->modrm >> 3 & 7) == 5) ||
+	       (in->map == 1 && in->opcode == 0xa8);
+}
+
 static bool pop(struct thread *t, uint64_t *v, unsigned size)
 {
 	*v = 0;
@@ -32,6 +40,7 @@ static bool far_return(struct thread *t, const struct insn *in)
 		if (!pop(t, &flags, size) || !pop(t, &sp, size) || !pop(t, &ss, size))
 			goto fault;
 		t->rflags = (flags & 0x250dd5ull) | 0x202;
+		t->flags_loaded = t->trap;
 		t->regs[RSP] = sp;
 	} else {
 		t->regs[RSP] += (uint16_t)in->imm;
@@ -41,6 +50,135 @@ static bool far_return(struct thread *t, const struct insn *in)
 fault:
 	t->regs[RSP] = rsp;
 	return false;
+}
+
+static uint64_t operand_address(const struct thread *t, const struct insn *in,
+				const uint8_t *s, uint64_t pc)
+{
+	int64_t disp = 0;
+	if (in->disp_len == 1)
+		disp = (int8_t)s[in->disp_off];
+	else if (in->disp_len == 4)
+		__builtin_memcpy(&disp, s + in->disp_off, 4), disp = (int32_t)disp;
+	uint64_t at = (uint64_t)disp;
+	const int rm = in->modrm & 7, mod = in->modrm >> 6;
+	if (in->rip_relative) {
+		at += pc + in->len;
+	} else if (rm == 4) {
+		const int base = (in->sib & 7) | (in->rex & 1 ? 8 : 0);
+		const int index = (in->sib >> 3 & 7) | (in->rex & 2 ? 8 : 0);
+		if ((base & 7) != 5 || mod)
+			at += t->regs[base];
+		if (index != 4)
+			at += t->regs[index] << (in->sib >> 6);
+	} else {
+		at += t->regs[rm | (in->rex & 1 ? 8 : 0)];
+	}
+	if (in->addr32)
+		at = (uint32_t)at;
+	return at + (in->segment == 0x65 ? t->app_gs : 0);
+}
+
+/* jmp and call m16:32, m16:64 that stay in 64-bit user code. */
+static bool far_branch(struct thread *t, const struct insn *in, const uint8_t *s)
+{
+	const unsigned size = in->rex & 8 ? 8 : in->opsize16 ? 2 : 4;
+	const uint64_t from = operand_address(t, in, s, t->pc);
+	uint64_t to = 0;
+	uint16_t cs;
+	if (in->segment == 0x64 || !copy_guest(&to, (const void *)from, size) ||
+	    !copy_guest(&cs, (const void *)(from + size), 2) || cs != 0x33)
+		return false;
+	if ((in->modrm >> 3 & 7) == 3) {
+		const uint64_t frame[2] = { t->pc + in->len, 0x33 };
+		uint8_t bytes[16];
+		for (int i = 0; i < 2; i++)
+			mem_copy(bytes + i * size, &frame[i], size);
+		if (!copy_guest((void *)(t->regs[RSP] - 2 * size), bytes, 2 * size))
+			return false;
+		t->regs[RSP] -= 2 * size;
+	}
+	t->pc = to;
+	return true;
+}
+
+/* mov to and from gs, push gs, pop gs, lgs: the program's selector is a number
+ * here. The flat segments of Linux all have base 0. */
+static void gs_selector(struct thread *t, const struct insn *in, const uint8_t *s)
+{
+	const bool reg = in->has_modrm && (in->modrm & 0xc0) == 0xc0;
+	const unsigned size = in->opsize16 ? 2 : 8;
+	uint64_t v = 0;
+	if (in->map == 1 && in->opcode == 0xa8) {		/* push */
+		v = t->app_gs_sel;
+		if (!copy_guest((void *)(t->regs[RSP] - size), &v, size))
+			signal_raise(t, SIGSEGV_, 1, t->regs[RSP] - size, 14, 6);
+		t->regs[RSP] -= size;
+		return;
+	}
+	if (in->map == 0 && in->opcode == 0x8c) {		/* mov r/m, gs */
+		uint64_t *const r = &t->regs[modrm_rm(in)];
+		if (!reg && !copy_guest((void *)operand_address(t, in, s, t->pc), &t->app_gs_sel, 2))
+			signal_raise(t, SIGSEGV_, 1, operand_address(t, in, s, t->pc), 14, 6);
+		if (reg)
+			*r = in->opsize16 ? (*r & ~0xffffull) | t->app_gs_sel : t->app_gs_sel;
+		return;
+	}
+	if (in->map == 1 && in->opcode == 0xa9) {		/* pop */
+		if (!copy_guest(&v, (const void *)t->regs[RSP], size))
+			signal_raise(t, SIGSEGV_, 1, t->regs[RSP], 14, 4);
+	} else if (in->opcode == 0x8e && reg) {
+		v = t->regs[modrm_rm(in)];
+	} else if (in->opcode == 0x8e && in->segment != 0x64) {
+		if (!copy_guest(&v, (const void *)operand_address(t, in, s, t->pc), 2))
+			signal_raise(t, SIGSEGV_, 1, operand_address(t, in, s, t->pc), 14, 4);
+	} else {
+		die("lgs, or gs loaded through fs", t->pc);
+	}
+	const uint16_t sel = (uint16_t)v;
+	if (sel & ~3u && sel != 0x2b && sel != 0x33 && sel != 0x23) {
+		if (sel & 4)
+			die("a selector of the local descriptor table for gs", t->pc);
+		signal_raise(t, SIGSEGV_, 0x80, 0, 13, sel & ~3);
+	}
+	if (in->map == 1 && in->opcode == 0xa9)
+		t->regs[RSP] += size;
+	t->app_gs_sel = sel;
+	app_gs_set(t, 0);
+}
+
+static void popf(struct thread *t, const struct insn *in)
+{
+	const unsigned size = in->opsize16 ? 2 : 8;
+	uint64_t v;
+	if (!pop(t, &v, size))
+		signal_raise(t, SIGSEGV_, 1, t->regs[RSP], 14, 4);
+	if (size == 2)
+		v |= t->rflags & ~0xffffull;
+	/* what user mode may change: CF PF AF ZF SF TF DF OF NT AC ID */
+	t->rflags = (v & 0x244dd5ull) | (t->rflags & ~0x244dd5ull);
+	t->flags_loaded = t->trap;
+}
+
+/* The kernel emulates the three old entries; each is one call and a return that
+ * no counter sees. */
+void vsyscall(struct thread *t)
+{
+	static const uint16_t nr[3] = { __NR_gettimeofday, __NR_time, __NR_getcpu };
+	const uint64_t a[6] = { t->regs[RDI], t->regs[RSI], t->regs[RDX], 0, 0, 0 };
+	const uint64_t entry = (t->pc - 0xffffffffff600000ull) / 1024;
+	uint64_t back;
+	if (!E.has_vsyscall || t->pc & 1023 || entry > 2)
+		signal_raise(t, SIGSEGV_, 1, t->pc, 14, 0x15);
+	if (!pop(t, &back, 8))
+		signal_raise(t, SIGSEGV_, 1, t->regs[RSP], 14, 4);
+	const long ret = gate(t, nr[entry], a);
+	if (ret == GATE_ABORTED || ret == GATE_RESTART) {
+		t->regs[RSP] -= 8;
+		return;
+	}
+	t->regs[RAX] = (uint64_t)ret;
+	t->pc = back;
 }
 
 /* The 32-bit calls that do not depend on layouts or addresses of their own. */
@@ -85,12 +223,10 @@ uint64_t special_exit(struct thread *t, struct link *l)
 		t->regs[rm] = wide ? t->app_gs : (uint32_t)t->app_gs;
 		t->pc = next;
 	} else if (in.special == SPECIAL_GSBASE_WRITE) {
-		t->app_gs = wide ? t->regs[rm] : (uint32_t)t->regs[rm];
+		app_gs_set(t, wide ? t->regs[rm] : (uint32_t)t->regs[rm]);
 		t->pc = next;
-	} else if (in.special == SPECIAL_GS_LOAD && (in.modrm & 0xc0) == 0xc0 && in.has_modrm) {
-		if ((uint16_t)t->regs[rm] & ~3u)
-			die("a selector other than null for gs", t->pc);
-		t->app_gs = 0;
+	} else if (in.special == SPECIAL_GS_LOAD || reads_gs_selector(&in)) {
+		gs_selector(t, &in, bytes);
 		t->pc = next;
 	} else if (in.flow == FLOW_XBEGIN) {
 		t->regs[RAX] = 0;	/* aborted, no reason given: always legal */
@@ -100,6 +236,13 @@ uint64_t special_exit(struct thread *t, struct link *l)
 		if (!far_return(t, &in))
 			die("a far return to another code segment", l->target);
 		t->exit_link = 0;
+	} else if (in.flow == FLOW_FAR && in.opcode == 0xff && in.map == 0) {
+		if (!far_branch(t, &in, bytes))
+			die("a far branch to another code segment", l->target);
+		t->exit_link = 0;
+	} else if (in.special == SPECIAL_POPF) {
+		popf(t, &in);
+		t->pc = next;
 	} else if (in.flow == FLOW_INT) {
 		const long ret = int80(t);
 		if (ret != GATE_ABORTED && ret != GATE_RESTART) {
@@ -111,7 +254,9 @@ uint64_t special_exit(struct thread *t, struct link *l)
 	} else {
 		die("an instruction the engine cannot run", t->pc);
 	}
-	if (t->pending)
+	const bool indirect = t->exit_link == 0;
+	if (t->pending || t->trap || t->rflags & FLAG_TF)
 		return resume(t);
+	t->exit_link = !indirect;
 	return cache_lookup(t);
 }

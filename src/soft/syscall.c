@@ -75,7 +75,7 @@ static long do_arch_prctl(struct thread *t, const uint64_t *a)
 	case 0x1001:		/* ARCH_SET_GS */
 		if (a[1] >> 47)
 			return -1;
-		t->app_gs = a[1];
+		app_gs_set(t, a[1]);
 		return 0;
 	case 0x1004:		/* ARCH_GET_GS */
 		return copy_guest((void *)a[1], &t->app_gs, 8) ? 0 : -14;

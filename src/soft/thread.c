@@ -27,6 +27,12 @@ void set_gs(struct thread *t)
 	sys2(__NR_arch_prctl, 0x1001, t);
 }
 
+void app_gs_set(struct thread *t, uint64_t base)
+{
+	t->app_gs = base;
+	t->app_gs_neg = -base;
+}
+
 /* ---- records ---- */
 
 uint32_t record_new(struct thread *t, bool is_thread, int parent)
@@ -209,7 +215,7 @@ static long do_thread(struct thread *t, long nr, const uint64_t *a, struct reque
 		c->regs[RSP] = q->stack;
 	c->pc = t->pc;
 	c->rflags = t->rflags;
-	c->app_gs = t->app_gs;
+	app_gs_set(c, t->app_gs);
 	c->app_mask = t->app_mask;
 	c->tid = -1;
 	c->is_vfork = !(q->flags & CLONE_THREAD);

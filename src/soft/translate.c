@@ -39,6 +39,7 @@ struct mark {
 	bool rcx_in_s0;
 	bool pc_in_s1;
 	int8_t in_s2, in_s3;	/* register kept there, or -1 */
+	int8_t biased;		/* register that has the program's gs base added, or -1 */
 	int32_t rsp_adjust;	/* add to rsp */
 };
 
@@ -47,6 +48,7 @@ struct emit {
 	uint64_t delta;		/* w + delta = the address they run at */
 	struct segment *seg;
 	bool dry;
+	bool single;		/* one instruction: everything leads back to the dispatcher */
 	/* dry: the mark of the last instruction at or before `want` */
 	uint64_t want;
 	struct mark found;
@@ -129,7 +131,7 @@ static void mov_imm64(struct emit *e, int r, uint64_t v)
 static struct mark plain(uint64_t pc, unsigned retired, const struct emit *e)
 {
 	return (struct mark){ .pc = pc, .retired = (uint8_t)retired, .bumped = e->bumped,
-			      .in_s2 = -1, .in_s3 = -1 };
+			      .in_s2 = -1, .in_s3 = -1, .biased = -1 };
 }
 
 static inline void mark(struct emit *e, struct mark m)
@@ -221,11 +223,11 @@ static void link_rel32(struct emit *e, uint64_t target)
 		b4(e, 0);
 		return;
 	}
-	const uint32_t id = new_link(target, LINK_JUMP);
+	const uint32_t id = new_link(target, e->single ? LINK_STOP : LINK_JUMP);
 	struct link *const l = link_at(id);
 	l->site = here(e);
 	b4(e, 0);
-	const uint32_t to = block_find(target);
+	const uint32_t to = e->single ? 0 : block_find(target);
 	if (to)
 		link_to(id, to);
 	if (!l->to) {
@@ -387,13 +389,98 @@ static void emit_lea(struct emit *e, const struct insn *in, const uint8_t *s, in
 	copy(e, s + in->modrm_off + 1, end - in->modrm_off - 1);
 }
 
+/* lea r, [r + q] */
+static void add_reg(struct emit *e, int r, int q)
+{
+	b1(e, 0x48), b1(e, 0x8d), b1(e, 0x04 | r << 3), b1(e, q << 3 | r);
+}
+
+static void copy_without_gs(struct emit *e, const struct insn *in, const uint8_t *s)
+{
+	for (unsigned i = 0; i < in->len; i++)
+		if (i >= in->opcode_off || s[i] != 0x65)
+			b1(e, s[i]);
+}
+
+/* lods, movs, cmps, outs and xlat address gs:[rsi] or gs:[rbx + al]: the base is
+ * added to the register for the time of the instruction, also while it faults. */
+static void emit_gs_implicit(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc,
+			     struct mark m)
+{
+	const int r = in->opcode == 0xd7 ? RBX : RSI;
+	const int q = free_reg(in, r);
+	if (in->map || in->addr32 || q < 0)
+		die("a gs-relative instruction of a kind the engine cannot rewrite", pc);
+	mark(e, m);
+	gs_store(e, q, OFF_S2);
+	m.in_s2 = (int8_t)q;
+	mark(e, m);
+	gs_load(e, q, OFF_APP_GS);
+	mark(e, m);
+	add_reg(e, r, q);
+	m.biased = (int8_t)r;
+	mark(e, m);
+	copy_without_gs(e, in, s);
+	m.pc = pc + in->len;
+	m.retired++;
+	mark(e, m);
+	gs_load(e, q, OFF_APP_GS_NEG);
+	mark(e, m);
+	add_reg(e, r, q);
+	m.biased = -1;
+	mark(e, m);
+	gs_load(e, q, OFF_S2);
+}
+
+/* mov al/ax/eax/rax, gs:[moffs64] and back, through [rcx]. */
+static void emit_gs_moffs(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc,
+			  struct mark m)
+{
+	uint64_t at = 0;
+	__builtin_memcpy(&at, s + in->len - (in->addr32 ? 4 : 8), in->addr32 ? 4 : 8);
+	mark(e, m);
+	gs_store(e, RCX, OFF_S2);
+	m.in_s2 = RCX;
+	mark(e, m);
+	gs_store(e, RDX, OFF_S3);
+	m.in_s3 = RDX;
+	mark(e, m);
+	mov_imm64(e, RCX, at);
+	mark(e, m);
+	gs_load(e, RDX, OFF_APP_GS);
+	mark(e, m);
+	add_reg(e, RCX, RDX);
+	mark(e, m);
+	if (in->opsize16)
+		b1(e, 0x66);
+	if (in->rex & 8)
+		b1(e, 0x48);
+	b1(e, in->opcode & 2 ? 0x88 | (in->opcode & 1) : 0x8a | (in->opcode & 1));
+	b1(e, 0x01);			/* [rcx], al … */
+	m.pc = pc + in->len;
+	m.retired++;
+	mark(e, m);
+	gs_load(e, RDX, OFF_S3);
+	m.in_s3 = -1;
+	mark(e, m);
+	gs_load(e, RCX, OFF_S2);
+}
+
 /* The program's own gs: its base is kept in the thread, gs itself is ours. */
 static void emit_gs_operand(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc,
 			    struct mark m)
 {
+	if (in->map == 0 && (in->opcode & 0xfc) == 0xa0 && in->encoding == 0) {
+		emit_gs_moffs(e, in, s, pc, m);
+		return;
+	}
+	if (in->mem != 1) {
+		emit_gs_implicit(e, in, s, pc, m);
+		return;
+	}
 	const int r = free_reg(in, -1);
 	const int q = r < 0 ? -1 : free_reg(in, r);
-	if (in->mem != 1 || r < 0 || q < 0 || in->vsib || in->encoding == 3)
+	if (r < 0 || q < 0 || in->vsib || in->encoding == 3)
 		die("a gs-relative instruction of a kind the engine cannot rewrite", pc);
 	mark(e, m);
 	gs_store(e, r, OFF_S2);
@@ -409,7 +496,7 @@ static void emit_gs_operand(struct emit *e, const struct insn *in, const uint8_t
 	mark(e, m);
 	gs_load(e, q, OFF_APP_GS);
 	mark(e, m);
-	b1(e, 0x48), b1(e, 0x8d), b1(e, 0x04 | r << 3), b1(e, q << 3 | r);	/* lea r,[r+q] */
+	add_reg(e, r, q);
 	mark(e, m);
 	emit_with_base(e, in, s, r);
 	m.pc = pc + in->len;
@@ -434,6 +521,11 @@ static void emit_lookup(struct emit *e, struct mark m)
 	mark(e, m);
 	gs_store(e, RCX, OFF_S1);
 	mark(e, m);
+	if (e->single) {
+		b1(e, 0xe9);
+		b4(e, (uint32_t)(e->seg->tramp_miss - (here(e) + 4)));
+		return;
+	}
 	b1(e, 0x89), b1(e, 0xc9);				/* mov ecx, ecx */
 	mark(e, m);
 	b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x8d);			/* mov ecx, [T + rcx*4] */
@@ -619,9 +711,10 @@ static bool needs_c(const struct insn *in)
 	case SPECIAL_GSBASE_WRITE:
 	case SPECIAL_GS_LOAD:
 	case SPECIAL_SHSTK:
+	case SPECIAL_POPF:
 		return true;
 	default:
-		return false;
+		return reads_gs_selector(in);
 	}
 }
 
@@ -996,7 +1089,7 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 		block_at(taken_id)->vec[SOFT_TAKEN] = 1;
 		b->vec[SOFT_TAKEN] = (last->classes & CLASS_BRANCH) && !(last->classes & CLASS_COND);
 	}
-	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
+	struct emit e = { .w = (uint8_t *)s->hot, .seg = s, .single = flags & BLOCK_SINGLE };
 	b->code = s->hot;
 	s->ids[s->n_ids++] = id;
 	block_enter_tables(id);
@@ -1095,6 +1188,8 @@ static void apply_mark(struct thread *t, const struct mark *m, uint64_t regs[16]
 		regs[m->in_s2] = t->spill[2];
 	if (m->in_s3 >= 0)
 		regs[m->in_s3] = t->spill[3];
+	if (m->biased >= 0)
+		regs[m->biased] -= t->app_gs;
 	regs[RSP] += (uint64_t)(int64_t)m->rsp_adjust;
 	*pc = m->pc_in_s1 ? t->spill[1] : m->pc;
 }
@@ -1132,7 +1227,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	struct emit *const e = &dry_emit;
 	static uint8_t sink[ROOM + 4096];
 	*e = (struct emit){ .w = sink, .delta = b->code - (uint64_t)sink, .seg = s, .dry = true,
-			    .want = code };
+			    .single = b->flags & BLOCK_SINGLE, .want = code };
 	if (b->flags & BLOCK_IENTRY_ONLY) {
 		emit_ientry(e, b->pc);
 		mark(e, plain(b->pc, 0, e));
