@@ -4,6 +4,7 @@
  * the provenance. -I puts the time in front. */
 #include "stat.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void field(struct buf *out, const char *text, const char *sep)
@@ -63,7 +64,8 @@ static void derived(struct buf *out, const struct stat_session *s,
 void stat_csv(const struct stat_session *s, struct buf *out)
 {
 	const char *const sep = s->o->separator;
-	const struct stat_run *const last = &s->runs[s->n_runs - 1];
+	uint64_t wall_ns;
+	struct tare_count *const middle = stat_middle(s, &wall_ns);
 	for (size_t i = 0; i < s->n_events; i++) {
 		const struct tare_event *const e = stat_event(s, i);
 		struct stat_series v;
@@ -82,11 +84,12 @@ void stat_csv(const struct stat_session *s, struct buf *out)
 			buf_chr(out, '%');
 		}
 		buf_str(out, sep);
-		derived(out, s, last->counts, i, stat_part(last)->wall_ns, sep);
+		derived(out, s, middle, i, wall_ns, sep);
 		buf_printf(out, "%s%s%s\n", sep, v.sum.n ? tare_provenance_name(v.provenance) : "",
 			   v.perturbed ? "+perturbed" : "");
 		stat_series_free(&v);
 	}
+	free(middle);
 }
 
 void stat_csv_interval(const struct stat_session *s, const struct stat_interval *in,

@@ -89,9 +89,7 @@ static bool rate(const struct tare_count *c, const struct tare_count *time,
 	if (!time || !time->value || time->perturbed)
 		return false;
 	const double per_second = 1e9 * (double)c->value / (double)time->value;
-	if (per_second >= 1e9)
-		*out = (struct stat_derived){ per_second / 1e9, "G/sec" };
-	else if (per_second >= 1e6)
+	if (per_second >= 1e6)
 		*out = (struct stat_derived){ per_second / 1e6, "M/sec" };
 	else if (per_second >= 1e3)
 		*out = (struct stat_derived){ per_second / 1e3, "K/sec" };

@@ -80,6 +80,30 @@ void stat_wall_series(const struct stat_session *s, struct summary *out)
 	free(values);
 }
 
+struct tare_count *stat_middle(const struct stat_session *s, uint64_t *wall_ns)
+{
+	struct tare_count *const middle = calloc(s->n_events + 1, sizeof(*middle));
+	struct summary wall;
+	if (!middle)
+		abort();
+	for (size_t i = 0; i < s->n_events; i++) {
+		struct stat_series v;
+		stat_series(s, i, &v);
+		if (v.sum.n)
+			middle[i] = (struct tare_count){
+				.value = v.sum.min + v.sum.max,
+				.provenance = v.provenance,
+				.perturbed = v.perturbed,
+			};
+		else if (v.missing)
+			middle[i] = *v.missing;
+		stat_series_free(&v);
+	}
+	stat_wall_series(s, &wall);
+	*wall_ns = wall.n ? wall.min + wall.max : 0;
+	return middle;
+}
+
 /* Scaled over the times of the interval alone, as perf does: an event that had a
  * counter in this interval is not punished for one in which it had none. */
 struct tare_count stat_delta(const struct tare_count *now, const struct tare_count *before)

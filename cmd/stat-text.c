@@ -96,7 +96,7 @@ static void put_derived(struct buf *b, const struct stat_session *s,
 		return;
 	buf_str(b, "  #");
 	const size_t start = b->len;
-	put_real(b, d.value, d.unit[0] == '%' || d.value >= 10 ? 2 : 3);
+	put_real(b, d.value, d.unit[0] == '%' ? 2 : 3);
 	right_align(b, start, 10);
 	buf_printf(b, d.unit[0] == '%' ? "%s" : " %s", d.unit);
 }
@@ -131,10 +131,10 @@ static void put_statistics(struct buf *b, const struct tare_event *e, const stru
 	buf_chr(b, '\n');
 }
 
-static void put_event(struct buf *b, const struct stat_session *s, size_t i, int fd)
+static void put_event(struct buf *b, const struct stat_session *s, size_t i,
+		      const struct tare_count *middle, uint64_t wall_ns, int fd)
 {
 	const struct tare_event *const e = stat_event(s, i);
-	const struct stat_run *const last = &s->runs[s->n_runs - 1];
 	struct stat_series v;
 	stat_series(s, i, &v);
 	if (!v.sum.n) {
@@ -152,7 +152,7 @@ static void put_event(struct buf *b, const struct stat_session *s, size_t i, int
 	put_provenance(&p, &v);
 	buf_printf(b, "%-*s", PROVENANCE_WIDTH, p.data);
 	buf_free(&p);
-	put_derived(b, s, last->counts, i, stat_part(last)->wall_ns);
+	put_derived(b, s, middle, i, wall_ns);
 	while (b->len && b->data[b->len - 1] == ' ')
 		b->len--;
 	buf_chr(b, '\n');
@@ -363,9 +363,12 @@ static void put_notes(struct buf *b, const struct stat_session *s)
 
 void stat_text(const struct stat_session *s, int fd, struct buf *out)
 {
+	uint64_t wall_ns;
+	struct tare_count *const middle = stat_middle(s, &wall_ns);
 	put_heading(out, s);
 	for (size_t i = 0; i < s->n_events; i++)
-		put_event(out, s, i, fd);
+		put_event(out, s, i, middle, wall_ns, fd);
+	free(middle);
 	put_times(out, s);
 	if (s->o->table)
 		put_table(out, s);

@@ -85,6 +85,9 @@ void stat_series(const struct stat_session *s, size_t event, struct stat_series 
 void stat_series_free(struct stat_series *series);
 /* The same of the wall time. */
 void stat_wall_series(const struct stat_session *s, struct summary *out);
+/* Twice the midpoint of every event, as counts (free() them), and of the wall time:
+ * whole numbers, of which derived figures, being ratios, are made. */
+struct tare_count *stat_middle(const struct stat_session *s, uint64_t *wall_ns);
 /* Runs that count, for headings. */
 size_t stat_counted_runs(const struct stat_session *s);
 
