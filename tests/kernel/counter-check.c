@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -444,6 +445,41 @@ static void stolen_and_scheduled(void)
 	tare_counter_close(c);
 }
 
+/* From one CPU to the other and back, 400 times: what the register there reads must
+ * lie between what read(2) says before and after. (Not more than that: with two CPUs
+ * the emulator's instruction count is shared.) */
+static void migrated(bool other_register)
+{
+	struct tare_counter *const c = open_by("instructions:u", TARE_PATH_RDPMC);
+	if (!c)
+		return;
+	enum { MOVES = 400 };
+	unsigned moved = 0, between = 0;
+	uint64_t last = 0;
+	for (int i = 0; i < MOVES; i++) {
+		cpu_set_t one;
+		CPU_ZERO(&one);
+		CPU_SET(i % 2, &one);
+		sched_setaffinity(0, sizeof(one), &one);
+		moved += sched_getcpu() == i % 2;
+		struct tare_sample before = { 0 }, after = { 0 };
+		uint64_t value = 0;
+		int err = tare_counter_sample(c, &before);
+		err = err ? err : tare_counter_read(c, &value);
+		err = err ? err : tare_counter_sample(c, &after);
+		known_loop(100);
+		between += !err && before.value >= last && before.value < value &&
+			   value < after.value;
+		last = value;
+	}
+	tap_is(moved, MOVES, "%d moves between CPUs", MOVES);
+	tap_is(between, MOVES, "%d moves: %s agrees with read(2) each time", MOVES,
+	       tare_path_name(tare_counter_path(c, NULL)));
+	tap_is(tare_counter_status(c), other_register ? TARE_STATUS_MOVED : 0,
+	       "%d moves: to %s register", MOVES, other_register ? "another" : "the same");
+	tare_counter_close(c);
+}
+
 static void width(const char *name, unsigned want)
 {
 	struct tare_counter *const c = open_by(name, TARE_PATH_RDPMC);
@@ -501,6 +537,17 @@ void suite_counter_64(void)
 {
 	user_access_off();
 	user_access_on(64);
+}
+
+void suite_migrate(void)
+{
+	struct hog hog;
+	sysctl_set("perf_user_access", 1);
+	migrated(false);
+	/* With registers of CPU 0 taken, the two CPUs give different ones. */
+	hog_counters(&hog, HOG_ALL - 1);
+	migrated(true);
+	release_counters(&hog);
 }
 
 void suite_wrap(void)

@@ -30,6 +30,7 @@ static const struct {
 	{ "counter-32", suite_counter_32 },
 	{ "counter-64", suite_counter_64 },
 	{ "wrap", suite_wrap },
+	{ "migrate", suite_migrate },
 	{ "stat", suite_stat },
 	{ "stat-no-pmu", suite_stat_no_pmu },
 	{ "doctor", suite_doctor },
