@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tare stat counts, with kernel events that any machine has. usage: stat-run.py TARE PAGES"""
 import json, os, re, shutil, signal, subprocess, sys, tempfile, time
-from cli import check, check_schema, finish, run
+from cli import can_refuse, check, check_schema, finish, refuse, run
 
 tare, pages = map(os.path.abspath, sys.argv[1:3])
 
@@ -119,6 +119,22 @@ if randomised:
 _, r = stat("-e", "page-faults", "true")
 check(r["runs"][0]["aslr_off"] and r["environment"]["aslr_off"], "ASLR off")
 check(r["runs"][0]["aslr_note"] is None, r["runs"][0])
+
+# A container's seccomp profile: the truth about ASLR, and the cause by its name.
+if can_refuse():
+    for extra in ((), ("--per-thread",)):
+        _, r = stat(*extra, "-e", "page-faults", "true", preexec_fn=refuse("personality"))
+        if randomised:
+            check(not r["runs"][0]["aslr_off"] and "refused here" in r["runs"][0]["aslr_note"],
+                  r["runs"][0])
+    p = run(tare, "stat", "-e", "page-faults", "true", preexec_fn=refuse("perf_event_open"))
+    check(p.returncode == 125 and "seccomp" in p.stderr, p.stderr)
+    p = run(tare, "stat", "--per-thread", "-e", "page-faults", "true", preexec_fn=refuse("ptrace"))
+    check(p.returncode == 125 and "ptrace is refused" in p.stderr, p.stderr)
+    p = run(tare, "stat", "true", preexec_fn=refuse("perf_event_open", "ptrace"))
+    check(p.returncode == 125 and re.search("seccomp|ptrace is refused", p.stderr), p.stderr)
+else:
+    print("note: no seccomp filter can be installed here; refusals were not tried")
 
 # Separated fields, in perf's order.
 p = run(tare, "stat", "-x", ";", "-e", "page-faults,task-clock", "-r", "3", pages, "5")

@@ -2,7 +2,7 @@
 """tare stat with the software engine: the same number on every run, and everything that
 stat promises about a run. usage: stat-soft.py TARE PAGES"""
 import json, os, re, signal, subprocess, sys, tempfile, time
-from cli import check, check_schema, finish, run
+from cli import can_refuse, check, check_schema, finish, refuse, run
 
 tare, pages = map(os.path.abspath, sys.argv[1:3])
 soft = ("stat", "--backend", "soft")
@@ -77,6 +77,15 @@ out, err = p.communicate(timeout=30)
 r = json.loads(out)
 check(p.returncode == 130 and 1 <= r["summary"][0]["n"] < 10, p.returncode, err)
 check(r["summary"][0]["min"] == r["summary"][0]["max"], "±0 of what there is", r["summary"])
+
+# Where the kernel's counters are forbidden the engine still counts, and where ptrace is,
+# it says what to change.
+if can_refuse():
+    p = run(tare, "stat", "-x,", "true", preexec_fn=refuse("perf_event_open"))
+    check(p.returncode == 0 and ",exact" in p.stderr, p.stderr)
+    p = run(tare, *soft, "-e", "instructions:u", "true", preexec_fn=refuse("ptrace"))
+    check(p.returncode == 125 and "ptrace is refused" in p.stderr and "SYS_PTRACE" in p.stderr,
+          p.stderr)
 
 # compare: proof to the last instruction.
 with tempfile.TemporaryDirectory() as d:
