@@ -35,6 +35,7 @@ static void count_json(struct json *j, const struct tare_count *c, const struct 
 		json_str(j, "error", tare_err_name(c->code));
 	json_bool(j, "perturbed", c->perturbed);
 	json_bool(j, "user_only", c->user_only);
+	json_bool(j, "lower_bound", c->lower_bound);
 	if (counted)
 		json_u64(j, "raw", c->raw);
 	json_u64(j, "enabled_ns", c->enabled_ns);
@@ -152,6 +153,7 @@ static void summary_json(struct json *j, const struct stat_session *s, size_t i)
 	json_u64(j, "n", v.sum.n);
 	json_str(j, "provenance", v.sum.n ? tare_provenance_name(v.provenance) : NULL);
 	json_bool(j, "perturbed", v.perturbed);
+	json_bool(j, "lower_bound", v.lower_bound);
 	if (v.sum.n) {
 		const uint64_t range = v.sum.max - v.sum.min;
 		half_json(j, "midpoint", v.sum.min + range / 2, range % 2);

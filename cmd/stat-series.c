@@ -55,6 +55,7 @@ void stat_series(const struct stat_session *s, size_t event, struct stat_series 
 			out->provenance = c->provenance;
 		out->perturbed |= c->perturbed;
 		out->user_only |= c->user_only;
+		out->lower_bound |= c->lower_bound;
 		out->enabled_ns += c->enabled_ns;
 		out->running_ns += c->running_ns;
 	}

@@ -78,6 +78,8 @@ static void put_provenance(struct buf *b, const struct stat_series *v)
 		buf_str(b, ", perturbed");
 	if (v->user_only)
 		buf_str(b, ", user mode");
+	if (v->lower_bound)
+		buf_str(b, ", a lower bound");
 }
 
 static void put_missing(struct buf *b, const struct tare_event *e, const struct tare_count *c)
@@ -325,17 +327,6 @@ static void put_witness(struct buf *b, const struct stat_session *s)
 	}
 }
 
-static size_t uncounted_tasks(const struct stat_session *s)
-{
-	size_t n = 0;
-	for (size_t r = 0; r < s->n_runs; r++) {
-		const struct tare_measurement *const m = stat_part(&s->runs[r]);
-		for (size_t i = 0; i < m->n_tasks; i++)
-			n += m->tasks[i].not_counted || m->tasks[i].cut_off;
-	}
-	return n;
-}
-
 static void put_notes(struct buf *b, const struct stat_session *s)
 {
 	const struct tare_measurement *const m = stat_part(&s->runs[0]);
@@ -344,9 +335,6 @@ static void put_notes(struct buf *b, const struct stat_session *s)
 		buf_printf(b, "\n Counted in software: %s.\n", m->backend_reason);
 	if (s->skipped[0])
 		buf_printf(b, "\n Not available here: %s (see `tare doctor`).\n", s->skipped);
-	if (uncounted_tasks(s) && !s->o->no_inherit)
-		buf_str(b, "\n Not everything was counted (see above): the totals are a lower "
-			   "bound.\n");
 	if (m->aslr_note)
 		buf_printf(b, "\n %s.\n", m->aslr_note);
 	if (last->timed_out)

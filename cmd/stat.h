@@ -77,7 +77,7 @@ struct stat_series {
 	struct summary sum;
 	uint64_t *values;		/* sum.n of them */
 	enum tare_provenance provenance;
-	bool perturbed, user_only;
+	bool perturbed, user_only, lower_bound;
 	uint64_t enabled_ns, running_ns; /* summed */
 	const struct tare_count *missing; /* a run that has no value, or NULL */
 };

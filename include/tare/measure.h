@@ -49,6 +49,8 @@ struct tare_count {
 	enum tare_provenance provenance;
 	bool perturbed;			/* a kernel-side number (time, faults, switches) of a
 					 * run that tare itself slowed down or interrupted */
+	bool lower_bound;		/* some tasks could not be counted, or not to their end
+					 * (see tasks): the true count is at least this */
 	bool user_only;			/* user mode, though the event did not ask for that */
 	uint64_t enabled_ns, running_ns;
 	const char *unit;

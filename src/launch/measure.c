@@ -351,16 +351,44 @@ static int beside_select(struct beside *b)
 	return 0;
 }
 
+/* A total that lacks what some tasks did is still true, as a bound. */
+static void mark_lower_bounds(const struct tare_measure_opts *o, struct tare_measurement *m)
+{
+	bool lacking = false;
+	for (size_t t = 0; t < m->n_tasks && !o->no_inherit; t++)
+		lacking |= m->tasks[t].not_counted || m->tasks[t].cut_off;
+	for (size_t i = 0; i < m->n_counts; i++)
+		m->counts[i].lower_bound =
+			lacking && tare_engine_counts(tare_events_at(o->events, i));
+}
+
+/* The engine's counts are in the process that is counted until it ends. */
+static int refuse_intervals(const struct tare_measure_opts *o, struct tare_why *why)
+{
+	for (size_t i = 0; o->interval_ms && i < tare_events_count(o->events); i++)
+		if (tare_engine_counts(tare_events_at(o->events, i)))
+			return why_set(why, TARE_E_INVALID,
+				       "intervals of %s: the software engine tells its counts when "
+				       "a process ends, not before",
+				       tare_events_at(o->events, i)->name);
+	return 0;
+}
+
 static int engine_run(const struct tare_measure_opts *o, struct tare_measurement *m,
 		      struct tare_why *why)
 {
 	struct beside b = { .o = o, .m = m };
 	const struct soft_hooks hooks = { beside_open, beside_interval, beside_end, &b };
-	int err = beside_select(&b);
+	int err = refuse_intervals(o, why);
+	if (err)
+		return err;
+	err = beside_select(&b);
 	if (err)
 		why_set(why, err, "a run");
 	else
 		err = soft_run(o, &hooks, m, why);
+	if (!err)
+		mark_lower_bounds(o, m);
 	/* The kernel's counters are those of the whole run. */
 	for (size_t t = 0; !err && t < m->n_tasks; t++)
 		for (size_t i = 0; m->tasks[t].counts && i < b.n; i++)

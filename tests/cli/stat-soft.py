@@ -78,6 +78,16 @@ r = json.loads(out)
 check(p.returncode == 130 and 1 <= r["summary"][0]["n"] < 10, p.returncode, err)
 check(r["summary"][0]["min"] == r["summary"][0]["max"], "±0 of what there is", r["summary"])
 
+# What could not be counted to its end is named, and the total is a bound, not exact proof.
+p, r = stat("-e", "instructions:u", "sh", "-c", "kill -9 $$")
+check(p.returncode == 137, p.returncode)
+if r["runs"][0].get("tasks"):
+    check(r["runs"][0]["counts"][0]["lower_bound"] and r["summary"][0]["lower_bound"], r["runs"][0])
+check(not stat("-e", "instructions:u", "true")[1]["summary"][0]["lower_bound"], "a full count")
+# No intervals of what is known only at the end.
+p = run(tare, *soft, "-I", "50", "-e", "page-faults,instructions:u", "true")
+check(p.returncode == 125 and "intervals of instructions:u" in p.stderr, p.stderr)
+
 # Where the kernel's counters are forbidden the engine still counts, and where ptrace is,
 # it says what to change.
 if can_refuse():
