@@ -8,6 +8,8 @@
 #include <tare/err.h>
 #include <tare/event.h>
 #include <tare/measure.h>
+#include <tare/analysis.h>
 #include <tare/profile.h>
+#include <tare/record.h>
 
 #endif

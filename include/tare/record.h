@@ -1,0 +1,193 @@
+/* Recording intervals inside your own program.
+ *
+ *	struct tare_recorder *r;
+ *	tare_record_start(&(struct tare_record_opts){ .counter = "instructions:u" }, &r, &why);
+ *	const uint64_t kind = tare_record_kind(r, "GenericActivity");
+ *	const uint64_t parse = tare_record_string(r, "parse");		once, not per event
+ *
+ *	struct tare_record_thread *t = tare_record_here(r);		once per thread
+ *	struct tare_interval i;
+ *	tare_record_begin(t, &i, kind, parse);
+ *	…
+ *	tare_record_end(t, &i);
+ *
+ *	tare_record_stop(r, &why);
+ *
+ * The result is NAME-PID.mm_profdata (tare/profile.h), for `tare summarize`,
+ * `tare aggregate`, and measureme's tools.
+ *
+ * Each thread has its own counter and buffer; no thread waits for another except
+ * when a full page is written. begin and end cost at most 40 instructions on top of
+ * their two counter reads, no system call and no allocation; a page of 8,191
+ * events is written by one system call. A thread's values start at 0 when it
+ * registers (wall-time: all threads share one axis).
+ *
+ * A crash or kill loses at most the last unwritten page of each thread; what was
+ * written is readable. A full disk stops the recording, not the program, and
+ * tare_record_stop() tells. A thread that ends writes its page; exit() stops the
+ * recorder. After fork() the child records nothing and leaves the file alone (it may
+ * start a recorder of its own); before exec(), call tare_record_flush().
+ *
+ * All functions take a NULL recorder and do nothing: that is what
+ * tare_record_start() gives when it was not asked (struct tare_record_opts).
+ */
+#ifndef TARE_RECORD_H
+#define TARE_RECORD_H
+
+#include <tare/counter.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tare_recorder;
+
+struct tare_record_opts {
+	const char *counter;	/* event name; NULL: wall-time. $TARE_RECORD_COUNTER wins */
+	const char *dir;	/* NULL: the current one. $TARE_RECORD_DIR wins */
+	const char *name;	/* first part of the file's name; NULL: the program's */
+	const char *kinds;	/* comma-separated: only these kinds; NULL: all.
+				 * $TARE_RECORD_KINDS wins */
+	bool only_when_asked;	/* record only when $TARE_RECORD_DIR is set (`tare record`
+				 * sets it); else *r is NULL and everything does nothing */
+};
+
+/* Opens the calling thread's counter to see that it works, and the file. */
+int tare_record_start(const struct tare_record_opts *o, struct tare_recorder **r,
+		      struct tare_why *why);
+/* Writes what is left and closes. Other threads may not be recording any more. The
+ * first error of the whole recording is returned (disk full, a stolen counter). */
+int tare_record_stop(struct tare_recorder *r, struct tare_why *why);
+/* Writes out the calling thread's page, full or not. */
+int tare_record_flush(struct tare_recorder *r);
+const char *tare_record_path(const struct tare_recorder *r);	/* of the file, or "" */
+
+/* A string id. Each call writes the text again: keep the id. 0: failed, or (kind)
+ * filtered out; events of kind 0 are not recorded and no counter is read for them. */
+uint64_t tare_record_string(struct tare_recorder *r, const char *text);
+uint64_t tare_record_kind(struct tare_recorder *r, const char *name);
+/* Label and arguments; takes a lock, so not for the innermost loop. */
+uint64_t tare_record_event_id(struct tare_recorder *r, uint64_t label, const uint64_t *args,
+			      size_t n_args);
+
+/* What happened to a recording so far. */
+struct tare_record_state {
+	int error;		/* 0, or the first enum tare_err */
+	uint64_t clamped;	/* intervals whose counter ran backwards, or too far */
+	uint64_t dropped;	/* events not recorded: misnested, disk full, counter lost */
+	uint64_t misnested;	/* intervals ended while an inner one was open */
+};
+void tare_record_state(struct tare_recorder *r, struct tare_record_state *s);
+
+/* The calling thread's handle; registers it the first time. Never NULL: of a NULL
+ * recorder, or when the thread cannot be registered (the state has the error), it
+ * is one that records nothing. */
+struct tare_record_thread *tare_record_here(struct tare_recorder *r);
+void tare_record_name(struct tare_record_thread *t, const char *name);
+
+/* The words of the inline functions. Not for use by hand. */
+struct tare_record_thread {
+	struct tare_counter *counter;
+	uint8_t *next, *end;	/* the next record, and the end of the page */
+	uint32_t depth;		/* open intervals */
+	uint32_t pair;		/* a counter of two events */
+	uint32_t id;		/* already in all records of the page */
+	uint32_t unused;
+};
+
+struct tare_interval {
+	uint64_t kind, id, start;
+	uint32_t depth;
+};
+
+#define TARE_RECORD_NOT 0xFFFFFFFFu	/* the depth of an interval that is not recorded */
+
+void tare_record_odd_begin(struct tare_record_thread *t, struct tare_interval *i);
+void tare_record_odd_end(struct tare_record_thread *t, struct tare_interval *i, uint64_t end,
+			 int err);
+void tare_record_full(struct tare_record_thread *t);
+
+TARE_INLINE int tare_record_now(struct tare_record_thread *t, uint64_t *value)
+{
+	return t->pair ? tare_counter_read_pair(t->counter, value)
+		       : tare_counter_read(t->counter, value);
+}
+
+/* A record is 32 bytes, little-endian as the machines here are: kind, id, thread (there already), the low 32 bits of p1, 48 bits of
+ * p2, the high 16 of p1. */
+TARE_INLINE void tare_record_put(struct tare_record_thread *t, uint64_t kind, uint64_t id,
+				 uint64_t p1, uint64_t p2)
+{
+	uint8_t *const r = t->next;
+	const uint32_t low = (uint32_t)p1;
+	const uint16_t high = (uint16_t)(p1 >> 32);
+	__builtin_memcpy(r, &kind, 8);
+	__builtin_memcpy(r + 8, &id, 8);
+	__builtin_memcpy(r + 20, &low, 4);
+	__builtin_memcpy(r + 24, &p2, 8);
+	__builtin_memcpy(r + 30, &high, 2);
+	/* pairs with the acquire of the thread that stops the recorder */
+	__atomic_store_n(&t->next, r + 32, __ATOMIC_RELEASE);
+	if (__builtin_expect(r + 32 == t->end, 0))
+		tare_record_full(t);
+}
+
+TARE_INLINE void tare_record_begin(struct tare_record_thread *t, struct tare_interval *i,
+				   uint64_t kind, uint64_t id)
+{
+	if (__builtin_expect(!kind, 0)) {
+		i->depth = TARE_RECORD_NOT;
+		return;
+	}
+	i->kind = kind;
+	i->id = id;
+	i->depth = ++t->depth;
+	uint64_t start;
+	const int err = tare_record_now(t, &start);
+	i->start = start;
+	if (__builtin_expect(err != 0, 0))
+		tare_record_odd_begin(t, i);
+}
+
+/* The odd cases: not recorded at all, an inner interval is open, the read failed, a
+ * value near or beyond the format's 48 bits, or one before the start: a corrected
+ * counter can run back by one or two. */
+TARE_INLINE void tare_record_end(struct tare_record_thread *t, struct tare_interval *i)
+{
+	const uint32_t depth = t->depth;
+	if (__builtin_expect(i->depth != depth, 0)) {
+		tare_record_odd_end(t, i, 0, 0);
+		return;
+	}
+	uint64_t end;
+	const int err = tare_record_now(t, &end);
+	const uint64_t start = i->start;
+	if (__builtin_expect(err != 0 || ((end - start) | end) >> 47 != 0, 0)) {
+		tare_record_odd_end(t, i, end, err);
+		return;
+	}
+	t->depth = depth - 1;
+	tare_record_put(t, i->kind, i->id, start, end);
+}
+
+TARE_INLINE void tare_record_instant(struct tare_record_thread *t, uint64_t kind, uint64_t id)
+{
+	uint64_t now;
+	if (!kind || tare_record_now(t, &now) != 0)
+		return;
+	tare_record_put(t, kind, id, now & 0xFFFFFFFFFFFFull, 0xFFFFFFFFFFFFull);
+}
+
+/* `value` has 48 bits. */
+TARE_INLINE void tare_record_integer(struct tare_record_thread *t, uint64_t kind, uint64_t id,
+				     uint64_t value)
+{
+	if (!kind)
+		return;
+	tare_record_put(t, kind, id, value & 0xFFFFFFFFFFFFull, 0xFFFFFFFFFFFEull);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
