@@ -5,12 +5,7 @@
 #include "profiles.h"
 #include "term.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 enum { EXIT_COMPARED = 0, EXIT_GREW = 1, EXIT_CANNOT = 2 };
 
@@ -51,65 +46,32 @@ static const struct opt opts[] = {
 };
 
 struct group {
-	char **paths;
-	size_t n;
+	const char **paths;
+	size_t n_paths, n;
 	struct tare_profile **profiles;
 	struct tare_summary **summaries;
 };
 
 static void add_path(struct group *g, const char *path)
 {
-	char **const grown = realloc(g->paths, (g->n + 1) * sizeof(*grown));
-	char *const copy = strdup(path);
-	if (!grown || !copy)
+	const char **const grown = realloc(g->paths, (g->n_paths + 1) * sizeof(*grown));
+	if (!grown)
 		abort();
 	g->paths = grown;
-	g->paths[g->n++] = copy;
-}
-
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* A directory stands for all profiles in it. */
-static bool add_operand(struct group *g, const char *path)
-{
-	struct stat st;
-	if (strcmp(path, "-") == 0 || stat(path, &st) < 0 || !S_ISDIR(st.st_mode)) {
-		add_path(g, path);
-		return true;
-	}
-	DIR *const dir = opendir(path);
-	if (!dir) {
-		complain_errno(errno, "%s", path);
-		return false;
-	}
-	const size_t before = g->n;
-	for (struct dirent *e; (e = readdir(dir)) != NULL; ) {
-		const char *const dot = strrchr(e->d_name, '.');
-		char name[4096];
-		if (!dot || strcmp(dot, ".mm_profdata") != 0)
-			continue;
-		snprintf(name, sizeof(name), "%s/%s", path, e->d_name);
-		add_path(g, name);
-	}
-	closedir(dir);
-	if (g->n == before) {
-		complain("%s: no .mm_profdata file in this directory", path);
-		return false;
-	}
-	qsort(g->paths + before, g->n - before, sizeof(*g->paths), by_text);
-	return true;
+	g->paths[g->n_paths++] = path;
 }
 
 static bool load(struct group *g, const struct diff_opts *o, struct tare_why *why)
 {
 	const struct tare_summarize_opts so = { .by = (enum tare_group_by)o->by,
 						.progress = profile_progress("diff") };
-	g->profiles = profiles_get(g->paths, g->n);
+	size_t n = g->n_paths;
+	g->profiles = profiles_get(g->paths, &n);
+	if (!g->profiles)
+		return false;
+	g->n = n;
 	g->summaries = calloc(g->n + 1, sizeof(*g->summaries));
-	if (!g->profiles || !g->summaries)
+	if (!g->summaries)
 		return false;
 	for (size_t i = 0; i < g->n; i++) {
 		const int err = tare_summarize(g->profiles[i], &so, &g->summaries[i], why);
@@ -130,8 +92,6 @@ static void unload(struct group *g)
 	free(g->summaries);
 	if (g->profiles)
 		profiles_close(g->profiles, g->n);
-	for (size_t i = 0; i < g->n; i++)
-		free(g->paths[i]);
 	free(g->paths);
 }
 
@@ -192,17 +152,16 @@ static int run(const struct command *self, int argc, char **argv)
 	if (!opts_parse(self, &argc, argv, &o, &first))
 		return first;
 	struct group base = { 0 }, change = { 0 };
-	bool good = true;
-	if (argc - first == 2)
-		good = add_operand(&base, argv[first]) && add_operand(&change, argv[first + 1]);
-	for (size_t i = 0; good && i < o.base.n; i++)
-		good = add_operand(&base, o.base.items[i]);
-	for (size_t i = 0; good && i < o.change.n; i++)
-		good = add_operand(&change, o.change.items[i]);
+	if (argc - first == 2) {
+		add_path(&base, argv[first]);
+		add_path(&change, argv[first + 1]);
+	}
+	for (size_t i = 0; i < o.base.n; i++)
+		add_path(&base, o.base.items[i]);
+	for (size_t i = 0; i < o.change.n; i++)
+		add_path(&change, o.change.items[i]);
 	int status = EXIT_CANNOT;
-	if (!good)
-		;	/* said already */
-	else if ((argc != first && argc - first != 2) || !base.n || !change.n)
+	if ((argc != first && argc - first != 2) || !base.n_paths || !change.n_paths)
 		complain("diff: two profiles or directories of profiles are wanted, the base "
 			 "first (or --base and --change, as often as there are runs)");
 	else

@@ -87,19 +87,23 @@ static int run(const struct command *self, int argc, char **argv)
 	int first;
 	if (!opts_parse(self, &argc, argv, &o, &first))
 		return first;
-	const size_t n = (size_t)(argc - first);
+	size_t n = (size_t)(argc - first);
 	if (o.to == TO_NONE) {
 		complain("export: --to is wanted: chrome, speedscope, collapsed, flamegraph or csv");
 		return EXIT_USAGE;
 	}
-	if (!n || (n > 1 && o.to != TO_CHROME)) {
-		complain("export: %s", n ? "only --to chrome takes several profiles"
-					 : "a profile is wanted (a .mm_profdata file, or -)");
+	if (!n) {
+		complain("export: a profile is wanted (a .mm_profdata file, or - for stdin)");
 		return EXIT_USAGE;
 	}
-	struct tare_profile **const p = profiles_get(argv + first, n);
+	struct tare_profile **const p = profiles_get((const char *const *)argv + first, &n);
 	if (!p)
 		return EXIT_BAD;
+	if (n > 1 && o.to != TO_CHROME) {
+		complain("export: only --to chrome takes several profiles");
+		profiles_close(p, n);
+		return EXIT_USAGE;
+	}
 	struct tare_why why = { 0 };
 	const int fd = export_open(o.output);
 	int status = fd < 0 ? EXIT_BAD : EXIT_GOOD;

@@ -87,7 +87,7 @@ static int run(const struct command *self, int argc, char **argv)
 	int first;
 	if (!opts_parse(self, &argc, argv, &o, &first))
 		return first;
-	const size_t n = (size_t)(argc - first);
+	size_t n = (size_t)(argc - first);
 	if (!n) {
 		complain("summarize: a profile is wanted (a .mm_profdata file, or - for stdin)");
 		return EXIT_USAGE;
@@ -96,7 +96,7 @@ static int run(const struct command *self, int argc, char **argv)
 		complain("summarize: --tree goes with neither --json nor --compat");
 		return EXIT_USAGE;
 	}
-	struct tare_profile **const p = profiles_get(argv + first, n);
+	struct tare_profile **const p = profiles_get((const char *const *)argv + first, &n);
 	if (!p)
 		return EXIT_BAD;
 	struct tare_why why = { 0 };

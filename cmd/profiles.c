@@ -4,6 +4,7 @@
 #include "complain.h"
 #include "term.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -42,21 +43,64 @@ struct tare_profile *profile_get(const char *path)
 	return p;
 }
 
-struct tare_profile **profiles_get(char **paths, size_t n)
+struct list {
+	struct tare_profile **items;
+	size_t n;
+};
+
+static bool add(struct list *l, const char *path)
 {
-	struct tare_profile **const p = calloc(n + 1, sizeof(*p));
-	if (!p) {
+	struct tare_profile **const grown = realloc(l->items, (l->n + 2) * sizeof(*grown));
+	if (!grown) {
 		complain("out of memory");
-		return NULL;
+		return false;
 	}
-	for (size_t i = 0; i < n; i++) {
-		p[i] = profile_get(paths[i]);
-		if (!p[i]) {
-			profiles_close(p, i);
+	l->items = grown;
+	l->items[l->n] = profile_get(path);
+	return l->items[l->n] && ++l->n;
+}
+
+static int is_profile(const struct dirent *e)
+{
+	const char *const dot = strrchr(e->d_name, '.');
+	return dot && strcmp(dot, ".mm_profdata") == 0;
+}
+
+static bool add_directory(struct list *l, const char *path)
+{
+	struct dirent **names;
+	const int n = scandir(path, &names, is_profile, alphasort);
+	if (n < 0) {
+		complain_errno(errno, "%s", path);
+		return false;
+	}
+	bool good = n > 0;
+	if (!good)
+		complain("%s: no .mm_profdata file in this directory", path);
+	for (int i = 0; i < n; i++) {
+		char name[4096];
+		snprintf(name, sizeof(name), "%s/%s", path, names[i]->d_name);
+		good = good && add(l, name);
+		free(names[i]);
+	}
+	free(names);
+	return good;
+}
+
+struct tare_profile **profiles_get(const char *const *paths, size_t *n)
+{
+	struct list l = { 0 };
+	for (size_t i = 0; i < *n; i++) {
+		struct stat st;
+		const bool dir = strcmp(paths[i], "-") != 0 && stat(paths[i], &st) == 0 &&
+				 S_ISDIR(st.st_mode);
+		if (!(dir ? add_directory(&l, paths[i]) : add(&l, paths[i]))) {
+			profiles_close(l.items, l.n);
 			return NULL;
 		}
 	}
-	return p;
+	*n = l.n;
+	return l.items;
 }
 
 void profiles_close(struct tare_profile **p, size_t n)

@@ -8,8 +8,9 @@
 /* NULL: already complained. A name that does not exist is tried with the
  * extension, as measureme's tools do. */
 struct tare_profile *profile_get(const char *path);
-/* All of argv[0 … n - 1]; NULL: already complained. */
-struct tare_profile **profiles_get(char **paths, size_t n);
+/* All of paths[0 … *n - 1]; a directory stands for the profiles in it, and *n becomes
+ * the number of all. NULL: already complained. */
+struct tare_profile **profiles_get(const char *const *paths, size_t *n);
 void profiles_close(struct tare_profile **p, size_t n);
 /* Says once what was tolerated. */
 void profile_cautions(const struct tare_profile *p);

@@ -473,7 +473,8 @@ static int all_threads(struct pass *s)
 	bool same = true;
 	for (size_t r = 0; err == 0 && r < s->n; r++) {
 		any |= points_last_thread(&s->st->run[r], &ids[r]);
-		same &= ids[r] == ids[0];
+		same &= ids[r] == ids[0] &&
+			strcmp(name_in(s, r, ids[r]), name_in(s, 0, ids[0])) == 0;
 	}
 	/* When all runs end in the same thread, the walk over it finds the others. */
 	if (err == 0 && any && same)

@@ -1,0 +1,205 @@
+/* tare record -- CMD: runs a program that uses the recorder, once or N times under
+ * the same conditions; one profile per process and run. */
+#include "command.h"
+#include "complain.h"
+#include "profiles.h"
+#include "term.h"
+
+#include <tare/measure.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct record_opts {
+	const char *counter, *dir, *kinds;
+	unsigned repeat;
+	int backend;
+	bool aslr, quiet;
+};
+
+static const char *const backends[] = { "native", "soft", NULL };
+
+static const struct opt opts[] = {
+	{ OPT_STRING, 'c', "counter", "NAME", "the counter: wall-time (default), instructions:u, "
+	  "instructions-minus-irqs:u, any event", TO(record_opts, counter) },
+	{ OPT_UINT, 'r', "repeat", "N", "run N times", TO(record_opts, repeat), .min = 1, .max = 1e6 },
+	{ OPT_DIR, 'o', "output", "DIR", "where the profiles go (default: .); made if missing",
+	  TO(record_opts, dir) },
+	{ OPT_STRING, 'k', "kinds", "LIST", "only events of these kinds (comma-separated)",
+	  TO(record_opts, kinds) },
+	{ OPT_CHOICE, 'b', "backend", "WHERE", "native (default), or soft: in the software engine, "
+	  "which has counters everywhere", TO(record_opts, backend), .choices = backends },
+	{ OPT_FLAG, 0, "aslr", NULL, "leave address randomisation on", TO(record_opts, aslr) },
+	{ OPT_FLAG, 'q', "quiet", NULL, "do not list the profiles", TO(record_opts, quiet) },
+	{ OPT_END },
+};
+
+/* In the child, until exec. */
+static void become(const struct record_opts *o, char **argv)
+{
+	if (!o->aslr) {
+		const int old = personality(0xffffffff);
+		if (old < 0 || personality((unsigned long)old | ADDR_NO_RANDOMIZE) < 0)
+			fprintf(stderr, "tare: warning: address randomisation stays on: %s\n",
+				strerror(errno));
+	}
+	execvp(argv[0], argv);
+	const int err = errno;
+	fprintf(stderr, "tare: %s: %s\n", argv[0], strerror(err));
+	_exit(err == ENOENT ? 127 : 126);
+}
+
+static int run_native(const struct record_opts *o, char **argv)
+{
+	int status;
+	const pid_t pid = fork();
+	if (pid < 0)
+		return complain_errno(errno, "fork");
+	if (pid == 0)
+		become(o, argv);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return complain_errno(errno, "waitpid");
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* The engine gives the program the counters it asks the kernel for. */
+static int run_soft(const struct record_opts *o, char **argv)
+{
+	struct tare_events *events;
+	struct tare_measurement *m;
+	struct tare_why why = { 0 };
+	if (tare_events_parse("instructions:u", NULL, &events, &why) < 0) {
+		complain_why(&why);
+		return EXIT_BAD;
+	}
+	const struct tare_measure_opts mo = { .argv = argv, .events = events,
+					      .backend = TARE_BACKEND_SOFT, .aslr = o->aslr };
+	int status = EXIT_BAD;
+	if (tare_measure(&mo, &m, &why) < 0) {
+		complain_why(&why);
+	} else {
+		status = m->exit_status;
+		tare_measurement_free(m);
+	}
+	tare_events_free(events);
+	return status;
+}
+
+static bool is_profile(const struct dirent *e)
+{
+	const char *const dot = strrchr(e->d_name, '.');
+	return dot && strcmp(dot, ".mm_profdata") == 0;
+}
+
+/* Profiles in the directory that are newer than the last look. */
+static size_t list_new(const char *dir, const struct timespec *since, bool quiet)
+{
+	struct dirent **list;
+	size_t found = 0;
+	const int n = scandir(dir, &list, NULL, alphasort);
+	for (int i = 0; i < n; i++) {
+		char path[4096];
+		struct stat st;
+		snprintf(path, sizeof(path), "%s/%s", dir, list[i]->d_name);
+		if (is_profile(list[i]) && stat(path, &st) == 0 &&
+		    (st.st_mtim.tv_sec > since->tv_sec ||
+		     (st.st_mtim.tv_sec == since->tv_sec && st.st_mtim.tv_nsec >= since->tv_nsec))) {
+			found++;
+			if (!quiet)
+				fprintf(stderr, "%s\n", path);
+		}
+		free(list[i]);
+	}
+	if (n >= 0)
+		free(list);
+	return found;
+}
+
+static bool make_dir(const char *dir)
+{
+	struct stat st;
+	if (mkdir(dir, 0777) == 0 || (errno == EEXIST && stat(dir, &st) == 0 && S_ISDIR(st.st_mode)))
+		return true;
+	complain_errno(errno == EEXIST ? ENOTDIR : errno, "%s", dir);
+	return false;
+}
+
+/* The file system's clock, which file times are compared with. */
+static struct timespec file_now(const char *dir)
+{
+	char path[4096];
+	struct stat st = { 0 };
+	snprintf(path, sizeof(path), "%s/.tare-XXXXXX", dir);
+	const int fd = mkstemp(path);
+	if (fd >= 0) {
+		fstat(fd, &st);
+		close(fd);
+		unlink(path);
+	}
+	return st.st_mtim;
+}
+
+static void set_conditions(const struct record_opts *o)
+{
+	char *const full = realpath(o->dir, NULL);
+	setenv("TARE_RECORD_DIR", full ? full : o->dir, 1);
+	free(full);
+	if (o->counter)
+		setenv("TARE_RECORD_COUNTER", o->counter, 1);
+	if (o->kinds)
+		setenv("TARE_RECORD_KINDS", o->kinds, 1);
+	if (o->backend == 1)
+		setenv("TARE_RECORD_PROVENANCE", "exact", 1);
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct record_opts o = { .repeat = 1, .dir = "." };
+	int first;
+	if (!opts_parse(self, &argc, argv, &o, &first))
+		return first;
+	if (first == argc) {
+		complain("record: a command is wanted: tare record [OPTION]… -- CMD [ARG]…");
+		return EXIT_USAGE;
+	}
+	if (!make_dir(o.dir))
+		return EXIT_BAD;
+	set_conditions(&o);
+	for (unsigned i = 0; i < o.repeat; i++) {
+		const struct timespec since = file_now(o.dir);
+		progress("record: run %u of %u", i + 1, o.repeat);
+		progress_clear();
+		const int status = o.backend == 1 ? run_soft(&o, argv + first)
+						  : run_native(&o, argv + first);
+		const size_t found = list_new(o.dir, &since, o.quiet);
+		if (status)
+			return status;
+		if (!found) {
+			complain("%s wrote no profile to %s: does it use the recorder "
+				 "(tare/record.h)?", argv[first], o.dir);
+			return EXIT_BAD;
+		}
+	}
+	return EXIT_GOOD;
+}
+
+const struct command cmd_record = {
+	.name = "record",
+	.summary = "run a program that records itself, N times alike",
+	.usage = "[OPTION]… -- CMD [ARG]…",
+	.about = "Runs a program that uses libtare's recorder with the counter chosen here, address "
+		 "randomisation off, and leaves one .mm_profdata file per process and run. The exit "
+		 "status is the program's; a run that fails ends the series.",
+	.opts = opts,
+	.runs_command = true,
+	.run = run,
+};
