@@ -22,6 +22,9 @@ int guest_run(char *const argv[], unsigned uid, char **output);
 /* The same with words separated by blanks, the first a program of /bin. */
 int guest_run_words(const char *words, unsigned uid, char **output);
 
+/* Sends a file to the host, over the console: see `boot`. */
+void guest_send(const char *path);
+
 /* Takes hardware counters of CPU 0 away from everybody, with pinned events of the
  * whole CPU, which come before those of tasks. */
 #define HOG_ALL 6			/* the programmable ones of this emulation */

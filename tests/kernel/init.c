@@ -133,6 +133,22 @@ void suite_run(void)
 		fclose(f);
 }
 
+void guest_send(const char *path)
+{
+	unsigned char piece[512];
+	size_t n;
+	FILE *const f = fopen(path, "r");
+	if (!tap_ok(f, "send %s", path))
+		return;
+	while ((n = fread(piece, 1, sizeof(piece), f)) > 0) {
+		printf("#@ %s ", path);
+		for (size_t i = 0; i < n; i++)
+			printf("%02x", piece[i]);
+		putchar('\n');
+	}
+	fclose(f);
+}
+
 /* tare.suite=NAME[,NAME...] of the kernel command line. */
 static bool asked_for(const char *name)
 {
