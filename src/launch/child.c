@@ -264,11 +264,14 @@ void child_tell_aslr(const struct child *c, int off, struct tare_measurement *m)
 	if (c->aslr_asked || off == 1)
 		m->aslr_note = NULL;
 	else if (c->aslr_refused)
-		m->aslr_note = "personality(2) is refused here (a seccomp profile?), so ASLR stayed on";
+		m->aslr_note = "personality(2) is refused here (a seccomp profile?), "
+			       "so ASLR stayed on";
 	else if (off < 0)
-		m->aslr_note = "ASLR was turned off, but /proc does not tell whether it stayed so";
+		m->aslr_note = "ASLR was turned off, but /proc does not tell whether it "
+			       "stayed so";
 	else
-		m->aslr_note = "the command turned ASLR on again (a wrapper or a set-uid image does)";
+		m->aslr_note = "the command turned ASLR on again (a wrapper or a set-uid "
+			       "image does)";
 }
 
 static uint64_t timeval_ns(struct timeval t)
