@@ -6,6 +6,7 @@
 #include "term.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,19 +72,37 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	caught = number;
 }
 
+/* What was ignored when we were started: a shell's `&` ignores SIGINT. The command
+ * finds it as it would without us. */
+static bool int_was_ignored, chld_was_ignored;
+
+static void restore_ignored(void)
+{
+	if (int_was_ignored)
+		signal(SIGINT, SIG_IGN);
+	if (chld_was_ignored)
+		signal(SIGCHLD, SIG_IGN);
+}
+
+static bool is_ignored(int number)
+{
+	struct sigaction old;
+	return sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_IGN;
+}
+
 static void catch_signals(void)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction old;
+	int_was_ignored = is_ignored(SIGINT);
+	chld_was_ignored = is_ignored(SIGCHLD);
+	pthread_atfork(NULL, NULL, restore_ignored);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		const struct sigaction act = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
-		/* nohup must stay nohup; an ignored SIGINT is only a shell's `&`. */
-		if (numbers[i] == SIGHUP && sigaction(SIGHUP, NULL, &old) == 0 &&
-		    old.sa_handler == SIG_IGN)
-			continue;
+		if (numbers[i] == SIGHUP && is_ignored(SIGHUP))
+			continue;	/* nohup must stay nohup */
 		sigaction(numbers[i], &act, NULL);
 	}
-	/* Inherited as ignored, it would make the command's status unknowable. */
+	/* Ignored, it would make the command's status unknowable. */
 	signal(SIGCHLD, SIG_DFL);
 }
 
@@ -297,6 +316,8 @@ static void gather(const struct stat_session *s, struct stat_run *run)
 /* A command that Ctrl-C ended was cut short; one that took no notice was not. */
 static bool cut_short(const struct tare_measurement *m)
 {
+	if (attached)
+		return false;		/* the time is all that was asked for */
 	return m->timed_out || m->stopped || (caught && m->exit_status != 0);
 }
 
@@ -401,7 +422,7 @@ static bool print(const struct stat_session *s, struct output *out)
 static int command_status(const struct stat_session *s)
 {
 	int status = 0;
-	if (s->n_runs && stat_part(&s->runs[s->n_runs - 1])->timed_out)
+	if (s->n_runs && stat_part(&s->runs[s->n_runs - 1])->timed_out && !attached)
 		return EXIT_TIMEOUT;
 	if (caught && !attached)
 		return 128 + caught;

@@ -337,7 +337,7 @@ static void put_notes(struct buf *b, const struct stat_session *s)
 		buf_printf(b, "\n Not available here: %s (see `tare doctor`).\n", s->skipped);
 	if (m->aslr_note)
 		buf_printf(b, "\n %s.\n", m->aslr_note);
-	if (last->timed_out)
+	if (last->timed_out && !s->o->pid && !s->o->tid)
 		buf_printf(b, "\n The command was ended after %g s (--timeout): the counts are "
 			      "of a part.\n", s->o->timeout_s);
 	else if (!s->runs[s->n_runs - 1].complete && !s->o->pid && !s->o->tid)
