@@ -99,5 +99,18 @@ for step, status in ((("base.counts", pages, "100"), 0),    # makes the baseline
                      (("base.counts", "false"), 2), (("base.counts",), 2)):
     p = run("sh", script, *step, env=env)
     check(p.returncode == status, step, p.returncode, p.stdout, p.stderr)
+env.update(TARE_REPORT="report.md", TARE_ARGS="-T page-faults=2")
+p = run("sh", script, "base.counts", pages, "102", env=env)
+check(p.returncode == 0 and "within the threshold" in open("report.md").read(), p.stdout, p.stderr)
+# The workflow calls the script as it is, and is YAML (where Python can read that).
+workflow = open(f"{here}/../../examples/ci/github-workflow.yml").read()
+for variable in re.findall(r"\b(TARE_[A-Z]+)\b(?!_)", workflow):
+    check(variable == "TARE_REPOSITORY" or variable in open(script).read(), variable)
+try:
+    import yaml
+    steps = yaml.safe_load(workflow)["jobs"]["counts"]["steps"]
+    check(any("check-counts.sh" in s.get("run", "") for s in steps), steps)
+except ImportError:
+    print("note: no PyYAML here; the workflow was not parsed")
 run("rm", "-rf", folder)
 finish()
