@@ -499,13 +499,17 @@ static int list_events(struct listing *l)
 		tare_events_free(r.parsed);
 		l->n_rows++;
 	}
+	const char *const missing = tare_event_names_missing(names);
 	tare_event_names_close(names);
 	if (l->as_json) {
 		json_end(&l->json);
+		json_str(&l->json, "libpfm4_missing", missing);
 		json_end(&l->json);
 		buf_chr(&l->out, '\n');
 	} else {
 		causes_text(l);
+		if (missing)
+			buf_printf(&l->out, "libpfm4's names are not shown: %s\n", missing);
 	}
 	return EXIT_GOOD;
 }

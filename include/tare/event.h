@@ -114,6 +114,9 @@ struct tare_event_names;
 int tare_event_names_open(const struct tare_cpu *cpu, struct tare_event_names **names,
 			  struct tare_why *why);
 const struct tare_event_name *tare_event_names_next(struct tare_event_names *names);
+/* NULL, or why a source had no names to give: libpfm4 is loaded when it is needed, and
+ * everything else works without it. Static text. */
+const char *tare_event_names_missing(const struct tare_event_names *names);
 void tare_event_names_close(struct tare_event_names *names);
 const char *tare_name_source(enum tare_name_source source);	/* "hardware", "table" … */
 

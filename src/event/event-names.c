@@ -21,6 +21,7 @@ struct tare_event_names {
 	struct entry *entries;
 	size_t n, cap, next;
 	bool failed;
+	bool here;				/* of this machine: libpfm4 was asked */
 	enum tare_name_source source;		/* of what add_foreign() adds */
 	const struct tare_cpu *cpu;		/* while adding */
 };
@@ -223,7 +224,8 @@ int tare_event_names_open(const struct tare_cpu *cpu, struct tare_event_names **
 	add_table(l, cpu);
 	l->cpu = cpu;
 	l->source = TARE_NAME_SYSFS;
-	if (event_is_here(cpu))
+	l->here = event_is_here(cpu);
+	if (l->here)
 		event_sysfs_each(add_foreign, l);
 	l->source = TARE_NAME_LIBPFM4;
 	event_pfm_each(cpu, add_foreign, l);
@@ -239,6 +241,11 @@ int tare_event_names_open(const struct tare_cpu *cpu, struct tare_event_names **
 const struct tare_event_name *tare_event_names_next(struct tare_event_names *names)
 {
 	return names->next < names->n ? &names->entries[names->next++].name : NULL;
+}
+
+const char *tare_event_names_missing(const struct tare_event_names *names)
+{
+	return names->here ? event_pfm_missing() : NULL;
 }
 
 void tare_event_names_close(struct tare_event_names *names)

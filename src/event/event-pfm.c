@@ -3,22 +3,58 @@
  * libpfm4 looks for the CPU itself and encodes only for that one; of the others
  * it can list the names, which is enough to tell an event of another CPU from one
  * that does not exist.
+ *
+ * It is loaded by the first name that nobody else knows: its tables are 5 MB full of
+ * pointers, and a program that links it pays for their relocation at every start.
  */
 #include "event-room.h"
 
 #include "buf.h"
 #include "why.h"
 
+#include <dlfcn.h>
 #include <perfmon/pfmlib_perf_event.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#define SONAME "libpfm.so.4"
+
+/* What is called of it, under its own names. */
+#define PFM_CALLS(X) \
+	X(pfm_initialize) X(pfm_strerror) X(pfm_get_os_event_encoding) X(pfm_get_pmu_info) \
+	X(pfm_get_event_next) X(pfm_get_event_info) X(pfm_get_event_attr_info)
+
+#define X(name) static __typeof__(&name) call_##name;
+PFM_CALLS(X)
+#undef X
+
 static bool works;
+static char missing[192];
+
+static bool find_calls(void *lib)
+{
+	bool all = true;
+
+#define X(name) all &= (*(void **)&call_##name = dlsym(lib, #name)) != NULL;
+	PFM_CALLS(X)
+#undef X
+	return all;
+}
 
 static void start(void)
 {
-	works = pfm_initialize() == PFM_SUCCESS;
+	void *const lib = dlopen(SONAME, RTLD_NOW | RTLD_LOCAL);
+
+	if (!lib) {
+		const char *const text = dlerror();
+		snprintf(missing, sizeof(missing), "%s", text ? text : SONAME);
+		return;
+	}
+	works = find_calls(lib) && call_pfm_initialize() == PFM_SUCCESS;
+	if (!works)
+		snprintf(missing, sizeof(missing), "%s: cannot be used", SONAME);
 }
 
 static bool ready(void)
@@ -27,6 +63,11 @@ static bool ready(void)
 
 	pthread_once(&once, start);
 	return works;
+}
+
+const char *event_pfm_missing(void)
+{
+	return ready() ? NULL : missing;
 }
 
 /* Intel's files write EVENT.UMASK, libpfm4 EVENT:UMASK. */
@@ -50,10 +91,10 @@ int event_pfm_find(const char *name, const struct tare_cpu *cpu, struct tare_eve
 
 	if (!ready() || !event_is_here(cpu) || !spell(name, spelt, sizeof(spelt)))
 		return EVENT_NOT_MINE;
-	const int err = pfm_get_os_event_encoding(spelt, PFM_PLM0 | PFM_PLM3 | PFM_PLMH,
+	const int err = call_pfm_get_os_event_encoding(spelt, PFM_PLM0 | PFM_PLM3 | PFM_PLMH,
 						  PFM_OS_PERF_EVENT, &arg);
 	if (err == PFM_ERR_UMASK || err == PFM_ERR_FEATCOMB)
-		return why_set(why, TARE_E_SYNTAX, "%s: libpfm4 says: %s", name, pfm_strerror(err));
+		return why_set(why, TARE_E_SYNTAX, "%s: libpfm4 says: %s", name, call_pfm_strerror(err));
 	if (err != PFM_SUCCESS)
 		return EVENT_NOT_MINE;
 	ev->base.type = attr.type;
@@ -73,9 +114,9 @@ static bool pmu_has(const pfm_pmu_info_t *pmu, const char *name)
 {
 	const size_t len = strcspn(name, ":");
 
-	for (int i = pmu->first_event; i != -1; i = pfm_get_event_next(i)) {
+	for (int i = pmu->first_event; i != -1; i = call_pfm_get_event_next(i)) {
 		pfm_event_info_t info = { .size = sizeof(info) };
-		if (pfm_get_event_info(i, PFM_OS_NONE, &info) != PFM_SUCCESS ||
+		if (call_pfm_get_event_info(i, PFM_OS_NONE, &info) != PFM_SUCCESS ||
 		    strncasecmp(info.name, name, len) || info.name[len])
 			continue;
 		if (!name[len])
@@ -83,7 +124,7 @@ static bool pmu_has(const pfm_pmu_info_t *pmu, const char *name)
 		const char *const umask = name + len + 1;
 		for (int a = 0; a < info.nattrs; a++) {
 			pfm_event_attr_info_t attr = { .size = sizeof(attr) };
-			if (pfm_get_event_attr_info(i, a, PFM_OS_NONE, &attr) == PFM_SUCCESS &&
+			if (call_pfm_get_event_attr_info(i, a, PFM_OS_NONE, &attr) == PFM_SUCCESS &&
 			    attr.type == PFM_ATTR_UMASK && !strcasecmp(attr.name, umask))
 				return true;
 		}
@@ -103,7 +144,7 @@ int event_pfm_elsewhere(const char *name, const struct tare_cpu *cpu, struct tar
 	const bool here = event_is_here(cpu);
 	for (pfm_pmu_t i = PFM_PMU_NONE; i < PFM_PMU_MAX; i++) {
 		pfm_pmu_info_t pmu = { .size = sizeof(pmu) };
-		if (pfm_get_pmu_info(i, &pmu) != PFM_SUCCESS || pmu.type != PFM_PMU_TYPE_CORE ||
+		if (call_pfm_get_pmu_info(i, &pmu) != PFM_SUCCESS || pmu.type != PFM_PMU_TYPE_CORE ||
 		    (pmu.is_present && here) || !pmu_has(&pmu, spelt))
 			continue;
 		if (n++ < 4)
@@ -126,7 +167,7 @@ static void each_umask(int event, const pfm_event_info_t *info,
 
 	for (int a = 0; a < info->nattrs; a++) {
 		pfm_event_attr_info_t attr = { .size = sizeof(attr) };
-		if (pfm_get_event_attr_info(event, a, PFM_OS_NONE, &attr) != PFM_SUCCESS ||
+		if (call_pfm_get_event_attr_info(event, a, PFM_OS_NONE, &attr) != PFM_SUCCESS ||
 		    attr.type != PFM_ATTR_UMASK)
 			continue;
 		struct buf name = { 0 };
@@ -147,12 +188,12 @@ void event_pfm_each(const struct tare_cpu *cpu,
 		return;
 	for (pfm_pmu_t i = PFM_PMU_NONE; i < PFM_PMU_MAX; i++) {
 		pfm_pmu_info_t pmu = { .size = sizeof(pmu) };
-		if (pfm_get_pmu_info(i, &pmu) != PFM_SUCCESS || pmu.type != PFM_PMU_TYPE_CORE ||
+		if (call_pfm_get_pmu_info(i, &pmu) != PFM_SUCCESS || pmu.type != PFM_PMU_TYPE_CORE ||
 		    !pmu.is_present)
 			continue;
-		for (int e = pmu.first_event; e != -1; e = pfm_get_event_next(e)) {
+		for (int e = pmu.first_event; e != -1; e = call_pfm_get_event_next(e)) {
 			pfm_event_info_t info = { .size = sizeof(info) };
-			if (pfm_get_event_info(e, PFM_OS_NONE, &info) == PFM_SUCCESS)
+			if (call_pfm_get_event_info(e, PFM_OS_NONE, &info) == PFM_SUCCESS)
 				each_umask(e, &info, each, arg);
 		}
 	}

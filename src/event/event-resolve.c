@@ -39,10 +39,13 @@ static int unknown(const char *name, const struct tare_cpu *cpu, size_t position
 	if (err)
 		return err;
 	char near[128];
+	const char *const missing = event_pfm_missing();
 	if (!why || !event_nearest(name, cpu, near, sizeof(near)))
-		return why_set(why, TARE_E_EVENT_UNKNOWN, "position %zu: %s", position, name);
-	return why_set(why, TARE_E_EVENT_UNKNOWN, "position %zu: %s (nearest: %s)", position, name,
-		       near);
+		near[0] = '\0';
+	return why_set(why, TARE_E_EVENT_UNKNOWN, "position %zu: %s%s%s%s%s%s%s", position, name,
+		       near[0] ? " (nearest: " : "", near, near[0] ? ")" : "",
+		       missing ? "; libpfm4's names are not known here (" : "",
+		       missing ? missing : "", missing ? ")" : "");
 }
 
 int event_resolve(const char *name, const struct tare_cpu *cpu, size_t position,

@@ -82,6 +82,9 @@ void event_sysfs_each(void (*each)(const char *name, const char *note, void *arg
 void event_pfm_each(const struct tare_cpu *cpu,
 		    void (*each)(const char *name, const char *note, void *arg), void *arg);
 
+/* NULL, or why libpfm4's names are not known here. */
+const char *event_pfm_missing(void);
+
 /* The config as the kernel sees it: what an x86 raw code says beyond the event
  * (USR, OS, INT, EN) is decided by the kernel, not by the code. */
 uint64_t event_raw_canonical(uint64_t config, const struct tare_cpu *cpu);

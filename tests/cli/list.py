@@ -4,7 +4,7 @@
 Every event with an encoding is opened here again, by the bare system call.
 usage: list.py TARE
 """
-import ctypes, errno, json, os, platform, struct, subprocess, sys
+import ctypes, errno, json, os, platform, struct, subprocess, sys, tempfile
 
 from cli import check, check_schema, finish
 
@@ -119,6 +119,24 @@ if os.geteuid() == 0:
         os.setgid(65534), os.setuid(65534)
     r = events("page-faults", before=drop)
     check(any(e["name"] == "page-faults" for e in r["events"]), "unprivileged")
+
+# libpfm4 is loaded, not linked: without it everything else works, and it says so.
+check(all_events["libpfm4_missing"] is None, all_events["libpfm4_missing"])
+with tempfile.TemporaryDirectory() as d:
+    open(f"{d}/libpfm.so.4", "w").close()               # found first, and not a library
+    env = dict(os.environ, LD_LIBRARY_PATH=d)
+    p = subprocess.run([tare, "list", "-j"], capture_output=True, text=True, env=env)
+    r = json.loads(p.stdout)
+    check_schema(r, "tare.list-1")
+    check("libpfm.so.4" in r["libpfm4_missing"], r["libpfm4_missing"])
+    left = [e["name"] for e in r["events"]]
+    check(left == [e["name"] for e in all_events["events"] if e["from"] != "libpfm4"], "without libpfm4")
+    p = subprocess.run([tare, "list"], capture_output=True, text=True, env=env)
+    check(f"libpfm4's names are not shown: {d}/libpfm.so.4" in p.stdout, p.stdout[-200:])
+    p = subprocess.run([tare, "stat", "-e", "NO_SUCH:EVENT", "true"], capture_output=True, text=True, env=env)
+    check("NO_SUCH:EVENT" in p.stderr and "libpfm4's names are not known here" in p.stderr, p.stderr)
+p = subprocess.run(["ldd", tare], capture_output=True, text=True)
+check("pfm" not in p.stdout, p.stdout)
 
 # Bad input, bad output.
 for args, status, text in ((["no-such-event-anywhere"], 1, "no-such-event-anywhere"),
