@@ -159,8 +159,11 @@ static size_t hardware_defaults(struct stat_session *s, struct buf *text)
 	static const char *const names[] = { "cycles", "instructions", "branches",
 					     "branch-misses" };
 	size_t n = 0;
+	int err = 0;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (probe(names[i], TARE_BACKEND_HW, &s->cpu, NULL) == 0) {
+		if (err != TARE_E_NO_PMU)	/* which goes for all of them */
+			err = probe(names[i], TARE_BACKEND_HW, &s->cpu, NULL);
+		if (!err) {
 			buf_printf(text, ",%s", names[i]);
 			n++;
 			continue;
@@ -213,11 +216,13 @@ static bool choose_events(struct stat_session *s)
 /* Batches are only needed where counters are scarce. */
 static int plan(struct stat_session *s, struct tare_why *why)
 {
+	if (!s->o->exact)
+		return 0;
 	const int backend = tare_backend_for(s->events, (enum tare_backend)s->o->backend, NULL, 0,
 					     why);
 	if (backend < 0)
 		return backend;
-	if (!s->o->exact || backend == TARE_BACKEND_SOFT || tare_events_fit(s->events, why) == 1)
+	if (backend == TARE_BACKEND_SOFT || tare_events_fit(s->events, why) == 1)
 		return 0;
 	return stat_plan_batches(s, why);
 }

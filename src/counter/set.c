@@ -45,7 +45,8 @@ struct counter_set {
 	bool *user_only;	/* per event */
 	struct counter_set_opts o;
 	char *root;
-	struct perf_facts facts;
+	struct perf_facts facts;	/* through set_facts() */
+	bool has_facts;
 	struct target *targets;
 	size_t n_targets;
 	uint64_t start_ns, stop_ns;	/* of wall-time; stop 0: still running */
@@ -53,6 +54,23 @@ struct counter_set {
 	cpu_set_t cpus;			/* where the target may run, asked while it lives */
 	bool wants_irqs;
 };
+
+/* Two dozen files, so they are read only when something is to be explained. */
+static const struct perf_facts *set_facts(struct counter_set *set)
+{
+	if (!set->has_facts)
+		perf_facts_read(&set->facts, set->root);
+	set->has_facts = true;
+	return &set->facts;
+}
+
+static bool is_core(struct counter_set *set, uint32_t type)
+{
+	if (type == PERF_TYPE_SOFTWARE || type == PERF_TYPE_TRACEPOINT ||
+	    type == PERF_TYPE_BREAKPOINT)
+		return false;
+	return perf_type_is_core(set_facts(set), type);
+}
 
 static bool has_second(const struct tare_event *e)
 {
@@ -123,7 +141,7 @@ static int open_slot(struct counter_set *set, struct target *t, int s, int leade
 		.group_size = leader < 0 ? 1 : group_members(t, set->n * 2, leader) + 1,
 		.on_cpu = (unsigned)sched_getcpu(),
 	};
-	return perf_diagnose_open(-fd, &attr, &ask, &set->facts, why);
+	return perf_diagnose_open(-fd, &attr, &ask, set_facts(set), why);
 }
 
 static void close_slot(struct slot *s)
@@ -289,7 +307,6 @@ int counter_set_open(const struct tare_event *const *events, size_t n,
 	struct counter_set *const set = new_set(events, n, o);
 	if (!set)
 		return why_set(why, TARE_E_NOMEM, "a set of %zu events", n);
-	perf_facts_read(&set->facts, set->root);
 	const int err = open_all(set, why);
 	if (err) {
 		counter_set_close(set);
@@ -439,7 +456,7 @@ static void count_clock(const struct counter_set *set, const struct tare_event *
 /* A pinned event reads as end of file from the moment it has no counter. If it
  * was never seen with one, there was none to have: too many events, or somebody
  * else's pinned ones. */
-static void count_without_counter(const struct counter_set *set, const struct target *t,
+static void count_without_counter(struct counter_set *set, const struct target *t,
 				  size_t i, struct tare_count *c)
 {
 	const struct slot *const s = &t->slots[2 * i];
@@ -457,12 +474,12 @@ static void count_without_counter(const struct counter_set *set, const struct ta
 		.on_cpu = (unsigned)sched_getcpu(),
 	};
 	fail_count(c, TARE_COUNT_NOT_SCHEDULED,
-		   perf_diagnose_unscheduled(&attr, &ask, &set->facts, NULL));
+		   perf_diagnose_unscheduled(&attr, &ask, set_facts(set), NULL));
 }
 
 /* What the slots say about event i. Enabled without running is a counter that
  * never came; neither is a task that has not run since the event was enabled. */
-static void count_slots(const struct counter_set *set, const struct target *t, size_t i,
+static void count_slots(struct counter_set *set, const struct target *t, size_t i,
 			struct tare_count *c)
 {
 	const struct tare_event *const e = set->events[i];
@@ -488,8 +505,8 @@ static void count_slots(const struct counter_set *set, const struct target *t, s
 	}
 	c->raw = s->v.value;
 	c->value = minus(base.value, sub.value);
-	c->provenance = counter_provenance(set->facts.simulated,
-					   perf_type_is_core(&set->facts, e->base.type),
+	const bool core = is_core(set, e->base.type);
+	c->provenance = counter_provenance(core ? set_facts(set)->simulated : PERF_SIM_NO, core,
 					   e->kind != TARE_EVENT_PERF, base.scaled || sub.scaled);
 }
 

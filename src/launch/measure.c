@@ -90,6 +90,8 @@ enum event_place event_place(const struct tare_event *e)
 	if (is_clock(e) || e->base.type == PERF_TYPE_SOFTWARE ||
 	    e->base.type == PERF_TYPE_TRACEPOINT || e->base.type == PERF_TYPE_BREAKPOINT)
 		return PLACE_KERNEL;
+	if (e->base.type < PERF_TYPE_MAX)	/* the same everywhere: no need to look */
+		return PLACE_CORE;
 	perf_facts_read(&facts, "");
 	return perf_type_is_core(&facts, e->base.type) ? PLACE_CORE : PLACE_KERNEL;
 }
