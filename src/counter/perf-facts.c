@@ -87,6 +87,16 @@ static void read_hypervisor(struct perf_facts *f, const char *root)
 	}
 	if (read_text(root, "/proc/cpuinfo", text, sizeof(text)) && strstr(text, " hypervisor"))
 		f->hypervisor = true;
+	/* arm64 has no such flag. QEMU's `virt` machine, and others after it, have this
+	 * name; with ACPI instead of a device tree the vendor is all there is. */
+	if ((read_text(root, "/proc/device-tree/compatible", text, sizeof(text)) &&
+	     strcmp(text, "linux,dummy-virt") == 0) ||
+	    (read_text(root, "/sys/class/dmi/id/sys_vendor", text, sizeof(text)) &&
+	     strcmp(text, "QEMU") == 0)) {
+		f->hypervisor = true;
+		snprintf(f->hypervisor_name, sizeof(f->hypervisor_name), "QEMU");
+		return;
+	}
 	if (f->hypervisor &&
 	    read_text(root, "/sys/class/dmi/id/sys_vendor", text, sizeof(text)))
 		snprintf(f->hypervisor_name, sizeof(f->hypervisor_name), "%.31s", text);

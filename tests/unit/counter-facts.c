@@ -148,6 +148,19 @@ static void hypervisors_are_named(void **state)
 	assert_string_equal(f.hypervisor_name, "xen");
 }
 
+static void an_arm_guest(void **state)
+{
+	struct perf_facts f;
+	put("/proc/cpuinfo", "CPU implementer\t: 0x41\n");
+	put("/proc/device-tree/compatible", "raspberrypi,4-model-b");
+	perf_facts_read(&f, root);
+	assert_false(f.hypervisor);
+	put("/proc/device-tree/compatible", "linux,dummy-virt");
+	perf_facts_read(&f, root);
+	assert_true(f.hypervisor);
+	assert_string_equal(f.hypervisor_name, "QEMU");
+}
+
 static void the_simulated_marker(void **state)
 {
 	struct perf_facts f;
@@ -201,6 +214,7 @@ int main(void)
 		TEST(an_empty_tree_is_unknown), TEST(an_x86_desktop),
 		TEST(capabilities_are_bits),	TEST(a_hybrid_laptop),
 		TEST(an_arm_board),		TEST(hypervisors_are_named),
+		TEST(an_arm_guest),
 		TEST(the_simulated_marker),	TEST(cpu_lists),
 		TEST(interrupts_by_column),
 	};
