@@ -72,6 +72,8 @@ extern "C" {
 	  "start it with `tare stat`, or count on a machine with hardware counters") \
 	X(NO_PTRACE, "ptrace is refused, so the software engine cannot start",   \
 	  "allow ptrace (container: --cap-add SYS_PTRACE; Yama: kernel.yama.ptrace_scope below 2)") \
+	X(NO_ENGINE, "the software engine counts x86-64 programs only",           \
+	  "count with hardware counters (--backend hw)")                        \
 	X(ENGINE, "the software engine failed",                                 \
 	  "please report the message above with the program and its bytes")     \
 	X(NOT_COUNTED, "a process of the command could not be counted", "")     \

@@ -197,6 +197,8 @@ void suite_stat(void)
 void suite_stat_no_pmu(void)
 {
 	refused("--backend hw -e instructions:u -- " PROGRAM, 0, "no hardware counters");
+	refused("--backend hw -e r08:u -- " PROGRAM, 0, "the hypervisor (QEMU) hides the PMU");
+	refused("--backend soft -e instructions:u -- " PROGRAM, 0, "x86-64 programs only");
 	refused("-e instructions:u -- " PROGRAM, 0, "no hardware counters");
 	one_value("-j -e page-faults:u -- " PROGRAM, 0, 0, 0, 1);
 }

@@ -4,7 +4,7 @@
 
 int soft_available(struct tare_why *why)
 {
-	return why_set(why, TARE_E_ENGINE, "the software engine is not built in");
+	return why_set(why, TARE_E_NO_ENGINE, "this machine is arm64");
 }
 
 int soft_run(const struct tare_measure_opts *o, const struct soft_hooks *hooks,
