@@ -31,6 +31,7 @@ static const struct {
 	{ "counter-64", suite_counter_64 },
 	{ "wrap", suite_wrap },
 	{ "migrate", suite_migrate },
+	{ "record", suite_record },
 	{ "stat", suite_stat },
 	{ "stat-no-pmu", suite_stat_no_pmu },
 	{ "doctor", suite_doctor },
