@@ -158,6 +158,10 @@ static bool poll_traced(struct soft *s, const struct traced *t)
 	siginfo_t info = { .si_pid = 0 };
 	if (waitid(P_PID, (id_t)t->tid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0)
 		return errno == ECHILD;
+	/* Of a traced process stops are told without being asked for: one that came
+	 * after the look above is taken at the next one. */
+	if (info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED)
+		return false;
 	if (info.si_pid && t->tid != s->child)
 		waitid(P_PID, (id_t)t->tid, &info, WEXITED | WNOHANG | __WALL);
 	return info.si_pid != 0;
