@@ -90,11 +90,21 @@ static bool high_pipe(int ends[2])
 	return ends[0] >= 0 && ends[1] >= 0;
 }
 
+/* Opened while the process lives: the files of a zombie belong to root, but what is
+ * open already can be read until it is reaped. */
+static int open_personality(pid_t pid)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/personality", (int)pid);
+	return high(open(path, O_RDONLY | O_CLOEXEC));
+}
+
 int child_start(struct child *c, char *const *argv, bool aslr, struct tare_why *why)
 {
 	int go[2], report[2];
 	struct message m;
-	*c = (struct child){ .go = -1, .report = -1, .pidfd = -1, .name = argv[0],
+	*c = (struct child){ .go = -1, .report = -1, .pidfd = -1, .personality = -1,
+			     .name = argv[0],
 			     .aslr_asked = aslr };
 	if (!argv[0][0])
 		return why_set(why, TARE_E_NO_COMMAND, "\"\" (an empty name)");
@@ -122,6 +132,7 @@ int child_start(struct child *c, char *const *argv, bool aslr, struct tare_why *
 		return why_errno(why, TARE_E_IO, fork_errno, "fork");
 	}
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
+	c->personality = open_personality(c->pid);
 	if (!hear(c->report, &m)) {
 		child_abandon(c);
 		return why_set(why, TARE_E_IO, "%s: the child ended before its exec", argv[0]);
@@ -131,7 +142,7 @@ int child_start(struct child *c, char *const *argv, bool aslr, struct tare_why *
 	return 0;
 }
 
-static void close_all(struct child *c)
+void child_close(struct child *c)
 {
 	if (c->go >= 0)
 		close(c->go);
@@ -139,7 +150,9 @@ static void close_all(struct child *c)
 		close(c->report);
 	if (c->pidfd >= 0)
 		close(c->pidfd);
-	c->go = c->report = c->pidfd = -1;
+	if (c->personality >= 0)
+		close(c->personality);
+	c->go = c->report = c->pidfd = c->personality = -1;
 }
 
 void child_abandon(struct child *c)
@@ -147,7 +160,7 @@ void child_abandon(struct child *c)
 	kill(c->pid, SIGKILL);
 	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	close_all(c);
+	child_close(c);
 }
 
 /* ENOENT is also what exec says of a script whose interpreter is missing. */
@@ -244,16 +257,31 @@ bool child_wait(const struct child *c, uint64_t until_ns)
 	return launch_wait(c->pid, c->pidfd, until_ns, true);
 }
 
-int launch_aslr_off(pid_t pid)
+static int aslr_off_by(int personality_fd)
 {
-	char path[64], text[32];
+	char text[32];
 	if (read_line("/proc/sys/kernel/randomize_va_space", text, sizeof(text)) &&
 	    text[0] == '0')
 		return 1;
-	snprintf(path, sizeof(path), "/proc/%d/personality", (int)pid);
-	if (!read_line(path, text, sizeof(text)))
+	const ssize_t n = pread(personality_fd, text, sizeof(text) - 1, 0);
+	if (n <= 0)
 		return -1;
+	text[n] = '\0';
 	return (strtoul(text, NULL, 16) & ADDR_NO_RANDOMIZE) != 0;
+}
+
+int child_aslr_off(const struct child *c)
+{
+	return aslr_off_by(c->personality);
+}
+
+int launch_aslr_off(pid_t pid)
+{
+	const int fd = open_personality(pid);
+	const int off = aslr_off_by(fd);
+	if (fd >= 0)
+		close(fd);
+	return off;
 }
 
 /* A wrapper (setarch), a set-uid image or a seccomp profile can undo or refuse the
@@ -283,11 +311,11 @@ void child_reap(struct child *c, struct tare_measurement *m)
 {
 	struct rusage ru = { 0 };
 	int status = 0;
-	child_tell_aslr(c, launch_aslr_off(c->pid), m);
+	child_tell_aslr(c, child_aslr_off(c), m);
 	while (wait4(c->pid, &status, 0, &ru) < 0 && errno == EINTR)
 		;
 	m->exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	m->user_ns = timeval_ns(ru.ru_utime);
 	m->system_ns = timeval_ns(ru.ru_stime);
-	close_all(c);
+	child_close(c);
 }

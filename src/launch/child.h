@@ -26,6 +26,7 @@ struct child {
 	int go;			/* writing lets it exec; -1 once it went */
 	int report;		/* its errno when exec fails; end of file when it works */
 	int pidfd;		/* -1 where the kernel has none */
+	int personality;	/* its /proc/PID/personality, or -1 */
 	const char *name;	/* argv[0] */
 	uint64_t start_ns;	/* CLOCK_MONOTONIC when it was let go */
 	bool aslr_asked;
@@ -46,13 +47,17 @@ void child_abandon(struct child *c);
 /* True once it has ended (it stays a zombie); false when until_ns (CLOCK_MONOTONIC)
  * came first or a signal was caught. */
 bool child_wait(const struct child *c, uint64_t until_ns);
+/* Closes our descriptors of a child that somebody else has reaped. */
+void child_close(struct child *c);
 /* Of an ended child: exit status, times and the truth about ASLR into *m. */
 void child_reap(struct child *c, struct tare_measurement *m);
 
 /* Judges what launch_aslr_off() answered for the final image, into *m. */
 void child_tell_aslr(const struct child *c, int off, struct tare_measurement *m);
 
-/* Is ASLR off for this process (alive or zombie)? 1 yes, 0 no, -1 cannot be told. */
+/* Is ASLR off? 1 yes, 0 no, -1 cannot be told. Of a child also when it is a zombie;
+ * of any other process while it lives. */
+int child_aslr_off(const struct child *c);
 int launch_aslr_off(pid_t pid);
 /* Waits on a pidfd or, where there is none, by looking every 10 ms. */
 bool launch_wait(pid_t pid, int pidfd, uint64_t until_ns, bool own_child);

@@ -213,6 +213,7 @@ static int run_attached(struct hw *h, struct tare_why *why)
 		err = counter_set_enable(h->set, why);
 	if (err)
 		return err;
+	const bool aslr_off = launch_aslr_off(h->o->pid ? h->o->pid : h->o->tid) == 1;
 	watch_attached(h, launch_now_ns());
 	counter_set_disable(h->set, NULL);
 	read_counts(h);
@@ -221,13 +222,10 @@ static int run_attached(struct hw *h, struct tare_why *why)
 		for (size_t k = 0; k < h->m->n_counts; k++)
 			count_idle(h->events[k], &h->m->tasks[i].counts[k]);
 	}
-	h->m->aslr_off = launch_aslr_off(h->o->pid ? h->o->pid : h->o->tid) == 1;
-	if (h->has_child) {
-		const bool off = h->m->aslr_off;
+	if (h->has_child)
 		child_reap(&h->child, h->m);
-		h->m->aslr_off = off;
-		h->m->aslr_note = NULL;
-	}
+	h->m->aslr_off = aslr_off;	/* the target's, not that of the clock */
+	h->m->aslr_note = NULL;
 	return 0;
 }
 

@@ -187,7 +187,7 @@ static void learn(struct tracer *t, pid_t tid)
 	if (i >= 0)
 		learn_names(&t->m->tasks[i]);
 	if (tid == t->child.pid)
-		t->aslr_off = launch_aslr_off(tid);
+		t->aslr_off = child_aslr_off(&t->child);
 }
 
 /* exec by a thread that does not lead its group: the others end without a word, and
@@ -457,6 +457,8 @@ int task_run(const struct tare_measure_opts *o, struct tare_measurement *m,
 		sum_tasks(&t);
 		child_tell_aslr(&t.child, t.aslr_off, m);
 	}
+	if (t.child.pid)
+		child_close(&t.child);
 	for (size_t i = 0; i < m->n_tasks; i++)
 		counter_set_close(t.live[i].set);
 	free(t.live);
