@@ -185,10 +185,9 @@ static void default_events(struct stat_session *s, struct buf *text)
 		buf_str(text, ",cycles,instructions,branches,branch-misses");
 		return;
 	}
-	/* The engine joins nothing that runs, and tells nothing before the end. */
-	const bool engine_fits = !attached && !s->o->interval_ms;
+	/* The engine joins nothing that runs. */
 	if (asked == TARE_BACKEND_SOFT ||
-	    (engine_fits && probe(SOFT_EVENTS, TARE_BACKEND_SOFT, &s->cpu, NULL) == 0)) {
+	    (!attached && probe(SOFT_EVENTS, TARE_BACKEND_SOFT, &s->cpu, NULL) == 0)) {
 		buf_free(text);
 		buf_str(text, SOFT_EVENTS);
 		s->skipped[0] = '\0';

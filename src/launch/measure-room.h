@@ -34,6 +34,8 @@ struct watch {
 	uint64_t next_ns;	/* of the next interval; UINT64_MAX: none */
 	uint64_t timeout_ns;	/* CLOCK_MONOTONIC; UINT64_MAX: none */
 	uint64_t kill_ns;	/* when a command that was told to end is killed */
+	void (*before_kill)(void *arg);	/* or NULL */
+	void *arg;
 };
 void watch_start(struct watch *w, const struct tare_measure_opts *o,
 		 struct tare_measurement *m, uint64_t start_ns);

@@ -364,27 +364,12 @@ static void mark_lower_bounds(const struct tare_measure_opts *o, struct tare_mea
 			lacking && tare_engine_counts(tare_events_at(o->events, i));
 }
 
-/* The engine's counts are in the process that is counted until it ends. */
-static int refuse_intervals(const struct tare_measure_opts *o, struct tare_why *why)
-{
-	for (size_t i = 0; o->interval_ms && i < tare_events_count(o->events); i++)
-		if (tare_engine_counts(tare_events_at(o->events, i)))
-			return why_set(why, TARE_E_INVALID,
-				       "intervals of %s: the software engine tells its counts when "
-				       "a process ends, not before",
-				       tare_events_at(o->events, i)->name);
-	return 0;
-}
-
 static int engine_run(const struct tare_measure_opts *o, struct tare_measurement *m,
 		      struct tare_why *why)
 {
 	struct beside b = { .o = o, .m = m };
 	const struct soft_hooks hooks = { beside_open, beside_interval, beside_end, &b };
-	int err = refuse_intervals(o, why);
-	if (err)
-		return err;
-	err = beside_select(&b);
+	int err = beside_select(&b);
 	if (err)
 		why_set(why, err, "a run");
 	else

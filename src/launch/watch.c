@@ -48,6 +48,8 @@ enum watch_verdict watch_check(struct watch *w, pid_t victim)
 	const uint64_t now = launch_now_ns();
 	if (now >= w->kill_ns) {
 		w->kill_ns = UINT64_MAX;
+		if (w->before_kill)
+			w->before_kill(w->arg);
 		if (victim > 0)
 			kill(victim, SIGKILL);
 	}

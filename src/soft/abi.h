@@ -7,7 +7,8 @@
  *	ENGINE_FILE_OFFSET	the engine's image	mapped MAP_PRIVATE
  *
  * A process announces itself by taking a record, adds its counts to it when a
- * thread ends, when it execs and when it exits, and asks the launcher for help
+ * thread ends, when it execs and when it exits (until then the launcher can read
+ * them where they are), and asks the launcher for help
  * at execve: the launcher attaches with ptrace, sees the new image at its first
  * instruction, maps the engine there and lets go (launch/inject.c).
  *
@@ -91,10 +92,16 @@ struct soft_record {
 	uint64_t blocks;	/* translated, for the curious and the bench */
 	uint64_t code_bytes;
 	uint64_t translate_ns;
-	/* For reading a live process from outside (process_vm_readv). */
-	uint64_t live_counts;	/* address of the thread's counter array */
-	uint64_t live_blocks;	/* address of the block table */
-	uint64_t live_n_blocks;	/* address of the number of blocks */
+	/* For reading a live process from outside (launch/live.c): addresses in it, valid
+	 * while the state is REC_RUNNING. Cell i of the counter array counts how often
+	 * block i ran; the vector of the block, SOFT_EVENTS bytes, what a run of it is
+	 * worth; corr, SOFT_EVENTS signed numbers, what is not a whole number of runs. */
+	uint32_t folding;	/* odd while cells move to counts; changed when they did */
+	uint32_t live_stride;	/* from one block's vector to the next one's */
+	uint64_t live_counts;	/* the thread's counter array; 0: cannot be read */
+	uint64_t live_corr;
+	uint64_t live_vectors;	/* of block 0, which is none */
+	uint64_t live_n_blocks;	/* address of the number of blocks, a uint32_t */
 };
 
 #define SOFT_MAX_RECORDS 65000

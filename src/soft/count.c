@@ -30,7 +30,10 @@ void count_vec_add(uint8_t *vec, uint32_t c)
 /* Adds everything the thread counted to its record and starts it over at 0. */
 void count_fold(struct thread *t)
 {
+	struct soft_record *const r = &E.shared->records[t->record];
 	uint64_t sum[SOFT_EVENTS];
+	/* Pairs with live_read() of the launcher: what it sees between is not a count. */
+	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);
 	for (int k = 0; k < SOFT_EVENTS; k++) {
 		sum[k] = (uint64_t)t->corr[k];
 		t->corr[k] = 0;
@@ -46,9 +49,9 @@ void count_fold(struct thread *t)
 			sum[k] += c * b->vec[k];
 		cells[id] = 0;
 	}
-	struct soft_record *const r = &E.shared->records[t->record];
 	for (int k = 0; k < SOFT_EVENTS; k++)
 		__atomic_fetch_add(&r->counts[k], sum[k], __ATOMIC_RELAXED);
+	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);
 	r->blocks = E.n_blocks;
 	r->code_bytes = E.code_bytes;
 }

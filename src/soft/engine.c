@@ -198,6 +198,8 @@ uint64_t engine_main(void)
 	r->pid = E.pid;
 	r->tid = t->tid;
 	record_names(r);
+	if (t->record)
+		record_live(t, r);
 	__atomic_store_n(&r->state, REC_RUNNING, __ATOMIC_RELEASE);
 	t->exit_link = 1;
 	return cache_lookup(t);

@@ -318,6 +318,7 @@ long thread_clone(struct thread *t, long nr, const uint64_t *a);
 long thread_exec(struct thread *t, long nr, const uint64_t *a);
 void thread_exit(struct thread *t, long nr, const uint64_t *a) __attribute__((noreturn));
 uint32_t record_new(struct thread *t, bool is_thread, int parent);
+void record_live(struct thread *t, struct soft_record *r);
 void set_gs(struct thread *t);
 void app_gs_set(struct thread *t, uint64_t base);
 

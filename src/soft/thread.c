@@ -35,6 +35,16 @@ void app_gs_set(struct thread *t, uint64_t base)
 
 /* ---- records ---- */
 
+/* Tells the launcher where to look while the thread runs. */
+void record_live(struct thread *t, struct soft_record *r)
+{
+	r->live_stride = sizeof(struct block);
+	r->live_corr = (uint64_t)t->corr;
+	r->live_vectors = (uint64_t)block_at(0)->vec;
+	r->live_n_blocks = (uint64_t)&E.n_blocks;
+	r->live_counts = (uint64_t)counts_of(t);
+}
+
 uint32_t record_new(struct thread *t, bool is_thread, int parent)
 {
 	uint32_t i = __atomic_fetch_add(&E.shared->n_records, 1, __ATOMIC_RELAXED);
@@ -48,6 +58,7 @@ uint32_t record_new(struct thread *t, bool is_thread, int parent)
 	r->parent = parent;
 	r->is_thread = is_thread;
 	record_names(r);
+	record_live(t, r);
 	__atomic_store_n(&r->state, REC_RUNNING, __ATOMIC_RELEASE);
 	return i;
 }

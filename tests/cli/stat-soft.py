@@ -84,9 +84,52 @@ check(p.returncode == 137, p.returncode)
 if r["runs"][0].get("tasks"):
     check(r["runs"][0]["counts"][0]["lower_bound"] and r["summary"][0]["lower_bound"], r["runs"][0])
 check(not stat("-e", "instructions:u", "true")[1]["summary"][0]["lower_bound"], "a full count")
-# No intervals of what is known only at the end.
-p = run(tare, *soft, "-I", "50", "-e", "page-faults,instructions:u", "true")
-check(p.returncode == 125 and "intervals of instructions:u" in p.stderr, p.stderr)
+# Intervals are read from the running process; they add up to what it reports at its end, and
+# looking changes nothing.
+loop = ("sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done")
+_, unseen = stat("-e", "instructions:u,branches:u", *loop)
+_, r = stat("-I", "20", "-e", "instructions:u,branches:u", *loop)
+parts = r["runs"][0]["intervals"]
+check(len(parts) > 2, "too short for intervals", len(parts))
+for k in range(2):
+    total = unseen["runs"][0]["counts"][k]["value"]
+    check(r["runs"][0]["counts"][k]["value"] == total, "intervals change the count", k)
+    check(sum(i["counts"][k]["value"] for i in parts) == total, "intervals do not add up", k)
+check(sum(i["counts"][0]["value"] > 0 for i in parts) > 2, "all in one interval", parts)
+# With threads and children that come and go while they are looked at.
+busy = ("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do (" + loop[2].replace("300000", "3000") + ") & "
+        + pages + " 5 5 5; done; wait")
+_, r = stat("-I", "1", "-e", "branches:u", *busy)
+for run_ in r["runs"]:
+    check(sum(i["counts"][0]["value"] for i in run_["intervals"]) == run_["counts"][0]["value"],
+          "intervals of a tree do not add up")
+    check(not run_["counts"][0]["lower_bound"], "all of it reported")
+p = run(tare, *soft, "-x,", "-I", "20", "-e", "instructions:u", *loop)
+check(p.stderr.count(",instructions:u,") > 2 and all(float(t.split(",")[0]) > 0
+      for t in p.stderr.splitlines()), p.stderr)
+
+# A command that has to be killed is looked at before: what it counted so far is told.
+stubborn = ("sh", "-c", "trap '' TERM; while :; do :; done")
+p, r = stat("--timeout", "0.3", "-e", "instructions:u", *stubborn)
+killed = r["runs"][0]
+check(p.returncode == 124 and killed["timed_out"] and killed["exit_status"] == 137, p, killed)
+check(killed["counts"][0]["value"] > 1000000 and killed["counts"][0]["lower_bound"], killed)
+check("counted until" in killed["tasks"][0]["cut_off"], killed["tasks"])
+p = subprocess.Popen([tare, *soft, "-e", "instructions:u", "-j", "-o", "-", *stubborn],
+                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+time.sleep(1)
+p.send_signal(signal.SIGINT)
+out, err = p.communicate(timeout=30)
+killed = json.loads(out)["runs"][0]
+check(p.returncode == 130 and killed["counts"][0]["value"] > 1000000, p.returncode, killed)
+# What the command leaves running is counted until the command ends.
+with tempfile.TemporaryDirectory() as d:
+    p, r = stat("-e", "instructions:u", "sh", "-c",
+                f"(while :; do :; done) >/dev/null 2>&1 & echo $! >{d}/pid; sleep 0.5")
+    os.kill(int(open(f"{d}/pid").read()), signal.SIGKILL)
+left = [t for t in r["runs"][0]["tasks"] if t["cut_off"]]
+check(len(left) == 1 and left[0]["cut_off"].startswith("still running: counted until"), left)
+check(left[0]["counts"][0]["value"] > 1000000 < r["runs"][0]["counts"][0]["value"], left)
 
 # Where the kernel's counters are forbidden the engine still counts, and where ptrace is,
 # it says what to change.

@@ -10,6 +10,7 @@
 #include "abi.h"
 #include "child.h"
 #include "inject.h"
+#include "live.h"
 #include "measure-room.h"
 #include "why.h"
 
@@ -49,6 +50,7 @@ struct soft {
 	bool quit;
 	struct traced traced[MAX_TRACED];
 	int n_traced;
+	uint64_t (*live)[SOFT_EVENTS];	/* by record: what a look at it while it ran gave */
 	int inject_errno;	/* of the command itself */
 	int inject_reason;
 };
@@ -295,6 +297,7 @@ static void soft_close(struct soft *s)
 		pthread_join(s->tracer, NULL);
 	}
 	munmap(s->shared, sizeof(*s->shared));
+	free(s->live);
 	if (s->memfd >= 0)
 		close(s->memfd);
 }
@@ -349,6 +352,57 @@ static uint32_t n_records(const struct soft *s)
 	return n < SOFT_MAX_RECORDS ? n : SOFT_MAX_RECORDS;
 }
 
+/* ---- what still runs ---- */
+
+/* Looks at everything that runs. Later looks see no less. */
+static void live_refresh(struct soft *s)
+{
+	if (!s->live)
+		s->live = calloc(SOFT_MAX_RECORDS, sizeof(*s->live));
+	const uint32_t n = n_records(s);
+	for (uint32_t j = 1; s->live && j < n; j++) {
+		uint64_t now[SOFT_EVENTS];
+		if (__atomic_load_n(&s->shared->records[j].state, __ATOMIC_ACQUIRE) != REC_RUNNING ||
+		    !live_read(s->shared, j, now))
+			continue;
+		for (int k = 0; k < SOFT_EVENTS; k++)
+			if (now[k] > s->live[j][k])
+				s->live[j][k] = now[k];
+	}
+}
+
+static bool seen_live(const struct soft *s, const struct soft_record *r)
+{
+	const size_t j = (size_t)(r - s->shared->records);
+	return s->live && s->live[j][SOFT_INSTRUCTIONS] > r->counts[SOFT_INSTRUCTIONS];
+}
+
+/* What a record says or, where its task has not reported, what was seen of it. */
+static uint64_t record_count(const struct soft *s, uint32_t j, int k)
+{
+	const struct soft_record *const r = &s->shared->records[j];
+	const uint32_t state = __atomic_load_n(&r->state, __ATOMIC_ACQUIRE);
+	const bool reported = state != REC_RUNNING && state != REC_FAILED;
+	const uint64_t told = __atomic_load_n(&r->counts[k], __ATOMIC_RELAXED);
+	return reported || !s->live || s->live[j][k] < told ? told : s->live[j][k];
+}
+
+/* The command took no notice of SIGTERM and cannot report after SIGKILL: it is
+ * stopped and looked at first. */
+static void look_before_kill(void *arg)
+{
+	struct soft *const s = arg;
+	kill(s->child, SIGSTOP);
+	for (int i = 0; i < 100; i++) {
+		siginfo_t info = { .si_pid = 0 };
+		if (waitid(P_PID, (id_t)s->child, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT) < 0 ||
+		    info.si_pid)
+			break;
+		usleep(1000);
+	}
+	live_refresh(s);
+}
+
 static void fill_count(struct tare_count *c, uint64_t value)
 {
 	c->value = c->raw = value;
@@ -369,7 +423,7 @@ static void fill_totals(const struct soft *s, const struct tare_measure_opts *o,
 		uint64_t sum = 0;
 		for (uint32_t j = 0; j < n; j++)
 			if (counted(s, &s->shared->records[j]))
-				sum += s->shared->records[j].counts[k];
+				sum += record_count(s, j, k);
 		fill_count(&m->counts[i], sum);
 	}
 }
@@ -400,8 +454,12 @@ static const char *cut_off_text(const struct soft *s, const struct soft_record *
 	case REC_RUNNING:
 		if (r->is_thread)
 			return NULL;
-		return r->pid != s->child && alive(r->pid) ?
-		       "still running: what it counted so far is not in the totals" :
+		if (r->pid != s->child && alive(r->pid))
+			return seen_live(s, r) ?
+			       "still running: counted until the command ended" :
+			       "still running: what it counted so far is not in the totals";
+		return seen_live(s, r) ?
+		       "killed before it could report: counted until it was last looked at" :
 		       "killed before it could report: its counts are missing";
 	default:
 		return NULL;
@@ -451,7 +509,7 @@ static int fill_tasks(const struct soft *s, const struct tare_measure_opts *o,
 							    .unit = m->counts[i].unit,
 							    .state = TARE_COUNT_NOT_OPENED };
 			if (tare_engine_counts(e) && k >= 0 && r->state != REC_NATIVE)
-				fill_count(&t->counts[i], r->counts[k]);
+				fill_count(&t->counts[i], record_count(s, j, k));
 		}
 	}
 	return 0;
@@ -484,13 +542,16 @@ static int start_tracer(struct soft *s, pid_t child, struct tare_why *why)
 }
 
 static void watch_command(const struct child *c, const struct tare_measure_opts *o,
-			  const struct soft_hooks *hooks, const struct soft *s,
+			  const struct soft_hooks *hooks, struct soft *s,
 			  struct tare_measurement *m)
 {
 	struct watch w;
 	watch_start(&w, o, m, c->start_ns);
+	w.before_kill = look_before_kill;
+	w.arg = s;
 	while (!child_wait(c, watch_until(&w)))
 		if (watch_check(&w, c->pid) == WATCH_INTERVAL && hooks->on_interval) {
+			live_refresh(s);
 			fill_totals(s, o, m);
 			hooks->on_interval(m, hooks->arg);
 		}
@@ -534,6 +595,7 @@ int soft_run(const struct tare_measure_opts *o, const struct soft_hooks *hooks,
 	if (hooks->before_reap)
 		hooks->before_reap(c.pid, hooks->arg);
 	child_reap(&c, m);
+	live_refresh(&s);
 	fill_totals(&s, o, m);
 	err = refused(&s, o, why);
 	if (!err)
