@@ -6,6 +6,8 @@ WERROR ?= false
 
 ARM64 = $(BUILD)-arm64
 
+# The steps of a target are in order; ninja is what runs things at once.
+.NOTPARALLEL:
 .PHONY: all packages test-packages arm64 fetch-arm64 demo test test-kernel bench install clean
 
 all: packages $(BUILD)/build.ninja
