@@ -406,9 +406,12 @@ static int compare_thread(struct pass *s, const uint32_t *ids)
 {
 	int err = 0;
 	s->thread = ids[0];
-	for (size_t r = 0; r < s->n; r++)
-		points_open(&s->feed[r], &s->st->run[r], ids[r]);
-	err = one_thread(s);
+	for (size_t r = 0; r < s->n; r++) {
+		const int opened = points_open(&s->feed[r], &s->st->run[r], ids[r]);
+		err = err < 0 ? err : opened;
+	}
+	if (err == 0)
+		err = one_thread(s);
 	for (size_t r = 0; r < s->n; r++)
 		points_close(&s->feed[r]);
 	s->a->n_threads++;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #define NEAR 512u			/* anchors this near are sought one by one */
-#define LCS_CELLS (4u << 20)
+#define LCS_CELLS (1u << 20)
 
 struct pair {
 	const struct point *a, *b;

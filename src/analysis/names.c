@@ -217,7 +217,8 @@ static enum kind_class class_of(const char *text)
 int kinds_init(struct kinds *k, struct tare_profile *p, struct names *names,
 	       struct tare_why *why)
 {
-	memset(k->slot, 0, sizeof(k->slot));
+	for (unsigned i = 0; i < 64; i++)
+		k->slot[i].id = not_here(i);
 	k->resolver = malloc(sizeof(*k->resolver));
 	if (!k->resolver)
 		return why_set(why, TARE_E_NOMEM, "%.120s: kinds", p->path);
@@ -236,7 +237,7 @@ void kinds_miss(struct kinds *k, uint64_t id)
 {
 	const unsigned i = (unsigned)((id * 0x9E3779B97F4A7C15ull) >> 58);
 	const uint32_t name = resolve(k->resolver, id);
-	k->slot[i].id = name == NO_NAME ? 0 : id + 1;
+	k->slot[i].id = name == NO_NAME ? not_here(i) : id;
 	k->slot[i].name = name;
 	k->slot[i].class = name == NO_NAME ? KIND_OTHER
 					   : class_of(names_text(k->resolver->names, name));

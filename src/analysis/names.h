@@ -116,6 +116,13 @@ struct kinds {
 	struct { uint64_t id; uint32_t name; enum kind_class class; } slot[64];
 };
 
+/* An id that is never looked for in this slot of 64: 0 belongs to the first, 1 does
+ * not. */
+static inline uint64_t not_here(unsigned slot)
+{
+	return slot ? 0 : 1;
+}
+
 int kinds_init(struct kinds *k, struct tare_profile *p, struct names *names,
 	       struct tare_why *why);
 void kinds_free(struct kinds *k);
@@ -124,7 +131,7 @@ void kinds_miss(struct kinds *k, uint64_t id);
 static inline unsigned kinds_slot(struct kinds *k, uint64_t id)
 {
 	const unsigned i = (unsigned)((id * 0x9E3779B97F4A7C15ull) >> 58);
-	if (__builtin_expect(k->slot[i].id != id + 1, 0))
+	if (__builtin_expect(k->slot[i].id != id, 0))
 		kinds_miss(k, id);
 	return i;
 }

@@ -13,6 +13,8 @@ int points_run_init(struct points_run *r, struct tare_profile *p, struct names *
 		return why_set(why, TARE_E_NOMEM, "%.120s: points", p->path);
 	for (uint32_t i = 0; i < 2 * ID_SETS; i++)
 		r->ids[i].addr = UINT64_MAX;
+	for (unsigned i = 0; i < 64; i++)
+		r->kind[i].id = not_here(i);
 	return 0;
 }
 
@@ -112,7 +114,7 @@ static uint64_t kind_miss(struct points_run *r, uint64_t id, unsigned slot)
 		r->err = err;
 		return 0;
 	}
-	r->kind[slot].id = id + 1;
+	r->kind[slot].id = id;
 	r->kind[slot].hash = hash_bytes(r->scratch.data, r->scratch.len) | 1;
 	return r->kind[slot].hash;
 }
@@ -120,7 +122,7 @@ static uint64_t kind_miss(struct points_run *r, uint64_t id, unsigned slot)
 static inline uint64_t kind_hash(struct points_run *r, uint64_t id)
 {
 	const unsigned slot = (unsigned)((id * 0x9E3779B97F4A7C15ull) >> 58);
-	if (__builtin_expect(r->kind[slot].id == id + 1, 1))
+	if (__builtin_expect(r->kind[slot].id == id, 1))
 		return r->kind[slot].hash;
 	return kind_miss(r, id, slot);
 }
@@ -158,7 +160,11 @@ int points_open(struct points *s, struct points_run *run, uint32_t thread)
 		}
 	}
 	walk_range(&s->walk, run->p, true, first, end);
-	return 0;
+	s->buf_cap = 2048;
+	s->buf = malloc(s->buf_cap * sizeof(*s->buf));
+	if (!s->buf)
+		out_of_memory(run);
+	return run->err;
 }
 
 void points_close(struct points *s)
@@ -236,7 +242,7 @@ static bool reserve(struct points *s, size_t n)
 	}
 	if (s->tail + n <= s->buf_cap)
 		return true;
-	size_t cap = s->buf_cap ? s->buf_cap : 2048;
+	size_t cap = s->buf_cap;
 	while (cap < s->tail + n)
 		cap *= 2;
 	struct point *const buf = realloc(s->buf, cap * sizeof(*buf));

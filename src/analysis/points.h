@@ -97,6 +97,7 @@ struct points {
 	size_t head, tail, buf_cap;
 };
 
+/* points_close even when this fails. */
 int points_open(struct points *s, struct points_run *run, uint32_t thread);
 /* At least `want` points in the buffer, unless the thread has no more. False:
  * run->err says why. */

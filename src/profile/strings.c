@@ -35,7 +35,8 @@ static void store(struct index_pass *pass, uint64_t id, uint64_t addr, uint64_t 
 	} else {
 		if (p->dense[id] && p->dense[id] != addr)
 			profile_warn(p, TARE_PROFILE_DUPLICATE_ID, 1);
-		p->dense[id] = (uint32_t)addr;
+		/* what does not fit is outside the string data anyway */
+		p->dense[id] = addr < UINT32_MAX ? (uint32_t)addr : UINT32_MAX;
 	}
 }
 
@@ -156,7 +157,8 @@ static uint64_t sparse_addr(const struct tare_profile *p, uint64_t id)
 	uint8_t bytes[8];
 	stream_copy(p, &p->streams[MM_INDEX],
 		    MM_HEADER_SIZE + number * 2 * p->id_size + p->id_size, bytes, p->id_size);
-	return p->wide ? mm_u64(bytes) : mm_u32(bytes);
+	const uint64_t addr = p->wide ? mm_u64(bytes) : mm_u32(bytes);
+	return addr < UINT64_MAX ? addr : addr - 1;	/* that one means an empty cache slot */
 }
 
 uint64_t strings_addr(const struct tare_profile *p, uint64_t id)

@@ -1,0 +1,386 @@
+#!/usr/bin/env python3
+"""The profile commands against a decoder of its own: this file knows the format and
+the definitions, and shares no code with the library. Run on the fixtures, on files
+rustc writes here (where it is installed), and on recordings of the example."""
+import csv, glob, io, json, os, shutil, struct, subprocess, sys, tempfile
+from collections import defaultdict
+from xml.dom import minidom
+
+from cli import check, finish, run
+
+TARE, RECORDER, FIXTURES = sys.argv[1], sys.argv[2], sys.argv[3]
+REGULAR = 100000003
+INSTANT, INTEGER = 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFE
+
+
+class Profile:
+    def __init__(self, path):
+        data = open(path, "rb").read()
+        self.version = struct.unpack_from("<I", data, 4)[0]
+        streams, pos = [b"", b"", b""], 8
+        while pos < len(data):
+            tag, size = struct.unpack_from("<BI", data, pos)
+            streams[tag] += data[pos + 5:pos + 5 + size]
+            pos += 5 + size
+        self.strings = streams[1]
+        self.index = dict(struct.iter_unpack("<QQ", streams[2][8:]))
+        self.cache = {}
+        self.events = []
+        for kind, ident, thread, lo1, lo2, hi in struct.iter_unpack("<QQIIII", streams[0][8:]):
+            p1, p2 = lo1 | hi >> 16 << 32, lo2 | (hi & 0xFFFF) << 32
+            label, *args = self.text(ident).split("\x1e")
+            self.events.append((self.text(kind), label, args, thread, p1, p2))
+
+    def text(self, ident):
+        if ident not in self.cache:
+            self.cache[ident] = self.decode(ident).decode("utf-8", "replace")
+        return self.cache[ident]
+
+    def decode(self, ident):
+        addr = ident - REGULAR if ident >= REGULAR else self.index.get(ident)
+        if addr is None:
+            return b"<unknown>"
+        out = b""
+        while self.strings[addr] != 0xFF:
+            if self.strings[addr] == 0xFE:
+                out += self.decode(struct.unpack_from("<Q", self.strings, addr + 1)[0])
+                addr += 9
+            else:
+                out += self.strings[addr:addr + 1]
+                addr += 1
+        return out
+
+    def walk(self):
+        """Intervals last first, each with the stack around it."""
+        stacks = defaultdict(list)
+        for event in reversed(self.events):
+            kind, label, args, thread, start, end = event
+            if end >= INTEGER:
+                yield event, None
+                continue
+            stack = stacks[thread]
+            while stack and not (stack[-1][4] <= start and end <= stack[-1][5]):
+                stack.pop()
+            yield event, list(stack)
+            stack.append(event)
+
+
+def summary(p):
+    rows = defaultdict(lambda: defaultdict(int))
+    artifacts, span, counted = defaultdict(int), {}, set()
+    for (kind, label, args, thread, start, end), stack in p.walk():
+        if end == INSTANT:
+            if kind == "QueryCacheHit":
+                rows[label]["cache_hits"] += label not in counted
+            continue
+        if end == INTEGER:
+            if kind == "ArtifactSize":
+                artifacts[label] += start
+            elif kind == "QueryCacheHitCount":
+                rows[label]["cache_hits"] += start
+                counted.add(label)
+            continue
+        d = end - start
+        low, high = span.get(thread, (start, end))
+        span[thread] = min(low, start), max(high, end)
+        if stack:
+            rows[stack[-1][1]]["self"] -= d
+            extra = {"IncrementalResultHashing": "hashing", "IncrementalLoadResult": "loading"}
+            if stack[-1][0] in extra:
+                rows[stack[-1][1]][extra[stack[-1][0]]] -= d
+        row = rows[label]
+        row["self"] += d
+        if kind != "IncrementalResultHashing":
+            row["total"] += d
+        if kind == "QueryBlocked":
+            row["blocked"] += d
+        elif kind == "IncrementalLoadResult":
+            row["loading"] += d
+        elif kind == "IncrementalResultHashing":
+            row["hashing"] += d
+        else:
+            row["count"] += 1
+    return rows, dict(artifacts), sum(high - low for low, high in span.values())
+
+
+def stacks(p, root):
+    counts, top, span = defaultdict(int), defaultdict(int), {}
+    for (kind, label, args, thread, start, end), stack in p.walk():
+        if stack is None:
+            continue
+        path = [root] + [e[1] for e in stack]
+        low, last = span.get(thread, (start, end))
+        span[thread] = min(low, start), last
+        if stack:
+            counts[";".join(path)] -= end - start
+        else:
+            top[thread] += end - start
+        counts[";".join(path + [label])] += end - start
+    counts[root] = sum(last - low - top[t] for t, (low, last) in span.items())
+    return counts
+
+
+def check_summary(path, p):
+    r = run(TARE, "summarize", "-j", path)
+    check(r.returncode == 0, path, r.stderr)
+    ours = json.loads(r.stdout)["profiles"][0]
+    rows, artifacts, total = summary(p)
+    check(ours["events"] == len(p.events), path, "events")
+    check(ours["total"] == total, path, "total", ours["total"], total)
+    check({a["name"]: a["size"] for a in ours["artifacts"]} == artifacts, path, "artifacts")
+    check(len(ours["rows"]) == len(rows), path, "rows")
+    for row in ours["rows"]:
+        want = rows[row["name"]]
+        for key in ("self", "total", "count", "cache_hits", "blocked", "loading", "hashing"):
+            check(row[key] == want[key], path, row["name"], key, row[key], want[key])
+    selfs = [row["self"] for row in ours["rows"]]
+    check(selfs == sorted(selfs, reverse=True), path, "order")
+
+
+def check_stacks(path, p):
+    r = run(TARE, "export", "--to", "collapsed", "--compat", "measureme", path)
+    ours = dict(line.rsplit(" ", 1) for line in r.stdout.splitlines())
+    check({k: int(v) for k, v in ours.items()} == stacks(p, "rustc"), path, "stacks")
+    check(r.stdout.splitlines() == sorted(r.stdout.splitlines()), path, "stacks in order")
+
+
+def check_chrome(path, p):
+    trace = json.loads(run(TARE, "export", "--to", "chrome", "-i", path).stdout)
+    events = [e for e in trace["traceEvents"] if e["ph"] != "M"]
+    want = [e for e in p.events if e[5] != INTEGER]
+    check(len(events) == len(want), path, "chrome events", len(events), len(want))
+    for e, (kind, label, args, thread, start, end) in zip(events, want):
+        ph = "i" if end == INSTANT else "X"
+        good = (e["name"] == label and e["cat"] == kind and e["tid"] == thread and e["ph"] == ph
+                and round(e["ts"] * 1000) == start
+                and (ph == "i" and e["s"] == "t" or round(e["dur"] * 1000) == end - start)
+                and list(e.get("args", {}).values()) == args)
+        check(good, path, "chrome", e)
+    crox = json.loads(run(TARE, "export", "--to", "chrome", "--compat", "measureme", path).stdout)
+    meta = json.loads(run(TARE, "summarize", "-j", path).stdout)["profiles"][0]
+    check(crox[-1]["name"] == "process_sort_index" and crox[-1]["pid"] == meta["process"], "crox")
+    intervals = [e for e in want if e[5] != INSTANT]
+    check(len([e for e in crox if e["ph"] == "X"]) == len(intervals), path, "crox intervals")
+    for e, want_e in zip(crox, intervals):
+        check(list(e) == ["name", "cat", "ph", "ts", "dur", "pid", "tid", "args"], "crox keys", e)
+        check(e["dur"] == (want_e[5] - want_e[4]) // 1000, "crox duration", e)
+
+
+# The parts of speedscope's file-format schema that an evented profile uses.
+UNITS = {"none", "nanoseconds", "microseconds", "milliseconds", "seconds", "bytes"}
+
+
+def check_speedscope(path, p):
+    scope = json.loads(run(TARE, "export", "--to", "speedscope", path).stdout)
+    check(scope["$schema"] == "https://www.speedscope.app/file-format-schema.json", "schema")
+    frames = scope["shared"]["frames"]
+    check(all(isinstance(f["name"], str) for f in frames), "frames")
+    check(len(scope["profiles"]) == len({e[3] for e in p.events if e[5] < INTEGER}), "profiles")
+    total = 0
+    for profile in scope["profiles"]:
+        check(profile["type"] == "evented" and profile["unit"] in UNITS, "profile", profile["name"])
+        at, stack = profile["startValue"], []
+        for e in profile["events"]:
+            check(at <= e["at"] <= profile["endValue"], path, "speedscope time", e)
+            at = e["at"]
+            if e["type"] == "O":
+                stack.append(e["frame"])
+                total += 1
+            else:
+                check(stack and stack.pop() == e["frame"], path, "speedscope nesting", e)
+            check(0 <= e["frame"] < len(frames), "frame number")
+        check(not stack, path, "speedscope: frames left open")
+    check(total == len([e for e in p.events if e[5] < INTEGER]), path, "speedscope intervals")
+
+
+def check_csv(path, p):
+    rows = list(csv.DictReader(io.StringIO(run(TARE, "export", "--to", "csv", path).stdout)))
+    check(len(rows) == len(p.events), path, "csv rows")
+    for row, (kind, label, args, thread, start, end) in zip(rows, p.events):
+        check(row["kind"] == kind and row["label"] == label and int(row["thread"]) == thread
+              and row["arguments"] == "; ".join(args), path, "csv", row)
+        if end == INTEGER:
+            check(int(row["value"]) == start and row["start"] == "", path, "csv", row)
+        elif end != INSTANT:
+            check(int(row["duration"]) == end - start, path, "csv", row)
+
+
+def check_svg(path, p):
+    r = run(TARE, "export", "--to", "flamegraph", path)
+    check(r.returncode == 0, path, r.stderr)
+    svg = minidom.parseString(r.stdout)
+    frames = [g for g in svg.getElementsByTagName("g")]
+    check(len(frames) > 3, path, "frames in the flame graph")
+    for g in frames:
+        rect = g.getElementsByTagName("rect")[0]
+        x, w = float(rect.getAttribute("x")), float(rect.getAttribute("width"))
+        check(9.9 <= x and x + w <= 1190.1, path, "frame outside", x, w)
+        check(g.getElementsByTagName("title")[0].firstChild.data, "title")
+
+
+def check_view(path, p):
+    lines = run(TARE, "view", path).stdout.splitlines()
+    check(len(lines) == len(p.events), path, "view lines")
+    thread = p.events[0][3]
+    some = run(TARE, "view", "-t", str(thread), "-k", "Query", "-s", "1", "-n", "3", path)
+    want = [i for i, e in enumerate(p.events) if e[3] == thread and "Query" in e[0]][1:4]
+    check([int(line.split()[0]) for line in some.stdout.splitlines()] == want, path, "view filter")
+    mmview = run(TARE, "view", "--compat", "measureme", path).stdout
+    check(mmview.count("{\n") == len(p.events), path, "mmview blocks")
+
+
+def check_all(path):
+    p = Profile(path)
+    for one in (check_summary, check_stacks, check_chrome, check_speedscope, check_csv, check_svg,
+                check_view):
+        one(path, p)
+    piped = run(TARE, "summarize", "-", stdin=subprocess.Popen(["cat", path],
+                stdout=subprocess.PIPE).stdout)
+    check(piped.returncode == 0 and "standard input" in piped.stdout, path, "from a pipe")
+    with open(path) as f:
+        check(run(TARE, "summarize", "-", stdin=f).stdout == piped.stdout, path, "from a file")
+
+
+def check_aggregate(paths):
+    """The micro lists, from the definitions; one thread."""
+    def points(p):
+        out, stack = [], []
+        for event in reversed([e for e in p.events if e[5] != INTEGER]):
+            kind, label, args, thread, start, end = event
+            end = start if end == INSTANT else end
+            while stack and not (stack[-1][1] <= start and end <= stack[-1][2]):
+                key, s, _ = stack.pop()
+                out.append(("S",) + key + (s,))
+            key = kind, label, tuple(args)
+            if event[5] == INSTANT:
+                out.append(("I",) + key + (start,))
+            else:
+                out.append(("E",) + key + (end,))
+                stack.append((key, start, end))
+        while stack:
+            key, s, _ = stack.pop()
+            out.append(("S",) + key + (s,))
+        return out
+    runs = [points(Profile(p)) for p in paths]
+    same = all([q[:-1] for q in r] == [q[:-1] for q in runs[0]] for r in runs)
+    a = json.loads(run(TARE, "aggregate", "-j", *paths).stdout)
+    compat = run(TARE, "aggregate", "--compat", "measureme", *paths)
+    check((compat.returncode == 0) == same, "compat accepts", paths, compat.stderr)
+    if not same:
+        check(a["regions"] > 0, "runs differ, but no region", paths)
+        return
+    lengths = [[r[i][-1] - r[i + 1][-1] for i in range(len(r) - 1)] for r in runs]
+    mins, maxs = [min(c) for c in zip(*lengths)], [max(c) for c in zip(*lengths)]
+    ranges = [b - a for a, b in zip(mins, maxs)]
+    check(a["intervals"] == len(mins), "intervals", a["intervals"], len(mins))
+    for key, values, last in (("smallest_durations", mins, False), ("largest_durations", maxs, True),
+                              ("smallest_ranges", ranges, False), ("largest_ranges", ranges, True)):
+        distinct = sorted(set(values))
+        want = distinct[-10:] if last else distinct[:10]
+        got = [(e["value"], e["count"]) for e in a[key]]
+        check(got == [(v, values.count(v)) for v in want], key, got)
+    head = compat.stdout.splitlines()
+    check(head[0] == f"Smallest {min(10, len(set(mins)))} durations:", "compat head", head[0])
+    check(sum(h["count"] for h in a["histogram"]) == len(mins), "histogram")
+
+
+def check_diff(paths):
+    same = run(TARE, "diff", paths[0], paths[0], "-T", "0")
+    check(same.returncode == 0 and "+0" in same.stdout, "diff of itself", same.stderr)
+    r = run(TARE, "diff", "-j", paths[0], paths[1])
+    d = json.loads(r.stdout)
+    a, b = summary(Profile(paths[0])), summary(Profile(paths[1]))
+    check(d["total"]["self"] == b[2] - a[2], "diff total")
+    for row in d["rows"]:
+        check(row["self"] == b[0][row["name"]]["self"] - a[0][row["name"]]["self"], "diff", row)
+    bad = run(TARE, "diff", paths[0])
+    check(bad.returncode == 2 and "two profiles" in bad.stderr, "diff of one")
+    text = run(TARE, "diff", "--compat", "measureme", paths[0], paths[1]).stdout
+    check(text.startswith("+-") and "\nTotal cpu time: " in text, "diff compat")
+
+
+def check_rustc(tmp):
+    rustc = shutil.which("rustc")
+    if not rustc:
+        print("rustc is not installed: its files are not made here, only the kept ones read")
+        return
+    with open(f"{tmp}/small.rs", "w") as f:
+        f.write("#![no_std]\n#![crate_type = \"lib\"]\npub fn add(a: u32, b: u32) -> u32 { a + b }\n")
+    env = dict(os.environ, RUSTC_BOOTSTRAP="1")
+    for i in range(3):
+        r = run(rustc, "-Z", f"self-profile={tmp}/runs", "--emit=metadata", "small.rs", cwd=tmp, env=env)
+        if r.returncode:
+            print("this rustc does not self-profile:", r.stderr.strip().splitlines()[-1:])
+            return
+    run(rustc, "-Z", f"self-profile={tmp}/all", "-Z", "self-profile-events=all", "--emit=obj", "small.rs",
+        cwd=tmp, env=env)
+    files = sorted(glob.glob(f"{tmp}/runs/*"))
+    check(len(files) == 3, "rustc wrote", files)
+    check_all(files[0])
+    check_all(glob.glob(f"{tmp}/all/*")[0])
+    check_aggregate(files)
+    check_diff(files)
+
+
+def check_recorded(tmp):
+    r = run(TARE, "record", "-r", "3", "-o", f"{tmp}/own", "--", RECORDER)
+    check(r.returncode == 0, "record", r.stderr)
+    files = sorted(glob.glob(f"{tmp}/own/*.mm_profdata"))
+    check(len(files) == 3, "one file per run", files)
+    check(all(len(os.path.basename(f)) == len("recorder-1234567.mm_profdata") for f in files), files)
+    p = Profile(files[0])
+    check(len(p.events) == 118 and {e[3] for e in p.events} == {1, 2, 3}, "what was recorded")
+    for f in files:
+        check_all(f)
+    a = json.loads(run(TARE, "aggregate", "-j", f"{tmp}/own").stdout)
+    check(a["threads"] == 3 and a["regions"] == 0 and a["intervals"] == 12 * 8 + 2 * 8 * 8,
+          "recorded runs line up", a["threads"], a["regions"], a["intervals"])
+    r = run(TARE, "record", "-o", f"{tmp}/none", "--", "true")
+    check(r.returncode == 1 and "wrote no profile" in r.stderr, "record true", r.stderr)
+    r = run(TARE, "record", "-o", f"{tmp}/none", "--", "/nonexistent/program")
+    check(r.returncode == 127, "record nothing", r.returncode)
+    r = run(TARE, "record", "-o", f"{tmp}/none", "-c", "no-such-event", "--", RECORDER)
+    check(r.returncode == 1 and "no-such-event" in r.stderr, "record no-such-event", r.stderr)
+
+
+def check_bad_input(tmp):
+    for name, content, what in (("empty", b"", "empty"), ("text", b"hello, world", "MMPD"),
+                                ("seven", b"MMPD\7\0\0\0", "version 7"),
+                                ("new", b"MMPD\x0a\0\0\0", "version 10")):
+        with open(f"{tmp}/{name}", "wb") as f:
+            f.write(content)
+        for command in (["summarize"], ["aggregate"], ["view"], ["export", "--to", "csv"]):
+            r = run(TARE, *command, f"{tmp}/{name}")
+            check(r.returncode == 1 and what in r.stderr and name in r.stderr, command, r.stderr)
+    whole = open(f"{FIXTURES}/rustc-all.mm_profdata", "rb").read()
+    for cut in (8, 13, 1000, 100000, len(whole) - 1):
+        with open(f"{tmp}/cut.mm_profdata", "wb") as f:
+            f.write(whole[:cut])
+        r = run(TARE, "summarize", f"{tmp}/cut.mm_profdata")
+        check(r.returncode == 0 and "warning" in r.stderr, "cut at", cut, r.stderr)
+        words = [line.split("cut.mm_profdata ")[1] for line in r.stderr.splitlines()]
+        check(len(words) == len(set(words)), "one warning each", words)
+    r = run(TARE, "summarize", f"{tmp}/nowhere")
+    check(r.returncode == 1 and "nowhere" in r.stderr, "no file", r.stderr)
+    r = run(TARE, "export", f"{FIXTURES}/rustc-all.mm_profdata")
+    check(r.returncode == 2 and "--to" in r.stderr, "export to nothing", r.stderr)
+    with open("/dev/full", "w") as full:
+        r = run(TARE, "export", "--to", "csv", f"{FIXTURES}/rustc-all.mm_profdata", stdout=full)
+    check(r.returncode == 1 and "space" in r.stderr, "full disk", r.stderr)
+    r = run(TARE, "export", "--to", "csv", "-o", "/dev/full", f"{FIXTURES}/rustc-all.mm_profdata")
+    check(r.returncode == 1 and os.path.exists("/dev/full"), "full disk by -o", r.stderr)
+    r = run(TARE, "summarize", f"{FIXTURES}/rustc-all")
+    check(r.returncode == 0, "without the extension", r.stderr)
+
+
+with tempfile.TemporaryDirectory() as tmp:
+    for path in sorted(glob.glob(f"{FIXTURES}/*.mm_profdata")):
+        check_all(path)
+    escapes = f"{FIXTURES}/rustc-escapes.mm_profdata"
+    info = json.loads(run(TARE, "summarize", "-j", escapes).stdout)["profiles"][0]
+    check("it's é" in info["command"], "the command behind bad escapes", info["command"])
+    check_aggregate([escapes, escapes])
+    check_recorded(tmp)
+    check_bad_input(tmp)
+    check_rustc(tmp)
+finish()

@@ -1,0 +1,403 @@
+/* Summaries, stacks and the lining up of runs on profiles small enough to work out by
+ * hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "aggregate.h"
+#include "quantity.h"
+#include "sink.h"
+
+#include <tare/analysis.h>
+
+/* A profile written to a memory file, event by event. */
+struct draft {
+	struct tare_profile_writer *w;
+	char path[64];
+	uint64_t kind[8];
+};
+
+enum { QUERY, GENERIC, HIT, HIT_COUNT, ARTIFACT, LOAD, HASHING, BLOCKED };
+
+static struct draft draft(void)
+{
+	static const char *const kinds[] = { "Query", "GenericActivity", "QueryCacheHit",
+		"QueryCacheHitCount", "ArtifactSize", "IncrementalLoadResult",
+		"IncrementalResultHashing", "QueryBlocked" };
+	struct draft d = { 0 };
+	const struct tare_profile_meta meta = { .start_time_ns = 1000000, .process_id = 7,
+						.cmd = "/bin/prog --crate-name thing x",
+						.counter = "wall-time" };
+	snprintf(d.path, sizeof(d.path), "/tmp/tare-analysis-XXXXXX");
+	close(mkstemp(d.path));
+	assert_int_equal(tare_profile_create(d.path, &meta, &d.w, NULL), 0);
+	for (int i = 0; i < 8; i++)
+		d.kind[i] = tare_profile_string(d.w, kinds[i], strlen(kinds[i]));
+	return d;
+}
+
+static void put(struct draft *d, enum tare_profile_type type, int kind, const char *label,
+		uint32_t thread, uint64_t start, uint64_t end)
+{
+	const struct tare_profile_event e = {
+		.type = type, .kind = d->kind[kind], .thread = thread, .start = start, .end = end,
+		.id = tare_profile_string(d->w, label, strlen(label)),
+	};
+	assert_int_equal(tare_profile_put(d->w, &e), 0);
+}
+
+static void interval(struct draft *d, int kind, const char *label, uint32_t thread,
+		     uint64_t start, uint64_t end)
+{
+	put(d, TARE_PROFILE_INTERVAL, kind, label, thread, start, end);
+}
+
+static struct tare_profile *finish(struct draft *d)
+{
+	struct tare_profile *p;
+	assert_int_equal(tare_profile_finish(d->w, NULL), 0);
+	assert_int_equal(tare_profile_open(d->path, &p, NULL), 0);
+	unlink(d->path);
+	return p;
+}
+
+static const struct tare_summary_row *row(const struct tare_summary *s, const char *name)
+{
+	for (size_t i = 0; i < s->n_rows; i++)
+		if (strcmp(s->rows[i].name, name) == 0)
+			return &s->rows[i];
+	fail_msg("no row %s", name);
+	return NULL;
+}
+
+static void every_kind_is_counted_its_way(void **state)
+{
+	struct draft d = draft();
+	/* thread 1: q1 [0,100] holds hashing [10,30] which holds a [12,16], load [40,60] */
+	interval(&d, GENERIC, "a", 1, 12, 16);
+	interval(&d, HASHING, "q1", 1, 10, 30);
+	put(&d, TARE_PROFILE_INSTANT, HIT, "q2", 1, 35, 0);
+	put(&d, TARE_PROFILE_INSTANT, HIT, "q3", 1, 36, 0);
+	interval(&d, LOAD, "q2", 1, 40, 60);
+	interval(&d, QUERY, "q1", 1, 0, 100);
+	/* thread 2 waits for q1 */
+	interval(&d, BLOCKED, "q1", 2, 50, 90);
+	put(&d, TARE_PROFILE_INTEGER, HIT_COUNT, "q2", 1, 5, 0);
+	put(&d, TARE_PROFILE_INTEGER, HIT_COUNT, "q2", 1, 6, 0);
+	put(&d, TARE_PROFILE_INTEGER, ARTIFACT, "obj", 1, 100, 0);
+	put(&d, TARE_PROFILE_INTEGER, ARTIFACT, "obj", 2, 50, 0);
+	struct tare_profile *const p = finish(&d);
+	struct tare_summary *s;
+	assert_int_equal(tare_summarize(p, &(struct tare_summarize_opts){ 0 }, &s, NULL), 0);
+	assert_int_equal(s->total, 140);
+	assert_int_equal(s->n_threads, 2);
+	const struct tare_summary_row *const q1 = row(s, "q1"), *const q2 = row(s, "q2"),
+		*const q3 = row(s, "q3"), *const a = row(s, "a");
+	assert_int_equal(q1->self, 100 - 20 - 20 + 20 - 4 + 40);
+	assert_int_equal(q1->time, 140);
+	assert_int_equal(q1->count, 1);
+	assert_int_equal(q1->misses, 1);
+	assert_int_equal(q1->hashing, 16);
+	assert_int_equal(q1->blocked, 40);
+	assert_int_equal(q2->self, 20);
+	assert_int_equal(q2->load, 20);
+	assert_int_equal(q2->count, 0);
+	assert_int_equal(q2->hits, 11);	/* the counts, not the instant as well */
+	assert_int_equal(q3->hits, 1);
+	assert_int_equal(a->self, 4);
+	assert_int_equal(s->n_artifacts, 1);
+	assert_int_equal(s->artifacts[0].value, 150);
+	tare_summary_free(s);
+	assert_int_equal(tare_summarize(p, &(struct tare_summarize_opts){ .by = TARE_BY_THREAD }, &s,
+					NULL), 0);
+	assert_int_equal(row(s, "thread 1")->self, 100);
+	assert_int_equal(row(s, "thread 2")->self, 40);
+	tare_summary_free(s);
+	assert_int_equal(tare_summarize(p, &(struct tare_summarize_opts){ .by = TARE_BY_KIND }, &s,
+					NULL), 0);
+	assert_int_equal(row(s, "Query")->self, 60);
+	assert_int_equal(row(s, "IncrementalResultHashing")->self, 16);
+	tare_summary_free(s);
+	tare_profile_close(p);
+}
+
+/* Deep nesting and many threads outgrow every first allocation. */
+static void grows(void **state)
+{
+	struct draft d = draft();
+	for (uint32_t t = 0; t < 300; t++)
+		for (uint64_t i = 500; i-- > 0;) {
+			char name[16];
+			snprintf(name, sizeof(name), "f%u", (unsigned)i);
+			interval(&d, GENERIC, name, t * 7919, i, 10000 - i);
+		}
+	struct tare_profile *const p = finish(&d);
+	struct tare_summary *s;
+	assert_int_equal(tare_summarize(p, &(struct tare_summarize_opts){ 0 }, &s, NULL), 0);
+	assert_int_equal(s->n_rows, 500);
+	assert_int_equal(s->n_threads, 300);
+	assert_int_equal(s->total, 300 * 10000);
+	assert_int_equal(row(s, "f0")->self, 300 * 2);
+	assert_int_equal(row(s, "f499")->self, 300 * (10000 - 2 * 499));
+	assert_int_equal(tare_profile_warnings(p, NULL, 0), 0);
+	tare_summary_free(s);
+	tare_profile_close(p);
+}
+
+static void overlap_is_told(void **state)
+{
+	struct draft d = draft();
+	interval(&d, GENERIC, "a", 1, 0, 60);
+	interval(&d, GENERIC, "b", 1, 50, 100);
+	struct tare_profile *const p = finish(&d);
+	struct tare_summary *s;
+	assert_int_equal(tare_summarize(p, &(struct tare_summarize_opts){ 0 }, &s, NULL), 0);
+	struct tare_profile_warning w[2];
+	assert_int_equal(tare_profile_warnings(p, w, 2), 1);
+	assert_int_equal(w[0].kind, TARE_PROFILE_OVERLAP);
+	tare_summary_free(s);
+	tare_profile_close(p);
+}
+
+static char *text_of(int fd)
+{
+	const off_t n = lseek(fd, 0, SEEK_END);
+	char *const text = calloc(1, (size_t)n + 1);
+	assert_int_equal(pread(fd, text, (size_t)n, 0), n);
+	close(fd);
+	return text;
+}
+
+static void folds_stacks(void **state)
+{
+	struct draft d = draft();
+	interval(&d, QUERY, "e1", 1, 1, 2);
+	interval(&d, QUERY, "e1", 1, 3, 4);
+	interval(&d, QUERY, "e1", 2, 1, 2);
+	interval(&d, QUERY, "e3", 2, 3, 4);
+	interval(&d, QUERY, "e2;x", 2, 2, 5);
+	struct tare_profile *const p = finish(&d);
+	for (int measureme = 0; measureme < 2; measureme++) {
+		struct tare_stacks *t;
+		const int fd = memfd_create("stacks", 0);
+		assert_int_equal(tare_stacks_collect(p, &(struct tare_stacks_opts){
+			.measureme = measureme }, &t, NULL), 0);
+		assert_int_equal(tare_stacks_collapsed(t, fd, NULL), 0);
+		char *const text = text_of(fd);
+		assert_string_equal(text, measureme
+			? "rustc 1\nrustc;e1 3\nrustc;e2;x 2\nrustc;e2;x;e3 1\n"
+			: "prog 1\nprog;e1 3\nprog;e2:x 2\nprog;e2:x;e3 1\n");
+		free(text);
+		tare_stacks_free(t);
+	}
+	tare_profile_close(p);
+}
+
+/* n intervals of "step", each holding an "inner"; `skip`: one is left out; the k-th
+ * takes extra[k] more. */
+static struct tare_profile *steps(unsigned n, unsigned skip, uint64_t late, unsigned late_at)
+{
+	struct draft d = draft();
+	uint64_t now = 0;
+	for (unsigned i = 0; i < n; i++) {
+		char name[16];
+		snprintf(name, sizeof(name), "step%u", i % 50);
+		const uint64_t start = now;
+		now += 10 + (i == late_at ? late : 0);
+		if (i != skip) {
+			interval(&d, GENERIC, "inner", 1, start + 2, now - 1);
+			interval(&d, QUERY, name, 1, start, now);
+		}
+		now += 5;
+	}
+	return finish(&d);
+}
+
+static void finds_what_varies(void **state)
+{
+	struct tare_profile *runs[3] = { steps(1000, 1000, 0, 0), steps(1000, 1000, 6, 700),
+					 steps(1000, 1000, 3, 700) };
+	struct tare_aggregate *a;
+	assert_int_equal(tare_aggregate(runs, 3, &(struct tare_aggregate_opts){ 0 }, &a, NULL), 0);
+	assert_int_equal(a->n_intervals, 4 * 1000 - 1);
+	assert_int_equal(a->n_regions, 0);
+	assert_int_equal(a->histogram[0], 4 * 1000 - 2);
+	assert_int_equal(a->largest_range.n, 2);
+	assert_int_equal(a->largest_range.list[1].value, 6);
+	assert_int_equal(a->largest_range.list[1].count, 1);
+	assert_int_equal(a->smallest_range.list[0].count, 4 * 1000 - 2);
+	assert_string_equal(a->macro[0].name, "inner");
+	assert_int_equal(a->macro[0].max - a->macro[0].min, 6);
+	assert_int_equal(a->macro[0].min, 7 * 1000);
+	tare_aggregate_free(a);
+	for (int i = 0; i < 3; i++)
+		tare_profile_close(runs[i]);
+}
+
+static void lines_up_what_differs(void **state)
+{
+	struct tare_profile *runs[3] = { steps(20000, 20000, 0, 0), steps(20000, 7777, 0, 0),
+					 steps(20000, 20000, 4, 15000) };
+	struct tare_aggregate *a;
+	struct tare_why why;
+	assert_int_equal(tare_aggregate(runs, 3, &(struct tare_aggregate_opts){ .measureme = true },
+					&a, &why), TARE_E_MISMATCH);
+	assert_int_equal(tare_aggregate(runs, 3, &(struct tare_aggregate_opts){ 0 }, &a, NULL), 0);
+	assert_int_equal(a->n_regions, 1);
+	/* the four points of the step and one interval over its place are missing */
+	assert_int_equal(a->n_intervals, 4 * 20000 - 1 - 5);
+	assert_int_equal(a->n_skipped, 1);
+	assert_int_equal(a->n_differences, 2);
+	assert_string_equal(a->differences[0].name, "`inner()`");
+	assert_int_equal(a->differences[0].counts[0], 1);
+	assert_int_equal(a->differences[0].counts[1], 0);
+	assert_int_equal(a->differences[0].counts[2], 1);
+	assert_string_equal(a->differences[1].name, "`step27()`");
+	/* the one that varies is found all the same */
+	assert_int_equal(a->largest_range.list[a->largest_range.n - 1].value, 4);
+	tare_aggregate_free(a);
+	for (int i = 0; i < 3; i++)
+		tare_profile_close(runs[i]);
+}
+
+/* A block of thousands of events that one run lacks: the rest is still compared. */
+static void finds_the_way_back(void **state)
+{
+	struct draft d = draft();
+	uint64_t now = 0;
+	for (unsigned i = 0; i < 9000; i++) {
+		char name[32];
+		if (i == 4000)
+			for (unsigned k = 0; k < 30000; k++, now += 2) {
+				snprintf(name, sizeof(name), "extra%u", k % 13);
+				interval(&d, QUERY, name, 1, now, now + 1);
+			}
+		snprintf(name, sizeof(name), "s%u", i);
+		interval(&d, QUERY, name, 1, now, now + 3);
+		now += 5;
+	}
+	struct tare_profile *const longer = finish(&d);
+	d = draft();
+	now = 0;
+	for (unsigned i = 0; i < 9000; i++, now += 5) {
+		char name[32];
+		snprintf(name, sizeof(name), "s%u", i);
+		interval(&d, QUERY, name, 1, now, now + 3);
+	}
+	struct tare_profile *const shorter = finish(&d);
+	for (int order = 0; order < 2; order++) {
+		struct tare_profile *runs[2] = { order ? longer : shorter, order ? shorter : longer };
+		struct tare_aggregate *a;
+		assert_int_equal(tare_aggregate(runs, 2, &(struct tare_aggregate_opts){ 0 }, &a, NULL),
+				 0);
+		assert_int_equal(a->n_regions, 1);
+		assert_int_equal(a->n_intervals, 2 * 9000 - 1 - 1);
+		assert_int_equal(a->n_differences, 13);
+		tare_aggregate_free(a);
+	}
+	tare_profile_close(longer);
+	tare_profile_close(shorter);
+}
+
+static void nothing_in_common(void **state)
+{
+	struct draft d = draft();
+	interval(&d, QUERY, "a", 1, 0, 1);
+	struct tare_profile *const x = finish(&d);
+	d = draft();
+	interval(&d, QUERY, "b", 5, 0, 1);
+	struct tare_profile *const y = finish(&d);
+	d = draft();
+	struct tare_profile *const none = finish(&d);
+	struct tare_profile *runs[3] = { x, y, none };
+	struct tare_aggregate *a;
+	assert_int_equal(tare_aggregate(runs, 3, &(struct tare_aggregate_opts){ 0 }, &a, NULL), 0);
+	assert_int_equal(a->n_intervals, 0);
+	assert_int_equal(a->n_differences, 2);
+	const int fd = memfd_create("text", 0);
+	assert_int_equal(tare_aggregate_text(a, &(struct tare_aggregate_print){ 0 }, fd, NULL), 0);
+	assert_int_equal(tare_aggregate_json(a, fd, NULL), 0);
+	close(fd);
+	tare_aggregate_free(a);
+	tare_profile_close(x);
+	tare_profile_close(y);
+	tare_profile_close(none);
+}
+
+/* Rust prints these so (checked with rustc). */
+static void prints_durations_as_rust_does(void **state)
+{
+	static const struct { uint64_t ns; const char *two, *all; } cases[] = {
+		{ 0, "0.00ns", "0ns" }, { 999, "999.00ns", "999ns" },
+		{ 1005, "1.00µs", "1.005µs" }, { 1015, "1.02µs", "1.015µs" },
+		{ 1005000, "1.00ms", "1.005ms" }, { 1015000, "1.02ms", "1.015ms" },
+		{ 999995000, "1000.00ms", "999.995ms" }, { 862550386, "862.55ms", "862.550386ms" },
+		{ 1000000000, "1.00s", "1s" }, { 281474976710655, "281474.98s", "281474.976710655s" },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf a = { 0 }, b = { 0 };
+		rust_duration2(&a, cases[i].ns);
+		rust_duration(&b, cases[i].ns);
+		assert_string_equal(a.data, cases[i].two);
+		assert_string_equal(b.data, cases[i].all);
+		buf_free(&a);
+		buf_free(&b);
+	}
+}
+
+static void judges_groups(void **state)
+{
+	struct tare_profile *p[4] = { steps(100, 100, 0, 5), steps(100, 100, 4, 5),
+				      steps(100, 100, 3, 5), steps(100, 100, 50, 5) };
+	struct tare_summary *s[4];
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(tare_summarize(p[i], &(struct tare_summarize_opts){ 0 }, &s[i], NULL),
+				 0);
+	const struct tare_summary *const base[] = { s[0], s[1] }, *const near[] = { s[2], s[1] },
+		*const far[] = { s[3], s[3] };
+	struct tare_diff *d;
+	const char *name;
+	assert_int_equal(tare_diff(base, 2, near, 2, &d, NULL), 0);
+	for (size_t i = 0; i < d->n_rows; i++)
+		assert_false(d->rows[i].beyond);
+	assert_true(tare_diff_growth(d, 0, &name) == 0);
+	tare_diff_free(d);
+	assert_int_equal(tare_diff(base, 2, far, 2, &d, NULL), 0);
+	assert_string_equal(d->rows[0].name, "inner");
+	assert_true(d->rows[0].beyond);
+	assert_int_equal(d->rows[0].gap, 46);
+	assert_int_equal(d->rows[0].self, 48);
+	assert_true(d->total.beyond);
+	assert_true(tare_diff_growth(d, 0, &name) == 100.0 * 46 / 704);
+	assert_string_equal(name, "inner");
+	tare_diff_free(d);
+	for (int i = 0; i < 4; i++) {
+		tare_summary_free(s[i]);
+		tare_profile_close(p[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_kind_is_counted_its_way),
+		cmocka_unit_test(grows),
+		cmocka_unit_test(overlap_is_told),
+		cmocka_unit_test(folds_stacks),
+		cmocka_unit_test(finds_what_varies),
+		cmocka_unit_test(lines_up_what_differs),
+		cmocka_unit_test(finds_the_way_back),
+		cmocka_unit_test(nothing_in_common),
+		cmocka_unit_test(prints_durations_as_rust_does),
+		cmocka_unit_test(judges_groups),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
