@@ -9,7 +9,8 @@
  * Unlike there, the page is looked at before the register too, for an index of 0:
  * the kernel takes the right to read away together with the counter (when
  * kernel.perf_user_access becomes 0, or other tasks use the PMU after it was
- * stolen), and a register that may not be read is a SIGILL.
+ * stolen), and a register that may not be read is a SIGILL. For the same reason a
+ * thread must not read another's counter inline: it has no right to any register.
  */
 #ifndef TARE_COUNTER_H
 #error "include <tare/counter.h>"

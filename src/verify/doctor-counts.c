@@ -44,7 +44,9 @@ void doctor_check_watchdog(struct doctor *d)
 	if (!doctor_has_pmu(d))
 		return doctor_find(d, FIND_WATCHDOG_NO_PMU,
 				   "kernel.nmi_watchdog is %d; there is no counter to take", on);
-	doctor_find(d, on ? FIND_WATCHDOG_ON : FIND_WATCHDOG_OFF, "kernel.nmi_watchdog is %d", on);
+	const bool has_cycle_counter = d->report->cpu.arch == TARE_ARCH_ARM64;
+	doctor_find(d, !on ? FIND_WATCHDOG_OFF : has_cycle_counter ? FIND_WATCHDOG_CYCLES :
+		    FIND_WATCHDOG_ON, "kernel.nmi_watchdog is %d", on);
 }
 
 /* Branches fit on every general counter and on no fixed one. Where the kernel

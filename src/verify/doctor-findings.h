@@ -216,6 +216,9 @@
 	  "the watchdog keeps one counter for itself on every CPU: one event fewer fits, " \
 	  "and groups that would just fit are multiplexed or never scheduled",  \
 	  "as root: sysctl kernel.nmi_watchdog=0")                              \
+	X(WATCHDOG, CYCLES, "cycles", INFO,                                     \
+	  "the watchdog counts cycles, if anything (since Linux 6.5 it may do without a " \
+	  "counter): this PMU has a counter for cycles alone, and the others stay free", "") \
 	X(WATCHDOG, ABSENT, "absent", GOOD, "this kernel has no hard lockup detector", "") \
 	                                                                        \
 	NO_PMU_ROW(X, COUNTERS)                                                 \

@@ -54,6 +54,8 @@ static void with_user_reads(void)
 	tap_ok(says(json, "counting", "unopened", "branches:u"), "this kernel has no branches");
 	tap_ok(says(json, "counting", "silent", "BR_RETIRED (raw 0x0021), EXC_TAKEN (raw 0x0009)"),
 	       "finds the events that open and never count");
+	/* 6.1 has it off, 6.12 on; neither takes a counter. */
+	has(json, "nmi-watchdog", sysctl_get("nmi_watchdog") ? "cycles" : "off");
 	has(json, "overflow", "works");
 	has(json, "exclusives", "not-counted");
 	has(json, "interrupt-event", "zero");
