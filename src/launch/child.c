@@ -157,8 +157,10 @@ void child_close(struct child *c)
 
 void child_abandon(struct child *c)
 {
+	int status = 0;
 	kill(c->pid, SIGKILL);
-	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+	/* It may be traced, and stop once more on its way. */
+	while (waitpid(c->pid, &status, 0) < 0 ? errno == EINTR : WIFSTOPPED(status))
 		;
 	child_close(c);
 }
@@ -224,8 +226,9 @@ static bool ended(pid_t pid, bool own_child)
 {
 	if (own_child) {
 		siginfo_t info = { .si_pid = 0 };
+		/* A child that we trace shows its stops too. */
 		return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
-		       info.si_pid != 0;
+		       (info.si_pid && info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED);
 	}
 	/* PID (comm) STATE …: comm may contain anything, so its last ) counts. */
 	char path[64], text[256];
@@ -312,7 +315,7 @@ void child_reap(struct child *c, struct tare_measurement *m)
 	struct rusage ru = { 0 };
 	int status = 0;
 	child_tell_aslr(c, child_aslr_off(c), m);
-	while (wait4(c->pid, &status, 0, &ru) < 0 && errno == EINTR)
+	while (wait4(c->pid, &status, 0, &ru) < 0 ? errno == EINTR : WIFSTOPPED(status))
 		;
 	m->exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	m->user_ns = timeval_ns(ru.ru_utime);

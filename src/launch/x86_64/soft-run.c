@@ -33,6 +33,9 @@
 #include <unistd.h>
 
 #define MAX_TRACED 256
+/* What somebody kills (the kernel, out of memory or CPU time) cannot report: how old
+ * the last look at it may be. A look takes some 100 µs. */
+#define LOOK_NS 500000000u
 
 /* A process between "I am going to exec" and the engine in its new image. */
 struct traced {
@@ -160,6 +163,9 @@ static bool poll_traced(struct soft *s, const struct traced *t)
 	siginfo_t info = { .si_pid = 0 };
 	if (waitid(P_PID, (id_t)t->tid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0)
 		return errno == ECHILD;
+	/* A tracer is shown stops whatever it asked for: this one came just now. */
+	if (info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED)
+		return false;
 	/* Of a traced process stops are told without being asked for: one that came
 	 * after the look above is taken at the next one. */
 	if (info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED)
@@ -549,12 +555,18 @@ static void watch_command(const struct child *c, const struct tare_measure_opts 
 	watch_start(&w, o, m, c->start_ns);
 	w.before_kill = look_before_kill;
 	w.arg = s;
-	while (!child_wait(c, watch_until(&w)))
+	uint64_t look_ns = c->start_ns + LOOK_NS;
+	while (!child_wait(c, watch_until(&w))) {
+		if (launch_now_ns() >= look_ns) {
+			live_refresh(s);
+			look_ns = launch_now_ns() + LOOK_NS;
+		}
 		if (watch_check(&w, c->pid) == WATCH_INTERVAL && hooks->on_interval) {
 			live_refresh(s);
 			fill_totals(s, o, m);
 			hooks->on_interval(m, hooks->arg);
 		}
+	}
 }
 
 static int refused(const struct soft *s, const struct tare_measure_opts *o, struct tare_why *why)
