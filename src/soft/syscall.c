@@ -93,6 +93,16 @@ static long do_prctl(struct thread *t, const uint64_t *a)
 	return gate(t, __NR_prctl, a);
 }
 
+/* SIGKILL leaves no time to report; who sends it to himself reports before. */
+static long do_kill(struct thread *t, long nr, const uint64_t *a)
+{
+	const int32_t sig = (int32_t)a[nr == __NR_tgkill ? 2 : 1], to = (int32_t)a[0];
+	if (sig == SIGKILL_ && to > 0 && (to == E.pid || (nr == __NR_tkill && to == t->tid)) &&
+	    !t->is_vfork)
+		signal_fatal(t, sig);
+	return gate(t, nr, a);
+}
+
 static long handle(struct thread *t, long nr, const uint64_t *a)
 {
 	bool done = false;
@@ -141,6 +151,10 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 		return do_arch_prctl(t, a);
 	case __NR_prctl:
 		return do_prctl(t, a);
+	case __NR_kill:
+	case __NR_tgkill:
+	case __NR_tkill:
+		return do_kill(t, nr, a);
 	default:
 		return gate(t, nr, a);
 	}
