@@ -1,11 +1,11 @@
 /* Finding, linking and dropping blocks; where their code is put.
  *
- * T has a 32-bit cell for each address (by its low half) that holds the id of the
- * block starting there; P has the code address of each id as indirect branches
- * want it: its entry with the check, or glue_miss while it has none. T[x] = 0 and
- * P[0] = glue_miss make an unknown address a miss. Dropping a block is one store.
- * Two addresses with the same low half: the first keeps the cell, the others are
- * found in a short list and always go through the dispatcher.
+ * The dispatcher finds blocks in a hash table. Indirect branches look into T, which
+ * has a 32-bit cell for each address (by its low half) with the id of the block
+ * that starts there, and into P, which has the code address of that block's entry
+ * with the check. T[x] = 0 and P[0] = glue_miss make an unknown address a miss.
+ * T is filled only where an indirect branch has arrived once, so that its pages
+ * are few. Dropping a block is one store.
  */
 #include "engine.h"
 #include "sys.h"
@@ -17,23 +17,68 @@
 #define SEGMENT_IDS (SEGMENT_SIZE / 16)
 
 static uint64_t blocks_mapped, links_mapped, entries_mapped;
-static uint32_t others[256];		/* blocks that lost the cell of their low half */
-static uint32_t n_others;
 uint64_t counts_mapped = 1 << 18;	/* of every thread's counter array */
 
 /* ---- lookup ---- */
 
+/* All blocks by pc: open addressing that keeps neighbours together, so that few
+ * pages are touched. A dropped block stays as a tombstone until the table grows. */
+struct slot {
+	uint32_t id;
+	uint32_t low;		/* of its pc */
+};
+static struct slot *slots;
+static uint64_t n_slots, n_used;
+
+static uint64_t slot_index(uint64_t pc)
+{
+	return (pc >> 3 ^ pc >> 35) & (n_slots - 1);
+}
+
 uint32_t block_find(uint64_t pc)
 {
-	if (!table_is_mapped(pc))
-		return 0;
-	const uint32_t id = *table_cell(pc);
-	if (id && block_at(id)->pc == pc)
-		return id;
-	for (uint32_t i = 0; i < n_others; i++)
-		if (block_at(others[i])->pc == pc)
-			return others[i];
+	for (uint64_t i = slot_index(pc); slots[i].id; i = (i + 1) & (n_slots - 1)) {
+		if (slots[i].low != (uint32_t)pc)
+			continue;
+		const struct block *const b = block_at(slots[i].id);
+		if (b->pc == pc && !(b->flags & BLOCK_DEAD))
+			return slots[i].id;
+	}
 	return 0;
+}
+
+static void slot_put(uint32_t id)
+{
+	const uint64_t pc = block_at(id)->pc;
+	uint64_t i = slot_index(pc);
+	while (slots[i].id)
+		i = (i + 1) & (n_slots - 1);
+	slots[i] = (struct slot){ id, (uint32_t)pc };
+	n_used++;
+}
+
+static void slots_grow(void)
+{
+	struct slot *const old = slots;
+	const uint64_t n_old = n_slots;
+	n_slots = n_old ? n_old * 2 : 4096;
+	slots = heap_alloc(n_slots * sizeof(*slots));
+	n_used = 0;
+	for (uint64_t i = 0; i < n_old; i++)
+		if (old[i].id && !(block_at(old[i].id)->flags & BLOCK_DEAD))
+			slot_put(old[i].id);
+}
+
+/* T and P: where indirect branches find a block. */
+void entry_set(uint32_t id, uint64_t code)
+{
+	const uint64_t pc = block_at(id)->pc;
+	const struct region *const r = region_find(pc);
+	if (!r || r->ambiguous)
+		return;
+	table_map(pc, 1);
+	*entry_of(id) = code;
+	__atomic_store_n(table_cell(pc), id, __ATOMIC_RELEASE);
 }
 
 void block_enter_tables(uint32_t id)
@@ -41,30 +86,26 @@ void block_enter_tables(uint32_t id)
 	struct block *const b = block_at(id);
 	if (b->flags & BLOCK_SINGLE)
 		return;
-	table_map(b->pc, 1);
-	uint32_t *const cell = table_cell(b->pc);
-	if (*cell) {
-		if (n_others == sizeof(others) / sizeof(others[0]))
-			die("too many blocks share the low half of their addresses", b->pc);
-		others[n_others++] = id;
-		*entry_of(id) = (uint64_t)glue_miss;
-		return;
-	}
-	*entry_of(id) = b->flags & BLOCK_IENTRY ? b->code : (uint64_t)glue_miss;
-	__atomic_store_n(cell, id, __ATOMIC_RELEASE);
+	if (n_used * 2 >= n_slots)
+		slots_grow();
+	slot_put(id);
+	if (b->flags & BLOCK_IENTRY)
+		entry_set(id, b->code);
 	page_note(id);
+}
+
+static bool entry_missing(uint64_t pc)
+{
+	const struct region *const r = region_find(pc);
+	return r && !r->ambiguous && !(table_is_mapped(pc) && *table_cell(pc));
 }
 
 static void leave_tables(uint32_t id)
 {
-	struct block *const b = block_at(id);
-	uint32_t *const cell = table_cell(b->pc);
+	const uint64_t pc = block_at(id)->pc;
+	if (table_is_mapped(pc) && *table_cell(pc) == id)
+		*table_cell(pc) = 0;
 	*entry_of(id) = (uint64_t)glue_miss;
-	if (*cell == id)
-		*cell = 0;
-	for (uint32_t i = 0; i < n_others; i++)
-		if (others[i] == id)
-			others[i--] = others[--n_others];
 }
 
 /* ---- allocation ---- */
@@ -272,8 +313,7 @@ uint64_t cache_lookup(struct thread *t)
 		id = block_find(t->pc);
 		if (!id)
 			id = translate(t->pc, indirect);
-		else if (indirect && *entry_of(id) == (uint64_t)glue_miss &&
-			 *table_cell(t->pc) == id)
+		else if (indirect && entry_missing(t->pc))
 			indirect_entry(id);
 	}
 	const int problem = translate_problem;
@@ -303,6 +343,7 @@ uint64_t cache_exit(struct thread *t, uint32_t id)
 
 void cache_init(void)
 {
+	slots_grow();
 	arena_grow(E.entries, &entries_mapped, 8);
 	*entry_of(0) = (uint64_t)glue_miss;
 }

@@ -68,7 +68,8 @@ struct thread {
 	uint64_t regs[16];		/* 0x08 the program's registers while outside the cache */
 	uint64_t pc;			/* 0x88 */
 	uint64_t rflags;		/* 0x90 */
-	uint64_t spill[4];		/* 0x98 */
+	uint64_t unused;		/* 0x98 */
+	uint64_t spill[3];		/* 0xa0 where s1, s2, s3 are */
 	uint64_t engine_rsp;		/* 0xb8 */
 	uint64_t exit_link;		/* 0xc0 why the cache was left */
 	uint64_t target;		/* 0xc8 where glue jumps */
@@ -104,13 +105,14 @@ struct thread {
 #define THREAD_ALT	0x10000ull		/* signal stack, 64 KiB */
 #define THREAD_STACK	0x20000ull		/* engine stack, 128 KiB up to … */
 #define THREAD_STACK_END 0x40000ull
+#define THREAD_S0	0x80000ull		/* one page, alone */
 #define THREAD_COUNTS	0x100000ull		/* counter array */
 #define MAX_BLOCKS	((THREAD_STRIDE - THREAD_COUNTS) / 8)
 
 #define OFF_REGS	0x08
 #define OFF_PC		0x88
 #define OFF_RFLAGS	0x90
-#define OFF_S0		0x98
+#define OFF_S0		(0x80000 + 0x800)	/* see emit_ientry: nothing is mapped around it */
 #define OFF_S1		0xa0
 #define OFF_S2		0xa8
 #define OFF_S3		0xb0
@@ -121,7 +123,7 @@ struct thread {
 _Static_assert(offsetof(struct thread, regs) == OFF_REGS, "glue.S");
 _Static_assert(offsetof(struct thread, pc) == OFF_PC, "glue.S");
 _Static_assert(offsetof(struct thread, rflags) == OFF_RFLAGS, "glue.S");
-_Static_assert(offsetof(struct thread, spill) == OFF_S0, "glue.S");
+_Static_assert(offsetof(struct thread, spill) == OFF_S1, "glue.S");
 _Static_assert(offsetof(struct thread, engine_rsp) == 0xb8, "glue.S");
 _Static_assert(offsetof(struct thread, exit_link) == OFF_EXIT, "glue.S");
 _Static_assert(offsetof(struct thread, target) == 0xc8, "glue.S");
@@ -162,7 +164,7 @@ struct block {
 	uint8_t vec[SOFT_EVENTS];
 };
 
-#define IENTRY_SIZE 30		/* bytes of the check for indirect branches */
+#define IENTRY_SIZE 17		/* bytes of the check for indirect branches */
 
 enum link_kind {
 	LINK_JUMP,		/* to target, directly */
@@ -196,6 +198,7 @@ struct region {
 	uint8_t prot;
 	uint8_t shared;		/* MAP_SHARED: may change behind our back */
 	uint8_t anon;
+	uint8_t ambiguous;	/* shares low address halves with another one */
 };
 
 #define MAX_SEGMENTS 4096
@@ -241,6 +244,7 @@ static inline uint64_t *counts_of(struct thread *t)
 {
 	return (uint64_t *)((uint64_t)t + THREAD_COUNTS);
 }
+static inline uint64_t *spill0(struct thread *t) { return (uint64_t *)((uint64_t)t + OFF_S0); }
 static inline struct thread *thread_self(void)
 {
 	struct thread *t;
@@ -274,6 +278,7 @@ bool page_is_checked(uint64_t page);
 /* cache.c */
 uint32_t block_find(uint64_t pc);			/* 0: none */
 void block_enter_tables(uint32_t id);
+void entry_set(uint32_t id, uint64_t code);		/* indirect branches find it there */
 uint64_t cache_lookup(struct thread *t);		/* code for t->pc, translating if needed */
 uint64_t cache_exit(struct thread *t, uint32_t link);	/* a direct exit: link it, or go on */
 void cache_drop(uint32_t id);				/* the block and the chain it stands in */

@@ -9,7 +9,7 @@
 #define REG(n)	%gs:(0x08 + 8 * (n))
 #define PC	%gs:0x88
 #define RFLAGS	%gs:0x90
-#define S0	%gs:0x98
+#define S0	%gs:0x80800
 #define S1	%gs:0xa0
 #define ESP	%gs:0xb8
 #define EXIT	%gs:0xc0

@@ -144,20 +144,41 @@ void region_clear(uint64_t start, uint64_t end)
 	}
 }
 
+/* The tables tell addresses by their low halves, so code that shares them with
+ * other code is kept out of the tables, both of it. */
+static bool share_low_halves(uint64_t start, uint64_t end)
+{
+	bool shared = false;
+	for (uint32_t i = 0; i < E.n_regions; i++) {
+		struct region *const r = &E.regions[i];
+		const uint64_t a = (uint32_t)start, b = (uint32_t)r->start;
+		const bool wraps = a + (end - start) > 1ull << 32 || b + (r->end - r->start) > 1ull << 32;
+		if (!wraps && (a >= b + (r->end - r->start) || b >= a + (end - start)))
+			continue;
+		shared = true;
+		if (!r->ambiguous)
+			cache_invalidate(r->start, r->end);
+		r->ambiguous = true;
+	}
+	return shared;
+}
+
 void region_set(uint64_t start, uint64_t end, int prot, bool shared, bool anon)
 {
 	region_clear(start, end);
 	if (!(prot & PROT_X))
 		return;
+	const bool ambiguous = share_low_halves(start, end);
 	uint32_t at = 0;
 	while (at < E.n_regions && E.regions[at].start < start)
 		at++;
 	if (at && E.regions[at - 1].end == start && E.regions[at - 1].prot == prot &&
-	    E.regions[at - 1].shared == shared && E.regions[at - 1].anon == anon) {
+	    E.regions[at - 1].shared == shared && E.regions[at - 1].anon == anon &&
+	    E.regions[at - 1].ambiguous == ambiguous) {
 		E.regions[at - 1].end = end;
 		return;
 	}
-	region_insert(at, (struct region){ start, end, (uint8_t)prot, shared, anon });
+	region_insert(at, (struct region){ start, end, (uint8_t)prot, shared, anon, ambiguous });
 }
 
 /* "start-end rwxp …" of /proc/self/maps, as it was when the engine came in. */

@@ -302,12 +302,20 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 	lock_take(t);
 	const bool smc = sync && info->signo == SIGSEGV_ && uc->mc.err & 2 &&
 			 page_written(info->addr);
+	/* an indirect branch to the same low half elsewhere (emit_ientry) */
+	const bool strayed = sync && info->signo == SIGSEGV_ &&
+			     info->addr - ((uint64_t)t + THREAD_STACK_END) <
+				     THREAD_COUNTS - THREAD_STACK_END;
 	if (!recover(t, code, t->regs, &t->pc))
 		die("a signal at an unknown place of the cache", code);
 	lock_drop();
 	if (t->trap) {			/* what it single-steps did not finish */
 		t->rflags |= FLAG_TF;
 		t->trap = false;
+	}
+	if (strayed) {
+		t->exit_link = 1;
+		leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
 	}
 	if (smc) {
 		t->step_pc = t->pc;

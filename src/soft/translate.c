@@ -729,7 +729,11 @@ static bool copies_as_is(const struct insn *in)
 }
 
 /* The check at the top of blocks that indirect branches reach: the tables know
- * only the low half of an address. */
+ * only the low half of an address. rcx is taken back from its slot through an
+ * address that is right only if the high half is the expected one: the slot's
+ * page stands alone, 8 times another high half away nothing is mapped, and the
+ * fault sends the branch through the dispatcher (signal.c). High halves that
+ * close to each other never share low halves in the tables (memory.c). */
 static void emit_ientry(struct emit *e, uint64_t pc)
 {
 	struct mark m = plain(pc, 0, e);
@@ -738,12 +742,8 @@ static void emit_ientry(struct emit *e, uint64_t pc)
 	mark(e, m);
 	b1(e, 0x65), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x25);	/* mov ecx, gs:[s1 + 4] */
 	b4(e, OFF_S1 + 4);
-	b1(e, 0x8d), b1(e, 0x89);				/* lea ecx, [rcx - high] */
-	b4(e, -(uint32_t)(pc >> 32));
-	b1(e, 0xe3), b1(e, 5);					/* jrcxz over */
-	b1(e, 0xe9);
-	b4(e, (uint32_t)(e->seg->tramp_miss - (here(e) + 4)));
-	gs_load(e, RCX, OFF_S0);
+	b1(e, 0x65), b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0xcd);
+	b4(e, OFF_S0 - 8 * (uint32_t)(pc >> 32));		/* mov rcx, gs:[s0 + (rcx - high)*8] */
 }
 
 /* Compares the source with what was translated, 8 bytes at a time, without flags. */
@@ -1175,7 +1175,7 @@ void indirect_entry(uint32_t id)
 	jump_to(&e, b->pc);
 	s->hot = (uint64_t)e.w;
 	n->code_len = (uint16_t)(s->hot - n->code);
-	*entry_of(id) = n->code;
+	entry_set(id, n->code);
 }
 
 /* ---- the way back ---- */
@@ -1183,15 +1183,15 @@ void indirect_entry(uint32_t id)
 static void apply_mark(struct thread *t, const struct mark *m, uint64_t regs[16], uint64_t *pc)
 {
 	if (m->rcx_in_s0)
-		regs[RCX] = t->spill[0];
+		regs[RCX] = *spill0(t);
 	if (m->in_s2 >= 0)
-		regs[m->in_s2] = t->spill[2];
+		regs[m->in_s2] = t->spill[1];
 	if (m->in_s3 >= 0)
-		regs[m->in_s3] = t->spill[3];
+		regs[m->in_s3] = t->spill[2];
 	if (m->biased >= 0)
 		regs[m->biased] -= t->app_gs;
 	regs[RSP] += (uint64_t)(int64_t)m->rsp_adjust;
-	*pc = m->pc_in_s1 ? t->spill[1] : m->pc;
+	*pc = m->pc_in_s1 ? t->spill[0] : m->pc;
 }
 
 static bool is_stub(uint64_t at, uint32_t *link)
