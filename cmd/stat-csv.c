@@ -24,7 +24,8 @@ static void field(struct buf *out, const char *text, const char *sep)
 
 static void missing(struct buf *out, const struct tare_count *c)
 {
-	buf_str(out, c->state == TARE_COUNT_NOT_OPENED ? "<not supported>" : "<not counted>");
+	const bool tried = c->state != TARE_COUNT_NOT_OPENED || c->code == TARE_E_NOT_COUNTED;
+	buf_str(out, tried ? "<not counted>" : "<not supported>");
 }
 
 static const char *unit_of(const struct tare_event *e)

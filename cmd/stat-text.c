@@ -85,7 +85,8 @@ static void put_provenance(struct buf *b, const struct stat_series *v)
 static void put_missing(struct buf *b, const struct tare_event *e, const struct tare_count *c)
 {
 	const size_t start = b->len;
-	buf_str(b, c->state == TARE_COUNT_NOT_OPENED ? "<not supported>" : "<not counted>");
+	const bool tried = c->state != TARE_COUNT_NOT_OPENED || c->code == TARE_E_NOT_COUNTED;
+	buf_str(b, tried ? "<not counted>" : "<not supported>");
 	right_align(b, start, VALUE_WIDTH);
 	buf_printf(b, "      %-*s %s\n", EVENT_WIDTH, e->name, tare_err_sentence(c->code));
 }

@@ -222,6 +222,19 @@ static bool read_line(const char *path, char *out, size_t size)
 	return n > 0;
 }
 
+int child_no_ptrace(const struct child *c, int err, const char *what, struct tare_why *why)
+{
+	char path[64], text[2048];
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)c->pid);
+	const char *const field =
+		read_line(path, text, sizeof(text)) ? strstr(text, "\nTracerPid:") : NULL;
+	const long tracer = field ? strtol(field + strlen("\nTracerPid:"), NULL, 10) : 0;
+	if (tracer)
+		return why_errno(why, TARE_E_TRACED, err, "%s %s, traced by process %ld", what,
+				 c->name, tracer);
+	return why_errno(why, TARE_E_NO_PTRACE, err, "%s %s", what, c->name);
+}
+
 static bool ended(pid_t pid, bool own_child)
 {
 	if (own_child) {

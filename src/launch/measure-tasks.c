@@ -312,8 +312,7 @@ static int seize(struct tracer *t)
 	const long which = t->o->no_inherit ? own : options;
 	if (ptrace(PTRACE_SEIZE, t->child.pid, NULL, (void *)which) == 0)
 		return 0;
-	return why_errno(&t->why, TARE_E_NO_PTRACE, errno,
-			 "following each thread of %s", t->child.name);
+	return child_no_ptrace(&t->child, errno, "following each thread of", &t->why);
 }
 
 static int trace_command(struct tracer *t)

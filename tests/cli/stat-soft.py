@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tare stat with the software engine: the same number on every run, and everything that
 stat promises about a run. usage: stat-soft.py TARE PAGES"""
-import json, os, re, signal, subprocess, sys, tempfile, time
+import json, os, re, resource, shutil, signal, subprocess, sys, tempfile, time
 from cli import can_refuse, check, check_schema, finish, refuse, run
 
 tare, pages = map(os.path.abspath, sys.argv[1:3])
@@ -93,6 +93,47 @@ p, r = stat("-e", "instructions:u", "sh", "-c", "(sleep 9) & sleep 0.1; kill -9 
 check(p.returncode == 137, p.returncode)
 check(r["runs"][0]["counts"][0]["lower_bound"] and r["summary"][0]["lower_bound"], r["runs"][0])
 check(not stat("-e", "instructions:u", "true")[1]["summary"][0]["lower_bound"], "a full count")
+# A command that cannot be entered has no count, which is not a count of 0.
+if os.geteuid() == 0 and os.path.exists("/bin/su"):
+    nobody = lambda: (os.setgroups([]), os.setgid(65534), os.setuid(65534))
+    p = run(tare, *soft, "-j", "-o", "-", "-e", "instructions:u", "sh", "-c", "exec /bin/su --help >&2",
+            preexec_fn=nobody)
+    r = json.loads(p.stdout)
+    check(r["runs"][0]["counts"][0]["lower_bound"] and "set-uid" in p.stdout, r["runs"])
+    p = run(tare, *soft, "-j", "-o", "-", "-e", "instructions:u", "/bin/su", "--help",
+            preexec_fn=nobody)
+    r = json.loads(p.stdout[p.stdout.index('{\n'):])
+    check_schema(r, "tare.stat-1")
+    c = r["runs"][0]["counts"][0]
+    check(p.returncode == 0 and c["state"] == "not-opened" and c["error"] == "NOT_COUNTED", c)
+    check(r["runs"][0]["tasks"][0]["comm"] == "su", r["runs"][0]["tasks"])
+    p = run(tare, *soft, "-e", "instructions:u", "/bin/su", "--help", preexec_fn=nobody)
+    check("<not counted>" in p.stderr and "set-uid" in p.stderr, p.stderr)
+    p = run(tare, *soft, "-x,", "-e", "instructions:u", "/bin/su", "--help", preexec_fn=nobody)
+    check(p.stderr.startswith("<not counted>,,instructions:u"), p.stderr)
+    p = run(tare, *soft, "--refuse-uncounted", "-e", "instructions:u", "/bin/su", "--help",
+            preexec_fn=nobody)
+    check(p.returncode == 125 and "set-uid" in p.stderr and "tare: " in p.stderr, p)
+# Inside another tracer: told apart from ptrace that is forbidden.
+if shutil.which("strace"):
+    for backend, what in (("soft", "entering true"), ("hw", "following each thread of true")):
+        p = run("strace", "-f", "-o", "/dev/null", tare, "stat", "--backend", backend, "--per-thread",
+                "-e", "page-faults", "true")
+        check(p.returncode == 125 and what in p.stderr and "traced already" in p.stderr, p)
+# tare in tare: both count, and the outer one says what it did not see.
+p = run(tare, *soft, "-e", "instructions:u", "--", tare, *soft, "-e", "instructions:u", "-x,", "true")
+check(p.returncode == 0, p)
+alone = run(tare, *soft, "-e", "instructions:u", "-x,", "true").stderr.split(",")[0]
+inner = re.search(r"^(\d+),,instructions:u", p.stderr, re.M)
+check(inner and inner[1] == alone, "inside another tare", alone, p.stderr)
+check("a lower bound" in p.stderr and "true): not counted" in p.stderr, p.stderr)
+# Too few descriptors is an error too, or it works: never an exact 0.
+for n in range(4, 16):
+    p = run(tare, *soft, "-x,", "-e", "instructions:u", "true",
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+    check(p.returncode == 125 and p.stderr.startswith("tare: ") or
+          p.returncode == 0 and re.match(r"[1-9]\d+,,instructions:u,.*,exact$", p.stderr.strip()), n, p)
+
 # Intervals are read from the running process; they add up to what it reports at its end, and
 # looking changes nothing.
 loop = ("sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done")

@@ -31,13 +31,14 @@ struct layout {
 	uint64_t vdso;
 };
 
-static bool read_layout(pid_t pid, struct layout *l)
+/* 0, a negative errno, or WHY_UNREADABLE. */
+static int read_layout(pid_t pid, struct layout *l)
 {
 	char path[40], line[512];
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	FILE *const f = fopen(path, "re");
 	if (!f)
-		return false;
+		return -errno;
 	*l = (struct layout){ 0 };
 	uint64_t last_end = 0;
 	while (fgets(line, sizeof(line), f)) {
@@ -59,7 +60,7 @@ static bool read_layout(pid_t pid, struct layout *l)
 		last_end = end;
 	}
 	fclose(f);
-	return l->stack_start != 0;
+	return l->stack_start ? 0 : WHY_UNREADABLE;
 }
 
 static uint64_t up(uint64_t x)
@@ -221,19 +222,20 @@ static void fill_start(struct soft_start *s, const struct user_regs_struct *g, u
 	s->has_fsgsbase = getauxval(AT_HWCAP2) >> 1 & 1;
 }
 
-/* AT_SECURE: the image gained privileges and must not be entered. */
-static bool is_secure(pid_t pid)
+/* AT_SECURE: the image gained privileges and must not be entered. 0, a negative errno,
+ * or WHY_SETUID. */
+static int check_secure(pid_t pid)
 {
 	char path[40];
 	Elf64_auxv_t a;
-	bool secure = false;
+	int secure = 0;
 	snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
 	FILE *const f = fopen(path, "re");
 	if (!f)
-		return true;
+		return -errno;
 	while (fread(&a, sizeof(a), 1, f) == 1)
 		if (a.a_type == AT_SECURE && a.a_un.a_val)
-			secure = true;
+			secure = WHY_SETUID;
 	fclose(f);
 	return secure;
 }
@@ -241,7 +243,7 @@ static bool is_secure(pid_t pid)
 int inject(pid_t pid, const struct soft_shared *shared, uint32_t record)
 {
 	struct remote r = { .pid = pid };
-	struct layout l;
+	struct layout l = { 0 };
 	struct soft_start start = { 0 };
 	/* the stop lies inside execve: one step leaves it, no user instruction runs */
 	int err = step(pid);
@@ -251,10 +253,11 @@ int inject(pid_t pid, const struct soft_shared *shared, uint32_t record)
 		return -errno;
 	if (r.regs.cs != 0x33)
 		return WHY_32BIT;
-	if (is_secure(pid))
-		return WHY_SETUID;
-	if (!read_layout(pid, &l))
-		return WHY_UNREADABLE;
+	err = check_secure(pid);
+	if (!err)
+		err = read_layout(pid, &l);
+	if (err)
+		return err;
 	r.gate = vdso_gate(l.vdso);
 	if (!r.gate)
 		return WHY_UNREADABLE;

@@ -417,10 +417,25 @@ static void fill_count(struct tare_count *c, uint64_t value)
 	c->provenance = TARE_PROV_EXACT;
 }
 
+/* Nothing of the command was entered: then there is no count, and 0 would be none. */
+static bool nothing_counted(const struct soft *s)
+{
+	const uint32_t n = n_records(s);
+	bool native = false;
+	for (uint32_t j = 1; j < n; j++) {
+		const uint32_t state = __atomic_load_n(&s->shared->records[j].state, __ATOMIC_ACQUIRE);
+		if (state != REC_NATIVE && state != REC_FREE)
+			return false;
+		native |= state == REC_NATIVE;
+	}
+	return native;
+}
+
 static void fill_totals(const struct soft *s, const struct tare_measure_opts *o,
 			struct tare_measurement *m)
 {
 	const uint32_t n = n_records(s);
+	const bool nothing = nothing_counted(s);
 	for (size_t i = 0; i < m->n_counts; i++) {
 		const struct tare_event *const e = tare_events_at(o->events, i);
 		const int k = engine_event(e->role);
@@ -431,6 +446,11 @@ static void fill_totals(const struct soft *s, const struct tare_measure_opts *o,
 			if (counted(s, &s->shared->records[j]))
 				sum += record_count(s, j, k);
 		fill_count(&m->counts[i], sum);
+		if (nothing) {
+			m->counts[i].state = TARE_COUNT_NOT_OPENED;
+			m->counts[i].code = TARE_E_NOT_COUNTED;
+			m->counts[i].provenance = TARE_PROV_NONE;
+		}
 	}
 }
 
@@ -501,7 +521,9 @@ static int fill_tasks(const struct soft *s, const struct tare_measure_opts *o,
 		t->pid = r->pid;
 		t->tid = r->tid;
 		t->is_thread = r->is_thread;
-		snprintf(t->comm, sizeof(t->comm), "%.15s", r->comm);
+		const char *const name = strrchr(r->exe, '/');
+		snprintf(t->comm, sizeof(t->comm), "%.15s",
+			 r->comm[0] || !r->exe[0] ? r->comm : name ? name + 1 : r->exe);
 		snprintf(t->exe, sizeof(t->exe), "%.127s", r->exe);
 		t->not_counted = r->state == REC_NATIVE ? reason_text(r->reason) : NULL;
 		t->cut_off = cut_off_text(s, r);
@@ -534,16 +556,16 @@ static int engine_failure(const struct soft *s, struct tare_why *why)
 
 /* ---- the run ---- */
 
-static int start_tracer(struct soft *s, pid_t child, struct tare_why *why)
+static int start_tracer(struct soft *s, const struct child *c, struct tare_why *why)
 {
-	s->child = child;
+	s->child = c->pid;
 	const int err = pthread_create(&s->tracer, NULL, tracer_main, s);
 	if (err)
 		return why_errno(why, TARE_E_ENGINE, err, "a thread to trace with");
 	while (!__atomic_load_n(&s->tracer_runs, __ATOMIC_ACQUIRE))
 		usleep(50);
 	if (s->attach_result < 0)
-		return why_errno(why, TARE_E_NO_PTRACE, -s->attach_result, "ptrace");
+		return child_no_ptrace(c, -s->attach_result, "entering", why);
 	return 0;
 }
 
@@ -592,7 +614,7 @@ int soft_run(const struct tare_measure_opts *o, const struct soft_hooks *hooks,
 	fcntl(s.memfd, F_SETFD, FD_CLOEXEC);
 	if (err)
 		goto out;
-	err = start_tracer(&s, c.pid, why);
+	err = start_tracer(&s, &c, why);
 	if (!err && hooks->before_exec)
 		err = hooks->before_exec(c.pid, hooks->arg, why);
 	if (err) {
