@@ -103,9 +103,10 @@ def step(command, events, follow=False, env=None, stdin=None, cwd=None, timeout=
     return Result(got.returncode, got.stdout, got.stderr, counts, tasks, text)
 
 
-def engine(command, events, follow=True, env=None, stdin=None, cwd=None, timeout=600):
+def engine(command, events, follow=True, env=None, stdin=None, cwd=None, timeout=600,
+           before=()):
     with tempfile.NamedTemporaryFile("r", prefix="engine") as f:
-        cmd = engine_command(events, f.name, follow)
+        cmd = [*before, *engine_command(events, f.name, follow)]
         got = _run(cmd + command, env, stdin, cwd, timeout)
         text = f.read()
     if not text:

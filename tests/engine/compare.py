@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Runs a program natively and under the engine; output and status must be equal.
+
+usage: compare.py [--count] [--threads] PROGRAM [ARGUMENT]...
+
+--count also compares every event with single-stepping (--threads: with its
+threads and children), for programs whose path does not depend on time.
+"""
+import difflib
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "tool"))
+sys.path.insert(0, os.path.join(HERE, "..", "asm"))
+import counting  # noqa: E402
+import expect  # noqa: E402
+
+
+def differences(a, b, name):
+    lines = difflib.unified_diff(a.decode(errors="replace").splitlines(),
+                                 b.decode(errors="replace").splitlines(),
+                                 f"{name} natively", f"{name} under the engine",
+                                 lineterm="", n=1)
+    return list(lines)[:60]
+
+
+def main(argv):
+    count = "--count" in argv
+    follow = "--threads" in argv
+    command = [a for a in argv if a not in ("--count", "--threads")]
+    why = counting.have_engine()
+    if why:
+        counting.skip(why)
+    want = counting.native(command)
+    got = counting.engine(command, expect.EVENTS if count else ["instructions"])
+    bad = []
+    if want.status < 0:
+        want.status = 128 - want.status
+    if got.status != want.status:
+        bad.append(f"exit status {got.status}, natively {want.status}")
+    bad += differences(want.out, got.out, "stdout")
+    bad += differences(want.err, got.err, "stderr")
+    if not bad and count:
+        step = counting.step(command, expect.EVENTS, follow=follow)
+        bad += [f"{e}: {got.counts.get(e)}, by single-stepping {step.counts[e]}"
+                for e in expect.EVENTS if got.counts.get(e) != step.counts[e]]
+    print("\n".join(bad))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except counting.Failed as e:
+        sys.exit(str(e))
