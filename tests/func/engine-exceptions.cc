@@ -1,5 +1,5 @@
 /* C++ exceptions: through many frames, rethrown, out of threads and of callbacks,
- * with destructors in between. */
+ * with destructors in between. usage: engine-exceptions [ROUNDS] */
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -32,10 +32,11 @@ static int rethrow(int n)
 	}
 }
 
-int main()
+int main(int argc, char **argv)
 {
 	int caught = 0;
-	for (int i = 0; i < 300; i++) {
+	const int rounds = argc > 1 ? std::stoi(argv[1]) : 300;
+	for (int i = 0; i < rounds; i++) {
 		try {
 			rethrow(i % 40);
 		} catch (const std::runtime_error &e) {
