@@ -6,6 +6,7 @@ the environment and of the auxiliary vector.
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -84,9 +85,23 @@ def _json(text):
     return {c["event"].removesuffix(":u"): c["value"] for c in run["counts"]}, doc
 
 
+class _Done:
+    def __init__(self, returncode, stdout, stderr):
+        self.returncode, self.stdout, self.stderr = returncode, stdout, stderr
+
+
 def _run(cmd, env, stdin, cwd, timeout):
-    return subprocess.run(cmd, env=ENV if env is None else env, input=stdin or b"",
-                          cwd=cwd, capture_output=True, timeout=timeout)
+    """Like subprocess.run; what is late is killed with all it started."""
+    child = subprocess.Popen(cmd, env=ENV if env is None else env, cwd=cwd,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, start_new_session=True)
+    try:
+        out, err = child.communicate(stdin or b"", timeout)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+        raise Failed(f"{' '.join(cmd)}: not done after {timeout} s") from None
+    return _Done(child.returncode, out, err)
 
 
 def step(command, events, follow=False, env=None, stdin=None, cwd=None, timeout=600):
