@@ -28,7 +28,7 @@ def main(who, source, program, wanted, sweeper=None):
     elif who == "engine":
         got = counting.engine([program], expect.EVENTS)
     else:
-        got = counting.engine([program], expect.EVENTS, before=[sweeper, wanted, "97", "--"])
+        got = counting.engine([program], expect.EVENTS, timeout=60, before=[sweeper, "97", "--"])
     if got.status != 0 or len(got.out) != 16:
         print(f"{program}: status {got.status}, {len(got.out)} bytes of output; "
               f"{got.err.decode(errors='replace')[:1000]}")
