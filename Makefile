@@ -8,7 +8,7 @@ ARM64 = $(BUILD)-arm64
 
 # The steps of a target are in order; ninja is what runs things at once.
 .NOTPARALLEL:
-.PHONY: all packages test-packages arm64 fetch-arm64 demo test test-kernel bench install clean
+.PHONY: all packages test-packages arm64 fetch-arm64 demo test test-kernel test-programs bench install clean
 
 all: packages $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -v >$(BUILD)/ninja.log 2>&1 || { cat $(BUILD)/ninja.log; exit 1; }
@@ -46,6 +46,12 @@ test-kernel: test-packages fetch-arm64 all
 	@TARE_TEST_ARGS="--suite kernel" tools/run-tests $(BUILD)
 
 # The build may have been set up for another prefix.
+# Every real program, and a hundred runs of some.
+test-programs: test-packages all
+	@TARE_BUILD=$(BUILD) tests/programs/run.py
+	@TARE_BUILD=$(BUILD) tests/programs/repeat.py --runs 100 --neighbours \
+		$(BUILD)/tests/engine/engine-exceptions $(BUILD)/tests/programs/engine-workers
+
 install: all
 	@meson configure $(BUILD) -Dprefix=$(PREFIX)
 	@ninja -C $(BUILD) >$(BUILD)/ninja.log 2>&1 || { cat $(BUILD)/ninja.log; exit 1; }

@@ -1,5 +1,5 @@
 /* C++ exceptions: through many frames, rethrown, out of threads and of callbacks,
- * with destructors in between. usage: engine-exceptions [ROUNDS] */
+ * with destructors in between. usage: engine-exceptions [ROUNDS [alone]]; alone: without a thread */
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -44,9 +44,10 @@ int main(int argc, char **argv)
 		}
 	}
 	printf("caught %d destroyed %d\n", caught, destroyed);
-	auto f = std::async(std::launch::async, [] { return dive(5); });
 	try {
-		f.get();
+		if (argc > 2)
+			dive(5);
+		std::async(std::launch::async, [] { return dive(5); }).get();
 	} catch (const std::exception &e) {
 		printf("from a thread: %s\n", e.what());
 	}
