@@ -77,14 +77,26 @@ enum soft_reason {
 
 enum soft_request { REQ_NONE, REQ_EXEC, REQ_EXEC_FAILED };
 
+/* A process that asks the launcher for something. */
+struct soft_slot {
+	uint32_t taken;		/* by compare-and-swap */
+	uint32_t request;	/* enum soft_request, written last */
+	uint32_t reply;		/* futex: 0 waiting, 1 go on, 2 refused */
+	uint32_t record;
+	int32_t pid, tid;	/* as it knows them: perhaps of another pid namespace */
+	uint32_t reserved_fd;	/* its number there */
+	uint32_t pad;
+	uint64_t cookie_at;	/* this word of its memory … */
+	uint64_t cookie;	/* … has this value: so the launcher knows whom it finds */
+};
+#define SOFT_SLOTS 128
+
 struct soft_record {
 	uint32_t state;		/* enum soft_state; written last */
 	uint32_t reason;	/* enum soft_reason */
 	int32_t pid, tid;
 	int32_t parent;		/* pid that forked or execed it */
 	uint32_t is_thread;	/* not the first thread of its process */
-	uint32_t request;	/* enum soft_request, answered through reply */
-	uint32_t reply;		/* futex: 0 waiting, 1 go on, 2 refused */
 	char comm[16];
 	char exe[128];
 	char message[192];	/* REC_FAILED: what and where */
@@ -116,6 +128,7 @@ struct soft_shared {
 	uint32_t n_records;	/* taken so far (atomic) */
 	uint32_t overflowed;	/* tasks beyond SOFT_MAX_RECORDS, summed in records[0] */
 	uint64_t engine_base, engine_size;	/* its image in the zone */
+	struct soft_slot slots[SOFT_SLOTS];
 	struct soft_record records[SOFT_MAX_RECORDS];
 };
 
@@ -133,6 +146,8 @@ struct soft_start {
 	uint64_t rip, rflags;
 	uint32_t record;	/* index */
 	uint32_t has_fsgsbase;
+	uint32_t reserved_fd;
+	uint32_t pad;
 	uint64_t cache_near[2];	/* free address ranges near code: start of up to two */
 	uint64_t cache_near_size[2];
 };

@@ -16,7 +16,8 @@
 #define SEGMENT_SIZE (1ull << 20)
 #define SEGMENT_IDS (SEGMENT_SIZE / 16)
 
-static uint64_t blocks_mapped, links_mapped, entries_mapped;
+static uint64_t blocks_mapped, links_mapped;
+uint64_t entries_mapped;
 uint64_t counts_mapped = 1 << 18;	/* of every thread's counter array */
 
 /* ---- lookup ---- */
@@ -261,10 +262,13 @@ static void unlink_all(struct block *b)
 		next = l->next;
 		l->to = 0;
 		if (!l->stub) {
-			struct segment *const s = segment_of(l->site);
+			struct segment *s = segment_of(l->site);
 			if (s->cold - s->hot < 64)
-				die("no room to unlink a block", b->pc);
+				s = segment_for(l->site);	/* a neighbour: in reach */
 			l->stub = translate_stub(s, id);
+			const int64_t d = (int64_t)(l->stub - l->site);
+			if (d != (int32_t)d)
+				die("no room to unlink a block", b->pc);
 		}
 		patch(l->site, l->stub);
 	}
@@ -321,9 +325,11 @@ uint64_t cache_lookup(struct thread *t)
 	lock_drop();
 	if (id)
 		return code;
-	if (problem == PROBLEM_NOT_EXECUTABLE)
-		signal_raise(t, SIGSEGV_, region_find(t->pc) ? 1 : 2, t->pc, 14, 0x14);
-	signal_raise(t, SIGILL_, 2, t->pc, 6, 0);
+	/* memory that became executable without a call that we see (brk, shmat, a
+	 * growing stack) is found in the maps; then the CPU has the word */
+	if (problem == PROBLEM_NOT_EXECUTABLE && regions_learn(t, t->pc))
+		return cache_lookup(t);
+	signal_probe(t);
 }
 
 uint64_t cache_exit(struct thread *t, uint32_t id)

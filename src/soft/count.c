@@ -52,14 +52,23 @@ void count_fold(struct thread *t)
 	for (int k = 0; k < SOFT_EVENTS; k++)
 		__atomic_fetch_add(&r->counts[k], sum[k], __ATOMIC_RELAXED);
 	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);
+	if (!t->record)
+		return;
 	r->blocks = E.n_blocks;
 	r->code_bytes = E.code_bytes;
+}
+
+/* Record 0 is many tasks' (abi.h): it has no state. */
+void record_state(const struct thread *t, uint32_t state)
+{
+	if (t->record)
+		__atomic_store_n(&E.shared->records[t->record].state, state, __ATOMIC_RELEASE);
 }
 
 static void finish(struct thread *t, uint32_t state)
 {
 	count_fold(t);
-	__atomic_store_n(&E.shared->records[t->record].state, state, __ATOMIC_RELEASE);
+	record_state(t, state);
 }
 
 /* The process ends: all its threads (but no vfork child's parent) report. */

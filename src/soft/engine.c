@@ -1,4 +1,5 @@
 /* Start, the dispatcher's frame, the lock, the end when something is wrong. */
+#include "decode.h"
 #include "engine.h"
 #include "sys.h"
 #include "text.h"
@@ -37,7 +38,7 @@ uint64_t now_ns(void)
 
 /* ---- the end ---- */
 
-static void copy_text(char *to, size_t size, const char *from, size_t len)
+void copy_text(char *to, size_t size, const char *from, size_t len)
 {
 	if (len >= size)
 		len = size - 1;
@@ -46,8 +47,43 @@ static void copy_text(char *to, size_t size, const char *from, size_t len)
 	to[len] = '\0';
 }
 
-/* An internal error: says what, where and which bytes, and ends the process. The
- * record carries the message too, because descriptor 2 may be closed. */
+bool copy_string(char *to, size_t size, uint64_t from)
+{
+	size_t n = 0;
+	while (n < size - 1) {
+		/* up to the end of the page in one go */
+		size_t part = PAGE - (from + n) % PAGE;
+		if (part > 64)
+			part = 64;
+		if (part > size - 1 - n)
+			part = size - 1 - n;
+		if (!copy_guest(to + n, (const void *)(from + n), part))
+			return false;
+		for (size_t i = n; i < n + part; i++)
+			if (!to[i])
+				return true;
+		n += part;
+	}
+	to[n] = '\0';
+	return true;
+}
+
+/* The record carries the message too, because descriptor 2 may be closed. */
+static void end_with(struct line *l) __attribute__((noreturn));
+static void end_with(struct line *l)
+{
+	if (E.shared) {
+		struct soft_record *const r = &E.shared->records[thread_self()->record];
+		copy_text(r->message, sizeof(r->message), l->text, l->len);
+		__atomic_store_n(&r->state, REC_FAILED, __ATOMIC_RELEASE);
+	}
+	line_str(l, "\n");
+	sys3(__NR_write, 2, l->text, l->len);
+	for (;;)
+		sys1(__NR_exit_group, 125);
+}
+
+/* An internal error: says what, where and which bytes, and ends the process. */
 void die(const char *what, uint64_t pc)
 {
 	struct line l = { 0 };
@@ -63,15 +99,16 @@ void die(const char *what, uint64_t pc)
 			line_num(&l, bytes[i], 16);
 		}
 	}
-	line_str(&l, "); please report this line with the program and its command line\n");
-	if (E.shared) {
-		struct soft_record *const r = &E.shared->records[thread_self()->record];
-		copy_text(r->message, sizeof(r->message), l.text, l.len - 1);
-		__atomic_store_n(&r->state, REC_FAILED, __ATOMIC_RELEASE);
-	}
-	sys3(__NR_write, 2, l.text, l.len);
-	for (;;)
-		sys1(__NR_exit_group, 125);
+	line_str(&l, "); please report this line with the program and its command line");
+	end_with(&l);
+}
+
+void refuse(const char *what)
+{
+	struct line l = { 0 };
+	line_str(&l, "tare: the software engine cannot count this program: ");
+	line_str(&l, what);
+	end_with(&l);
 }
 
 /* ---- the frame ---- */
@@ -106,6 +143,8 @@ uint64_t resume(struct thread *t)
 		single_step(t);
 	if (t->pending)
 		signal_deliver_pending(t);
+	if (t->held)
+		signal_deliver_held(t);
 	t->exit_link = 1;		/* not an indirect branch */
 	return cache_lookup(t);
 }
@@ -151,11 +190,18 @@ static void read_link(char *to, size_t size, const char *path)
 }
 
 /* Names of the process in its record. */
-void record_names(struct soft_record *r);
 void record_names(struct soft_record *r)
 {
 	sys2(__NR_prctl, 16, r->comm);
 	read_link(r->exe, sizeof(r->exe), "/proc/self/exe");
+}
+
+/* AMD, and Hygon, which is one of its designs. */
+static bool cpu_is_amd(void)
+{
+	uint32_t a = 0, b, c = 0, d;
+	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	return b == 0x68747541 || b == 0x6f677948;	/* "Auth", "Hygo" */
 }
 
 /* First thing that runs in a new image. */
@@ -170,7 +216,8 @@ uint64_t engine_main(void)
 	E.table = 0x60000000;
 	E.entries = 0x50000000;
 	E.pid = (int32_t)sys0(__NR_getpid);
-	E.reserved_fd = E.shared->reserved_fd;
+	E.reserved_fd = soft_start.reserved_fd;
+	decode_amd_branches = cpu_is_amd();
 	E.n_threads = 1;
 	for (int i = 0; i < 2; i++)
 		if (soft_start.cache_near_size[i])
@@ -195,13 +242,15 @@ uint64_t engine_main(void)
 	cache_init();
 	regions_init();
 	signals_init(t);
-	struct soft_record *const r = &E.shared->records[t->record];
-	r->pid = E.pid;
-	r->tid = t->tid;
-	record_names(r);
-	if (t->record)
+	rseq_init();
+	if (t->record) {
+		struct soft_record *const r = &E.shared->records[t->record];
+		r->pid = E.pid;
+		r->tid = t->tid;
+		record_names(r);
 		record_live(t, r);
-	__atomic_store_n(&r->state, REC_RUNNING, __ATOMIC_RELEASE);
+		__atomic_store_n(&r->state, REC_RUNNING, __ATOMIC_RELEASE);
+	}
 	t->exit_link = 1;
 	return cache_lookup(t);
 }

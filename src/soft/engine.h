@@ -89,10 +89,22 @@ struct thread {
 	uint64_t app_mask;
 	struct k_stack app_altstack;
 	int64_t corr[SOFT_EVENTS];	/* parts of blocks, and what was folded */
+	uint64_t app_err, app_trapno, app_cr2;	/* of the program's own last fault */
+	struct k_sigaction *actions;	/* the program's view: E.actions, or own_actions */
+	struct k_sigaction own_actions[65];
 	/* the signal that waits */
 	struct k_siginfo pend_info;
 	struct k_ucontext pend_uc;
-	uint32_t pend_fp_size;
+	bool pend_forced;
+	/* kill() with one of SYNC_SIGNALS, while it was blocked or another waited */
+	uint64_t held;
+	struct k_siginfo held_info[6];
+	uint64_t temp_mask;		/* sigsuspend and the like were interrupted under it */
+	bool has_temp_mask;
+	bool probing;			/* the CPU is asked what happens at pc: see signal_probe */
+	uint64_t cookie;		/* while the launcher is asked (soft_slot) */
+	uint64_t rseq;			/* its registered area, or 0 */
+	bool strict;			/* seccomp's strict mode, which is ours to keep */
 	uint64_t step_pc;		/* run this instruction alone: it writes to its own page */
 	bool trap;			/* the program single-steps itself (TF): trap after it */
 	bool flags_loaded;		/* … and it was a popf or iret, which has its own TF */
@@ -212,6 +224,11 @@ struct hood {
 	struct segment *cur;
 };
 
+/* Calls below gate() answer these besides the kernel's results. */
+#define GATE_ABORTED (-600)		/* a signal came first; the call was not made */
+#define GATE_RESTART (-601)		/* the kernel wants it made again after the handler */
+#define GATE_TRAPPED (-602)		/* a seccomp filter wants SIGSYS instead */
+
 struct engine {
 	struct soft_shared *shared;
 	uint32_t lock;			/* translator, tables, regions */
@@ -234,6 +251,10 @@ struct engine {
 	struct k_sigaction actions[65];	/* the program's view */
 	uint32_t reserved_fd;
 	bool has_vsyscall;
+	bool window_used;		/* the program maps memory where T may grow */
+	bool mem_open;			/* it opened /proc/…/mem: writes may change code */
+	bool filtered;			/* it installed a seccomp filter */
+	uint32_t mdwe;			/* PR_SET_MDWE's bits */
 };
 
 extern struct engine E;
@@ -267,6 +288,28 @@ bool table_fault(uint64_t addr);			/* a lookup hit a hole in T: filled */
 void page_note(uint32_t block);				/* lists a new block under its pages */
 void cache_invalidate(uint64_t start, uint64_t end);	/* drops all blocks with source there */
 void regions_init(void);
+bool regions_learn(struct thread *t, uint64_t pc);	/* new executable memory found in maps */
+void readable_reset(void);
+uint64_t readable_end(uint64_t pc, uint64_t end);	/* of code, by page */
+/* Where an engine's own mappings are: this one's, or another process's. */
+struct engine_view {
+	uint64_t table, entries, entries_mapped;
+	uint32_t n_segments;
+	const struct segment *segments;
+	const uint8_t *t_mapped;
+};
+#define T_CHUNK (1ull << 18)				/* bytes of T mapped at once */
+#define T_COVER (T_CHUNK / 4)				/* addresses it covers */
+#define T_CHUNKS ((1ull << 32) / T_COVER)
+extern uint8_t t_mapped[T_CHUNKS];
+/* the first of them in [at, end); false if there is none */
+bool own_range(const struct engine_view *v, uint64_t at, uint64_t end, uint64_t *from,
+	       uint64_t *to);
+struct engine_view view_own(void);
+bool engine_owns(uint64_t start, uint64_t end);
+bool pages_shut(void);					/* has any page lost its W? */
+bool pages_open(struct thread *t, uint64_t start, uint64_t end);	/* false: none was shut */
+extern uint64_t entries_mapped;				/* bytes of P */
 const struct region *region_find(uint64_t pc);
 void region_set(uint64_t start, uint64_t end, int prot, bool shared, bool anon);
 void region_clear(uint64_t start, uint64_t end);
@@ -306,38 +349,57 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc);
 void count_correct(struct thread *t, const struct block *b, unsigned retired, bool bumped);
 void count_fold(struct thread *t);			/* adds to its record, zeroes */
 void count_fold_all(uint32_t state);
+void record_state(const struct thread *t, uint32_t state);
 void count_vec_add(uint8_t *vec, uint32_t classes);
 
 /* syscall.c */
 uint64_t syscall_exit(struct thread *t, struct link *l);
 long gate(struct thread *t, long nr, const uint64_t *args);
-#define GATE_ABORTED (-600)		/* a signal came first; the call was not made */
-#define GATE_RESTART (-601)		/* the kernel wants it made again after the handler */
 
 /* thread.c */
 struct thread *thread_new(void);
 void threads_map_counts(uint64_t bytes);
 struct thread *thread_at(uint32_t i);
 void thread_free(struct thread *t);
+bool thread_is_last(const struct thread *self);
 long thread_clone(struct thread *t, long nr, const uint64_t *a);
-long thread_exec(struct thread *t, long nr, const uint64_t *a);
 void thread_exit(struct thread *t, long nr, const uint64_t *a) __attribute__((noreturn));
 uint32_t record_new(struct thread *t, bool is_thread, int parent);
 void record_live(struct thread *t, struct soft_record *r);
 void set_gs(struct thread *t);
+void record_names(struct soft_record *r);
+void copy_text(char *to, size_t size, const char *from, size_t len);
+bool copy_string(char *to, size_t size, uint64_t from);	/* of the program; cut off if long */
 void app_gs_set(struct thread *t, uint64_t base);
+
+/* exec.c */
+long thread_exec(struct thread *t, long nr, const uint64_t *a);
 
 /* signal.c */
 void signals_init(struct thread *t);
 void signal_altstack(struct thread *t);
 void signal_deliver_pending(struct thread *t) __attribute__((noreturn));
+void signal_deliver_held(struct thread *t);		/* returns if none is due */
+void signal_leave(struct thread *t, uint64_t fpstate, uint64_t fp_flags)
+	__attribute__((noreturn));
+void signal_take_regs(struct thread *t, const struct k_sigcontext *m);
+struct k_sigaction signal_kernel_action(int sig, const struct k_sigaction *act);
+bool signal_on_altstack(const struct k_stack *s, uint64_t sp);
+/* before an exec: ignored and blocked signals as the program has them; and back */
+void signals_as_app(struct thread *t);
+void signals_as_engine(struct thread *t);
+/* The program jumped to where no code is: lets the CPU and the kernel say what
+ * that means, and delivers it. */
+void signal_probe(struct thread *t) __attribute__((noreturn));
 void signal_fatal(struct thread *t, int sig) __attribute__((noreturn));
 /* raises a synchronous signal for the program at t->pc */
 void signal_raise(struct thread *t, int sig, int code, uint64_t addr, int trapno, int err)
 	__attribute__((noreturn));
-long signal_syscall(struct thread *t, long nr, const uint64_t *a);
 void mask_set(struct thread *t, uint64_t app_mask);
 bool copy_guest(void *to, const void *from, size_t n);	/* false: a fault */
+
+/* signal-calls.c */
+long signal_syscall(struct thread *t, long nr, const uint64_t *a);
 
 /* special.c */
 struct insn;
@@ -345,11 +407,22 @@ bool reads_gs_selector(const struct insn *in);		/* mov r/m, gs; push gs */
 void vsyscall(struct thread *t);			/* t->pc lies in the vsyscall page */
 uint64_t special_exit(struct thread *t, struct link *l);
 
+/* rseq.c */
+void rseq_look_at_file(long fd);			/* code of it is being mapped */
+void rseq_init(void);
+long rseq_syscall(struct thread *t, const uint64_t *a);
+void rseq_check(struct thread *t);			/* is a critical section in use? */
+
+/* seccomp.c */
+long seccomp_syscall(struct thread *t, long nr, const uint64_t *a);
+void seccomp_strict(struct thread *t, long nr);		/* ends what strict mode ends */
+
 /* procfs.c */
 long proc_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
 
 /* engine.c */
 void die(const char *what, uint64_t pc) __attribute__((noreturn));
+void refuse(const char *what) __attribute__((noreturn));	/* the program, not a fault of ours */
 void lock_take(struct thread *t);
 void lock_drop(void);
 uint64_t resume(struct thread *t);		/* code address for t->pc, signals first */
@@ -358,7 +431,7 @@ uint64_t now_ns(void);
 /* glue.S */
 extern const char glue_start[], glue_end[], glue_exit[], glue_miss[], glue_enter_begin[],
 	glue_enter_end[], glue_redispatch[], glue_restorer[], glue_master[];
-extern const char gate_begin[], gate_insn[], gate_after[], gate_abort[];
+extern const char gate_begin[], gate_insn[], gate_after[], gate_abort[], clone_after[];
 extern const char copy_begin[], copy_end[], copy_fault[];
 long gate_call(struct thread *t, const uint64_t *nr_and_args);
 long glue_copy(void *to, const void *from, size_t n);

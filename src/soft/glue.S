@@ -164,6 +164,8 @@ glue_clone:
 	mov	24(%rbx), %r10
 	mov	32(%rbx), %r8
 	syscall
+	.globl clone_after
+clone_after:
 	test	%rax, %rax
 	jz	1f
 	pop	%r12

@@ -52,9 +52,7 @@ void *heap_alloc(size_t size)
 
 /* ---- T, mapped where there is code ---- */
 
-#define T_CHUNK (1ull << 18)			/* bytes of T */
-#define T_COVER (T_CHUNK / 4)			/* addresses it covers */
-static uint8_t t_mapped[(1ull << 32) / T_COVER];
+uint8_t t_mapped[T_CHUNKS];
 
 bool table_is_mapped(uint64_t pc)
 {
@@ -194,11 +192,13 @@ static const char *parse_hex(const char *p, uint64_t *v)
 	}
 }
 
-static void maps_line(const char *p)
+static void maps_line(const char *p, uint64_t only)
 {
 	uint64_t start, end;
 	p = parse_hex(p, &start) + 1;
 	p = parse_hex(p, &end) + 1;
+	if (only && (only < start || only >= end))
+		return;
 	if (start == 0xffffffffff600000ull)
 		E.has_vsyscall = true;
 	if (p[2] != 'x' || (start >= ZONE_BASE && start < ZONE_END) || start >> 63)
@@ -214,12 +214,13 @@ static void maps_line(const char *p)
 	region_set(start, end, prot, p[3] == 's', *q == '0' && prot & PROT_W);
 }
 
-void regions_init(void)
+/* All executable mappings, or the one that holds the address `only`. */
+static long read_maps(uint64_t only)
 {
 	static char text[65536];
 	const long fd = sys4(__NR_openat, -100, "/proc/self/maps", 02000000, 0);
 	if (fd < 0)
-		die("cannot read /proc/self/maps", (uint64_t)-fd);
+		return fd;
 	size_t have = 0;
 	for (;;) {
 		const long n = sys3(__NR_read, fd, text + have, sizeof(text) - 1 - have);
@@ -231,7 +232,7 @@ void regions_init(void)
 		for (char *p = text; *p; p++) {
 			if (*p != '\n')
 				continue;
-			maps_line(line);
+			maps_line(line, only);
 			line = p + 1;
 		}
 		have -= (size_t)(line - text);
@@ -239,6 +240,49 @@ void regions_init(void)
 			text[i] = line[i];
 	}
 	sys1(__NR_close, fd);
+	return 0;
+}
+
+void regions_init(void)
+{
+	const long err = read_maps(0);
+	if (err < 0)
+		die("cannot read /proc/self/maps", (uint64_t)-err);
+}
+
+bool regions_learn(struct thread *t, uint64_t pc)
+{
+	if (pc < PAGE || pc >> 47 || engine_owns(pc, pc + 1))
+		return false;
+	lock_take(t);
+	const bool known = region_find(pc);
+	if (!known)
+		read_maps(pc);
+	const bool found = !known && region_find(pc);
+	lock_drop();
+	return found;
+}
+
+/* How far [pc, end) can be read. Code can be mapped and yet not there: a file that
+ * was cut short. Asked once per page and translation. */
+static uint64_t known_page;
+
+void readable_reset(void)
+{
+	known_page = 1;
+}
+
+uint64_t readable_end(uint64_t pc, uint64_t end)
+{
+	uint8_t byte;
+	for (uint64_t page = PAGE_DOWN(pc); page < end; page += PAGE) {
+		if (page == known_page)
+			continue;
+		if (!copy_guest(&byte, (const void *)page, 1))
+			return page > pc ? page : pc;
+		known_page = page;
+	}
+	return end;
 }
 
 /* ---- source pages ---- */
@@ -253,6 +297,7 @@ struct page {
 
 static struct page *pages;		/* open addressing, by page number */
 static uint64_t pages_size, pages_used;
+static uint32_t n_guarded;		/* pages without their W */
 
 static struct page *page_slot(uint64_t addr)
 {
@@ -309,23 +354,6 @@ static void page_drop(struct page *p)
 	p->blocks = 0;
 }
 
-void cache_invalidate(uint64_t start, uint64_t end)
-{
-	if (!pages)
-		return;
-	if ((end - start) / PAGE > pages_size) {
-		for (uint64_t i = 0; i < pages_size; i++)
-			if (pages[i].addr >= PAGE_DOWN(start) && pages[i].addr < end)
-				page_drop(&pages[i]);
-		return;
-	}
-	for (uint64_t a = PAGE_DOWN(start); a < end; a += PAGE) {
-		struct page *const p = page_get(a, false);
-		if (p)
-			page_drop(p);
-	}
-}
-
 bool page_is_checked(uint64_t addr)
 {
 	struct page *const p = page_get(addr, false);
@@ -341,34 +369,88 @@ void page_protect(uint64_t addr)
 	if (sys3(__NR_mprotect, addr, PAGE, (r->prot & ~PROT_W) | PROT_R) < 0)
 		p->checked = true;
 	else
-		p->guarded = true;
+		p->guarded = true, n_guarded++;
 }
 
 #define WRITES_BEFORE_CHECKING 16
+
+/* Gives the page back to the program: its blocks go, W comes back. */
+static void page_open(struct page *p)
+{
+	const struct region *const r = region_find(p->addr);
+	page_drop(p);
+	p->guarded = false;
+	n_guarded--;
+	sys3(__NR_mprotect, p->addr, PAGE, r ? r->prot : PROT_R | PROT_W);
+}
 
 bool page_written(uint64_t addr)
 {
 	struct page *const p = pages ? page_get(PAGE_DOWN(addr), false) : NULL;
 	if (!p || !p->guarded)
 		return false;
-	const struct region *const r = region_find(addr);
-	page_drop(p);
-	p->guarded = false;
 	if (++p->writes >= WRITES_BEFORE_CHECKING)
 		p->checked = true;
-	sys3(__NR_mprotect, p->addr, PAGE, r ? r->prot : PROT_R | PROT_W);
+	page_open(p);
 	return true;
+}
+
+/* Calls `what` for every known page of [start, end). */
+static void pages_each(uint64_t start, uint64_t end, void (*what)(struct page *))
+{
+	if (!pages)
+		return;
+	start = PAGE_DOWN(start);
+	if ((end - start) / PAGE > pages_size) {
+		for (uint64_t i = 0; i < pages_size; i++)
+			if (pages[i].addr >= start && pages[i].addr < end)
+				what(&pages[i]);
+		return;
+	}
+	for (uint64_t a = start; a < end; a += PAGE) {
+		struct page *const p = page_get(a, false);
+		if (p)
+			what(p);
+	}
+}
+
+void cache_invalidate(uint64_t start, uint64_t end)
+{
+	pages_each(start, end, page_drop);
+}
+
+static void open_if_guarded(struct page *p)
+{
+	if (p->guarded)
+		page_open(p);
+}
+
+bool pages_shut(void)
+{
+	return n_guarded;
+}
+
+bool pages_open(struct thread *t, uint64_t start, uint64_t end)
+{
+	if (!n_guarded)
+		return false;
+	lock_take(t);
+	pages_each(start, end, open_if_guarded);
+	lock_drop();
+	return true;
+}
+
+static void page_forget(struct page *p)
+{
+	page_drop(p);
+	n_guarded -= p->guarded;
+	p->guarded = false;
 }
 
 /* The program changed or removed [start, end): nothing there is ours any more. */
 static void forget(uint64_t start, uint64_t end)
 {
-	cache_invalidate(start, end);
-	if (!pages)
-		return;
-	for (uint64_t i = 0; i < pages_size; i++)
-		if (pages[i].addr >= PAGE_DOWN(start) && pages[i].addr < end)
-			pages[i].guarded = false;
+	pages_each(start, end, page_forget);
 }
 
 static bool overlaps_code(uint64_t start, uint64_t end)
@@ -381,66 +463,194 @@ static bool overlaps_code(uint64_t start, uint64_t end)
 
 /* ---- the program's memory calls ---- */
 
-static bool hits_engine(uint64_t start, uint64_t end)
+struct engine_view view_own(void)
 {
-	return start < ZONE_END && end > ZONE_BASE;
+	return (struct engine_view){ E.table, E.entries, entries_mapped, E.n_segments, E.segments,
+				     t_mapped };
 }
 
-static long do_mmap(struct thread *t, const uint64_t *a)
+/* The zone, P, what is mapped of T, the code cache. */
+bool own_range(const struct engine_view *v, uint64_t at, uint64_t end, uint64_t *from,
+	       uint64_t *to)
 {
+	*from = end;
+	if (at < ZONE_END && end > ZONE_BASE) {
+		*from = at > ZONE_BASE ? at : ZONE_BASE;
+		*to = ZONE_END;
+	}
+	if (at < v->entries + v->entries_mapped && *from > v->entries) {
+		*from = at > v->entries ? at : v->entries;
+		*to = v->entries + v->entries_mapped;
+	}
+	const uint64_t t_end = v->table + (4ull << 32);
+	for (uint64_t a = at < v->table ? v->table : at; a < t_end && a < *from;
+	     a += T_CHUNK - (a - v->table) % T_CHUNK)
+		if (v->t_mapped[(a - v->table) / T_CHUNK]) {
+			*from = a;
+			*to = a - (a - v->table) % T_CHUNK + T_CHUNK;
+		}
+	for (uint32_t i = 0; i < v->n_segments; i++) {
+		const struct segment *const s = &v->segments[i];
+		if (s->end > at && s->base < *from) {
+			*from = s->base > at ? s->base : at;
+			*to = s->end;
+		}
+	}
+	return *from < end;
+}
+
+bool engine_owns(uint64_t start, uint64_t end)
+{
+	uint64_t from, to;
+	const struct engine_view v = view_own();
+	return own_range(&v, start, end, &from, &to);
+}
+
+/* Would a mapping of the program at [start, end) lie where T must grow to cover
+ * code that is there already? */
+static bool needed_for_table(uint64_t start, uint64_t end)
+{
+	if (start >= E.table + (4ull << 32) || end <= E.table)
+		return false;
+	E.window_used = true;
+	for (uint32_t i = 0; i < E.n_regions; i++) {
+		const uint64_t len = E.regions[i].end - E.regions[i].start;
+		const uint64_t at = E.table + (uint32_t)E.regions[i].start * 4ull;
+		if (at < end && at + len * 4 > start)
+			return true;
+	}
+	return false;
+}
+
+/* Execute-only memory is readable for us, as it is natively on CPUs without
+ * protection keys. */
+static uint64_t readable_prot(uint64_t prot)
+{
+	return (prot & 7) == PROT_X ? prot | PROT_R : prot;
+}
+
+/* PR_SET_MDWE: kept by us, since the code cache itself is writable and executable. */
+static bool mdwe_refuses(uint64_t start, uint64_t end, uint64_t prot, bool fresh)
+{
+	if (!E.mdwe || !(prot & PROT_X))
+		return false;
+	if (prot & PROT_W)
+		return true;
+	const struct region *const r = region_find(start);
+	return !fresh && !(r && r->end >= end);
+}
+
+static void new_code(struct thread *t, uint64_t start, uint64_t end, int prot, bool shared,
+		     bool anon)
+{
+	lock_take(t);
+	forget(start, end);
+	region_set(start, end, prot, shared, anon);
+	if (E.window_used && prot & PROT_X)
+		table_map(start, end - start);
+	lock_drop();
+}
+
+static bool is_error(long ret)
+{
+	return ret < 0 && ret > -4096;
+}
+
+static long do_mmap(struct thread *t, const uint64_t *args)
+{
+	uint64_t a[6] = { args[0], args[1], readable_prot(args[2]), args[3], args[4], args[5] };
 	const uint64_t len = PAGE_UP(a[1]);
-	if (a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE) && hits_engine(a[0], a[0] + len))
+	const bool fixed = a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE);
+	if (mdwe_refuses(0, 0, a[2], true))
+		return -13;
+	if (fixed && (needed_for_table(a[0], a[0] + len) ||
+		      (!(a[3] & MAP_FIXED_NOREPLACE) && engine_owns(a[0], a[0] + len))))
 		return -12;
-	const long at = gate(t, __NR_mmap, a);
-	if (at < 0 && at > -4096)
+	if (!(a[3] & MAP_ANONYMOUS) && (uint32_t)a[4] == E.reserved_fd)
+		return -9;
+	long at = gate(t, __NR_mmap, a);
+	if (!is_error(at) && !fixed && needed_for_table((uint64_t)at, (uint64_t)at + len)) {
+		sys2(__NR_munmap, at, len);
+		if (!a[0] || a[3] & MAP_32BIT)
+			return -12;
+		a[0] = 0;
+		at = gate(t, __NR_mmap, a);
+	}
+	if (is_error(at))
 		return at;
 	const uint64_t start = (uint64_t)at;
-	const bool exec = a[2] & PROT_X;
-	if (exec || overlaps_code(start, start + len)) {
-		lock_take(t);
-		forget(start, start + len);
-		region_set(start, start + len, (int)a[2] & 7, (a[3] & 3) != MAP_PRIVATE,
-			   a[3] & MAP_ANONYMOUS);
-		lock_drop();
-	}
+	if (a[2] & PROT_X || overlaps_code(start, start + len))
+		new_code(t, start, start + len, (int)a[2] & 7, (a[3] & 3) != MAP_PRIVATE,
+			 a[3] & MAP_ANONYMOUS);
+	if (a[2] & PROT_X && !(a[3] & MAP_ANONYMOUS))
+		rseq_look_at_file((long)(int32_t)a[4]);
 	return at;
+}
+
+/* Of what the program unmaps, the engine's parts stay. */
+static long munmap_around(struct thread *t, uint64_t start, uint64_t end)
+{
+	uint64_t from, to;
+	const struct engine_view v = view_own();
+	long ret = 0;
+	while (start < end && ret == 0) {
+		const bool own = own_range(&v, start, end, &from, &to);
+		const uint64_t a[6] = { start, (own ? from : end) - start };
+		if (a[1])
+			ret = gate(t, __NR_munmap, a);
+		start = own ? to : end;
+	}
+	return ret;
 }
 
 static long do_munmap(struct thread *t, const uint64_t *a)
 {
 	const uint64_t end = a[0] + PAGE_UP(a[1]);
-	if (hits_engine(a[0], end))
-		return 0;
-	if (!overlaps_code(a[0], end))
-		return gate(t, __NR_munmap, a);
-	lock_take(t);
-	forget(a[0], end);
-	region_clear(a[0], end);
-	lock_drop();
+	const bool sane = !(a[0] & (PAGE - 1)) && a[1] && end > a[0] && end >> 47 == 0;
+	if (sane && overlaps_code(a[0], end)) {
+		lock_take(t);
+		forget(a[0], end);
+		region_clear(a[0], end);
+		lock_drop();
+	}
+	if (sane && engine_owns(a[0], end))
+		return munmap_around(t, a[0], end);
 	return gate(t, __NR_munmap, a);
 }
 
-static long do_mprotect(struct thread *t, long nr, const uint64_t *a)
+static long do_mprotect(struct thread *t, long nr, const uint64_t *args)
 {
+	const uint64_t a[6] = { args[0], args[1], readable_prot(args[2]), args[3] };
 	const uint64_t end = a[0] + PAGE_UP(a[1]);
+	if (engine_owns(a[0], end))
+		return -12;
+	if (mdwe_refuses(a[0], end, a[2], false))
+		return -13;
 	const bool had = overlaps_code(a[0], end);
 	const long ret = gate(t, nr, a);
 	if (ret < 0 || (!had && !(a[2] & PROT_X)))
 		return ret;
 	lock_take(t);
 	const struct region *const r = region_find(a[0]);
-	const bool shared = r && r->shared;
-	forget(a[0], end);
-	region_set(a[0], end, (int)a[2] & 7, shared, !r || r->anon || a[2] & PROT_W);
+	const bool shared = r && r->shared, anon = !r || r->anon || a[2] & PROT_W;
 	lock_drop();
+	new_code(t, a[0], end, (int)a[2] & 7, shared, anon);
 	return ret;
 }
 
 static long do_mremap(struct thread *t, const uint64_t *a)
 {
 	const uint64_t old_end = a[0] + PAGE_UP(a[1]);
+	const bool fixed = a[3] & MREMAP_FIXED;
 	struct region kept = { 0 };
+	if (engine_owns(a[0], old_end))
+		return -14;
+	if (fixed && (engine_owns(a[4], a[4] + PAGE_UP(a[2])) ||
+		      needed_for_table(a[4], a[4] + PAGE_UP(a[2]))))
+		return -12;
 	if (overlaps_code(a[0], old_end)) {
+		/* as one piece, with the program's own protection */
+		pages_open(t, a[0], old_end);
 		lock_take(t);
 		const struct region *const r = region_find(a[0]);
 		if (r)
@@ -449,18 +659,43 @@ static long do_mremap(struct thread *t, const uint64_t *a)
 		lock_drop();
 	}
 	const long at = gate(t, __NR_mremap, a);
-	if (at < 0 && at > -4096)
+	if (is_error(at))
 		return at;
 	const uint64_t start = (uint64_t)at, len = PAGE_UP(a[2]);
 	lock_take(t);
 	if (kept.end)
 		region_clear(a[0], old_end);
-	if (kept.end || overlaps_code(start, start + len)) {
-		forget(start, start + len);
-		region_set(start, start + len, kept.end ? kept.prot : 0, kept.shared, true);
+	lock_drop();
+	if (kept.end || overlaps_code(start, start + len))
+		new_code(t, start, start + len, kept.end ? kept.prot : 0, kept.shared, true);
+	return at;
+}
+
+static long do_madvise(struct thread *t, const uint64_t *a)
+{
+	const uint64_t end = a[0] + PAGE_UP(a[1]);
+	if (engine_owns(a[0], end))
+		return -12;
+	const long ret = gate(t, __NR_madvise, a);
+	if (overlaps_code(a[0], end)) {
+		lock_take(t);
+		cache_invalidate(a[0], end);
+		lock_drop();
+	}
+	return ret;
+}
+
+static long do_shmdt(struct thread *t, const uint64_t *a)
+{
+	lock_take(t);
+	const struct region *const r = region_find(a[0]);
+	if (r) {
+		const uint64_t start = r->start, end = r->end;
+		forget(start, end);
+		region_clear(start, end);
 	}
 	lock_drop();
-	return at;
+	return gate(t, __NR_shmdt, a);
 }
 
 long memory_syscall(struct thread *t, long nr, const uint64_t *a)
@@ -475,14 +710,9 @@ long memory_syscall(struct thread *t, long nr, const uint64_t *a)
 		return do_mprotect(t, nr, a);
 	case __NR_mremap:
 		return do_mremap(t, a);
-	default: {		/* madvise(DONTNEED, REMOVE), shmdt */
-		const uint64_t end = a[0] + PAGE_UP(a[1]);
-		if (nr == __NR_madvise && overlaps_code(a[0], end)) {
-			lock_take(t);
-			cache_invalidate(a[0], end);
-			lock_drop();
-		}
-		return gate(t, nr, a);
-	}
+	case __NR_madvise:
+		return do_madvise(t, a);
+	default:
+		return do_shmdt(t, a);
 	}
 }

@@ -1,97 +1,128 @@
 /* What /proc says of the process, without the engine: its mappings are taken out
- * of maps, its descriptor out of fd. */
+ * of maps (also of the maps of other counted processes), its descriptor out of fd.
+ */
 #include "engine.h"
 #include "sys.h"
 #include "text.h"
 
 #include <asm/unistd.h>
 
-static bool own_pid(const char *p, const char **rest)
+#ifndef __NR_openat2
+#define __NR_openat2 437
+#endif
+
+static void number_text(char *to, size_t size, uint64_t v)
 {
-	if (text_starts(p, "self/")) {
-		*rest = p + 5;
-		return true;
-	}
-	if (text_starts(p, "thread-self/")) {
-		*rest = p + 12;
-		return true;
-	}
-	uint64_t n = 0;
-	const char *q = p;
-	while (*q >= '0' && *q <= '9')
-		n = n * 10 + (uint64_t)(*q++ - '0');
-	if (q == p || *q != '/' || n != (uint64_t)E.pid)
-		return false;
-	*rest = q + 1;
-	return true;
+	struct line l = { 0 };
+	line_num(&l, v, 10);
+	copy_text(to, size, l.text, l.len);
 }
 
-/* "maps" or "smaps" of this process, or of one of its threads. */
-static bool is_maps(const char *path)
+static void fd_link(char *path, size_t size, uint64_t fd)
 {
-	const char *p;
-	if (!text_starts(path, "/proc/") || !own_pid(path + 6, &p))
-		return false;
-	if (text_starts(p, "task/")) {
-		p += 5;
-		while (*p && *p != '/')
-			p++;
-		if (*p)
-			p++;
-	}
-	return text_equal(p, "maps") || text_equal(p, "smaps") || text_equal(p, "numa_maps");
+	struct line l = { 0 };
+	line_str(&l, "/proc/self/fd/");
+	line_num(&l, fd, 10);
+	copy_text(path, size, l.text, l.len);
 }
 
-static bool is_ours(uint64_t start)
+static const char *last_part(const char *path)
 {
-	if (start >= ZONE_BASE && start < ZONE_END)
-		return true;
-	if (start >= E.table && start < E.table + (4ull << 32) && table_is_mapped((start - E.table) / 4))
-		return true;
-	if (start >= E.entries && start < E.entries + (256u << 20))
-		return true;
-	return segment_of(start) != NULL;
+	const char *last = path;
+	for (const char *p = path; *p; p++)
+		if (*p == '/')
+			last = p + 1;
+	return last;
 }
 
-static bool header_line(const char *p, uint64_t *start)
+/* ---- maps ---- */
+
+static bool is_maps(const char *name)
 {
-	uint64_t v = 0;
-	const char *q = p;
-	for (;; q++) {
-		if (*q >= '0' && *q <= '9')
-			v = v << 4 | (uint64_t)(*q - '0');
-		else if (*q >= 'a' && *q <= 'f')
-			v = v << 4 | (uint64_t)(*q - 'a' + 10);
+	return text_equal(name, "maps") || text_equal(name, "smaps") ||
+	       text_equal(name, "numa_maps");
+}
+
+static const char *parse_hex(const char *p, uint64_t *v)
+{
+	for (*v = 0;; p++) {
+		if (*p >= '0' && *p <= '9')
+			*v = *v << 4 | (uint64_t)(*p - '0');
+		else if (*p >= 'a' && *p <= 'f')
+			*v = *v << 4 | (uint64_t)(*p - 'a' + 10);
 		else
-			break;
+			return p;
 	}
-	*start = v;
-	return q > p && *q == '-';
 }
 
-/* A private copy of the file, without our lines. */
-static long filtered(struct thread *t, long fd)
+static void put_hex8(struct line *l, uint64_t v)
 {
-	const long out = sys2(__NR_memfd_create, "maps", 1);
-	if (out < 0)
-		return fd;
+	for (uint64_t limit = 0x10000000; v < limit && limit > 1; limit >>= 4)
+		line_str(l, "0");
+	line_num(l, v, 16);
+}
+
+/* One line; what follows it in smaps goes with it. False: it is all ours. */
+static bool put_line(long out, const struct engine_view *v, const char *text, size_t len)
+{
+	uint64_t start, end, from, to;
+	const char *p = parse_hex(text, &start);
+	if (*p != '-') {
+		/* numa_maps has only starts */
+		if (own_range(v, start, start + 1, &from, &to))
+			return false;
+		sys3(__NR_write, out, text, len);
+		return true;
+	}
+	p = parse_hex(p + 1, &end);
+	if (!own_range(v, start, end, &from, &to)) {
+		sys3(__NR_write, out, text, len);
+		return true;
+	}
+	/* the kernel joins neighbours: the program's part stays */
+	bool any = false;
+	while (start < end) {
+		const bool own = own_range(v, start, end, &from, &to);
+		const uint64_t stop = own ? from : end;
+		if (stop > start) {
+			struct line l = { 0 };
+			put_hex8(&l, start);
+			line_str(&l, "-");
+			put_hex8(&l, stop);
+			sys3(__NR_write, out, l.text, l.len);
+			sys3(__NR_write, out, p, len - (size_t)(p - text));
+			any = true;
+		}
+		start = own ? to : end;
+	}
+	return any;
+}
+
+/* Lines of maps, and the first of each group of smaps, begin with an address. */
+static bool header_line(const char *p)
+{
+	uint64_t start;
+	const char *const q = parse_hex(p, &start);
+	return q - p >= 8 && (*q == '-' || *q == ' ');
+}
+
+static void copy_lines(long in, long out, const struct engine_view *v)
+{
 	static char text[32768];
 	size_t have = 0;
-	bool skip = false;
-	lock_take(t);
+	bool shown = true;
 	for (;;) {
-		const long n = sys3(__NR_read, fd, text + have, sizeof(text) - have);
+		const long n = sys3(__NR_read, in, text + have, sizeof(text) - have);
 		if (n <= 0)
-			break;
+			return;
 		have += (size_t)n;
 		size_t line = 0;
 		for (size_t i = 0; i < have; i++) {
 			if (text[i] != '\n')
 				continue;
-			uint64_t start;
-			if (header_line(text + line, &start))
-				skip = is_ours(start);
-			if (!skip)
+			if (header_line(text + line))
+				shown = put_line(out, v, text + line, i + 1 - line);
+			else if (shown)
 				sys3(__NR_write, out, text + line, i + 1 - line);
 			line = i + 1;
 		}
@@ -99,34 +130,113 @@ static long filtered(struct thread *t, long fd)
 		for (size_t i = 0; i < have; i++)
 			text[i] = text[line + i];
 	}
+}
+
+struct io { const void *base; uint64_t len; };
+
+static bool read_other(uint64_t pid, void *to, const void *from, uint64_t len)
+{
+	const struct io here = { to, len }, there = { from, len };
+	return sys6(__NR_process_vm_readv, (long)pid, (long)&here, 1, (long)&there, 1, 0) ==
+	       (long)len;
+}
+
+/* The engine lies at the same addresses in every process. */
+static bool view_of(uint64_t pid, struct engine_view *v)
+{
+	static struct segment segments[MAX_SEGMENTS];
+	static uint8_t table[T_CHUNKS];
+	struct soft_shared *shared;
+	*v = (struct engine_view){ .table = E.table, .entries = E.entries, .segments = segments,
+				   .t_mapped = table };
+	if (!read_other(pid, &shared, &E.shared, sizeof(shared)) || shared != E.shared)
+		return false;
+	return read_other(pid, &v->entries_mapped, &entries_mapped, sizeof(entries_mapped)) &&
+	       read_other(pid, &v->n_segments, &E.n_segments, sizeof(E.n_segments)) &&
+	       v->n_segments <= MAX_SEGMENTS &&
+	       read_other(pid, segments, E.segments, v->n_segments * sizeof(segments[0])) &&
+	       read_other(pid, table, t_mapped, sizeof(table));
+}
+
+/* A private copy of the file, without our lines, under the same number. */
+static void filter(struct thread *t, long fd, uint64_t pid)
+{
+	const bool own = pid == (uint64_t)E.pid || pid == (uint64_t)t->tid;
+	const long out = sys2(__NR_memfd_create, "maps", 1);
+	if (out < 0)
+		return;
+	if (own)
+		pages_open(t, 0, 1ull << 47);	/* shown with the program's own protection */
+	lock_take(t);
+	struct engine_view v = view_own();
+	const bool known = own || view_of(pid, &v);
+	if (known)
+		copy_lines(fd, out, &v);
 	lock_drop();
-	sys3(__NR_lseek, out, 0, 0);
-	/* the program gets the number it would have got */
-	sys3(__NR_dup3, out, fd, 02000000);
+	if (known) {
+		sys3(__NR_lseek, out, 0, 0);
+		const long flags = sys3(__NR_fcntl, fd, 1, 0);
+		sys3(__NR_dup3, out, fd, flags & 1 ? 02000000 : 0);
+	}
 	sys1(__NR_close, out);
+}
+
+/* ---- opening ---- */
+
+/* "/proc/NUMBER/…" of the file behind a descriptor. */
+static bool proc_pid(long fd, uint64_t *pid)
+{
+	char path[40], link[80];
+	fd_link(path, sizeof(path), (uint64_t)fd);
+	const long n = sys4(__NR_readlinkat, -100, path, link, sizeof(link) - 1);
+	if (n < 8)
+		return false;
+	link[n] = '\0';
+	if (!text_starts(link, "/proc/"))
+		return false;
+	*pid = 0;
+	const char *p = link + 6;
+	while (*p >= '0' && *p <= '9')
+		*pid = *pid * 10 + (uint64_t)(*p++ - '0');
+	return p > link + 6 && *p == '/';
+}
+
+/* …/fd/N with our N: natively there is no such descriptor. */
+static bool is_our_link(const char *path, const char *last)
+{
+	char number[24];
+	number_text(number, sizeof(number), E.reserved_fd);
+	return text_equal(last, number) && last >= path + 4 && text_starts(last - 4, "/fd/") &&
+	       text_starts(path, "/proc/");
+}
+
+static long by_path(struct thread *t, long nr, const uint64_t *a, bool *done)
+{
+	char path[256];
+	if (!copy_string(path, sizeof(path), a[nr == __NR_open || nr == __NR_readlink ? 0 : 1]))
+		return 0;
+	const char *const last = last_part(path);
+	const bool open = nr != __NR_readlink && nr != __NR_readlinkat;
+	const bool mem = text_equal(last, "mem");
+	if (is_our_link(path, last)) {
+		*done = true;
+		return -2;
+	}
+	if (!open || (!mem && !is_maps(last)))
+		return 0;
+	*done = true;
+	uint64_t pid;
+	const long fd = gate(t, nr, a);
+	if (fd < 0 || !proc_pid(fd, &pid))
+		return fd;
+	if (mem)
+		E.mem_open = true;
+	else
+		filter(t, fd, pid);
 	return fd;
 }
 
-static long open_maps(struct thread *t, long nr, const uint64_t *a, bool *done)
-{
-	char path[64];
-	const uint64_t at = a[nr == __NR_openat ? 1 : 0];
-	size_t n = 0;
-	while (n < sizeof(path) - 1) {
-		if (!copy_guest(path + n, (const char *)at + n, 1))
-			return 0;
-		if (!path[n])
-			break;
-		if (++n == 6 && !mem_equal(path, "/proc/", 6))
-			return 0;
-	}
-	path[n] = '\0';
-	if (!is_maps(path))
-		return 0;
-	*done = true;
-	const long fd = gate(t, nr, a);
-	return fd < 0 ? fd : filtered(t, fd);
-}
+/* ---- listing ---- */
 
 struct dirent64 {
 	uint64_t ino, off;
@@ -135,34 +245,34 @@ struct dirent64 {
 	char name[];
 };
 
+static bool lists_fds(uint64_t fd)
+{
+	char path[40], link[80];
+	fd_link(path, sizeof(path), fd);
+	const long n = sys4(__NR_readlinkat, -100, path, link, sizeof(link) - 1);
+	if (n < 8)
+		return false;
+	link[n] = '\0';
+	const char *const last = last_part(link);
+	return text_starts(link, "/proc/") &&
+	       (text_equal(last, "fd") || text_equal(last, "fdinfo"));
+}
+
 /* Takes our descriptor out of a listing of /proc/self/fd. */
 static long hide_fd(const uint64_t *a, long got)
 {
-	char number[24], link[64], path[64];
-	struct line l = { 0 };
-	line_num(&l, E.reserved_fd, 10);
-	mem_copy(number, l.text, l.len);
-	number[l.len] = '\0';
+	char number[24];
+	number_text(number, sizeof(number), E.reserved_fd);
 	uint8_t *const buf = (uint8_t *)a[1];
 	for (long at = 0; at < got;) {
 		struct dirent64 *const d = (struct dirent64 *)(buf + at);
+		const uint16_t len = d->reclen;
 		if (!text_equal(d->name, number)) {
-			at += d->reclen;
+			at += len;
 			continue;
 		}
-		l.len = 0;
-		line_str(&l, "/proc/self/fd/");
-		line_num(&l, a[0], 10);
-		mem_copy(path, l.text, l.len);
-		path[l.len] = '\0';
-		const long n = sys4(__NR_readlinkat, -100, path, link, sizeof(link) - 1);
-		if (n < 6)
+		if (!lists_fds(a[0]))
 			return got;
-		link[n] = '\0';
-		const char *rest;
-		if (!text_starts(link, "/proc/") || !own_pid(link + 6, &rest))
-			return got;
-		const uint16_t len = d->reclen;
 		for (long i = at + len; i < got; i++)
 			buf[i - len] = buf[i];
 		return got - len;
@@ -173,8 +283,14 @@ static long hide_fd(const uint64_t *a, long got)
 long proc_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 {
 	if (nr != __NR_getdents64)
-		return open_maps(t, nr, a, done);
+		return by_path(t, nr, a, done);
 	*done = true;
-	const long got = gate(t, nr, a);
-	return got > 0 ? hide_fd(a, got) : got;
+	long got = gate(t, nr, a);
+	while (got > 0) {
+		const long left = hide_fd(a, got);
+		if (left)
+			return left;
+		got = gate(t, nr, a);		/* only ours was in it: that is not the end */
+	}
+	return got;
 }

@@ -58,7 +58,7 @@ static bool dies_by_default(int sig)
 }
 
 /* What the kernel is told when the program's action is `act`. */
-static struct k_sigaction kernel_action(int sig, const struct k_sigaction *act)
+struct k_sigaction signal_kernel_action(int sig, const struct k_sigaction *act)
 {
 	struct k_sigaction k = { .handler = (uint64_t)glue_master,
 				 .restorer = (uint64_t)glue_restorer, .mask = ~SYNC_SIGNALS,
@@ -102,16 +102,16 @@ void signal_altstack(struct thread *t)
 void signals_init(struct thread *t)
 {
 	signal_altstack(t);
-	t->app_altstack = (struct k_stack){ .flags = SS_DISABLE_ };
+	t->actions = E.actions;
 	for (int sig = 1; sig <= 64; sig++) {
 		const struct k_sigaction none = { 0 };
-		struct k_sigaction k = kernel_action(sig, &none), old;
+		struct k_sigaction k = signal_kernel_action(sig, &none), old;
 		if (k.handler != (uint64_t)glue_master)
 			continue;
 		kernel_set(sig, &k, &old);
 		if (old.handler == 1) {
 			E.actions[sig].handler = 1;
-			k = kernel_action(sig, &E.actions[sig]);
+			k = signal_kernel_action(sig, &E.actions[sig]);
 			kernel_set(sig, &k, 0);
 		}
 	}
@@ -125,18 +125,45 @@ void signals_init(struct thread *t)
 		kernel_mask(t->app_mask);
 }
 
+/* An exec hands on which signals are ignored and which are blocked: the kernel must
+ * hold the program's own choice then, also of the synchronous ones. */
+static void sync_actions(const struct thread *t, bool app)
+{
+	const struct k_sigaction ignore = { .handler = 1 };
+	for (int sig = 1; sig <= SIGSYS_; sig++) {
+		if (!(SYNC_SIGNALS & SIG_BIT(sig)) || t->actions[sig].handler != 1)
+			continue;
+		const struct k_sigaction k = signal_kernel_action(sig, &t->actions[sig]);
+		kernel_set(sig, app ? &ignore : &k, 0);
+	}
+}
+
+void signals_as_app(struct thread *t)
+{
+	sync_actions(t, true);
+	if (t->app_mask & SYNC_SIGNALS)
+		sys4(__NR_rt_sigprocmask, 2, &t->app_mask, 0, 8);
+}
+
+void signals_as_engine(struct thread *t)
+{
+	sync_actions(t, false);
+	if (t->app_mask & SYNC_SIGNALS && !t->pending)
+		kernel_mask(t->app_mask);
+}
+
 /* ---- leaving ---- */
 
 /* Goes on at t->pc with the program's mask and the given FP state (0: initial). */
-static void leave(struct thread *t, uint64_t fpstate, uint64_t fp_flags)
-	__attribute__((noreturn));
-static void leave(struct thread *t, uint64_t fpstate, uint64_t fp_flags)
+struct leaving {
+	uint64_t pretcode;
+	struct k_ucontext uc;
+	uint8_t info[128];
+};
+
+void signal_leave(struct thread *t, uint64_t fpstate, uint64_t fp_flags)
 {
-	struct {
-		uint64_t pretcode;
-		struct k_ucontext uc;
-		uint8_t info[128];
-	} f;
+	struct leaving f;
 	mem_zero(&f, sizeof(f));
 	f.uc.flags = UC_SS | fp_flags;
 	f.uc.stack = (struct k_stack){ .sp = (uint64_t)t + THREAD_ALT,
@@ -149,6 +176,33 @@ static void leave(struct thread *t, uint64_t fpstate, uint64_t fp_flags)
 	f.uc.mc.fpstate = fpstate;
 	f.uc.sigmask = t->app_mask & ~SYNC_SIGNALS;
 	t->pending = 0;
+	glue_sigreturn(&f.uc);
+}
+
+/* Goes to t->pc itself, with the program's registers and TF: no code of the
+ * program runs there, since memory that the engine does not know as executable
+ * faults, and bytes that it cannot decode are refused, before the trap. */
+void signal_probe(struct thread *t)
+{
+	struct leaving f;
+	mem_zero(&f, sizeof(f));
+	f.uc.stack = (struct k_stack){ .sp = (uint64_t)t + THREAD_ALT,
+				       .size = THREAD_STACK - THREAD_ALT };
+	f.uc.mc = (struct k_sigcontext){
+		.r8 = t->regs[R8], .r9 = t->regs[R9], .r10 = t->regs[R10], .r11 = t->regs[R11],
+		.r12 = t->regs[R12], .r13 = t->regs[R13], .r14 = t->regs[R14],
+		.r15 = t->regs[R15], .rdi = t->regs[RDI], .rsi = t->regs[RSI],
+		.rbp = t->regs[RBP], .rbx = t->regs[RBX], .rdx = t->regs[RDX],
+		.rax = t->regs[RAX], .rcx = t->regs[RCX], .rsp = t->regs[RSP],
+		.rip = t->pc, .eflags = (t->rflags & 0x40dd5ull) | FLAG_TF | 0x202,
+		.cs = 0x33, .ss = 0x2b,
+	};
+	/* the live FP state is the program's; the kernel takes it from here again */
+	const uint32_t size = glue_xsave((void *)((uint64_t)t + THREAD_FP));
+	f.uc.flags = UC_SS | (size > 512 ? UC_FP_XSTATE : 0);
+	f.uc.mc.fpstate = (uint64_t)t + THREAD_FP;
+	f.uc.sigmask = ~SYNC_SIGNALS;
+	t->probing = true;
 	glue_sigreturn(&f.uc);
 }
 
@@ -176,7 +230,7 @@ static uint32_t fp_size(uint64_t fpstate)
 	return sw[0] == 0x46505853u ? sw[1] : 512;
 }
 
-static bool on_altstack(const struct k_stack *s, uint64_t sp)
+bool signal_on_altstack(const struct k_stack *s, uint64_t sp)
 {
 	if (s->flags & (int32_t)SS_AUTODISARM_)
 		return false;
@@ -202,38 +256,114 @@ static void frame_fill(const struct thread *t, struct frame *f, const struct k_s
 		.rbp = t->regs[RBP], .rbx = t->regs[RBX], .rdx = t->regs[RDX],
 		.rax = t->regs[RAX], .rcx = t->regs[RCX], .rsp = t->regs[RSP],
 		.rip = t->pc, .eflags = t->rflags, .cs = 0x33, .ss = 0x2b,
-		.err = k->mc.err, .trapno = k->mc.trapno, .oldmask = t->app_mask,
-		.cr2 = k->mc.cr2, .fpstate = fx,
+		.err = t->app_err, .trapno = t->app_trapno, .oldmask = t->app_mask,
+		.cr2 = t->app_cr2, .fpstate = fx,
 	};
 	f->uc.sigmask = t->app_mask;
 }
 
+static int held_index(int sig)
+{
+	static const uint8_t sigs[6] = { SIGILL_, SIGTRAP_, SIGBUS_, SIGFPE_, SIGSEGV_, SIGSYS_ };
+	for (int i = 0; i < 6; i++)
+		if (sigs[i] == sig)
+			return i;
+	return -1;
+}
+
+/* Kept until the program unblocks it; a second one of its kind is dropped, as the
+ * kernel does. */
+static void hold(struct thread *t, const struct k_siginfo *info)
+{
+	const int i = held_index(info->signo);
+	if (i < 0)
+		die("two signals at once", t->pc);
+	if (!(t->held & SIG_BIT(info->signo)))
+		t->held_info[i] = *info;
+	t->held |= SIG_BIT(info->signo);
+}
+
 static void deliver(struct thread *t, const struct k_siginfo *info, const struct k_ucontext *k,
 		    bool forced) __attribute__((noreturn));
+
+/* No frame could be written: that is a SIGSEGV of its own. */
+static void frame_failed(struct thread *t, int sig, const struct k_ucontext *k)
+	__attribute__((noreturn));
+static void frame_failed(struct thread *t, int sig, const struct k_ucontext *k)
+{
+	const struct k_siginfo info = { .signo = SIGSEGV_, .code = 0x80 };
+	if (sig == SIGSEGV_)
+		signal_fatal(t, SIGSEGV_);
+	deliver(t, &info, k, true);
+}
+
+/* Where the frame goes: the FP state at *fx, the rest below; 0 if it does not fit
+ * on the alternate stack. */
+static uint64_t frame_place(const struct thread *t, const struct k_sigaction *act, uint32_t size,
+			    uint64_t *fx)
+{
+	const struct k_stack *const alt = &t->app_altstack;
+	const bool nested = signal_on_altstack(alt, t->regs[RSP]);
+	uint64_t sp = t->regs[RSP] - 128;
+	bool entering = false;
+	if (act->flags & SA_ONSTACK_ && alt->size && !signal_on_altstack(alt, sp)) {
+		sp = alt->sp + alt->size;
+		entering = true;
+	}
+	*fx = (sp - size) & ~63ull;
+	const uint64_t at = ((*fx - sizeof(struct frame)) & ~15ull) - 8;
+	if ((nested || entering) && (at <= alt->sp || at - alt->sp > alt->size))
+		return 0;
+	return at;
+}
+
+static void after_frame(struct thread *t, int sig, const struct k_sigaction *act)
+{
+	if (act->flags & SA_RESETHAND_) {
+		const struct k_sigaction none = { 0 };
+		const struct k_sigaction k = signal_kernel_action(sig, &none);
+		t->actions[sig].handler = 0;
+		kernel_set(sig, &k, 0);
+	}
+	if (t->app_altstack.flags & (int32_t)SS_AUTODISARM_)
+		t->app_altstack = (struct k_stack){ .flags = SS_DISABLE_ };
+	if (t->has_temp_mask)
+		t->app_mask = t->temp_mask;
+	t->has_temp_mask = false;
+	t->app_mask |= act->mask;
+	if (!(act->flags & SA_NODEFER_))
+		t->app_mask |= SIG_BIT(sig);
+}
+
 static void deliver(struct thread *t, const struct k_siginfo *info, const struct k_ucontext *k,
 		    bool forced)
 {
 	const int sig = info->signo;
-	const struct k_sigaction act = E.actions[sig];
+	const struct k_sigaction act = t->actions[sig];
+	const uint64_t blocked = t->has_temp_mask ? t->temp_mask : t->app_mask;
 	if (forced && (act.handler == 1 || t->app_mask & SIG_BIT(sig)))
 		signal_fatal(t, sig);
+	if (!forced && blocked & SIG_BIT(sig) & SYNC_SIGNALS) {
+		hold(t, info);
+		signal_leave(t, k->mc.fpstate, k->flags & UC_FP_XSTATE);
+	}
 	if (act.handler == 0 && (forced || dies_by_default(sig)))
 		signal_fatal(t, sig);
-	if (act.handler <= 1)
-		leave(t, k->mc.fpstate, k->flags & UC_FP_XSTATE);
+	if (act.handler <= 1) {
+		t->has_temp_mask = false;
+		signal_leave(t, k->mc.fpstate, k->flags & UC_FP_XSTATE);
+	}
 
-	uint64_t sp = t->regs[RSP] - 128;
-	if (act.flags & SA_ONSTACK_ && t->app_altstack.size &&
-	    !on_altstack(&t->app_altstack, t->regs[RSP]))
-		sp = t->app_altstack.sp + t->app_altstack.size;
 	const uint32_t size = fp_size(k->mc.fpstate);
-	const uint64_t fx = (sp - size) & ~63ull;
-	const uint64_t at = ((fx - sizeof(struct frame)) & ~15ull) - 8;
+	uint64_t fx;
+	const uint64_t at = frame_place(t, &act, size, &fx);
 	struct frame f;
 	frame_fill(t, &f, info, k, &act, fx);
-	if (!copy_guest((void *)fx, (const void *)k->mc.fpstate, size) ||
-	    !copy_guest((void *)at, &f, sizeof(f)))
-		signal_fatal(t, SIGSEGV_);
+	const size_t len = act.flags & SA_SIGINFO_ ? sizeof(f) : offsetof(struct frame, info);
+	if (!at || !(act.flags & SA_RESTORER_) ||
+	    !copy_guest((void *)fx, (const void *)k->mc.fpstate, size) ||
+	    !copy_guest((void *)at, &f, len))
+		frame_failed(t, sig, k);
 	t->regs[RDI] = (uint64_t)sig;
 	t->regs[RSI] = at + offsetof(struct frame, info);
 	t->regs[RDX] = at + offsetof(struct frame, uc);
@@ -241,19 +371,13 @@ static void deliver(struct thread *t, const struct k_siginfo *info, const struct
 	t->regs[RSP] = at;
 	t->pc = act.handler;
 	t->rflags &= ~(uint64_t)(FLAG_DF | FLAG_RF | FLAG_TF);
-	if (act.flags & SA_RESETHAND_)
-		E.actions[sig].handler = 0;
-	if (t->app_altstack.flags & (int32_t)SS_AUTODISARM_)
-		t->app_altstack = (struct k_stack){ .flags = SS_DISABLE_ };
-	t->app_mask |= act.mask;
-	if (!(act.flags & SA_NODEFER_))
-		t->app_mask |= SIG_BIT(sig);
-	leave(t, 0, 0);
+	after_frame(t, sig, &act);
+	signal_leave(t, 0, 0);
 }
 
 /* ---- arriving ---- */
 
-static void take_regs(struct thread *t, const struct k_sigcontext *m)
+void signal_take_regs(struct thread *t, const struct k_sigcontext *m)
 {
 	const uint64_t r[16] = { m->rax, m->rcx, m->rdx, m->rbx, m->rsp, m->rbp, m->rsi, m->rdi,
 				 m->r8, m->r9, m->r10, m->r11, m->r12, m->r13, m->r14, m->r15 };
@@ -264,8 +388,10 @@ static void take_regs(struct thread *t, const struct k_sigcontext *m)
 
 static void keep(struct thread *t, const struct k_siginfo *info, struct k_ucontext *uc)
 {
-	if (t->pending)
-		die("two signals at once", uc->mc.rip);
+	if (t->pending) {
+		hold(t, info);
+		return;
+	}
 	const uint32_t size = fp_size(uc->mc.fpstate);
 	if (size > THREAD_ALT - THREAD_FP)
 		die("the FP state is larger than expected", size);
@@ -274,14 +400,49 @@ static void keep(struct thread *t, const struct k_siginfo *info, struct k_uconte
 	mem_copy((void *)((uint64_t)t + THREAD_FP), (const void *)uc->mc.fpstate, size);
 	if (size)
 		t->pend_uc.mc.fpstate = (uint64_t)t + THREAD_FP;
+	t->pend_forced = false;
 	t->pending = 1;
 	uc->sigmask = ~SYNC_SIGNALS;	/* one at a time */
 }
 
 void signal_deliver_pending(struct thread *t)
 {
-	const struct k_siginfo info = t->pend_info;
-	deliver(t, &info, &t->pend_uc, false);
+	struct k_siginfo info = t->pend_info;
+	if (t->pend_forced)
+		info.addr = t->pc;		/* a seccomp filter: after its system call */
+	deliver(t, &info, &t->pend_uc, t->pend_forced);
+}
+
+/* The live FP state, as if a signal had come here. */
+static struct k_ucontext *live_context(struct thread *t)
+{
+	struct k_ucontext *const uc = &t->pend_uc;
+	const uint32_t size = glue_xsave((void *)((uint64_t)t + THREAD_FP));
+	*uc = (struct k_ucontext){ .flags = UC_SS | (size > 512 ? UC_FP_XSTATE : 0) };
+	uc->mc.fpstate = (uint64_t)t + THREAD_FP;
+	return uc;
+}
+
+void signal_deliver_held(struct thread *t)
+{
+	const uint64_t due = t->held & ~t->app_mask;
+	if (!due)
+		return;
+	const int sig = __builtin_ctzll(due) + 1;
+	t->held &= ~SIG_BIT(sig);
+	const struct k_siginfo info = t->held_info[held_index(sig)];
+	deliver(t, &info, live_context(t), false);
+}
+
+/* What the program finds in its frames about its last fault. */
+static void note_fault(struct thread *t, const struct k_siginfo *info, const struct k_sigcontext *m)
+{
+	if (info->signo == SIGSYS_)
+		return;
+	t->app_trapno = m->trapno;
+	t->app_err = m->err;
+	if (m->trapno == 14)
+		t->app_cr2 = m->cr2;
 }
 
 static bool is_pc_signal(int sig)
@@ -298,7 +459,7 @@ static bool within(uint64_t pc, const char *from, const char *to)
 static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext *uc, bool sync)
 {
 	const uint64_t code = uc->mc.rip;
-	take_regs(t, &uc->mc);
+	signal_take_regs(t, &uc->mc);
 	lock_take(t);
 	const bool smc = sync && info->signo == SIGSEGV_ && uc->mc.err & 2 &&
 			 page_written(info->addr);
@@ -315,15 +476,50 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 	}
 	if (strayed) {
 		t->exit_link = 1;
-		leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
+		signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
 	}
 	if (smc) {
 		t->step_pc = t->pc;
-		leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
+		signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
 	}
 	if (sync && is_pc_signal(info->signo) && info->addr == code)
 		info->addr = t->pc;
+	if (sync)
+		note_fault(t, info, &uc->mc);
 	deliver(t, info, uc, sync);
+}
+
+/* What the CPU said at t->pc (signal_probe). */
+static void probed(struct thread *t, const struct k_siginfo *info, const struct k_ucontext *uc)
+{
+	t->probing = false;
+	if (info->signo == SIGTRAP_ && info->code == 2)
+		die("an instruction the engine does not know, or code it did not see", t->pc);
+	t->rflags = (uc->mc.eflags & ~(uint64_t)FLAG_TF) | (t->rflags & FLAG_TF);
+	note_fault(t, info, &uc->mc);
+	deliver(t, info, uc, true);
+}
+
+/* Synchronous signals that stand for something else than a fault in the cache. */
+static bool sync_elsewhere(struct thread *t, struct k_siginfo *info, struct k_ucontext *uc)
+{
+	const uint64_t pc = uc->mc.rip;
+	if (within(pc, copy_begin, copy_end)) {
+		uc->mc.rip = (uint64_t)copy_fault;
+		return true;
+	}
+	if (t->probing)
+		probed(t, info, uc);
+	if (info->signo == SIGSYS_ && (pc == (uint64_t)gate_after || pc == (uint64_t)clone_after)) {
+		keep(t, info, uc);
+		t->pend_forced = true;
+		uc->mc.rax = (uint64_t)GATE_TRAPPED;
+		return true;
+	}
+	/* the FP state of a frame that the program returned from cannot be read */
+	if (pc == (uint64_t)glue_redispatch && info->code == 0x80)
+		deliver(t, info, uc, true);
+	return false;
 }
 
 void master(int sig, struct k_siginfo *info, struct k_ucontext *uc);
@@ -333,8 +529,10 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 	const uint64_t pc = uc->mc.rip;
 	const bool sync = info->code > 0 && SYNC_SIGNALS & SIG_BIT(sig);
 
-	if (sync && within(pc, copy_begin, copy_end)) {
-		uc->mc.rip = (uint64_t)copy_fault;
+	if (sync && sync_elsewhere(t, info, uc))
+		return;
+	if (t->probing) {		/* by kill(), before the CPU got there */
+		hold(t, info);
 		return;
 	}
 	const struct segment *const s = segment_of(pc);
@@ -374,168 +572,10 @@ void signal_raise(struct thread *t, int sig, int code, uint64_t addr, int trapno
 {
 	struct k_siginfo info = { .signo = sig, .code = code };
 	info.addr = addr;
-	struct k_ucontext uc = { .flags = UC_SS };
-	uc.mc.trapno = (uint64_t)trapno;
-	uc.mc.err = (uint64_t)err;
-	uc.mc.cr2 = trapno == 14 ? addr : 0;
-	if (E.actions[sig].handler <= 1 || t->app_mask & SIG_BIT(sig))
-		signal_fatal(t, sig);
-	/* a real one, to get the kernel's own FP frame: it lands in keep() */
-	(void)uc;
-	t->pend_info = info;
-	
-	const uint32_t size = glue_xsave((void *)((uint64_t)t + THREAD_FP));
-	t->pend_uc = uc;
-	t->pend_uc.flags |= size > 512 ? UC_FP_XSTATE : 0;
-	t->pend_uc.mc.fpstate = (uint64_t)t + THREAD_FP;
-	deliver(t, &info, &t->pend_uc, true);
-}
-
-/* ---- the program's calls ---- */
-
-static long do_sigaction(const uint64_t *a)
-{
-	const int sig = (int)a[0];
-	struct k_sigaction new, old = { 0 };
-	if (a[3] != 8 || sig < 1 || sig > 64)
-		return -22;
-	if (a[1] && (sig == SIGKILL_ || sig == SIGSTOP_))
-		return -22;
-	if (a[1] && !copy_guest(&new, (const void *)a[1], sizeof(new)))
-		return -14;
-	old = E.actions[sig];
-	if (a[1]) {
-		new.mask &= ~(SIG_BIT(SIGKILL_) | SIG_BIT(SIGSTOP_));
-		const struct k_sigaction k = kernel_action(sig, &new);
-		E.actions[sig] = new;
-		kernel_set(sig, &k, 0);
-	}
-	if (a[2] && !copy_guest((void *)a[2], &old, sizeof(old)))
-		return -14;
-	return 0;
-}
-
-static long do_sigprocmask(struct thread *t, const uint64_t *a)
-{
-	const uint64_t old = t->app_mask;
-	if (a[3] != 8)
-		return -22;
-	if (a[1]) {
-		uint64_t set, mask = old;
-		if (!copy_guest(&set, (const void *)a[1], 8))
-			return -14;
-		set &= ~(SIG_BIT(SIGKILL_) | SIG_BIT(SIGSTOP_));
-		switch ((int)a[0]) {
-		case 0: mask |= set; break;
-		case 1: mask &= ~set; break;
-		case 2: mask = set; break;
-		default: return -22;
-		}
-		const uint64_t real = mask & ~SYNC_SIGNALS;
-		const uint64_t args[6] = { 2, (uint64_t)&real, 0, 8 };
-		/* set before the call: a signal that the call lets in sees it */
-		t->app_mask = mask;
-		const long ret = gate(t, __NR_rt_sigprocmask, args);
-		if (ret < 0) {
-			t->app_mask = old;
-			return ret;
-		}
-	}
-	if (a[2] && !copy_guest((void *)a[2], &old, 8))
-		return -14;
-	return 0;
-}
-
-static long do_sigaltstack(struct thread *t, const uint64_t *a)
-{
-	struct k_stack new, old = t->app_altstack;
-	const bool on = on_altstack(&old, t->regs[RSP]);
-	if (a[0] && !copy_guest(&new, (const void *)a[0], sizeof(new)))
-		return -14;
-	if (a[0]) {
-		const uint32_t mode = (uint32_t)new.flags & ~SS_AUTODISARM_;
-		if (on)
-			return -1;
-		if (mode != SS_DISABLE_ && mode != SS_ONSTACK_ && mode != 0)
-			return -22;
-		if (mode == SS_DISABLE_)
-			new.sp = new.size = 0;
-		else if (new.size < 2048)
-			return -12;
-		new.pad = 0;
-		t->app_altstack = new;
-	}
-	old.flags = old.size ? (old.flags & (int32_t)SS_AUTODISARM_) | (on ? SS_ONSTACK_ : 0) :
-		    SS_DISABLE_;
-	if (a[1] && !copy_guest((void *)a[1], &old, sizeof(old)))
-		return -14;
-	return 0;
-}
-
-static void do_sigreturn(struct thread *t) __attribute__((noreturn));
-static void do_sigreturn(struct thread *t)
-{
-	struct k_ucontext uc;
-	if (!copy_guest(&uc, (const void *)t->regs[RSP], sizeof(uc)))
-		signal_fatal(t, SIGSEGV_);
-	take_regs(t, &uc.mc);
-	t->rflags = (uc.mc.eflags & 0x50dd5ull) | 0x202;
-	t->pc = uc.mc.rip;
-	t->app_mask = uc.sigmask & ~(SIG_BIT(SIGKILL_) | SIG_BIT(SIGSTOP_));
-	const uint32_t mode = (uint32_t)uc.stack.flags & ~SS_AUTODISARM_;
-	if (mode == SS_DISABLE_)
-		t->app_altstack = (struct k_stack){ .flags = uc.stack.flags };
-	else if (mode <= 1 && uc.stack.size >= 2048)
-		t->app_altstack = uc.stack;
-	t->exit_link = 1;
-	leave(t, uc.mc.fpstate, uc.flags & UC_FP_XSTATE);
-}
-
-/* Calls that take a mask for their duration: the same call, synchronous signals
- * let through. `at` is the index of the mask's address. */
-static long with_mask(struct thread *t, long nr, const uint64_t *a, int at)
-{
-	uint64_t args[6] = { a[0], a[1], a[2], a[3], a[4], a[5] }, mask;
-	struct { uint64_t mask, size; } pair;
-	uint64_t where = a[at];
-	if (nr == __NR_pselect6 || nr == __NR_io_pgetevents) {
-		if (!where)
-			return gate(t, nr, args);
-		if (!copy_guest(&pair, (const void *)where, sizeof(pair)))
-			return gate(t, nr, args);
-		where = pair.mask;
-	}
-	if (!where || !copy_guest(&mask, (const void *)where, 8))
-		return gate(t, nr, args);
-	mask &= ~SYNC_SIGNALS;
-	if (nr == __NR_pselect6 || nr == __NR_io_pgetevents) {
-		pair.mask = (uint64_t)&mask;
-		args[at] = (uint64_t)&pair;
-	} else {
-		args[at] = (uint64_t)&mask;
-	}
-	return gate(t, nr, args);
-}
-
-long signal_syscall(struct thread *t, long nr, const uint64_t *a)
-{
-	switch (nr) {
-	case __NR_rt_sigaction:
-		return do_sigaction(a);
-	case __NR_rt_sigprocmask:
-		return do_sigprocmask(t, a);
-	case __NR_sigaltstack:
-		return do_sigaltstack(t, a);
-	case __NR_rt_sigreturn:
-		do_sigreturn(t);
-	case __NR_rt_sigsuspend:
-		return with_mask(t, nr, a, 0);
-	case __NR_ppoll:
-		return with_mask(t, nr, a, 3);
-	case __NR_epoll_pwait:
-	case __NR_epoll_pwait2:
-		return with_mask(t, nr, a, 4);
-	default:		/* pselect6, io_pgetevents */
-		return with_mask(t, nr, a, 5);
-	}
+	const struct k_sigcontext m = { .trapno = (uint64_t)trapno, .err = (uint64_t)err,
+					.cr2 = addr };
+	note_fault(t, &info, &m);
+	if (trapno != 1)
+		t->rflags |= FLAG_RF;	/* as the CPU does at a fault */
+	deliver(t, &info, live_context(t), true);
 }

@@ -9,6 +9,12 @@
 #include <linux/prctl.h>
 
 #define CLASSES_OF_SYSCALL 4
+#define PR_SET_MDWE 65			/* since Linux 6.3 */
+#define PR_GET_MDWE 66
+#define PR_MDWE_NO_INHERIT_ 2u
+#ifndef __NR_openat2
+#define __NR_openat2 437
+#endif
 
 long gate(struct thread *t, long nr, const uint64_t *a)
 {
@@ -18,15 +24,34 @@ long gate(struct thread *t, long nr, const uint64_t *a)
 
 /* ---- descriptors: ours must survive ---- */
 
-static long move_reserved(struct thread *t, uint64_t wanted)
+/* The program wants our number: go elsewhere. */
+static long move_reserved(uint64_t wanted)
 {
-	/* the program wants our number: go elsewhere, once */
-	const long fd = sys3(__NR_fcntl, wanted, 0, wanted > 600 ? 500 : 900);
-	(void)t;
+	const long fd = sys3(__NR_fcntl, wanted, 0, wanted > 1024 ? wanted + 1 : 900);
 	if (fd < 0)
 		return fd;
 	E.reserved_fd = (uint32_t)fd;
 	return 0;
+}
+
+/* Calls whose first argument is a descriptor: for the program, ours is not open. */
+static bool takes_fd(long nr)
+{
+	switch (nr) {
+	case __NR_read: case __NR_write: case __NR_fstat: case __NR_lseek: case __NR_ioctl:
+	case __NR_pread64: case __NR_pwrite64: case __NR_readv: case __NR_writev:
+	case __NR_preadv: case __NR_pwritev: case __NR_preadv2: case __NR_pwritev2:
+	case __NR_dup: case __NR_fcntl: case __NR_flock: case __NR_fsync: case __NR_fdatasync:
+	case __NR_ftruncate: case __NR_fchdir: case __NR_fchmod: case __NR_fchown:
+	case __NR_getdents: case __NR_getdents64: case __NR_fstatfs: case __NR_fadvise64:
+	case __NR_readahead: case __NR_fgetxattr: case __NR_fsetxattr: case __NR_flistxattr:
+	case __NR_fremovexattr: case __NR_fallocate: case __NR_splice: case __NR_sendfile:
+	case __NR_copy_file_range: case __NR_newfstatat: case __NR_statx: case __NR_syncfs:
+	case __NR_sync_file_range: case __NR_vmsplice: case __NR_tee:
+		return true;
+	default:
+		return false;
+	}
 }
 
 static long fd_syscall(struct thread *t, long nr, const uint64_t *a)
@@ -41,7 +66,7 @@ static long fd_syscall(struct thread *t, long nr, const uint64_t *a)
 	case __NR_dup3:
 		if ((uint32_t)a[0] == ours)
 			return -9;
-		if ((uint32_t)a[1] == ours && move_reserved(t, ours) < 0)
+		if ((uint32_t)a[1] == ours && move_reserved(ours) < 0)
 			return -9;
 		break;
 	case __NR_close_range:
@@ -86,11 +111,61 @@ static long do_arch_prctl(struct thread *t, const uint64_t *a)
 	}
 }
 
+static long do_mdwe(struct thread *t, const uint64_t *a)
+{
+	const uint64_t ask[6] = { PR_GET_MDWE };
+	const long known = gate(t, __NR_prctl, ask);
+	if (known < 0)
+		return known;		/* an older kernel */
+	if (a[0] == PR_GET_MDWE)
+		return a[1] | a[2] | a[3] | a[4] ? -22 : (long)E.mdwe;
+	if (a[2] | a[3] | a[4] || a[1] & ~3ull || a[1] == PR_MDWE_NO_INHERIT_)
+		return -22;
+	if (E.mdwe && E.mdwe != a[1])
+		return -1;
+	E.mdwe = (uint32_t)a[1];
+	return 0;
+}
+
 static long do_prctl(struct thread *t, const uint64_t *a)
 {
-	if (a[0] == PR_SET_SYSCALL_USER_DISPATCH && a[1])
-		return -22;
-	return gate(t, __NR_prctl, a);
+	switch ((int)a[0]) {
+	case PR_SET_SYSCALL_USER_DISPATCH:	/* compares addresses of the code cache */
+		return a[1] ? -22 : gate(t, __NR_prctl, a);
+	case PR_SET_SECCOMP:
+		return seccomp_syscall(t, __NR_prctl, a);
+	case PR_SET_MDWE:
+	case PR_GET_MDWE:
+		return do_mdwe(t, a);
+	default:
+		return gate(t, __NR_prctl, a);
+	}
+}
+
+/* The program may write to code through /proc/…/mem, which no protection stops. */
+static bool may_write_mem(long nr)
+{
+	return nr == __NR_write || nr == __NR_pwrite64 || nr == __NR_writev ||
+	       nr == __NR_pwritev || nr == __NR_pwritev2;
+}
+
+#define ALL_MEMORY 0, 1ull << 47
+
+/* A call that is none of our business, except that the kernel cannot write where we
+ * took W away. A read would only come out shorter, so its pages are opened before. */
+static long plain(struct thread *t, long nr, const uint64_t *a)
+{
+	if (pages_shut() && (nr == __NR_read || nr == __NR_pread64 || nr == __NR_recvfrom))
+		pages_open(t, a[1], a[1] + a[2]);
+	long ret = gate(t, nr, a);
+	if (ret == -14 && pages_open(t, ALL_MEMORY))
+		ret = gate(t, nr, a);
+	if (E.mem_open && ret > 0 && may_write_mem(nr)) {
+		lock_take(t);
+		cache_invalidate(ALL_MEMORY);
+		lock_drop();
+	}
+	return ret;
 }
 
 /* SIGKILL leaves no time to report; who sends it to himself reports before. */
@@ -106,6 +181,10 @@ static long do_kill(struct thread *t, long nr, const uint64_t *a)
 static long handle(struct thread *t, long nr, const uint64_t *a)
 {
 	bool done = false;
+	if (t->strict)
+		seccomp_strict(t, nr);
+	if ((uint32_t)a[0] == E.reserved_fd && takes_fd(nr))
+		return -9;
 	switch (nr) {
 	case __NR_execve:
 	case __NR_execveat:
@@ -123,6 +202,8 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 	case __NR_rt_sigreturn:
 	case __NR_sigaltstack:
 	case __NR_rt_sigsuspend:
+	case __NR_rt_sigtimedwait:
+	case __NR_rt_sigpending:
 	case __NR_ppoll:
 	case __NR_pselect6:
 	case __NR_epoll_pwait:
@@ -135,6 +216,7 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 	case __NR_pkey_mprotect:
 	case __NR_mremap:
 	case __NR_madvise:
+	case __NR_shmdt:
 		return memory_syscall(t, nr, a);
 	case __NR_close:
 	case __NR_close_range:
@@ -143,10 +225,17 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 		return fd_syscall(t, nr, a);
 	case __NR_open:
 	case __NR_openat:
+	case __NR_openat2:
+	case __NR_readlink:
+	case __NR_readlinkat:
 	case __NR_getdents64: {
 		const long ret = proc_syscall(t, nr, a, &done);
-		return done ? ret : gate(t, nr, a);
+		return done ? ret : plain(t, nr, a);
 	}
+	case __NR_seccomp:
+		return seccomp_syscall(t, nr, a);
+	case __NR_rseq:
+		return rseq_syscall(t, a);
 	case __NR_arch_prctl:
 		return do_arch_prctl(t, a);
 	case __NR_prctl:
@@ -156,7 +245,7 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 	case __NR_tkill:
 		return do_kill(t, nr, a);
 	default:
-		return gate(t, nr, a);
+		return plain(t, nr, a);
 	}
 }
 
@@ -177,6 +266,8 @@ uint64_t syscall_exit(struct thread *t, struct link *l)
 				t->regs[R10], t->regs[R8], t->regs[R9] };
 	t->pc = l->target;
 	t->exit_link = 1;
+	if (t->rseq)
+		rseq_check(t);
 	const long ret = handle(t, (long)(int32_t)t->regs[RAX], a);
 	if (ret == GATE_ABORTED || ret == GATE_RESTART) {
 		t->pc = l->target - 2;
@@ -184,7 +275,8 @@ uint64_t syscall_exit(struct thread *t, struct link *l)
 			uncount_syscall(t);
 		return resume(t);
 	}
-	t->regs[RAX] = (uint64_t)ret;
+	if (ret != GATE_TRAPPED)
+		t->regs[RAX] = (uint64_t)ret;
 	t->regs[RCX] = l->target;
 	t->regs[R11] = t->rflags;
 	return resume(t);

@@ -1,4 +1,4 @@
-/* Threads and processes: clone in all its forms, exit, exec.
+/* Threads and processes: clone in all its forms, exit.
  *
  * A new thread gets a struct thread, a counter array and a record of its own and
  * starts on its own engine stack; the stack the program gave it is only a value
@@ -10,12 +10,10 @@
 #include "text.h"
 
 #include <asm/unistd.h>
-#include <linux/futex.h>
 #include <linux/sched.h>
 
 extern uint64_t counts_mapped;
 void thread_child(struct thread *t);
-void record_names(struct soft_record *r);
 
 struct thread *thread_at(uint32_t i)
 {
@@ -141,12 +139,13 @@ struct request {
 	uint64_t flags;
 	uint64_t stack;		/* the program's, its top; 0: as it is */
 	struct clone_args args;	/* clone3 */
+	uint8_t more[512];	/* … and what newer kernels add to it */
 	uint64_t size;
 };
 
 static long parse(long nr, const uint64_t *a, struct request *q)
 {
-	*q = (struct request){ 0 };
+	mem_zero(q, sizeof(*q));
 	switch (nr) {
 	case __NR_fork:
 		q->flags = 17;
@@ -162,7 +161,7 @@ static long parse(long nr, const uint64_t *a, struct request *q)
 		q->size = a[1];
 		if (a[1] < 64)
 			return -22;
-		if (a[1] > sizeof(q->args))
+		if (a[1] > sizeof(q->args) + sizeof(q->more))
 			return -7;
 		if (!copy_guest(&q->args, (const void *)a[0], a[1]))
 			return -14;
@@ -186,6 +185,13 @@ static void child_of_fork(struct thread *t, uint64_t stack)
 		o->in_use = false;
 		o->tid = 0;
 	}
+	if (t->actions != E.actions) {
+		mem_copy(E.actions, t->actions, sizeof(E.actions));
+		t->actions = E.actions;
+	}
+	if (E.mdwe & 2)			/* PR_MDWE_NO_INHERIT */
+		E.mdwe = 0;
+	t->held = 0;			/* pending signals stay with the parent */
 	mem_zero(t->corr, sizeof(t->corr));
 	sys3(__NR_madvise, counts_of(t), counts_mapped, 4);
 	t->is_vfork = false;
@@ -200,9 +206,11 @@ static long do_fork(struct thread *t, long nr, const uint64_t *a, struct request
 	lock_take(t);
 	if (nr == __NR_clone3) {
 		q->args.stack = q->args.stack_size = 0;
-		ret = sys2(nr, &q->args, q->size);
+		const uint64_t args[6] = { (uint64_t)&q->args, q->size };
+		ret = gate(t, nr, args);
 	} else {
-		ret = sys5(__NR_clone, q->flags, 0, a[2], a[3], a[4]);
+		const uint64_t args[6] = { q->flags, 0, a[2], a[3], a[4] };
+		ret = gate(t, __NR_clone, args);
 	}
 	if (ret == 0)
 		child_of_fork(t, q->stack);
@@ -220,6 +228,16 @@ static long do_thread(struct thread *t, long nr, const uint64_t *a, struct reque
 		return -11;
 	for (int i = 0; i < 16; i++)
 		c->regs[i] = t->regs[i];
+	c->actions = t->actions;
+	if (!(q->flags & CLONE_SIGHAND)) {
+		mem_copy(c->own_actions, t->actions, sizeof(c->own_actions));
+		c->actions = c->own_actions;
+	}
+	c->app_err = t->app_err;
+	c->app_trapno = t->app_trapno;
+	c->app_cr2 = t->app_cr2;
+	c->strict = t->strict;
+	c->app_gs_sel = t->app_gs_sel;
 	c->regs[RAX] = 0;
 	c->regs[RCX] = t->pc;
 	c->regs[R11] = t->rflags;
@@ -240,7 +258,10 @@ static long do_thread(struct thread *t, long nr, const uint64_t *a, struct reque
 		args[0] = (uint64_t)&q->args;
 		args[1] = q->size;
 	}
+	const uint32_t fd = E.reserved_fd;
 	const long ret = glue_clone(nr == __NR_clone3 ? nr : __NR_clone, args, c);
+	if (q->flags & CLONE_VFORK && !(q->flags & CLONE_FILES))
+		E.reserved_fd = fd;	/* a vfork child moves its own */
 	if (ret < 0) {
 		c->tid = 0;
 		thread_free(c);
@@ -266,7 +287,7 @@ long thread_clone(struct thread *t, long nr, const uint64_t *a)
 
 /* ---- the end of a thread, of a process ---- */
 
-static bool last_thread(const struct thread *self)
+bool thread_is_last(const struct thread *self)
 {
 	for (uint32_t i = 0; i < E.n_threads; i++) {
 		const struct thread *const t = thread_at(i);
@@ -279,120 +300,18 @@ static bool last_thread(const struct thread *self)
 void thread_exit(struct thread *t, long nr, const uint64_t *a)
 {
 	block_signals();
-	if (nr == __NR_exit_group || (last_thread(t) && !t->is_vfork)) {
+	if (nr == __NR_exit_group || (thread_is_last(t) && !t->is_vfork)) {
 		if (!t->is_vfork)
 			lock_take(t);	/* for good: nobody reports twice */
 		count_fold_all(REC_DONE);
 	} else {
 		lock_take(t);
 		count_fold(t);
-		__atomic_store_n(&E.shared->records[t->record].state, REC_DONE, __ATOMIC_RELEASE);
+		record_state(t, REC_DONE);
 		lock_drop();
 	}
 	if (nr == __NR_exit && !t->is_vfork)
 		thread_free(t);
 	for (;;)
 		sys1(nr, a[0]);
-}
-
-/* ---- exec ---- */
-
-static long ask_launcher(struct soft_record *r, uint32_t what)
-{
-	__atomic_store_n(&r->reply, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&r->request, what, __ATOMIC_RELEASE);
-	__atomic_fetch_add(&E.shared->requests, 1, __ATOMIC_RELEASE);
-	sys3(__NR_futex, &E.shared->requests, FUTEX_WAKE, 1);
-	uint32_t answer;
-	while (!(answer = __atomic_load_n(&r->reply, __ATOMIC_ACQUIRE)))
-		sys4(__NR_futex, &r->reply, FUTEX_WAIT, 0, 0);
-	return answer == 1 ? 0 : -1;
-}
-
-/* Set-uid, set-gid and capability programs are never entered. */
-static bool gains_privilege(long dir, uint64_t path, uint64_t flags)
-{
-	struct {
-		uint32_t mask, blksize;
-		uint64_t attributes;
-		uint32_t nlink, uid, gid;
-		uint16_t mode, pad;
-		uint8_t rest[224];	/* struct statx is 256 bytes */
-	} st;
-	if (sys5(__NR_statx, dir, path, flags & 0x1000, 0x7ff, &st) < 0)
-		return false;
-	if (st.mode & 06000)
-		return true;
-	char caps[64];
-	if (flags & 0x1000)
-		return false;
-	return dir == -100 && sys4(__NR_getxattr, path, "security.capability", caps,
-				   sizeof(caps)) > 0;
-}
-
-/* 0: can be entered; otherwise enum soft_reason. Scripts are looked at by the
- * launcher when the kernel has found their interpreter. */
-static uint32_t reason_against(long dir, uint64_t path, uint64_t flags)
-{
-	if (gains_privilege(dir, path, flags))
-		return WHY_SETUID;
-	const long fd = flags & 0x1000 ? sys3(__NR_fcntl, dir, 1030, 0) :
-			sys4(__NR_openat, dir, path, 02000000, 0);
-	if (fd < 0)
-		return 0;		/* not readable, but perhaps executable: the launcher sees */
-	uint8_t head[20];
-	const long n = sys4(__NR_pread64, fd, head, sizeof(head), 0);
-	sys1(__NR_close, fd);
-	if (n == 20 && head[0] == 0x7f && head[1] == 'E' && (head[4] != 2 || head[18] != 62))
-		return WHY_32BIT;
-	return 0;
-}
-
-static long exec_native(struct thread *t, long nr, const uint64_t *a, uint32_t reason)
-{
-	struct soft_record *const r = &E.shared->records[t->record];
-	sys3(__NR_fcntl, E.reserved_fd, 2, 1);
-	if (reason) {
-		uint32_t i = __atomic_fetch_add(&E.shared->n_records, 1, __ATOMIC_RELAXED);
-		if (i < SOFT_MAX_RECORDS) {
-			struct soft_record *const n = &E.shared->records[i];
-			n->pid = n->tid = r->pid;
-			n->reason = reason;
-			const char *const path = (const char *)a[nr == __NR_execve ? 0 : 1];
-			copy_guest(n->exe, path, 100);
-			n->state = REC_NATIVE;
-		}
-		if (E.shared->flags & SOFT_FLAG_REFUSE && reason != WHY_NO_INHERIT) {
-			sys3(__NR_fcntl, E.reserved_fd, 2, 0);
-			return -1;
-		}
-	}
-	count_fold_all(REC_EXECED);
-	const long ret = gate(t, nr, a);
-	__atomic_store_n(&r->state, REC_RUNNING, __ATOMIC_RELEASE);
-	sys3(__NR_fcntl, E.reserved_fd, 2, 0);
-	return ret;
-}
-
-long thread_exec(struct thread *t, long nr, const uint64_t *a)
-{
-	const bool at = nr == __NR_execveat;
-	const long dir = at ? (long)(int32_t)a[0] : -100;
-	const uint64_t path = at ? a[1] : a[0], flags = at ? a[4] : 0;
-	struct soft_record *const r = &E.shared->records[t->record];
-
-	if (!(flags & 0x1000) && sys3(__NR_faccessat, dir, path, 1) < 0)
-		return exec_native(t, nr, a, 0);	/* it will fail, as it should */
-	if (E.shared->flags & SOFT_FLAG_NO_INHERIT && r->parent)
-		return exec_native(t, nr, a, WHY_NO_INHERIT);
-	const uint32_t reason = reason_against(dir, path, flags);
-	if (reason)
-		return exec_native(t, nr, a, reason);
-	if (ask_launcher(r, REQ_EXEC) < 0)
-		return exec_native(t, nr, a, WHY_NO_PTRACE);
-	count_fold_all(REC_EXECED);
-	const long ret = gate(t, nr, a);
-	__atomic_store_n(&r->state, REC_RUNNING, __ATOMIC_RELEASE);
-	ask_launcher(r, REQ_EXEC_FAILED);
-	return ret;
 }

@@ -940,8 +940,8 @@ static bool flags_live_at(uint64_t pc, int depth)
 			r = region_find(pc);
 		if (!r)
 			return true;
-		const uint64_t left = r->end - pc;
-		if (decode_insn(&in, (const uint8_t *)pc, left > 15 ? 15 : (unsigned)left) <= 0)
+		const uint64_t left = readable_end(pc, r->end - pc > 15 ? pc + 15 : r->end) - pc;
+		if (decode_insn(&in, (const uint8_t *)pc, (unsigned)left) <= 0)
 			return true;
 		if (in.flags_read & need)
 			return true;
@@ -1051,6 +1051,11 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 			break;
 		end = more->end;
 	}
+	end = readable_end(pc, end - pc > 15 * MAX_INSNS ? pc + 15 * MAX_INSNS : end);
+	if (end == pc) {
+		translate_problem = PROBLEM_BAD_INSN;
+		return 0;
+	}
 	bool checked = r->shared;
 	const bool writable = r->prot & 2;
 	if (writable && !(flags & BLOCK_SINGLE)) {
@@ -1120,6 +1125,7 @@ static bool worth_following(uint64_t next)
 uint32_t translate(uint64_t pc, bool indirect)
 {
 	struct segment *const s = segment_for(pc);
+	readable_reset();
 	uint32_t first = 0, id = 0;
 	uint64_t next = 0;
 	translate_problem = PROBLEM_NONE;
@@ -1149,6 +1155,7 @@ uint32_t translate(uint64_t pc, bool indirect)
 uint32_t translate_single(uint64_t pc)
 {
 	struct segment *const s = segment_for(pc);
+	readable_reset();
 	uint64_t next;
 	const uint32_t id = translate_one(s, pc, BLOCK_SINGLE, &next);
 	if (id && next) {

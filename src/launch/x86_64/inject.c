@@ -192,19 +192,19 @@ static int map_segment(const struct remote *r, const Elf64_Phdr *p, int fd)
 	return remote_write(r->pid, p->p_vaddr, engine_elf_start + p->p_offset, p->p_filesz);
 }
 
-static int map_engine(const struct remote *r, const struct soft_shared *shared)
+static int map_engine(const struct remote *r, int fd)
 {
 	const Elf64_Ehdr *const e = (const Elf64_Ehdr *)engine_elf_start;
 	const Elf64_Phdr *const p = (const Elf64_Phdr *)(engine_elf_start + e->e_phoff);
 	for (int i = 0; i < e->e_phnum; i++) {
 		if (p[i].p_type != PT_LOAD)
 			continue;
-		const int err = map_segment(r, &p[i], (int)shared->reserved_fd);
+		const int err = map_segment(r, &p[i], fd);
 		if (err)
 			return err;
 	}
 	int err = remote_map(r, ZONE_SHARED, (sizeof(struct soft_shared) + 4095) & ~4095ull,
-			     PROT_READ | PROT_WRITE, MAP_SHARED, (int)shared->reserved_fd, 0);
+			     PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (err)
 		return err;
 	return remote_map(r, ZONE_THREADS, THREAD0_SIZE, PROT_READ | PROT_WRITE,
@@ -240,7 +240,7 @@ static int check_secure(pid_t pid)
 	return secure;
 }
 
-int inject(pid_t pid, const struct soft_shared *shared, uint32_t record)
+int inject(pid_t pid, const struct soft_shared *shared, uint32_t reserved_fd, uint32_t record)
 {
 	struct remote r = { .pid = pid };
 	struct layout l = { 0 };
@@ -256,18 +256,21 @@ int inject(pid_t pid, const struct soft_shared *shared, uint32_t record)
 	err = check_secure(pid);
 	if (!err)
 		err = read_layout(pid, &l);
+	if (err == -EACCES || err == -EPERM)
+		return WHY_UNREADABLE;		/* may be executed, but not read */
 	if (err)
 		return err;
 	r.gate = vdso_gate(l.vdso);
 	if (!r.gate)
 		return WHY_UNREADABLE;
 	r.regs.eflags &= ~0x100ull;
-	err = map_engine(&r, shared);
+	err = map_engine(&r, (int)reserved_fd);
 	if (err < 0) {
 		ptrace(PTRACE_SETREGS, pid, 0, &r.regs);
 		return err;
 	}
 	fill_start(&start, &r.regs, record);
+	start.reserved_fd = reserved_fd;
 	near_libraries(&l, &start);
 	near_program(&l, &start);
 	err = remote_write(pid, ZONE_THREADS + THREAD0_START, &start, sizeof(start));

@@ -17,8 +17,8 @@
 extern const unsigned char engine_elf_start[], engine_elf_end[];	/* soft/engine-image.S */
 
 /* The tracee stands at its exec stop. On success it stands at the engine's first
- * instruction (detach it). Otherwise enum soft_reason > 0 (let it run natively,
+ * instruction (detach it). reserved_fd is the number of the shared memory there. Otherwise enum soft_reason > 0 (let it run natively,
  * its registers are as they were), or a negative errno. */
-int inject(pid_t pid, const struct soft_shared *shared, uint32_t record);
+int inject(pid_t pid, const struct soft_shared *shared, uint32_t reserved_fd, uint32_t record);
 
 #endif

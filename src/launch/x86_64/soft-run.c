@@ -9,6 +9,7 @@
 
 #include "abi.h"
 #include "child.h"
+#include "find-task.h"
 #include "inject.h"
 #include "live.h"
 #include "measure-room.h"
@@ -41,6 +42,8 @@
 struct traced {
 	pid_t tid, pid;
 	uint32_t record;	/* that asked; 0 for the command itself */
+	uint32_t reserved_fd;
+	int32_t own_tid;	/* as it knows itself, in its pid namespace */
 };
 
 struct soft {
@@ -65,20 +68,20 @@ static long futex(uint32_t *word, int op, uint32_t value, const struct timespec 
 
 /* ---- the tracer ---- */
 
-static void reply(struct soft_record *r, uint32_t answer)
+static void reply(struct soft_slot *r, uint32_t answer)
 {
 	__atomic_store_n(&r->request, REQ_NONE, __ATOMIC_RELAXED);
 	__atomic_store_n(&r->reply, answer, __ATOMIC_RELEASE);
 	futex(&r->reply, FUTEX_WAKE, INT_MAX, NULL);
 }
 
-static int attach(struct soft *s, pid_t tid, pid_t pid, uint32_t record)
+static int attach(struct soft *s, struct traced t)
 {
 	if (s->n_traced == MAX_TRACED)
 		return -EAGAIN;
-	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC) < 0)
+	if (ptrace(PTRACE_SEIZE, t.tid, 0, PTRACE_O_TRACEEXEC) < 0)
 		return -errno;
-	s->traced[s->n_traced++] = (struct traced){ tid, pid, record };
+	s->traced[s->n_traced++] = t;
 	return 0;
 }
 
@@ -115,7 +118,7 @@ static void at_exec(struct soft *s, const struct traced *t)
 	struct soft_record *const r = take_record(s, t->pid, &index);
 	if (t->record && index)
 		r->parent = s->shared->records[t->record].parent;
-	const int err = inject(t->pid, s->shared, index);
+	const int err = inject(t->pid, s->shared, t->reserved_fd, index);
 	if (err && index) {
 		r->reason = err > 0 ? (uint32_t)err : WHY_NO_PTRACE;
 		exe_of(t->pid, r->exe, sizeof(r->exe));
@@ -161,11 +164,12 @@ static bool poll_traced(struct soft *s, const struct traced *t)
 			return on_stop(s, t, ids[k], info.si_status << 8);
 	}
 	siginfo_t info = { .si_pid = 0 };
-	if (waitid(P_PID, (id_t)t->tid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0)
-		return errno == ECHILD;
-	/* A tracer is shown stops whatever it asked for: this one came just now. */
-	if (info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED)
-		return false;
+	if (waitid(P_PID, (id_t)t->tid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0) {
+		/* a thread that execs takes its leader's number: it stops under that one */
+		return errno == ECHILD &&
+		       (t->tid == t->pid ||
+			waitid(P_PID, (id_t)t->pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0);
+	}
 	/* Of a traced process stops are told without being asked for: one that came
 	 * after the look above is taken at the next one. */
 	if (info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED)
@@ -187,14 +191,17 @@ static void detach(struct soft *s, int i)
 	forget(s, i);
 }
 
-static void serve(struct soft *s, struct soft_record *r, uint32_t index)
+static void serve(struct soft *s, struct soft_slot *r)
 {
 	const uint32_t what = __atomic_load_n(&r->request, __ATOMIC_ACQUIRE);
+	struct traced t = { .record = r->record, .reserved_fd = r->reserved_fd,
+			    .own_tid = r->tid };
 	if (what == REQ_EXEC) {
-		reply(r, attach(s, r->tid, r->pid, index) == 0 ? 1 : 2);
+		const bool found = find_task(r, &t.pid, &t.tid);
+		reply(r, found && attach(s, t) == 0 ? 1 : 2);
 	} else if (what == REQ_EXEC_FAILED) {
 		for (int i = 0; i < s->n_traced; i++)
-			if (s->traced[i].tid == r->tid)
+			if (s->traced[i].own_tid == r->tid && s->traced[i].record == r->record)
 				detach(s, i--);
 		reply(r, 1);
 	}
@@ -202,12 +209,9 @@ static void serve(struct soft *s, struct soft_record *r, uint32_t index)
 
 static void serve_all(struct soft *s)
 {
-	uint32_t n = __atomic_load_n(&s->shared->n_records, __ATOMIC_ACQUIRE);
-	if (n > SOFT_MAX_RECORDS)
-		n = SOFT_MAX_RECORDS;
-	for (uint32_t i = 0; i < n; i++)
-		if (__atomic_load_n(&s->shared->records[i].request, __ATOMIC_RELAXED))
-			serve(s, &s->shared->records[i], i);
+	for (uint32_t i = 0; i < SOFT_SLOTS; i++)
+		if (__atomic_load_n(&s->shared->slots[i].request, __ATOMIC_RELAXED))
+			serve(s, &s->shared->slots[i]);
 }
 
 static void *tracer_main(void *arg)
@@ -216,7 +220,8 @@ static void *tracer_main(void *arg)
 	sigset_t all;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
-	s->attach_result = attach(s, s->child, s->child, 0);
+	s->attach_result = attach(s, (struct traced){ .tid = s->child, .pid = s->child,
+						      .reserved_fd = (uint32_t)s->memfd });
 	__atomic_store_n(&s->tracer_runs, true, __ATOMIC_RELEASE);
 	uint32_t seen = __atomic_load_n(&s->shared->requests, __ATOMIC_ACQUIRE);
 	while (!__atomic_load_n(&s->quit, __ATOMIC_ACQUIRE)) {
@@ -237,11 +242,23 @@ static void *tracer_main(void *arg)
 
 /* ---- set up, tear down ---- */
 
-static int reserved_number(void)
+/* A number that programs do not meet: above what they may open themselves, if the
+ * hard limit allows it, so that none of theirs is taken away; but not so high that
+ * each fork copies a large table. */
+static int high_descriptor(int fd)
 {
 	struct rlimit l = { 1024, 1024 };
 	getrlimit(RLIMIT_NOFILE, &l);
-	return l.rlim_cur > 1100 ? 1000 : l.rlim_cur > 32 ? (int)l.rlim_cur - 24 : 3;
+	if (l.rlim_cur > 2048)
+		return fcntl(fd, F_DUPFD, 2000);
+	const struct rlimit raised = { l.rlim_cur + 64,
+				       l.rlim_max < l.rlim_cur + 64 ? l.rlim_cur + 64 : l.rlim_max };
+	const bool can = setrlimit(RLIMIT_NOFILE, &raised) == 0;
+	const int least = can ? (int)l.rlim_cur : l.rlim_cur > 32 ? (int)l.rlim_cur - 24 : 3;
+	const int high = fcntl(fd, F_DUPFD, least);
+	if (can)
+		setrlimit(RLIMIT_NOFILE, &l);
+	return high;
 }
 
 static bool write_all(int fd, const void *data, size_t n, off_t at)
@@ -266,7 +283,7 @@ static int soft_open(struct soft *s, const struct tare_measure_opts *o, struct t
 	const int fd = memfd_create("tare", MFD_CLOEXEC);
 	if (fd < 0)
 		return why_errno(why, TARE_E_ENGINE, errno, "memfd_create");
-	s->memfd = fcntl(fd, F_DUPFD, reserved_number());
+	s->memfd = high_descriptor(fd);
 	close(fd);
 	if (s->memfd < 0)
 		return why_errno(why, TARE_E_ENGINE, errno, "a descriptor for the engine");

@@ -1,0 +1,233 @@
+/* execve and execveat.
+ *
+ * The launcher attaches with ptrace before the call, enters the new image at its
+ * first instruction and lets go. What cannot be entered (32-bit programs, those that
+ * gain privileges, those that somebody else traces) is execed natively, and a record
+ * says so. A call that fails leaves everything as it was.
+ */
+#include "engine.h"
+#include "sys.h"
+#include "text.h"
+
+#include <asm/unistd.h>
+#include <linux/futex.h>
+#include <linux/prctl.h>
+
+#define AT_CWD (-100)
+#define EMPTY_PATH 0x1000
+#define O_PATH_CLOEXEC 012000000
+#define O_CLOEXEC_ 02000000
+
+/* ---- asking the launcher ---- */
+
+static struct soft_slot *slot_take(void)
+{
+	for (uint32_t i = 0;; i++) {
+		struct soft_slot *const s = &E.shared->slots[i % SOFT_SLOTS];
+		uint32_t free = 0;
+		if (__atomic_compare_exchange_n(&s->taken, &free, 1, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return s;
+		if (i % SOFT_SLOTS == SOFT_SLOTS - 1)
+			sys0(__NR_sched_yield);
+	}
+}
+
+static bool ask_launcher(struct thread *t, uint32_t what)
+{
+	struct soft_slot *const s = slot_take();
+	s->record = t->record;
+	s->pid = (int32_t)sys0(__NR_getpid);
+	s->tid = (int32_t)sys0(__NR_gettid);
+	s->reserved_fd = E.reserved_fd;
+	t->cookie = now_ns() ^ (uint64_t)s->tid << 40 ^ (uint64_t)s;
+	s->cookie_at = (uint64_t)&t->cookie;
+	s->cookie = t->cookie;
+	__atomic_store_n(&s->reply, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->request, what, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&E.shared->requests, 1, __ATOMIC_RELEASE);
+	sys3(__NR_futex, &E.shared->requests, FUTEX_WAKE, 1);
+	uint32_t answer;
+	while (!(answer = __atomic_load_n(&s->reply, __ATOMIC_ACQUIRE)))
+		sys4(__NR_futex, &s->reply, FUTEX_WAIT, 0, 0);
+	t->cookie = 0;
+	__atomic_store_n(&s->taken, 0, __ATOMIC_RELEASE);
+	return answer == 1;
+}
+
+/* Yama lets only an ancestor attach, unless it is named; a process that made itself
+ * not dumpable lets nobody, but the exec would end that. */
+static bool ask_to_enter(struct thread *t)
+{
+	sys2(__NR_prctl, PR_SET_PTRACER, E.shared->launcher_pid);
+	if (ask_launcher(t, REQ_EXEC))
+		return true;
+	if (sys1(__NR_prctl, PR_GET_DUMPABLE) != 0)
+		return false;
+	sys2(__NR_prctl, PR_SET_DUMPABLE, 1);
+	if (ask_launcher(t, REQ_EXEC))
+		return true;
+	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
+	return false;
+}
+
+static bool is_traced(void)
+{
+	char text[2048];
+	const long fd = sys4(__NR_openat, AT_CWD, "/proc/thread-self/status", O_CLOEXEC_, 0);
+	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		sys1(__NR_close, fd);
+	text[n > 0 ? n : 0] = '\0';
+	for (const char *p = text; *p; p++)
+		if (text_starts(p, "TracerPid:\t"))
+			return p[11] != '0';
+	return false;
+}
+
+/* ---- what the file is ---- */
+
+struct stat_x {
+	uint32_t mask, blksize;
+	uint64_t attributes;
+	uint32_t nlink, uid, gid;
+	uint16_t mode, pad;
+	uint8_t rest[224];		/* struct statx is 256 bytes */
+};
+
+static void fd_path(struct line *l, long fd)
+{
+	l->len = 0;
+	line_str(l, "/proc/self/fd/");
+	line_num(l, (uint64_t)fd, 10);
+	l->text[l->len] = '\0';
+}
+
+/* Set-uid, set-gid and capability programs are never entered. */
+static bool gains_privilege(long fd, const char *by_fd)
+{
+	struct stat_x st;
+	char caps[64];
+	if (sys5(__NR_statx, fd, "", EMPTY_PATH, 0x7ff, &st) == 0 && st.mode & 06000)
+		return true;
+	return sys4(__NR_getxattr, by_fd, "security.capability", caps, sizeof(caps)) > 0;
+}
+
+static uint32_t reason_against(long dir, uint64_t path, uint64_t flags, int depth);
+
+/* "#! interpreter argument": it is the interpreter that runs. */
+static uint32_t reason_of_script(char *head, long n, int depth)
+{
+	char *p = head + 2;
+	head[n] = '\0';
+	while (*p == ' ' || *p == '\t')
+		p++;
+	char *end = p;
+	while (*end && *end != ' ' && *end != '\t' && *end != '\n')
+		end++;
+	*end = '\0';
+	return *p && depth < 5 ? reason_against(AT_CWD, (uint64_t)p, 0, depth + 1) : 0;
+}
+
+static uint32_t reason_of_open(long fd, const char *by_fd, int depth)
+{
+	if (gains_privilege(fd, by_fd))
+		return WHY_SETUID;
+	const long file = sys4(__NR_openat, AT_CWD, by_fd, O_CLOEXEC_, 0);
+	if (file < 0)
+		return 0;		/* execute-only: the launcher sees */
+	char head[257];
+	const long n = sys4(__NR_pread64, file, head, sizeof(head) - 1, 0);
+	sys1(__NR_close, file);
+	if (n > 2 && head[0] == '#' && head[1] == '!')
+		return reason_of_script(head, n, depth);
+	if (n >= 20 && mem_equal(head, "\177ELF", 4) && (head[4] != 2 || head[18] != 62))
+		return WHY_32BIT;
+	return 0;
+}
+
+/* 0: can be entered; otherwise enum soft_reason. */
+static uint32_t reason_against(long dir, uint64_t path, uint64_t flags, int depth)
+{
+	struct line l = { 0 };
+	char first;
+	const bool empty = flags & EMPTY_PATH &&
+			   copy_guest(&first, (const void *)path, 1) && !first;
+	const long fd = empty ? dir : sys4(__NR_openat, dir, path, O_PATH_CLOEXEC, 0);
+	if (fd < 0)
+		return 0;
+	fd_path(&l, fd);
+	const uint32_t reason = reason_of_open(fd, l.text, depth);
+	if (!empty)
+		sys1(__NR_close, fd);
+	return reason;
+}
+
+/* ---- the call ---- */
+
+static void tell_not_counted(struct thread *t, uint64_t path, uint32_t reason)
+{
+	const uint32_t i = __atomic_fetch_add(&E.shared->n_records, 1, __ATOMIC_RELAXED);
+	if (i >= SOFT_MAX_RECORDS) {
+		__atomic_fetch_add(&E.shared->overflowed, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	struct soft_record *const n = &E.shared->records[i];
+	n->pid = n->tid = E.shared->records[t->record].pid;
+	n->reason = reason;
+	copy_string(n->exe, sizeof(n->exe), path);
+	__atomic_store_n(&n->state, REC_NATIVE, __ATOMIC_RELEASE);
+}
+
+static long make_call(struct thread *t, long nr, const uint64_t *a)
+{
+	count_fold_all(REC_EXECED);
+	signals_as_app(t);
+	const long ret = gate(t, nr, a);
+	signals_as_engine(t);
+	record_state(t, REC_RUNNING);
+	return ret;
+}
+
+static long exec_native(struct thread *t, long nr, const uint64_t *a, uint32_t reason)
+{
+	const uint64_t path = a[nr == __NR_execve ? 0 : 1];
+	tell_not_counted(t, path, reason);
+	if (E.shared->flags & SOFT_FLAG_REFUSE && reason != WHY_NO_INHERIT)
+		return -1;
+	sys3(__NR_fcntl, E.reserved_fd, 2, 1);
+	const long ret = make_call(t, nr, a);
+	sys3(__NR_fcntl, E.reserved_fd, 2, 0);
+	return ret;
+}
+
+static bool will_fail(long dir, uint64_t path, uint64_t flags)
+{
+	char first;
+	if (!copy_guest(&first, (const void *)path, 1))
+		return true;
+	if (flags & EMPTY_PATH && !first)
+		return false;
+	const long ret = sys4(439 /* faccessat2 */, dir, path, 1, 0x200 /* AT_EACCESS */);
+	return ret < 0 && ret != -38;
+}
+
+long thread_exec(struct thread *t, long nr, const uint64_t *a)
+{
+	const bool at = nr == __NR_execveat;
+	const long dir = at ? (long)(int32_t)a[0] : AT_CWD;
+	const uint64_t path = at ? a[1] : a[0], flags = at ? a[4] : 0;
+
+	if (will_fail(dir, path, flags))
+		return gate(t, nr, a);		/* for the kernel's own word */
+	if (E.shared->flags & SOFT_FLAG_NO_INHERIT && E.shared->records[t->record].parent)
+		return exec_native(t, nr, a, WHY_NO_INHERIT);
+	const uint32_t reason = reason_against(dir, path, flags, 0);
+	if (reason)
+		return exec_native(t, nr, a, reason);
+	if (!ask_to_enter(t))
+		return exec_native(t, nr, a, is_traced() ? WHY_PTRACED : WHY_NO_PTRACE);
+	const long ret = make_call(t, nr, a);
+	ask_launcher(t, REQ_EXEC_FAILED);
+	return ret;
+}
