@@ -100,6 +100,9 @@ static bool refuse(struct compare_line *l, const struct compare_rules *r, bool t
 		return set(l, COMPARE_CANNOT, "scaled: an estimate is no proof (--allow-scaled)");
 	if (a->user_only != b->user_only)
 		return set(l, COMPARE_CANNOT, "one of them is of user mode only");
+	/* What is never counted is missing in both; what was cut off, each time more or less. */
+	if ((a->cut_off || b->cut_off) && !threshold)
+		return set(l, COMPARE_CANNOT, "a lower bound: processes were cut off");
 	if (strcmp(a->unit, "ns") == 0 && !threshold)
 		return set(l, COMPARE_NOT_JUDGED, "a time");
 	if ((a->perturbed || b->perturbed) && !threshold)

@@ -103,6 +103,7 @@ static const char *load_count(struct compare_file *f, const struct json_node *c)
 		s->provenance = p;
 	s->perturbed |= true_at(c, "perturbed");
 	s->user_only |= true_at(c, "user_only");
+	s->cut_off |= f->n_cut_off && true_at(c, "lower_bound");
 	s->values[s->sum.n++] = v;	/* summarised when all are there */
 	return NULL;
 }
@@ -110,8 +111,10 @@ static const char *load_count(struct compare_file *f, const struct json_node *c)
 static void count_uncounted(struct compare_file *f, const struct json_node *run)
 {
 	const struct json_node *const tasks = json_get(run, "tasks");
-	for (const struct json_node *t = tasks ? tasks->first : NULL; t; t = t->next)
+	for (const struct json_node *t = tasks ? tasks->first : NULL; t; t = t->next) {
+		f->n_cut_off += text_at(t, "cut_off") != NULL;
 		f->n_uncounted += text_at(t, "not_counted") || text_at(t, "cut_off");
+	}
 }
 
 static const char *load_run(struct compare_file *f, const struct json_node *run,

@@ -19,6 +19,7 @@ struct compare_series {
 	const char *unit;
 	enum tare_provenance provenance; /* the worst */
 	bool perturbed, user_only;
+	bool cut_off;			/* lacks what tasks did that were cut off */
 	size_t n_missing;		/* runs without a value */
 	uint64_t *values;
 	struct summary sum;
@@ -35,6 +36,7 @@ struct compare_file {
 	bool same_status;		/* of all complete runs */
 	uint64_t status;
 	size_t n_uncounted;		/* tasks that were not counted or were cut off */
+	size_t n_cut_off;		/* the latter */
 	struct compare_series *series;	/* the last one is "elapsed" */
 	size_t n_series;
 };

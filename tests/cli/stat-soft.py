@@ -200,4 +200,11 @@ with tempfile.TemporaryDirectory() as d:
     check(run(tare, "compare", f"{d}/a", f"{d}/b").returncode == 0, "the same")
     p = run(tare, "compare", f"{d}/a", f"{d}/c")
     check(p.returncode == 1 and "exact" in p.stdout, p.stdout)
+    # A count that lacks what somebody was killed over is no proof, even of itself.
+    run(tare, *soft, "-j", "-o", f"{d}/k", "-e", "instructions:u", "sh", "-c",
+        "(sleep 9) & sleep 0.1; kill -9 $!")
+    p = run(tare, "compare", f"{d}/k", f"{d}/k")
+    check(p.returncode == 2 and "processes were cut off" in p.stdout, p.stdout)
+    p = run(tare, "compare", "--threshold", "instructions:u=5%", f"{d}/k", f"{d}/k")
+    check(p.returncode == 0, p.stdout)
 finish()
