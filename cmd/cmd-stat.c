@@ -90,6 +90,11 @@ static bool is_ignored(int number)
 	return sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_IGN;
 }
 
+static void on_file_limit(int number)
+{
+	(void)number;
+}
+
 static void catch_signals(void)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
@@ -101,6 +106,12 @@ static void catch_signals(void)
 		if (numbers[i] == SIGHUP && is_ignored(SIGHUP))
 			continue;	/* nohup must stay nohup */
 		sigaction(numbers[i], &act, NULL);
+	}
+	/* A file that grows too big is an error of write(2), not our end. Caught and not
+	 * ignored, so that the command finds it as it was. */
+	if (!is_ignored(SIGXFSZ)) {
+		const struct sigaction act = { .sa_handler = on_file_limit };
+		sigaction(SIGXFSZ, &act, NULL);
 	}
 	/* Ignored, it would make the command's status unknowable. */
 	signal(SIGCHLD, SIG_DFL);

@@ -239,7 +239,8 @@ static int open_threads(struct counter_set *set, struct tare_why *why)
 	snprintf(path, sizeof(path), "%s/proc/%d/task", set->root, (int)set->o.pid);
 	DIR *const d = opendir(path);
 	if (!d)
-		return why_errno(why, TARE_E_NO_PROCESS, errno, "%d", (int)set->o.pid);
+		return why_errno(why, TARE_E_NO_PROCESS, errno == ENOENT ? ESRCH : errno, "%d",
+				 (int)set->o.pid);
 	int err = 0;
 	for (const struct dirent *e; !err && (e = readdir(d));) {
 		const pid_t tid = (pid_t)atoi(e->d_name);

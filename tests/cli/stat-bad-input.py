@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tare stat and bad input: one clear error, a failing status, nothing run and nothing lost.
 usage: stat-bad-input.py TARE PAGES"""
-import json, os, pty, re, signal, subprocess, sys, tempfile, time
+import json, os, pty, re, resource, signal, subprocess, sys, tempfile, time
 from cli import check, finish, run
 
 tare, pages = map(os.path.abspath, sys.argv[1:3])
@@ -110,6 +110,17 @@ check(re.search(r"\d+ +page-faults", p.stderr), "the result is lost", p.stderr)
 p = run("sh", "-c", f"{tare} stat -e page-faults -j -o - true >/dev/full")
 check(p.returncode == 125 and "No space left" in p.stderr, p.stderr)
 check(json.loads(p.stderr[p.stderr.index("{"):]), "the result is lost")
+# So is a file that may not grow.
+p = run(tare, *e, "-o", f"{folder}/limited", pages, "777",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+check(p.returncode == 125 and "File too large; the results follow here" in p.stderr, p)
+check(re.search(r"\d+ +page-faults", p.stderr), "the result is lost", p.stderr)
+p = run(tare, "stat", "--backend", "soft", "-e", "instructions:u", "true",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+check(p.returncode == 125 and "File too large" in p.stderr, p)
+# The command has that signal as it would without us.
+p = run(tare, *e, "sh", "-c", f"ulimit -f 0; echo text >{folder}/limited; true")
+check(p.returncode == 128 + signal.SIGXFSZ, "SIGXFSZ in the command", p)
 for command in ("--help", "completion bash", "stat --help", "--version"):
     p = run("sh", "-c", f"{tare} {command} >/dev/full")
     check(p.returncode == 1 and "standard output: No space left" in p.stderr, command, p.stderr)
