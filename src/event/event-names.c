@@ -332,7 +332,9 @@ static void offer(struct best best[3], const char *name, unsigned d)
 
 bool event_nearest(const char *name, const struct tare_cpu *cpu, char *out, size_t size)
 {
-	const unsigned limit = (unsigned)(strlen(name) < 6 ? 2 : strlen(name) / 3);
+	/* Of a short name something must be left. */
+	const size_t len_of = strlen(name);
+	const unsigned limit = (unsigned)(len_of < 3 ? len_of / 2 : len_of < 6 ? 2 : len_of / 3);
 	struct best best[3] = { 0 };
 	struct tare_event_names *names;
 

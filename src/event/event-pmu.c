@@ -143,7 +143,8 @@ static bool is_builtin(const struct pmu *p, const struct format *f)
 	const bool whole = f->pmu[len - 1] != '_';
 
 	return f->arch == p->cpu->arch && !strncmp(p->name, f->pmu, len) &&
-	       (!whole || !p->name[len]);
+	       (!whole || !p->name[len]) &&
+	       (f->vendor == TARE_VENDOR_UNKNOWN || f->vendor == p->cpu->vendor);
 }
 
 static bool format_of(const struct pmu *p, const char *term, char *out, size_t size)
@@ -152,8 +153,7 @@ static bool format_of(const struct pmu *p, const char *term, char *out, size_t s
 		return read_line(p->name, "format", term, out, size);
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		const struct format *const f = &formats[i];
-		if (!is_builtin(p, f) || strcmp(f->term, term) ||
-		    (f->vendor != TARE_VENDOR_UNKNOWN && f->vendor != p->cpu->vendor))
+		if (!is_builtin(p, f) || strcmp(f->term, term))
 			continue;
 		snprintf(out, size, "%s", f->bits);
 		return true;

@@ -230,6 +230,10 @@ static void without_a_pmu(void **state)
 	struct tare_events *list;
 
 	event_sysfs_root = "/nonexistent";
+	struct tare_why why = { 0 };
+	assert_int_equal(tare_cpu_from_name("zen3", &cpu), 0);
+	assert_int_equal(tare_events_parse("cpu/foo=1/", &cpu, &list, &why), TARE_E_SYNTAX);
+	assert_non_null(strstr(why.what, "terms: event umask edge inv cmask"));
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		assert_int_equal(tare_cpu_from_name(want[i].cpu, &cpu), 0);
 		assert_int_equal(tare_events_parse(want[i].text, &cpu, &list, NULL), 0);
