@@ -93,6 +93,55 @@ static inline unsigned bucket_of(uint64_t range)
 	return range ? 64 - (unsigned)__builtin_clzll(range * 2 - 1) : 0;
 }
 
+static struct tare_extreme extreme(const struct pass *s, const struct point *early,
+				   const struct point *late, uint64_t value)
+{
+	return (struct tare_extreme){ .value = value, .count = 1, .thread = s->thread,
+				      .from = early->record, .to = late->record,
+				      .parent = early->parent };
+}
+
+/* Small ranges, which nearly all are, are only counted here, and join the lists at the
+ * end. */
+static void add_range(struct pass *s, const struct point *early, const struct point *late,
+		      uint64_t range)
+{
+	struct tare_aggregate *const a = s->a;
+	const size_t limit = s->st->limit;
+	const struct tare_extreme x = extreme(s, early, late, range);
+	if (range < SMALL_RANGES) {
+		s->st->small[range] = x;
+		return;
+	}
+	if (wanted_smallest(&a->smallest_range, limit, range))
+		add_smallest(&a->smallest_range, limit, &x);
+	if (wanted_largest(&a->largest_range, limit, range))
+		add_largest(&a->largest_range, limit, &x);
+}
+
+static void add_small_ranges(struct pass *s)
+{
+	struct tare_aggregate *const a = s->a;
+	for (unsigned i = 0; i < SMALL_RANGES; i++) {
+		if (!s->st->small[i].count)
+			continue;
+		add_smallest(&a->smallest_range, s->st->limit, &s->st->small[i]);
+		add_largest(&a->largest_range, s->st->limit, &s->st->small[i]);
+	}
+}
+
+static void add_durations(struct pass *s, const struct point *early, const struct point *late,
+			  uint64_t min, uint64_t max)
+{
+	const size_t limit = s->st->limit;
+	struct tare_extreme x = extreme(s, early, late, min);
+	if (wanted_smallest(&s->a->smallest, limit, min))
+		add_smallest(&s->a->smallest, limit, &x);
+	x.value = max;
+	if (wanted_largest(&s->a->largest, limit, max))
+		add_largest(&s->a->largest, limit, &x);
+}
+
 /* One interval of the first run, from `early` to `late`, with its extremes. */
 static inline void add_interval(struct pass *s, const struct point *early,
 				const struct point *late, uint64_t min, uint64_t max)
@@ -102,32 +151,15 @@ static inline void add_interval(struct pass *s, const struct point *early,
 	const uint64_t range = max - min;
 	a->n_intervals++;
 	a->histogram[bucket_of(range)]++;
-	/* By far the most common: the same (no) variation again, and no remarkable
-	 * value. The first two of a kind go the long way. */
-	struct tare_extreme *const least = a->smallest_range.list;
-	struct tare_extreme *const most = a->largest_range.list;
-	const bool small_done = least->count > 1 && least->value == range;
-	const bool large_done = most->count > 1 && most->value == range;
-	least->count += small_done;
-	most->count += large_done;
-	const bool want_small = !small_done && wanted_smallest(&a->smallest_range, limit, range);
-	const bool want_large = !large_done && wanted_largest(&a->largest_range, limit, range);
-	if (__builtin_expect(!want_small && !want_large && !wanted_smallest(&a->smallest, limit, min) &&
-			     !wanted_largest(&a->largest, limit, max), 1))
-		return;
-	struct tare_extreme x = { .count = 1, .thread = s->thread, .from = early->record,
-				  .to = late->record, .parent = early->parent };
-	x.value = range;
-	if (want_small)
-		add_smallest(&a->smallest_range, limit, &x);
-	if (want_large)
-		add_largest(&a->largest_range, limit, &x);
-	x.value = min;
-	if (wanted_smallest(&a->smallest, limit, min))
-		add_smallest(&a->smallest, limit, &x);
-	x.value = max;
-	if (wanted_largest(&a->largest, limit, max))
-		add_largest(&a->largest, limit, &x);
+	struct aggregate_store *const st = s->st;
+	const bool small = range < SMALL_RANGES;
+	if (__builtin_expect(small, 1) && __builtin_expect(st->small[range].count > 0, 1))
+		st->small[range].count++;
+	else
+		add_range(s, early, late, range);
+	if (__builtin_expect(wanted_smallest(&a->smallest, limit, min) |
+			     wanted_largest(&a->largest, limit, max), 0))
+		add_durations(s, early, late, min, max);
 }
 
 static inline uint64_t distance(struct pass *s, const struct point *early,
@@ -163,11 +195,15 @@ static void compare_block(struct pass *s, size_t n)
 		struct points *const f = &s->feed[r];
 		const struct point *const p = f->buf + f->head;
 		const struct point *late = skip ? &p[0] : &s->prev[r];
-		for (size_t i = skip; i < n; i++) {
+		if (r == 0) {
+			for (size_t i = skip; i < n; late = &p[i++])
+				min[i] = max[i] = distance(s, &p[i], late);
+			continue;
+		}
+		for (size_t i = skip; i < n; late = &p[i++]) {
 			const uint64_t d = distance(s, &p[i], late);
-			min[i] = r && min[i] < d ? min[i] : d;
-			max[i] = r && max[i] > d ? max[i] : d;
-			late = &p[i];
+			min[i] = d < min[i] ? d : min[i];
+			max[i] = d > max[i] ? d : max[i];
 		}
 	}
 	const struct point *const p = s->feed[0].buf + s->feed[0].head;
@@ -535,8 +571,9 @@ static int make_macro(struct pass *s)
 					      .max = INT64_MIN, .min_count = UINT64_MAX };
 		for (size_t r = 0; r < s->n; r++) {
 			const struct points_run *const run = &st->run[r];
-			const int64_t v = i < run->n_self ? run->self[i] : 0;
-			const uint64_t c = i < run->n_self ? run->count[i] : 0;
+			const bool has = i + 1 < run->n_self;
+			const int64_t v = has ? run->self[i + 1] : 0;
+			const uint64_t c = has ? run->count[i + 1] : 0;
 			row.min = v < row.min ? v : row.min;
 			row.max = v > row.max ? v : row.max;
 			row.min_count = c < row.min_count ? c : row.min_count;
@@ -612,6 +649,7 @@ static int aggregate(struct pass *s)
 	}
 	if (err == 0)
 		err = all_threads(s);
+	add_small_ranges(s);
 	for (size_t r = 0; err == 0 && r < s->n; r++) {
 		profile_warn(a->runs[r], TARE_PROFILE_OVERLAP, st->run[r].overlaps);
 		profile_warn(a->runs[r], TARE_PROFILE_BACKWARDS, st->run[r].backwards);

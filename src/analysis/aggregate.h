@@ -6,8 +6,11 @@
 
 #include <tare/analysis.h>
 
+#define SMALL_RANGES 64
+
 struct aggregate_store {
 	size_t limit;
+	struct tare_extreme small[SMALL_RANGES];	/* by range */
 	struct names names;		/* labels */
 	struct points_run *run;
 	struct names differing;		/* events where runs differ */

@@ -105,6 +105,15 @@ static inline uint32_t resolve(struct resolver *r, uint64_t id)
 	return resolve_args(r, id, &has_args);
 }
 
+/* The index entry of a record some way ahead: it is in no cache yet. */
+#define AHEAD 16
+
+static inline void prefetch_id(const struct tare_profile *p, const uint8_t *record, int wide)
+{
+	const uint64_t id = wide ? mm_u64(record + 8) : mm_u32(record + 4);
+	__builtin_prefetch(&p->dense[id & -opaque(id < p->n_dense)]);
+}
+
 /* The kinds that the analyses treat specially; the spelling is rustc's. */
 enum kind_class {
 	KIND_OTHER, KIND_QUERY, KIND_GENERIC, KIND_BLOCKED, KIND_LOAD, KIND_HASHING,

@@ -52,7 +52,7 @@ static bool out_of_memory(struct points_run *r)
 static bool grow_self(struct points_run *r)
 {
 	uint32_t n = r->n_self ? r->n_self : 256;
-	while (n < r->names->n)
+	while (n < r->names->n + 1)
 		n *= 2;
 	int64_t *const self = realloc(r->self, n * sizeof(*self));
 	if (self)
@@ -80,7 +80,7 @@ static const struct id_info *id_miss(struct points_run *r, uint64_t id, uint64_t
 	if (n.error)
 		profile_warn(r->p, TARE_PROFILE_BAD_EVENT_ID, 1);
 	const uint32_t name = names_add(r->names, n.label, n.label_len);
-	if (name == NO_NAME || (r->names->n > r->n_self && !grow_self(r))) {
+	if (name == NO_NAME || (r->names->n >= r->n_self && !grow_self(r))) {
 		out_of_memory(r);
 		return NULL;
 	}
@@ -145,6 +145,25 @@ bool points_last_thread(struct points_run *r, uint32_t *thread)
 	return false;
 }
 
+/* Two frames around everything lie at the bottom, so that a look at the top and the
+ * one below needs no question. */
+#define BOTTOM 2
+
+static bool grow_stack(struct points *s)
+{
+	const uint32_t cap = s->cap ? 2 * s->cap : 64;
+	struct point_frame *const stack = realloc(s->stack, cap * sizeof(*stack));
+	if (!stack)
+		return out_of_memory(s->run);
+	if (!s->stack) {
+		stack[0] = stack[1] = (struct point_frame){ .end = UINT64_MAX, .record = NO_RECORD };
+		s->depth = BOTTOM;
+	}
+	s->stack = stack;
+	s->cap = cap;
+	return true;
+}
+
 int points_open(struct points *s, struct points_run *run, uint32_t thread)
 {
 	*s = (struct points){ .run = run, .thread = thread, .note = !run->scanned };
@@ -160,31 +179,36 @@ int points_open(struct points *s, struct points_run *run, uint32_t thread)
 		}
 	}
 	walk_range(&s->walk, run->p, true, first, end);
+	s->start = UINT64_MAX;
 	s->buf_cap = 2048;
 	s->buf = malloc(s->buf_cap * sizeof(*s->buf));
 	if (!s->buf)
 		out_of_memory(run);
+	else
+		grow_stack(s);
 	return run->err;
 }
 
 void points_close(struct points *s)
 {
 	walk_done(&s->walk);
-	if (s->any)
+	if (s->start <= s->end)
 		s->run->total += s->end - s->start;
+	s->start = UINT64_MAX;
+	s->end = 0;
 	free(s->stack);
 	free(s->buf);
 	s->stack = NULL;
 	s->buf = NULL;
-	s->any = false;
 }
 
-static bool note_thread(struct points_run *r, uint32_t thread, uint64_t number, bool timed)
+static inline bool note_thread(struct points_run *r, uint32_t thread, uint64_t number,
+			       bool timed)
 {
 	const uint32_t i = threads_index(&r->threads, thread);
-	if (i == UINT32_MAX)
+	if (__builtin_expect(i == UINT32_MAX, 0))
 		return out_of_memory(r);
-	if (i >= r->n_range) {
+	if (__builtin_expect(i >= r->n_range, 0)) {
 		struct thread_range *const grown = realloc(r->range, r->threads.n * sizeof(*grown));
 		if (!grown)
 			return out_of_memory(r);
@@ -217,17 +241,6 @@ bool points_scan(struct points_run *r)
 	return true;
 }
 
-static bool grow_stack(struct points *s)
-{
-	const uint32_t cap = s->cap ? 2 * s->cap : 64;
-	struct point_frame *const stack = realloc(s->stack, cap * sizeof(*stack));
-	if (!stack)
-		return out_of_memory(s->run);
-	s->stack = stack;
-	s->cap = cap;
-	return true;
-}
-
 /* Room for `n` more points behind tail. */
 static bool reserve(struct points *s, size_t n)
 {
@@ -255,87 +268,110 @@ static bool reserve(struct points *s, size_t n)
 
 static const uint64_t type_salt[] = { 0, 0x5851F42D4C957F2Dull, 0x14057B7EF767814Full };
 
-static inline void emit(struct points *s, enum point_type type, uint64_t key, uint64_t time,
-			uint64_t record, uint64_t parent)
+static inline bool around(const struct point_frame *f, uint64_t start, uint64_t end)
 {
-	s->buf[s->tail++] = (struct point){ key + type_salt[type], time, record << 2 | type, parent };
+	return (f->start <= start) & (end <= f->end);
 }
 
-static inline uint64_t top_record(const struct points *s)
+/* The Start of an interval that the next point leaves. */
+static inline void put_start(struct point *to, const struct point_frame *f)
 {
-	return s->depth ? s->stack[s->depth - 1].record : NO_RECORD;
+	*to = (struct point){ f->key + type_salt[POINT_START], f->start,
+			      f->record << 2 | POINT_START, f[-1].record };
 }
 
-/* Leaves the topmost interval: its Start. */
-static inline void leave(struct points *s)
+/* Events of the thread, last first: for each the Starts of what it leaves, then its own
+ * End or Instant. None or one interval left is done without a branch, and so is the
+ * difference between interval and instant: they take turns at random. There is room
+ * for everything. */
+static void take_items(struct points *s, const struct point_item *e, size_t n)
 {
-	const struct point_frame *const f = &s->stack[--s->depth];
-	emit(s, POINT_START, f->key, f->start, f->record, top_record(s));
+	int64_t *const self = s->run->self;
+	uint64_t *const count = s->run->count;
+	struct point *to = s->buf + s->tail;
+	struct point_frame *top = s->stack + s->depth - 1;
+	uint64_t first = s->start, last = s->end, overlaps = 0;
+	for (const struct point_item *const stop = e + n; e < stop; e++) {
+		const uint64_t start = e->start, end = e->end, instant = e->instant;
+		const bool in_top = around(top, start, end);
+		const bool in_next = around(top - 1, start, end);
+		put_start(to, top);
+		overlaps += !in_top & (end > top->start);
+		to += opaque(!in_top);
+		top -= opaque(!in_top);
+		if (__builtin_expect(!(in_top | in_next), 0)) {
+			for (; !around(top, start, end); top--) {
+				overlaps += end > top->start;
+				put_start(to++, top);
+			}
+		}
+		*to++ = (struct point){ e->key + type_salt[POINT_END + instant], end,
+					e->record << 2 | (POINT_END + instant), top->record };
+		const int64_t d = (int64_t)(end - start);	/* 0 of an instant */
+		self[top->row] -= d;
+		self[e->row] += d;
+		count[e->row] += !instant;
+		const uint64_t from = start | -instant, until = end & (instant - 1);
+		first = from < first ? from : first;
+		last = until > last ? until : last;
+		top[1] = (struct point_frame){ start, end, e->key, e->record, e->row };
+		top += !instant;
+	}
+	s->tail = (size_t)(to - s->buf);
+	s->depth = (uint32_t)(top - s->stack) + 1;
+	s->start = first;
+	s->end = last;
+	s->run->overlaps += overlaps;
 }
 
-static inline bool event(struct points *s, const struct mm_event *e, uint64_t number)
+#define ITEMS 256
+
+static inline __attribute__((always_inline)) bool look_up(struct points *s,
+							  const struct mm_event *e, uint64_t number,
+							  struct point_item *item)
 {
 	struct points_run *const r = s->run;
-	const bool instant = e->p2 == MM_INSTANT;
-	uint64_t end = instant ? e->p1 : e->p2;
-	if (__builtin_expect(end < e->p1, 0)) {
-		r->backwards++;
-		end = e->p1;
-	}
-	/* Everything on the stack may be left now; and one is for the event. */
-	if (__builtin_expect(s->tail + s->depth + 1 > s->buf_cap, 0) && !reserve(s, s->depth + 1))
-		return false;
-	while (s->depth) {
-		const struct point_frame *const top = &s->stack[s->depth - 1];
-		if (top->start <= e->p1 && end <= top->end)
-			break;
-		r->overlaps += end > top->start;
-		leave(s);
-	}
 	const struct id_info *const id = id_info(r, e->id);
 	const uint64_t kind = kind_hash(r, e->kind);
+	const bool instant = e->p2 == MM_INSTANT;
+	const bool back = e->p2 < e->p1;
 	if (__builtin_expect(!id || !kind, 0))
 		return false;
-	const uint64_t key = id->hash ^ kind;
-	const uint64_t parent = top_record(s);
-	if (instant) {
-		emit(s, POINT_INSTANT, key, end, number, parent);
-		return true;
-	}
-	emit(s, POINT_END, key, end, number, parent);
-	const int64_t d = (int64_t)(end - e->p1);
-	if (s->depth)
-		r->self[s->stack[s->depth - 1].name] -= d;
-	r->self[id->name] += d;
-	r->count[id->name]++;
-	if (!s->any) {
-		s->start = e->p1;
-		s->end = end;
-		s->any = true;
-	}
-	s->start = e->p1 < s->start ? e->p1 : s->start;
-	s->end = end > s->end ? end : s->end;
-	if (__builtin_expect(s->depth == s->cap, 0) && !grow_stack(s))
-		return false;
-	s->stack[s->depth++] = (struct point_frame){ e->p1, end, key, number, id->name };
+	const uint64_t length = (e->p2 - e->p1) & (opaque(instant | back) - 1);
+	r->backwards += back;
+	*item = (struct point_item){ e->p1, e->p1 + length, id->hash ^ kind, number, id->name + 1,
+				     instant };
 	return true;
 }
 
-static inline __attribute__((always_inline)) bool take_records(struct points *s, size_t want,
-							       const int wide)
+/* Up to ITEMS records from the end of what is left: first the look-ups, which can go
+ * on side by side, then the work on the stack, which cannot. */
+static inline __attribute__((always_inline)) bool take_records(struct points *s, const int wide)
 {
 	const size_t size = wide ? 32 : 24;
-	while (s->left && s->tail - s->head < want) {
+	struct point_item item[ITEMS];
+	size_t n = 0;
+	for (size_t k = s->left < ITEMS ? s->left : ITEMS; k; k--) {
 		struct mm_event e;
 		const size_t i = --s->left;
 		mm_decode(s->records.records + i * size, wide, &e);
 		const uint64_t number = s->records.first + i;
 		const bool timed = e.p2 != MM_INTEGER;
+		if (i >= AHEAD)
+			prefetch_id(s->run->p, s->records.records + (i - AHEAD) * size, wide);
 		if (s->note && !note_thread(s->run, e.thread, number, timed))
 			return false;
-		if (timed && e.thread == s->thread && !event(s, &e, number))
+		if (!timed || e.thread != s->thread)
+			continue;
+		if (!look_up(s, &e, number, &item[n++]))
 			return false;
 	}
+	while (s->depth + n + 1 > s->cap)
+		if (!grow_stack(s))
+			return false;
+	if (!reserve(s, s->depth + 2 * n + 1))
+		return false;
+	take_items(s, item, n);
 	return true;
 }
 
@@ -352,12 +388,12 @@ bool points_fill(struct points *s, size_t want)
 				s->run->scanned = true;
 				if (!reserve(s, s->depth))
 					return false;
-				while (s->depth)
-					leave(s);
+				for (; s->depth > BOTTOM; s->depth--)
+					put_start(&s->buf[s->tail++], &s->stack[s->depth - 1]);
 				break;
 			}
 		}
-		if (!(s->run->p->wide ? take_records(s, want, 1) : take_records(s, want, 0)))
+		if (!(s->run->p->wide ? take_records(s, 1) : take_records(s, 0)))
 			return false;
 	}
 	return true;

@@ -40,7 +40,14 @@ struct thread_range {
 
 struct point_frame {
 	uint64_t start, end, key, record;
-	uint32_t name;
+	uint32_t row;		/* label + 1 */
+};
+
+/* An event of the thread with its names looked up. */
+struct point_item {
+	uint64_t start, end, key, record;
+	uint32_t row;
+	uint32_t instant;
 };
 
 #define ID_SETS 2048u
@@ -63,7 +70,7 @@ struct points_run {
 	struct thread_range *range;	/* by thread index */
 	uint32_t n_range;
 	bool scanned;			/* the ranges are complete */
-	int64_t *self;			/* by label: the macro table */
+	int64_t *self;			/* by label + 1; [0] takes what has no parent */
 	uint64_t *count;
 	uint32_t n_self;
 	uint64_t total;			/* of all threads done so far */
@@ -90,8 +97,7 @@ struct points {
 	bool done;			/* no records left */
 	struct point_frame *stack;
 	uint32_t depth, cap;
-	uint64_t start, end;
-	bool any;
+	uint64_t start, end;		/* of its intervals; start > end: none yet */
 	/* points made and not yet taken: [head, tail) */
 	struct point *buf;
 	size_t head, tail, buf_cap;
