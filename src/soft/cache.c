@@ -275,11 +275,17 @@ static void unlink_all(struct block *b)
 	b->in_links = 0;
 }
 
+/* Blocks of a chain have consecutive ids, their taken branches between them. */
+static uint32_t stride(uint32_t id)
+{
+	return E.counts_taken || E.modes[block_at(id)->mode].taken ? 2 : 1;
+}
+
 /* Drops the whole chain the block stands in. */
 static void drop(uint32_t id)
 {
 	while (block_at(id)->flags & BLOCK_CHAINED)
-		id -= E.counts_taken ? 2 : 1;
+		id -= stride(id);
 	for (;;) {
 		struct block *const b = block_at(id);
 		const bool falls = b->flags & BLOCK_FALLS;
@@ -290,13 +296,20 @@ static void drop(uint32_t id)
 		}
 		if (!falls)
 			return;
-		id += E.counts_taken ? 2 : 1;
+		id += stride(id);
 	}
 }
 
 void cache_drop(uint32_t id)
 {
 	drop(id);
+}
+
+void cache_drop_all(void)
+{
+	for (uint32_t id = 1; id <= E.n_blocks; id++)
+		if (!(block_at(id)->flags & (BLOCK_DEAD | BLOCK_SINGLE)))
+			drop(id);
 }
 
 /* ---- the dispatcher ---- */

@@ -4,11 +4,13 @@
 #include "engine.h"
 #include "sys.h"
 #include "text.h"
+#include "vpmu-abi.h"
 
 #include <asm/unistd.h>
 
-void count_vec_add(uint8_t *vec, uint32_t c)
+void count_vec_add(uint8_t *vec, const struct insn *in)
 {
+	const uint32_t c = in->classes;
 	vec[SOFT_INSTRUCTIONS]++;
 	vec[SOFT_BRANCHES] += !!(c & CLASS_BRANCH);
 	vec[SOFT_COND] += !!(c & CLASS_COND);
@@ -25,6 +27,19 @@ void count_vec_add(uint8_t *vec, uint32_t c)
 	vec[SOFT_SIMD_INT] += !!(c & CLASS_SIMD_INT);
 	vec[SOFT_LOCKED] += !!(c & CLASS_LOCKED);
 	vec[SOFT_FAR] += !!(c & CLASS_FAR);
+	if (E.vpmu)
+		vpmu_overcount(vec, in);
+}
+
+/* A correction, for code written in mode `m`. */
+void count_add(struct thread *t, int event, int64_t n, const struct mode *m)
+{
+	if (!m->acc) {
+		t->corr[event] += n;
+	} else if (m->acc >> event & 1) {
+		struct vpmu_task_mem *const mem = (void *)((uint64_t)t + THREAD_ACC);
+		mem->acc[event][0] += (uint64_t)n;
+	}
 }
 
 /* Adds everything the thread counted to its record and starts it over at 0. */

@@ -171,6 +171,12 @@ uint64_t engine_exit(struct thread *t)
 		return syscall_exit(t, l);
 	case LINK_SPECIAL:
 		return special_exit(t, l);
+	case LINK_TICK:
+		vpmu_tick(t);
+		break;
+	case LINK_LOCKED:
+		vpmu_locked(t);
+		break;
 	case LINK_STALE:
 		lock_take(t);
 		cache_invalidate(l->target, l->target + 1);
@@ -251,6 +257,8 @@ uint64_t engine_main(void)
 		record_live(t, r);
 		__atomic_store_n(&r->state, REC_RUNNING, __ATOMIC_RELEASE);
 	}
+	if (E.shared->flags & SOFT_FLAG_VPMU)
+		vpmu_start(t);
 	t->exit_link = 1;
 	return cache_lookup(t);
 }

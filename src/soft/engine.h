@@ -110,6 +110,7 @@ struct thread {
 	bool flags_loaded;		/* … and it was a popf or iret, which has its own TF */
 	bool stepped_pushf;		/* … and it was a pushf, which shows TF */
 	uint16_t app_gs_sel;
+	uint32_t vslot, parent_vslot;	/* in the virtual PMU */
 };
 
 /* Offsets inside a thread's stride. */
@@ -117,6 +118,7 @@ struct thread {
 #define THREAD_ALT	0x10000ull		/* signal stack, 64 KiB */
 #define THREAD_STACK	0x20000ull		/* engine stack, 128 KiB up to … */
 #define THREAD_STACK_END 0x40000ull
+#define THREAD_ACC	0x40000ull		/* struct vpmu_task_mem, under `tare run` */
 #define THREAD_S0	0x80000ull		/* one page, alone */
 #define THREAD_COUNTS	0x100000ull		/* counter array */
 #define MAX_BLOCKS	((THREAD_STRIDE - THREAD_COUNTS) / 8)
@@ -174,6 +176,7 @@ struct block {
 	uint8_t inc_how;
 	uint8_t flags;
 	uint8_t vec[SOFT_EVENTS];
+	uint8_t mode;		/* E.modes: what its code adds up */
 };
 
 #define IENTRY_SIZE 17		/* bytes of the check for indirect branches */
@@ -183,6 +186,8 @@ enum link_kind {
 	LINK_SYSCALL,		/* target: the instruction after */
 	LINK_SPECIAL,		/* target: the instruction itself, run by C (special.c) */
 	LINK_STOP,		/* target: continue there through the dispatcher, never linked */
+	LINK_TICK,		/* the virtual clock reached its mark; target: the block itself */
+	LINK_LOCKED,		/* a locked instruction was run; target: the next one */
 	LINK_STALE,		/* checked block found other bytes: target retranslated */
 };
 
@@ -229,6 +234,17 @@ struct hood {
 #define GATE_RESTART (-601)		/* the kernel wants it made again after the handler */
 #define GATE_TRAPPED (-602)		/* a seccomp filter wants SIGSYS instead */
 
+/* How code is written. Mode 0 counts in a cell per block; the others, once the
+ * program opened counters of the virtual PMU, add to the task's accumulators. */
+struct mode {
+	uint32_t acc;			/* 1 << enum soft_event; 0: cells */
+	bool ticks;			/* watch the virtual clock */
+	bool taken;			/* taken branches have an id of their own */
+	bool locked;			/* tell C of locked instructions */
+};
+
+#define MAX_MODES 64
+
 struct engine {
 	struct soft_shared *shared;
 	uint32_t lock;			/* translator, tables, regions */
@@ -255,6 +271,9 @@ struct engine {
 	bool mem_open;			/* it opened /proc/…/mem: writes may change code */
 	bool filtered;			/* it installed a seccomp filter */
 	uint32_t mdwe;			/* PR_SET_MDWE's bits */
+	bool vpmu;			/* `tare run`: there is a virtual PMU */
+	uint8_t mode, n_modes;		/* what new blocks use; modes besides 0 */
+	struct mode modes[MAX_MODES];
 };
 
 extern struct engine E;
@@ -277,6 +296,8 @@ static inline uint32_t *table_cell(uint64_t pc)
 {
 	return (uint32_t *)(E.table + (pc & 0xffffffffu) * 4);
 }
+
+struct insn;
 
 /* memory.c: the engine's own memory, and the program's executable regions */
 void *zone_map(uint64_t addr, uint64_t size);		/* fixed, zeroed, rw; dies if impossible */
@@ -324,6 +345,7 @@ void block_enter_tables(uint32_t id);
 void entry_set(uint32_t id, uint64_t code);		/* indirect branches find it there */
 uint64_t cache_lookup(struct thread *t);		/* code for t->pc, translating if needed */
 uint64_t cache_exit(struct thread *t, uint32_t link);	/* a direct exit: link it, or go on */
+void cache_drop_all(void);
 void cache_drop(uint32_t id);				/* the block and the chain it stands in */
 void cache_init(void);
 void link_to(uint32_t link, uint32_t block);
@@ -350,7 +372,8 @@ void count_correct(struct thread *t, const struct block *b, unsigned retired, bo
 void count_fold(struct thread *t);			/* adds to its record, zeroes */
 void count_fold_all(uint32_t state);
 void record_state(const struct thread *t, uint32_t state);
-void count_vec_add(uint8_t *vec, uint32_t classes);
+void count_vec_add(uint8_t *vec, const struct insn *in);
+void count_add(struct thread *t, int event, int64_t n, const struct mode *m);
 
 /* syscall.c */
 uint64_t syscall_exit(struct thread *t, struct link *l);
@@ -402,7 +425,6 @@ bool copy_guest(void *to, const void *from, size_t n);	/* false: a fault */
 long signal_syscall(struct thread *t, long nr, const uint64_t *a);
 
 /* special.c */
-struct insn;
 bool reads_gs_selector(const struct insn *in);		/* mov r/m, gs; push gs */
 void vsyscall(struct thread *t);			/* t->pc lies in the vsyscall page */
 uint64_t special_exit(struct thread *t, struct link *l);
@@ -419,6 +441,24 @@ void seccomp_strict(struct thread *t, long nr);		/* ends what strict mode ends *
 
 /* procfs.c */
 long proc_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
+
+/* vpmu.c, vpmu-calls.c, vpmu-files.c, vpmu-flaws.c: the virtual PMU. All but
+ * vpmu_start are called under `tare run` only (E.vpmu). */
+void vpmu_start(struct thread *t);			/* a new image */
+void vpmu_thread(struct thread *t);			/* a new thread, or a vfork child */
+void vpmu_forked(struct thread *t);			/* in the child of a fork */
+void vpmu_ended(struct thread *t);
+void vpmu_before_exec(struct thread *t);
+void vpmu_exec_failed(struct thread *t);
+void vpmu_follow(struct thread *t);			/* somebody wants other events of it */
+void vpmu_tick(struct thread *t);
+void vpmu_locked(struct thread *t);
+void vpmu_rdpmc(struct thread *t);			/* at t->pc, counted already */
+void vpmu_cpuid(struct thread *t);
+void vpmu_overcount(uint8_t *vec, const struct insn *in);
+long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
+long vpmu_path(struct thread *t, long nr, const uint64_t *a, bool *done);
+unsigned vpmu_width(void);
 
 /* engine.c */
 void die(const char *what, uint64_t pc) __attribute__((noreturn));

@@ -183,7 +183,11 @@ static long make_call(struct thread *t, long nr, const uint64_t *a)
 {
 	count_fold_all(REC_EXECED);
 	signals_as_app(t);
+	if (E.vpmu)
+		vpmu_before_exec(t);
 	const long ret = gate(t, nr, a);
+	if (E.vpmu)
+		vpmu_exec_failed(t);
 	signals_as_engine(t);
 	record_state(t, REC_RUNNING);
 	return ret;

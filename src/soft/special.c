@@ -240,6 +240,12 @@ uint64_t special_exit(struct thread *t, struct link *l)
 		if (!far_branch(t, &in, bytes))
 			die("a far branch to another code segment", l->target);
 		t->exit_link = 0;
+	} else if (in.special == SPECIAL_CPUID) {
+		vpmu_cpuid(t);
+		t->pc = next;
+	} else if (in.special == SPECIAL_RDPMC) {
+		vpmu_rdpmc(t);
+		t->pc = next;
 	} else if (in.special == SPECIAL_POPF) {
 		popf(t, &in);
 		t->pc = next;

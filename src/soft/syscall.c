@@ -185,6 +185,11 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 		seccomp_strict(t, nr);
 	if ((uint32_t)a[0] == E.reserved_fd && takes_fd(nr))
 		return -9;
+	if (E.vpmu) {
+		const long ret = vpmu_syscall(t, nr, a, &done);
+		if (done)
+			return ret;
+	}
 	switch (nr) {
 	case __NR_execve:
 	case __NR_execveat:
@@ -255,9 +260,9 @@ static void uncount_syscall(struct thread *t)
 	static const uint8_t of[CLASSES_OF_SYSCALL] = { SOFT_INSTRUCTIONS, SOFT_BRANCHES,
 							SOFT_SYSCALLS, SOFT_FAR };
 	for (int i = 0; i < CLASSES_OF_SYSCALL; i++)
-		t->corr[of[i]]--;
-	if (E.counts_taken)
-		t->corr[SOFT_TAKEN]--;
+		count_add(t, of[i], -1, &E.modes[E.mode]);
+	if (E.counts_taken || E.modes[E.mode].taken)
+		count_add(t, SOFT_TAKEN, -1, &E.modes[E.mode]);
 }
 
 uint64_t syscall_exit(struct thread *t, struct link *l)
@@ -279,5 +284,7 @@ uint64_t syscall_exit(struct thread *t, struct link *l)
 		t->regs[RAX] = (uint64_t)ret;
 	t->regs[RCX] = l->target;
 	t->regs[R11] = t->rflags;
+	if (E.vpmu)
+		vpmu_follow(t);
 	return resume(t);
 }

@@ -129,6 +129,8 @@ void thread_child(struct thread *t)
 	t->tid = (int32_t)sys0(__NR_gettid);
 	signal_altstack(t);
 	t->record = record_new(t, !t->is_vfork, E.pid);
+	if (E.vpmu)
+		vpmu_thread(t);
 	t->exit_link = 1;
 	mask_set(t, t->app_mask);
 	glue_go(t);
@@ -196,6 +198,8 @@ static void child_of_fork(struct thread *t, uint64_t stack)
 	sys3(__NR_madvise, counts_of(t), counts_mapped, 4);
 	t->is_vfork = false;
 	t->record = record_new(t, false, parent);
+	if (E.vpmu)
+		vpmu_forked(t);
 	if (stack)
 		t->regs[RSP] = stack;
 }
@@ -248,6 +252,7 @@ static long do_thread(struct thread *t, long nr, const uint64_t *a, struct reque
 	app_gs_set(c, t->app_gs);
 	c->app_mask = t->app_mask;
 	c->tid = -1;
+	c->parent_vslot = t->vslot;
 	c->is_vfork = !(q->flags & CLONE_THREAD);
 	c->app_altstack = q->flags & CLONE_VFORK ? t->app_altstack :
 			  (struct k_stack){ .flags = 2 };
@@ -310,6 +315,8 @@ void thread_exit(struct thread *t, long nr, const uint64_t *a)
 		record_state(t, REC_DONE);
 		lock_drop();
 	}
+	if (E.vpmu)
+		vpmu_ended(t);
 	if (nr == __NR_exit && !t->is_vfork)
 		thread_free(t);
 	for (;;)

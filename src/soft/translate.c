@@ -25,17 +25,20 @@
 #include "engine.h"
 #include "sys.h"
 #include "text.h"
+#include "vpmu-abi.h"
 
 #define CHAIN 6			/* blocks laid out in one go */
 #define MAX_INSNS 48
 #define MAX_CHECKED 16		/* of a block that compares its source first */
 #define ROOM 6144		/* a block and its cold parts fit into this */
 
+#define BUMPED_ALL 255
+
 /* What must be undone at a cache address. */
 struct mark {
 	uint64_t pc;
 	uint8_t retired;	/* instructions of the block that are done */
-	bool bumped;		/* the counter was bumped */
+	uint8_t bumped;		/* the counter was: how many of its parts, or BUMPED_ALL */
 	bool rcx_in_s0;
 	bool pc_in_s1;
 	int8_t in_s2, in_s3;	/* register kept there, or -1 */
@@ -52,7 +55,7 @@ struct emit {
 	/* dry: the mark of the last instruction at or before `want` */
 	uint64_t want;
 	struct mark found;
-	bool bumped;
+	uint8_t bumped;
 };
 
 struct plan {
@@ -147,25 +150,78 @@ static uint32_t cell_off(uint32_t id)
 	return (uint32_t)(THREAD_COUNTS + 8ull * id);
 }
 
-static void inc_plain(struct emit *e, uint32_t id)
+/* Accumulators of the virtual PMU: the block's value of each wanted event is added
+ * to the task's, to one of a few cells so that blocks do not wait for each other. */
+static uint32_t acc_off(unsigned k, uint32_t id)
 {
+	return (uint32_t)(THREAD_ACC + offsetof(struct vpmu_task_mem, acc[k]) +
+			  8 * (id % VPMU_BANKS));
+}
+
+/* add gs:[acc], n for each event; all flags are free. */
+static void acc_plain(struct emit *e, uint32_t id, struct mark m)
+{
+	const struct block *const b = block_at(id);
+	const uint32_t want = E.modes[b->mode].acc;
+	for (unsigned k = 0; k < SOFT_EVENTS; k++) {
+		if (!(want >> k & 1) || !b->vec[k])
+			continue;
+		mark(e, m);
+		b1(e, 0x65), b1(e, 0x48), b1(e, 0x83), b1(e, 0x04), b1(e, 0x25);
+		b4(e, acc_off(k, id));
+		b1(e, b->vec[k]);
+		m.bumped++;
+	}
+	e->bumped = BUMPED_ALL;
+}
+
+/* The same through rcx, which is free, without flags. */
+static void acc_through_rcx(struct emit *e, uint32_t id, struct mark m)
+{
+	const struct block *const b = block_at(id);
+	const uint32_t want = E.modes[b->mode].acc;
+	for (unsigned k = 0; k < SOFT_EVENTS; k++) {
+		if (!(want >> k & 1) || !b->vec[k])
+			continue;
+		mark(e, m);
+		gs_load(e, RCX, acc_off(k, id));
+		mark(e, m);
+		b1(e, 0x48), b1(e, 0x8d), b1(e, 0x49), b1(e, b->vec[k]);
+		mark(e, m);
+		gs_store(e, RCX, acc_off(k, id));
+		m.bumped++;
+	}
+	e->bumped = BUMPED_ALL;
+}
+
+static void inc_plain(struct emit *e, uint32_t id, struct mark m)
+{
+	if (E.modes[block_at(id)->mode].acc) {
+		acc_plain(e, id, m);
+		return;
+	}
+	mark(e, m);
 	b1(e, 0x65);
 	b1(e, 0x48);
 	b1(e, 0xff);
 	b1(e, 0x04);
 	b1(e, 0x25);
 	b4(e, cell_off(id));
-	e->bumped = true;
+	e->bumped = BUMPED_ALL;
 }
 
 /* rcx is free: rcx = gs:[cell]; rcx + 1; back. No flags. */
 static void inc_through_rcx(struct emit *e, uint32_t id, struct mark m)
 {
+	if (E.modes[block_at(id)->mode].acc) {
+		acc_through_rcx(e, id, m);
+		return;
+	}
 	gs_load(e, RCX, cell_off(id));
 	mark(e, m);
 	b1(e, 0x48), b1(e, 0x8d), b1(e, 0x49), b1(e, 1);
 	gs_store(e, RCX, cell_off(id));
-	e->bumped = true;
+	e->bumped = BUMPED_ALL;
 }
 
 static void inc_spilled(struct emit *e, uint32_t id, struct mark m)
@@ -543,7 +599,7 @@ static void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, s
 	mark(e, m);
 	if (tail_inc) {
 		inc_through_rcx(e, tail_inc, m);
-		m.bumped = true;
+		m.bumped = BUMPED_ALL;
 		mark(e, m);
 	}
 	b1(e, 0x59);						/* pop rcx */
@@ -633,7 +689,7 @@ static void emit_indirect(struct emit *e, const struct insn *in, const uint8_t *
 		m.rcx_in_s0 = true;
 		mark(e, m);
 		inc_through_rcx(e, tail_inc, m);
-		m.bumped = true;
+		m.bumped = BUMPED_ALL;
 		mark(e, m);
 		gs_load(e, RCX, OFF_S0);
 	}
@@ -664,7 +720,7 @@ static void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uin
 	b1(e, 0x70 | ((in->opcode & 15) ^ 1));
 	uint8_t *const rel = e->w;
 	b1(e, 0);
-	const bool bumped = e->bumped;
+	const uint8_t bumped = e->bumped;
 	struct mark at = plain(target, m.retired + 1u, e);
 	inc_spilled(e, taken_id, at);
 	e->bumped = bumped;
@@ -685,7 +741,7 @@ static void emit_loop(struct emit *e, const struct insn *in, const uint8_t *s, u
 	b1(e, 0xeb);
 	uint8_t *const rel = e->w;
 	b1(e, 0);
-	const bool bumped = e->bumped;
+	const uint8_t bumped = e->bumped;
 	mark(e, plain(target, m.retired + 1u, e));
 	if (taken_id) {
 		inc_spilled(e, taken_id, plain(target, m.retired + 1u, e));
@@ -713,14 +769,26 @@ static bool needs_c(const struct insn *in)
 	case SPECIAL_SHSTK:
 	case SPECIAL_POPF:
 		return true;
+	case SPECIAL_CPUID:
+		return E.vpmu;
 	default:
 		return reads_gs_selector(in);
 	}
 }
 
+static bool is_vpmu_rdpmc(const struct insn *in)
+{
+	return E.vpmu && in->special == SPECIAL_RDPMC;
+}
+
+static bool is_told_locked(const struct insn *in)
+{
+	return E.modes[E.mode].locked && in->classes & CLASS_LOCKED;
+}
+
 static bool ends_block(const struct insn *in)
 {
-	return in->flow != FLOW_NEXT || needs_c(in);
+	return in->flow != FLOW_NEXT || needs_c(in) || is_vpmu_rdpmc(in) || is_told_locked(in);
 }
 
 static bool copies_as_is(const struct insn *in)
@@ -813,6 +881,86 @@ static void emit_check(struct emit *e, const struct block *b)
 	*over = (uint8_t)(e->w - over - 1);
 }
 
+/* rdpmc of the virtual PMU, without flags: ecx picks an entry of the thread's
+ * table (vpmu.c), which says what to add to which accumulator; if it does not name
+ * this counter, C looks. It ends its block, so all before it and itself are added
+ * up already; the entry takes itself out again. */
+static void emit_rdpmc(struct emit *e, uint64_t pc, struct mark m)
+{
+	const uint32_t table = (uint32_t)(THREAD_ACC + offsetof(struct vpmu_task_mem, pmcs));
+	mark(e, m);
+	gs_store(e, RCX, OFF_S0);
+	mark(e, m);
+	gs_store(e, RAX, OFF_S2);
+	mark(e, m);
+	gs_store(e, RDX, OFF_S3);
+	struct mark in = m;
+	in.rcx_in_s0 = true;
+	in.in_s2 = RAX;
+	in.in_s3 = RDX;
+	mark(e, in);
+	b1(e, 0x89), b1(e, 0xca);				/* mov edx, ecx */
+	b1(e, 0x0f), b1(e, 0xca);				/* bswap edx */
+	b1(e, 0x0f), b1(e, 0xb6), b1(e, 0xd2);			/* movzx edx, dl */
+	b1(e, 0x0f), b1(e, 0xb6), b1(e, 0xc1);			/* movzx eax, cl */
+	b1(e, 0x8d), b1(e, 0x14), b1(e, 0x10);			/* lea edx, [rax + rdx] */
+	b1(e, 0x8d), b1(e, 0x14), b1(e, 0x95), b4(e, 0);	/* lea edx, [rdx * 4] */
+	b1(e, 0x65), b1(e, 0x8b), b1(e, 0x04), b1(e, 0xd5);	/* mov eax, gs:[rdx * 8 + …] */
+	b4(e, table + (uint32_t)offsetof(struct vpmu_pmc, minus_ecx));
+	b1(e, 0x8d), b1(e, 0x0c), b1(e, 0x01);			/* lea ecx, [rcx + rax] */
+	b1(e, 0xe3);						/* jrcxz found */
+	uint8_t *const found = e->w;
+	b1(e, 0);
+	gs_load(e, RDX, OFF_S3);
+	gs_load(e, RAX, OFF_S2);
+	gs_load(e, RCX, OFF_S0);
+	mark(e, m);
+	emit_exit(e, pc, LINK_SPECIAL);
+	*found = (uint8_t)(e->w - found - 1);
+	mark(e, in);
+	b1(e, 0x65), b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0xd5);	/* mov rcx, addend */
+	b4(e, table + (uint32_t)offsetof(struct vpmu_pmc, addend));
+	b1(e, 0x65), b1(e, 0x48), b1(e, 0x8b), b1(e, 0x14), b1(e, 0xd5);	/* mov rdx, bank */
+	b4(e, table + (uint32_t)offsetof(struct vpmu_pmc, bank));
+	for (unsigned i = 0; i < VPMU_BANKS; i++) {
+		b1(e, 0x65), b1(e, 0x48), b1(e, 0x8b), b1(e, 0x42), b1(e, 8 * i);
+		b1(e, 0x48), b1(e, 0x8d), b1(e, 0x0c), b1(e, 0x01);	/* lea rcx, [rcx + rax] */
+	}
+	gs_store(e, RCX, OFF_S1);
+	b1(e, 0x65), b1(e, 0x8b), b1(e, 0x04), b1(e, 0x25);	/* mov eax, gs:[s1] */
+	b4(e, OFF_S1);
+	b1(e, 0x65), b1(e, 0x0f), b1(e, vpmu_width() > 40 ? 0xb7 : 0xb6), b1(e, 0x14), b1(e, 0x25);
+	b4(e, OFF_S1 + 4);					/* movzx edx, gs:[s1 + 4] */
+	gs_load(e, RCX, OFF_S0);
+}
+
+/* The virtual clock: takes the block's instructions off the budget, and leaves for
+ * C before the block when it is used up. No flags: the sign is the top byte. */
+static void emit_tick(struct emit *e, const struct block *b)
+{
+	const uint32_t budget = (uint32_t)(THREAD_ACC + offsetof(struct vpmu_task_mem, budget));
+	struct mark m = plain(b->pc, 0, e);
+	const struct mark whole = m;
+	mark(e, m);
+	gs_store(e, RCX, OFF_S3);
+	m.in_s3 = RCX;
+	mark(e, m);
+	gs_load(e, RCX, budget);
+	b1(e, 0x48), b1(e, 0x8d), b1(e, 0x49), b1(e, -b->n_insns);
+	gs_store(e, RCX, budget);
+	b1(e, 0x65), b1(e, 0x0f), b1(e, 0xbe), b1(e, 0x0c), b1(e, 0x25);	/* movsx ecx, … */
+	b4(e, budget + 7);
+	b1(e, 0xe3);
+	uint8_t *const over = e->w;
+	b1(e, 0);
+	gs_load(e, RCX, OFF_S3);
+	mark(e, whole);
+	emit_exit(e, b->pc, LINK_TICK);
+	*over = (uint8_t)(e->w - over - 1);
+	mark(e, m);
+	gs_load(e, RCX, OFF_S3);
+}
+
 /* Writes the block; gives the pc it continues at by itself, 0 if nowhere. */
 static uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint32_t id)
 {
@@ -821,7 +969,10 @@ static uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b
 		emit_ientry(e, b->pc);
 	if (b->flags & BLOCK_CHECKED)
 		emit_check(e, b);
-	const uint32_t taken_id = E.counts_taken ? id + 1 : 0;
+	if (E.modes[b->mode].ticks)
+		emit_tick(e, b);
+	const struct mode *const mode = &E.modes[b->mode];
+	const uint32_t taken_id = E.counts_taken || mode->taken ? id + 1 : 0;
 	for (int i = 0; i < p->n; i++) {
 		const struct insn *const in = &p->in[i];
 		const uint8_t *const s = p->src + p->off[i];
@@ -830,8 +981,7 @@ static uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b
 		uint32_t tail = 0;
 		if (i == b->inc_at) {
 			if (b->inc_how == INC_PLAIN) {
-				mark(e, m);
-				inc_plain(e, id);
+				inc_plain(e, id, m);
 			} else if (b->inc_how == INC_SPILL) {
 				inc_spilled(e, id, m);
 			} else {
@@ -840,6 +990,11 @@ static uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b
 			m = plain(pc, (unsigned)i, e);
 		}
 		next = pc + in->len;
+		if (is_vpmu_rdpmc(in)) {
+			emit_rdpmc(e, pc, m);
+			mark(e, plain(next, (unsigned)i + 1, e));
+			return next;
+		}
 		if (needs_c(in)) {
 			mark(e, m);
 			emit_exit(e, pc, LINK_SPECIAL);
@@ -858,6 +1013,11 @@ static uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b
 			} else {
 				mark(e, m);
 				copy(e, s, in->len);
+			}
+			if (mode->locked && in->classes & CLASS_LOCKED) {
+				mark(e, plain(next, (unsigned)i + 1, e));
+				emit_exit(e, next, LINK_LOCKED);
+				return 0;
 			}
 			if (in->flow != FLOW_NEXT) {
 				mark(e, plain(next, (unsigned)i + 1, e));
@@ -929,10 +1089,16 @@ static bool decode_block(struct plan *p, uint64_t pc, const uint8_t *src, uint64
 	return p->n > 0;
 }
 
-/* Are flags (other than CF, which inc keeps) read before written from pc on? */
+/* The flags that counting a block changes: inc keeps CF, add does not. */
+static unsigned counting_flags(void)
+{
+	return E.modes[E.mode].acc ? FLAG_ARITH : FLAG_ARITH & ~FLAG_CF;
+}
+
+/* Are flags that counting changes read before written from pc on? */
 static bool flags_live_at(uint64_t pc, int depth)
 {
-	unsigned need = FLAG_ARITH & ~FLAG_CF;
+	unsigned need = counting_flags();
 	const struct region *r = region_find(pc);
 	for (int i = 0; r && i < 24; i++) {
 		struct insn in;
@@ -1005,7 +1171,7 @@ static int dead_flags_at(const struct plan *p, unsigned live)
 	for (int i = p->n - 1; i >= 0; i--) {
 		const struct insn *const in = &p->in[i];
 		live = (live & ~(unsigned)in->flags_written) | in->flags_read;
-		if (!(live & FLAG_ARITH & ~FLAG_CF))
+		if (!(live & counting_flags()))
 			best = i;
 	}
 	return best;
@@ -1032,7 +1198,7 @@ static void fill_vector(const struct plan *p, struct block *b)
 {
 	mem_zero(b->vec, sizeof(b->vec));
 	for (int i = 0; i < p->n; i++)
-		count_vec_add(b->vec, p->in[i].classes);
+		count_vec_add(b->vec, &p->in[i]);
 }
 
 /* Translates the block at pc into the segment. Returns its id, 0 if the bytes
@@ -1073,12 +1239,13 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 		for (uint64_t page = PAGE_DOWN(pc) + PAGE; page < pc + p->off[p->n]; page += PAGE)
 			page_protect(page);
 	const uint32_t id = new_block();
-	const uint32_t taken_id = E.counts_taken ? new_block() : 0;
+	const uint32_t taken_id = E.counts_taken || E.modes[E.mode].taken ? new_block() : 0;
 	struct block *const b = block_at(id);
 	b->pc = pc;
 	b->src = pc;
 	b->src_len = p->off[p->n];
 	b->n_insns = (uint8_t)p->n;
+	b->mode = E.mode;
 	b->flags = (uint8_t)(flags | (checked ? BLOCK_CHECKED : 0));
 	if (writable || checked || r->anon) {
 		uint8_t *const kept = heap_alloc(b->src_len);
@@ -1091,6 +1258,7 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 		const struct insn *const last = &p->in[p->n - 1];
 		mem_zero(block_at(taken_id), sizeof(struct block));
 		block_at(taken_id)->flags = BLOCK_DEAD;
+		block_at(taken_id)->mode = E.mode;
 		block_at(taken_id)->vec[SOFT_TAKEN] = 1;
 		b->vec[SOFT_TAKEN] = (last->classes & CLASS_BRANCH) && !(last->classes & CLASS_COND);
 	}
@@ -1249,11 +1417,17 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 		die("a block cannot be read back", b->pc);
 	apply_mark(t, &e->found, regs, pc);
 	uint8_t done[SOFT_EVENTS] = { 0 };
+	const struct mode *const mode = &E.modes[b->mode];
 	for (int i = 0; i < e->found.retired; i++)
-		count_vec_add(done, p->in[i].classes);
-	if (E.counts_taken && e->found.retired == p->n)
+		count_vec_add(done, &p->in[i]);
+	if ((E.counts_taken || mode->taken) && e->found.retired == p->n)
 		done[SOFT_TAKEN] = b->vec[SOFT_TAKEN];
-	for (int k = 0; k < SOFT_EVENTS; k++)
-		t->corr[k] += (int64_t)done[k] - (e->found.bumped ? b->vec[k] : 0);
+	unsigned bumped = e->found.bumped;
+	for (int k = 0; k < SOFT_EVENTS; k++) {
+		const bool was = bumped > 0;
+		if (mode->acc >> k & 1 && b->vec[k] && bumped && bumped != BUMPED_ALL)
+			bumped--;
+		count_add(t, k, (int64_t)done[k] - (was ? b->vec[k] : 0), mode);
+	}
 	return true;
 }

@@ -1,0 +1,180 @@
+/* The virtual PMU as the launcher and all processes of one `tare run` share it.
+ *
+ * It lives behind the engine's image in the run's memfd:
+ *
+ *	VPMU_FILE_OFFSET	struct vpmu_shared	model, flaws, events, tasks
+ *	VPMU_PAGES_OFFSET	one page per event	what mmap of its descriptor shows
+ *	VPMU_TASKS_OFFSET	struct vpmu_task_mem per task slot
+ *
+ * Everything is mapped by everybody, so a process reads the counters of another
+ * one, alive or dead, without asking it. Translated code of a task adds to the
+ * `acc` of its own slot, which is also mapped at its gs base (THREAD_ACC).
+ */
+#ifndef SOFT_VPMU_ABI_H
+#define SOFT_VPMU_ABI_H
+
+#include "abi.h"
+
+#define VPMU_MAX_ROWS	64
+#define VPMU_MAX_EVENTS	8192u
+#define VPMU_MAX_TASKS	16384u
+#define VPMU_MAX_COUNTERS 24	/* general-purpose ones, then the fixed ones from FIXED_AT */
+#define VPMU_FIXED_AT	16
+
+#define VPMU_FILE_OFFSET	(128ull << 20)
+#define VPMU_PAGES_OFFSET	(192ull << 20)
+#define VPMU_TASKS_OFFSET	(256ull << 20)
+#define VPMU_TASK_SIZE		0x8000ull
+#define VPMU_FILE_END		(VPMU_TASKS_OFFSET + VPMU_MAX_TASKS * VPMU_TASK_SIZE)
+
+#define ZONE_VPMU	(ZONE_BASE + 0x20000000ull)
+#define ZONE_VPMU_PAGES	(ZONE_BASE + 0x28000000ull)
+#define ZONE_VPMU_TASKS	(ZONE_BASE + 0x30000000ull)
+
+#define VPMU_BANKS 4		/* neighbouring blocks add to different ones */
+
+/* What a row counts: an enum soft_event, or one of these. */
+enum vpmu_kind {
+	VPMU_NOTHING = SOFT_EVENTS,	/* listed, but never counts here */
+	VPMU_INTERRUPTS,
+	VPMU_INTERRUPTS_AND_FAULTS,
+	VPMU_SPECLOCKMAP,
+};
+
+/* Events that constant overcounts add to (vpmu-flaws.c). */
+struct vpmu_row {
+	uint64_t raw;
+	uint8_t has_raw;
+	uint8_t generic;	/* 1 + PERF_COUNT_HW_…, 0 for none */
+	uint8_t kind;		/* enum soft_event or enum vpmu_kind */
+	uint8_t plus_irqs, plus_faults;
+	uint8_t fixed;		/* 1 + the fixed counter it goes to, 0 for none */
+	uint8_t only_fixed;
+	uint32_t counters;	/* general-purpose counters it fits on */
+	char name[64];
+};
+
+/* Flaws that are switched on; 0 is off. */
+struct vpmu_flaws {
+	uint64_t seed;
+	uint64_t irq_period;	/* instructions between two interrupts, on average */
+	uint64_t fault_period;	/* … between two page faults, not seeded */
+	uint32_t irq_extra;	/* one of so many interrupts is counted twice by its event */
+	uint32_t speclock;	/* one of so many locked instructions replays */
+	uint32_t overcount;	/* constant overcounts: bits of enum vpmu_overcount */
+	uint32_t watchdog;	/* the NMI watchdog holds a counter */
+	uint64_t move_at;	/* instructions after which a counter moves, each time */
+	uint64_t steal_at;	/* … after which a counter is taken away */
+	uint32_t wrap;		/* counters start just below their end */
+};
+
+enum vpmu_overcount {
+	OVER_X87_CONTROL = 1,	/* fldcw counts as more than one instruction */
+	OVER_X87_STATE = 2,	/* fninit, fnsave, fnclex count twice */
+	OVER_0F = 4,		/* Nehalem: 0F opcodes as conditional branches */
+	OVER_CPUID_BRANCH = 8,
+	OVER_CPUID_STORE = 16,
+};
+
+struct vpmu_model {
+	char name[32];
+	char vendor[16];	/* "AuthenticAMD" */
+	char brand[48];
+	uint32_t family, model, stepping;
+	uint32_t gp, fixed, width;
+	uint32_t arch_version;	/* Intel's architectural PMU, cpuid 0xA; 0 on AMD */
+	uint32_t n_rows;
+	struct vpmu_row rows[VPMU_MAX_ROWS];
+};
+
+enum vpmu_state { VE_EXITED = -3, VE_ERROR = -2, VE_OFF = -1, VE_INACTIVE = 0, VE_ACTIVE = 1 };
+
+/* One event of one task. Index 0 is nobody. */
+struct vpmu_event {
+	uint32_t used;
+	uint32_t refs;		/* descriptors in all processes; 0 for an inherited one */
+	uint32_t slot;		/* of its task */
+	uint32_t row;
+	uint32_t leader;
+	uint32_t parent;	/* inherited from that one */
+	uint32_t next;		/* event of the same task */
+	uint32_t next_child;	/* of the same parent */
+	uint32_t children;
+	int32_t state;		/* enum vpmu_state */
+	int32_t counter;	/* while active; -1: none */
+	int32_t last_counter;
+	uint64_t order;		/* position among the task's groups */
+	uint64_t read_format;
+	uint64_t id;
+	uint32_t pinned, exclusive, inherit, inherit_thread, inherit_stat, enable_on_exec;
+	uint32_t removed_on_exec;
+	uint32_t no_user;	/* exclude_user: counts nothing */
+	uint32_t maps;		/* how often its page is mapped */
+	uint32_t copy_of;	/* the event of the parent task it was copied from */
+	uint64_t value;
+	uint64_t total;		/* like value, but never reset: what the counter register holds */
+	uint64_t base;		/* gross count up to which both are */
+	uint64_t enabled, running; /* instructions of its task */
+	uint64_t stamp;		/* the task's clock up to which both are */
+	uint64_t child_value, child_enabled, child_running; /* of children that ended */
+};
+
+/* A task that the virtual PMU knows. */
+struct vpmu_slot {
+	int32_t pid, tid;	/* 0: free */
+	uint32_t ended;
+	uint32_t execing;	/* 1: about to exec, 2: a vfork child about to */
+	uint32_t events;	/* first of its list */
+	uint32_t want;		/* 1 << enum soft_event: what its code must add up */
+	uint32_t ticks;		/* … and whether it must watch the clock */
+	uint32_t ordinal;	/* repeatable number for seeds */
+	uint64_t next_tick;	/* instructions */
+	uint64_t next_move, next_steal;
+	uint64_t locks;		/* locked instructions seen (SpecLockMap) */
+	uint64_t replays;
+	uint64_t stolen;	/* bit mask of counters others took */
+};
+
+struct vpmu_pmc {		/* 32 bytes: what rdpmc finds (translate.c) */
+	uint32_t minus_ecx;	/* -ecx of the counter; matches no ecx if unused */
+	uint32_t pad;
+	uint64_t addend;
+	uint64_t bank;		/* offset from gs of the first bank */
+	uint64_t pad2;
+};
+
+struct vpmu_task_mem {
+	uint64_t acc[32][VPMU_BANKS];
+	int64_t budget;			/* instructions until the next tick */
+	uint64_t at_lock[32];		/* acc at the last locked instruction */
+	uint64_t replayed[32];
+	uint8_t pad[4096 - 8 - 2 * 256 - 256 * VPMU_BANKS];
+	struct vpmu_pmc pmcs[512];
+};
+
+struct vpmu_shared {
+	uint32_t lock;			/* tid of its owner, 0 free */
+	uint32_t n_slots;		/* ever used */
+	uint32_t n_events;		/* highest index ever used */
+	uint32_t n_open;		/* events in use */
+	uint64_t next_id;
+	uint64_t next_order;
+	uint32_t next_ordinal;
+	uint16_t time_shift;
+	uint16_t has_time;
+	uint32_t time_mult;
+	uint64_t time_offset, time_zero;
+	char dir[256];			/* the files that show the model, no slash at the end */
+	struct vpmu_model model;
+	struct vpmu_flaws flaws;
+	struct vpmu_slot slots[VPMU_MAX_TASKS];
+	struct vpmu_event events[VPMU_MAX_EVENTS];
+};
+
+_Static_assert(sizeof(struct vpmu_pmc) == 32, "translate.c scales by 32");
+_Static_assert(__builtin_offsetof(struct vpmu_task_mem, pmcs) == 4096, "layout");
+_Static_assert(sizeof(struct vpmu_task_mem) <= VPMU_TASK_SIZE, "layout");
+_Static_assert(sizeof(struct vpmu_shared) <= VPMU_PAGES_OFFSET - VPMU_FILE_OFFSET, "layout");
+_Static_assert(VPMU_MAX_EVENTS * 4096ull <= VPMU_TASKS_OFFSET - VPMU_PAGES_OFFSET, "layout");
+
+#endif

@@ -1,0 +1,769 @@
+/* Tasks, values, and which event is on which counter.
+ *
+ * An event of the program is a struct vpmu_event in shared memory. While it is on
+ * a counter its value grows by what its task's accumulators grow; everything else
+ * is bookkeeping done by whoever calls, under one lock for the whole run.
+ */
+#include "vpmu.h"
+
+#include "sys.h"
+#include "text.h"
+
+#include <asm/unistd.h>
+#include <linux/perf_event.h>
+
+#define ALL_INSTRUCTIONS (1u << SOFT_INSTRUCTIONS)
+#define NO_ECX 0x80000000u	/* as minus_ecx of a counter's entry: matches nothing */
+
+/* ---- the lock ---- */
+
+static bool is_gone(uint32_t tid)
+{
+	return sys2(__NR_tkill, tid, 0) == -3;
+}
+
+void vpmu_lock(struct thread *t)
+{
+	for (unsigned tries = 1;; tries++) {
+		uint32_t owner = 0;
+		if (__atomic_compare_exchange_n(&vpmu()->lock, &owner, (uint32_t)t->tid, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return;
+		/* an owner that was killed leaves its word behind */
+		if (tries % 256 == 0 && is_gone(owner) &&
+		    __atomic_compare_exchange_n(&vpmu()->lock, &owner, (uint32_t)t->tid, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return;
+		sys0(__NR_sched_yield);
+	}
+}
+
+void vpmu_unlock(void)
+{
+	__atomic_store_n(&vpmu()->lock, 0, __ATOMIC_RELEASE);
+}
+
+/* ---- values ---- */
+
+static uint64_t clock_of(uint32_t slot)
+{
+	return vpmu_sum(slot, SOFT_INSTRUCTIONS);
+}
+
+/* Everything the row would have counted since the task began. */
+static uint64_t gross(const struct vpmu_event *e, uint64_t clock)
+{
+	const struct vpmu_row *const row = &vpmu()->model.rows[e->row];
+	if (e->no_user)
+		return 0;
+	const uint64_t sum = row->kind < SOFT_EVENTS ? vpmu_sum(e->slot, row->kind) : 0;
+	return sum + vpmu_extra(e->slot, row, clock);
+}
+
+/* A member counts only while its leader may. */
+static int state_of(const struct vpmu_event *e)
+{
+	const int leader = vpmu_event(e->leader)->state;
+	return leader < VE_INACTIVE && e->state >= VE_INACTIVE ? VE_OFF : e->state;
+}
+
+uint64_t vpmu_value(const struct vpmu_event *e)
+{
+	return e->value + (e->state == VE_ACTIVE ? gross(e, clock_of(e->slot)) - e->base : 0);
+}
+
+void vpmu_times(const struct vpmu_event *e, uint64_t *enabled, uint64_t *running)
+{
+	const uint64_t since = clock_of(e->slot) - e->stamp;
+	const int state = state_of(e);
+	*enabled = e->enabled + (state >= VE_INACTIVE ? since : 0);
+	*running = e->running + (state == VE_ACTIVE ? since : 0);
+}
+
+/* Brings value and times up to now. */
+static void update(struct vpmu_event *e)
+{
+	const uint64_t now = clock_of(e->slot);
+	vpmu_times(e, &e->enabled, &e->running);
+	e->stamp = now;
+	if (e->state != VE_ACTIVE)
+		return;
+	const uint64_t g = gross(e, now);
+	e->value += g - e->base;
+	e->total += g - e->base;
+	e->base = g;
+}
+
+/* ---- the page ---- */
+
+static uint64_t mask_of_width(void)
+{
+	return (1ull << vpmu()->model.width) - 1;
+}
+
+unsigned vpmu_width(void)
+{
+	return vpmu()->model.width;
+}
+
+/* What the kernel writes into a counter that only counts: as far below its end as
+ * it goes, so that it never overflows. */
+static uint64_t first_value(void)
+{
+	return vpmu()->flaws.wrap ? -1000ull : -(mask_of_width() >> 1);
+}
+
+static uint32_t rdpmc_index(int counter)
+{
+	return counter < VPMU_FIXED_AT ? (uint32_t)counter :
+	       0x40000000u | (uint32_t)(counter - VPMU_FIXED_AT);
+}
+
+static uint64_t to_ns(uint64_t instructions)
+{
+	return (instructions + VPMU_PER_NS - 1) / VPMU_PER_NS;
+}
+
+void vpmu_show(uint32_t i)
+{
+	const struct vpmu_event *const e = vpmu_event(i);
+	const struct vpmu_shared *const v = vpmu();
+	struct perf_event_mmap_page *const p =
+		(struct perf_event_mmap_page *)(ZONE_VPMU_PAGES + i * PAGE);
+	if (!e->refs)
+		return;			/* an inherited one has no descriptor */
+	const bool on = e->state == VE_ACTIVE;
+	__atomic_fetch_add(&p->lock, 1, __ATOMIC_SEQ_CST);
+	p->index = on ? rdpmc_index(e->counter) + 1 : 0;
+	p->offset = (int64_t)(e->value + e->child_value - (on ? first_value() + e->total : 0));
+	p->time_enabled = to_ns(e->enabled + e->child_enabled);
+	p->time_running = to_ns(e->running + e->child_running);
+	p->cap_bit0_is_deprecated = 1;
+	p->cap_user_rdpmc = on;
+	p->cap_user_time = v->has_time;
+	p->cap_user_time_zero = v->has_time;
+	p->pmc_width = (uint16_t)v->model.width;
+	p->time_shift = v->time_shift;
+	p->time_mult = v->time_mult;
+	p->time_offset = v->time_offset;
+	p->time_zero = v->time_zero;
+	p->size = offsetof(struct perf_event_mmap_page, __reserved);
+	__atomic_fetch_add(&p->lock, 1, __ATOMIC_SEQ_CST);
+}
+
+/* ---- counters ---- */
+
+static struct vpmu_pmc *entry_of_counter(uint32_t slot, int counter)
+{
+	return &vpmu_mem(slot)->pmcs[counter < VPMU_FIXED_AT ? counter :
+				     0x40 + counter - VPMU_FIXED_AT];
+}
+
+static void clear_entries(uint32_t slot)
+{
+	for (int c = 0; c < VPMU_MAX_COUNTERS; c++)
+		entry_of_counter(slot, c)->minus_ecx = NO_ECX;
+}
+
+/* The entry that rdpmc finds; none where only C knows the answer. */
+static void set_entry(const struct vpmu_event *e)
+{
+	const struct vpmu_row *const row = &vpmu()->model.rows[e->row];
+	if (vpmu_lazy() || row->kind >= SOFT_EVENTS || e->no_user)
+		return;
+	struct vpmu_pmc *const p = entry_of_counter(e->slot, e->counter);
+	/* rdpmc itself is in the sum already and must not be */
+	p->addend = first_value() + e->total - e->base - (row->kind == SOFT_INSTRUCTIONS);
+	p->bank = THREAD_ACC + offsetof(struct vpmu_task_mem, acc[row->kind]);
+	__atomic_store_n(&p->minus_ecx, -rdpmc_index(e->counter), __ATOMIC_RELEASE);
+}
+
+static uint32_t counters_taken(uint32_t slot)
+{
+	const struct vpmu_shared *const v = vpmu();
+	uint32_t used = (uint32_t)vpmu_slot(slot)->stolen;
+	if (v->flaws.watchdog)
+		used |= 1u << (v->model.gp - 1);
+	return used;
+}
+
+/* A counter for the row that is not in `used`; -1: none. */
+static int pick(const struct vpmu_row *row, uint32_t used, int last)
+{
+	uint32_t fits = row->only_fixed ? 0 : row->counters & ((1u << vpmu()->model.gp) - 1);
+	if (row->fixed)
+		fits |= 1u << (VPMU_FIXED_AT + row->fixed - 1);
+	fits &= ~used;
+	if (!fits)
+		return -1;
+	if (last >= 0 && fits >> last & 1)
+		return last;
+	if (fits >> VPMU_FIXED_AT)
+		return VPMU_FIXED_AT + __builtin_ctz(fits >> VPMU_FIXED_AT);
+	return __builtin_ctz(fits);
+}
+
+bool vpmu_fits(uint32_t leader, uint32_t extra_row)
+{
+	const struct vpmu_model *const m = &vpmu()->model;
+	uint32_t used = 0;
+	if (leader)
+		for (uint32_t i = vpmu_slot(vpmu_event(leader)->slot)->events; i;
+		     i = vpmu_event(i)->next) {
+			const struct vpmu_event *const e = vpmu_event(i);
+			if (e->leader != leader)
+				continue;
+			const int c = pick(&m->rows[e->row], used, -1);
+			if (c < 0)
+				return false;
+			used |= 1u << c;
+		}
+	return pick(&m->rows[extra_row], used, -1) >= 0;
+}
+
+/* Puts the whole group on counters, or nothing of it. */
+static bool place_group(uint32_t slot, uint32_t leader, uint32_t *used)
+{
+	const struct vpmu_model *const m = &vpmu()->model;
+	uint32_t mine = *used;
+	for (int pass = 0; pass < 2; pass++)
+		for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next) {
+			struct vpmu_event *const e = vpmu_event(i);
+			if (e->leader != leader || e->state < VE_INACTIVE)
+				continue;
+			if (pass) {
+				e->counter = e->last_counter;
+				e->state = VE_ACTIVE;
+				continue;
+			}
+			const int c = pick(&m->rows[e->row], mine, e->last_counter);
+			if (c < 0)
+				return false;
+			e->last_counter = c;
+			mine |= 1u << c;
+		}
+	*used = mine;
+	return true;
+}
+
+static uint32_t next_group(uint32_t slot, bool pinned, uint64_t after)
+{
+	uint32_t best = 0;
+	for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next) {
+		const struct vpmu_event *const e = vpmu_event(i);
+		if (e->leader == i && !!e->pinned == pinned && e->order > after &&
+		    e->state >= VE_INACTIVE && (!best || e->order < vpmu_event(best)->order))
+			best = i;
+	}
+	return best;
+}
+
+/* Pinned groups first, then the others in their order, until one does not fit, as
+ * the kernel does it. True if one had to wait. */
+static bool place_all(uint32_t slot)
+{
+	uint32_t used = counters_taken(slot), on = 0;
+	bool closed = false, waits = false;
+	for (int pinned = 1; pinned >= 0; pinned--) {
+		uint64_t after = 0;
+		uint32_t g;
+		while ((g = next_group(slot, pinned, after))) {
+			struct vpmu_event *const e = vpmu_event(g);
+			after = e->order;
+			const bool may = !closed && !(e->exclusive && on);
+			if (may && place_group(slot, g, &used)) {
+				on++;
+				closed = e->exclusive;
+				continue;
+			}
+			if (pinned) {
+				e->state = VE_ERROR;
+			} else {
+				closed = true;
+				waits = true;
+			}
+		}
+	}
+	return waits;
+}
+
+void vpmu_schedule(uint32_t slot)
+{
+	struct vpmu_slot *const s = vpmu_slot(slot);
+	const struct vpmu_flaws *const f = &vpmu()->flaws;
+	for (uint32_t i = s->events; i; i = vpmu_event(i)->next)
+		update(vpmu_event(i));
+	for (uint32_t i = s->events; i; i = vpmu_event(i)->next) {
+		struct vpmu_event *const e = vpmu_event(i);
+		if (e->state == VE_ACTIVE)
+			e->state = VE_INACTIVE;
+		e->counter = -1;
+	}
+	clear_entries(slot);
+	const bool waits = !s->ended && place_all(slot);
+	for (uint32_t i = s->events; i; i = vpmu_event(i)->next) {
+		struct vpmu_event *const e = vpmu_event(i);
+		if (e->state == VE_ACTIVE) {
+			e->base = gross(e, clock_of(slot));
+			set_entry(e);
+		}
+		vpmu_show(i);
+	}
+	vpmu_want(slot);
+	if ((waits || f->move_at || f->steal_at) && s->events && !s->ticks) {
+		s->ticks = 1;
+		const uint64_t now = clock_of(slot);
+		s->next_tick = now + VPMU_TICK;
+		s->next_move = f->move_at ? now + f->move_at : ~0ull;
+		s->next_steal = f->steal_at ? now + f->steal_at : ~0ull;
+	}
+}
+
+/* What the task's code must add up for its events. */
+void vpmu_want(uint32_t slot)
+{
+	struct vpmu_slot *const s = vpmu_slot(slot);
+	uint32_t want = s->events ? ALL_INSTRUCTIONS : 0;
+	for (uint32_t i = s->events; i; i = vpmu_event(i)->next) {
+		const unsigned kind = vpmu()->model.rows[vpmu_event(i)->row].kind;
+		if (kind < SOFT_EVENTS)
+			want |= 1u << kind;
+	}
+	s->want |= want;
+}
+
+void vpmu_set_state(uint32_t i, bool on)
+{
+	struct vpmu_event *const e = vpmu_event(i);
+	update(e);
+	if (e->state == VE_EXITED)
+		return;
+	if (on && e->state < VE_INACTIVE)
+		e->state = VE_INACTIVE;
+	else if (!on && e->state >= VE_INACTIVE)
+		e->state = VE_OFF;
+}
+
+/* ---- events ---- */
+
+/* Inherited events of tasks that were killed hold on to their places until they
+ * are needed. */
+static void reap(void)
+{
+	for (uint32_t i = 1; i <= vpmu()->n_events; i++) {
+		const struct vpmu_event *const e = vpmu_event(i);
+		if (e->used && e->parent && is_gone((uint32_t)vpmu_slot(e->slot)->tid))
+			vpmu_free_event(i);
+	}
+}
+
+uint32_t vpmu_new_event(uint32_t slot)
+{
+	struct vpmu_shared *const v = vpmu();
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 1; i < VPMU_MAX_EVENTS; i++) {
+			struct vpmu_event *const e = &v->events[i];
+			if (e->used)
+				continue;
+			mem_zero(e, sizeof(*e));
+			mem_zero((void *)(ZONE_VPMU_PAGES + i * PAGE),
+				 sizeof(struct perf_event_mmap_page));
+			e->used = 1;
+			e->slot = slot;
+			e->counter = e->last_counter = -1;
+			e->leader = i;
+			e->state = VE_OFF;
+			e->order = ++v->next_order;
+			e->id = ++v->next_id;
+			e->stamp = clock_of(slot);
+			/* at the end: groups are read in the order of opening */
+			uint32_t *at = &vpmu_slot(slot)->events;
+			while (*at)
+				at = &vpmu_event(*at)->next;
+			*at = i;
+			if (i > v->n_events)
+				v->n_events = i;
+			v->n_open++;
+			return i;
+		}
+		reap();
+	}
+	return 0;
+}
+
+static void unlink_event(uint32_t *at, uint32_t i, bool child)
+{
+	while (*at && *at != i)
+		at = child ? &vpmu_event(*at)->next_child : &vpmu_event(*at)->next;
+	if (*at)
+		*at = child ? vpmu_event(i)->next_child : vpmu_event(i)->next;
+}
+
+/* What it counted goes to the event it was inherited from; members of its group
+ * go on alone. */
+void vpmu_free_event(uint32_t i)
+{
+	struct vpmu_event *const e = vpmu_event(i);
+	update(e);
+	while (e->children)
+		vpmu_free_event(e->children);
+	if (e->parent) {
+		struct vpmu_event *const p = vpmu_event(e->parent);
+		p->child_value += e->value;
+		p->child_enabled += e->enabled;
+		p->child_running += e->running;
+		unlink_event(&p->children, i, true);
+	}
+	unlink_event(&vpmu_slot(e->slot)->events, i, false);
+	for (uint32_t k = vpmu_slot(e->slot)->events; k; k = vpmu_event(k)->next)
+		if (vpmu_event(k)->leader == i)
+			vpmu_event(k)->leader = k;
+	e->used = 0;
+	vpmu()->n_open--;
+}
+
+/* ---- tasks ---- */
+
+static bool reusable(const struct vpmu_slot *s)
+{
+	return !s->tid || (s->ended && !s->events);
+}
+
+static uint32_t slot_new(int pid, int tid)
+{
+	struct vpmu_shared *const v = vpmu();
+	uint32_t i = 1;
+	while (i < VPMU_MAX_TASKS && !reusable(&v->slots[i]))
+		i++;
+	if (i == VPMU_MAX_TASKS)
+		die("more tasks than the virtual PMU can follow", 0);
+	v->slots[i] = (struct vpmu_slot){ .pid = pid, .tid = tid, .ordinal = ++v->next_ordinal };
+	mem_zero(vpmu_mem(i), offsetof(struct vpmu_task_mem, pmcs));
+	clear_entries(i);
+	if (i > v->n_slots)
+		v->n_slots = i;
+	return i;
+}
+
+/* The slot's memory where the thread's code finds it. */
+static void slot_map(struct thread *t)
+{
+	const long at = sys6(__NR_mmap, (long)t + (long)THREAD_ACC, VPMU_TASK_SIZE, 3, 0x11,
+			     E.reserved_fd, (long)(VPMU_TASKS_OFFSET + t->vslot * VPMU_TASK_SIZE));
+	if (at < 0)
+		die("no memory for the virtual PMU", (uint64_t)-at);
+}
+
+static uint32_t copy_event(uint32_t from, uint32_t slot)
+{
+	const uint32_t to = vpmu_new_event(slot);
+	if (!to)
+		return 0;
+	const struct vpmu_event *const f = vpmu_event(from);
+	struct vpmu_event *const e = vpmu_event(to);
+	const uint32_t root = f->parent ? f->parent : from;
+	e->row = f->row;
+	e->parent = root;
+	e->copy_of = from;
+	e->pinned = f->pinned;
+	e->exclusive = f->exclusive;
+	e->inherit = f->inherit;
+	e->inherit_thread = f->inherit_thread;
+	e->inherit_stat = f->inherit_stat;
+	e->enable_on_exec = f->enable_on_exec;
+	e->removed_on_exec = f->removed_on_exec;
+	e->no_user = f->no_user;
+	e->last_counter = f->last_counter;
+	e->state = f->state >= VE_INACTIVE ? VE_INACTIVE : VE_OFF;
+	e->next_child = vpmu_event(root)->children;
+	vpmu_event(root)->children = to;
+	return to;
+}
+
+static void inherit(uint32_t parent, uint32_t slot, bool is_thread)
+{
+	for (uint32_t i = vpmu_slot(parent)->events; i; i = vpmu_event(i)->next) {
+		const struct vpmu_event *const f = vpmu_event(i);
+		if (!f->inherit || (f->inherit_thread && !is_thread) || f->state == VE_EXITED)
+			continue;
+		const uint32_t e = copy_event(i, slot);
+		if (!e)
+			break;
+		/* its leader was opened before it, so it has been copied */
+		for (uint32_t k = vpmu_slot(slot)->events; k; k = vpmu_event(k)->next)
+			if (vpmu_event(k)->copy_of == f->leader)
+				vpmu_event(e)->leader = k;
+	}
+	vpmu_schedule(slot);
+}
+
+static void new_task(struct thread *t, uint32_t parent, bool is_thread)
+{
+	vpmu_lock(t);
+	t->vslot = slot_new((int)sys0(__NR_getpid), t->tid);
+	slot_map(t);
+	if (parent)
+		inherit(parent, t->vslot, is_thread);
+	vpmu_unlock();
+	vpmu_follow(t);
+}
+
+void vpmu_thread(struct thread *t)
+{
+	new_task(t, t->parent_vslot, !t->is_vfork);
+}
+
+void vpmu_forked(struct thread *t)
+{
+	new_task(t, t->vslot, false);
+	vpmu_fds_after_fork();
+}
+
+void vpmu_ended(struct thread *t)
+{
+	struct vpmu_slot *const s = vpmu_slot(t->vslot);
+	vpmu_lock(t);
+	uint32_t next;
+	for (uint32_t i = s->events; i; i = next) {
+		struct vpmu_event *const e = vpmu_event(i);
+		next = e->next;
+		update(e);
+		if (e->parent) {
+			vpmu_free_event(i);
+			continue;
+		}
+		if (e->state >= VE_OFF)
+			e->state = VE_EXITED;
+		e->counter = -1;
+		vpmu_show(i);
+	}
+	s->ended = 1;
+	vpmu_unlock();
+}
+
+/* ---- exec ---- */
+
+void vpmu_before_exec(struct thread *t)
+{
+	vpmu_lock(t);
+	vpmu_slot(t->vslot)->execing = t->is_vfork ? 2 : 1;
+	vpmu_slot(t->vslot)->pid = (int32_t)sys0(__NR_getpid);
+	if (!t->is_vfork)
+		vpmu_fds_before_exec(-1);
+	vpmu_unlock();
+}
+
+void vpmu_exec_failed(struct thread *t)
+{
+	vpmu_lock(t);
+	vpmu_slot(t->vslot)->execing = 0;
+	if (!t->is_vfork)
+		vpmu_fds_before_exec(1);
+	vpmu_unlock();
+}
+
+static uint32_t slot_of_exec(void)
+{
+	for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
+		if (vpmu_slot(i)->execing && vpmu_slot(i)->pid == E.pid)
+			return i;
+	return 0;
+}
+
+static void events_on_exec(uint32_t slot)
+{
+	uint32_t next;
+	for (uint32_t i = vpmu_slot(slot)->events; i; i = next) {
+		struct vpmu_event *const e = vpmu_event(i);
+		next = e->next;
+		if (e->enable_on_exec) {
+			e->enable_on_exec = 0;
+			vpmu_set_state(i, true);
+		}
+	}
+	vpmu_schedule(slot);
+}
+
+static void map_shared(uint64_t at, uint64_t offset, uint64_t size)
+{
+	const long got = sys6(__NR_mmap, (long)at, (long)PAGE_UP(size), 3, 0x100001 | 0x10,
+			      E.reserved_fd, (long)offset);
+	if (got < 0)
+		die("no memory for the virtual PMU", (uint64_t)-got);
+}
+
+void vpmu_start(struct thread *t)
+{
+	E.vpmu = true;
+	map_shared(ZONE_VPMU, VPMU_FILE_OFFSET, sizeof(struct vpmu_shared));
+	map_shared(ZONE_VPMU_PAGES, VPMU_PAGES_OFFSET, VPMU_MAX_EVENTS * PAGE);
+	map_shared(ZONE_VPMU_TASKS, VPMU_TASKS_OFFSET, VPMU_MAX_TASKS * VPMU_TASK_SIZE);
+	E.modes[0].locked = vpmu()->flaws.speclock;
+	vpmu_lock(t);
+	t->vslot = slot_of_exec();
+	bool vforked = false;
+	if (t->vslot) {
+		struct vpmu_slot *const s = vpmu_slot(t->vslot);
+		vforked = s->execing == 2;
+		s->execing = 0;
+		s->tid = t->tid;
+		events_on_exec(t->vslot);
+	} else {
+		t->vslot = slot_new(E.pid, t->tid);
+	}
+	slot_map(t);
+	vpmu_fds_after_exec(vforked);
+	vpmu_unlock();
+	vpmu_follow(t);
+}
+
+/* ---- following what is wanted ---- */
+
+static void set_budget(struct thread *t)
+{
+	const struct vpmu_slot *const s = vpmu_slot(t->vslot);
+	uint64_t next = s->next_tick;
+	if (s->next_move < next)
+		next = s->next_move;
+	if (s->next_steal < next)
+		next = s->next_steal;
+	const uint64_t now = clock_of(t->vslot);
+	vpmu_mem(t->vslot)->budget = next > now ? (int64_t)(next - now) : 0;
+}
+
+/* Another event is wanted of this task than the code adds up: all code is written
+ * anew, as it is needed. */
+void vpmu_follow(struct thread *t)
+{
+	const struct vpmu_slot *const s = vpmu_slot(t->vslot);
+	const uint32_t want = s->want;
+	const struct mode *const now = &E.modes[E.mode];
+	if (!(want & ~now->acc) && (now->ticks || !s->ticks))
+		return;
+	lock_take(t);
+	if (E.n_modes + 1 == MAX_MODES)
+		die("the virtual PMU changed its mind too often", t->pc);
+	E.modes[++E.n_modes] = (struct mode){
+		.acc = now->acc | want,
+		.ticks = now->ticks || s->ticks,
+		.taken = (now->acc | want) >> SOFT_TAKEN & 1,
+		.locked = now->locked,
+	};
+	cache_drop_all();
+	E.mode = E.n_modes;
+	lock_drop();
+	/* threads without a tick of their own have all the time there is */
+	for (uint32_t i = 0; i < E.n_threads; i++) {
+		struct thread *const o = thread_at(i);
+		if (!o->in_use || !o->vslot)
+			continue;
+		if (vpmu_slot(o->vslot)->ticks)
+			set_budget(o);
+		else
+			vpmu_mem(o->vslot)->budget = INT64_MAX / 256;
+	}
+}
+
+/* ---- the clock ---- */
+
+#define TICK_SLACK 256		/* a block is shorter: it may not reach its mark */
+
+static bool reached(uint64_t mark, uint64_t now)
+{
+	return mark <= now + TICK_SLACK;
+}
+
+/* The next group that waits gets its turn: the first goes to the end. */
+static void rotate(uint32_t slot)
+{
+	const uint32_t first = next_group(slot, false, 0);
+	if (first)
+		vpmu_event(first)->order = ++vpmu()->next_order;
+}
+
+/* Something else takes the counter of the first event that is on one; `move`: it
+ * may go to another one. */
+static void take_counter(uint32_t slot, bool move)
+{
+	struct vpmu_slot *const s = vpmu_slot(slot);
+	for (uint32_t i = s->events; i; i = vpmu_event(i)->next) {
+		struct vpmu_event *const e = vpmu_event(i);
+		if (e->state != VE_ACTIVE || (move && e->counter >= VPMU_FIXED_AT))
+			continue;
+		s->stolen = move ? 1ull << e->counter : ~0ull;
+		return;
+	}
+}
+
+void vpmu_tick(struct thread *t)
+{
+	struct vpmu_slot *const s = vpmu_slot(t->vslot);
+	vpmu_lock(t);
+	const uint64_t now = clock_of(t->vslot);
+	bool changed = false;
+	if (!s->ticks) {
+		vpmu_mem(t->vslot)->budget = INT64_MAX / 256;
+		vpmu_unlock();
+		return;
+	}
+	if (reached(s->next_tick, now)) {
+		while (reached(s->next_tick, now))
+			s->next_tick += VPMU_TICK;
+		rotate(t->vslot);
+		changed = true;
+	}
+	if (reached(s->next_move, now)) {
+		s->next_move = now + vpmu()->flaws.move_at;
+		take_counter(t->vslot, true);
+		changed = true;
+	}
+	if (reached(s->next_steal, now)) {
+		s->next_steal = ~0ull;
+		take_counter(t->vslot, false);
+		changed = true;
+	}
+	if (changed)
+		vpmu_schedule(t->vslot);
+	set_budget(t);
+	vpmu_unlock();
+}
+
+/* ---- rdpmc, the long way ---- */
+
+static int counter_of_ecx(uint32_t ecx)
+{
+	const struct vpmu_model *const m = &vpmu()->model;
+	if (ecx < m->gp)
+		return (int)ecx;
+	if (ecx >> 30 == 1 && (ecx & 0x3fffffffu) < m->fixed)
+		return VPMU_FIXED_AT + (int)(ecx & 0x3fffffffu);
+	return -1;
+}
+
+static uint64_t counter_value(struct thread *t, int counter)
+{
+	for (uint32_t i = vpmu_slot(t->vslot)->events; i; i = vpmu_event(i)->next) {
+		const struct vpmu_event *const e = vpmu_event(i);
+		if (e->state != VE_ACTIVE || e->counter != counter)
+			continue;
+		/* the rdpmc is in the sums already and must not be */
+		const uint64_t self = vpmu()->model.rows[e->row].kind == SOFT_INSTRUCTIONS;
+		const uint64_t g = gross(e, clock_of(t->vslot) - 1) - self;
+		return first_value() + e->total + g - e->base;
+	}
+	return 0;
+}
+
+void vpmu_rdpmc(struct thread *t)
+{
+	const int counter = counter_of_ecx((uint32_t)t->regs[RCX]);
+	if (counter < 0 || !vpmu_maps) {
+		count_add(t, SOFT_INSTRUCTIONS, -1, &E.modes[E.mode]);
+		signal_raise(t, SIGSEGV_, 0x80, 0, 13, 0);
+	}
+	vpmu_lock(t);
+	const uint64_t v = counter_value(t, counter) & mask_of_width();
+	vpmu_unlock();
+	t->regs[RAX] = (uint32_t)v;
+	t->regs[RDX] = v >> 32;
+}

@@ -1,0 +1,59 @@
+/* The virtual PMU inside a process: what its files share.
+ *
+ *	vpmu.c		tasks, values, which event is on which counter, the pages
+ *	vpmu-calls.c	perf_event_open and what can be done with its descriptors
+ *	vpmu-flaws.c	what the flaws add, and when
+ *	vpmu-files.c	sysfs and procfs as the model has them; cpuid
+ *
+ * A task's clock is the number of instructions it retired, VPMU_HZ to the virtual
+ * second; everything (multiplexing, interrupts, times) is a function of it, so a
+ * run repeats to the last count.
+ */
+#ifndef SOFT_VPMU_H
+#define SOFT_VPMU_H
+
+#include "engine.h"
+#include "vpmu-abi.h"
+
+#define VPMU_PER_NS	3ull			/* instructions to the virtual nanosecond */
+#define VPMU_TICK	(4000000ull * VPMU_PER_NS)	/* 4 ms, as the kernel rotates */
+
+static inline struct vpmu_shared *vpmu(void) { return (struct vpmu_shared *)ZONE_VPMU; }
+static inline struct vpmu_event *vpmu_event(uint32_t i) { return &vpmu()->events[i]; }
+static inline struct vpmu_slot *vpmu_slot(uint32_t i) { return &vpmu()->slots[i]; }
+static inline struct vpmu_task_mem *vpmu_mem(uint32_t slot)
+{
+	return (struct vpmu_task_mem *)(ZONE_VPMU_TASKS + slot * VPMU_TASK_SIZE);
+}
+static inline uint64_t vpmu_sum(uint32_t slot, unsigned k)
+{
+	const uint64_t *const a = vpmu_mem(slot)->acc[k];
+	return __atomic_load_n(&a[0], __ATOMIC_RELAXED) + __atomic_load_n(&a[1], __ATOMIC_RELAXED) +
+	       __atomic_load_n(&a[2], __ATOMIC_RELAXED) + __atomic_load_n(&a[3], __ATOMIC_RELAXED);
+}
+
+/* vpmu.c */
+void vpmu_lock(struct thread *t);
+void vpmu_unlock(void);
+uint64_t vpmu_value(const struct vpmu_event *e);	/* its own, up to now */
+void vpmu_times(const struct vpmu_event *e, uint64_t *enabled, uint64_t *running);
+void vpmu_schedule(uint32_t slot);
+void vpmu_set_state(uint32_t event, bool on);
+void vpmu_want(uint32_t slot);
+bool vpmu_fits(uint32_t leader, uint32_t extra_row);	/* the group, on an empty PMU */
+uint32_t vpmu_new_event(uint32_t slot);
+void vpmu_free_event(uint32_t event);
+void vpmu_show(uint32_t event);				/* brings its page up to date */
+
+/* vpmu-flaws.c */
+uint64_t vpmu_extra(uint32_t slot, const struct vpmu_row *row, uint64_t clock);
+bool vpmu_lazy(void);			/* counts depend on the clock: rdpmc asks C */
+
+/* vpmu-calls.c */
+extern uint32_t vpmu_fds;		/* descriptors of virtual events in this process */
+extern uint32_t vpmu_maps;		/* pages of them mapped here */
+void vpmu_fds_after_exec(bool vforked);
+void vpmu_fds_after_fork(void);
+void vpmu_fds_before_exec(int step);	/* -1: those closed by it; +1: it failed */
+
+#endif
