@@ -11,5 +11,6 @@
 #include <tare/analysis.h>
 #include <tare/profile.h>
 #include <tare/record.h>
+#include <tare/run.h>
 
 #endif

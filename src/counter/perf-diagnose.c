@@ -74,6 +74,9 @@ static int no_permission(int err, const struct perf_event_attr *a, const struct 
 	 * kernel's own checks, which say EACCES for every perf reason. */
 	if (err == EPERM && f->seccomp == 2)
 		return why_errno(why, TARE_E_SECCOMP, err, "%s", ask->name);
+	if (f->simulated != PERF_SIM_NO && !a->exclude_kernel)
+		return why_errno(why, TARE_E_PARANOID, err,
+				 "%s: a virtual PMU (tare run) has no kernel to count", ask->name);
 	if (!f->cap_perfmon) {
 		if (f->paranoid >= 3)
 			return why_errno(why, TARE_E_PARANOID, err,

@@ -24,11 +24,15 @@
 
 #include <tare/measure.h>
 
+struct soft_shared;
+
 struct soft_hooks {
 	int (*before_exec)(pid_t child, void *arg, struct tare_why *why);
 	void (*on_interval)(struct tare_measurement *so_far, void *arg);
 	void (*before_reap)(pid_t child, void *arg);
 	void *arg;
+	/* the run's shared memory is there, nothing runs yet (may be NULL) */
+	int (*setup)(int memfd, struct soft_shared *shared, void *arg, struct tare_why *why);
 };
 
 int soft_run(const struct tare_measure_opts *o, const struct soft_hooks *hooks,

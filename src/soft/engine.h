@@ -118,8 +118,8 @@ struct thread {
 #define THREAD_ALT	0x10000ull		/* signal stack, 64 KiB */
 #define THREAD_STACK	0x20000ull		/* engine stack, 128 KiB up to … */
 #define THREAD_STACK_END 0x40000ull
-#define THREAD_ACC	0x40000ull		/* struct vpmu_task_mem, under `tare run` */
 #define THREAD_S0	0x80000ull		/* one page, alone */
+#define THREAD_ACC	0xd0000ull		/* struct vpmu_task_mem, under `tare run` */
 #define THREAD_COUNTS	0x100000ull		/* counter array */
 #define MAX_BLOCKS	((THREAD_STRIDE - THREAD_COUNTS) / 8)
 

@@ -626,6 +626,8 @@ int soft_run(const struct tare_measure_opts *o, const struct soft_hooks *hooks,
 	int err = soft_open(&s, o, why);
 	if (err)
 		return err;
+	if (hooks->setup && (err = hooks->setup(s.memfd, s.shared, hooks->arg, why)))
+		goto out;
 	err = child_start(&c, o->argv, o->aslr, why);
 	/* the child has its copy; ours need not reach other children */
 	fcntl(s.memfd, F_SETFD, FD_CLOEXEC);

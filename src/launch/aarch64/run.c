@@ -1,0 +1,26 @@
+/* There is no software engine for this machine yet, so no virtual PMU either. */
+#include <tare/run.h>
+
+#include "why.h"
+
+const char *tare_run_model(size_t i, const char **about)
+{
+	(void)i;
+	(void)about;
+	return NULL;
+}
+
+const char *tare_run_flaw(size_t i, const char **about)
+{
+	(void)i;
+	(void)about;
+	return NULL;
+}
+
+int tare_run(const struct tare_run_opts *o, int *status, struct tare_why *why)
+{
+	(void)o;
+	*status = 0;
+	return why_set(why, TARE_E_ENGINE, "the virtual PMU is part of the software engine, which "
+		       "runs x86-64 programs only");
+}

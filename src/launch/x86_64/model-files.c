@@ -1,0 +1,157 @@
+/* The files of a model: what sysfs and procfs show on it. */
+#include "model.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SOURCES "/sys/bus/event_source/devices"
+
+struct folder {
+	const char *dir;
+	int err;		/* the first errno; everything after it does nothing */
+};
+
+static void make_dir(struct folder *f, const char *name)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	if (!f->err && mkdir(path, 0700) < 0)
+		f->err = errno;
+}
+
+__attribute__((format(printf, 3, 4)))
+static void make_file(struct folder *f, const char *name, const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	va_list ap;
+	if (f->err)
+		return;
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	FILE *const out = fopen(path, "wxe");
+	if (!out) {
+		f->err = errno;
+		return;
+	}
+	va_start(ap, fmt);
+	vfprintf(out, fmt, ap);
+	va_end(ap);
+	if (fclose(out))
+		f->err = errno;
+}
+
+/* The other PMUs of this machine stay where they are. */
+static void link_others(struct folder *f)
+{
+	DIR *const d = opendir(SOURCES);
+	if (!d)
+		return;
+	for (const struct dirent *e; (e = readdir(d));) {
+		char to[PATH_MAX], path[PATH_MAX], real[PATH_MAX];
+		if (e->d_name[0] == '.' || strncmp(e->d_name, "cpu", 3) == 0)
+			continue;
+		snprintf(to, sizeof(to), SOURCES "/%s", e->d_name);
+		snprintf(path, sizeof(path), "%s/devices/%.200s", f->dir, e->d_name);
+		if (realpath(to, real) && !f->err && symlink(real, path) < 0)
+			f->err = errno;
+	}
+	closedir(d);
+}
+
+static void event_file(struct folder *f, const struct vpmu_model *m, unsigned generic,
+		       const char *name)
+{
+	for (uint32_t i = 0; i < m->n_rows; i++) {
+		char path[64];
+		const struct vpmu_row *const r = &m->rows[i];
+		if (r->generic != generic || !r->has_raw)
+			continue;
+		snprintf(path, sizeof(path), "devices/cpu/events/%s", name);
+		if (r->raw & ~0xffull)
+			make_file(f, path, "event=0x%02x,umask=0x%02x\n", (unsigned)r->raw & 0xff,
+				  (unsigned)(r->raw >> 8) & 0xff);
+		else
+			make_file(f, path, "event=0x%02x\n", (unsigned)r->raw);
+		return;
+	}
+}
+
+static void pmu_folder(struct folder *f, const struct vpmu_shared *v, const char *marker)
+{
+	const struct vpmu_model *const m = &v->model;
+	const bool intel = m->arch_version;
+	make_dir(f, "devices");
+	make_dir(f, "devices/cpu");
+	make_dir(f, "devices/cpu/format");
+	make_dir(f, "devices/cpu/events");
+	make_dir(f, "devices/cpu/caps");
+	make_file(f, "devices/cpu/type", "4\n");
+	make_file(f, "devices/cpu/rdpmc", "1\n");
+	make_file(f, "devices/cpu/perf_event_mux_interval_ms", "4\n");
+	make_file(f, "devices/cpu/tare_simulated", "%s\n", marker);
+	make_file(f, "devices/cpu/format/event", intel ? "config:0-7\n" : "config:0-7,32-35\n");
+	make_file(f, "devices/cpu/format/umask", "config:8-15\n");
+	make_file(f, "devices/cpu/format/edge", "config:18\n");
+	make_file(f, "devices/cpu/format/inv", "config:23\n");
+	make_file(f, "devices/cpu/format/cmask", "config:24-31\n");
+	make_file(f, "devices/cpu/caps/max_precise", "0\n");
+	if (intel) {
+		make_file(f, "devices/cpu/format/any", "config:21\n");
+		make_file(f, "devices/cpu/format/pc", "config:19\n");
+		make_file(f, "devices/cpu/caps/pmu_name", "%s\n", m->name);
+	}
+	event_file(f, m, 2, "instructions");
+	event_file(f, m, 5, "branch-instructions");
+	link_others(f);
+}
+
+/* This machine's, with the identity replaced. */
+static void cpuinfo(struct folder *f, const struct vpmu_model *m)
+{
+	char path[PATH_MAX];
+	char *line = NULL;
+	size_t cap = 0;
+	FILE *const in = fopen("/proc/cpuinfo", "re");
+	snprintf(path, sizeof(path), "%s/cpuinfo", f->dir);
+	FILE *const out = fopen(path, "wxe");
+	if (!out && !f->err)
+		f->err = errno;
+	while (in && out && getline(&line, &cap, in) > 0) {
+		if (strncmp(line, "vendor_id", 9) == 0)
+			fprintf(out, "vendor_id\t: %s\n", m->vendor);
+		else if (strncmp(line, "cpu family", 10) == 0)
+			fprintf(out, "cpu family\t: %u\n", m->family);
+		else if (strncmp(line, "model name", 10) == 0)
+			fprintf(out, "model name\t: %s\n", m->brand);
+		else if (strncmp(line, "model\t", 6) == 0)
+			fprintf(out, "model\t\t: %u\n", m->model);
+		else if (strncmp(line, "stepping", 8) == 0)
+			fprintf(out, "stepping\t: %u\n", m->stepping);
+		else
+			fputs(line, out);
+	}
+	free(line);
+	if (in)
+		fclose(in);
+	if (out && fclose(out) && !f->err)
+		f->err = errno;
+}
+
+int model_files(const struct vpmu_shared *v, const char *marker, const char *dir)
+{
+	struct folder f = { .dir = dir };
+	pmu_folder(&f, v, marker);
+	cpuinfo(&f, &v->model);
+	make_file(&f, "perf_event_paranoid", "2\n");
+	make_file(&f, "nmi_watchdog", "%d\n", v->flaws.watchdog ? 1 : 0);
+	make_file(&f, "mux_interval", "4\n");
+	return f.err;
+}

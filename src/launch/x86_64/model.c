@@ -1,0 +1,284 @@
+/* Models of the virtual PMU: identities, and what the engine can count of the
+ * events that the cpu room has for them. */
+#include "model.h"
+
+#include "why.h"
+
+#include <tare/cpu.h>
+#include <tare/run.h>
+
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+
+struct model {
+	const char *name;	/* of the row in the cpu room */
+	enum tare_vendor vendor;
+	unsigned family, model, stepping;
+	unsigned width;		/* of a counter, bits */
+	unsigned arch_version;	/* cpuid 0xA; 0 on AMD */
+	unsigned overcount;	/* enum vpmu_overcount: what "overcount" means on it */
+	unsigned irq_extra;	/* interrupts per one that its event counts twice */
+	const char *brand;
+};
+
+/* Overcounts: the paper, section IV. Haswell's and Ivy Bridge's interrupt event
+ * counts more than the events it corrects (the same, Table 5's footnote). */
+static const struct model models[] = {
+	{ "core2", TARE_VENDOR_INTEL, 6, 0x17, 6, 40, 2, OVER_CPUID_BRANCH, 0,
+	  "Intel(R) Core(TM)2 Duo CPU     P8700  @ 2.53GHz" },
+	{ "nehalem", TARE_VENDOR_INTEL, 6, 0x1a, 5, 48, 3, OVER_0F | OVER_CPUID_STORE, 0,
+	  "Intel(R) Xeon(R) CPU           X5570  @ 2.93GHz" },
+	{ "westmere", TARE_VENDOR_INTEL, 6, 0x2c, 2, 48, 3, OVER_CPUID_STORE, 0,
+	  "Intel(R) Xeon(R) CPU           X5670  @ 2.93GHz" },
+	{ "sandybridge", TARE_VENDOR_INTEL, 6, 0x2d, 7, 48, 3, OVER_CPUID_STORE, 0,
+	  "Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz" },
+	{ "ivybridge", TARE_VENDOR_INTEL, 6, 0x3a, 9, 48, 3, OVER_CPUID_STORE, 16,
+	  "Intel(R) Core(TM) i5-3210M CPU @ 2.50GHz" },
+	{ "haswell", TARE_VENDOR_INTEL, 6, 0x3c, 3, 48, 3, OVER_CPUID_STORE, 16,
+	  "Intel(R) Core(TM) i7-4770 CPU @ 3.40GHz" },
+	{ "skylake", TARE_VENDOR_INTEL, 6, 0x5e, 3, 48, 4, 0, 0,
+	  "Intel(R) Core(TM) i7-6700K CPU @ 4.00GHz" },
+	{ "icelake", TARE_VENDOR_INTEL, 6, 0x7e, 5, 48, 5, 0, 0,
+	  "Intel(R) Core(TM) i7-1065G7 CPU @ 1.30GHz" },
+	{ "sapphirerapids", TARE_VENDOR_INTEL, 6, 0x8f, 8, 48, 5, 0, 0,
+	  "Intel(R) Xeon(R) Platinum 8480+" },
+	{ "k10", TARE_VENDOR_AMD, 0x10, 4, 3, 48, 0, OVER_X87_STATE, 0,
+	  "AMD Phenom(tm) II X4 955 Processor" },
+	{ "bobcat", TARE_VENDOR_AMD, 0x14, 2, 0, 48, 0, OVER_X87_STATE, 0,
+	  "AMD G-T56N Processor" },
+	{ "zen1", TARE_VENDOR_AMD, 0x17, 1, 1, 48, 0, 0, 0,
+	  "AMD Ryzen 7 1800X Eight-Core Processor" },
+	{ "zen2", TARE_VENDOR_AMD, 0x17, 0x71, 0, 48, 0, 0, 0,
+	  "AMD Ryzen 9 3900X 12-Core Processor" },
+	{ "zen3", TARE_VENDOR_AMD, 0x19, 0x21, 0, 48, 0, 0, 0,
+	  "AMD Ryzen 9 5950X 16-Core Processor" },
+	{ "zen4", TARE_VENDOR_AMD, 0x19, 0x61, 2, 48, 0, 0, 0,
+	  "AMD Ryzen 9 7950X 16-Core Processor" },
+};
+
+const char *tare_run_model(size_t i, const char **about)
+{
+	if (i >= COUNT_OF(models))
+		return NULL;
+	if (about)
+		*about = tare_uarch_by_name(models[i].name)->title;
+	return models[i].name;
+}
+
+static const struct model *by_uarch(const struct tare_uarch *u)
+{
+	for (size_t i = 0; u && i < COUNT_OF(models); i++)
+		if (strcmp(models[i].name, u->name) == 0)
+			return &models[i];
+	return NULL;
+}
+
+const struct model *model_find(const char *name, struct tare_why *why)
+{
+	if (name) {
+		const struct model *const m = by_uarch(tare_uarch_by_name(name));
+		if (!m)
+			why_set(why, TARE_E_INVALID,
+				"no model %s; `tare run --list` shows them", name);
+		return m;
+	}
+	struct tare_cpu cpu;
+	tare_cpu_detect(&cpu);
+	const struct model *const here = by_uarch(cpu.uarch);
+	return here ? here :
+	       by_uarch(tare_uarch_by_name(cpu.vendor == TARE_VENDOR_INTEL ? "skylake" : "zen2"));
+}
+
+/* ---- events ---- */
+
+/* What the engine knows of a role; VPMU_NOTHING where it would have to guess. */
+static uint8_t kind_of(const struct tare_event_row *r)
+{
+	const unsigned inexact = TARE_TRUST_UOPS | TARE_TRUST_SPECULATIVE | TARE_TRUST_BROKEN;
+	switch (r->role) {
+	case TARE_ROLE_INTERRUPTS: return VPMU_INTERRUPTS;
+	case TARE_ROLE_INTERRUPTS_AND_FAULTS: return VPMU_INTERRUPTS_AND_FAULTS;
+	case TARE_ROLE_SPECLOCKMAP: return VPMU_SPECLOCKMAP;
+	default: break;
+	}
+	if (r->trust & inexact)
+		return VPMU_NOTHING;
+	switch (r->role) {
+	case TARE_ROLE_INSTRUCTIONS:
+	case TARE_ROLE_INSTRUCTIONS_FIXED: return SOFT_INSTRUCTIONS;
+	case TARE_ROLE_BRANCHES: return SOFT_BRANCHES;
+	case TARE_ROLE_COND_BRANCHES: return SOFT_COND;
+	case TARE_ROLE_TAKEN_BRANCHES: return SOFT_TAKEN;
+	case TARE_ROLE_FAR_BRANCHES: return SOFT_FAR;
+	case TARE_ROLE_LOADS: return SOFT_LOADS;
+	case TARE_ROLE_STORES: return SOFT_STORES;
+	case TARE_ROLE_CALLS: return SOFT_CALLS;
+	case TARE_ROLE_RETURNS: return SOFT_RETURNS;
+	case TARE_ROLE_INDIRECT_BRANCHES: return SOFT_INDIRECT;
+	case TARE_ROLE_LOCKED: return SOFT_LOCKED;
+	case TARE_ROLE_X87: return SOFT_X87;
+	default: return VPMU_NOTHING;
+	}
+}
+
+static uint8_t generic_of(const char *name)
+{
+	if (name && strcmp(name, "instructions") == 0)
+		return 1 + PERF_COUNT_HW_INSTRUCTIONS;
+	if (name && (strcmp(name, "branches") == 0 || strcmp(name, "branch-instructions") == 0))
+		return 1 + PERF_COUNT_HW_BRANCH_INSTRUCTIONS;
+	return 0;
+}
+
+static void fill_row(struct vpmu_row *out, const struct tare_event_row *r,
+		     const struct tare_uarch *u)
+{
+	snprintf(out->name, sizeof(out->name), "%.63s", r->name);
+	out->raw = r->raw;
+	out->has_raw = r->has_raw;
+	out->generic = generic_of(r->generic);
+	out->kind = kind_of(r);
+	out->counters = ~0u;
+	const bool counts = out->kind < SOFT_EVENTS;
+	out->plus_irqs = counts && r->trust & TARE_TRUST_NOISY_INTERRUPTS;
+	out->plus_faults = counts && r->trust & TARE_TRUST_NOISY_FAULTS;
+	if (out->kind == SOFT_INSTRUCTIONS && u->fixed_counters)
+		out->fixed = 1;		/* fixed counter 0 */
+	out->only_fixed = r->role == TARE_ROLE_INSTRUCTIONS_FIXED;
+}
+
+void model_fill(const struct model *m, struct vpmu_model *out)
+{
+	const struct tare_uarch *const u = tare_uarch_by_name(m->name);
+	*out = (struct vpmu_model){
+		.family = m->family, .model = m->model, .stepping = m->stepping,
+		.gp = u->gp_counters < VPMU_FIXED_AT ? u->gp_counters : VPMU_FIXED_AT - 1,
+		.fixed = u->fixed_counters, .width = m->width, .arch_version = m->arch_version,
+	};
+	snprintf(out->name, sizeof(out->name), "%s", m->name);
+	snprintf(out->vendor, sizeof(out->vendor), "%s",
+		 m->vendor == TARE_VENDOR_INTEL ? "GenuineIntel" : "AuthenticAMD");
+	snprintf(out->brand, sizeof(out->brand), "%s", m->brand);
+	for (size_t i = 0; i < u->n_events && out->n_rows < VPMU_MAX_ROWS; i++)
+		if (u->events[i].has_raw || generic_of(u->events[i].generic))
+			fill_row(&out->rows[out->n_rows++], &u->events[i], u);
+}
+
+/* ---- flaws ---- */
+
+#define PER_SECOND 3000000000ull	/* instructions in a virtual second */
+#define PER_MS (PER_SECOND / 1000)
+
+static void set_interrupts(struct vpmu_flaws *f, const struct model *m, uint64_t n)
+{
+	f->irq_period = PER_SECOND / n;
+	f->irq_extra = m->irq_extra;
+}
+static void set_faults(struct vpmu_flaws *f, const struct model *m, uint64_t n)
+{
+	(void)m;
+	f->fault_period = PER_SECOND / n;
+}
+static void set_speclock(struct vpmu_flaws *f, const struct model *m, uint64_t n)
+{
+	(void)m;
+	f->speclock = (uint32_t)n;
+}
+static void set_overcount(struct vpmu_flaws *f, const struct model *m, uint64_t n)
+{
+	(void)n;
+	f->overcount = m->overcount;
+}
+static void set_moved(struct vpmu_flaws *f, const struct model *m, uint64_t n)
+{
+	(void)m;
+	f->move_at = n * PER_MS;
+}
+static void set_stolen(struct vpmu_flaws *f, const struct model *m, uint64_t n)
+{
+	(void)m;
+	f->steal_at = n * PER_MS;
+}
+static void set_watchdog(struct vpmu_flaws *f, const struct model *m, uint64_t n)
+{
+	(void)m;
+	(void)n;
+	f->watchdog = 1;
+}
+static void set_wrap(struct vpmu_flaws *f, const struct model *m, uint64_t n)
+{
+	(void)m;
+	(void)n;
+	f->wrap = 1;
+}
+
+static const struct {
+	const char *name, *about;
+	uint64_t value, max;	/* without =N; 0 max: takes no number */
+	void (*set)(struct vpmu_flaws *f, const struct model *m, uint64_t n);
+} flaws[] = {
+	{ "interrupts", "N interrupts a virtual second, each counted by events that do (1000)",
+	  1000, 1000000, set_interrupts },
+	{ "faults", "N page faults a virtual second, likewise (1000)", 1000, 1000000, set_faults },
+	{ "speclockmap", "one of N locked instructions counts again what came before it (64)", 64,
+	  1000000, set_speclock },
+	{ "overcount", "instructions that this CPU counts more than once", 0, 0, set_overcount },
+	{ "moved", "a counter goes to another register every N virtual ms (5)", 5, 100000,
+	  set_moved },
+	{ "stolen", "the counters are taken away after N virtual ms (5)", 5, 100000, set_stolen },
+	{ "watchdog", "the NMI watchdog holds a counter", 0, 0, set_watchdog },
+	{ "wrap", "counters start 1000 below their end", 0, 0, set_wrap },
+};
+
+const char *tare_run_flaw(size_t i, const char **about)
+{
+	if (i >= COUNT_OF(flaws))
+		return NULL;
+	if (about)
+		*about = flaws[i].about;
+	return flaws[i].name;
+}
+
+static int one_flaw(const struct model *m, const char *item, size_t len, struct vpmu_flaws *out,
+		    struct tare_why *why)
+{
+	const char *const equals = memchr(item, '=', len);
+	const size_t name = equals ? (size_t)(equals - item) : len;
+	for (size_t i = 0; i < COUNT_OF(flaws); i++) {
+		if (strlen(flaws[i].name) != name || strncmp(flaws[i].name, item, name))
+			continue;
+		uint64_t n = flaws[i].value;
+		if (equals) {
+			char *end;
+			n = strtoull(equals + 1, &end, 10);
+			if (!flaws[i].max)
+				return why_set(why, TARE_E_RANGE, "flaw %.*s: it takes no number",
+					       (int)len, item);
+			if (end != item + len || end == equals + 1 || !n || n > flaws[i].max)
+				return why_set(why, TARE_E_RANGE,
+					       "flaw %.*s: wants a number from 1 to %ju", (int)len,
+					       item, (uintmax_t)flaws[i].max);
+		}
+		flaws[i].set(out, m, n);
+		return 0;
+	}
+	return why_set(why, TARE_E_INVALID, "no flaw %.*s; `tare run --list` shows them",
+		       (int)len, item);
+}
+
+int model_flaws(const struct model *m, const char *list, struct vpmu_flaws *out,
+		struct tare_why *why)
+{
+	while (list && *list) {
+		const size_t len = strcspn(list, ",");
+		const int err = len ? one_flaw(m, list, len, out, why) : 0;
+		if (err)
+			return err;
+		list += len + (list[len] == ',');
+	}
+	return 0;
+}

@@ -1,0 +1,24 @@
+/* The virtual PMU's description, made from the tables of the cpu room. */
+#ifndef LAUNCH_MODEL_H
+#define LAUNCH_MODEL_H
+
+#include "vpmu-abi.h"
+
+#include <tare/err.h>
+
+#include <stddef.h>
+
+struct model;		/* an identity: who the CPU says it is */
+
+const struct model *model_find(const char *name, struct tare_why *why);	/* NULL: nearest to here */
+void model_fill(const struct model *m, struct vpmu_model *out);
+
+/* Flaws of that model from a list like "interrupts=1000,overcount". */
+int model_flaws(const struct model *m, const char *list, struct vpmu_flaws *out,
+		struct tare_why *why);
+
+/* Writes the files that show the model into `dir` (made by the caller). `marker` is
+ * what the PMU's tare_simulated says. 0 or an errno. */
+int model_files(const struct vpmu_shared *v, const char *marker, const char *dir);
+
+#endif

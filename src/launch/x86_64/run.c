@@ -1,0 +1,119 @@
+/* tare_run(): a command under the engine, with a virtual PMU. */
+#include <tare/run.h>
+
+#include "model.h"
+#include "soft-run.h"
+#include "why.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct run {
+	const struct tare_run_opts *o;
+	const struct model *model;
+	struct vpmu_flaws flaws;
+	char dir[256];		/* "" while there is none */
+};
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	remove(path);
+	return 0;
+}
+
+static void remove_dir(struct run *r)
+{
+	if (r->dir[0])
+		nftw(r->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* How the kernel turns the time-stamp counter into its clock, for the pages. */
+static void tsc_fields(struct vpmu_shared *v)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
+					.config = PERF_COUNT_SW_DUMMY, .exclude_kernel = 1,
+					.exclude_hv = 1 };
+	const int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return;
+	const struct perf_event_mmap_page *const p = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE),
+							  PROT_READ, MAP_SHARED, fd, 0);
+	if (p != MAP_FAILED) {
+		v->has_time = p->cap_user_time && p->cap_user_time_zero;
+		v->time_shift = p->time_shift;
+		v->time_mult = p->time_mult;
+		v->time_offset = p->time_offset;
+		v->time_zero = p->time_zero;
+		munmap((void *)p, (size_t)sysconf(_SC_PAGESIZE));
+	}
+	close(fd);
+}
+
+static int make_files(struct run *r, struct vpmu_shared *v, struct tare_why *why)
+{
+	const char *const tmp = getenv("TMPDIR");
+	char marker[192];
+	const char *const list = r->o->flaws;
+	snprintf(marker, sizeof(marker), "%s%.180s", list && *list ? "flaws " : "exact",
+		 list && *list ? list : "");
+	if (snprintf(r->dir, sizeof(r->dir), "%s/tare-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp") >=
+	    (int)sizeof(r->dir)) {
+		r->dir[0] = '\0';
+		return why_set(why, TARE_E_RANGE, "TMPDIR is too long: %s", tmp);
+	}
+	if (!mkdtemp(r->dir)) {
+		const int err = errno;
+		r->dir[0] = '\0';
+		return why_errno(why, TARE_E_IO, err, "a folder in %s", tmp ? tmp : "/tmp");
+	}
+	memcpy(v->dir, r->dir, sizeof(v->dir));
+	const int err = model_files(v, marker, r->dir);
+	return err ? why_errno(why, TARE_E_IO, err, "files in %s", r->dir) : 0;
+}
+
+/* Puts the virtual PMU into the run's shared memory. */
+static int setup(int memfd, struct soft_shared *shared, void *arg, struct tare_why *why)
+{
+	struct run *const r = arg;
+	if (ftruncate(memfd, (off_t)VPMU_FILE_END) < 0)
+		return why_errno(why, TARE_E_ENGINE, errno, "shared memory for the virtual PMU");
+	struct vpmu_shared *const v = mmap(NULL, sizeof(*v), PROT_READ | PROT_WRITE, MAP_SHARED,
+					   memfd, (off_t)VPMU_FILE_OFFSET);
+	if (v == MAP_FAILED)
+		return why_errno(why, TARE_E_ENGINE, errno, "shared memory for the virtual PMU");
+	model_fill(r->model, &v->model);
+	v->flaws = r->flaws;
+	tsc_fields(v);
+	const int err = make_files(r, v, why);
+	munmap(v, sizeof(*v));
+	if (!err)
+		shared->flags |= SOFT_FLAG_VPMU;
+	return err;
+}
+
+int tare_run(const struct tare_run_opts *o, int *status, struct tare_why *why)
+{
+	struct run r = { .o = o, .flaws = { .seed = o->seed } };
+	struct tare_measurement m = { 0 };
+	const struct tare_measure_opts mo = { .argv = o->argv, .aslr = o->aslr };
+	const struct soft_hooks hooks = { .setup = setup, .arg = &r };
+	r.model = model_find(o->cpu, why);
+	if (!r.model)
+		return TARE_E_INVALID;
+	int err = model_flaws(r.model, o->flaws, &r.flaws, why);
+	if (!err)
+		err = soft_run(&mo, &hooks, &m, why);
+	remove_dir(&r);
+	*status = m.exit_status;
+	return err;
+}
