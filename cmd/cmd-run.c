@@ -1,0 +1,95 @@
+/* tare run: a command with a virtual PMU. */
+#include "command.h"
+#include "complain.h"
+
+#include <tare/run.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The command's own statuses are its own; ours is env's and timeout's. */
+#define EXIT_FAILED 125
+
+struct run_opts {
+	const char *cpu, *flaws;
+	uint64_t seed;
+	bool aslr, list;
+};
+
+static const struct opt opts[] = {
+	{ OPT_STRING, 'c', "cpu", "MODEL", "the CPU to be (default: the nearest to this one)",
+	  TO(run_opts, cpu) },
+	{ OPT_STRING, 'f', "flaws", "LIST", "what it does wrong, comma-separated (default: nothing)",
+	  TO(run_opts, flaws) },
+	{ OPT_U64, 's', "seed", "N", "of what is random about the flaws (default: 0)",
+	  TO(run_opts, seed) },
+	{ OPT_FLAG, 0, "aslr", NULL, "leave address space layout randomisation on",
+	  TO(run_opts, aslr) },
+	{ OPT_FLAG, 'l', "list", NULL, "show the models and the flaws", TO(run_opts, list) },
+	{ OPT_END },
+};
+
+static int show_list(void)
+{
+	const char *name, *about;
+	puts("Models (--cpu):");
+	for (size_t i = 0; (name = tare_run_model(i, &about)); i++)
+		printf("  %-16s %s\n", name, about);
+	puts("\nFlaws (--flaws):");
+	for (size_t i = 0; (name = tare_run_flaw(i, &about)); i++)
+		printf("  %-16s %s\n", name, about);
+	return EXIT_GOOD;
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+/* The terminal's signals go to the command; we live until it has ended. A handler,
+ * not SIG_IGN, which the command would inherit. */
+static void leave_signals_to_command(void)
+{
+	const struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGQUIT, &sa, NULL);
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct run_opts o = { 0 };
+	struct tare_why why;
+	int first, status;
+
+	if (!opts_parse(self, &argc, argv, &o, &first))
+		return first;
+	if (o.list)
+		return show_list();
+	if (first == argc) {
+		complain("run: no command; usage: tare run [OPTION]… [--] COMMAND [ARG]…");
+		return EXIT_FAILED;
+	}
+	const struct tare_run_opts ro = { .argv = argv + first, .cpu = o.cpu, .flaws = o.flaws,
+					  .seed = o.seed, .aslr = o.aslr };
+	leave_signals_to_command();
+	if (tare_run(&ro, &status, &why) < 0) {
+		complain_why(&why);
+		return why.code == TARE_E_NO_COMMAND ? 127 :
+		       why.code == TARE_E_NOT_EXECUTABLE ? 126 : EXIT_FAILED;
+	}
+	return status;
+}
+
+const struct command cmd_run = {
+	.name = "run",
+	.summary = "run a command that sees the hardware counters of a given CPU",
+	.usage = "[OPTION]… [--] COMMAND [ARG]…",
+	.about = "Runs COMMAND in the software engine with a virtual PMU: perf_event_open, rdpmc, "
+		 "cpuid and sysfs answer it and its children as on the chosen CPU. Counts are "
+		 "exact, unless flaws are switched on.",
+	.opts = opts,
+	.runs_command = true,
+	.usage_status = EXIT_FAILED,
+	.run = run,
+};
