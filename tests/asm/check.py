@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Checks one assembly program: counted == written beside its instructions.
 
-usage: check.py step|engine SOURCE.S PROGRAM [-D NAME=VALUE]...
+usage: check.py step|engine|vpmu SOURCE.S PROGRAM [-D NAME=VALUE]...
+
+vpmu: by a hardware-counter program (tare stat) inside `tare run`.
 """
 import os
 import subprocess
@@ -32,6 +34,21 @@ def why_not(who, prog, program):
     return counting.have_engine()
 
 
+# What the virtual PMU is asked for: the CPU, and events that it and the engine have.
+VPMU_CPU = "skylake"
+VPMU_EVENTS = ["instructions", "branches", "taken-branches", "loads", "stores"]
+
+
+def count(who, command):
+    if who == "step":
+        return counting.step(command, expect.EVENTS)
+    if who == "engine":
+        return counting.engine(command, expect.EVENTS)
+    tare = os.path.join(os.environ.get("TARE_BUILD", "build"), "tare")
+    os.environ["TARE_COUNT"] = f"{tare} run --cpu {VPMU_CPU} -- {tare} stat --backend hw -j"
+    return counting.engine(command, [e + ":u" for e in VPMU_EVENTS])
+
+
 def check(who, source, program, defines):
     """(0, 1 or 77; what to print)."""
     name = os.path.basename(program)
@@ -39,12 +56,11 @@ def check(who, source, program, defines):
     why = why_not(who, prog, program)
     if why:
         return counting.SKIP, [f"skipped: {name}: {why}"]
-    count = counting.step if who == "step" else counting.engine
-    got = count([program], expect.EVENTS)
+    got = count(who, [program])
     lines = []
     if got.status != prog.exit:
         lines.append(f"{name}: exit status {got.status}, expected {prog.exit}")
-    for e in expect.EVENTS:
+    for e in VPMU_EVENTS if who == "vpmu" else expect.EVENTS:
         if got.counts.get(e) != prog.count[e]:
             lines.append(f"{name}: {e}: counted {got.counts.get(e)}, "
                          f"expected {prog.count[e]}")
