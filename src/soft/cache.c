@@ -87,6 +87,10 @@ void block_enter_tables(uint32_t id)
 	struct block *const b = block_at(id);
 	if (b->flags & BLOCK_SINGLE)
 		return;
+	if (b->flags & BLOCK_TWIN) {
+		page_note(id);
+		return;
+	}
 	if (n_used * 2 >= n_slots)
 		slots_grow();
 	slot_put(id);

@@ -161,12 +161,13 @@ enum block_flags {
 	BLOCK_CHECKED = 16,	/* compares its source bytes each time */
 	BLOCK_SINGLE = 32,	/* one instruction, not entered in any table */
 	BLOCK_FALLS = 64,	/* its end falls into the next id (no final jump) */
+	BLOCK_TWIN = 128,	/* a further copy of a one-block loop (translate.c) */
 };
 
 struct block {
 	uint64_t pc;
 	uint64_t code;		/* first byte in the cache */
-	uint64_t src;		/* where its source bytes are kept; pc itself for file text */
+	uint32_t src;		/* where its source bytes are kept in the heap; 0: at pc */
 	uint32_t in_links;	/* links that jump here */
 	uint32_t page_next[2];	/* lists of blocks per source page */
 	uint16_t src_len;
@@ -279,6 +280,10 @@ struct engine {
 extern struct engine E;
 
 static inline struct block *block_at(uint32_t id) { return (struct block *)ZONE_BLOCKS + id; }
+static inline const uint8_t *block_src(const struct block *b)
+{
+	return (const uint8_t *)(b->src ? ZONE_HEAP + b->src : b->pc);
+}
 static inline struct link *link_at(uint32_t id) { return (struct link *)ZONE_LINKS + id; }
 static inline uint64_t *counts_of(struct thread *t)
 {

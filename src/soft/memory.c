@@ -40,7 +40,7 @@ void arena_grow(uint64_t base, uint64_t *mapped, uint64_t need)
 	}
 }
 
-static uint64_t heap_mapped, heap_used;
+static uint64_t heap_mapped, heap_used = 8;	/* 0 is nobody's place */
 
 void *heap_alloc(size_t size)
 {

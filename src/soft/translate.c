@@ -52,6 +52,8 @@ struct emit {
 	struct segment *seg;
 	bool dry;
 	bool single;		/* one instruction: everything leads back to the dispatcher */
+	uint64_t pc;		/* of the block */
+	uint32_t back_to;	/* a twin: jumps to its own pc go to this block */
 	/* dry: the mark of the last instruction at or before `want` */
 	uint64_t want;
 	struct mark found;
@@ -273,6 +275,12 @@ static void align_rel32(struct emit *e, unsigned opcode_len)
 		b1(e, 0x90);
 }
 
+/* A counter cell bumped again within a few cycles is a chain of stores and loads.
+ * So a loop of one block gets three further copies, each jumping to the next.
+ * (Copies of longer loops were tried and lost: more branches to predict.) */
+#define LOOP_COPIES 3
+static uint32_t loop_edge;	/* the link that closed a one-block loop, not linked yet */
+
 static void link_rel32(struct emit *e, uint64_t target)
 {
 	if (e->dry) {
@@ -283,7 +291,13 @@ static void link_rel32(struct emit *e, uint64_t target)
 	struct link *const l = link_at(id);
 	l->site = here(e);
 	b4(e, 0);
-	const uint32_t to = e->single ? 0 : block_find(target);
+	uint32_t to = e->single ? 0 : block_find(target);
+	if (target == e->pc && e->back_to) {
+		to = e->back_to;
+	} else if (target == e->pc && to && !loop_edge) {
+		loop_edge = id;		/* when the block is written: close_loop() */
+		to = 0;
+	}
 	if (to)
 		link_to(id, to);
 	if (!l->to) {
@@ -571,18 +585,20 @@ static bool uses_gs(const struct insn *in)
 
 /* ---- branches ---- */
 
-/* rcx holds the target, its own value is in s0: look it up and go. */
-static void emit_lookup(struct emit *e, struct mark m)
+/* r holds the target, rcx's own value is in s0: look it up and go. */
+static void emit_lookup(struct emit *e, int r, struct mark m)
 {
 	mark(e, m);
-	gs_store(e, RCX, OFF_S1);
+	gs_store(e, r, OFF_S1);
 	mark(e, m);
 	if (e->single) {
 		b1(e, 0xe9);
 		b4(e, (uint32_t)(e->seg->tramp_miss - (here(e) + 4)));
 		return;
 	}
-	b1(e, 0x89), b1(e, 0xc9);				/* mov ecx, ecx */
+	if (r >= 8)
+		b1(e, 0x44);
+	b1(e, 0x89), b1(e, 0xc1 | (r & 7) << 3);		/* mov ecx, r32 */
 	mark(e, m);
 	b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x8d);			/* mov ecx, [T + rcx*4] */
 	b4(e, (uint32_t)E.table);
@@ -610,7 +626,7 @@ static void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, s
 		b4(e, (uint32_t)(uint16_t)in->imm);
 		m.rsp_adjust -= (int)(uint16_t)in->imm;
 	}
-	emit_lookup(e, m);
+	emit_lookup(e, RCX, m);
 }
 
 static void push_return(struct emit *e, uint64_t ret)
@@ -625,16 +641,10 @@ static void push_return(struct emit *e, uint64_t ret)
 	b4(e, (uint32_t)(lit - (here(e) + 4)));
 }
 
-/* The operand of an indirect jmp or call into rcx. */
+/* The memory operand of an indirect jmp or call into rcx. */
 static void emit_load_target(struct emit *e, const struct insn *in, const uint8_t *s,
 			     uint64_t pc, struct mark m)
 {
-	if ((in->modrm & 0xc0) == 0xc0) {
-		const int r = (in->modrm & 7) | (in->rex & 1 ? 8 : 0);
-		if (r != RCX)
-			b1(e, 0x48 | (r >> 3 ? 1 : 0)), b1(e, 0x8b), b1(e, 0xc8 | (r & 7));
-		return;
-	}
 	if (uses_gs(in)) {
 		/* address into rcx, then through the program's gs base; rdx helps */
 		gs_store(e, RDX, OFF_S2);
@@ -695,13 +705,21 @@ static void emit_indirect(struct emit *e, const struct insn *in, const uint8_t *
 	}
 	m.rcx_in_s0 = true;
 	mark(e, m);
-	emit_load_target(e, in, s, pc, m);
+	int r = RCX;
+	if ((in->modrm & 0xc0) != 0xc0)
+		emit_load_target(e, in, s, pc, m);
+	else
+		r = (in->modrm & 7) | (in->rex & 1 ? 8 : 0);
+	if (r == RSP) {			/* a push would change it */
+		b1(e, 0x48), b1(e, 0x89), b1(e, 0xe1);
+		r = RCX;
+	}
 	if (in->flow == FLOW_CALL_IND) {
 		mark(e, m);
 		push_return(e, pc + in->len);
 		m.rsp_adjust = 8;
 	}
-	emit_lookup(e, m);
+	emit_lookup(e, r, m);
 }
 
 static void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t taken_id,
@@ -824,7 +842,7 @@ static void emit_check(struct emit *e, const struct block *b)
 	mark(e, m);
 	gs_store(e, RDX, OFF_S3);
 	m.in_s3 = RDX;
-	const uint8_t *const src = (const uint8_t *)b->src;
+	const uint8_t *const src = block_src(b);
 	uint8_t *fix[64];
 	unsigned n_fix = 0;
 	unsigned at = 0;
@@ -1203,7 +1221,8 @@ static void fill_vector(const struct plan *p, struct block *b)
 
 /* Translates the block at pc into the segment. Returns its id, 0 if the bytes
  * there are not an instruction. */
-static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, uint64_t *next)
+static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, uint64_t *next,
+			      uint32_t back_to)
 {
 	const struct region *const r = region_find(pc);
 	if (!r) {
@@ -1242,7 +1261,6 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 	const uint32_t taken_id = E.counts_taken || E.modes[E.mode].taken ? new_block() : 0;
 	struct block *const b = block_at(id);
 	b->pc = pc;
-	b->src = pc;
 	b->src_len = p->off[p->n];
 	b->n_insns = (uint8_t)p->n;
 	b->mode = E.mode;
@@ -1250,7 +1268,7 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 	if (writable || checked || r->anon) {
 		uint8_t *const kept = heap_alloc(b->src_len);
 		mem_copy(kept, (const void *)pc, b->src_len);
-		b->src = (uint64_t)kept;
+		b->src = (uint32_t)((uint64_t)kept - ZONE_HEAP);
 	}
 	fill_vector(p, b);
 	place_counter(p, b);
@@ -1262,7 +1280,8 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 		block_at(taken_id)->vec[SOFT_TAKEN] = 1;
 		b->vec[SOFT_TAKEN] = (last->classes & CLASS_BRANCH) && !(last->classes & CLASS_COND);
 	}
-	struct emit e = { .w = (uint8_t *)s->hot, .seg = s, .single = flags & BLOCK_SINGLE };
+	struct emit e = { .w = (uint8_t *)s->hot, .seg = s, .single = flags & BLOCK_SINGLE, .pc = pc,
+			  .back_to = back_to };
 	b->code = s->hot;
 	s->ids[s->n_ids++] = id;
 	block_enter_tables(id);
@@ -1290,6 +1309,24 @@ static bool worth_following(uint64_t next)
 	return r && !(r->prot & 2) && !r->shared;
 }
 
+/* The block `id` is a loop by itself: copies of it, in a ring. */
+static void close_loop(struct segment *s, uint32_t id)
+{
+	const uint32_t edge = loop_edge;
+	const uint64_t pc = block_at(id)->pc;
+	uint32_t to = id;
+	loop_edge = 0;
+	for (int i = 0; i < LOOP_COPIES && s->cold - s->hot >= ROOM; i++) {
+		uint64_t next;
+		const uint32_t copy = translate_one(s, pc, BLOCK_TWIN, &next, to);
+		if (!copy)
+			break;
+		close_block(s, copy, next);
+		to = copy;
+	}
+	link_to(edge, to);
+}
+
 uint32_t translate(uint64_t pc, bool indirect)
 {
 	struct segment *const s = segment_for(pc);
@@ -1297,11 +1334,12 @@ uint32_t translate(uint64_t pc, bool indirect)
 	uint32_t first = 0, id = 0;
 	uint64_t next = 0;
 	translate_problem = PROBLEM_NONE;
+	loop_edge = 0;
 	for (int i = 0; i < CHAIN; i++) {
 		if (s->cold - s->hot < ROOM)
 			break;
 		const unsigned flags = i ? BLOCK_CHAINED : indirect ? BLOCK_IENTRY : 0;
-		const uint32_t made = translate_one(s, i ? next : pc, flags, &next);
+		const uint32_t made = translate_one(s, i ? next : pc, flags, &next, 0);
 		if (!made)
 			break;
 		if (id)
@@ -1311,11 +1349,13 @@ uint32_t translate(uint64_t pc, bool indirect)
 			first = id;
 		if (!next)
 			return first;
-		if (!worth_following(next))
+		if (loop_edge || !worth_following(next))
 			break;
 	}
 	if (id && next)
 		close_block(s, id, next);
+	if (loop_edge)
+		close_loop(s, id);
 	return first;
 }
 
@@ -1325,7 +1365,7 @@ uint32_t translate_single(uint64_t pc)
 	struct segment *const s = segment_for(pc);
 	readable_reset();
 	uint64_t next;
-	const uint32_t id = translate_one(s, pc, BLOCK_SINGLE, &next);
+	const uint32_t id = translate_one(s, pc, BLOCK_SINGLE, &next, 0);
 	if (id && next) {
 		struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
 		exit_here(&e, new_link(next, LINK_STOP));
@@ -1410,7 +1450,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 		return true;
 	}
 	struct plan *const p = &dry_plan;
-	decode_block(p, b->pc, (const uint8_t *)b->src, b->src_len, b->n_insns, false);
+	decode_block(p, b->pc, block_src(b), b->src_len, b->n_insns, false);
 	p->n = b->n_insns;
 	emit_block(e, p, b, id);
 	if (here(e) > b->code + b->code_len)
