@@ -41,7 +41,7 @@ VPMU_EVENTS = ["instructions", "branches", "taken-branches", "loads", "stores"]
 
 def count(who, command):
     if who == "step":
-        return counting.step(command, expect.EVENTS)
+        return counting.step(command, expect.EVENTS, share=True)
     if who == "engine":
         return counting.engine(command, expect.EVENTS)
     tare = os.path.join(os.environ.get("TARE_BUILD", "build"), "tare")

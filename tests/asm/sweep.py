@@ -24,7 +24,7 @@ def main(who, source, program, wanted, sweeper=None):
         if why:
             counting.skip(why)
     if who == "step":
-        got = counting.step([program], expect.EVENTS)
+        got = counting.step([program], expect.EVENTS, share=True)
     elif who == "engine":
         got = counting.engine([program], expect.EVENTS)
     else:

@@ -104,11 +104,13 @@ def _run(cmd, env, stdin, cwd, timeout):
     return _Done(child.returncode, out, err)
 
 
-def step(command, events, follow=False, env=None, stdin=None, cwd=None, timeout=600):
+def step(command, events, follow=False, share=False, env=None, stdin=None, cwd=None, timeout=600):
     with tempfile.NamedTemporaryFile("r", prefix="stepcount") as f:
         cmd = [stepcount_path(), "-o", f.name, "-p", "-e", ",".join(events)]
         if follow:
             cmd.append("-f")
+        if share:
+            cmd.append("-c")
         got = _run(cmd + ["--"] + command, env, stdin, cwd, timeout)
         text = f.read()
     if not text:
