@@ -99,6 +99,8 @@ int tare_counter_open_event(const struct tare_event *event, const struct tare_co
 			    struct tare_counter **out, struct tare_why *why)
 {
 	*out = NULL;
+	if (!event)
+		return why_set(why, TARE_E_INVALID, "no event given");
 	struct tare_counter *const c = counter_alloc();
 	if (!c)
 		return why_set(why, TARE_E_NOMEM, "%s", event->name);

@@ -152,6 +152,8 @@ static int try_hardware(const struct tare_events *list, struct tare_why *why)
 int tare_events_fit(const struct tare_events *list, struct tare_why *why)
 {
 	const size_t n = tare_events_count(list);
+	if (n == 0)
+		return why_set(why, TARE_E_INVALID, "no events to count");
 	const struct tare_event **const events = event_array(list);
 	struct tare_count *const counts = calloc(n + 1, sizeof(*counts));
 	const struct counter_set_opts o = { .pinned = true, .user_fallback = true };
@@ -256,6 +258,8 @@ static int choose(const struct tare_events *events, char *reason, size_t size,
 int tare_backend_for(const struct tare_events *events, enum tare_backend asked,
 		     char *reason, size_t reason_size, struct tare_why *why)
 {
+	if (tare_events_count(events) == 0)
+		return why_set(why, TARE_E_INVALID, "no events to count");
 	if (asked == TARE_BACKEND_AUTO)
 		return choose(events, reason, reason_size, why);
 	const bool hw = asked == TARE_BACKEND_HW;
