@@ -161,7 +161,6 @@ const struct command cmd_completion = {
 	.usage = "bash",
 	.about = "Prints a script that completes commands, options and their values; it is "
 		 "made from the same tables that parse them. `make install` puts it in place.",
-	.page = "tare(1)",
 	.opts = opts,
 	.run = run,
 };

@@ -25,7 +25,6 @@ struct command {
 	const struct opt *opts;		/* ends with OPT_END */
 	bool runs_command;		/* the operands are a command line: options end
 					 * at the first operand, as with perf and env */
-	const char *page;		/* man page, when it is not tare-NAME(1) */
 	int usage_status;		/* exit status of a wrong option; 0: EXIT_USAGE */
 	/* argv[0] is the command's name. Returns the exit status. */
 	int (*run)(const struct command *self, int argc, char **argv);

@@ -398,8 +398,5 @@ void opts_help(const struct command *c, FILE *out)
 			help_option(o, out);
 	}
 	help_option(&help, out);
-	if (c->page)
-		fprintf(out, "\nSee %s.\n", c->page);
-	else
-		fprintf(out, "\nSee tare-%s(1).\n", c->name);
+	fprintf(out, "\nSee tare-%s(1).\n", c->name);
 }

@@ -42,8 +42,7 @@ for command in commands:
     check("--help" in options, command, text)
     offered = set(complete(f"tare {command} -"))
     check(options <= offered, command, "offers no", options - offered)
-    if "See tare(1)." in text:
-        continue
+    check(f"See tare-{command}(1)." in text, command, text[-100:])
     page = f"{here}/../../man/tare-{command}.1"
     if not os.path.exists(page):
         check(False, "no man page:", command)
@@ -56,6 +55,9 @@ for command in commands:
     if shutil.which("man"):
         p = run("man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", page)
         check(not p.stderr, p.stderr)
+        shown = re.sub(r"\033\[[\d;]*m|.\b", "", p.stdout).replace("\u2010", "-").replace("\u2212", "-")
+        described = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z]", shown))
+        check(described <= options, f"tare-{command}.1 describes", described - options)
 
 # Colour and progress are for terminals only.
 check("\033" not in run(tare, "stat", "-e", "page-faults", "true").stderr, "colour in a pipe")
