@@ -1,5 +1,6 @@
 #include "pagefile.h"
 
+#include "buf.h"
 #include "json.h"
 #include "why.h"
 

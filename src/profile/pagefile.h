@@ -17,7 +17,6 @@
 #ifndef PROFILE_PAGEFILE_H
 #define PROFILE_PAGEFILE_H
 
-#include "buf.h"
 #include "format.h"
 
 #include <tare/profile.h>

@@ -10,7 +10,6 @@
  * program's heap would change what it measures (the report's PID effect).
  */
 #include "pagefile.h"
-#include "why.h"
 
 #include <tare/record.h>
 
@@ -60,6 +59,16 @@ static __thread struct { struct tare_recorder *recorder; struct thread *thread; 
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tare_recorder *all;
+
+/* `base` is not seen from here; this is all of it that is needed. */
+static int fail(struct tare_why *why, int code, const char *thing, const char *problem)
+{
+	if (why) {
+		*why = (struct tare_why){ .code = code };
+		snprintf(why->what, sizeof(why->what), "%.200s%s", thing, problem);
+	}
+	return code;
+}
 
 static void *map_pages(size_t size)
 {
@@ -240,7 +249,7 @@ static struct thread *add_thread(struct tare_recorder *r, struct tare_why *why)
 {
 	struct thread *const t = map_pages(page_bytes());
 	if (!t) {
-		why_set(why, TARE_E_NOMEM, "a thread's page");
+		fail(why, TARE_E_NOMEM, "a thread's page", "");
 		set_error(r, TARE_E_NOMEM);
 		return NULL;
 	}
@@ -390,7 +399,7 @@ static int parse_event(struct tare_recorder *r, const char *name, struct tare_wh
 	if (err < 0)
 		return err;
 	if (tare_events_count(r->events) != 1)
-		return why_set(why, TARE_E_INVALID, "%s: a recorder has one counter", name);
+		return fail(why, TARE_E_INVALID, name, ": a recorder has one counter");
 	r->event = (struct tare_event *)tare_events_at(r->events, 0);
 	r->shared_axis = r->event->kind == TARE_EVENT_WALL_TIME;
 	return 0;
@@ -404,7 +413,7 @@ static int name_file(struct tare_recorder *r, const struct tare_record_opts *o,
 	const int n = snprintf(r->path, sizeof(r->path), "%s/%s-%07d.mm_profdata", dir,
 			       o->name ? o->name : program_invocation_short_name, (int)r->pid);
 	if (n < 0 || (size_t)n >= sizeof(r->path))
-		return why_set(why, TARE_E_RANGE, "%.100s…: path too long", dir);
+		return fail(why, TARE_E_RANGE, dir, "…: path too long");
 	return 0;
 }
 
@@ -483,7 +492,7 @@ static int start(struct tare_recorder *r, const struct tare_record_opts *o, stru
 		err = name_file(r, o, why);
 	if (err == 0 && kinds) {
 		r->kinds = strdup(kinds);
-		err = r->kinds ? 0 : why_set(why, TARE_E_NOMEM, "recorder");
+		err = r->kinds ? 0 : fail(why, TARE_E_NOMEM, "recorder", "");
 	}
 	if (err < 0)
 		return err;
@@ -503,12 +512,12 @@ int tare_record_start(const struct tare_record_opts *o, struct tare_recorder **o
 		return 0;
 	struct tare_recorder *const r = map_pages(sizeof(*r));
 	if (!r)
-		return why_set(why, TARE_E_NOMEM, "recorder");
+		return fail(why, TARE_E_NOMEM, "recorder", "");
 	pthread_mutex_init(&r->lock, NULL);
 	r->pid = getpid();
 	if (pthread_key_create(&r->key, thread_ends) != 0) {
 		munmap(r, sizeof(*r));
-		return why_set(why, TARE_E_NOMEM, "recorder: no thread key left");
+		return fail(why, TARE_E_NOMEM, "recorder", ": no thread key left");
 	}
 	const int err = start(r, o, why);
 	if (err < 0) {
@@ -568,7 +577,7 @@ int tare_record_stop(struct tare_recorder *r, struct tare_why *why)
 	const int error = r->error;
 	int err = close_file(r, why);
 	if (err == 0 && error < 0)
-		err = why_set(why, error, "%.200s", r->path);
+		err = fail(why, error, r->path, "");
 	free_recorder(r);
 	return err;
 }

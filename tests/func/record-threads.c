@@ -230,8 +230,11 @@ static void wrong_counter(void)
 	HOLDS(tare_record_start(&(struct tare_record_opts){ .dir = dir, .counter = "nonsense" }, &rec,
 				&why) == TARE_E_EVENT_UNKNOWN);
 	HOLDS(!rec && strstr(why.what, "nonsense"));
-	HOLDS(tare_record_start(&(struct tare_record_opts){ .dir = "/nonexistent" }, &rec, &why) ==
+	char missing[96];
+	snprintf(missing, sizeof(missing), "%s/missing", dir);
+	HOLDS(tare_record_start(&(struct tare_record_opts){ .dir = missing }, &rec, &why) ==
 	      TARE_E_NO_FILE);
+	HOLDS(!rec && strstr(why.what, missing));
 }
 
 int main(void)
