@@ -6,6 +6,7 @@
 #include "term.h"
 
 #include <tare/measure.h>
+#include <tare/run.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,14 +19,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { BACKEND_AUTO, BACKEND_NATIVE, BACKEND_SOFT };
+
 struct record_opts {
-	const char *counter, *dir, *kinds;
+	const char *counter, *dir, *kinds, *cpu, *flaws;
+	uint64_t seed;
 	unsigned repeat;
 	int backend;
 	bool aslr, quiet;
 };
 
-static const char *const backends[] = { "native", "soft", NULL };
+static const char *const backends[] = { "auto", "native", "soft", NULL };
 
 static const struct opt opts[] = {
 	{ OPT_STRING, 'c', "counter", "NAME", "the counter: wall-time (default), instructions:u, "
@@ -35,8 +39,15 @@ static const struct opt opts[] = {
 	  TO(record_opts, dir) },
 	{ OPT_STRING, 'k', "kinds", "LIST", "only events of these kinds (comma-separated)",
 	  TO(record_opts, kinds) },
-	{ OPT_CHOICE, 'b', "backend", "WHERE", "native (default), or soft: in the software engine, "
-	  "which has counters everywhere", TO(record_opts, backend), .choices = backends },
+	{ OPT_CHOICE, 'b', "backend", "WHERE", "native; soft: in the software engine, which has "
+	  "counters everywhere; auto (default): native where the counter can be opened",
+	  TO(record_opts, backend), .choices = backends },
+	{ OPT_STRING, 0, "cpu", "MODEL", "the CPU that the engine shows (see tare run --list)",
+	  TO(record_opts, cpu) },
+	{ OPT_STRING, 'f', "flaws", "LIST", "what that CPU does wrong, comma-separated",
+	  TO(record_opts, flaws) },
+	{ OPT_U64, 's', "seed", "N", "of what is random about the flaws, plus one with each run "
+	  "(default: 0)", TO(record_opts, seed) },
 	{ OPT_FLAG, 0, "aslr", NULL, "leave address randomisation on", TO(record_opts, aslr) },
 	{ OPT_FLAG, 'q', "quiet", NULL, "do not list the profiles", TO(record_opts, quiet) },
 	{ OPT_END },
@@ -71,27 +82,56 @@ static int run_native(const struct record_opts *o, char **argv)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* The engine gives the program the counters it asks the kernel for. */
-static int run_soft(const struct record_opts *o, char **argv)
+/* The engine's virtual PMU gives the program the counters it asks the kernel for. */
+static int run_soft(const struct record_opts *o, char **argv, unsigned n)
 {
-	struct tare_events *events;
-	struct tare_measurement *m;
 	struct tare_why why = { 0 };
-	if (tare_events_parse("instructions:u", NULL, &events, &why) < 0) {
+	int status;
+	const struct tare_run_opts ro = { .argv = argv, .cpu = o->cpu, .flaws = o->flaws,
+					  .seed = o->seed + n, .aslr = o->aslr };
+	if (tare_run(&ro, &status, &why) < 0) {
 		complain_why(&why);
-		return EXIT_BAD;
+		return why.code == TARE_E_NO_COMMAND ? 127 :
+		       why.code == TARE_E_NOT_EXECUTABLE ? 126 : EXIT_BAD;
 	}
-	const struct tare_measure_opts mo = { .argv = argv, .events = events,
-					      .backend = TARE_BACKEND_SOFT, .aslr = o->aslr };
-	int status = EXIT_BAD;
-	if (tare_measure(&mo, &m, &why) < 0) {
-		complain_why(&why);
-	} else {
-		status = m->exit_status;
-		tare_measurement_free(m);
-	}
-	tare_events_free(events);
 	return status;
+}
+
+/* Where nothing was asked for: native, unless only the engine has the counter. */
+static bool choose_backend(struct record_opts *o)
+{
+	char reason[256] = "";
+	struct tare_events *events;
+	struct tare_why why = { 0 };
+	if (o->cpu || o->flaws) {
+		if (o->backend == BACKEND_NATIVE) {
+			complain("record: --cpu and --flaws are the software engine's: "
+				 "leave out --backend native");
+			return false;
+		}
+		o->backend = BACKEND_SOFT;
+	}
+	if (o->backend != BACKEND_AUTO)
+		return true;
+	o->backend = BACKEND_NATIVE;
+	if (!o->counter)
+		return true;
+	int err = tare_events_parse(o->counter, NULL, &events, &why);
+	if (err == 0) {
+		err = tare_backend_for(events, TARE_BACKEND_AUTO, reason, sizeof(reason), &why);
+		tare_events_free(events);
+	}
+	if (err < 0) {
+		complain_why(&why);
+		return false;
+	}
+	if (err == TARE_BACKEND_SOFT) {
+		o->backend = BACKEND_SOFT;
+		if (!o->quiet)
+			fprintf(stderr, "tare: %s: in the software engine (%s)\n", o->counter,
+				reason);
+	}
+	return true;
 }
 
 static bool is_profile(const struct dirent *e)
@@ -157,8 +197,6 @@ static void set_conditions(const struct record_opts *o)
 		setenv("TARE_RECORD_COUNTER", o->counter, 1);
 	if (o->kinds)
 		setenv("TARE_RECORD_KINDS", o->kinds, 1);
-	if (o->backend == 1)
-		setenv("TARE_RECORD_PROVENANCE", "exact", 1);
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -171,15 +209,15 @@ static int run(const struct command *self, int argc, char **argv)
 		complain("record: a command is wanted: tare record [OPTION]… -- CMD [ARG]…");
 		return EXIT_USAGE;
 	}
-	if (!make_dir(o.dir))
+	if (!choose_backend(&o) || !make_dir(o.dir))
 		return EXIT_BAD;
 	set_conditions(&o);
 	for (unsigned i = 0; i < o.repeat; i++) {
 		const struct timespec since = file_now(o.dir);
 		progress("record: run %u of %u", i + 1, o.repeat);
 		progress_clear();
-		const int status = o.backend == 1 ? run_soft(&o, argv + first)
-						  : run_native(&o, argv + first);
+		const int status = o.backend == BACKEND_SOFT ? run_soft(&o, argv + first, i)
+							     : run_native(&o, argv + first);
 		const size_t found = list_new(o.dir, &since, o.quiet);
 		if (status)
 			return status;

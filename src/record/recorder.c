@@ -381,6 +381,8 @@ static void command_line(char *out, size_t size)
 		close(fd);
 	if (n < 0)
 		n = 0;
+	while (n && !out[n - 1])		/* the last argument's end */
+		n--;
 	for (ssize_t i = 0; i < n; i++)
 		if (!out[i])
 			out[i] = ' ';
@@ -434,7 +436,7 @@ static int open_file(struct tare_recorder *r, const struct thread *t, struct tar
 		.start_time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
 		.process_id = (uint32_t)r->pid, .cmd = line, .counter = r->event->name,
 		.units = named ? &unit : NULL, .n_units = named,
-		.cpu = cpu.brand, .provenance = chosen("TARE_RECORD_PROVENANCE", provenance),
+		.cpu = cpu.brand, .provenance = provenance,
 		.own_axis_per_thread = !r->shared_axis,
 	};
 	return pagefile_open(r->path, &meta, &r->file, why);
