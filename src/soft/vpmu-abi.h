@@ -130,6 +130,9 @@ struct vpmu_slot {
 	uint32_t ordinal;	/* repeatable number for seeds */
 	uint64_t next_tick;	/* instructions */
 	uint64_t next_move, next_steal;
+	struct vpmu_course {	/* how many interrupts, faults so far (vpmu-flaws.c) */
+		uint64_t steps, count;
+	} irqs, faults;
 	uint64_t locks;		/* locked instructions seen (SpecLockMap) */
 	uint64_t replays;
 	uint64_t stolen;	/* bit mask of counters others took */

@@ -224,15 +224,26 @@ static bool is_hardware(uint32_t type)
 	return type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE || type == PERF_TYPE_RAW;
 }
 
-/* The task's slot; 0 with *err set. */
+/* The task's slot; 0 with *err set. A child that was just forked may not have come
+ * to announce itself: the lock is given up for a moment, up to a tenth of a second. */
 static uint32_t find_task(struct thread *t, int pid, long *err)
 {
+	static const int64_t nap[2] = { 0, 200000 };
 	if (pid == 0)
 		return t->vslot;
-	for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
-		if (vpmu_slot(i)->tid == pid && !vpmu_slot(i)->ended)
-			return i;
-	*err = sys2(__NR_tkill, pid, 0) == ESRCH_ ? ESRCH_ : EACCES_;
+	for (int tries = 0; tries < 500; tries++) {
+		for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
+			if (vpmu_slot(i)->tid == pid && !vpmu_slot(i)->ended)
+				return i;
+		*err = EACCES_;
+		if (sys2(__NR_tkill, pid, 0) == ESRCH_) {
+			*err = ESRCH_;
+			break;
+		}
+		vpmu_unlock();
+		sys2(__NR_nanosleep, nap, 0);
+		vpmu_lock(t);
+	}
 	return 0;
 }
 

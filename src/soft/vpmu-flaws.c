@@ -1,8 +1,8 @@
 /* What the flaws of a model add to its counts.
  *
  * Interrupts and page faults come at times of the task's own clock that are a
- * function of seed, task and their number, so how many there have been is computed
- * when somebody looks; nothing has to happen at the moment itself.
+ * function of seed and task, so how many there have been is computed when somebody
+ * looks; nothing has to happen at the moment itself.
  */
 #include "vpmu.h"
 
@@ -17,13 +17,28 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* The n-th one comes somewhere in the n-th period. */
-static uint64_t happened(uint64_t clock, uint64_t period, uint64_t seed)
+/* In each quarter of a period one comes or, three times as often, does not; its
+ * moment is random as well. Whole quarters are added up once: the course of a task
+ * is remembered up to the one before the last, since somebody may ask for the
+ * moment before an instruction that is counted already. */
+#define STEPS 4
+
+static bool comes(uint64_t seed, uint64_t step)
+{
+	return mix(seed + step * 0x9e3779b97f4a7c15ull) % STEPS == 0;
+}
+
+static uint64_t happened(struct vpmu_course *c, uint64_t clock, uint64_t period, uint64_t seed)
 {
 	if (!period)
 		return 0;
-	const uint64_t n = clock / period;
-	return n + (mix(seed + n * 0x9e3779b97f4a7c15ull) % period <= clock % period);
+	const uint64_t size = period < STEPS ? 1 : period / STEPS, step = clock / size;
+	while (c->steps + 1 < step)
+		c->count += comes(seed, c->steps++);
+	uint64_t n = c->count;
+	for (uint64_t s = c->steps; s < step; s++)
+		n += comes(seed, s);
+	return n + (comes(seed, step) && mix(seed ^ step) % size <= clock % size);
 }
 
 static uint64_t seed_of(uint32_t slot)
@@ -33,13 +48,14 @@ static uint64_t seed_of(uint32_t slot)
 
 static uint64_t interrupts(uint32_t slot, uint64_t clock)
 {
-	return happened(clock, vpmu()->flaws.irq_period, seed_of(slot));
+	return happened(&vpmu_slot(slot)->irqs, clock, vpmu()->flaws.irq_period, seed_of(slot));
 }
 
 /* A program faults in the same places every time: no seed. */
 static uint64_t faults(uint32_t slot, uint64_t clock)
 {
-	return happened(clock, vpmu()->flaws.fault_period, vpmu_slot(slot)->ordinal);
+	return happened(&vpmu_slot(slot)->faults, clock, vpmu()->flaws.fault_period,
+			mix(vpmu_slot(slot)->ordinal));
 }
 
 uint64_t vpmu_extra(uint32_t slot, const struct vpmu_row *row, uint64_t clock)

@@ -94,6 +94,12 @@ static void update(struct vpmu_event *e)
 	e->base = g;
 }
 
+static void update_all(uint32_t slot)
+{
+	for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next)
+		update(vpmu_event(i));
+}
+
 /* ---- the page ---- */
 
 static uint64_t mask_of_width(void)
@@ -139,7 +145,7 @@ void vpmu_show(uint32_t i)
 	p->time_enabled = to_ns(e->enabled + e->child_enabled);
 	p->time_running = to_ns(e->running + e->child_running);
 	p->cap_bit0_is_deprecated = 1;
-	p->cap_user_rdpmc = on;
+	p->cap_user_rdpmc = 1;
 	p->cap_user_time = v->has_time;
 	p->cap_user_time_zero = v->has_time;
 	p->pmc_width = (uint16_t)v->model.width;
@@ -291,8 +297,7 @@ void vpmu_schedule(uint32_t slot)
 {
 	struct vpmu_slot *const s = vpmu_slot(slot);
 	const struct vpmu_flaws *const f = &vpmu()->flaws;
-	for (uint32_t i = s->events; i; i = vpmu_event(i)->next)
-		update(vpmu_event(i));
+	update_all(slot);
 	for (uint32_t i = s->events; i; i = vpmu_event(i)->next) {
 		struct vpmu_event *const e = vpmu_event(i);
 		if (e->state == VE_ACTIVE)
@@ -335,7 +340,8 @@ void vpmu_want(uint32_t slot)
 void vpmu_set_state(uint32_t i, bool on)
 {
 	struct vpmu_event *const e = vpmu_event(i);
-	update(e);
+	/* all of them: members depend on their leader's state */
+	update_all(e->slot);
 	if (e->state == VE_EXITED)
 		return;
 	if (on && e->state < VE_INACTIVE)
@@ -404,7 +410,7 @@ static void unlink_event(uint32_t *at, uint32_t i, bool child)
 void vpmu_free_event(uint32_t i)
 {
 	struct vpmu_event *const e = vpmu_event(i);
-	update(e);
+	update_all(e->slot);
 	while (e->children)
 		vpmu_free_event(e->children);
 	if (e->parent) {
@@ -524,10 +530,10 @@ void vpmu_ended(struct thread *t)
 	struct vpmu_slot *const s = vpmu_slot(t->vslot);
 	vpmu_lock(t);
 	uint32_t next;
+	update_all(t->vslot);
 	for (uint32_t i = s->events; i; i = next) {
 		struct vpmu_event *const e = vpmu_event(i);
 		next = e->next;
-		update(e);
 		if (e->parent) {
 			vpmu_free_event(i);
 			continue;
