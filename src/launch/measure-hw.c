@@ -44,7 +44,9 @@ static int open_set(struct hw *h, const struct counter_set_opts *co, struct tare
  * belongs to a task that slept all the time, and its count is a true 0. */
 static void count_idle(const struct tare_event *e, struct tare_count *c)
 {
-	if (c->state != TARE_COUNT_NOT_SCHEDULED || c->enabled_ns || c->running_ns)
+	/* any other code: a pinned event that reads as end of file, without its times */
+	if (c->state != TARE_COUNT_NOT_SCHEDULED || c->code != TARE_E_NOT_SCHEDULED ||
+	    c->enabled_ns || c->running_ns)
 		return;
 	c->state = TARE_COUNT_OK;
 	c->code = 0;
