@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
