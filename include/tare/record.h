@@ -89,10 +89,8 @@ void tare_record_name(struct tare_record_thread *t, const char *name);
 struct tare_record_thread {
 	struct tare_counter *counter;
 	uint8_t *next, *end;	/* the next record, and the end of the page */
-	uint32_t depth;		/* open intervals */
-	uint32_t pair;		/* a counter of two events */
+	uint32_t depth;		/* open intervals, and TARE_RECORD_PAIR */
 	uint32_t id;		/* already in all records of the page */
-	uint32_t unused;
 };
 
 struct tare_interval {
@@ -100,6 +98,7 @@ struct tare_interval {
 	uint32_t depth;
 };
 
+#define TARE_RECORD_PAIR 0x80000000u	/* in every depth: a counter of two events */
 #define TARE_RECORD_NOT 0xFFFFFFFFu	/* the depth of an interval that is not recorded */
 
 void tare_record_odd_begin(struct tare_record_thread *t, struct tare_interval *i);
@@ -107,14 +106,14 @@ void tare_record_odd_end(struct tare_record_thread *t, struct tare_interval *i, 
 			 int err);
 void tare_record_full(struct tare_record_thread *t);
 
-TARE_INLINE int tare_record_now(struct tare_record_thread *t, uint64_t *value)
+TARE_INLINE int tare_record_now(struct tare_record_thread *t, uint32_t depth, uint64_t *value)
 {
-	return t->pair ? tare_counter_read_pair(t->counter, value)
-		       : tare_counter_read(t->counter, value);
+	return depth & TARE_RECORD_PAIR ? tare_counter_read_pair(t->counter, value)
+					: tare_counter_read(t->counter, value);
 }
 
-/* A record is 32 bytes, little-endian as the machines here are: kind, id, thread (there already), the low 32 bits of p1, 48 bits of
- * p2, the high 16 of p1. */
+/* A record is 32 bytes, little-endian as the machines here are: kind, id, thread (there
+ * already), the low 32 bits of p1, 48 bits of p2, the high 16 of p1. */
 TARE_INLINE void tare_record_put(struct tare_record_thread *t, uint64_t kind, uint64_t id,
 				 uint64_t p1, uint64_t p2)
 {
@@ -141,9 +140,11 @@ TARE_INLINE void tare_record_begin(struct tare_record_thread *t, struct tare_int
 	}
 	i->kind = kind;
 	i->id = id;
-	i->depth = ++t->depth;
+	const uint32_t depth = t->depth + 1;
+	t->depth = depth;
+	i->depth = depth;
 	uint64_t start;
-	const int err = tare_record_now(t, &start);
+	const int err = tare_record_now(t, depth, &start);
 	i->start = start;
 	if (__builtin_expect(err != 0, 0))
 		tare_record_odd_begin(t, i);
@@ -160,20 +161,21 @@ TARE_INLINE void tare_record_end(struct tare_record_thread *t, struct tare_inter
 		return;
 	}
 	uint64_t end;
-	const int err = tare_record_now(t, &end);
+	const int err = tare_record_now(t, depth, &end);
 	const uint64_t start = i->start;
 	if (__builtin_expect(err != 0 || ((end - start) | end) >> 47 != 0, 0)) {
 		tare_record_odd_end(t, i, end, err);
 		return;
 	}
 	t->depth = depth - 1;
+	i->depth = TARE_RECORD_NOT;	/* ended again: nothing */
 	tare_record_put(t, i->kind, i->id, start, end);
 }
 
 TARE_INLINE void tare_record_instant(struct tare_record_thread *t, uint64_t kind, uint64_t id)
 {
 	uint64_t now;
-	if (!kind || tare_record_now(t, &now) != 0)
+	if (!kind || tare_record_now(t, t->depth, &now) != 0)
 		return;
 	tare_record_put(t, kind, id, now & 0xFFFFFFFFFFFFull, 0xFFFFFFFFFFFFull);
 }

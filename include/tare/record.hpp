@@ -28,11 +28,7 @@ public:
 	interval &operator=(const interval &) = delete;
 
 	// Ends it before the scope does.
-	void end()
-	{
-		tare_record_end(thread_, &interval_);
-		interval_.kind = 0;
-	}
+	void end() { tare_record_end(thread_, &interval_); }
 
 private:
 	tare_record_thread *thread_;

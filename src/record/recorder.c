@@ -180,6 +180,7 @@ static void clamp(struct tare_record_thread *t, struct tare_interval *i, uint64_
 	const uint64_t last = end < start ? start : end < MM_VALUE_MAX ? end : MM_VALUE_MAX;
 	outer(t)->clamped += start != i->start || last != end;
 	t->depth--;
+	i->depth = TARE_RECORD_NOT;
 	tare_record_put(t, i->kind, i->id, start, last);
 }
 
@@ -221,27 +222,31 @@ static int open_counter(struct tare_recorder *r, struct thread *t, struct tare_w
 	const int err = tare_counter_open_event(r->event, NULL, &t->fast.counter, why);
 	if (err < 0)
 		return err;
-	t->fast.pair = r->event->kind == TARE_EVENT_MINUS;
+	t->fast.depth = r->event->kind == TARE_EVENT_MINUS ? TARE_RECORD_PAIR : 0;
 	if (r->shared_axis)
 		t->offset = monotonic_ns() - r->start_ns;
 	return 0;
 }
 
-/* For a thread that cannot be counted, and a recorder that is none: reads of the
- * counter `zero` never fail, and what is written is thrown away. */
+/* For a thread that cannot be counted, and a recorder that is none. Each thread has
+ * its own: what is written is thrown away, but by two at once it would go too far. The
+ * counter `zero` is shared; a read of it that fails is as good. */
 static struct tare_record_thread *inert(void)
 {
-	static struct thread one;
-	static uint8_t page[MM_PAGE_HEADER_SIZE + 64];
+	static __thread struct thread one;
+	static __thread uint8_t page[MM_PAGE_HEADER_SIZE + 64];
+	static struct tare_counter *zero;
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	if (one.page)
+		return &one.fast;
 	pthread_mutex_lock(&lock);
-	if (!one.page) {
-		tare_counter_open("zero", &one.fast.counter, NULL);
-		one.page = page;
-		one.fast.next = page + MM_PAGE_HEADER_SIZE;
-		one.fast.end = one.fast.next + 32;
-	}
+	if (!zero)
+		tare_counter_open("zero", &zero, NULL);
 	pthread_mutex_unlock(&lock);
+	one.fast.counter = zero;
+	one.page = page;
+	one.fast.next = page + MM_PAGE_HEADER_SIZE;
+	one.fast.end = one.fast.next + 32;
 	return &one.fast;
 }
 
