@@ -6,7 +6,7 @@ import csv, glob, io, json, os, shutil, struct, subprocess, sys, tempfile
 from collections import defaultdict
 from xml.dom import minidom
 
-from cli import check, finish, run
+from cli import check, check_schema, finish, run, schema, violations
 
 TARE, RECORDER, FIXTURES = sys.argv[1], sys.argv[2], sys.argv[3]
 ENGINE = "engine" in sys.argv[4:]
@@ -124,7 +124,9 @@ def stacks(p, root):
 def check_summary(path, p):
     r = run(TARE, "summarize", "-j", path)
     check(r.returncode == 0, path, r.stderr)
-    ours = json.loads(r.stdout)["profiles"][0]
+    whole = json.loads(r.stdout)
+    check_schema(whole, "tare.summary-1")
+    ours = whole["profiles"][0]
     rows, artifacts, total = summary(p)
     check(ours["events"] == len(p.events), path, "events")
     check(ours["total"] == total, path, "total", ours["total"], total)
@@ -265,6 +267,7 @@ def check_aggregate(paths):
     runs = [points(Profile(p)) for p in paths]
     same = all([q[:-1] for q in r] == [q[:-1] for q in runs[0]] for r in runs)
     a = json.loads(run(TARE, "aggregate", "-j", *paths).stdout)
+    check_schema(a, "tare.aggregate-1")
     compat = run(TARE, "aggregate", "--compat", "measureme", *paths)
     check((compat.returncode == 0) == same, "compat accepts", paths, compat.stderr)
     if not same:
@@ -290,6 +293,7 @@ def check_diff(paths):
     check(same.returncode == 0 and "+0" in same.stdout, "diff of itself", same.stderr)
     r = run(TARE, "diff", "-j", paths[0], paths[1])
     d = json.loads(r.stdout)
+    check_schema(d, "tare.diff-1")
     a, b = summary(Profile(paths[0])), summary(Profile(paths[1]))
     check(d["total"]["self"] == b[2] - a[2], "diff total")
     for row in d["rows"]:
@@ -349,6 +353,7 @@ def self_values(tmp, name, *options):
     r = run(TARE, "record", "-q", "-r", "3", "-o", f"{tmp}/{name}", *options, "--", RECORDER)
     check(r.returncode == 0, "record", options, r.stderr)
     a = json.loads(run(TARE, "aggregate", "-j", f"{tmp}/{name}").stdout)
+    check_schema(a, "tare.aggregate-1")
     check(a["regions"] == 0, name, "runs line up")
     return ({i["name"]: (i["self_min"], i["self_max"]) for i in a["items"]},
             {p["provenance"] for p in a["profiles"]}, a["profiles"][0])
@@ -379,6 +384,23 @@ def check_recorded_soft(tmp):
     check(r.returncode == 1 and "zen99" in r.stderr, "no such CPU", r.stderr)
     r = run(TARE, "record", "-b", "soft", "-o", f"{tmp}/none", "--", "/nonexistent/program")
     check(r.returncode == 127, "record nothing in the engine", r.returncode)
+
+
+def check_schemas(tmp):
+    """Runs that differ, names on one side only; and that the schemas can refuse."""
+    one, two = (f"{FIXTURES}/rustc-{n}.mm_profdata" for n in ("all", "escapes"))
+    a = json.loads(run(TARE, "aggregate", "-j", one, two).stdout)
+    check(a["differences"], "runs of two programs differ")
+    d = json.loads(run(TARE, "diff", "-j", one, two).stdout)
+    check(any(r["change"] is None for r in d["rows"]), "a name of one side only")
+    s = json.loads(run(TARE, "summarize", "-j", one, two).stdout)
+    for value, name in ((a, "tare.aggregate-1"), (d, "tare.diff-1"), (s, "tare.summary-1")):
+        check_schema(value, name)
+        rules = schema(name)
+        check(violations(dict(value, more=1), rules, rules), name, "allows more")
+        check(violations(dict(value, schema="tare.stat/1"), rules, rules), name, "allows another")
+        few = {k: v for k, v in value.items() if k not in ("rows", "items", "profiles")}
+        check(violations(few, rules, rules), name, "allows less")
 
 
 def check_bad_input(tmp):
@@ -418,6 +440,7 @@ with tempfile.TemporaryDirectory() as tmp:
     info = json.loads(run(TARE, "summarize", "-j", escapes).stdout)["profiles"][0]
     check("it's é" in info["command"], "the command behind bad escapes", info["command"])
     check_aggregate([escapes, escapes])
+    check_schemas(tmp)
     check_recorded(tmp)
     if ENGINE:
         check_recorded_soft(tmp)
