@@ -147,7 +147,7 @@ static bool check_options(const struct stat_opts *o, bool command)
 
 /* ---- events ---- */
 
-#define KERNEL_EVENTS "task-clock,context-switches,page-faults"
+static const char *const kernel_events[] = { "task-clock", "context-switches", "page-faults" };
 #define SOFT_EVENTS "instructions,branches,cond-branches,loads,stores"
 
 /* Whether `text` can be counted that way here. */
@@ -161,6 +161,12 @@ static int probe(const char *text, enum tare_backend backend, const struct tare_
 	err = tare_backend_for(events, backend, NULL, 0, why);
 	tare_events_free(events);
 	return err < 0 ? err : 0;
+}
+
+static void skip_event(struct stat_session *s, const char *name)
+{
+	const size_t at = strlen(s->skipped);
+	snprintf(s->skipped + at, sizeof(s->skipped) - at, "%s%s", at ? ", " : "", name);
 }
 
 /* Adds to `text` the default hardware events this machine has; the others are
@@ -179,30 +185,44 @@ static size_t hardware_defaults(struct stat_session *s, struct buf *text)
 			n++;
 			continue;
 		}
-		const size_t at = strlen(s->skipped);
-		snprintf(s->skipped + at, sizeof(s->skipped) - at, "%s%s", at ? ", " : "",
-			 names[i]);
+		skip_event(s, names[i]);
 	}
 	return n;
+}
+
+/* Unprivileged users may be denied what only the kernel does. */
+static void kernel_defaults(struct stat_session *s, struct buf *text)
+{
+	for (size_t i = 0; i < sizeof(kernel_events) / sizeof(kernel_events[0]); i++) {
+		const char *const name = kernel_events[i];
+		if (probe(name, TARE_BACKEND_HW, &s->cpu, NULL) == TARE_E_PARANOID)
+			skip_event(s, name);
+		else
+			buf_printf(text, "%s%s", text->len ? "," : "", name);
+	}
 }
 
 static void default_events(struct stat_session *s, struct buf *text)
 {
 	const enum tare_backend asked = (enum tare_backend)s->o->backend;
-	buf_str(text, KERNEL_EVENTS);
-	if (asked != TARE_BACKEND_SOFT && hardware_defaults(s, text) > 0)
-		return;
-	if (asked == TARE_BACKEND_HW) {
-		buf_str(text, ",cycles,instructions,branches,branch-misses");
-		return;
-	}
+	struct buf hardware = { 0 };
+	const size_t n = asked == TARE_BACKEND_SOFT ? 0 : hardware_defaults(s, &hardware);
 	/* The engine joins nothing that runs. */
-	if (asked == TARE_BACKEND_SOFT ||
-	    (!attached && probe(SOFT_EVENTS, TARE_BACKEND_SOFT, &s->cpu, NULL) == 0)) {
-		buf_free(text);
+	const bool soft =
+		asked == TARE_BACKEND_SOFT ||
+		(!n && asked == TARE_BACKEND_AUTO && !attached &&
+		 probe(SOFT_EVENTS, TARE_BACKEND_SOFT, &s->cpu, NULL) == 0);
+	if (soft) {
 		buf_str(text, SOFT_EVENTS);
 		s->skipped[0] = '\0';
+	} else {
+		kernel_defaults(s, text);
+		if (n)
+			buf_str(text, hardware.data);
+		else if (asked == TARE_BACKEND_HW)
+			buf_str(text, ",cycles,instructions,branches,branch-misses");
 	}
+	buf_free(&hardware);
 }
 
 static bool choose_events(struct stat_session *s)

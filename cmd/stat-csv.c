@@ -86,9 +86,10 @@ void stat_csv(const struct stat_session *s, struct buf *out)
 		}
 		buf_str(out, sep);
 		derived(out, s, middle, i, wall_ns, sep);
-		buf_printf(out, "%s%s%s%s\n", sep,
+		buf_printf(out, "%s%s%s%s%s\n", sep,
 			   v.sum.n ? tare_provenance_name(v.provenance) : "",
-			   v.perturbed ? "+perturbed" : "", v.lower_bound ? "+lower-bound" : "");
+			   v.perturbed ? "+perturbed" : "", v.user_only ? "+user-only" : "",
+			   v.lower_bound ? "+lower-bound" : "");
 		stat_series_free(&v);
 	}
 	free(middle);

@@ -182,11 +182,26 @@ static int open_event(struct counter_set *set, struct target *t, size_t i, struc
 	return err2;
 }
 
+static bool is_software(const struct tare_event *e, uint64_t config)
+{
+	return e->base.type == PERF_TYPE_SOFTWARE && e->base.config == config;
+}
+
+/* What the kernel does on its own account: of user mode there is nothing to count, and
+ * the 0 would look like a count. */
+static bool happens_in_kernel(const struct tare_event *e)
+{
+	return is_software(e, PERF_COUNT_SW_CONTEXT_SWITCHES) ||
+	       is_software(e, PERF_COUNT_SW_CPU_MIGRATIONS) ||
+	       is_software(e, PERF_COUNT_SW_CGROUP_SWITCHES);
+}
+
 static bool may_fall_back(const struct counter_set *set, size_t i, int err)
 {
 	const struct tare_event *const e = set->events[i];
 	return err == TARE_E_PARANOID && set->o.user_fallback && !e->has_modifier &&
-	       !e->base.exclude_kernel && !e->base.exclude_user && !set->user_only[i];
+	       !e->base.exclude_kernel && !e->base.exclude_user && !set->user_only[i] &&
+	       !happens_in_kernel(e);
 }
 
 /* A thread that ended between the listing and the opening is no failure. */
@@ -349,7 +364,9 @@ const struct tare_why *counter_set_why(const struct counter_set *set, size_t i)
 
 bool counter_set_user_only(const struct counter_set *set, size_t i)
 {
-	return set->user_only[i];
+	/* The clocks run in every mode, whatever they are told. */
+	return set->user_only[i] && !is_software(set->events[i], PERF_COUNT_SW_TASK_CLOCK) &&
+	       !is_software(set->events[i], PERF_COUNT_SW_CPU_CLOCK);
 }
 
 void counter_set_started(struct counter_set *set)
