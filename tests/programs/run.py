@@ -117,7 +117,7 @@ FILES = {"threads.py": THREADS_PY, "script.sh": BASH, "Makefile": MAKEFILE, "hel
 
 # rustc is often a proxy that looks for its toolchain in the home folder
 ENV = dict(counting.ENV, RUSTUP_HOME=os.path.expanduser("~/.rustup"), PERL_HASH_SEED="0", GIT_CONFIG_NOSYSTEM="1",
-           GIT_CONFIG_GLOBAL="/dev/null", HOME="/nonexistent", TMPDIR=".",
+           GIT_CONFIG_GLOBAL="/dev/null", HOME="/proc/nonexistent", TMPDIR=".",
            PATH=counting.ENV["PATH"] + ":" + os.path.expanduser("~/.cargo/bin"))
 
 

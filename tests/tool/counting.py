@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "HOME": "/nonexistent",
+ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "HOME": "/proc/nonexistent",
        "PYTHONHASHSEED": "0"}
 
 SKIP = 77
