@@ -92,7 +92,7 @@ enum vpmu_state { VE_EXITED = -3, VE_ERROR = -2, VE_OFF = -1, VE_INACTIVE = 0, V
 /* One event of one task. Index 0 is nobody. */
 struct vpmu_event {
 	uint32_t used;
-	uint32_t refs;		/* descriptors in all processes; 0 for an inherited one */
+	uint32_t refs;		/* descriptors and mappings in all processes; 0 if inherited */
 	uint32_t slot;		/* of its task */
 	uint32_t row;
 	uint32_t leader;
@@ -109,7 +109,6 @@ struct vpmu_event {
 	uint32_t pinned, exclusive, inherit, inherit_thread, inherit_stat, enable_on_exec;
 	uint32_t removed_on_exec;
 	uint32_t no_user;	/* exclude_user: counts nothing */
-	uint32_t maps;		/* how often its page is mapped */
 	uint32_t copy_of;	/* the event of the parent task it was copied from */
 	uint64_t value;
 	uint64_t total;		/* like value, but never reset: what the counter register holds */

@@ -23,7 +23,7 @@ enum { EPERM_ = -1, ENOENT_ = -2, ESRCH_ = -3, E2BIG_ = -7, EBADF_ = -9, ENOMEM_
 
 uint32_t vpmu_fds, vpmu_maps;
 static uint16_t fds[MAX_FD];		/* event by descriptor; 0: not ours */
-static struct { uint64_t at, size; } maps[MAX_MAPS];
+static struct { uint64_t at, size; uint32_t event; } maps[MAX_MAPS];
 
 /* ---- descriptors ---- */
 
@@ -75,6 +75,8 @@ static void add_fd(struct thread *t, uint32_t fd, uint32_t event)
 void vpmu_fds_after_fork(void)
 {
 	vpmu_maps = 0;			/* MADV_DONTFORK */
+	for (unsigned k = 0; k < MAX_MAPS; k++)
+		maps[k].size = 0;
 	struct thread *const t = thread_self();
 	vpmu_lock(t);
 	for (uint32_t fd = 0; vpmu_fds && fd < MAX_FD; fd++)
@@ -83,8 +85,12 @@ void vpmu_fds_after_fork(void)
 	vpmu_unlock();
 }
 
+/* What exec closes and unmaps. */
 void vpmu_fds_before_exec(int step)
 {
+	for (unsigned k = 0; vpmu_maps && k < MAX_MAPS; k++)
+		if (maps[k].size)
+			vpmu_event(maps[k].event)->refs += (uint32_t)step;
 	for (uint32_t fd = 0; vpmu_fds && fd < MAX_FD; fd++)
 		if (fds[fd] && sys3(__NR_fcntl, fd, F_GETFD, 0) & 1)
 			vpmu_event(fds[fd])->refs += (uint32_t)step;
@@ -526,20 +532,26 @@ static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 	sys3(__NR_madvise, at, size, 10);	/* DONTFORK */
 	maps[k].at = (uint64_t)at;
 	maps[k].size = size;
+	maps[k].event = i;
 	vpmu_maps++;
 	vpmu_lock(t);
+	vpmu_event(i)->refs++;		/* the descriptor may be closed now */
 	vpmu_schedule(vpmu_event(i)->slot);
 	vpmu_unlock();
 	return at;
 }
 
-static void note_unmap(uint64_t at, uint64_t size)
+static void note_unmap(struct thread *t, uint64_t at, uint64_t size)
 {
-	for (unsigned k = 0; vpmu_maps && k < MAX_MAPS; k++)
-		if (maps[k].size && at <= maps[k].at && at + size > maps[k].at) {
-			maps[k].size = 0;
-			vpmu_maps--;
-		}
+	for (unsigned k = 0; vpmu_maps && k < MAX_MAPS; k++) {
+		if (!maps[k].size || at > maps[k].at || at + size <= maps[k].at)
+			continue;
+		maps[k].size = 0;
+		vpmu_maps--;
+		vpmu_lock(t);
+		drop_ref(maps[k].event);
+		vpmu_unlock();
+	}
 }
 
 /* ---- all of it ---- */
@@ -621,7 +633,7 @@ long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 		}
 		return 0;
 	case __NR_munmap:
-		note_unmap(a[0], PAGE_UP(a[1]));
+		note_unmap(t, a[0], PAGE_UP(a[1]));
 		return 0;
 	case __NR_close_range:
 		note_close_range(t, a);

@@ -83,6 +83,16 @@ int main(void)
 	waitpid(child, &status, 0);
 	CHECK(status == 0, "child: %x", status);
 
+	/* a mapping keeps its event alive */
+	struct perf_event_attr b = vpmu_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS);
+	const int other = vpmu_open(&b, 0, -1, -1, 0);
+	struct perf_event_mmap_page *const q = vpmu_map(other);
+	close(other);
+	const uint64_t before = count_of(q);
+	vpmu_loop(1000);
+	CHECK(count_of(q) - before >= 1000, "closed, but mapped");
+	munmap(q, 4096);
+
 	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
 	CHECK(p->index == 0 && p->offset == (int64_t)vpmu_read(fd), "disabled");
 	munmap(p, 4096);

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""A compiler's self-profiler on the virtual PMU: the report's tables, on any machine.
+
+rustc profiles itself with hardware counters, twice, with ASLR off; its intervals are
+lined up by `tare aggregate`. At least 99.9 % of them must be the same to the last
+instruction, and the ten largest labels too. The rest is printed: what differs between
+two runs of rustc are temporary file names and the file sizes that follow from them.
+
+usage: run-rustc.py TARE PAGES
+"""
+import json
+import os
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cli  # noqa: E402
+from cli import check, run  # noqa: E402
+
+TARE = os.path.abspath(sys.argv[1])
+PROGRAM = """
+use std::collections::HashMap;
+fn main() {
+    let mut m = HashMap::new();
+    for i in 0..1000u64 {
+        m.insert(i, i * i);
+    }
+    println!("{}", m.values().sum::<u64>());
+}
+"""
+
+
+def compiler():
+    """The compiler itself, not rustup's proxy."""
+    rustc = shutil.which("rustc")
+    if not rustc:
+        print("no rustc here (Debian: rustc)")
+        sys.exit(77)
+    root = run(rustc, "--print", "sysroot").stdout.strip()
+    return os.path.join(root, "bin/rustc")
+
+
+def profile(rustc, counter, i, flaws, seed):
+    out = os.path.join(folder, f"{counter}-{flaws}-{i}")
+    env = {"PATH": "/usr/bin:/bin", "HOME": folder, "RUSTC_BOOTSTRAP": "1",
+           "MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0"}
+    # its counters belong to the thread that opens them, so no code is generated
+    got = run(TARE, "run", "--cpu", "zen2", "--flaws", flaws, "--seed", str(seed), "--", rustc,
+              "--emit=metadata", "-Z", f"self-profile={out}", "-Z",
+              f"self-profile-counter={counter}", "p.rs", cwd=folder, env=env, timeout=200)
+    check(got.returncode == 0, counter, got.stderr)
+    check("failed to create profiler" not in got.stderr, counter, got.stderr)
+    files = [os.path.join(out, f) for f in os.listdir(out)]
+    check(len(files) == 1, files)
+    return files[0]
+
+
+def aggregate(rustc, counter, flaws=""):
+    files = [profile(rustc, counter, i, flaws, i) for i in range(2)]
+    got = run(TARE, "aggregate", "-j", *files)
+    check(got.returncode == 0, got.stderr)
+    return json.loads(got.stdout)
+
+
+def steady(doc):
+    return sum(h["count"] for h in doc["histogram"] if h["range_up_to"] == 0)
+
+
+def show_rest(counter, doc):
+    print(f"{counter}: {steady(doc)} of {doc['intervals']} intervals are ±0")
+    for r in doc["largest_ranges"]:
+        if r["value"]:
+            print(f"  differ by {r['value']}: {r['count']} × {r.get('where', '')}")
+
+
+def exact(rustc, counter):
+    doc = aggregate(rustc, counter)
+    show_rest(counter, doc)
+    check(doc["intervals"] > 1000 and doc["total_min"] > 10**6, counter, doc["intervals"])
+    check(steady(doc) >= 0.999 * doc["intervals"], counter, "too many intervals differ")
+    # in the order of their size; files are written under names that differ
+    for item in sorted(doc["items"], key=lambda x: -x["self_max"])[:10]:
+        check(item["self_min"] == item["self_max"], counter, item)
+
+
+def corrected(rustc):
+    """With interrupts: the plain counter varies, the corrected one hardly; where one fell
+    between the two reads of a pair, by as many, as the report saw."""
+    noisy = aggregate(rustc, "instructions:u", "interrupts=100000")
+    net = aggregate(rustc, "instructions-minus-irqs:u", "interrupts=100000")
+    show_rest("instructions:u, interrupts", noisy)
+    show_rest("instructions-minus-irqs:u, interrupts", net)
+    check(steady(noisy) < 0.999 * noisy["intervals"], "interrupts leave no trace")
+    check(steady(net) >= 0.999 * net["intervals"], "the correction leaves too much")
+
+
+folder = tempfile.mkdtemp(prefix="rustc-test")
+try:
+    rustc = compiler()
+    with open(os.path.join(folder, "p.rs"), "w") as f:
+        f.write(PROGRAM)
+    exact(rustc, "instructions:u")
+    exact(rustc, "instructions-minus-irqs:u")
+    corrected(rustc)
+finally:
+    shutil.rmtree(folder)
+cli.finish()
