@@ -386,6 +386,21 @@ def check_recorded_soft(tmp):
     check(r.returncode == 127, "record nothing in the engine", r.returncode)
 
 
+def check_noise(tmp):
+    """The tables of docs/profiles.md, from two runs each."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/recorder/noise.py")
+    r = run(script, "--runs", "2", "-o", tmp, TARE, RECORDER)
+    check(r.returncode == 0, "noise.py", r.stderr)
+    with open(f"{tmp}/noise.md") as f:
+        rows = {cells[1].strip(" `"): cells[2:] for cells in
+                (line.split("|") for line in f if line.startswith("| `"))}
+    check(set(rows) == {"sort", "fill", "check", "round"}, "rows", rows)
+    for name in ("fill", "check", "round"):
+        check("±0 " in rows[name][1] and "±0 " in rows[name][3], "no noise", name, rows[name])
+    for name in ("noise-macro.svg", "noise-micro.svg"):
+        minidom.parse(f"{tmp}/{name}")
+
+
 def check_schemas(tmp):
     """Runs that differ, names on one side only; and that the schemas can refuse."""
     one, two = (f"{FIXTURES}/rustc-{n}.mm_profdata" for n in ("all", "escapes"))
@@ -444,6 +459,7 @@ with tempfile.TemporaryDirectory() as tmp:
     check_recorded(tmp)
     if ENGINE:
         check_recorded_soft(tmp)
+        check_noise(tmp)
     check_bad_input(tmp)
     check_rustc(tmp)
 finish()
