@@ -44,6 +44,7 @@ static int stacks(const struct export_opts *o, struct tare_profile *p, int fd,
 	struct tare_stacks *t;
 	const struct tare_stacks_opts so = { .by_thread = o->by_thread, .args = o->args,
 					     .measureme = o->compat == 1,
+					     .least = o->to == TO_COLLAPSED ? 0 : TARE_FLAMEGRAPH_LEAST,
 					     .progress = profile_progress("export") };
 	int err = tare_stacks_collect(p, &so, &t, why);
 	progress_clear();

@@ -86,8 +86,13 @@ struct tare_stacks_opts {
 	bool by_thread;			/* one root per thread; else threads are merged */
 	bool args;			/* arguments are part of the name */
 	bool measureme;			/* root "rustc" with the gaps as its own value */
+	double least;			/* stacks with less than this share of the whole may be
+					 * left out where there are very many, to save memory;
+					 * those that stay are counted exactly. 0: all stay */
 	struct tare_progress progress;
 };
+/* The share of the narrowest frame that tare_stacks_flamegraph() draws. */
+#define TARE_FLAMEGRAPH_LEAST (0.3 / 1180)
 int tare_stacks_collect(struct tare_profile *p, const struct tare_stacks_opts *o,
 			struct tare_stacks **t, struct tare_why *why);
 void tare_stacks_free(struct tare_stacks *t);

@@ -19,7 +19,8 @@
 #define PAD 10.0
 #define ROW 17
 #define TOP 60
-#define LEAST 0.3		/* narrower frames are not drawn */
+/* narrower frames are not drawn */
+#define LEAST (TARE_FLAMEGRAPH_LEAST * (WIDTH - 2 * PAD))
 #define CHAR_WIDTH 6.6		/* of the 11 px monospace below */
 
 static const char style[] =
@@ -245,6 +246,12 @@ int tare_stacks_flamegraph(const struct tare_stacks *t, const char *title, int f
 	if (d.left_out)
 		print(&d.out, "<!-- %llu frames narrower than %g px, and what is above them, are "
 		      "not drawn -->\n", (unsigned long long)d.left_out, LEAST);
+	if (t->left_out)
+		print(&d.out, "<!-- in %llu intervals, %s -->\n", (unsigned long long)t->left_out,
+		      "too small a part of the whole to be drawn, stacks were not told apart");
+	if ((double)t->may_miss * d.scale >= LEAST)
+		print(&d.out, "<!-- too many stacks: frames up to %.2f px may be missing -->\n",
+		      (double)t->may_miss * d.scale);
 	sink_str(&d.out, script);
 	sink_str(&d.out, "</svg>\n");
 	err = sink_close(&d.out, why);

@@ -1,3 +1,12 @@
+/* The call tree.
+ *
+ * Where a caller needs only the stacks with some share of the whole, and there are
+ * more than fit into NODES_MOST, those with the smallest totals are forgotten on
+ * the way. That is lossy counting (Manku and Motwani): what was forgotten had at
+ * most `may_miss`, so a node that is made later may lack that much, and whoever
+ * could have the share is still there at the end. A second walk over the file then
+ * counts those that stayed, exactly.
+ */
 #include "stacks.h"
 
 #include "quantity.h"
@@ -6,6 +15,9 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+
+#define NODES_MOST (1u << 19)
+#define UNLISTED (NO_NAME - 1)		/* a stack without a node */
 
 struct frame {
 	uint64_t start, end;
@@ -30,6 +42,8 @@ struct pass {
 	struct thread *thread;
 	uint32_t n_thread;
 	uint64_t overlaps, backwards;
+	uint32_t most;			/* nodes before some are forgotten; 0: any number */
+	bool recount;			/* the second walk: no new nodes */
 	struct tare_why *why;
 };
 
@@ -63,19 +77,29 @@ static bool grow(struct tare_stacks *t)
 	return true;
 }
 
+/* Where the node is, or an empty slot. */
+static uint32_t find(const struct tare_stacks *t, uint32_t parent, uint32_t name)
+{
+	uint32_t s = slot_of(t, parent, name);
+	for (; t->slots[s]; s = (s + 1) & (t->n_slots - 1)) {
+		const struct stack_node *const n = &t->nodes[t->slots[s] - 1];
+		if (n->parent == parent && n->name == name)
+			break;
+	}
+	return s;
+}
+
 /* NO_NAME: out of memory. */
 static uint32_t child(struct tare_stacks *t, uint32_t parent, uint32_t name)
 {
 	if (t->n + 1 >= t->cap && !grow(t))
 		return NO_NAME;
-	uint32_t s = slot_of(t, parent, name);
-	for (; t->slots[s]; s = (s + 1) & (t->n_slots - 1)) {
-		const struct stack_node *const n = &t->nodes[t->slots[s] - 1];
-		if (n->parent == parent && n->name == name)
-			return t->slots[s] - 1;
-	}
+	const uint32_t s = find(t, parent, name);
+	if (t->slots[s])
+		return t->slots[s] - 1;
 	t->nodes[t->n] = (struct stack_node){ .parent = parent, .name = name,
-					      .depth = t->nodes[parent].depth + 1 };
+					      .depth = t->nodes[parent].depth + 1,
+					      .missed = t->may_miss };
 	t->slots[s] = ++t->n;
 	return t->n - 1;
 }
@@ -122,8 +146,117 @@ static bool push(struct thread *t, uint64_t start, uint64_t end, uint32_t node)
 	return true;
 }
 
+static uint64_t could_be(const struct stack_node *n)
+{
+	return n->total + n->missed;
+}
+
+/* The bound that half of the nodes do not exceed, or a little more. */
+static uint64_t lower_half(const struct tare_stacks *t)
+{
+	uint32_t n[4 * 64] = { 0 };
+	for (uint32_t i = 1; i < t->n; i++) {
+		const uint64_t v = could_be(&t->nodes[i]) | 4;
+		const unsigned top = 63u - (unsigned)__builtin_clzll(v);
+		n[4 * top + (v >> (top - 2) & 3)]++;
+	}
+	uint32_t sum = 0;
+	unsigned b = 0;
+	for (; b < 4 * 63 && sum + n[b] < t->n / 2; b++)
+		sum += n[b];
+	return ((uint64_t)(b % 4 + 5) << (b / 4 - 2)) - 1;
+}
+
+/* Stacks that are open, and the roots of threads, have to stay. */
+static void mark_open(const struct pass *s, uint8_t *keep)
+{
+	for (uint32_t i = 0; i < s->n_thread; i++) {
+		const struct thread *const t = &s->thread[i];
+		keep[t->root] = 1;
+		for (uint32_t d = 0; d < t->depth; d++)
+			keep[t->stack[d].node] = 1;
+	}
+}
+
+/* Closes the gaps; a parent stays before its children. */
+static void compact(struct pass *s, const uint8_t *keep, uint32_t *moved)
+{
+	struct tare_stacks *const t = s->t;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < t->n; i++) {
+		if (!keep[i])
+			continue;
+		moved[i] = n;
+		t->nodes[n] = t->nodes[i];
+		t->nodes[n++].parent = moved[t->nodes[i].parent];
+	}
+	t->n = n;
+	memset(t->slots, 0, t->n_slots * sizeof(*t->slots));
+	for (uint32_t i = 1; i < n; i++)
+		t->slots[find(t, t->nodes[i].parent, t->nodes[i].name)] = i + 1;
+	for (uint32_t i = 0; i < s->n_thread; i++) {
+		struct thread *const th = &s->thread[i];
+		th->root = moved[th->root];
+		for (uint32_t d = 0; d < th->depth; d++)
+			th->stack[d].node = moved[th->stack[d].node];
+	}
+}
+
+/* Forgets nodes that cannot have more than `bound`. */
+static bool forget(struct pass *s, uint64_t bound)
+{
+	struct tare_stacks *const t = s->t;
+	uint8_t *const keep = calloc(t->n, 1);
+	uint32_t *const moved = malloc(t->n * sizeof(*moved));
+	if (keep && moved) {
+		keep[0] = 1;
+		mark_open(s, keep);
+		for (uint32_t i = t->n; i-- > 1;) {
+			keep[i] |= could_be(&t->nodes[i]) > bound;
+			keep[t->nodes[i].parent] |= keep[i];
+		}
+		compact(s, keep, moved);
+		if (bound > t->may_miss)
+			t->may_miss = bound;
+	}
+	const bool ok = keep && moved;
+	free(keep);
+	free(moved);
+	return ok;
+}
+
+static bool make_room(struct pass *s)
+{
+	if (!forget(s, lower_half(s->t)))
+		return false;
+	if (s->t->n > s->most / 4 * 3)		/* deep stacks, all of them open */
+		s->most *= 2;
+	return true;
+}
+
+/* The node of a name inside a stack: made, or in the second walk only found. */
+static uint32_t enter(struct pass *s, uint32_t parent, uint32_t name)
+{
+	if (!s->recount)
+		return child(s->t, parent, name);
+	const uint32_t slot = parent == UNLISTED ? 0 : find(s->t, parent, name);
+	if (parent != UNLISTED && s->t->slots[slot])
+		return s->t->slots[slot] - 1;
+	s->t->left_out++;
+	return UNLISTED;
+}
+
+static void add_to(struct stack_node *n, uint64_t d)
+{
+	n->self += (int64_t)d;
+	n->total += d;
+	n->count++;
+}
+
 static bool interval(struct pass *s, const struct mm_event *e)
 {
+	if (s->most && s->t->n >= s->most && !make_room(s))
+		return false;
 	struct thread *const t = thread_of(s, e->thread);
 	const uint32_t name = resolve(s->labels, e->id);
 	if (!t || name == NO_NAME)
@@ -149,17 +282,15 @@ static bool interval(struct pass *s, const struct mm_event *e)
 		t->depth--;
 	}
 	const uint32_t parent = t->depth ? t->stack[t->depth - 1].node : t->root;
-	if (t->depth)
-		s->t->nodes[parent].self -= (int64_t)d;
-	else
+	if (!t->depth)
 		t->top_level += d;
-	const uint32_t node = child(s->t, parent, name);
+	else if (parent != UNLISTED)
+		s->t->nodes[parent].self -= (int64_t)d;
+	const uint32_t node = enter(s, parent, name);
 	if (node == NO_NAME)
 		return false;
-	struct stack_node *const n = &s->t->nodes[node];
-	n->self += (int64_t)d;
-	n->total += d;
-	n->count++;
+	if (node != UNLISTED)
+		add_to(&s->t->nodes[node], d);
 	return push(t, e->p1, end, node);
 }
 
@@ -221,6 +352,35 @@ static uint32_t root_name(struct tare_stacks *t)
 	return names_add(&t->names, cmd + at, len - at);
 }
 
+/* The second walk, over those that may have their share. */
+static int recount(struct pass *s)
+{
+	struct tare_stacks *const t = s->t;
+	const double least = s->o->least * (double)t->nodes[0].total;
+	for (uint32_t i = 0; i < s->n_thread; i++) {
+		struct thread *const th = &s->thread[i];
+		th->depth = 0;
+		th->any = false;
+		th->top_level = 0;
+	}
+	const uint64_t may_miss = t->may_miss;
+	if (least >= 1 && !forget(s, (uint64_t)least - 1))
+		return why_set(s->why, TARE_E_NOMEM, "%.120s: stacks", s->p->path);
+	t->may_miss = may_miss;
+	for (uint32_t i = 0; i < t->n; i++) {
+		struct stack_node *const n = &t->nodes[i];
+		n->total = n->count = n->missed = 0;
+		n->self = 0;
+	}
+	s->most = 0;
+	s->recount = true;
+	s->overlaps = s->backwards = 0;
+	const int err = walk_all(s);
+	if (err == 0)
+		add_gaps(s);
+	return err;
+}
+
 static int collect(struct pass *s)
 {
 	struct tare_stacks *const t = s->t;
@@ -233,10 +393,15 @@ static int collect(struct pass *s)
 		return why_set(s->why, TARE_E_NOMEM, "%.120s: stacks", s->p->path);
 	t->nodes[0] = (struct stack_node){ .name = name };
 	t->n = 1;
-	const int err = walk_all(s);
+	s->most = s->o->least > 0 ? NODES_MOST : 0;
+	int err = walk_all(s);
 	if (err < 0)
 		return err;
 	add_gaps(s);
+	if (t->may_miss)
+		err = recount(s);
+	if (err < 0)
+		return err;
 	profile_warn(s->p, TARE_PROFILE_OVERLAP, s->overlaps);
 	profile_warn(s->p, TARE_PROFILE_BACKWARDS, s->backwards);
 	return 0;

@@ -11,6 +11,7 @@ struct stack_node {
 	uint32_t depth;
 	uint64_t total, count;
 	int64_t self;
+	uint64_t missed;		/* at most that much of `total` is not counted */
 };
 
 struct tare_stacks {
@@ -21,6 +22,8 @@ struct tare_stacks {
 	uint32_t *slots;		/* node + 1 by (parent, name) */
 	uint32_t n_slots;
 	bool measureme;
+	uint64_t left_out;		/* intervals whose stack has no node */
+	uint64_t may_miss;		/* a stack without a node has at most this total */
 };
 
 /* Children lists, largest total first (then by name): order[first[n]] … is sorted by

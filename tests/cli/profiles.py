@@ -2,14 +2,15 @@
 """The profile commands against a decoder of its own: this file knows the format and
 the definitions, and shares no code with the library. Run on the fixtures, on files
 rustc writes here (where it is installed), and on recordings of the example."""
-import csv, glob, io, json, os, shutil, struct, subprocess, sys, tempfile
+import csv, glob, io, json, os, re, shutil, struct, subprocess, sys, tempfile
 from collections import defaultdict
 from xml.dom import minidom
 
 from cli import check, check_schema, finish, run, schema, violations
 
 TARE, RECORDER, FIXTURES = sys.argv[1], sys.argv[2], sys.argv[3]
-ENGINE = "engine" in sys.argv[4:]
+GENERATE = sys.argv[4]
+ENGINE = "engine" in sys.argv[5:]
 REGULAR = 100000003
 INSTANT, INTEGER = 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFE
 
@@ -386,6 +387,18 @@ def check_recorded_soft(tmp):
     check(r.returncode == 127, "record nothing in the engine", r.returncode)
 
 
+def check_many_stacks(tmp):
+    """More stacks than the flame graph keeps: it draws what the whole tree has."""
+    path = f"{tmp}/many.mm_profdata"
+    subprocess.run([GENERATE, "-n", "1000000", "-j", "1", path], check=True)
+    svg = run(TARE, "export", "--to", "flamegraph", path).stdout
+    check("were not told apart" in svg, "too few stacks to see anything")
+    drawn = re.findall(r"<title>(.*)\n([\d,]+) instructions, [\d.]+%, self (-?[\d,]+), (\d+) times", svg)
+    tree = run(TARE, "summarize", "--tree", "-p", str(100 * 0.3 / 1180), path).stdout.splitlines()[1:]
+    want = [(w[4], w[1], w[2], w[3].replace(",", "")) for w in (line.split() for line in tree)]
+    check(len(drawn) > 10000 and sorted(drawn) == sorted(want), "frames", len(drawn), len(want))
+
+
 def check_noise(tmp):
     """The tables of docs/profiles.md, from two runs each."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/recorder/noise.py")
@@ -456,6 +469,7 @@ with tempfile.TemporaryDirectory() as tmp:
     check("it's é" in info["command"], "the command behind bad escapes", info["command"])
     check_aggregate([escapes, escapes])
     check_schemas(tmp)
+    check_many_stacks(tmp)
     check_recorded(tmp)
     if ENGINE:
         check_recorded_soft(tmp)
