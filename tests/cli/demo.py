@@ -14,4 +14,7 @@ check(p.returncode == 0, p.returncode, p.stdout, p.stderr)
 check(re.search(r"[\d,]+ ±0 +instructions +exact", p.stdout), "gzip counts ±0", p.stdout)
 check(re.search(r"instructions:u .*\+0\.01\d? %\) +exact +regression", p.stdout), p.stdout)
 check("exit status: 1" in p.stdout, p.stdout)
+runs = re.findall(r"^instructions:u (\d+) +instructions-minus-irqs:u (\d+)", p.stdout, re.M)
+check(len(runs) == 5 and len({r[0] for r in runs}) > 1 and len({r[1] for r in runs}) == 1,
+      "noisy and still", p.stdout)
 finish()
