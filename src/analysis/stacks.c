@@ -429,6 +429,8 @@ int tare_stacks_collect(struct tare_profile *p, const struct tare_stacks_opts *o
 		tare_stacks_free(t);
 		return err;
 	}
+	free(t->slots);			/* nothing is looked up any more */
+	t->slots = NULL;
 	*out = t;
 	return 0;
 }
@@ -531,82 +533,5 @@ int tare_stacks_text(const struct tare_stacks *t, double percent_above, int fd,
 	stack_order_free(&o);
 	const int err = sink_buf(&out, fd, why);
 	buf_free(&out);
-	return err;
-}
-
-/* A name may not hold what separates names. */
-static void add_folded(struct buf *b, const char *text, size_t len, bool as_is)
-{
-	for (size_t i = 0; i < len; i++) {
-		const char c = text[i];
-		buf_chr(b, as_is ? c : c == ';' ? ':' : c == '\n' || c == '\r' ? ' ' : c);
-	}
-}
-
-static void folded_path(const struct tare_stacks *t, uint32_t node, struct buf *b)
-{
-	uint32_t *const path = malloc((t->nodes[node].depth + 1) * sizeof(*path));
-	uint32_t n = 0;
-	if (!path) {
-		b->failed = true;
-		return;
-	}
-	for (uint32_t at = node; at; at = t->nodes[at].parent)
-		path[n++] = at;
-	path[n++] = 0;
-	while (n) {
-		const uint32_t at = path[--n];
-		const uint32_t name = t->nodes[at].name;
-		if (at)
-			buf_chr(b, ';');
-		add_folded(b, names_text(&t->names, name), names_len(&t->names, name), t->measureme);
-	}
-	free(path);
-}
-
-struct folded {
-	size_t off, len;
-	int64_t value;
-};
-
-static int compare_folded(const void *a, const void *b, void *arg)
-{
-	const struct folded *const x = a, *const y = b;
-	const char *const text = arg;
-	const size_t n = x->len < y->len ? x->len : y->len;
-	const int c = memcmp(text + x->off, text + y->off, n);
-	return c ? c : x->len < y->len ? -1 : x->len > y->len;
-}
-
-int tare_stacks_collapsed(const struct tare_stacks *t, int fd, struct tare_why *why)
-{
-	struct buf paths = { 0 };
-	struct sink out;
-	struct folded *const lines = calloc(t->n, sizeof(*lines));
-	size_t n = 0;
-	if (!lines || sink_open(&out, fd, why) < 0) {
-		free(lines);
-		return why_set(why, TARE_E_NOMEM, "stacks");
-	}
-	for (uint32_t i = 0; i < t->n; i++) {
-		if (t->nodes[i].self <= 0 && !t->measureme)
-			continue;
-		const size_t off = paths.len;
-		folded_path(t, i, &paths);
-		lines[n++] = (struct folded){ off, paths.len - off, t->nodes[i].self };
-	}
-	if (n)
-		qsort_r(lines, n, sizeof(*lines), compare_folded, paths.data);
-	for (size_t i = 0; i < n && !buf_failed(&paths); i++) {
-		sink_add(&out, paths.data + lines[i].off, lines[i].len);
-		sink_add(&out, " ", 1);
-		sink_u64(&out, lines[i].value > 0 ? (uint64_t)lines[i].value : 0);
-		sink_add(&out, "\n", 1);
-	}
-	int err = sink_close(&out, why);
-	if (buf_failed(&paths))
-		err = why_set(why, TARE_E_NOMEM, "stacks");
-	free(lines);
-	buf_free(&paths);
 	return err;
 }

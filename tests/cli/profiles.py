@@ -146,6 +146,9 @@ def check_stacks(path, p):
     ours = dict(line.rsplit(" ", 1) for line in r.stdout.splitlines())
     check({k: int(v) for k, v in ours.items()} == stacks(p, "rustc"), path, "stacks")
     check(r.stdout.splitlines() == sorted(r.stdout.splitlines()), path, "stacks in order")
+    with_args = run(TARE, "export", "--to", "collapsed", "-a", "--by-thread", path).stdout
+    paths = [line.rsplit(" ", 1)[0].encode() for line in with_args.splitlines()]
+    check(len(paths) > 3 and paths == sorted(paths), path, "stacks with arguments in order")
 
 
 def check_chrome(path, p):
