@@ -435,14 +435,26 @@ static bool reusable(const struct vpmu_slot *s)
 	return !s->tid || (s->ended && !s->events);
 }
 
+static uint32_t slot_find(void)
+{
+	struct vpmu_shared *const v = vpmu();
+	for (uint32_t i = 1; i < VPMU_MAX_TASKS; i++)
+		if (reusable(&v->slots[i]))
+			return i;
+	/* those that were killed could not say so */
+	for (uint32_t i = 1; i < VPMU_MAX_TASKS; i++) {
+		struct vpmu_slot *const s = &v->slots[i];
+		s->ended |= !s->execing && is_gone((uint32_t)s->tid);
+		if (reusable(s))
+			return i;
+	}
+	die("more tasks than the virtual PMU can follow", 0);
+}
+
 static uint32_t slot_new(int pid, int tid)
 {
 	struct vpmu_shared *const v = vpmu();
-	uint32_t i = 1;
-	while (i < VPMU_MAX_TASKS && !reusable(&v->slots[i]))
-		i++;
-	if (i == VPMU_MAX_TASKS)
-		die("more tasks than the virtual PMU can follow", 0);
+	const uint32_t i = slot_find();
 	v->slots[i] = (struct vpmu_slot){ .pid = pid, .tid = tid, .ordinal = ++v->next_ordinal };
 	mem_zero(vpmu_mem(i), offsetof(struct vpmu_task_mem, pmcs));
 	clear_entries(i);
