@@ -124,7 +124,9 @@ struct soft_shared {
 	uint32_t event_mask;	/* 1 << enum soft_event: what was asked for */
 	uint32_t flags;		/* SOFT_FLAG_… */
 	int32_t launcher_pid;
+	char pid_ns[40];	/* its pid namespace: what /proc/self/ns/pid links to */
 	uint32_t requests;	/* futex: bumped with each request */
+	uint32_t closed;	/* the launcher serves no more: orphans go on natively */
 	uint32_t n_records;	/* taken so far (atomic) */
 	uint32_t overflowed;	/* tasks beyond SOFT_MAX_RECORDS, summed in records[0] */
 	uint64_t engine_base, engine_size;	/* its image in the zone */

@@ -33,8 +33,27 @@ static struct soft_slot *slot_take(void)
 	}
 }
 
+/* In another pid namespace its number means nothing. */
+static bool launcher_out_of_sight(void)
+{
+	char mine[64];
+	const long n = sys4(__NR_readlinkat, AT_CWD, "/proc/self/ns/pid", mine, sizeof(mine));
+	return n <= 0 || (size_t)n != text_len(E.shared->pid_ns) ||
+	       !mem_equal(mine, E.shared->pid_ns, (size_t)n);
+}
+
+/* The command has ended and we are an orphan, or the launcher was killed. */
+static bool launcher_is_gone(void)
+{
+	return __atomic_load_n(&E.shared->closed, __ATOMIC_ACQUIRE) ||
+	       (E.shared->launcher_pid && !launcher_out_of_sight() &&
+		sys2(__NR_kill, E.shared->launcher_pid, 0) == -3);
+}
+
 static bool ask_launcher(struct thread *t, uint32_t what)
 {
+	if (__atomic_load_n(&E.shared->closed, __ATOMIC_ACQUIRE))
+		return false;
 	struct soft_slot *const s = slot_take();
 	s->record = t->record;
 	s->pid = (int32_t)sys0(__NR_getpid);
@@ -48,8 +67,10 @@ static bool ask_launcher(struct thread *t, uint32_t what)
 	__atomic_fetch_add(&E.shared->requests, 1, __ATOMIC_RELEASE);
 	sys3(__NR_futex, &E.shared->requests, FUTEX_WAKE, 1);
 	uint32_t answer;
+	const int64_t nap[2] = { 0, 200000000 };
 	while (!(answer = __atomic_load_n(&s->reply, __ATOMIC_ACQUIRE)))
-		sys4(__NR_futex, &s->reply, FUTEX_WAIT, 0, 0);
+		if (sys4(__NR_futex, &s->reply, FUTEX_WAIT, 0, nap) == -110 && launcher_is_gone())
+			break;
 	t->cookie = 0;
 	__atomic_store_n(&s->taken, 0, __ATOMIC_RELEASE);
 	return answer == 1;

@@ -13,6 +13,7 @@
 #include "inject.h"
 #include "live.h"
 #include "measure-room.h"
+#include "privilege.h"
 #include "why.h"
 
 #include <errno.h>
@@ -103,12 +104,21 @@ static struct soft_record *take_record(struct soft *s, pid_t pid, uint32_t *inde
 	return r;
 }
 
-static void exe_of(pid_t pid, char *to, size_t size)
+static void name_of(pid_t pid, struct soft_record *r)
 {
 	char path[40];
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	const ssize_t n = readlink(path, to, size - 1);
-	to[n > 0 ? n : 0] = '\0';
+	const ssize_t n = readlink(path, r->exe, sizeof(r->exe) - 1);
+	r->exe[n > 0 ? n : 0] = '\0';
+	if (n > 0)
+		return;
+	/* an image that may not be looked at still has its name */
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	FILE *const f = fopen(path, "re");
+	if (f && fgets(r->comm, sizeof(r->comm), f))
+		r->comm[strcspn(r->comm, "\n")] = '\0';
+	if (f)
+		fclose(f);
 }
 
 /* The process stands at its exec stop. */
@@ -121,7 +131,7 @@ static void at_exec(struct soft *s, const struct traced *t)
 	const int err = inject(t->pid, s->shared, t->reserved_fd, index);
 	if (err && index) {
 		r->reason = err > 0 ? (uint32_t)err : WHY_NO_PTRACE;
-		exe_of(t->pid, r->exe, sizeof(r->exe));
+		name_of(t->pid, r);
 		__atomic_store_n(&r->state, REC_NATIVE, __ATOMIC_RELEASE);
 	}
 	if (t->pid == s->child && !t->record) {
@@ -307,8 +317,19 @@ static int soft_open(struct soft *s, const struct tare_measure_opts *o, struct t
 	s->shared->flags = (o->no_inherit ? SOFT_FLAG_NO_INHERIT : 0) |
 			   (o->refuse_uncounted ? SOFT_FLAG_REFUSE : 0);
 	s->shared->launcher_pid = getpid();
+	if (readlink("/proc/self/ns/pid", s->shared->pid_ns, sizeof(s->shared->pid_ns) - 1) < 0)
+		s->shared->pid_ns[0] = '\0';
 	s->shared->n_records = 1;	/* 0 takes what does not fit */
 	return 0;
+}
+
+/* Orphans of the command may still ask: nobody is there any more. */
+static void close_requests(struct soft *s)
+{
+	__atomic_store_n(&s->shared->closed, 1, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < SOFT_SLOTS; i++)
+		if (__atomic_load_n(&s->shared->slots[i].request, __ATOMIC_ACQUIRE))
+			reply(&s->shared->slots[i], 2);
 }
 
 static void soft_close(struct soft *s)
@@ -319,6 +340,7 @@ static void soft_close(struct soft *s)
 		futex(&s->shared->requests, FUTEX_WAKE, INT_MAX, NULL);
 		pthread_join(s->tracer, NULL);
 	}
+	close_requests(s);
 	munmap(s->shared, sizeof(*s->shared));
 	free(s->live);
 	if (s->memfd >= 0)
@@ -575,7 +597,6 @@ static int engine_failure(const struct soft *s, struct tare_why *why)
 
 static int start_tracer(struct soft *s, const struct child *c, struct tare_why *why)
 {
-	s->child = c->pid;
 	const int err = pthread_create(&s->tracer, NULL, tracer_main, s);
 	if (err)
 		return why_errno(why, TARE_E_ENGINE, err, "a thread to trace with");
@@ -618,6 +639,20 @@ static int refused(const struct soft *s, const struct tare_measure_opts *o, stru
 	return 0;
 }
 
+/* The command gains privileges: it is left alone from the start, and gets no
+ * descriptor of ours. */
+static int run_natively(struct soft *s, const struct tare_measure_opts *o, struct tare_why *why)
+{
+	uint32_t index;
+	struct soft_record *const r = take_record(s, 0, &index);
+	r->reason = WHY_SETUID;
+	snprintf(r->exe, sizeof(r->exe), "%s", o->argv[0]);
+	__atomic_store_n(&r->state, REC_NATIVE, __ATOMIC_RELEASE);
+	s->inject_reason = WHY_SETUID;
+	fcntl(s->memfd, F_SETFD, FD_CLOEXEC);
+	return refused(s, o, why);
+}
+
 int soft_run(const struct tare_measure_opts *o, const struct soft_hooks *hooks,
 	     struct tare_measurement *m, struct tare_why *why)
 {
@@ -628,12 +663,22 @@ int soft_run(const struct tare_measure_opts *o, const struct soft_hooks *hooks,
 		return err;
 	if (hooks->setup && (err = hooks->setup(s.memfd, s.shared, hooks->arg, why)))
 		goto out;
+	const bool native = gains_privilege(o->argv[0]);
+	if (native) {
+		err = run_natively(&s, o, why);
+		if (err)
+			goto out;
+	}
 	err = child_start(&c, o->argv, o->aslr, why);
 	/* the child has its copy; ours need not reach other children */
 	fcntl(s.memfd, F_SETFD, FD_CLOEXEC);
 	if (err)
 		goto out;
-	err = start_tracer(&s, &c, why);
+	s.child = c.pid;
+	if (native)
+		s.shared->records[1].pid = s.shared->records[1].tid = c.pid;
+	else
+		err = start_tracer(&s, &c, why);
 	if (!err && hooks->before_exec)
 		err = hooks->before_exec(c.pid, hooks->arg, why);
 	if (err) {
@@ -660,8 +705,16 @@ out:
 	return err;
 }
 
+/* Tries it: a seccomp profile, Yama or an LSM may refuse. */
 int soft_available(struct tare_why *why)
 {
-	(void)why;
-	return 0;
+	struct child c;
+	char *const argv[] = { "true", NULL };
+	int err = child_start(&c, argv, true, why);
+	if (err)
+		return err;
+	if (ptrace(PTRACE_SEIZE, c.pid, 0, 0) < 0)
+		err = child_no_ptrace(&c, errno, "trying to enter", why);
+	child_abandon(&c);
+	return err;
 }
