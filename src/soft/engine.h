@@ -83,7 +83,8 @@ struct thread {
 	int32_t tid;
 	bool in_use;
 	bool mapped;
-	bool is_vfork;			/* a vfork child: another process in the same memory */
+	bool is_vfork;			/* another process in the same memory, … */
+	bool parent_waits;		/* … whose parent sleeps until it is gone (CLONE_VFORK) */
 	bool in_syscall;
 	bool mask_saved;		/* signals are held back while pending */
 	uint64_t app_mask;

@@ -109,7 +109,7 @@ static void do_sigreturn(struct thread *t)
 {
 	struct k_ucontext uc;
 	if (!copy_guest(&uc, (const void *)t->regs[RSP], sizeof(uc)))
-		signal_raise(t, SIGSEGV_, 0x80, 0, (int)t->app_trapno, (int)t->app_err);
+		signal_raise(t, SIGSEGV_, 0x80, 0, 0, 0);
 	if ((uc.mc.cs | 3) != 0x33)
 		die("a signal handler returned to another code segment", uc.mc.rip);
 	signal_take_regs(t, &uc.mc);

@@ -574,7 +574,8 @@ void signal_raise(struct thread *t, int sig, int code, uint64_t addr, int trapno
 	info.addr = addr;
 	const struct k_sigcontext m = { .trapno = (uint64_t)trapno, .err = (uint64_t)err,
 					.cr2 = addr };
-	note_fault(t, &info, &m);
+	if (trapno)			/* 0: the kernel's own, not a fault */
+		note_fault(t, &info, &m);
 	if (trapno != 1)
 		t->rflags |= FLAG_RF;	/* as the CPU does at a fault */
 	deliver(t, &info, live_context(t), true);

@@ -168,8 +168,10 @@ void vsyscall(struct thread *t)
 	const uint64_t a[6] = { t->regs[RDI], t->regs[RSI], t->regs[RDX], 0, 0, 0 };
 	const uint64_t entry = (t->pc - 0xffffffffff600000ull) / 1024;
 	uint64_t back;
-	if (!E.has_vsyscall || t->pc & 1023 || entry > 2)
+	if (!E.has_vsyscall)
 		signal_raise(t, SIGSEGV_, 1, t->pc, 14, 0x15);
+	if (t->pc & 1023 || entry > 2)
+		signal_raise(t, SIGSEGV_, 0x80, 0, 0, 0);
 	if (!pop(t, &back, 8))
 		signal_raise(t, SIGSEGV_, 1, t->regs[RSP], 14, 4);
 	const long ret = gate(t, nr[entry], a);

@@ -77,6 +77,8 @@ static bool slot_is_free(const struct thread *t)
 {
 	if (t->in_use)
 		return false;
+	if (t->is_vfork)		/* a process of its own, gone when it is reaped */
+		return !t->tid || sys2(__NR_kill, t->tid, 0) < 0;
 	return !t->tid || sys3(__NR_tgkill, E.pid, t->tid, 0) < 0;
 }
 
@@ -254,6 +256,7 @@ static long do_thread(struct thread *t, long nr, const uint64_t *a, struct reque
 	c->tid = -1;
 	c->parent_vslot = t->vslot;
 	c->is_vfork = !(q->flags & CLONE_THREAD);
+	c->parent_waits = q->flags & CLONE_VFORK;
 	c->app_altstack = q->flags & CLONE_VFORK ? t->app_altstack :
 			  (struct k_stack){ .flags = 2 };
 	uint64_t args[5] = { q->flags, c->engine_rsp, a[2], a[3], a[4] };
@@ -317,7 +320,7 @@ void thread_exit(struct thread *t, long nr, const uint64_t *a)
 	}
 	if (E.vpmu)
 		vpmu_ended(t);
-	if (nr == __NR_exit && !t->is_vfork)
+	if (t->is_vfork ? !t->parent_waits : nr == __NR_exit)
 		thread_free(t);
 	for (;;)
 		sys1(nr, a[0]);

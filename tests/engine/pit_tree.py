@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""Trees of processes that do not end as they should, and programs that the engine must
+not or cannot enter: what was counted survives, and the result says what was not.
+
+usage: pit_tree.py RSEQ THREADS     two programs of tests/func
+"""
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "tool"))
+import counting  # noqa: E402
+
+bad = 0
+
+
+def check(ok, *what):
+    global bad
+    if not ok:
+        bad += 1
+        print("failed:", *what)
+
+
+def stat(*command, options=(), **how):
+    """(process, run) of a counted command; run is None where there is no result."""
+    with tempfile.NamedTemporaryFile("r", prefix="pit") as f:
+        os.chmod(f.name, 0o666)
+        cmd = counting.engine_command(["instructions"], f.name)
+        cmd[2:2] = options
+        p = subprocess.run(cmd + list(command), env=counting.ENV, text=True, timeout=60,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, **how)
+        text = f.read()
+    return p, json.loads(text)["runs"][0] if text.startswith("{") else None
+
+
+def count(run):
+    return run["counts"][0]["value"]
+
+
+def cut_off(run):
+    return [(t["comm"], t["cut_off"]) for t in run.get("tasks", []) if t.get("cut_off")]
+
+
+def not_counted(run):
+    return [t["not_counted"] for t in run.get("tasks", []) if t.get("not_counted")]
+
+
+def nobody():
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+
+
+def killed():
+    # a child is killed: the shell's and the other child's counts are there
+    p, run = stat("sh", "-c", "sleep 9 & P=$!; /bin/true; sleep 0.3; kill -9 $P; wait $P; exit 4")
+    check(p.returncode == 4 and count(run) > 100000, p)
+    check([c[0] for c in cut_off(run)] == ["sleep"] and "killed" in cut_off(run)[0][1], run["tasks"])
+    check(run["counts"][0]["lower_bound"], run["counts"])
+    # the command itself is
+    p, run = stat("sh", "-c", "/bin/true; sh -c 'kill -9 $PPID'; sleep 9")
+    check(p.returncode == 137 and count(run) > 100000, p)
+    check(any("killed" in why for _, why in cut_off(run)), run["tasks"])
+
+
+def orphans():
+    # still running when the command ends, and going to exec after that
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as d:
+        p, run = stat("sh", "-c", f"(sleep 1; /bin/echo late > {d}/late) > /dev/null 2>&1 & exit 2")
+        check(p.returncode == 2 and time.monotonic() - start < 20, p)
+        check(any("still running" in why for _, why in cut_off(run)), run["tasks"])
+        for _ in range(100):
+            if os.path.exists(f"{d}/late") and open(f"{d}/late").read() == "late\n":
+                break
+            time.sleep(0.1)
+        else:
+            check(False, "an orphan did not go on after tare had ended")
+
+
+def traced():
+    if not shutil.which("strace"):
+        print("no strace: a program traced by another is not tried")
+        return
+    p, run = stat("strace", "-o", "/dev/null", "sh", "-c", "exit 5")
+    check(p.returncode == 5 and any("traced" in why for why in not_counted(run)), p, run)
+    if shutil.which("gdb"):
+        p, run = stat("gdb", "-q", "-nx", "-batch", "-ex", "set startup-with-shell off",
+                      "-ex", "run", "/bin/true")
+        check("exited normally" in p.stdout, p)
+        check(any("traced" in why for why in not_counted(run)), run["tasks"])
+
+
+def privileged():
+    if os.geteuid():
+        print("not root: set-uid and execute-only programs are not tried")
+        return
+    d = tempfile.mkdtemp(prefix="tare-pit", dir="/var/tmp")
+    os.chmod(d, 0o755)
+    try:
+        source, program = f"{d}/ids.c", f"{d}/ids"
+        with open(source, "w") as f:
+            f.write("#include <stdio.h>\n#include <unistd.h>\n"
+                    "int main(void) { printf(\"%d\\n\", geteuid()); return 0; }\n")
+        subprocess.run(["cc", source, "-o", program], check=True)
+        tare = shutil.copy(counting.engine_command([], "-")[0], f"{d}/tare")
+        os.chmod(tare, 0o755)
+        os.environ["TARE"] = tare
+        os.chmod(program, 0o4755)
+        script = f"{d}/script"
+        with open(script, "w") as f:
+            f.write(f"#!{program}\n")
+        os.chmod(script, 0o755)
+        for command in ([program], [script], ["sh", "-c", program], ["sh", "-c", script]):
+            p, run = stat(*command, preexec_fn=nobody)
+            check(p.stdout == "0\n", "its privileges are kept", command, p)
+            check(any("set-uid" in why for why in not_counted(run)), command, run)
+        p, run = stat(program, options=["--refuse-uncounted"], preexec_fn=nobody)
+        check(p.returncode == 125 and not p.stdout and "set-uid" in p.stderr, p)
+        os.chmod(program, 0o711)
+        for command in ([program], ["sh", "-c", f"{program}; exit 0"]):
+            p, run = stat(*command, preexec_fn=nobody)
+            check(p.stdout == "65534\n" and len(not_counted(run)) == 1, command, p, run)
+    finally:
+        os.environ.pop("TARE", None)
+        shutil.rmtree(d)
+
+
+def namespaces():
+    unshare = shutil.which("unshare")
+    if not unshare or subprocess.run([unshare, "-Urpf", "true"], stderr=subprocess.DEVNULL).returncode:
+        print("no namespaces: a process with other numbers is not tried")
+        return
+    p, run = stat(unshare, "-Urpf", "sh", "-c", "echo $$; ls -d /; exit 6")
+    check(p.stdout == "1\n/\n" and p.returncode == 6, p)
+    check(not run["counts"][0].get("lower_bound") and not not_counted(run), run)
+
+
+def limits():
+    """Layouts of memory and numbers of descriptors that leave little room: == still."""
+    want = count(stat("ls", "-d", "/")[1])
+    for what, value in ((resource.RLIMIT_STACK, resource.RLIM_INFINITY),
+                        (resource.RLIMIT_STACK, 1 << 30), (resource.RLIMIT_AS, 300 << 20),
+                        (resource.RLIMIT_NOFILE, 64)):
+        most = resource.getrlimit(what)[1]
+        if most != resource.RLIM_INFINITY and value > most:
+            continue
+        p, run = stat("ls", "-d", "/", preexec_fn=lambda: resource.setrlimit(what, (value, most)))
+        check(p.stdout == "/\n" and count(run) == want, what, value, p, run["counts"], want)
+
+
+def refused(rseq):
+    """What cannot be run is an error that says so, never a number."""
+    p, run = stat(rseq)
+    check(p.returncode == 125 and run is None and "restartable sequences" in p.stderr, p)
+    with tempfile.TemporaryDirectory() as d:
+        with open(f"{d}/far.S", "w") as f:
+            # a far jump to 32-bit code: an internal error that names place and bytes
+            f.write(".globl _start\n_start: push $0x23\n lea 1f(%rip), %rax\n push %rax\n"
+                    "1: rex.W lret\n")
+        subprocess.run(["cc", "-nostdlib", "-static", f"{d}/far.S", "-o", f"{d}/far"], check=True)
+        p, run = stat(f"{d}/far")
+    check(p.returncode == 125 and run is None, p)
+    check("pc 0x" in p.stderr and "48 cb" in p.stderr and "report" in p.stderr, p.stderr)
+
+
+def many(threads):
+    """Thousands of tasks: each of them is in the sum, to the last instruction."""
+    one, two, three = (count(stat(threads, str(n))[1]) for n in (1000, 2000, 3000))
+    check(three - two == two - one > 0, one, two, three)
+
+
+def main(rseq, threads):
+    why = counting.have_engine()
+    if why:
+        counting.skip(why)
+    for test in (killed, orphans, traced, privileged, namespaces, limits):
+        test()
+    refused(rseq)
+    many(threads)
+    print(f"{bad} checks failed" if bad else "all checks passed")
+    return bad != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
