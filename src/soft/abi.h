@@ -124,6 +124,7 @@ struct soft_shared {
 	uint32_t event_mask;	/* 1 << enum soft_event: what was asked for */
 	uint32_t flags;		/* SOFT_FLAG_… */
 	int32_t launcher_pid;
+	uint32_t fd_size;	/* FDSize of /proc/self/status, before our descriptor */
 	char pid_ns[40];	/* its pid namespace: what /proc/self/ns/pid links to */
 	uint32_t requests;	/* futex: bumped with each request */
 	uint32_t closed;	/* the launcher serves no more: orphans go on natively */

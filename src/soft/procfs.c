@@ -158,10 +158,15 @@ static bool view_of(uint64_t pid, struct engine_view *v)
 	       read_other(pid, table, t_mapped, sizeof(table));
 }
 
+static bool is_own(const struct thread *t, uint64_t pid)
+{
+	return pid == (uint64_t)E.pid || pid == (uint64_t)t->tid;
+}
+
 /* A private copy of the file, without our lines, under the same number. */
 static void filter(struct thread *t, long fd, uint64_t pid)
 {
-	const bool own = pid == (uint64_t)E.pid || pid == (uint64_t)t->tid;
+	const bool own = is_own(t, pid);
 	const long out = sys2(__NR_memfd_create, "maps", 1);
 	if (out < 0)
 		return;
@@ -178,6 +183,59 @@ static void filter(struct thread *t, long fd, uint64_t pid)
 		const long flags = sys3(__NR_fcntl, fd, 1, 0);
 		sys3(__NR_dup3, out, fd, flags & 1 ? 02000000 : 0);
 	}
+	sys1(__NR_close, out);
+}
+
+/* ---- status ---- */
+
+static void put_mask(char *at, uint64_t mask)
+{
+	for (int i = 15; i >= 0; i--, mask >>= 4)
+		at[i] = "0123456789abcdef"[mask & 15];
+}
+
+static uint64_t actions_mask(const struct thread *t, bool caught)
+{
+	uint64_t mask = 0;
+	for (int sig = 1; sig <= 64; sig++)
+		if (caught ? t->actions[sig].handler > 1 : t->actions[sig].handler == 1)
+			mask |= SIG_BIT(sig);
+	return mask;
+}
+
+/* The program's own signals; and the descriptor table as large as the command would
+ * have got it, unless it has grown beyond ours since. */
+static void own_status(struct thread *t, long fd)
+{
+	static const char with[] = "FDSize:\t2048\n";
+	char text[4096];
+	const long n = sys4(__NR_pread64, fd, text, sizeof(text) - 1, 0);
+	const long out = n > 0 ? sys2(__NR_memfd_create, "status", 1) : -1;
+	if (out < 0)
+		return;
+	text[n] = '\0';
+	const char *done = text;
+	for (char *p = text; *p; p++) {
+		if (text_starts(p, "SigCgt:\t")) {
+			put_mask(p + 8, actions_mask(t, true));
+		} else if (text_starts(p, "SigIgn:\t")) {
+			put_mask(p + 8, actions_mask(t, false));
+		} else if (text_starts(p, "SigBlk:\t")) {
+			put_mask(p + 8, t->app_mask);
+		} else if (text_starts(p, with) && E.reserved_fd < 2048 &&
+			   E.shared->fd_size) {
+			sys3(__NR_write, out, text, p - text);
+			struct line l = { 0 };
+			line_str(&l, "FDSize:\t");
+			line_num(&l, E.shared->fd_size, 10);
+			line_str(&l, "\n");
+			sys3(__NR_write, out, l.text, l.len);
+			done = p + sizeof(with) - 1;
+		}
+	}
+	sys3(__NR_write, out, done, text + n - done);
+	sys3(__NR_lseek, out, 0, 0);
+	sys3(__NR_dup3, out, fd, sys3(__NR_fcntl, fd, 1, 0) & 1 ? 02000000 : 0);
 	sys1(__NR_close, out);
 }
 
@@ -217,12 +275,12 @@ static long by_path(struct thread *t, long nr, const uint64_t *a, bool *done)
 		return 0;
 	const char *const last = last_part(path);
 	const bool open = nr != __NR_readlink && nr != __NR_readlinkat;
-	const bool mem = text_equal(last, "mem");
+	const bool mem = text_equal(last, "mem"), status = text_equal(last, "status");
 	if (is_our_link(path, last)) {
 		*done = true;
 		return -2;
 	}
-	if (!open || (!mem && !is_maps(last)))
+	if (!open || (!mem && !status && !is_maps(last)))
 		return 0;
 	*done = true;
 	uint64_t pid;
@@ -230,8 +288,10 @@ static long by_path(struct thread *t, long nr, const uint64_t *a, bool *done)
 	if (fd < 0 || !proc_pid(fd, &pid))
 		return fd;
 	if (mem)
-		E.mem_open = true;
-	else
+		E.mem_open |= is_own(t, pid);
+	else if (status && is_own(t, pid))
+		own_status(t, fd);
+	else if (!status)
 		filter(t, fd, pid);
 	return fd;
 }

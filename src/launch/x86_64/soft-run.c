@@ -271,6 +271,20 @@ static int high_descriptor(int fd)
 	return high;
 }
 
+/* How large the descriptor table is that the command would have inherited. */
+static uint32_t fd_table_size(void)
+{
+	char line[128];
+	unsigned size = 0;
+	FILE *const f = fopen("/proc/self/status", "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "FDSize: %u", &size) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return size;
+}
+
 static bool write_all(int fd, const void *data, size_t n, off_t at)
 {
 	const char *p = data;
@@ -290,6 +304,7 @@ static uint32_t event_bits(const struct tare_measure_opts *o);
 static int soft_open(struct soft *s, const struct tare_measure_opts *o, struct tare_why *why)
 {
 	*s = (struct soft){ .memfd = -1, .attach_result = 1 };
+	const uint32_t fd_size = fd_table_size();
 	const int fd = memfd_create("tare", MFD_CLOEXEC);
 	if (fd < 0)
 		return why_errno(why, TARE_E_ENGINE, errno, "memfd_create");
@@ -317,6 +332,7 @@ static int soft_open(struct soft *s, const struct tare_measure_opts *o, struct t
 	s->shared->flags = (o->no_inherit ? SOFT_FLAG_NO_INHERIT : 0) |
 			   (o->refuse_uncounted ? SOFT_FLAG_REFUSE : 0);
 	s->shared->launcher_pid = getpid();
+	s->shared->fd_size = fd_size;
 	if (readlink("/proc/self/ns/pid", s->shared->pid_ns, sizeof(s->shared->pid_ns) - 1) < 0)
 		s->shared->pid_ns[0] = '\0';
 	s->shared->n_records = 1;	/* 0 takes what does not fit */
@@ -714,7 +730,7 @@ int soft_available(struct tare_why *why)
 	if (err)
 		return err;
 	if (ptrace(PTRACE_SEIZE, c.pid, 0, 0) < 0)
-		err = child_no_ptrace(&c, errno, "trying to enter", why);
+		err = child_no_ptrace(&c, errno, "entering", why);
 	child_abandon(&c);
 	return err;
 }
