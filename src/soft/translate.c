@@ -39,6 +39,7 @@ struct mark {
 	uint64_t pc;
 	uint8_t retired;	/* instructions of the block that are done */
 	uint8_t bumped;		/* the counter was: how many of its parts, or BUMPED_ALL */
+	bool taken;		/* a taken branch is done, its own counter not bumped yet */
 	bool rcx_in_s0;
 	bool pc_in_s1;
 	int8_t in_s2, in_s3;	/* register kept there, or -1 */
@@ -233,6 +234,7 @@ static void inc_spilled(struct emit *e, uint32_t id, struct mark m)
 	m.in_s3 = RCX;
 	inc_through_rcx(e, id, m);
 	m.bumped = e->bumped;
+	m.taken = false;
 	mark(e, m);
 	gs_load(e, RCX, OFF_S3);
 }
@@ -740,6 +742,7 @@ static void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uin
 	b1(e, 0);
 	const uint8_t bumped = e->bumped;
 	struct mark at = plain(target, m.retired + 1u, e);
+	at.taken = true;
 	inc_spilled(e, taken_id, at);
 	e->bumped = bumped;
 	at = plain(target, m.retired + 1u, e);
@@ -760,9 +763,11 @@ static void emit_loop(struct emit *e, const struct insn *in, const uint8_t *s, u
 	uint8_t *const rel = e->w;
 	b1(e, 0);
 	const uint8_t bumped = e->bumped;
-	mark(e, plain(target, m.retired + 1u, e));
+	struct mark at = plain(target, m.retired + 1u, e);
+	at.taken = taken_id != 0;
+	mark(e, at);
 	if (taken_id) {
-		inc_spilled(e, taken_id, plain(target, m.retired + 1u, e));
+		inc_spilled(e, taken_id, at);
 		e->bumped = bumped;
 		mark(e, plain(target, m.retired + 1u, e));
 	}
@@ -1461,7 +1466,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	for (int i = 0; i < e->found.retired; i++)
 		count_vec_add(done, &p->in[i]);
 	if ((E.counts_taken || mode->taken) && e->found.retired == p->n)
-		done[SOFT_TAKEN] = b->vec[SOFT_TAKEN];
+		done[SOFT_TAKEN] = (uint8_t)(b->vec[SOFT_TAKEN] + e->found.taken);
 	unsigned bumped = e->found.bumped;
 	for (int k = 0; k < SOFT_EVENTS; k++) {
 		const bool was = bumped > 0;
