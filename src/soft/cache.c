@@ -94,8 +94,6 @@ void block_enter_tables(uint32_t id)
 	if (n_used * 2 >= n_slots)
 		slots_grow();
 	slot_put(id);
-	if (b->flags & BLOCK_IENTRY)
-		entry_set(id, b->code);
 	page_note(id);
 }
 

@@ -1332,7 +1332,7 @@ static void close_loop(struct segment *s, uint32_t id)
 	link_to(edge, to);
 }
 
-uint32_t translate(uint64_t pc, bool indirect)
+static uint32_t translate_chain(uint64_t pc, bool indirect)
 {
 	struct segment *const s = segment_for(pc);
 	readable_reset();
@@ -1362,6 +1362,16 @@ uint32_t translate(uint64_t pc, bool indirect)
 	if (loop_edge)
 		close_loop(s, id);
 	return first;
+}
+
+/* Indirect branches of other threads take no lock: they may find the block only when
+ * all of its code is there. */
+uint32_t translate(uint64_t pc, bool indirect)
+{
+	const uint32_t id = translate_chain(pc, indirect);
+	if (id && block_at(id)->flags & BLOCK_IENTRY)
+		entry_set(id, block_at(id)->code);
+	return id;
 }
 
 /* One instruction, run once: a store that changes its own page. */

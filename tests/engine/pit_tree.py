@@ -91,6 +91,11 @@ def traced():
         return
     p, run = stat("strace", "-o", "/dev/null", "sh", "-c", "exit 5")
     check(p.returncode == 5 and any("traced" in why for why in not_counted(run)), p, run)
+    if shutil.which("gdb"):
+        p, run = stat("gdb", "-q", "-nx", "-batch", "-ex", "set startup-with-shell off",
+                      "-ex", "run", "/bin/true")
+        check("exited normally" in p.stdout, p)
+        check(any("traced" in why for why in not_counted(run)), run["tasks"])
 
 
 def privileged():
