@@ -96,6 +96,7 @@ struct thread {
 	/* the signal that waits */
 	struct k_siginfo pend_info;
 	struct k_ucontext pend_uc;
+	bool pend_stale;		/* its FP state is not the program's any more */
 	bool pend_forced;
 	/* kill() with one of SYNC_SIGNALS, while it was blocked or another waited */
 	uint64_t held;

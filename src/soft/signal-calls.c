@@ -108,6 +108,10 @@ static void do_sigreturn(struct thread *t) __attribute__((noreturn));
 static void do_sigreturn(struct thread *t)
 {
 	struct k_ucontext uc;
+	/* a signal that came meanwhile is delivered where the handler returns to */
+	const uint64_t all = ~SYNC_SIGNALS;
+	sys4(__NR_rt_sigprocmask, 2, &all, 0, 8);
+	t->pend_stale = t->pending;
 	if (!copy_guest(&uc, (const void *)t->regs[RSP], sizeof(uc)))
 		signal_raise(t, SIGSEGV_, 0x80, 0, 0, 0);
 	if ((uc.mc.cs | 3) != 0x33)

@@ -174,8 +174,8 @@ void signal_leave(struct thread *t, uint64_t fpstate, uint64_t fp_flags)
 	f.uc.mc.cs = 0x33;
 	f.uc.mc.ss = 0x2b;
 	f.uc.mc.fpstate = fpstate;
-	f.uc.sigmask = t->app_mask & ~SYNC_SIGNALS;
-	t->pending = 0;
+	/* a signal that waits comes first; none may join it */
+	f.uc.sigmask = (t->pending ? ~0ull : t->app_mask) & ~SYNC_SIGNALS;
 	glue_sigreturn(&f.uc);
 }
 
@@ -410,6 +410,11 @@ void signal_deliver_pending(struct thread *t)
 	struct k_siginfo info = t->pend_info;
 	if (t->pend_forced)
 		info.addr = t->pc;		/* a seccomp filter: after its system call */
+	if (t->pend_stale) {			/* a handler has returned since */
+		t->pend_stale = false;
+		glue_xsave((void *)((uint64_t)t + THREAD_FP));
+	}
+	t->pending = 0;
 	deliver(t, &info, &t->pend_uc, t->pend_forced);
 }
 

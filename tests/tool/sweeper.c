@@ -120,7 +120,7 @@ static void sweep(pid_t pid, int span)
 		/* the step's SIGTRAP becomes the signal */
 		if (ptrace(PTRACE_CONT, pid, NULL, SIGUSR1) < 0)
 			die("PTRACE_CONT");
-		usleep(300);
+		usleep(3000);	/* long enough to get somewhere on a busy machine */
 	}
 }
 
