@@ -33,6 +33,8 @@ int sink_buf(const struct buf *b, int fd, struct tare_why *why);
 
 static inline void sink_add(struct sink *s, const void *bytes, size_t n)
 {
+	if (!n)			/* an empty string may have no bytes at all */
+		return;
 	if (__builtin_expect(n > SINK_BYTES - s->len, 0)) {
 		sink_add_slow(s, bytes, n);
 		return;
