@@ -48,7 +48,7 @@ struct stat_run {
 /* A batch of --exact: events that fit the counters together with the witness. */
 struct stat_batch {
 	struct tare_events *events;	/* the witness is the last one */
-	size_t *index;			/* of each event but the witness, in the session */
+	size_t *index;			/* of each event but the witness, among those asked for */
 	size_t n;
 };
 
@@ -96,7 +96,7 @@ struct stat_derived {
 	double value;
 	const char *unit;
 };
-/* `counts` has one entry per event of the session. False: none. */
+/* `counts` has one entry per event that was asked for. False: none. */
 bool stat_derive(const struct stat_session *s, const struct tare_count *counts,
 		 size_t event, uint64_t wall_ns, struct stat_derived *out);
 

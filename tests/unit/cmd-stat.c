@@ -13,7 +13,7 @@
 
 enum { MAX_EVENTS = 8, MAX_RUNS = 4 };
 
-/* A session with made-up counts. */
+/* Runs with made-up counts. */
 struct made {
 	struct stat_session s;
 	struct stat_opts o;
