@@ -84,9 +84,9 @@ def largest(doc):
 
 
 def exact(rustc, counter):
-    """Two runs that take the same path. rustc's own threads race for the allocator, and then
-    its addresses differ, which acts like ASLR (the report); so a pair has eight tries, and
-    each is shown."""
+    """Two runs that take the same path. About every other pair does not, in many small
+    intervals at once, as with addresses that differ (the report); the cause has not been
+    traced. So a pair has eight tries, and each is shown."""
     for _ in range(8):
         doc = aggregate(rustc, counter)
         show_rest(counter, doc)
