@@ -6,7 +6,8 @@
  *	offset 0		struct soft_shared	mapped MAP_SHARED by everybody
  *	ENGINE_FILE_OFFSET	the engine's image	mapped MAP_PRIVATE
  *
- * A process announces itself by taking a record, adds its counts to it when a
+ * Whoever makes a task (its parent, or the launcher at an exec) takes a record for it
+ * beforehand, so that none is overlooked; the task adds its counts to it when a
  * thread ends, when it execs and when it exits (until then the launcher can read
  * them where they are), and asks the launcher for help
  * at execve: the launcher attaches with ptrace, sees the new image at its first
@@ -57,6 +58,7 @@ enum soft_event {
 
 enum soft_state {
 	REC_FREE,
+	REC_STARTING,		/* announced by who makes it: it has not said anything yet */
 	REC_RUNNING,
 	REC_DONE,		/* ended and reported everything */
 	REC_EXECED,		/* became another image, reported everything */
@@ -73,6 +75,7 @@ enum soft_reason {
 	WHY_NO_INHERIT,
 	WHY_PTRACED,
 	WHY_UNREADABLE,
+	WHY_ENDED,
 };
 
 enum soft_request { REQ_NONE, REQ_EXEC, REQ_EXEC_FAILED };

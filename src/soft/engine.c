@@ -19,12 +19,10 @@ void lock_take(struct thread *t)
 		while (__atomic_exchange_n(&E.lock, 2, __ATOMIC_ACQUIRE))
 			sys4(__NR_futex, &E.lock, FUTEX_WAIT_PRIVATE, 2, 0);
 	}
-	E.lock_owner = (uint32_t)t->tid;
 }
 
 void lock_drop(void)
 {
-	E.lock_owner = 0;
 	if (__atomic_exchange_n(&E.lock, 0, __ATOMIC_RELEASE) == 2)
 		sys3(__NR_futex, &E.lock, FUTEX_WAKE_PRIVATE, 1);
 }

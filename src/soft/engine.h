@@ -80,13 +80,12 @@ struct thread {
 
 	uint32_t index;
 	uint32_t record;		/* in soft_shared.records */
+	uint32_t child_record;		/* … of the task it is about to make */
 	int32_t tid;
 	bool in_use;
 	bool mapped;
 	bool is_vfork;			/* another process in the same memory, … */
 	bool parent_waits;		/* … whose parent sleeps until it is gone (CLONE_VFORK) */
-	bool in_syscall;
-	bool mask_saved;		/* signals are held back while pending */
 	uint64_t app_mask;
 	struct k_stack app_altstack;
 	int64_t corr[SOFT_EVENTS];	/* parts of blocks, and what was folded */
@@ -251,7 +250,6 @@ struct mode {
 struct engine {
 	struct soft_shared *shared;
 	uint32_t lock;			/* translator, tables, regions */
-	uint32_t lock_owner;		/* tid, for fork */
 	int32_t pid;
 	bool has_fsgsbase;
 	bool counts_taken;
@@ -375,7 +373,6 @@ extern int translate_problem;
 bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc);
 
 /* count.c */
-void count_correct(struct thread *t, const struct block *b, unsigned retired, bool bumped);
 void count_fold(struct thread *t);			/* adds to its record, zeroes */
 void count_fold_all(uint32_t state);
 void record_state(const struct thread *t, uint32_t state);
@@ -394,7 +391,7 @@ void thread_free(struct thread *t);
 bool thread_is_last(const struct thread *self);
 long thread_clone(struct thread *t, long nr, const uint64_t *a);
 void thread_exit(struct thread *t, long nr, const uint64_t *a) __attribute__((noreturn));
-uint32_t record_new(struct thread *t, bool is_thread, int parent);
+void record_start(struct thread *t, uint32_t i, bool is_thread, int parent);
 void record_live(struct thread *t, struct soft_record *r);
 void set_gs(struct thread *t);
 void record_names(struct soft_record *r);

@@ -43,22 +43,69 @@ void record_live(struct thread *t, struct soft_record *r)
 	r->live_counts = (uint64_t)counts_of(t);
 }
 
-uint32_t record_new(struct thread *t, bool is_thread, int parent)
+/* A record for the task that `t` is going to make: were it taken by the task itself, one
+ * that has not run yet when the command ends would not be known of. */
+static void record_announce(struct thread *t)
 {
-	uint32_t i = __atomic_fetch_add(&E.shared->n_records, 1, __ATOMIC_RELAXED);
+	if (t->child_record)
+		return;			/* left from a clone that failed */
+	const uint32_t i = __atomic_fetch_add(&E.shared->n_records, 1, __ATOMIC_RELAXED);
 	if (i >= SOFT_MAX_RECORDS) {
 		__atomic_fetch_add(&E.shared->overflowed, 1, __ATOMIC_RELAXED);
-		return 0;
+		return;
 	}
+	const struct soft_record *const own = &E.shared->records[t->record];
 	struct soft_record *const r = &E.shared->records[i];
-	r->pid = (int32_t)sys0(__NR_getpid);
+	mem_copy(r->comm, own->comm, sizeof(r->comm));
+	mem_copy(r->exe, own->exe, sizeof(r->exe));
+	r->parent = own->pid;
+	t->child_record = i;
+}
+
+/* What clone() said of it. Where it has begun already, it knows its number better. */
+static void record_announced(struct thread *t, uint32_t i, long ret)
+{
+	if (!i)
+		return;
+	struct soft_record *const r = &E.shared->records[i];
+	if (ret < 0) {
+		__atomic_store_n(&r->state, REC_FREE, __ATOMIC_RELEASE);
+		t->child_record = i;
+		return;
+	}
+	int32_t none = 0;
+	__atomic_compare_exchange_n(&r->pid, &none, (int32_t)ret, false, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED);
+}
+
+static uint32_t record_begin(struct thread *t, bool is_thread)
+{
+	record_announce(t);
+	const uint32_t i = t->child_record;
+	t->child_record = 0;
+	if (!i)
+		return 0;
+	struct soft_record *const r = &E.shared->records[i];
+	r->is_thread = is_thread;
+	r->pid = is_thread ? E.pid : 0;
+	__atomic_store_n(&r->state, REC_STARTING, __ATOMIC_RELEASE);
+	return i;
+}
+
+/* The task itself takes over. */
+void record_start(struct thread *t, uint32_t i, bool is_thread, int parent)
+{
+	t->record = i;
+	if (!i)
+		return;
+	struct soft_record *const r = &E.shared->records[i];
 	r->tid = t->tid;
+	__atomic_store_n(&r->pid, (int32_t)sys0(__NR_getpid), __ATOMIC_RELEASE);
 	r->parent = parent;
 	r->is_thread = is_thread;
 	record_names(r);
 	record_live(t, r);
 	__atomic_store_n(&r->state, REC_RUNNING, __ATOMIC_RELEASE);
-	return i;
 }
 
 /* ---- slots ---- */
@@ -130,7 +177,7 @@ void thread_child(struct thread *t)
 	set_gs(t);
 	t->tid = (int32_t)sys0(__NR_gettid);
 	signal_altstack(t);
-	t->record = record_new(t, !t->is_vfork, E.pid);
+	record_start(t, t->record, !t->is_vfork, E.pid);
 	if (E.vpmu)
 		vpmu_thread(t);
 	t->exit_link = 1;
@@ -176,7 +223,7 @@ static long parse(long nr, const uint64_t *a, struct request *q)
 	}
 }
 
-static void child_of_fork(struct thread *t, uint64_t stack)
+static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 {
 	const int parent = E.pid;
 	E.pid = (int32_t)sys0(__NR_getpid);
@@ -199,7 +246,8 @@ static void child_of_fork(struct thread *t, uint64_t stack)
 	mem_zero(t->corr, sizeof(t->corr));
 	sys3(__NR_madvise, counts_of(t), counts_mapped, 4);
 	t->is_vfork = false;
-	t->record = record_new(t, false, parent);
+	t->child_record = 0;
+	record_start(t, record, false, parent);
 	if (E.vpmu)
 		vpmu_forked(t);
 	if (stack)
@@ -210,6 +258,7 @@ static long do_fork(struct thread *t, long nr, const uint64_t *a, struct request
 {
 	long ret;
 	lock_take(t);
+	const uint32_t record = record_begin(t, false);
 	if (nr == __NR_clone3) {
 		q->args.stack = q->args.stack_size = 0;
 		const uint64_t args[6] = { (uint64_t)&q->args, q->size };
@@ -218,10 +267,12 @@ static long do_fork(struct thread *t, long nr, const uint64_t *a, struct request
 		const uint64_t args[6] = { q->flags, 0, a[2], a[3], a[4] };
 		ret = gate(t, __NR_clone, args);
 	}
-	if (ret == 0)
-		child_of_fork(t, q->stack);
-	else
-		lock_drop();
+	if (ret == 0) {
+		child_of_fork(t, record, q->stack);
+		return 0;
+	}
+	record_announced(t, record, ret);
+	lock_drop();
 	return ret;
 }
 
@@ -232,6 +283,8 @@ static long do_thread(struct thread *t, long nr, const uint64_t *a, struct reque
 	lock_drop();
 	if (!c)
 		return -11;
+	const uint32_t record = record_begin(t, q->flags & CLONE_THREAD);
+	c->record = record;
 	for (int i = 0; i < 16; i++)
 		c->regs[i] = t->regs[i];
 	c->actions = t->actions;
@@ -268,6 +321,7 @@ static long do_thread(struct thread *t, long nr, const uint64_t *a, struct reque
 	}
 	const uint32_t fd = E.reserved_fd;
 	const long ret = glue_clone(nr == __NR_clone3 ? nr : __NR_clone, args, c);
+	record_announced(t, record, ret);
 	if (q->flags & CLONE_VFORK && !(q->flags & CLONE_FILES))
 		E.reserved_fd = fd;	/* a vfork child moves its own */
 	if (ret < 0) {

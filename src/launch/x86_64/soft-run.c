@@ -99,8 +99,10 @@ static struct soft_record *take_record(struct soft *s, pid_t pid, uint32_t *inde
 		*index = 0;
 	}
 	struct soft_record *const r = &s->shared->records[*index];
-	if (*index)
+	if (*index) {
 		r->pid = r->tid = pid;
+		__atomic_store_n(&r->state, REC_STARTING, __ATOMIC_RELEASE);
+	}
 	return r;
 }
 
@@ -128,10 +130,11 @@ static void at_exec(struct soft *s, const struct traced *t)
 	struct soft_record *const r = take_record(s, t->pid, &index);
 	if (t->record && index)
 		r->parent = s->shared->records[t->record].parent;
+	if (index)
+		name_of(t->pid, r);
 	const int err = inject(t->pid, s->shared, t->reserved_fd, index);
 	if (err && index) {
 		r->reason = err > 0 ? (uint32_t)err : WHY_NO_PTRACE;
-		name_of(t->pid, r);
 		__atomic_store_n(&r->state, REC_NATIVE, __ATOMIC_RELEASE);
 	}
 	if (t->pid == s->child && !t->record) {
@@ -339,6 +342,37 @@ static int soft_open(struct soft *s, const struct tare_measure_opts *o, struct t
 	return 0;
 }
 
+/* What stands between its old image and the new one goes on natively. */
+static void leave_traced(struct soft *s)
+{
+	for (int i = 0; i < s->n_traced; i++) {
+		const struct traced *const t = &s->traced[i];
+		if (!t->record || __atomic_load_n(&s->shared->records[t->record].state,
+						  __ATOMIC_ACQUIRE) != REC_EXECED)
+			continue;	/* the command itself, or still what it was */
+		uint32_t index;
+		struct soft_record *const r = take_record(s, t->pid, &index);
+		if (!index)
+			continue;
+		r->reason = WHY_ENDED;
+		name_of(t->pid, r);
+		__atomic_store_n(&r->state, REC_NATIVE, __ATOMIC_RELEASE);
+	}
+}
+
+/* The command has ended. */
+static void stop_tracer(struct soft *s)
+{
+	if (!s->tracer_runs)
+		return;
+	__atomic_store_n(&s->quit, true, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&s->shared->requests, 1, __ATOMIC_RELEASE);
+	futex(&s->shared->requests, FUTEX_WAKE, INT_MAX, NULL);
+	pthread_join(s->tracer, NULL);
+	s->tracer_runs = false;
+	leave_traced(s);
+}
+
 /* Orphans of the command may still ask: nobody is there any more. */
 static void close_requests(struct soft *s)
 {
@@ -350,12 +384,7 @@ static void close_requests(struct soft *s)
 
 static void soft_close(struct soft *s)
 {
-	__atomic_store_n(&s->quit, true, __ATOMIC_RELEASE);
-	if (s->tracer_runs) {
-		__atomic_fetch_add(&s->shared->requests, 1, __ATOMIC_RELEASE);
-		futex(&s->shared->requests, FUTEX_WAKE, INT_MAX, NULL);
-		pthread_join(s->tracer, NULL);
-	}
+	stop_tracer(s);
 	close_requests(s);
 	munmap(s->shared, sizeof(*s->shared));
 	free(s->live);
@@ -516,6 +545,7 @@ static const char *reason_text(uint32_t reason)
 	case WHY_SETUID: return "set-uid, set-gid or with capabilities: ran natively, not counted";
 	case WHY_NO_PTRACE: return "ptrace was refused: ran natively, not counted";
 	case WHY_NO_INHERIT: return "a child, left out as asked (--no-inherit)";
+	case WHY_ENDED: return "started when the command had ended: ran natively, not counted";
 	case WHY_PTRACED: return "traced by another program: ran natively, not counted";
 	default: return "could not be entered: ran natively, not counted";
 	}
@@ -532,6 +562,7 @@ static const char *cut_off_text(const struct soft *s, const struct soft_record *
 	switch (r->state) {
 	case REC_FAILED:
 		return "the engine failed in it";
+	case REC_STARTING:
 	case REC_RUNNING:
 		if (r->is_thread)
 			return NULL;
@@ -709,6 +740,7 @@ int soft_run(const struct tare_measure_opts *o, const struct soft_hooks *hooks,
 	if (hooks->before_reap)
 		hooks->before_reap(c.pid, hooks->arg);
 	child_reap(&c, m);
+	stop_tracer(&s);
 	live_refresh(&s);
 	fill_totals(&s, o, m);
 	err = refused(&s, o, why);
