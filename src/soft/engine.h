@@ -111,7 +111,7 @@ struct thread {
 	bool flags_loaded;		/* … and it was a popf or iret, which has its own TF */
 	bool stepped_pushf;		/* … and it was a pushf, which shows TF */
 	uint16_t app_gs_sel;
-	uint32_t vslot, parent_vslot;	/* in the virtual PMU */
+	uint32_t vslot, child_vslot;	/* in the virtual PMU; of the task it is making */
 };
 
 /* Offsets inside a thread's stride. */
@@ -449,6 +449,8 @@ long proc_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
 /* vpmu.c, vpmu-calls.c, vpmu-files.c, vpmu-flaws.c: the virtual PMU. All but
  * vpmu_start are called under `tare run` only (E.vpmu). */
 void vpmu_start(struct thread *t);			/* a new image */
+void vpmu_making(struct thread *t, bool is_thread);	/* before a clone */
+void vpmu_made(struct thread *t, long ret, bool is_thread);	/* … after it, in the parent */
 void vpmu_thread(struct thread *t);			/* a new thread, or a vfork child */
 void vpmu_forked(struct thread *t);			/* in the child of a fork */
 void vpmu_ended(struct thread *t);

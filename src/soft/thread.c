@@ -307,7 +307,7 @@ static long do_thread(struct thread *t, long nr, const uint64_t *a, struct reque
 	app_gs_set(c, t->app_gs);
 	c->app_mask = t->app_mask;
 	c->tid = -1;
-	c->parent_vslot = t->vslot;
+	c->vslot = t->child_vslot;
 	c->is_vfork = !(q->flags & CLONE_THREAD);
 	c->parent_waits = q->flags & CLONE_VFORK;
 	c->app_altstack = q->flags & CLONE_VFORK ? t->app_altstack :
@@ -341,7 +341,11 @@ long thread_clone(struct thread *t, long nr, const uint64_t *a)
 	if (err)
 		return err;
 	block_signals();
+	if (E.vpmu)
+		vpmu_making(t, q.flags & CLONE_THREAD);
 	const long ret = q.flags & CLONE_VM ? do_thread(t, nr, a, &q) : do_fork(t, nr, a, &q);
+	if (E.vpmu && ret)
+		vpmu_made(t, ret, q.flags & CLONE_THREAD);
 	if (!t->pending)
 		mask_set(t, t->app_mask);
 	return ret;

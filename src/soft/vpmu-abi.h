@@ -122,6 +122,7 @@ struct vpmu_event {
 struct vpmu_slot {
 	int32_t pid, tid;	/* 0: free */
 	uint32_t ended;
+	uint32_t begun;		/* 0: its first steps, its creator waits (vpmu-order.c) */
 	uint32_t execing;	/* 1: about to exec, 2: a vfork child about to */
 	uint32_t events;	/* first of its list */
 	uint32_t want;		/* 1 << enum soft_event: what its code must add up */

@@ -623,6 +623,7 @@ static long fd_call(struct thread *t, long nr, const uint64_t *a, bool *done)
 
 long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 {
+	order_syscall(t, nr, a);
 	switch (nr) {
 	case __NR_perf_event_open:
 		return do_open(t, a, done);

@@ -13,6 +13,7 @@
 #include <linux/perf_event.h>
 
 #define ALL_INSTRUCTIONS (1u << SOFT_INSTRUCTIONS)
+#define SLOT_RESERVED (-1)	/* as tid of a task that is being made */
 #define NO_ECX 0x80000000u	/* as minus_ecx of a counter's entry: matches nothing */
 
 /* ---- the lock ---- */
@@ -515,31 +516,66 @@ static void inherit(uint32_t parent, uint32_t slot, bool is_thread)
 	vpmu_schedule(slot);
 }
 
-static void new_task(struct thread *t, uint32_t parent, bool is_thread)
+/* The parent takes the slot of the task it makes, so that the number that its seed comes
+ * from and what it inherits do not depend on when it runs first. */
+void vpmu_making(struct thread *t, bool is_thread)
 {
 	vpmu_lock(t);
-	t->vslot = slot_new((int)sys0(__NR_getpid), t->tid);
+	t->child_vslot = slot_new(is_thread ? E.pid : 0, SLOT_RESERVED);
+	inherit(t->vslot, t->child_vslot, is_thread);
+	vpmu_unlock();
+}
+
+/* Its first steps, in the task itself. */
+static void begin(struct thread *t)
+{
+	vpmu_lock(t);
+	vpmu_slot(t->vslot)->pid = (int32_t)sys0(__NR_getpid);
+	vpmu_slot(t->vslot)->tid = t->tid;
 	slot_map(t);
-	if (parent)
-		inherit(parent, t->vslot, is_thread);
 	vpmu_unlock();
 	vpmu_follow(t);
 }
 
 void vpmu_thread(struct thread *t)
 {
-	new_task(t, t->parent_vslot, !t->is_vfork);
+	begin(t);
 }
 
 void vpmu_forked(struct thread *t)
 {
-	new_task(t, t->vslot, false);
+	t->vslot = t->child_vslot;
+	begin(t);
 	vpmu_fds_after_fork();
+}
+
+static void free_events(uint32_t slot)
+{
+	while (vpmu_slot(slot)->events)
+		vpmu_free_event(vpmu_slot(slot)->events);
+}
+
+void vpmu_made(struct thread *t, long ret, bool is_thread)
+{
+	const uint32_t slot = t->child_vslot;
+	struct vpmu_slot *const s = vpmu_slot(slot);
+	vpmu_lock(t);
+	if (ret < 0) {
+		free_events(slot);
+		s->tid = 0;
+	} else if (s->tid == SLOT_RESERVED) {
+		s->pid = is_thread ? E.pid : (int32_t)ret;
+		s->tid = (int32_t)ret;
+	}
+	vpmu_unlock();
+	if (ret > 0 && is_thread)
+		order_child_first(slot, ret);
 }
 
 void vpmu_ended(struct thread *t)
 {
 	struct vpmu_slot *const s = vpmu_slot(t->vslot);
+	order_step_aside(t);
 	vpmu_lock(t);
 	uint32_t next;
 	update_all(t->vslot);
@@ -563,6 +599,7 @@ void vpmu_ended(struct thread *t)
 
 void vpmu_before_exec(struct thread *t)
 {
+	order_step_aside(t);
 	vpmu_lock(t);
 	vpmu_slot(t->vslot)->execing = t->is_vfork ? 2 : 1;
 	vpmu_slot(t->vslot)->pid = (int32_t)sys0(__NR_getpid);

@@ -4,6 +4,7 @@
  *	vpmu-calls.c	perf_event_open and what can be done with its descriptors
  *	vpmu-flaws.c	what the flaws add, and when
  *	vpmu-files.c	sysfs and procfs as the model has them; cpuid
+ *	vpmu-order.c	threads begin one after the other
  *
  * A task's clock is the number of instructions it retired, VPMU_HZ to the virtual
  * second; everything (multiplexing, interrupts, times) is a function of it, so a
@@ -48,6 +49,11 @@ void vpmu_show(uint32_t event);				/* brings its page up to date */
 /* vpmu-flaws.c */
 uint64_t vpmu_extra(uint32_t slot, const struct vpmu_row *row, uint64_t clock);
 bool vpmu_lazy(void);			/* counts depend on the clock: rdpmc asks C */
+
+/* vpmu-order.c */
+void order_child_first(uint32_t slot, long tid);	/* in its creator, after the clone */
+void order_step_aside(struct thread *t);		/* its first steps are done */
+void order_syscall(struct thread *t, long nr, const uint64_t *a);
 
 /* vpmu-calls.c */
 extern uint32_t vpmu_fds;		/* descriptors of virtual events in this process */
