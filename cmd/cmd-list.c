@@ -111,6 +111,11 @@ static int backend(const struct tare_events *e, enum tare_backend b, struct tare
 	return tare_backend_for(e, b, NULL, 0, why);
 }
 
+static bool has_pair(const struct tare_event *e)
+{
+	return e->kind == TARE_EVENT_MINUS || e->minus_total & TARE_MINUS_PAIR;
+}
+
 /* The system call itself, undone at once; 0 or -errno. Where the modifiers were not
  * chosen by hand, user mode alone will do, as with tare stat. */
 static int try_encoding(const struct tare_encoding *wanted_one, bool may_narrow)
@@ -132,7 +137,7 @@ static int try_event(const struct tare_event *e)
 	if (e->needs_engine)
 		return -ENOTSUP;
 	const int err = try_encoding(&e->base, !e->has_modifier);
-	if (err || e->kind != TARE_EVENT_MINUS)
+	if (err || !has_pair(e))
 		return err;
 	return try_encoding(&e->minus, !e->has_modifier);
 }
@@ -218,13 +223,21 @@ static const char *kind_name(enum tare_event_kind k)
 	return "unknown";
 }
 
+/* The upper half names the PMU of a hybrid machine. */
+static void generic_text(struct buf *b, const char *kind, bool hex, uint64_t config)
+{
+	buf_printf(b, hex ? "%s0x%" PRIx32 : "%s%" PRIu32, kind, (uint32_t)config);
+	if (config >> 32)
+		buf_printf(b, "@pmu%" PRIu64, config >> 32);
+}
+
 static void encoding_text(struct buf *b, const struct tare_encoding *e)
 {
 	switch (e->type) {
 	case PERF_TYPE_RAW: buf_printf(b, "r%04" PRIx64, (uint64_t)e->config); break;
-	case PERF_TYPE_HARDWARE: buf_printf(b, "hardware:%" PRIu64, (uint64_t)e->config); break;
+	case PERF_TYPE_HARDWARE: generic_text(b, "hardware:", false, e->config); break;
 	case PERF_TYPE_SOFTWARE: buf_printf(b, "software:%" PRIu64, (uint64_t)e->config); break;
-	case PERF_TYPE_HW_CACHE: buf_printf(b, "cache:0x%" PRIx64, (uint64_t)e->config); break;
+	case PERF_TYPE_HW_CACHE: generic_text(b, "cache:", true, e->config); break;
 	default: buf_printf(b, "pmu%u:0x%" PRIx64, e->type, (uint64_t)e->config); break;
 	}
 	if (e->config1)
@@ -236,7 +249,7 @@ static void event_encoding(struct buf *b, const struct tare_event *e)
 	if (!e || e->needs_engine || e->kind == TARE_EVENT_WALL_TIME || e->kind == TARE_EVENT_ZERO)
 		return buf_chr(b, '-');
 	encoding_text(b, &e->base);
-	if (e->kind != TARE_EVENT_MINUS)
+	if (!has_pair(e))
 		return;
 	buf_chr(b, '-');
 	encoding_text(b, &e->minus);
@@ -381,7 +394,7 @@ static void encodings_json(struct json *j, const struct tare_event *e)
 		json_null(j, "encoding");
 	else
 		encoding_json(j, "encoding", &e->base);
-	if (e && e->kind == TARE_EVENT_MINUS)
+	if (e && has_pair(e))
 		encoding_json(j, "minus", &e->minus);
 	else
 		json_null(j, "minus");

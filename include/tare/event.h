@@ -12,8 +12,8 @@
  * colon, generic hardware and software names, rNNNN, pmu/term=value,…/, sysfs
  * PMU events, libpfm4 names; and tare's own: wall-time, zero,
  * EVENT-minus-irqs, EVENT-minus-r0420, EVENT-minus-proc-interrupts,
- * EVENT-minus-page-faults, and names that mean the same on every CPU
- * (cond-branches, loads …). tare-events(7) has it all.
+ * EVENT-minus-page-faults (also behind one of the others), and names that mean
+ * the same on every CPU (cond-branches, loads …). tare-events(7) has it all.
  */
 #ifndef TARE_EVENT_H
 #define TARE_EVENT_H
@@ -28,8 +28,8 @@ extern "C" {
 enum tare_event_kind {
 	TARE_EVENT_PERF,		/* one perf_event_open */
 	TARE_EVENT_MINUS,		/* base minus another event, read as a pair */
-	TARE_EVENT_MINUS_TOTAL,		/* base minus a total that cannot be read as a
-					 * pair (/proc/interrupts, page faults): whole runs only */
+	TARE_EVENT_MINUS_TOTAL,		/* base minus totals that cannot be read as a pair
+					 * (/proc/interrupts, page faults): whole runs only */
 	TARE_EVENT_WALL_TIME,		/* clock, ns */
 	TARE_EVENT_ZERO,		/* always 0: the cost of everything but the counter */
 };
@@ -44,14 +44,19 @@ struct tare_encoding {
 	bool precise_asked;		/* modifier p: refused in counting mode */
 };
 
-enum tare_minus_total { TARE_MINUS_PROC_INTERRUPTS = 1, TARE_MINUS_PAGE_FAULTS = 2 };
+/* What TARE_EVENT_MINUS_TOTAL subtracts; a sum of these. */
+enum tare_minus_total {
+	TARE_MINUS_PROC_INTERRUPTS = 1,
+	TARE_MINUS_PAGE_FAULTS = 2,
+	TARE_MINUS_PAIR = 4,		/* the event in `minus` as well */
+};
 
 struct tare_event {
 	char *name;			/* as the user wrote it, canonical modifiers */
 	enum tare_event_kind kind;
 	struct tare_encoding base;
-	struct tare_encoding minus;	/* TARE_EVENT_MINUS */
-	enum tare_minus_total minus_total;
+	struct tare_encoding minus;	/* TARE_EVENT_MINUS, or with TARE_MINUS_PAIR */
+	unsigned minus_total;		/* of enum tare_minus_total */
 	const char *error_bound;	/* stated error of a correction, or NULL */
 	enum tare_role role;		/* what it counts, where the tables know */
 	const struct tare_event_row *row; /* its table row, or NULL */

@@ -1,10 +1,11 @@
 /* Sets of events on other processes.
  *
- * A target is one thread (or, with inherit, a whole tree of them) and has two
- * slots per event: the event itself, and what is subtracted from it. Slots of one
- * group hang on the first that opened, the leader. Without inherit the leader is
- * read with PERF_FORMAT_GROUP, one consistent snapshot; the kernel refuses that
- * format together with inherit, so then every slot is read by itself.
+ * A target is one thread (or, with inherit, a whole tree of them) and has three slots
+ * per event: the event itself, the event that is subtracted from it as a pair, and the
+ * page faults that are subtracted from its total. Slots of one group hang on the first
+ * that opened, the leader. Without inherit the leader is read with PERF_FORMAT_GROUP, one
+ * consistent snapshot; the kernel refuses that format together with inherit, so then every
+ * slot is read by itself.
  */
 #include "set.h"
 
@@ -25,6 +26,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+enum { BASE, PAIR, FAULTS, SLOTS };	/* of an event */
+
 struct slot {
 	int fd;			/* -1: not open */
 	int leader;		/* slot number of the group's leader; itself if alone */
@@ -35,7 +38,7 @@ struct slot {
 
 struct target {
 	pid_t tid;
-	struct slot *slots;	/* two per event */
+	struct slot *slots;	/* SLOTS per event */
 };
 
 struct counter_set {
@@ -72,10 +75,20 @@ static bool is_core(struct counter_set *set, uint32_t type)
 	return perf_type_is_core(set_facts(set), type);
 }
 
-static bool has_second(const struct tare_event *e)
+static bool has_pair(const struct tare_event *e)
 {
 	return e->kind == TARE_EVENT_MINUS ||
-	       (e->kind == TARE_EVENT_MINUS_TOTAL && e->minus_total == TARE_MINUS_PAGE_FAULTS);
+	       (e->kind == TARE_EVENT_MINUS_TOTAL && e->minus_total & TARE_MINUS_PAIR);
+}
+
+static bool has_faults(const struct tare_event *e)
+{
+	return e->kind == TARE_EVENT_MINUS_TOTAL && e->minus_total & TARE_MINUS_PAGE_FAULTS;
+}
+
+static bool has_irqs(const struct tare_event *e)
+{
+	return e->kind == TARE_EVENT_MINUS_TOTAL && e->minus_total & TARE_MINUS_PROC_INTERRUPTS;
 }
 
 static bool has_first(const struct tare_event *e)
@@ -85,10 +98,8 @@ static bool has_first(const struct tare_event *e)
 }
 
 /* Page faults as the base event sees them: in the same modes. */
-static struct tare_encoding second_of(const struct tare_event *e)
+static struct tare_encoding faults_of(const struct tare_event *e)
 {
-	if (e->kind == TARE_EVENT_MINUS)
-		return e->minus;
 	struct tare_encoding faults = e->base;
 	faults.type = PERF_TYPE_SOFTWARE;
 	faults.config = PERF_COUNT_SW_PAGE_FAULTS;
@@ -108,7 +119,7 @@ static unsigned group_members(const struct target *t, size_t n_slots, int leader
 static int open_slot(struct counter_set *set, struct target *t, int s, int leader,
 		     const struct tare_encoding *e, struct tare_why *why)
 {
-	const struct tare_event *const event = set->events[s / 2];
+	const struct tare_event *const event = set->events[s / SLOTS];
 	struct perf_event_attr attr;
 	perf_attr_fill(&attr, e);
 	attr.inherit = set->o.inherit;
@@ -124,7 +135,7 @@ static int open_slot(struct counter_set *set, struct target *t, int s, int leade
 	} else {
 		attr.pinned = 0;	/* the leader's, and an error on a sibling */
 	}
-	if (set->user_only[s / 2])
+	if (set->user_only[s / SLOTS])
 		attr.exclude_kernel = attr.exclude_hv = 1;
 
 	const int group_fd = leader < 0 ? -1 : t->slots[leader].fd;
@@ -138,7 +149,7 @@ static int open_slot(struct counter_set *set, struct target *t, int s, int leade
 		.name = event->name,
 		.pid = set->o.pid,
 		.cpu = -1,
-		.group_size = leader < 0 ? 1 : group_members(t, set->n * 2, leader) + 1,
+		.group_size = leader < 0 ? 1 : group_members(t, set->n * SLOTS, leader) + 1,
 		.on_cpu = (unsigned)sched_getcpu(),
 	};
 	return perf_diagnose_open(-fd, &attr, &ask, set_facts(set), why);
@@ -156,8 +167,8 @@ static int find_leader(const struct counter_set *set, const struct target *t, si
 {
 	const int group = set->events[i]->group;
 	for (size_t j = 0; group >= 0 && j < i; j++)
-		if (set->events[j]->group == group && t->slots[2 * j].fd >= 0)
-			return t->slots[2 * j].leader;
+		if (set->events[j]->group == group && t->slots[SLOTS * j].fd >= 0)
+			return t->slots[SLOTS * j].leader;
 	return -1;
 }
 
@@ -169,17 +180,17 @@ static int open_event(struct counter_set *set, struct target *t, size_t i, struc
 	if (e->base.precise_asked)
 		return why_set(why, TARE_E_EVENT_UNSUPPORTED,
 			       "%s: modifier p is for sampling, not for counting", e->name);
-	const int s = (int)(2 * i);
-	const int err = open_slot(set, t, s, find_leader(set, t, i), &e->base, why);
-	if (err || !has_second(e))
-		return err;
-	const struct tare_encoding second = second_of(e);
+	const int s = (int)(SLOTS * i);
+	int err = open_slot(set, t, s, find_leader(set, t, i), &e->base, why);
 	/* A pair must be on counters together, or its difference means nothing. */
-	const int leader = e->kind == TARE_EVENT_MINUS ? t->slots[s].leader : -1;
-	const int err2 = open_slot(set, t, s + 1, leader, &second, why);
-	if (err2)
-		close_slot(&t->slots[s]);
-	return err2;
+	if (!err && has_pair(e))
+		err = open_slot(set, t, s + PAIR, t->slots[s].leader, &e->minus, why);
+	const struct tare_encoding faults = faults_of(e);
+	if (!err && has_faults(e))
+		err = open_slot(set, t, s + FAULTS, -1, &faults, why);
+	for (int k = FAULTS; err && k >= BASE; k--)
+		close_slot(&t->slots[s + k]);
+	return err;
 }
 
 static bool is_software(const struct tare_event *e, uint64_t config)
@@ -231,10 +242,10 @@ static int add_target(struct counter_set *set, pid_t tid)
 		return TARE_E_NOMEM;
 	set->targets = more;
 	struct target *const t = &more[set->n_targets];
-	*t = (struct target){ .tid = tid, .slots = calloc(set->n * 2 + 1, sizeof(*t->slots)) };
+	*t = (struct target){ .tid = tid, .slots = calloc(set->n * SLOTS + 1, sizeof(*t->slots)) };
 	if (!t->slots)
 		return TARE_E_NOMEM;
-	for (size_t i = 0; i < set->n * 2; i++)
+	for (size_t i = 0; i < set->n * SLOTS; i++)
 		t->slots[i].fd = t->slots[i].leader = -1;
 	set->n_targets++;
 	return 0;
@@ -243,7 +254,7 @@ static int add_target(struct counter_set *set, pid_t tid)
 static void drop_last_target(struct counter_set *set)
 {
 	struct target *const t = &set->targets[--set->n_targets];
-	for (size_t i = 0; i < set->n * 2; i++)
+	for (size_t i = 0; i < set->n * SLOTS; i++)
 		close_slot(&t->slots[i]);
 	free(t->slots);
 }
@@ -288,8 +299,7 @@ static int open_all(struct counter_set *set, struct tare_why *why)
 static bool wants_irqs(const struct tare_event *const *events, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (events[i]->kind == TARE_EVENT_MINUS_TOTAL &&
-		    events[i]->minus_total == TARE_MINUS_PROC_INTERRUPTS)
+		if (has_irqs(events[i]))
 			return true;
 	return false;
 }
@@ -384,13 +394,13 @@ void counter_set_started(struct counter_set *set)
 static int switch_all(struct counter_set *set, unsigned long request, struct tare_why *why)
 {
 	for (size_t t = 0; t < set->n_targets; t++) {
-		for (size_t i = 0; i < set->n * 2; i++) {
+		for (size_t i = 0; i < set->n * SLOTS; i++) {
 			const struct slot *const s = &set->targets[t].slots[i];
 			if (s->fd < 0 || s->leader != (int)i)
 				continue;
 			if (ioctl(s->fd, request, 0) < 0)
 				return why_errno(why, TARE_E_IO, errno, "%s",
-						 set->events[i / 2]->name);
+						 set->events[i / SLOTS]->name);
 		}
 	}
 	return 0;
@@ -427,17 +437,17 @@ static void read_group_of(struct target *t, size_t n_slots, int leader)
 
 static int read_slots(struct counter_set *set, struct target *t)
 {
-	for (size_t i = 0; i < set->n * 2; i++) {
+	for (size_t i = 0; i < set->n * SLOTS; i++) {
 		struct slot *const s = &t->slots[i];
 		if (s->fd < 0)
 			continue;
 		if (set->o.inherit)
 			s->read_status = perf_read(s->fd, &s->v);
 		else if (s->leader == (int)i)
-			read_group_of(t, set->n * 2, (int)i);
+			read_group_of(t, set->n * SLOTS, (int)i);
 	}
 	int err = 0;
-	for (size_t i = 0; i < set->n * 2; i++) {
+	for (size_t i = 0; i < set->n * SLOTS; i++) {
 		struct slot *const s = &t->slots[i];
 		if (s->fd >= 0 && s->read_status < 0)
 			err = TARE_E_IO;
@@ -477,7 +487,7 @@ static void count_clock(const struct counter_set *set, const struct tare_event *
 static void count_without_counter(struct counter_set *set, const struct target *t,
 				  size_t i, struct tare_count *c)
 {
-	const struct slot *const s = &t->slots[2 * i];
+	const struct slot *const s = &t->slots[SLOTS * i];
 	if (s->seen_running) {
 		fail_count(c, TARE_COUNT_STOLEN, TARE_E_STOLEN);
 		return;
@@ -488,7 +498,7 @@ static void count_without_counter(struct counter_set *set, const struct target *
 		.name = set->events[i]->name,
 		.pid = set->o.pid,
 		.cpu = -1,
-		.group_size = group_members(t, set->n * 2, s->leader),
+		.group_size = group_members(t, set->n * SLOTS, s->leader),
 		.on_cpu = (unsigned)sched_getcpu(),
 	};
 	fail_count(c, TARE_COUNT_NOT_SCHEDULED,
@@ -501,31 +511,33 @@ static void count_slots(struct counter_set *set, const struct target *t, size_t 
 			struct tare_count *c)
 {
 	const struct tare_event *const e = set->events[i];
-	const struct slot *const s = &t->slots[2 * i];
-	const bool second = has_second(e);
+	const struct slot *const s = &t->slots[SLOTS * i];
 	if (s->fd < 0) {
 		fail_count(c, TARE_COUNT_NOT_OPENED, set->why[i].code);
 		return;
 	}
-	if (s->read_status == 1 || (second && s[1].read_status == 1)) {
-		count_without_counter(set, t, i, c);
-		return;
+	struct scaled v[SLOTS] = { 0 };
+	for (int k = BASE; k < SLOTS; k++) {
+		if (s[k].fd < 0)
+			continue;
+		if (s[k].read_status == 1) {
+			count_without_counter(set, t, i, c);
+			return;
+		}
+		v[k] = scale_count(s[k].v.value, s[k].v.enabled, s[k].v.running);
 	}
 	c->enabled_ns = s->v.enabled;
 	c->running_ns = s->v.running;
-	const struct scaled base = scale_count(s->v.value, s->v.enabled, s->v.running);
-	const struct scaled sub =
-		second ? scale_count(s[1].v.value, s[1].v.enabled, s[1].v.running) :
-			 (struct scaled){ 0 };
-	if (base.never_ran || sub.never_ran) {
+	if (v[BASE].never_ran || v[PAIR].never_ran || v[FAULTS].never_ran) {
 		fail_count(c, TARE_COUNT_NOT_SCHEDULED, TARE_E_NOT_SCHEDULED);
 		return;
 	}
 	c->raw = s->v.value;
-	c->value = minus(base.value, sub.value);
+	c->value = minus(minus(v[BASE].value, v[PAIR].value), v[FAULTS].value);
+	const bool scaled = v[BASE].scaled || v[PAIR].scaled || v[FAULTS].scaled;
 	const bool core = is_core(set, e->base.type);
 	c->provenance = counter_provenance(core ? set_facts(set)->simulated : PERF_SIM_NO, core,
-					   e->kind != TARE_EVENT_PERF, base.scaled || sub.scaled);
+					   e->kind != TARE_EVENT_PERF, scaled);
 }
 
 int counter_set_read_target(struct counter_set *set, size_t target, struct tare_count *counts)
@@ -576,9 +588,7 @@ static void correct_by_interrupts(struct counter_set *set, struct tare_count *co
 		return;
 	const uint64_t irqs = interrupts_total(set->root, &set->cpus) - set->irqs_start;
 	for (size_t i = 0; i < set->n; i++)
-		if (set->events[i]->kind == TARE_EVENT_MINUS_TOTAL &&
-		    set->events[i]->minus_total == TARE_MINUS_PROC_INTERRUPTS &&
-		    counts[i].state == TARE_COUNT_OK)
+		if (has_irqs(set->events[i]) && counts[i].state == TARE_COUNT_OK)
 			counts[i].value = minus(counts[i].value, irqs);
 }
 

@@ -10,6 +10,8 @@
  *					faults, as a pair
  *	EVENT-minus-proc-interrupts	minus /proc/interrupts: whole runs only
  *	EVENT-minus-page-faults		minus the kernel's page faults: whole runs only
+ *	EVENT-minus-irqs-minus-page-faults, EVENT-minus-proc-interrupts-minus-page-faults
+ *					both disturbances: whole runs only
  *
  * Whether an event is disturbed at all is in its table row; an event that is not
  * must not be "corrected", so that is an error, not a no-op.
@@ -26,17 +28,31 @@
 
 #define MINUS "-minus-"
 
-static const char pair_error[] =
-	"page faults stay in the count; an interrupt between the two reads makes it off by 1 or 2";
-static const char pair_untested[] =
-	"nobody has published a check of this CPU's interrupt event; page faults stay in the count";
-static const char pair_smt[] =
-	"the interrupt event undercounts with hyperthreading; page faults stay in the count";
-static const char r0420_error[] =
-	"0x0420 is undocumented and counts slightly more than interrupts plus page faults";
-static const char proc_error[] =
-	"/proc/interrupts counts every interrupt of the CPUs that the run used, also those outside "
-	"the process: too much is subtracted; page faults stay in the count";
+#define FAULTS_STAY "; page faults stay in the count"
+
+/* What is left in a count: while page faults are, and after they were subtracted too. */
+struct bound {
+	const char *with_faults, *without;
+};
+
+static const struct bound pair_bound = {
+	"page faults stay in the count; an interrupt between the two reads makes it off by 1 or 2",
+	"an interrupt between the two reads makes it off by 1 or 2",
+};
+static const struct bound untested_bound = {
+	"nobody has published a check of this CPU's interrupt event" FAULTS_STAY,
+	"nobody has published a check of this CPU's interrupt event",
+};
+static const struct bound smt_bound = {
+	"the interrupt event undercounts with hyperthreading" FAULTS_STAY,
+	"the interrupt event undercounts with hyperthreading",
+};
+static const struct bound r0420_bound = {
+	"0x0420 is undocumented and counts slightly more than interrupts plus page faults", NULL,
+};
+#define PROC_ERROR "/proc/interrupts counts every interrupt of the CPUs that the run used, also " \
+	"those outside the process: too much is subtracted"
+static const struct bound proc_bound = { PROC_ERROR FAULTS_STAY, PROC_ERROR };
 static const char fault_error[] =
 	"hardware interrupts stay in the count: about one per timer tick of run time, and more";
 
@@ -100,114 +116,112 @@ static int check_disturbed(const char *base, const struct tare_event *ev,
 	}
 }
 
-static int minus_row(const char *base, const struct tare_event_row *row,
-		     const struct tare_cpu *cpu, struct tare_event *ev, struct tare_why *why)
+/* An event on its way to be corrected; the event itself stays as it is until all its
+ * corrections are known to make sense. */
+struct correcting {
+	const char *base;		/* its name */
+	const struct tare_cpu *cpu;
+	struct tare_event *ev;
+	unsigned total;			/* of enum tare_minus_total */
+	struct tare_encoding pair;
+	const struct bound *bound;	/* of the interrupt correction */
+};
+
+static int minus_row(struct correcting *c, const struct tare_event_row *row,
+		     const struct bound *bound, struct tare_why *why)
 {
 	struct tare_event other = { 0 };
 
-	if (!event_from_row(row, cpu, &other))
-		return why_set(why, TARE_E_EVENT_NOT_ON_CPU, "%s: perf has no code for %s", base,
+	if (!event_from_row(row, c->cpu, &other))
+		return why_set(why, TARE_E_EVENT_NOT_ON_CPU, "%s: perf has no code for %s", c->base,
 			       row->name);
-	ev->kind = TARE_EVENT_MINUS;
-	ev->minus = other.base;
-	return EVENT_FOUND;
+	c->total |= TARE_MINUS_PAIR;
+	c->pair = other.base;
+	c->bound = bound;
+	return 0;
 }
 
-static int unknown_cpu(const char *base, const char *event, struct tare_event *ev,
-		       const struct tare_cpu *cpu, struct tare_why *why)
+static int unknown_cpu(const struct correcting *c, const char *event, struct tare_why *why)
 {
 	struct buf text = { 0 };
 
 	buf_printf(&text, "%s: %s is not in the tables, so its %s is not known; for whole runs "
-		   "there is %s-minus-proc-interrupts:u", base, event_cpu_name(cpu), event, base);
-	ev->kind = TARE_EVENT_MINUS;
-	return event_needs_engine(ev, ev->role, &text, why);
+		   "there is %s-minus-proc-interrupts:u", c->base, event_cpu_name(c->cpu), event,
+		   c->base);
+	const int found = event_needs_engine(c->ev, c->ev->role, &text, why);
+	return found < 0 ? found : 0;
 }
 
-static int minus_irqs(const char *base, const struct tare_cpu *cpu, struct tare_event *ev,
-		      struct tare_why *why)
+static int minus_irqs(struct correcting *c, struct tare_why *why)
 {
-	const int err = check_disturbed(base, ev, cpu, TARE_TRUST_NOISY_INTERRUPTS, "interrupts",
-					why);
-	if (err < 0)
-		return err;
-	if (!cpu->uarch)
-		return unknown_cpu(base, "interrupt event", ev, cpu, why);
-	const struct tare_event_row *const irq = tare_cpu_event(cpu->uarch, TARE_ROLE_INTERRUPTS);
+	const struct tare_uarch *const u = c->cpu->uarch;
+
+	if (!u)
+		return unknown_cpu(c, "interrupt event", why);
+	const struct tare_event_row *const irq = tare_cpu_event(u, TARE_ROLE_INTERRUPTS);
 	if (!irq)
 		return why_set(why, TARE_E_EVENT_NOT_ON_CPU,
 			       "%s has no interrupt event; for whole runs there is "
-			       "%s-minus-proc-interrupts:u", event_cpu_name(cpu), base);
+			       "%s-minus-proc-interrupts:u", event_cpu_name(c->cpu), c->base);
 	if (irq->trust & TARE_TRUST_BROKEN)
 		return why_set(why, TARE_E_EVENT_NOT_ON_CPU,
 			       "the interrupt event of %s (%s) does not work; for whole runs there is "
-			       "%s-minus-proc-interrupts:u", event_cpu_name(cpu), irq->name, base);
-	ev->error_bound = irq->trust & TARE_TRUST_UNTESTED ? pair_untested :
-			  cpu->uarch->irq_event_needs_no_smt ? pair_smt : pair_error;
-	return minus_row(base, irq, cpu, ev, why);
+			       "%s-minus-proc-interrupts:u", event_cpu_name(c->cpu), irq->name,
+			       c->base);
+	return minus_row(c, irq, irq->trust & TARE_TRUST_UNTESTED ? &untested_bound :
+				 u->irq_event_needs_no_smt ? &smt_bound : &pair_bound, why);
 }
 
-static int minus_r0420(const char *base, const struct tare_cpu *cpu, struct tare_event *ev,
-		       struct tare_why *why)
+static int minus_r0420(struct correcting *c, struct tare_why *why)
 {
-	const int err = check_disturbed(base, ev, cpu,
-					TARE_TRUST_NOISY_INTERRUPTS | TARE_TRUST_NOISY_FAULTS,
-					"interrupts or page faults", why);
-	if (err < 0)
-		return err;
-	if (!cpu->uarch)
-		return unknown_cpu(base, "event 0x0420", ev, cpu, why);
+	if (!c->cpu->uarch)
+		return unknown_cpu(c, "event 0x0420", why);
 	const struct tare_event_row *const row =
-		tare_cpu_event(cpu->uarch, TARE_ROLE_INTERRUPTS_AND_FAULTS);
+		tare_cpu_event(c->cpu->uarch, TARE_ROLE_INTERRUPTS_AND_FAULTS);
 	if (!row)
 		return why_set(why, TARE_E_EVENT_NOT_ON_CPU,
 			       "event 0x0420 is AMD Zen's, not of %s; there is %s-minus-irqs:u",
-			       event_cpu_name(cpu), base);
-	ev->error_bound = r0420_error;
-	return minus_row(base, row, cpu, ev, why);
+			       event_cpu_name(c->cpu), c->base);
+	return minus_row(c, row, &r0420_bound, why);
 }
 
-static int minus_proc_interrupts(const char *base, const struct tare_cpu *cpu,
-				 struct tare_event *ev, struct tare_why *why)
+static int minus_proc_interrupts(struct correcting *c, struct tare_why *why)
 {
-	const int err = check_disturbed(base, ev, cpu, TARE_TRUST_NOISY_INTERRUPTS, "interrupts",
-					why);
-	if (err < 0)
-		return err;
-	ev->kind = TARE_EVENT_MINUS_TOTAL;
-	ev->minus_total = TARE_MINUS_PROC_INTERRUPTS;
-	ev->error_bound = proc_error;
-	return EVENT_FOUND;
+	c->total |= TARE_MINUS_PROC_INTERRUPTS;
+	c->bound = &proc_bound;
+	return 0;
 }
 
-static int minus_page_faults(const char *base, const struct tare_cpu *cpu, struct tare_event *ev,
-			     struct tare_why *why)
+static int minus_page_faults(struct correcting *c, struct tare_why *why)
 {
-	const int err = check_disturbed(base, ev, cpu, TARE_TRUST_NOISY_FAULTS, "page faults", why);
-	if (err < 0)
-		return err;
-	ev->kind = TARE_EVENT_MINUS_TOTAL;
-	ev->minus_total = TARE_MINUS_PAGE_FAULTS;
-	ev->minus = (struct tare_encoding){ .type = PERF_TYPE_SOFTWARE,
-					    .config = PERF_COUNT_SW_PAGE_FAULTS };
-	ev->error_bound = fault_error;
-	return EVENT_FOUND;
+	c->total |= TARE_MINUS_PAGE_FAULTS;
+	return 0;
 }
 
-static const struct {
+static const struct correction {
 	const char *suffix;
-	int (*apply)(const char *, const struct tare_cpu *, struct tare_event *,
-		     struct tare_why *);
+	unsigned removes;		/* what of the disturbances */
+	const char *what;		/* the same, for messages */
+	int (*apply)(struct correcting *, struct tare_why *);
 } corrections[] = {
-	{ "irqs", minus_irqs },
-	{ "r0420", minus_r0420 },
-	{ "proc-interrupts", minus_proc_interrupts },
-	{ "page-faults", minus_page_faults },
+	{ "irqs", TARE_TRUST_NOISY_INTERRUPTS, "interrupts", minus_irqs },
+	{ "r0420", TARE_TRUST_NOISY_INTERRUPTS | TARE_TRUST_NOISY_FAULTS,
+	  "interrupts or page faults", minus_r0420 },
+	{ "proc-interrupts", TARE_TRUST_NOISY_INTERRUPTS, "interrupts", minus_proc_interrupts },
+	{ "page-faults", TARE_TRUST_NOISY_FAULTS, "page faults", minus_page_faults },
 };
+
+#define N_CORRECTIONS (sizeof(corrections) / sizeof(corrections[0]))
 
 const char *event_correction_at(size_t i)
 {
-	return i < sizeof(corrections) / sizeof(corrections[0]) ? corrections[i].suffix : NULL;
+	static const char *const both[] = {
+		"irqs" MINUS "page-faults", "proc-interrupts" MINUS "page-faults",
+	};
+	if (i < N_CORRECTIONS)
+		return corrections[i].suffix;
+	i -= N_CORRECTIONS;
+	return i < sizeof(both) / sizeof(both[0]) ? both[i] : NULL;
 }
 
 /* The "-minus-" behind any /terms/. */
@@ -217,33 +231,91 @@ static const char *find_minus(const char *name)
 	return strcasestr(slash ? slash : name, MINUS);
 }
 
+static const struct correction *find_correction(const char *suffix, size_t len)
+{
+	for (size_t i = 0; i < N_CORRECTIONS; i++)
+		if (strlen(corrections[i].suffix) == len &&
+		    !strncasecmp(suffix, corrections[i].suffix, len))
+			return &corrections[i];
+	return NULL;
+}
+
+/* The corrections of "-minus-A-minus-B", at most one of interrupts and one of faults.
+ * Returns how many. */
+static int list_corrections(const char *minus, size_t position, const struct correction *list[2],
+			    struct tare_why *why)
+{
+	int n = 0;
+
+	while (minus) {
+		const char *const suffix = minus + strlen(MINUS);
+		minus = strcasestr(suffix, MINUS);
+		const size_t len = minus ? (size_t)(minus - suffix) : strlen(suffix);
+		const struct correction *const c = find_correction(suffix, len);
+		if (!c)
+			return why_set(why, TARE_E_SYNTAX,
+				       "position %zu: unknown correction %s%.*s; known are %sirqs, "
+				       "%sr0420, %sproc-interrupts, %spage-faults", position, MINUS,
+				       (int)len, suffix, MINUS, MINUS, MINUS, MINUS);
+		for (int i = 0; i < n; i++)
+			if (list[i]->removes & c->removes)
+				return why_set(why, TARE_E_SYNTAX,
+					       "position %zu: %s%s and %s%s subtract the same twice; "
+					       "only %spage-faults goes with another", position, MINUS,
+					       list[i]->suffix, MINUS, c->suffix, MINUS);
+		list[n++] = c;		/* there are two things to remove, so two at most */
+	}
+	return n;
+}
+
+static int correct(struct correcting *c, const struct correction *const list[2], int n,
+		   struct tare_why *why)
+{
+	struct tare_event *const ev = c->ev;
+
+	for (int i = 0; i < n; i++) {
+		const int err = check_disturbed(c->base, ev, c->cpu, list[i]->removes,
+						list[i]->what, why);
+		if (err < 0)
+			return err;
+	}
+	for (int i = 0; i < n; i++) {
+		const int err = list[i]->apply(c, why);
+		if (err < 0)
+			return err;
+	}
+	const bool faults = c->total & TARE_MINUS_PAGE_FAULTS;
+	const bool pair_only = !(c->total & ~(unsigned)TARE_MINUS_PAIR);
+	ev->kind = pair_only ? TARE_EVENT_MINUS : TARE_EVENT_MINUS_TOTAL;
+	ev->minus = c->pair;
+	ev->minus_total = pair_only ? 0 : c->total;
+	if (c->bound)
+		ev->error_bound = faults ? c->bound->without : c->bound->with_faults;
+	else if (faults && !ev->needs_engine)
+		ev->error_bound = fault_error;
+	return EVENT_FOUND;
+}
+
 int event_derived_find(const char *name, const struct tare_cpu *cpu, size_t position,
 		       struct tare_event *ev, struct tare_why *why)
 {
 	const char *const minus = find_minus(name);
+	const struct correction *list[2];
 
 	if (!minus || minus == name)
 		return EVENT_NOT_MINE;
-	const char *const suffix = minus + strlen(MINUS);
-	for (size_t i = 0; i < sizeof(corrections) / sizeof(corrections[0]); i++) {
-		if (strcasecmp(suffix, corrections[i].suffix))
-			continue;
-		char *const base = strndup(name, (size_t)(minus - name));
-		if (!base)
-			return why_set(why, TARE_E_NOMEM, "while reading an event list");
-		int err = event_resolve(base, cpu, position, ev, why);
-		if (err == 0)
-			err = corrections[i].apply(base, cpu, ev, why);
-		free(base);
-		return err;
-	}
-	if (strcasestr(suffix, MINUS))
-		return why_set(why, TARE_E_SYNTAX,
-			       "position %zu: %s: one correction at a time", position, name);
-	return why_set(why, TARE_E_SYNTAX,
-		       "position %zu: unknown correction %s%s; known are %sirqs, %sr0420, "
-		       "%sproc-interrupts, %spage-faults", position, MINUS, suffix, MINUS, MINUS,
-		       MINUS, MINUS);
+	const int n = list_corrections(minus, position, list, why);
+	if (n < 0)
+		return n;
+	char *const base = strndup(name, (size_t)(minus - name));
+	if (!base)
+		return why_set(why, TARE_E_NOMEM, "while reading an event list");
+	struct correcting c = { .base = base, .cpu = cpu, .ev = ev };
+	int err = event_resolve(base, cpu, position, ev, why);
+	if (err == 0)
+		err = correct(&c, list, n, why);
+	free(base);
+	return err;
 }
 
 /* A correction holds for user mode, so that is what it counts unless told

@@ -129,7 +129,7 @@ static void add_corrections(struct tare_event_names *l, const struct tare_cpu *c
 
 	for (size_t i = 0; (suffix = event_correction_at(i)); i++) {
 		struct tare_event ev = { .unit = "", .scale = 1.0 };
-		snprintf(name, sizeof(name), "%s-minus-%s", base, suffix);
+		snprintf(name, sizeof(name) - 2, "%s-minus-%s", base, suffix);
 		if (event_derived_find(name, cpu, 1, &ev, NULL) == EVENT_FOUND) {
 			strcat(name, ":u");
 			add_row(l, TARE_NAME_DERIVED, name,

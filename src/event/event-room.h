@@ -74,7 +74,7 @@ struct event_generic {
 const struct event_generic *event_generic_at(size_t i);
 /* Every cache event in perf's own spelling: i from 0 until false. */
 bool event_cache_name_at(size_t i, char *out, size_t size);
-/* "irqs", "r0420" …: i from 0 until NULL. */
+/* "irqs", "r0420" …, "irqs-minus-page-faults": i from 0 until NULL. */
 const char *event_correction_at(size_t i);
 /* Calls back with "pmu/event/" of every event in sysfs, and with its note. */
 void event_sysfs_each(void (*each)(const char *name, const char *note, void *arg), void *arg);
@@ -103,6 +103,9 @@ int event_needs_engine(struct tare_event *ev, enum tare_role role, struct buf *r
 const char *event_cpu_name(const struct tare_cpu *cpu);
 /* True when `cpu` is the machine that we run on (its sysfs and libpfm4 count). */
 bool event_is_here(const struct tare_cpu *cpu);
+/* The dynamic type of the PMU of this CPU's core type; false where all cores are alike,
+ * or the machine that we run on has no such PMU. */
+bool event_hybrid_pmu(const struct tare_cpu *cpu, uint32_t *type);
 /* The PMU that raw codes of this CPU are for: PERF_TYPE_RAW, or on a hybrid
  * machine the dynamic type of the PMU of its core type. */
 uint32_t event_core_pmu_type(const struct tare_cpu *cpu);

@@ -193,6 +193,17 @@ if can_refuse():
     check(p.returncode == 125 and "ptrace is refused" in p.stderr and "SYS_PTRACE" in p.stderr,
           p.stderr)
 
+# Both corrections of a whole run, on a virtual CPU whose counters have an interrupt event:
+# the pair and the kernel's page faults are subtracted, one as the other.
+p = run(tare, "run", "--cpu", "zen2", "--flaws", "interrupts", "--", tare, "stat", "-x,", "-e",
+        "instructions-minus-irqs:u,page-faults:u,instructions-minus-irqs-minus-page-faults:u,"
+        "instructions-minus-page-faults-minus-irqs:u", pages, "100")
+corrected, faults, both, other = (int(line.split(",")[0]) for line in p.stderr.splitlines())
+check(faults > 100 and both == other == corrected - faults, p)
+p = run(tare, *soft, "-x,", "-e", "instructions:u,instructions-minus-irqs-minus-page-faults:u", "true")
+alone, both = (line.split(",") for line in p.stderr.splitlines())
+check(alone[0] == both[0] and both[-1] == "exact", "the engine has nothing to subtract", p.stderr)
+
 # compare: proof to the last instruction.
 with tempfile.TemporaryDirectory() as d:
     for name, n in (("a", "10"), ("b", "10"), ("c", "11")):

@@ -179,20 +179,25 @@ static void groups(bool inherit)
 	struct tare_event wall = { .name = (char *)"wall-time", .kind = TARE_EVENT_WALL_TIME,
 				   .group = -1 };
 	struct tare_event zero = { .name = (char *)"zero", .kind = TARE_EVENT_ZERO, .group = -1 };
+	/* A large number minus a pair and minus the page faults of the run. */
+	struct tare_event both = software("task-clock-minus-both", PERF_COUNT_SW_TASK_CLOCK);
+	both.kind = TARE_EVENT_MINUS_TOTAL;
+	both.minus = minor.base;
+	both.minus_total = TARE_MINUS_PAIR | TARE_MINUS_PAGE_FAULTS;
 	all.group = minor.group = major.group = pair.group = 0;
 	pair.kind = TARE_EVENT_MINUS;
 	pair.minus = minor.base;
 	const struct tare_event *const events[] = { &all, &minor, &major, &pair,
-						    &clock, &wall, &zero };
+						    &clock, &wall, &zero, &both };
 	int go;
 	const pid_t pid = start("fork", 500, &go);
 	struct counter_set *const set = open_set(
-		events, 7,
+		events, 8,
 		(struct counter_set_opts){ .pid = pid, .inherit = inherit, .enable_on_exec = true });
 	finish(pid, go);
-	struct tare_count c[7];
+	struct tare_count c[8];
 	CHECK(counter_set_read(set, c) == 0, "read");
-	for (int i = 0; i < 7; i++)
+	for (int i = 0; i < 8; i++)
 		CHECK(c[i].state == TARE_COUNT_OK, "%s: state %d", c[i].event, c[i].state);
 	CHECK(c[0].value == c[1].value + c[2].value, "%" PRIu64 " = %" PRIu64 " + %" PRIu64,
 	      c[0].value, c[1].value, c[2].value);
@@ -200,6 +205,9 @@ static void groups(bool inherit)
 	CHECK(c[3].provenance == TARE_PROV_CORRECTED, "pair provenance");
 	CHECK(c[4].value > 0 && c[5].value > 0, "clocks");
 	CHECK(c[6].value == 0 && c[6].provenance == TARE_PROV_EXACT, "zero");
+	CHECK(c[7].value == c[7].raw - c[0].value - c[1].value && c[7].raw > 1000000,
+	      "both corrections: %" PRIu64 " of %" PRIu64, c[7].value, c[7].raw);
+	CHECK(c[7].provenance == TARE_PROV_CORRECTED, "provenance of both corrections");
 	CHECK(inherit == (c[0].value > 500), "inherit %d gives %" PRIu64, inherit, c[0].value);
 	counter_set_close(set);
 }
