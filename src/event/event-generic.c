@@ -160,7 +160,7 @@ static int cache_find(const char *name, struct tare_event *ev)
 	return EVENT_FOUND;
 }
 
-int event_generic_find(const char *name, const struct tare_cpu *cpu, struct tare_event *ev)
+static int generic_find(const char *name, struct tare_event *ev)
 {
 	for (size_t i = 0; i < sizeof(generics) / sizeof(generics[0]); i++) {
 		const struct event_generic *const g = &generics[i];
@@ -173,4 +173,18 @@ int event_generic_find(const char *name, const struct tare_cpu *cpu, struct tare
 		return EVENT_FOUND;
 	}
 	return cache_find(name, ev);
+}
+
+/* On a hybrid machine the upper half of config says which PMU a generic event is for
+ * (PERF_PMU_TYPE_SHIFT). Left out, the kernel takes the first one, and a correction of the
+ * other core type cannot be in its group. */
+int event_generic_find(const char *name, const struct tare_cpu *cpu, struct tare_event *ev)
+{
+	const int found = generic_find(name, ev);
+	uint32_t type;
+
+	if (found == EVENT_FOUND && ev->base.type != PERF_TYPE_SOFTWARE &&
+	    event_hybrid_pmu(cpu, &type))
+		ev->base.config |= (uint64_t)type << 32;
+	return found;
 }

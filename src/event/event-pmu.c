@@ -66,15 +66,17 @@ static bool pmu_type(const char *pmu, uint32_t *type)
 	return true;
 }
 
+bool event_hybrid_pmu(const struct tare_cpu *cpu, uint32_t *type)
+{
+	return cpu->arch == TARE_ARCH_X86_64 && cpu->hybrid && cpu->core != TARE_CORE_UNIFORM &&
+	       pmu_type(cpu->core == TARE_CORE_EFFICIENT ? "cpu_atom" : "cpu_core", type);
+}
+
 uint32_t event_core_pmu_type(const struct tare_cpu *cpu)
 {
 	uint32_t type;
 
-	if (cpu->arch != TARE_ARCH_X86_64 || !cpu->hybrid || cpu->core == TARE_CORE_UNIFORM)
-		return PERF_TYPE_RAW;
-	if (!pmu_type(cpu->core == TARE_CORE_EFFICIENT ? "cpu_atom" : "cpu_core", &type))
-		return PERF_TYPE_RAW;
-	return type;
+	return event_hybrid_pmu(cpu, &type) ? type : PERF_TYPE_RAW;
 }
 
 static struct tare_cpu here;

@@ -112,7 +112,7 @@ void event_attach_row(const struct tare_cpu *cpu, struct tare_event *ev)
 	const struct event_generic *g;
 	for (size_t i = 0; (g = event_generic_at(i)); i++)
 		if (g->type == PERF_TYPE_HARDWARE && ev->base.type == g->type &&
-		    ev->base.config == g->config)
+		    (uint32_t)ev->base.config == g->config)
 			ev->role = g->role;
 	for (size_t i = 0; u && i < u->n_events; i++) {
 		const struct tare_event_row *const row = &u->events[i];

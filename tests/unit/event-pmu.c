@@ -265,11 +265,29 @@ static void hybrid_machines(void **state)
 	assert_int_equal(tare_events_at(list, 1)->base.type, 10);
 	assert_int_equal(tare_events_at(list, 1)->role, TARE_ROLE_BRANCHES);
 	tare_events_free(list);
+	/* A generic name says so in the upper half of its config; the kernel's own do not. */
+	assert_int_equal(tare_events_parse("instructions,LLC-load-misses,page-faults,wall-time", &cpu,
+					   &list, NULL), 0);
+	assert_int_equal(tare_events_at(list, 0)->base.type, PERF_TYPE_HARDWARE);
+	assert_true(tare_events_at(list, 0)->base.config == (10ull << 32 | 1));
+	assert_int_equal(tare_events_at(list, 0)->role, TARE_ROLE_INSTRUCTIONS);
+	assert_non_null(tare_events_at(list, 0)->row);
+	assert_int_equal(tare_events_at(list, 1)->base.type, PERF_TYPE_HW_CACHE);
+	assert_true(tare_events_at(list, 1)->base.config == (10ull << 32 | 0x10002));
+	assert_true(tare_events_at(list, 2)->base.config == PERF_COUNT_SW_PAGE_FAULTS);
+	assert_true(tare_events_at(list, 3)->base.config == 0);
+	tare_events_free(list);
 	assert_int_equal(tare_cpu_from_name("goldencove", &cpu), 0);
 	assert_int_equal(tare_events_parse("cond-branches,instructions-minus-irqs:u", &cpu, &list,
 					   NULL), 0);
 	assert_int_equal(tare_events_at(list, 0)->base.type, 4);
 	assert_int_equal(tare_events_at(list, 1)->minus.type, 4);
+	assert_true(tare_events_at(list, 1)->base.config == (4ull << 32 | 1));
+	tare_events_free(list);
+	/* Cores that are all alike need none. */
+	assert_int_equal(tare_cpu_from_name("skylake", &cpu), 0);
+	assert_int_equal(tare_events_parse("instructions", &cpu, &list, NULL), 0);
+	assert_true(tare_events_at(list, 0)->base.config == 1);
 	tare_events_free(list);
 }
 
