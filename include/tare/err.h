@@ -32,10 +32,11 @@ extern "C" {
 	  "count it on a machine with hardware counters")                       \
 	X(EVENT_UNSUPPORTED, "the kernel does not support this event here",       \
 	  "`tare doctor` tells why; another event or machine may do")           \
-	X(NO_PMU, "no hardware counters: this machine has no PMU, or its hypervisor hides it", \
+	X(NO_PMU, "this machine shows no hardware counters",                      \
 	  "count in software what the engine knows, or use a machine (or VM type) that exposes its PMU") \
 	X(PARANOID, "kernel.perf_event_paranoid forbids this",                    \
-	  "sysctl kernel.perf_event_paranoid=1, or count user mode only (:u)")  \
+	  "as root: sysctl kernel.perf_event_paranoid=1; or count user mode only (:u), which " \
+	  "most kernels allow up to 2")                                         \
 	X(PERMISSION, "permission denied",                                       \
 	  "run with CAP_PERFMON, or measure your own processes")                \
 	X(SECCOMP, "a seccomp filter forbids perf_event_open",                   \

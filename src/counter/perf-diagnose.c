@@ -1,8 +1,8 @@
 /* Which errno means what, and when.
  *
  * Sources: kernel/events/core.c (perf_event_open, perf_init_event), the event_init
- * functions of arch/x86/events/core.c and drivers/perf/arm_pmu.c, and the Debian
- * and Ubuntu patches that add perf_event_paranoid level 3 and 4.
+ * functions of arch/x86/events/core.c and drivers/perf/arm_pmu.c, and the patches of
+ * distributions (Debian, Ubuntu, Android) that give perf_event_paranoid 3 and 4 a meaning.
  */
 #include "perf-diagnose.h"
 
@@ -18,15 +18,23 @@ static bool is_core(const struct perf_event_attr *a, const struct perf_facts *f)
 	return perf_type_is_core(f, a->type);
 }
 
+/* The errno comes in parentheses: "No such file or directory" is what the kernel calls a
+ * missing PMU, and is about no file. */
 static int no_pmu(int err, const struct perf_ask *ask, const struct perf_facts *f,
 		  struct tare_why *why)
 {
 	if (!f->hypervisor)
-		return why_errno(why, TARE_E_NO_PMU, err,
-				 "%s: the kernel has no driver for this CPU's PMU", ask->name);
-	return why_errno(why, TARE_E_NO_PMU, err, "%s: the hypervisor%s%s%s hides the PMU",
-			 ask->name, f->hypervisor_name[0] ? " (" : "", f->hypervisor_name,
-			 f->hypervisor_name[0] ? ")" : "");
+		why_set(why, TARE_E_NO_PMU,
+			"%s: the kernel has no driver for this CPU's PMU (perf_event_open: %s)",
+			ask->name, strerror(err));
+	else
+		why_set(why, TARE_E_NO_PMU,
+			"%s: the hypervisor%s%s%s hides the PMU (perf_event_open: %s)", ask->name,
+			f->hypervisor_name[0] ? " (" : "", f->hypervisor_name,
+			f->hypervisor_name[0] ? ")" : "", strerror(err));
+	if (why)
+		why->sys_errno = err;
+	return TARE_E_NO_PMU;
 }
 
 static int wrong_core(int err, const struct perf_pmu *p, const struct perf_ask *ask,
@@ -78,10 +86,12 @@ static int no_permission(int err, const struct perf_event_attr *a, const struct 
 		return why_errno(why, TARE_E_PARANOID, err,
 				 "%s: a virtual PMU (tare run) has no kernel to count", ask->name);
 	if (!f->cap_perfmon) {
-		if (f->paranoid >= 3)
+		/* To Linux every level from 2 on is the same. Where a distribution made
+		 * more of 3, only an event of user mode can tell. */
+		if (f->paranoid >= 3 && a->exclude_kernel)
 			return why_errno(why, TARE_E_PARANOID, err,
-					 "%s: perf_event_paranoid is %d, which forbids all counting "
-					 "without CAP_PERFMON", ask->name, f->paranoid);
+					 "%s: perf_event_paranoid is %d, which on this kernel forbids "
+					 "all counting without CAP_PERFMON", ask->name, f->paranoid);
 		if (f->paranoid >= 2 && !a->exclude_kernel)
 			return why_errno(why, TARE_E_PARANOID, err,
 					 "%s: perf_event_paranoid is %d, which forbids counting the "

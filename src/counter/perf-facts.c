@@ -1,6 +1,8 @@
 /* Reading the facts out of /proc and /sys, below any root. */
 #include "perf-facts.h"
 
+#include <tare/cpu.h>
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -77,6 +79,30 @@ static void read_self(struct perf_facts *f, const char *root)
 		f->seccomp = (int)strtol(seccomp, NULL, 10);
 }
 
+/* cpuid's twelve letters are often a name said several times: "KVMKVMKVM". */
+static void say_once(char *name)
+{
+	const size_t len = strlen(name);
+	for (size_t part = 2; part <= len / 2; part++) {
+		if (len % part || memcmp(name, name + part, len - part) != 0)
+			continue;
+		name[part] = '\0';
+		return;
+	}
+}
+
+static void ask_cpu(struct perf_facts *f, const char *root)
+{
+	struct tare_cpu cpu;
+	if (root[0])
+		return;			/* a tree of files has no CPU to ask */
+	tare_cpu_detect(&cpu);
+	if (strcmp(cpu.hypervisor, "unknown") == 0)
+		return;
+	snprintf(f->hypervisor_name, sizeof(f->hypervisor_name), "%s", cpu.hypervisor);
+	say_once(f->hypervisor_name);
+}
+
 static void read_hypervisor(struct perf_facts *f, const char *root)
 {
 	char text[4096];
@@ -100,6 +126,8 @@ static void read_hypervisor(struct perf_facts *f, const char *root)
 	if (f->hypervisor &&
 	    read_text(root, "/sys/class/dmi/id/sys_vendor", text, sizeof(text)))
 		snprintf(f->hypervisor_name, sizeof(f->hypervisor_name), "%.31s", text);
+	if (f->hypervisor && !f->hypervisor_name[0])
+		ask_cpu(f, root);
 }
 
 /* Names the kernel gives to the PMUs inside a core, as opposed to uncore ones. */

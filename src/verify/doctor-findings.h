@@ -142,7 +142,8 @@
 	  "counts need; an event without a modifier is counted as :u, and named so", \
 	  "for kernel mode, as root: sysctl kernel.perf_event_paranoid=1")      \
 	X(PARANOID, FORBIDDEN, "forbidden", BAD,                                \
-	  "unprivileged users may count nothing (a Debian, Ubuntu and Android addition)", \
+	  "unprivileged users may count nothing: this kernel gives levels above 2 a " \
+	  "meaning that Linux's own do not have",                               \
 	  "as root: sysctl kernel.perf_event_paranoid=2, and in /etc/sysctl.d to keep it") \
 	X(PARANOID, OVERRIDDEN, "overridden", GOOD,                             \
 	  "the level would forbid counting to unprivileged users, but this process " \

@@ -85,7 +85,7 @@ static void opening(void **state)
 		const char *says;
 	} rows[] = {
 		/* no PMU, and who hides it */
-		{ ENOENT, HW(1), { .cpu = -1 }, &no_pmu, TARE_E_NO_PMU, "hypervisor (QEMU)" },
+		{ ENOENT, HW(1), { .cpu = -1 }, &no_pmu, TARE_E_NO_PMU, "the hypervisor (QEMU) hides the PMU (perf_event_open: No such file" },
 		{ ENOENT, TYPE(4, 0xc0), { .cpu = -1 }, &no_pmu, TARE_E_NO_PMU, "QEMU" },
 		{ ENODEV, HW(1), { .cpu = -1 }, &bare_metal_no_pmu, TARE_E_NO_PMU, "no driver" },
 		{ EOPNOTSUPP, HW(1), { .cpu = -1 }, &no_pmu, TARE_E_NO_PMU, "QEMU" },
@@ -101,7 +101,9 @@ static void opening(void **state)
 		{ EACCES, HWK(1), { .cpu = -1 }, &plain, TARE_E_PARANOID,
 		  "perf_event_paranoid is 2, which forbids counting the kernel" },
 		{ EACCES, HW(1), { .cpu = -1 }, &debian, TARE_E_PARANOID,
-		  "perf_event_paranoid is 3, which forbids all counting" },
+		  "perf_event_paranoid is 3, which on this kernel forbids all counting" },
+		{ EACCES, HWK(1), { .cpu = -1 }, &debian, TARE_E_PARANOID,
+		  "perf_event_paranoid is 3, which forbids counting the kernel" },
 		{ EPERM, HW(1), { .cpu = -1 }, &debian, TARE_E_PARANOID, "is 3" },
 		{ EACCES, HW(1), { .cpu = 0, .pid = -1 }, &plain, TARE_E_PARANOID, "whole CPU" },
 		{ EACCES, HW(1), { .cpu = -1, .pid = 1 }, &plain, TARE_E_PERMISSION,
