@@ -1,5 +1,5 @@
 """Shared by the tests of the program: run it, check, and a small JSON Schema validator."""
-import ctypes, errno, json, os, platform, re, struct, subprocess, sys
+import ctypes, errno, json, os, platform, re, struct, subprocess, sys, time
 
 bad = 0
 CALLS = {"x86_64": dict(perf_event_open=298, ptrace=101, personality=135),
@@ -23,6 +23,50 @@ def run(*args, **how):
     how.setdefault("stdout", subprocess.PIPE)
     how.setdefault("stderr", subprocess.PIPE)
     return subprocess.run(args, text=True, **how)
+
+
+def until(condition, what, seconds=60):
+    """Waits for what must come, however slow the machine is."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            check(False, "waited in vain:", what)
+            return
+        time.sleep(0.005)
+
+
+def descendants(pid):
+    """{pid: (comm, CPU seconds)} of a process's children and theirs."""
+    tasks = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            comm, rest = open(f"/proc/{name}/stat").read().split("(", 1)[1].rsplit(")", 1)
+        except (OSError, IndexError):
+            continue
+        rest = rest.split()
+        tasks[int(name)] = (int(rest[1]), comm, (int(rest[11]) + int(rest[12])) / os.sysconf("SC_CLK_TCK"))
+    mine = {pid}
+    while True:
+        more = {p for p, (parent, _, _) in tasks.items() if parent in mine} - mine
+        if not more:
+            return {p: tasks[p][1:] for p in mine - {pid} if p in tasks}
+        mine |= more
+
+
+def until_runs(pid, comm, n=1):
+    """Until the n-th process of that name is seen below `pid`: n - 1 runs are over."""
+    seen = set()
+
+    def enough():
+        seen.update(p for p, (name, _) in descendants(pid).items() if name == comm)
+        return len(seen) >= n
+    until(enough, f"run {n} of {comm}")
+
+
+def until_busy(pid, comm, seconds):
+    """Until a process of that name below `pid` has used that much of a CPU."""
+    until(lambda: any(name == comm and used >= seconds
+                      for name, used in descendants(pid).values()), f"{comm} to be busy")
 
 
 def refuse(*names):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """tare stat and bad input: one clear error, a failing status, nothing run and nothing lost.
 usage: stat-bad-input.py TARE PAGES"""
-import json, os, pty, re, resource, signal, subprocess, sys, tempfile, time
-from cli import check, finish, run
+import json, os, pty, re, resource, signal, subprocess, sys, tempfile
+from cli import check, finish, run, until_runs
 
 tare, pages = map(os.path.abspath, sys.argv[1:3])
 folder = tempfile.mkdtemp(prefix="tare-")
@@ -72,6 +72,10 @@ refused(125, f"{gone.pid}.*no such process", "stat", "-e", "page-faults", "-t", 
 # What neither hardware here nor the engine counts is named.
 p = run(tare, "stat", "-e", "cycles", "true")
 if p.returncode:
+    check(p.returncode == 125 and re.match(
+        r"tare: cycles \(and the software engine cannot know it\): .*no hardware counters\n", p.stderr),
+          p.stderr)
+    p = run(tare, "stat", "--backend", "hw", "-e", "cycles", "true")
     # one line for the cause, one for the cure; the kernel's errno does not pose as a file's
     check(p.returncode == 125 and re.fullmatch(
         r"tare: cycles: the (hypervisor|kernel) .*PMU \(perf_event_open: [^)]*\): "
@@ -145,41 +149,41 @@ p = run("bash", "-c", f"set -o pipefail; {tare} stat -e page-faults -o - -r 3 tr
 check(p.returncode == 0, p.stderr)
 
 
-# SIGINT in the middle of -r 10: what there is, and 130.
-def interrupted(args, delay, signal_number=signal.SIGINT):
+# SIGINT in the middle of -r 10: what there is, and 130. Sent when the n-th run is seen.
+def interrupted(args, n=1, signal_number=signal.SIGINT):
     p = subprocess.Popen([tare, "stat", "-e", "page-faults", *args], stderr=subprocess.PIPE,
                          stdout=subprocess.PIPE, text=True)
-    time.sleep(delay)
+    until_runs(p.pid, "sleep", n)
     p.send_signal(signal_number)
-    out, err = p.communicate(timeout=30)
+    out, err = p.communicate(timeout=60)
     return p.returncode, out, err
 
 
 for extra in ((), ("--per-thread",)):
-    status, out, err = interrupted([*extra, "-j", "-o", "-", "-r", "10", "sleep", "0.4"], 1.4)
+    status, out, err = interrupted([*extra, "-j", "-o", "-", "-r", "10", "sleep", "0.4"], 3)
     r = json.loads(out)
     done = [x["complete"] for x in r["runs"]]
     check(status == 130, status, err)
     check(2 <= done.count(True) < 10 and r["summary"][0]["n"] == done.count(True), done)
-status, out, err = interrupted(["-r", "10", "sleep", "0.4"], 1.4)
-check(status == 130 and "Interrupted" in err and re.search(r"\d+ ±0 +page-faults", err), err)
-status, out, err = interrupted(["sleep", "20"], 0.5)
+status, out, err = interrupted(["-r", "10", "sleep", "0.4"], 3)
+check(status == 130 and "Interrupted" in err and re.search(r"\d+ ±\d+ +page-faults", err), err)
+status, out, err = interrupted(["sleep", "20"])
 check(status == 130 and "the counts are of a part" in err, err)
-status, out, err = interrupted(["sleep", "20"], 0.5, signal.SIGTERM)
+status, out, err = interrupted(["sleep", "20"], 1, signal.SIGTERM)
 check(status == 143 and "page-faults" in err, status, err)
 # As from a shell's `&`, where SIGINT starts out ignored.
-p = run("sh", "-c", f"{tare} stat -e page-faults -r 10 sleep 0.4 & sleep 1.2; kill -INT $!; wait $!")
+p = run("sh", "-c", f"{tare} stat -e page-faults -r 10 sh -c 'echo >{folder}/runs; sleep 0.4' & "
+        f"while ! [ -s {folder}/runs ]; do sleep 0.05; done; kill -INT $!; wait $!")
 check(p.returncode == 130 and "Interrupted" in p.stderr, p.returncode, p.stderr)
-
 
 
 # Ctrl-C on a terminal reaches the command as well, and what it does about it is its own
 # affair: one that takes no notice is counted to its end, and no other run follows.
-def on_terminal(args, delay):
+def on_terminal(args, n):
     pid, fd = pty.fork()
     if pid == 0:
         os.execv(tare, [tare, "stat", "-e", "page-faults", *args])
-    time.sleep(delay)
+    until_runs(pid, "sleep", n)
     os.write(fd, b"\x03")
     text = b""
     while True:
@@ -193,9 +197,9 @@ def on_terminal(args, delay):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), text.decode()
 
 
-status, text = on_terminal(["-r", "10", "sleep", "0.4"], 1.3)
+status, text = on_terminal(["-r", "10", "sleep", "0.4"], 3)
 check(status == 130 and "the run that was cut short is left out" in text, status, text)
-status, text = on_terminal(["-r", "10", "sh", "-c", "trap '' INT; sleep 1; echo finished"], 0.5)
+status, text = on_terminal(["-r", "10", "sh", "-c", "trap '' INT; sleep 1; echo finished"], 1)
 check(status == 130 and text.count("finished\r\n") == 1 and
       "Interrupted after 1 of 10 runs" in text, status, text)
 
