@@ -150,9 +150,10 @@ for turns in (300000 << k for k in range(7)):
     _, r = stat("-I", "20", "-e", "instructions:u,branches:u", *loop(turns))
     parts = r["runs"][0]["intervals"]
     for k in range(2):
-        total = unseen["runs"][0]["counts"][k]["value"]
-        check(r["runs"][0]["counts"][k]["value"] == total, "intervals change the count", k)
-        check(sum(i["counts"][k]["value"] for i in parts) == total, "intervals do not add up", k)
+        total = r["runs"][0]["counts"][k]["value"]
+        check(total == unseen["runs"][0]["counts"][k]["value"], "intervals change the count", total,
+              unseen["runs"][0])
+        check(sum(i["counts"][k]["value"] for i in parts) == total, "intervals do not add up", parts)
     if sum(i["counts"][0]["value"] > 0 for i in parts) > 5:
         break
 else:
