@@ -190,6 +190,7 @@ enum link_kind {
 	LINK_STOP,		/* target: continue there through the dispatcher, never linked */
 	LINK_TICK,		/* the virtual clock reached its mark; target: the block itself */
 	LINK_LOCKED,		/* a locked instruction was run; target: the next one */
+	LINK_X87,		/* one of vpmu_asks_x87() was, likewise */
 	LINK_STALE,		/* checked block found other bytes: target retranslated */
 };
 
@@ -459,6 +460,8 @@ void vpmu_exec_failed(struct thread *t);
 void vpmu_follow(struct thread *t);			/* somebody wants other events of it */
 void vpmu_tick(struct thread *t);
 void vpmu_locked(struct thread *t);
+void vpmu_x87(struct thread *t);
+bool vpmu_asks_x87(const struct insn *in);		/* it may count twice: see vpmu_x87 */
 void vpmu_rdpmc(struct thread *t);			/* at t->pc, counted already */
 void vpmu_cpuid(struct thread *t);
 void vpmu_overcount(uint8_t *vec, const struct insn *in);

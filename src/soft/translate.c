@@ -811,7 +811,8 @@ static bool is_told_locked(const struct insn *in)
 
 static bool ends_block(const struct insn *in)
 {
-	return in->flow != FLOW_NEXT || needs_c(in) || is_vpmu_rdpmc(in) || is_told_locked(in);
+	return in->flow != FLOW_NEXT || needs_c(in) || is_vpmu_rdpmc(in) || is_told_locked(in) ||
+	       vpmu_asks_x87(in);
 }
 
 static bool copies_as_is(const struct insn *in)
@@ -957,6 +958,13 @@ static void emit_rdpmc(struct emit *e, uint64_t pc, struct mark m)
 	gs_load(e, RCX, OFF_S0);
 }
 
+/* fnstsw gs:[…]: the flags as they are before the instruction clears them. */
+static void emit_x87_status(struct emit *e)
+{
+	b1(e, 0x65), b1(e, 0xdd), b1(e, 0x3c), b1(e, 0x25);
+	b4(e, (uint32_t)(THREAD_ACC + offsetof(struct vpmu_task_mem, x87_status)));
+}
+
 /* The virtual clock: takes the block's instructions off the budget, and leaves for
  * C before the block when it is used up. No flags: the sign is the top byte. */
 static void emit_tick(struct emit *e, const struct block *b)
@@ -1029,6 +1037,10 @@ static uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b
 				emit_exit(e, pc, LINK_SPECIAL);
 				return 0;
 			}
+			if (vpmu_asks_x87(in)) {
+				mark(e, m);
+				emit_x87_status(e);
+			}
 			if (uses_gs(in)) {
 				emit_gs_operand(e, in, s, pc, m);
 			} else if (in->rip_relative) {
@@ -1040,6 +1052,11 @@ static uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b
 			if (mode->locked && in->classes & CLASS_LOCKED) {
 				mark(e, plain(next, (unsigned)i + 1, e));
 				emit_exit(e, next, LINK_LOCKED);
+				return 0;
+			}
+			if (vpmu_asks_x87(in)) {
+				mark(e, plain(next, (unsigned)i + 1, e));
+				emit_exit(e, next, LINK_X87);
 				return 0;
 			}
 			if (in->flow != FLOW_NEXT) {

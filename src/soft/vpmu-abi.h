@@ -59,7 +59,7 @@ struct vpmu_flaws {
 	uint64_t seed;
 	uint64_t irq_period;	/* instructions between two interrupts, on average */
 	uint64_t fault_period;	/* … between two page faults, not seeded */
-	uint32_t irq_extra;	/* one of so many interrupts is counted twice by its event */
+	uint32_t irq_alone;	/* one of so many is counted by the interrupt event alone */
 	uint32_t speclock;	/* one of so many locked instructions replays */
 	uint32_t overcount;	/* constant overcounts: bits of enum vpmu_overcount */
 	uint32_t watchdog;	/* the NMI watchdog holds a counter */
@@ -69,11 +69,13 @@ struct vpmu_flaws {
 };
 
 enum vpmu_overcount {
-	OVER_X87_CONTROL = 1,	/* fldcw counts as more than one instruction */
-	OVER_X87_STATE = 2,	/* fninit, fnsave, fnclex count twice */
-	OVER_0F = 4,		/* Nehalem: 0F opcodes as conditional branches */
+	OVER_FLDCW = 1,		/* fldcw and some others count as two instructions */
+	OVER_X87_STATE = 2,	/* fninit, fnsave, fnclex too, if an exception flag is set */
+	OVER_0F = 4,		/* 0F opcodes as conditional branches */
 	OVER_CPUID_BRANCH = 8,
-	OVER_CPUID_STORE = 16,
+	OVER_FENCE_STORE = 16,	/* cpuid, sfence, mfence, clflush as stores */
+	OVER_LOADS = 32,	/* leave as two loads, some stores as loads */
+	UNDER_PADD_LOAD = 64,	/* paddb, paddw, paddq from memory not as loads */
 };
 
 struct vpmu_model {
@@ -151,7 +153,8 @@ struct vpmu_task_mem {
 	int64_t budget;			/* instructions until the next tick */
 	uint64_t at_lock[32];		/* acc at the last locked instruction */
 	uint64_t replayed[32];
-	uint8_t pad[4096 - 8 - 2 * 256 - 256 * VPMU_BANKS];
+	uint64_t x87_status;		/* before fninit and the like */
+	uint8_t pad[4096 - 16 - 2 * 256 - 256 * VPMU_BANKS];
 	struct vpmu_pmc pmcs[512];
 };
 
