@@ -30,7 +30,9 @@ enum tare_group_by { TARE_BY_LABEL, TARE_BY_KIND, TARE_BY_ARGS, TARE_BY_THREAD }
 struct tare_summary_row {
 	const char *name;	/* label; with TARE_BY_ARGS "label(arg, arg)" */
 	int64_t self;		/* without what ran inside; < 0 only where intervals overlap */
-	uint64_t time;		/* with it; recursion counts each level */
+	/* With it. A name inside itself counts at each level, as measureme has it; with
+	 * TARE_BY_KIND and TARE_BY_THREAD, where that would be nearly all, once. */
+	uint64_t time;
 	uint64_t count;
 	uint64_t misses, hits;	/* of rustc's queries */
 	uint64_t blocked;

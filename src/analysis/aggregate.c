@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-#define BLOCK 512
+#define BLOCK 256
 #define WINDOW_FIRST 4096u
 #define WINDOW_MAX (1u << 20)
 #define DIFFERENCES_MAX 65536u
@@ -27,6 +27,7 @@ struct pass {
 	bool has_prev;
 	uint32_t thread;		/* its id in the first run */
 	uint64_t negative;
+	uint64_t least_wanted, most_wanted;	/* shorter, longer: among the extremes */
 	uint64_t done, told;
 	struct tare_why *why;
 };
@@ -101,8 +102,8 @@ static struct tare_extreme extreme(const struct pass *s, const struct point *ear
 				      .parent = early->parent };
 }
 
-/* Small ranges, which nearly all are, are only counted here, and join the lists at the
- * end. */
+/* Small ranges, which nearly all are, are only counted, and join the lists at the end;
+ * here the first of its size is noted, or a large one. */
 static void add_range(struct pass *s, const struct point *early, const struct point *late,
 		      uint64_t range)
 {
@@ -113,6 +114,7 @@ static void add_range(struct pass *s, const struct point *early, const struct po
 		s->st->small[range] = x;
 		return;
 	}
+	a->histogram[bucket_of(range)]++;
 	if (wanted_smallest(&a->smallest_range, limit, range))
 		add_smallest(&a->smallest_range, limit, &x);
 	if (wanted_largest(&a->largest_range, limit, range))
@@ -123,10 +125,13 @@ static void add_small_ranges(struct pass *s)
 {
 	struct tare_aggregate *const a = s->a;
 	for (unsigned i = 0; i < SMALL_RANGES; i++) {
-		if (!s->st->small[i].count)
+		struct tare_extreme *const x = &s->st->small[i];
+		x->count = s->st->n_small[i];
+		if (!x->count)
 			continue;
-		add_smallest(&a->smallest_range, s->st->limit, &s->st->small[i]);
-		add_largest(&a->largest_range, s->st->limit, &s->st->small[i]);
+		a->histogram[bucket_of(i)] += x->count;
+		add_smallest(&a->smallest_range, s->st->limit, x);
+		add_largest(&a->largest_range, s->st->limit, x);
 	}
 }
 
@@ -140,25 +145,21 @@ static void add_durations(struct pass *s, const struct point *early, const struc
 	x.value = max;
 	if (wanted_largest(&s->a->largest, limit, max))
 		add_largest(&s->a->largest, limit, &x);
+	if (s->a->smallest.n == limit)
+		s->least_wanted = s->a->smallest.list[limit - 1].value;
+	if (s->a->largest.n == limit)
+		s->most_wanted = s->a->largest.list[0].value;
 }
 
 /* One interval of the first run, from `early` to `late`, with its extremes. */
 static inline void add_interval(struct pass *s, const struct point *early,
 				const struct point *late, uint64_t min, uint64_t max)
 {
-	struct tare_aggregate *const a = s->a;
-	const size_t limit = s->st->limit;
 	const uint64_t range = max - min;
-	a->n_intervals++;
-	a->histogram[bucket_of(range)]++;
-	struct aggregate_store *const st = s->st;
-	const bool small = range < SMALL_RANGES;
-	if (__builtin_expect(small, 1) && __builtin_expect(st->small[range].count > 0, 1))
-		st->small[range].count++;
-	else
+	if (__builtin_expect(range >= SMALL_RANGES, 0) ||
+	    __builtin_expect(s->st->n_small[range]++ == 0, 0))
 		add_range(s, early, late, range);
-	if (__builtin_expect(wanted_smallest(&a->smallest, limit, min) |
-			     wanted_largest(&a->largest, limit, max), 0))
+	if (__builtin_expect((min <= s->least_wanted) | (max >= s->most_wanted), 0))
 		add_durations(s, early, late, min, max);
 }
 
@@ -207,6 +208,7 @@ static void compare_block(struct pass *s, size_t n)
 		}
 	}
 	const struct point *const p = s->feed[0].buf + s->feed[0].head;
+	s->a->n_intervals += n > skip ? n - skip : 0;
 	for (size_t i = skip; i < n; i++)
 		add_interval(s, &p[i], i ? &p[i - 1] : &s->prev[0], min[i], max[i]);
 	for (size_t r = 0; n && r < s->n; r++) {
@@ -296,6 +298,7 @@ static void shared_point(struct pass *s, const size_t *at)
 		min = d < min ? d : min;
 		max = d > max ? d : max;
 	}
+	s->a->n_intervals++;
 	add_interval(s, &s->feed[0].buf[s->feed[0].head + at[0]], &s->prev[0], min, max);
 }
 
@@ -693,7 +696,7 @@ int tare_aggregate(struct tare_profile **runs, size_t n, const struct tare_aggre
 	a->runs = runs;
 	a->n_runs = n;
 	st->limit = o->limit ? o->limit : 10;
-	struct pass s = { .st = st, .a = a, .o = o, .n = n, .why = why };
+	struct pass s = { .st = st, .a = a, .o = o, .n = n, .least_wanted = UINT64_MAX, .why = why };
 	err = aggregate(&s);
 	free(s.feed);
 	free(s.prev);

@@ -10,7 +10,8 @@
 
 struct aggregate_store {
 	size_t limit;
-	struct tare_extreme small[SMALL_RANGES];	/* by range */
+	struct tare_extreme small[SMALL_RANGES];	/* by range; without their counts */
+	uint64_t n_small[SMALL_RANGES];			/* these */
 	struct names names;		/* labels */
 	struct points_run *run;
 	struct names differing;		/* events where runs differ */

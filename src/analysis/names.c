@@ -106,6 +106,14 @@ void resolver_init(struct resolver *r, struct tare_profile *p, struct names *nam
 	r->why = why;
 	r->err = 0;
 	r->scratch = (struct buf){ 0 };
+	const uint64_t bytes = p->streams[MM_STRINGS].size;
+	r->n_direct = mode != RESOLVE_TEXT && bytes <= DIRECT_BYTES ? bytes + 1 : 1;
+	r->direct = calloc(r->n_direct, sizeof(*r->direct));
+	r->none = 0;
+	if (!r->direct) {
+		r->direct = &r->none;
+		r->n_direct = 1;
+	}
 	for (uint32_t i = 0; i < 2 * RESOLVE_SETS; i++)
 		r->slot[i].addr = UINT64_MAX;
 }
@@ -113,6 +121,8 @@ void resolver_init(struct resolver *r, struct tare_profile *p, struct names *nam
 void resolver_free(struct resolver *r)
 {
 	buf_free(&r->scratch);
+	if (r->direct != &r->none)
+		free(r->direct);
 }
 
 static uint32_t out_of_memory(struct resolver *r)
@@ -164,26 +174,40 @@ static uint32_t decode_name(struct resolver *r, uint64_t id)
 	return name == NO_NAME ? out_of_memory(r) : name;
 }
 
-static uint32_t remembered(struct resolver *r, uint64_t addr)
+static struct resolved *set_of(struct resolver *r, uint64_t addr)
 {
-	const struct resolved *const set = resolver_set(r, addr);
-	return set[0].addr == addr ? set[0].name : set[1].addr == addr ? set[1].name : NO_NAME;
+	return &r->slot[2 * ((addr * 0x9E3779B97F4A7C15ull) >> 52)];	/* 12 bits */
+}
+
+static const struct resolved *remembered(struct resolver *r, uint64_t addr)
+{
+	const struct resolved *const set = set_of(r, addr);
+	return set[0].addr == addr ? &set[0] : set[1].addr == addr ? &set[1] : NULL;
 }
 
 static void remember(struct resolver *r, uint64_t addr, uint32_t name, uint32_t has_args)
 {
-	struct resolved *const set = resolver_set(r, addr);
+	struct resolved *const set = set_of(r, addr);
 	set[1] = set[0];
 	set[0] = (struct resolved){ addr, name, has_args };
+	if (addr && addr < r->n_direct && name < UINT32_MAX / 2)
+		r->direct[addr] = (name + 1) << 1 | has_args;
 }
 
-uint32_t resolver_miss(struct resolver *r, uint64_t id, uint64_t addr)
+uint32_t resolver_slow(struct resolver *r, uint64_t id)
 {
+	const uint64_t addr = strings_addr(r->p, id);
+	const struct resolved *const known = remembered(r, addr);
+	if (known) {
+		r->has_args = known->has_args;
+		return known->name;
+	}
 	/* Label and arguments are usually references: the label's own string is
 	 * remembered, the whole need not be decoded. */
 	const uint64_t label = r->mode == RESOLVE_LABEL ? strings_label_id(r->p, id) : 0;
 	const uint64_t label_addr = label ? strings_addr(r->p, label) : 0;
-	uint32_t name = label_addr ? remembered(r, label_addr) : NO_NAME;
+	const struct resolved *const own = label_addr ? remembered(r, label_addr) : NULL;
+	uint32_t name = own ? own->name : NO_NAME;
 	r->has_args = true;
 	if (name == NO_NAME) {
 		name = decode_name(r, id);

@@ -1,10 +1,11 @@
 /* Names as small numbers: texts interned once, and string ids of a profile
  * resolved to them fast.
  *
- * An event's id is mapped to its label's number through a direct-mapped cache by
- * address of the string; on a miss the string is decoded. So memory is bounded
- * whatever the number of ids: rustc gives every invocation its own, all of one
- * query pointing at one string.
+ * An event's id is mapped to its label's number by the address of its string: in an
+ * array as long as the string data where that is short, else, and for what the
+ * array lacks, in a cache of fixed size; on a miss the string is decoded. So memory
+ * is bounded whatever the number of ids: rustc gives every invocation its own, all of
+ * one query pointing at one string.
  */
 #ifndef ANALYSIS_NAMES_H
 #define ANALYSIS_NAMES_H
@@ -49,7 +50,8 @@ enum resolve_mode {
 	RESOLVE_TEXT,	/* the string as it is: kinds */
 };
 
-#define RESOLVE_SETS 4096u	/* of two ways each */
+#define RESOLVE_SETS 4096u		/* of two ways each */
+#define DIRECT_BYTES (4u << 20)		/* of string data that the array covers */
 
 struct resolver {
 	struct tare_profile *p;
@@ -58,43 +60,34 @@ struct resolver {
 	struct buf scratch;
 	struct tare_why *why;
 	int err;
+	uint32_t has_args;		/* of the last one resolved slowly */
+	/* By address: (name + 1) << 1 | has_args. 0: not known; [0] always. */
+	uint32_t *direct;
+	uint64_t n_direct;		/* 1 at least */
+	uint32_t none;			/* stands in for the array */
 	struct resolved {
 		uint64_t addr;
 		uint32_t name;
 		uint32_t has_args;	/* there may be arguments */
 	} slot[2 * RESOLVE_SETS];
-	uint32_t has_args;		/* of the last one resolved slowly */
 };
 
+/* Short of memory it only becomes slower. */
 void resolver_init(struct resolver *r, struct tare_profile *p, struct names *names,
 		   enum resolve_mode mode, struct tare_why *why);
 void resolver_free(struct resolver *r);
-uint32_t resolver_miss(struct resolver *r, uint64_t id, uint64_t addr);
-
-static inline struct resolved *resolver_set(struct resolver *r, uint64_t addr)
-{
-	return &r->slot[2 * ((addr * 0x9E3779B97F4A7C15ull) >> 52)];	/* 12 bits */
-}
+uint32_t resolver_slow(struct resolver *r, uint64_t id);
 
 /* NO_NAME: r->err says why. */
 static inline uint32_t resolve_args(struct resolver *r, uint64_t id, uint32_t *has_args)
 {
-	/* Regular and virtual ids take turns at random: no branch between them. */
-	const struct tare_profile *const p = r->p;
-	const bool regular = id >= MM_FIRST_REGULAR;
-	const bool dense = id < p->n_dense;
-	const uint64_t mapped = p->dense[id & -opaque(dense)];
-	const uint64_t mask = -opaque(regular);
-	uint64_t addr = ((id - MM_FIRST_REGULAR) & mask) | (mapped & ~mask);
-	if (__builtin_expect(!(regular | dense), 0))
-		addr = strings_addr(p, id);
-	const struct resolved *const set = resolver_set(r, addr);
-	const uint64_t second = opaque(set[0].addr != addr);
-	if (__builtin_expect(set[second].addr == addr, 1)) {
-		*has_args = set[second].has_args;
-		return set[second].name;
+	const uint64_t addr = strings_addr_fast(r->p, id);
+	const uint32_t known = r->direct[addr < r->n_direct ? addr : 0];
+	if (__builtin_expect(known != 0, 1)) {
+		*has_args = known & 1;
+		return (known >> 1) - 1;
 	}
-	const uint32_t name = resolver_miss(r, id, addr);
+	const uint32_t name = resolver_slow(r, id);
 	*has_args = r->has_args;
 	return name;
 }
@@ -103,15 +96,6 @@ static inline uint32_t resolve(struct resolver *r, uint64_t id)
 {
 	uint32_t has_args;
 	return resolve_args(r, id, &has_args);
-}
-
-/* The index entry of a record some way ahead: it is in no cache yet. */
-#define AHEAD 16
-
-static inline void prefetch_id(const struct tare_profile *p, const uint8_t *record, int wide)
-{
-	const uint64_t id = wide ? mm_u64(record + 8) : mm_u32(record + 4);
-	__builtin_prefetch(&p->dense[id & -opaque(id < p->n_dense)]);
 }
 
 /* The kinds that the analyses treat specially; the spelling is rustc's. */

@@ -8,8 +8,14 @@ int points_run_init(struct points_run *r, struct tare_profile *p, struct names *
 		    struct tare_why *why)
 {
 	*r = (struct points_run){ .p = p, .names = names, .why = why };
+	const uint64_t bytes = p->streams[MM_STRINGS].size;
 	r->ids = malloc(2 * ID_SETS * sizeof(*r->ids));
-	if (!r->ids)
+	r->n_direct = bytes <= ID_DIRECT_BYTES ? bytes + 1 : 1;
+	r->direct = calloc(r->n_direct, sizeof(*r->direct));
+	r->n_known = 1;
+	r->cap_known = 64;
+	r->known = calloc(r->cap_known, sizeof(*r->known));
+	if (!r->ids || !r->direct || !r->known)
 		return why_set(why, TARE_E_NOMEM, "%.120s: points", p->path);
 	for (uint32_t i = 0; i < 2 * ID_SETS; i++)
 		r->ids[i].addr = UINT64_MAX;
@@ -22,6 +28,8 @@ void points_run_free(struct points_run *r)
 {
 	buf_free(&r->scratch);
 	free(r->ids);
+	free(r->direct);
+	free(r->known);
 	threads_free(&r->threads);
 	free(r->range);
 	free(r->self);
@@ -68,42 +76,58 @@ static bool grow_self(struct points_run *r)
 	return true;
 }
 
-static const struct id_info *id_miss(struct points_run *r, uint64_t id, uint64_t addr,
-				     struct id_info *set)
+/* Among the known ones, if the address has a place there. */
+static bool make_known(struct points_run *r, uint64_t addr, const struct id_info *info)
 {
+	if (!addr || addr >= r->n_direct)
+		return true;
+	if (r->n_known == r->cap_known) {
+		const uint32_t cap = 2 * r->cap_known;
+		struct id_info *const known = realloc(r->known, cap * sizeof(*known));
+		if (!known)
+			return out_of_memory(r);
+		r->known = known;
+		r->cap_known = cap;
+	}
+	r->direct[addr] = r->n_known;
+	r->known[r->n_known++] = *info;
+	return true;
+}
+
+/* row 0: r->err says why. */
+static struct id_info id_slow(struct points_run *r, uint64_t id)
+{
+	const struct id_info none = { 0 };
+	const uint64_t addr = strings_addr(r->p, id);
+	struct id_slot *const set = &r->ids[2 * ((addr * 0x9E3779B97F4A7C15ull) >> 53)];
+	if (set[0].addr == addr || set[1].addr == addr)
+		return set[set[0].addr != addr].info;
 	struct event_name n;
 	r->scratch.len = 0;
 	r->err = strings_text(r->p, id, &r->scratch, r->why);
 	if (r->err < 0)
-		return NULL;
+		return none;
 	event_name_split(r->scratch.data, r->scratch.len, &n);
 	if (n.error)
 		profile_warn(r->p, TARE_PROFILE_BAD_EVENT_ID, 1);
 	const uint32_t name = names_add(r->names, n.label, n.label_len);
 	if (name == NO_NAME || (r->names->n >= r->n_self && !grow_self(r))) {
 		out_of_memory(r);
-		return NULL;
+		return none;
 	}
+	const struct id_info info = { hash_bytes(r->scratch.data, r->scratch.len), name + 1 };
 	set[1] = set[0];
-	set[0] = (struct id_info){ addr, hash_bytes(r->scratch.data, r->scratch.len), name };
-	return set;
+	set[0] = (struct id_slot){ addr, info };
+	return make_known(r, addr, &info) ? info : none;
 }
 
-static inline const struct id_info *id_info(struct points_run *r, uint64_t id)
+static inline struct id_info id_info(struct points_run *r, uint64_t id)
 {
-	const struct tare_profile *const p = r->p;
-	const bool regular = id >= MM_FIRST_REGULAR;
-	const bool dense = id < p->n_dense;
-	const uint64_t mapped = p->dense[id & -opaque(dense)];
-	const uint64_t mask = -opaque(regular);
-	uint64_t addr = ((id - MM_FIRST_REGULAR) & mask) | (mapped & ~mask);
-	if (__builtin_expect(!(regular | dense), 0))
-		addr = strings_addr(p, id);
-	struct id_info *const set = &r->ids[2 * ((addr * 0x9E3779B97F4A7C15ull) >> 53)];
-	const uint64_t second = opaque(set[0].addr != addr);
-	if (__builtin_expect(set[second].addr == addr, 1))
-		return &set[second];
-	return id_miss(r, id, addr, set);
+	const uint64_t addr = strings_addr_fast(r->p, id);
+	const uint32_t known = r->direct[addr < r->n_direct ? addr : 0];
+	if (__builtin_expect(known != 0, 1))
+		return r->known[known];
+	return id_slow(r, id);
 }
 
 static uint64_t kind_miss(struct points_run *r, uint64_t id, unsigned slot)
@@ -145,9 +169,9 @@ bool points_last_thread(struct points_run *r, uint32_t *thread)
 	return false;
 }
 
-/* Two frames around everything lie at the bottom, so that a look at the top and the
- * one below needs no question. */
-#define BOTTOM 2
+/* Three frames around everything lie at the bottom, so that a look at the top and the
+ * two below needs no question. */
+#define BOTTOM 3
 
 static bool grow_stack(struct points *s)
 {
@@ -156,9 +180,11 @@ static bool grow_stack(struct points *s)
 	if (!stack)
 		return out_of_memory(s->run);
 	if (!s->stack) {
-		stack[0] = stack[1] = (struct point_frame){ .end = UINT64_MAX, .record = NO_RECORD };
-		s->depth = BOTTOM;
+		for (; s->depth < BOTTOM; s->depth++)
+			stack[s->depth] = (struct point_frame){ .end = UINT64_MAX,
+								.record = NO_RECORD };
 	}
+	memset(stack + s->depth, 0, (cap - s->depth) * sizeof(*stack));
 	s->stack = stack;
 	s->cap = cap;
 	return true;
@@ -266,7 +292,7 @@ static bool reserve(struct points *s, size_t n)
 	return true;
 }
 
-static const uint64_t type_salt[] = { 0, 0x5851F42D4C957F2Dull, 0x14057B7EF767814Full };
+#define START_SALT 0x5851F42D4C957F2Dull	/* else a start has the key of its end */
 
 static inline bool around(const struct point_frame *f, uint64_t start, uint64_t end)
 {
@@ -276,71 +302,99 @@ static inline bool around(const struct point_frame *f, uint64_t start, uint64_t 
 /* The Start of an interval that the next point leaves. */
 static inline void put_start(struct point *to, const struct point_frame *f)
 {
-	*to = (struct point){ f->key + type_salt[POINT_START], f->start,
-			      f->record << 2 | POINT_START, f[-1].record };
+	*to = (struct point){ f->key + START_SALT, f->start, f->record << 2 | POINT_START,
+			      f[-1].record };
+}
+
+/* Where intervals are not properly one inside the other, or many are left. */
+static struct point_frame *leave_slow(struct point_frame *top, uint64_t start, uint64_t end,
+				      struct point **to, uint64_t *overlaps)
+{
+	for (; !around(top, start, end); top--) {
+		*overlaps += end > top->start;
+		put_start((*to)++, top);
+	}
+	return top;
 }
 
 /* Events of the thread, last first: for each the Starts of what it leaves, then its own
- * End or Instant. None or one interval left is done without a branch, and so is the
- * difference between interval and instant: they take turns at random. There is room
- * for everything. */
-static void take_items(struct points *s, const struct point_item *e, size_t n)
+ * End or Instant. How many intervals are left is not to be guessed, so up to two are
+ * counted without a branch, by their starts, and so is the difference between interval
+ * and instant: they take turns at random. There is room for everything. */
+static void take_items(struct points *s, const struct point_item *e, size_t n, uint64_t base)
 {
 	int64_t *const self = s->run->self;
 	uint64_t *const count = s->run->count;
 	struct point *to = s->buf + s->tail;
 	struct point_frame *top = s->stack + s->depth - 1;
-	uint64_t first = s->start, last = s->end, overlaps = 0;
+	uint64_t overlaps = 0;
 	for (const struct point_item *const stop = e + n; e < stop; e++) {
-		const uint64_t start = e->start, end = e->end, instant = e->instant;
-		const bool in_top = around(top, start, end);
-		const bool in_next = around(top - 1, start, end);
-		put_start(to, top);
-		overlaps += !in_top & (end > top->start);
-		to += opaque(!in_top);
-		top -= opaque(!in_top);
-		if (__builtin_expect(!(in_top | in_next), 0)) {
-			for (; !around(top, start, end); top--) {
-				overlaps += end > top->start;
-				put_start(to++, top);
-			}
+		const uint64_t start = e->start, end = e->end, key = e->key;
+		const uint64_t instant = e->number & 1, record = base + (e->number >> 1);
+		const size_t left = (size_t)(top[0].start > start) + (top[-1].start > start);
+		struct point_frame *const parent = top - left;
+		const bool overlap = (left != 0) & (end > parent[1].start);
+		put_start(&to[0], &top[0]);
+		put_start(&to[1], &top[-1]);
+		if (__builtin_expect((parent->start > start) | (end > parent->end) | overlap, 0)) {
+			top = leave_slow(top, start, end, &to, &overlaps);
+		} else {
+			top = parent;
+			to += left;
 		}
-		*to++ = (struct point){ e->key + type_salt[POINT_END + instant], end,
-					e->record << 2 | (POINT_END + instant), top->record };
-		const int64_t d = (int64_t)(end - start);	/* 0 of an instant */
-		self[top->row] -= d;
-		self[e->row] += d;
+		*to++ = (struct point){ key, end, record << 2 | (POINT_END + instant), top->record };
+		const uint64_t d = end - start;		/* 0 of an instant */
+		self[top->row] -= (int64_t)d;
+		self[e->row] += (int64_t)d;
 		count[e->row] += !instant;
-		const uint64_t from = start | -instant, until = end & (instant - 1);
-		first = from < first ? from : first;
-		last = until > last ? until : last;
-		top[1] = (struct point_frame){ start, end, e->key, e->record, e->row };
+		if (__builtin_expect(!top->row, 0) && !instant) {	/* else inside one seen before */
+			s->start = start < s->start ? start : s->start;
+			s->end = end > s->end ? end : s->end;
+		}
+		top[1] = (struct point_frame){ start, end, key, record, e->row };
 		top += !instant;
 	}
 	s->tail = (size_t)(to - s->buf);
 	s->depth = (uint32_t)(top - s->stack) + 1;
-	s->start = first;
-	s->end = last;
 	s->run->overlaps += overlaps;
 }
 
 #define ITEMS 256
 
-static inline __attribute__((always_inline)) bool look_up(struct points *s,
-							  const struct mm_event *e, uint64_t number,
+static inline __attribute__((always_inline)) void look_up(struct points_run *r,
+							  const struct mm_event *e, size_t number,
 							  struct point_item *item)
 {
-	struct points_run *const r = s->run;
-	const struct id_info *const id = id_info(r, e->id);
+	const struct id_info id = id_info(r, e->id);
 	const uint64_t kind = kind_hash(r, e->kind);
-	const bool instant = e->p2 == MM_INSTANT;
+	const uint64_t instant = e->p2 == MM_INSTANT;
 	const bool back = e->p2 < e->p1;
-	if (__builtin_expect(!id || !kind, 0))
-		return false;
 	const uint64_t length = (e->p2 - e->p1) & (opaque(instant | back) - 1);
 	r->backwards += back;
-	*item = (struct point_item){ e->p1, e->p1 + length, id->hash ^ kind, number, id->name + 1,
-				     instant };
+	*item = (struct point_item){ e->p1, e->p1 + length, (id.hash ^ kind) + instant, id.row,
+				     (uint32_t)(number << 1 | instant) };
+}
+
+/* Where the threads of records [from, from + n) lie. All of one thread: `n_timed` of
+ * them are timed, and there is no need to look. */
+static bool note_records(struct points_run *r, const uint8_t *records, uint64_t from, size_t n,
+			 bool one_thread, size_t n_timed)
+{
+	struct mm_event e;
+	if (!one_thread) {
+		for (size_t i = n; i-- > 0;) {
+			mm_decode(records + i * r->p->record_size, r->p->wide, &e);
+			if (!note_thread(r, e.thread, from + i, e.p2 != MM_INTEGER))
+				return false;
+		}
+		return true;
+	}
+	mm_decode(records, r->p->wide, &e);
+	if (!note_thread(r, e.thread, from + n - 1, false))
+		return false;
+	struct thread_range *const range = &r->range[r->threads.last];
+	range->first = from;
+	range->n_timed += n_timed;
 	return true;
 }
 
@@ -350,28 +404,28 @@ static inline __attribute__((always_inline)) bool take_records(struct points *s,
 {
 	const size_t size = wide ? 32 : 24;
 	struct point_item item[ITEMS];
+	const size_t k = s->left < ITEMS ? s->left : ITEMS;
+	const uint8_t *const records = s->records.records + (s->left - k) * size;
+	const uint64_t from = s->records.first + s->left - k;
+	uint32_t differ = 0;
 	size_t n = 0;
-	for (size_t k = s->left < ITEMS ? s->left : ITEMS; k; k--) {
+	s->left -= k;
+	for (size_t i = k; i-- > 0;) {
 		struct mm_event e;
-		const size_t i = --s->left;
-		mm_decode(s->records.records + i * size, wide, &e);
-		const uint64_t number = s->records.first + i;
-		const bool timed = e.p2 != MM_INTEGER;
-		if (i >= AHEAD)
-			prefetch_id(s->run->p, s->records.records + (i - AHEAD) * size, wide);
-		if (s->note && !note_thread(s->run, e.thread, number, timed))
-			return false;
-		if (!timed || e.thread != s->thread)
-			continue;
-		if (!look_up(s, &e, number, &item[n++]))
-			return false;
+		mm_decode(records + i * size, wide, &e);
+		prefetch_back(records + i * size);
+		differ |= e.thread ^ s->thread;
+		if (e.p2 != MM_INTEGER && e.thread == s->thread)
+			look_up(s->run, &e, i, &item[n++]);
 	}
-	while (s->depth + n + 1 > s->cap)
+	if (s->run->err < 0 || (s->note && !note_records(s->run, records, from, k, !differ, n)))
+		return false;
+	while (s->depth + n + 2 > s->cap)	/* one above the top may be looked at */
 		if (!grow_stack(s))
 			return false;
-	if (!reserve(s, s->depth + 2 * n + 1))
+	if (!reserve(s, s->depth + 2 * n + 2))
 		return false;
-	take_items(s, item, n);
+	take_items(s, item, n, from);
 	return true;
 }
 

@@ -45,16 +45,23 @@ struct point_frame {
 
 /* An event of the thread with its names looked up. */
 struct point_item {
-	uint64_t start, end, key, record;
+	uint64_t start, end;
+	uint64_t key;		/* of kind, label and arguments, + 1 of an instant */
 	uint32_t row;
-	uint32_t instant;
+	uint32_t number;	/* << 1 | instant; from the first record of the batch */
 };
 
 #define ID_SETS 2048u
+#define ID_DIRECT_BYTES (1u << 20)	/* of string data that the array covers */
 
 struct id_info {
-	uint64_t addr, hash;
-	uint32_t name;
+	uint64_t hash;
+	uint32_t row;		/* label + 1; 0: no id */
+};
+
+struct id_slot {
+	uint64_t addr;
+	struct id_info info;
 };
 
 /* One run: what its threads share. */
@@ -64,7 +71,13 @@ struct points_run {
 	struct tare_why *why;
 	int err;
 	struct buf scratch;
-	struct id_info *ids;		/* cache, two ways */
+	/* What is known of an id, by the address of its string: as in names.h, an
+	 * array where the string data is short, else a cache of two ways. */
+	struct id_slot *ids;
+	uint32_t *direct;		/* number in `known`; 0: not there */
+	uint64_t n_direct;		/* 1 at least */
+	struct id_info *known;		/* [0] is no id */
+	uint32_t n_known, cap_known;
 	struct { uint64_t id, hash; } kind[64];
 	struct threads threads;
 	struct thread_range *range;	/* by thread index */

@@ -12,19 +12,23 @@
 
 #include <stdlib.h>
 
-/* One cache line. Row 0 takes what has no parent; the row of a name is name + 1. */
-struct row {
-	int64_t self;
-	uint64_t time, count, misses, hits, blocked;
-	int64_t load, hashing;
+/* What the intervals of one name took. Those of the classes that a summary tells apart
+ * have a cell each, so that adding an interval is the same for all: a plane of cells
+ * per class, in each a cell per name. Cell 0 takes what has no parent; the cell of
+ * a name in the first plane is name + 1. */
+struct cell {
+	uint64_t sum, n;
+	uint64_t inner;		/* of the intervals right inside */
+	uint64_t hits;		/* first plane only */
 };
+
+enum plane { PLANE_PLAIN, PLANE_OTHER, PLANE_BLOCKED, PLANE_LOAD, PLANE_HASHING, PLANES };
 
 enum { ROW_USED = 1, ROW_COUNTED_HITS = 2, ROW_ARTIFACT = 4 };
 
 struct frame {
 	uint64_t start, end;
-	uint32_t row;
-	uint32_t class;
+	uint32_t cell;
 };
 
 struct thread {
@@ -36,13 +40,20 @@ struct thread {
 
 struct summary_store {
 	struct names names;
-	struct row *rows;
-	uint64_t *artifact;	/* as rows */
-	uint8_t *flags;
+	struct cell *cells;	/* PLANES times n_rows */
+	uint64_t *again;	/* by row: of what is inside an interval of the same row */
+	uint64_t *artifact;	/* by row */
+	uint8_t *flags;		/* by row */
 	uint32_t n_rows;
 	struct threads threads;
 	struct thread *thread;
 	uint32_t n_thread;
+};
+
+/* How many intervals of each row are open in each thread: by thread << 32 | row. */
+struct open_rows {
+	struct open_row { uint64_t key; uint32_t n; bool used; } *slots;
+	uint32_t n, n_slots;
 };
 
 struct pass {
@@ -51,35 +62,55 @@ struct pass {
 	enum tare_group_by by;
 	struct resolver *labels;
 	struct kinds kinds;
+	struct open_rows open;
 	uint64_t n_instants, n_integers, overlaps, backwards;
 	struct tare_why *why;
 };
 
+/* More of an array whose tail is zero. */
+static void *grown(void *old, size_t n_old, size_t n, size_t size)
+{
+	char *const a = realloc(old, n * size);
+	if (a)
+		memset(a + n_old * size, 0, (n - n_old) * size);
+	return a;
+}
+
+static bool grow_planes(struct summary_store *st, uint32_t n)
+{
+	struct cell *const cells = calloc((size_t)PLANES * n, sizeof(*cells));
+	if (!cells)
+		return false;
+	const uint32_t old = st->n_rows;
+	for (size_t plane = 0; old && plane < PLANES; plane++)
+		memcpy(cells + plane * n, st->cells + plane * old, old * sizeof(*cells));
+	free(st->cells);
+	st->cells = cells;
+	for (uint32_t i = 0; i < st->n_thread; i++)
+		for (uint32_t d = 0; d < st->thread[i].depth; d++) {
+			uint32_t *const c = &st->thread[i].stack[d].cell;
+			*c = old ? *c / old * n + *c % old : 0;
+		}
+	return true;
+}
+
 /* A row for every name there is. */
 static bool grow_rows(struct summary_store *st)
 {
-	uint32_t n = st->n_rows ? st->n_rows : 256;
+	const uint32_t old = st->n_rows;
+	uint32_t n = old ? old : 256;
 	while (n < st->names.n + 1)
 		n *= 2;
-	struct row *const rows = aligned_alloc(64, n * sizeof(*rows));
-	uint64_t *const artifact = realloc(st->artifact, n * sizeof(*artifact));
-	if (artifact)
-		st->artifact = artifact;
-	uint8_t *const flags = realloc(st->flags, n);
-	if (flags)
-		st->flags = flags;
-	if (!rows || !artifact || !flags) {
-		free(rows);
+	if (n > UINT32_MAX / PLANES)
 		return false;
-	}
-	const uint32_t old = st->n_rows;
-	if (old)
-		memcpy(rows, st->rows, old * sizeof(*rows));
-	memset(rows + old, 0, (n - old) * sizeof(*rows));
-	memset(artifact + old, 0, (n - old) * sizeof(*artifact));
-	memset(flags + old, 0, n - old);
-	free(st->rows);
-	st->rows = rows;
+	uint64_t *const artifact = grown(st->artifact, old, n, sizeof(*artifact));
+	st->artifact = artifact ? artifact : st->artifact;
+	uint64_t *const again = grown(st->again, old, n, sizeof(*again));
+	st->again = again ? again : st->again;
+	uint8_t *const flags = grown(st->flags, old, n, 1);
+	st->flags = flags ? flags : st->flags;
+	if (!artifact || !again || !flags || !grow_planes(st, n))
+		return false;
 	st->n_rows = n;
 	return true;
 }
@@ -109,22 +140,29 @@ static inline struct thread *thread_of(struct summary_store *st, uint32_t id)
 	return i == UINT32_MAX ? NULL : st->thread + i;
 }
 
-/* Two frames around everything lie at the bottom of every stack, so that a look at
- * the top and the one below needs no question. */
-#define BOTTOM 2
+/* Three frames around everything lie at the bottom of every stack, so that a look at
+ * the top and the two below needs no question. */
+#define BOTTOM 3
 
-static bool grow_stack(struct thread *t)
+static bool reserve_stack(struct thread *t, size_t more)
 {
-	const uint32_t cap = t->cap ? 2 * t->cap : 64;
+	size_t cap = t->cap ? t->cap : 64;
+	if (t->stack && t->depth + more < cap)
+		return true;
+	while (cap <= BOTTOM + t->depth + more)		/* one above the top may be looked at */
+		cap *= 2;
+	if (cap > UINT32_MAX)
+		return false;
 	struct frame *const stack = realloc(t->stack, cap * sizeof(*stack));
 	if (!stack)
 		return false;
 	if (!t->stack) {
-		stack[0] = stack[1] = (struct frame){ 0, UINT64_MAX, 0, KIND_GENERIC };
-		t->depth = BOTTOM;
+		for (; t->depth < BOTTOM; t->depth++)
+			stack[t->depth] = (struct frame){ 0, UINT64_MAX, 0 };
 	}
+	memset(stack + t->depth, 0, (cap - t->depth) * sizeof(*stack));
 	t->stack = stack;
-	t->cap = cap;
+	t->cap = (uint32_t)cap;
 	return true;
 }
 
@@ -143,6 +181,43 @@ static uint32_t thread_row(struct pass *s, uint32_t id)
 	return t->row;
 }
 
+static struct open_row *open_slot(const struct open_rows *o, uint64_t key)
+{
+	const uint32_t mask = o->n_slots - 1;
+	uint32_t i = (uint32_t)((key * 0x9E3779B97F4A7C15ull) >> 32) & mask;
+	while (o->slots[i].used && o->slots[i].key != key)
+		i = (i + 1) & mask;
+	return &o->slots[i];
+}
+
+static bool grow_open(struct open_rows *o)
+{
+	const struct open_rows old = *o;
+	o->n_slots = old.n_slots ? 2 * old.n_slots : 256;
+	o->slots = calloc(o->n_slots, sizeof(*o->slots));
+	if (!o->slots) {
+		*o = old;
+		return false;
+	}
+	for (uint32_t i = 0; i < old.n_slots; i++)
+		if (old.slots[i].used)
+			*open_slot(o, old.slots[i].key) = old.slots[i];
+	free(old.slots);
+	return true;
+}
+
+/* NULL: out of memory. */
+static uint32_t *open_row(struct open_rows *o, uint64_t key)
+{
+	if (2 * o->n >= o->n_slots && !grow_open(o))
+		return NULL;
+	struct open_row *const slot = open_slot(o, key);
+	o->n += !slot->used;
+	slot->used = true;
+	slot->key = key;
+	return &slot->n;
+}
+
 #define HOT static inline __attribute__((always_inline))
 
 HOT uint32_t row_name(struct pass *s, const struct mm_event *e, unsigned kind,
@@ -157,43 +232,17 @@ HOT uint32_t row_name(struct pass *s, const struct mm_event *e, unsigned kind,
 	return resolve(s->labels, e->id);	/* version 8 */
 }
 
-static void take_special(struct row *r, unsigned class, int64_t d)
-{
-	if (class == KIND_HASHING)
-		r->hashing -= d;
-	else if (class == KIND_LOAD)
-		r->load -= d;
-}
-
-static void add_special(struct row *r, unsigned class, uint64_t d)
-{
-	switch (class) {
-	case KIND_BLOCKED:
-		r->time += d;
-		r->blocked += d;
-		return;
-	case KIND_LOAD:
-		r->time += d;
-		r->load += (int64_t)d;
-		return;
-	case KIND_HASHING:	/* inside its query, whose time it already is */
-		r->hashing += (int64_t)d;
-		return;
-	default:
-		r->time += d;
-		r->count++;
-	}
-}
-
-static inline bool is_plain(unsigned class)
-{
-	return class == KIND_QUERY || class == KIND_GENERIC;
-}
+static const uint8_t plane_of[] = {
+	[KIND_OTHER] = PLANE_OTHER, [KIND_QUERY] = PLANE_PLAIN, [KIND_GENERIC] = PLANE_PLAIN,
+	[KIND_BLOCKED] = PLANE_BLOCKED, [KIND_LOAD] = PLANE_LOAD, [KIND_HASHING] = PLANE_HASHING,
+	[KIND_CACHE_HIT] = PLANE_OTHER, [KIND_CACHE_HIT_COUNT] = PLANE_OTHER,
+	[KIND_ARTIFACT] = PLANE_OTHER,
+};
 
 /* An interval with its names resolved. */
 struct item {
 	uint64_t start, end;
-	uint32_t row, class, thread;
+	uint32_t cell, thread;
 };
 
 static inline bool around(const struct frame *f, uint64_t start, uint64_t end)
@@ -201,58 +250,81 @@ static inline bool around(const struct frame *f, uint64_t start, uint64_t end)
 	return (f->start <= start) & (end <= f->end);
 }
 
-/* The frame around the interval, from `top` down. No or one step is done without a
- * branch, which would be guessed wrong as often as right. */
-static inline struct frame *parent_of(struct frame *top, uint64_t start, uint64_t end,
-				      uint64_t *overlaps)
+static struct frame *parent_slow(struct frame *top, uint64_t start, uint64_t end,
+				 uint64_t *overlaps)
 {
-	const bool in_top = around(top, start, end);
-	const bool in_next = around(top - 1, start, end);
-	*overlaps += !in_top & (end > top->start);
-	top -= opaque(!in_top);
-	if (in_top | in_next)
-		return top;
 	for (; !around(top, start, end); top--)
 		*overlaps += end > top->start;
 	return top;
 }
 
+/* The frame around the interval, from `top` down. How many it leaves is not to be
+ * guessed, so up to three are counted without a branch, by their starts. Where the
+ * intervals are not properly one inside the other, or more are left, they are looked
+ * at one by one. */
+static inline struct frame *parent_of(struct frame *top, uint64_t start, uint64_t end,
+				      uint64_t *overlaps)
+{
+	const size_t left = (size_t)(top[0].start > start) + (top[-1].start > start) +
+			    (top[-2].start > start);
+	struct frame *const parent = top - left;
+	const bool overlap = (left != 0) & (end > parent[1].start);
+	if (__builtin_expect((parent->start > start) | (end > parent->end) | overlap, 0))
+		return parent_slow(top, start, end, overlaps);
+	return parent;
+}
+
 /* The intervals of one thread that follow one another, last first. */
 static bool intervals(struct pass *s, struct thread *t, const struct item *e, size_t n)
 {
-	struct row *const rows = s->store->rows;
+	if (!reserve_stack(t, n))
+		return false;
+	struct cell *const cells = s->store->cells;
 	struct frame *top = t->stack + t->depth - 1;
-	uint64_t first = t->start, last = t->end, overlaps = 0;
+	uint64_t overlaps = 0;
 	for (const struct item *const stop = e + n; e < stop; e++) {
-		const uint64_t d = e->end - e->start;
-		top = parent_of(top, e->start, e->end, &overlaps);
-		rows[top->row].self -= (int64_t)d;
-		if (__builtin_expect(!is_plain(top->class), 0))
-			take_special(&rows[top->row], top->class, (int64_t)d);
-		struct row *const r = &rows[e->row];
-		r->self += (int64_t)d;
-		if (__builtin_expect(is_plain(e->class), 1)) {
-			r->time += d;
-			r->misses++;
-			r->count++;
-		} else {
-			add_special(r, e->class, d);
-			s->store->flags[e->row] |= ROW_USED;
+		const uint64_t start = e->start, end = e->end;
+		const uint64_t d = end - start;
+		top = parent_of(top, start, end, &overlaps);
+		if (__builtin_expect(top->cell == 0, 0)) {	/* else inside one seen before */
+			t->start = start < t->start ? start : t->start;
+			t->end = end > t->end ? end : t->end;
 		}
-		first = e->start < first ? e->start : first;
-		last = e->end > last ? e->end : last;
-		if (__builtin_expect(++top == t->stack + t->cap, 0)) {
-			t->depth = t->cap;
-			if (!grow_stack(t))
-				return false;
-			top = t->stack + t->depth;
-		}
-		*top = (struct frame){ e->start, e->end, e->row, e->class };
+		cells[top->cell].inner += d;
+		struct cell *const c = &cells[e->cell];
+		c->sum += d;
+		c->n++;
+		*++top = (struct frame){ start, end, e->cell };
 	}
 	t->depth = (uint32_t)(top - t->stack) + 1;
-	t->start = first;
-	t->end = last;
 	s->overlaps += overlaps;
+	return true;
+}
+
+/* The same where rows are kinds or threads: what is inside an interval of its own row
+ * is not to count again in the row's whole. */
+static bool intervals_again(struct pass *s, struct thread *t, const struct item *e, size_t n)
+{
+	struct summary_store *const st = s->store;
+	const uint64_t key = (uint64_t)(t - st->thread) << 32;
+	for (; n; n--, e++) {
+		if (!reserve_stack(t, 1))
+			return false;
+		const struct frame *const top = t->stack + t->depth - 1;
+		uint64_t overlaps = 0;
+		const struct frame *const parent = parent_of((struct frame *)top, e->start, e->end,
+							     &overlaps);
+		for (const struct frame *f = top; f > parent; f--)
+			*open_row(&s->open, key | f->cell % st->n_rows) -= 1;
+		uint32_t *const open = open_row(&s->open, key | e->cell % st->n_rows);
+		if (!open)
+			return false;
+		if (*open && e->cell / st->n_rows != PLANE_HASHING)
+			st->again[e->cell % st->n_rows] += e->end - e->start;
+		++*open;
+		if (!intervals(s, t, e, 1))
+			return false;
+	}
 	return true;
 }
 
@@ -270,13 +342,13 @@ HOT bool other(struct pass *s, const struct mm_event *e, unsigned kind, const in
 	if (__builtin_expect(!row || !have_rows(st), 0))
 		return false;
 	if (is_instant) {
-		st->rows[row].hits += !(st->flags[row] & ROW_COUNTED_HITS);
+		st->cells[row].hits += !(st->flags[row] & ROW_COUNTED_HITS);
 	} else if (class == KIND_ARTIFACT) {
 		st->flags[row] |= ROW_ARTIFACT;
 		st->artifact[row] += e->p1;
 	} else {
 		st->flags[row] |= ROW_USED | ROW_COUNTED_HITS;
-		st->rows[row].hits += e->p1;
+		st->cells[row].hits += e->p1;
 	}
 	return true;
 }
@@ -291,32 +363,39 @@ HOT bool other(struct pass *s, const struct mm_event *e, unsigned kind, const in
 struct block {
 	uint16_t interval[BLOCK], other[BLOCK];
 	size_t n_intervals, n_others;
+	bool one_thread;
 	struct item item[BLOCK];
 };
 
 HOT void sort_block(struct block *b, const uint8_t *records, size_t n, const int wide)
 {
-	const size_t size = wide ? 32 : 24;
+	const size_t size = wide ? 32 : 24, thread_at = wide ? 16 : 8;
+	const uint32_t thread = mm_u32(records + thread_at);
+	uint32_t differ = 0;
 	size_t n_intervals = 0, n_others = 0;
 	for (size_t i = n; i-- > 0;) {
-		struct mm_event e;
-		mm_decode(records + i * size, wide, &e);
-		const bool is_interval = e.p2 < MM_INTEGER;
+		const uint8_t *const r = records + i * size;
+		const bool is_interval = mm_is_interval(r, wide);
+		prefetch_back(r);
 		b->interval[n_intervals] = (uint16_t)i;
 		b->other[n_others] = (uint16_t)i;
 		n_intervals += is_interval;
 		n_others += !is_interval;
+		differ |= mm_u32(r + thread_at) ^ thread;
 	}
 	b->n_intervals = n_intervals;
 	b->n_others = n_others;
+	b->one_thread = !differ;
 }
 
-HOT bool resolve_block(struct pass *s, struct block *b, const uint8_t *records, const int wide,
+HOT void resolve_block(struct pass *s, struct block *b, const uint8_t *records, const int wide,
 		       const int by_label)
 {
 	const size_t size = wide ? 32 : 24;
+	uint32_t plane[sizeof(plane_of)];
 	uint64_t backwards = 0;
-	bool ok = true;
+	for (size_t i = 0; i < sizeof(plane_of); i++)
+		plane[i] = plane_of[i] * s->store->n_rows;
 	for (size_t i = 0, n = b->n_intervals; i < n; i++) {
 		struct mm_event e;
 		mm_decode(records + b->interval[i] * size, wide, &e);
@@ -324,12 +403,27 @@ HOT bool resolve_block(struct pass *s, struct block *b, const uint8_t *records, 
 		const bool back = e.p2 < e.p1;
 		const uint32_t row = row_name(s, &e, kind, by_label) + 1;
 		backwards += back;
-		ok &= row != 0;
-		b->item[i] = (struct item){ e.p1, back ? e.p1 : e.p2, row,
-					    s->kinds.slot[kind].class, e.thread };
+		b->item[i] = (struct item){ e.p1, back ? e.p1 : e.p2,
+					    row + plane[s->kinds.slot[kind].class], e.thread };
 	}
 	s->backwards += backwards;
-	return ok && have_rows(s->store);
+}
+
+/* New names may need more rows, and then their cells are elsewhere. */
+HOT bool look_up_block(struct pass *s, struct block *b, const uint8_t *records, const int wide,
+		       const int by_label)
+{
+	const uint64_t backwards = s->backwards;
+	for (;;) {
+		resolve_block(s, b, records, wide, by_label);
+		if (s->labels->err < 0 || s->kinds.resolver->err < 0)
+			return false;
+		if (__builtin_expect(s->store->names.n < s->store->n_rows, 1))
+			return true;
+		if (!grow_rows(s->store))
+			return false;
+		s->backwards = backwards;
+	}
 }
 
 HOT bool block_back(struct pass *s, const uint8_t *records, size_t n, const int wide,
@@ -344,14 +438,17 @@ HOT bool block_back(struct pass *s, const uint8_t *records, size_t n, const int 
 		mm_decode(records + b.other[i] * size, wide, &e);
 		ok &= other(s, &e, kinds_slot(&s->kinds, e.kind), by_label);
 	}
-	if (!ok || !resolve_block(s, &b, records, wide, by_label))
+	if (!ok || !look_up_block(s, &b, records, wide, by_label))
 		return false;
 	for (size_t i = 0, end; i < b.n_intervals; i = end) {
 		const uint32_t id = b.item[i].thread;
 		struct thread *const t = thread_of(s->store, id);
-		for (end = i; end < b.n_intervals && b.item[end].thread == id; )
+		end = b.one_thread ? b.n_intervals : i;
+		while (end < b.n_intervals && b.item[end].thread == id)
 			end++;
-		if (!t || (!t->stack && !grow_stack(t)) || !intervals(s, t, &b.item[i], end - i))
+		if (!t || !(by_label || s->by == TARE_BY_LABEL || s->by == TARE_BY_ARGS
+			    ? intervals(s, t, &b.item[i], end - i)
+			    : intervals_again(s, t, &b.item[i], end - i)))
 			return false;
 	}
 	return true;
@@ -414,6 +511,30 @@ static int by_artifact(const void *a, const void *b)
 		      ((const struct tare_artifact *)b)->name);
 }
 
+/* A row from its cells; false: it has nothing. */
+static bool add_up(const struct summary_store *st, uint32_t row, struct tare_summary_row *out)
+{
+	const struct cell *cell[PLANES];
+	bool any = st->flags[row] & ROW_USED;
+	*out = (struct tare_summary_row){ 0 };
+	for (unsigned plane = 0; plane < PLANES; plane++) {
+		const struct cell *const c = &st->cells[(size_t)plane * st->n_rows + row];
+		cell[plane] = c;
+		any |= c->n || c->hits;
+		out->self += (int64_t)(c->sum - c->inner);
+		/* Hashing is inside its query, whose time it already is. */
+		out->time += plane == PLANE_HASHING ? 0 : c->sum;
+	}
+	out->time -= st->again[row];
+	out->misses = cell[PLANE_PLAIN]->n;
+	out->count = cell[PLANE_PLAIN]->n + cell[PLANE_OTHER]->n;
+	out->hits = cell[PLANE_PLAIN]->hits;
+	out->blocked = cell[PLANE_BLOCKED]->sum;
+	out->load = (int64_t)(cell[PLANE_LOAD]->sum - cell[PLANE_LOAD]->inner);
+	out->hashing = (int64_t)(cell[PLANE_HASHING]->sum - cell[PLANE_HASHING]->inner);
+	return any;
+}
+
 static bool collect(struct tare_summary *s)
 {
 	const struct summary_store *const st = s->store;
@@ -423,13 +544,10 @@ static bool collect(struct tare_summary *s)
 	if (!s->rows || !s->artifacts)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct row *const r = &st->rows[i + 1];
 		const unsigned flags = st->flags[i + 1];
 		const char *const name = names_text(&st->names, i);
-		if ((flags & ROW_USED) || r->count || r->hits)
-			s->rows[s->n_rows++] = (struct tare_summary_row){
-				name, r->self, r->time, r->count, r->misses, r->hits,
-				r->blocked, r->load, r->hashing };
+		if (add_up(st, i + 1, &s->rows[s->n_rows]))
+			s->rows[s->n_rows++].name = name;
 		if (flags & ROW_ARTIFACT)
 			s->artifacts[s->n_artifacts++] =
 				(struct tare_artifact){ name, st->artifact[i + 1] };
@@ -467,6 +585,7 @@ static int summarize(struct pass *s, struct tare_summary *out,
 	kinds_free(&s->kinds);
 	resolver_free(s->labels);
 	free(s->labels);
+	free(s->open.slots);
 	return err;
 }
 
@@ -502,7 +621,8 @@ void tare_summary_free(struct tare_summary *s)
 		free(st->thread[i].stack);
 	free(st->thread);
 	threads_free(&st->threads);
-	free(st->rows);
+	free(st->cells);
+	free(st->again);
 	free(st->artifact);
 	free(st->flags);
 	names_free(&st->names);

@@ -30,6 +30,7 @@
 #define PROFILE_FORMAT_H
 
 #include <endian.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -99,9 +100,16 @@ static inline void mm_decode(const uint8_t *r, const int wide, struct mm_event *
 		r += 8;
 	}
 	e->thread = mm_u32(r);
-	const uint64_t high = mm_u32(r + 12);
-	e->p1 = mm_u32(r + 4) | (high & 0xFFFF0000u) << 16;
-	e->p2 = mm_u32(r + 8) | (high & 0xFFFFu) << 32;
+	const uint64_t last = mm_u64(r + 8);	/* P2 and above it the high bits of P1 */
+	e->p1 = mm_u32(r + 4) | last >> 48 << 32;
+	e->p2 = last & ((1ull << MM_VALUE_BITS) - 1);
+}
+
+/* Without the rest: does the record at `r` hold an interval? */
+static inline bool mm_is_interval(const uint8_t *r, const int wide)
+{
+	return mm_u64(r + (wide ? 24 : 16)) << (64 - MM_VALUE_BITS) <
+	       MM_INTEGER << (64 - MM_VALUE_BITS);
 }
 
 static inline void mm_encode(uint8_t r[static 32], const struct mm_event *e)

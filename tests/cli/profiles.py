@@ -141,6 +141,28 @@ def check_summary(path, p):
     check(selfs == sorted(selfs, reverse=True), path, "order")
 
 
+def check_groups(path, p):
+    """By kind and by thread: what is inside an interval of its own row counts once."""
+    for by, key in (("kind", lambda e: e[0]), ("thread", lambda e: e[3])):
+        self_value, whole = defaultdict(int), defaultdict(int)
+        for event, stack in p.walk():
+            if stack is None:
+                continue
+            row, d = key(event), event[5] - event[4]
+            self_value[row] += d
+            if stack:
+                self_value[key(stack[-1])] -= d
+            if event[0] != "IncrementalResultHashing" and row not in [key(e) for e in stack]:
+                whole[row] += d
+        ours = json.loads(run(TARE, "summarize", "-j", "--by", by, path).stdout)["profiles"][0]
+        rows = {r["name"]: r for r in ours["rows"]}
+        for row, value in self_value.items():
+            mine = rows[row if by == "kind" else [n for n in rows if n.split()[1] == str(row)][0]]
+            check((mine["self"], mine["total"]) == (value, whole[row]), path, by, mine, whole[row])
+        if by == "thread":
+            check(sum(r["total"] for r in rows.values()) <= ours["total"], path, "more than all")
+
+
 def check_stacks(path, p):
     r = run(TARE, "export", "--to", "collapsed", "--compat", "measureme", path)
     ours = dict(line.rsplit(" ", 1) for line in r.stdout.splitlines())
@@ -238,8 +260,8 @@ def check_view(path, p):
 
 def check_all(path):
     p = Profile(path)
-    for one in (check_summary, check_stacks, check_chrome, check_speedscope, check_csv, check_svg,
-                check_view):
+    for one in (check_summary, check_groups, check_stacks, check_chrome, check_speedscope, check_csv,
+                check_svg, check_view):
         one(path, p)
     piped = run(TARE, "summarize", "-", stdin=subprocess.Popen(["cat", path],
                 stdout=subprocess.PIPE).stdout)
