@@ -449,6 +449,7 @@ long proc_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
 
 /* vpmu.c, vpmu-calls.c, vpmu-files.c, vpmu-flaws.c: the virtual PMU. All but
  * vpmu_start are called under `tare run` only (E.vpmu). */
+#define VPMU_KICK (-0x7a2e)	/* code of a SIGTRAP that asks a task to vpmu_follow() */
 void vpmu_start(struct thread *t);			/* a new image */
 void vpmu_making(struct thread *t, bool is_thread);	/* before a clone */
 void vpmu_made(struct thread *t, long ret, bool is_thread);	/* … after it, in the parent */

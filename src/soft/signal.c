@@ -494,6 +494,31 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 	deliver(t, info, uc, sync);
 }
 
+/* Another task of the run opened a counter on this one (vpmu.c). Where it finds us outside
+ * the program's code it comes again, or a system call is under way, which looks for itself
+ * when it is done; one that the kernel gave up for it is made again. */
+static void kicked(struct thread *t, struct k_ucontext *uc)
+{
+	const uint64_t pc = uc->mc.rip;
+	const struct segment *const s = segment_of(pc);
+	if (pc == (uint64_t)gate_after && uc->mc.rax == -4ull)
+		uc->mc.rax = (uint64_t)GATE_RESTART;
+	if (!s || pc == s->tramp_exit || pc == s->tramp_miss || t->probing)
+		return;
+	signal_take_regs(t, &uc->mc);
+	lock_take(t);
+	if (!recover(t, pc, t->regs, &t->pc))
+		die("a signal at an unknown place of the cache", pc);
+	lock_drop();
+	if (t->trap) {
+		t->rflags |= FLAG_TF;
+		t->trap = false;
+	}
+	vpmu_follow(t);
+	t->exit_link = 1;
+	signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
+}
+
 /* What the CPU said at t->pc (signal_probe). */
 static void probed(struct thread *t, const struct k_siginfo *info, const struct k_ucontext *uc)
 {
@@ -534,6 +559,10 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 	const uint64_t pc = uc->mc.rip;
 	const bool sync = info->code > 0 && SYNC_SIGNALS & SIG_BIT(sig);
 
+	if (E.vpmu && sig == SIGTRAP_ && info->code == VPMU_KICK) {
+		kicked(t, uc);
+		return;
+	}
 	if (sync && sync_elsewhere(t, info, uc))
 		return;
 	if (t->probing) {		/* by kill(), before the CPU got there */

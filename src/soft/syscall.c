@@ -274,6 +274,8 @@ uint64_t syscall_exit(struct thread *t, struct link *l)
 	if (t->rseq)
 		rseq_check(t);
 	const long ret = handle(t, (long)(int32_t)t->regs[RAX], a);
+	if (E.vpmu)
+		vpmu_follow(t);
 	if (ret == GATE_ABORTED || ret == GATE_RESTART) {
 		t->pc = l->target - 2;
 		if (ret == GATE_ABORTED)
@@ -284,7 +286,5 @@ uint64_t syscall_exit(struct thread *t, struct link *l)
 		t->regs[RAX] = (uint64_t)ret;
 	t->regs[RCX] = l->target;
 	t->regs[R11] = t->rflags;
-	if (E.vpmu)
-		vpmu_follow(t);
 	return resume(t);
 }

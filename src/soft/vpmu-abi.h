@@ -125,6 +125,10 @@ struct vpmu_slot {
 	int32_t pid, tid;	/* 0: free */
 	uint32_t ended;
 	uint32_t begun;		/* 0: its first steps, its creator waits (vpmu-order.c) */
+	uint32_t in_call;	/* in a system call, or not begun: looks at `want` after it */
+	uint32_t follows;	/* what its code adds up … */
+	uint32_t follows_ticks;	/* … and whether it watches the clock */
+	uint32_t deaf;		/* does not answer: is stopped */
 	uint32_t execing;	/* 1: about to exec, 2: a vfork child about to */
 	uint32_t events;	/* first of its list */
 	uint32_t want;		/* 1 << enum soft_event: what its code must add up */

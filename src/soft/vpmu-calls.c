@@ -343,6 +343,7 @@ static long do_open(struct thread *t, const uint64_t *a, bool *done)
 	if (slot)
 		err = open_event(t, &attr, slot, a[4] & PERF_FLAG_FD_NO_GROUP ? 0 : leader, a[4],
 				 cpu);
+	vpmu_tell(t);
 	vpmu_unlock();
 	return err;
 }
@@ -484,6 +485,7 @@ static long do_ioctl(struct thread *t, uint32_t i, uint64_t what, uint64_t arg)
 			apply_to_group(vpmu_event(i)->leader, (uint32_t)what);
 		else
 			apply_to_family(i, (uint32_t)what);
+		vpmu_tell(t);
 		vpmu_unlock();
 		return 0;
 	case PERF_EVENT_IOC_ID:
@@ -623,6 +625,7 @@ static long fd_call(struct thread *t, long nr, const uint64_t *a, bool *done)
 
 long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 {
+	__atomic_store_n(&vpmu_slot(t->vslot)->in_call, nr != __NR_rt_sigreturn, __ATOMIC_RELAXED);
 	order_syscall(t, nr, a);
 	switch (nr) {
 	case __NR_perf_event_open:

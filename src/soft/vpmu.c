@@ -456,7 +456,8 @@ static uint32_t slot_new(int pid, int tid)
 {
 	struct vpmu_shared *const v = vpmu();
 	const uint32_t i = slot_find();
-	v->slots[i] = (struct vpmu_slot){ .pid = pid, .tid = tid, .ordinal = ++v->next_ordinal };
+	v->slots[i] = (struct vpmu_slot){ .pid = pid, .tid = tid, .in_call = 1,
+					  .ordinal = ++v->next_ordinal };
 	mem_zero(vpmu_mem(i), offsetof(struct vpmu_task_mem, pmcs));
 	clear_entries(i);
 	if (i > v->n_slots)
@@ -606,6 +607,7 @@ void vpmu_before_exec(struct thread *t)
 	if (!t->is_vfork)
 		vpmu_fds_before_exec(-1);
 	vpmu_unlock();
+	sys0(__NR_gettid);		/* a kick that is under way comes now */
 }
 
 void vpmu_exec_failed(struct thread *t)
@@ -686,21 +688,26 @@ static void set_budget(struct thread *t)
 	vpmu_mem(t->vslot)->budget = next > now ? (int64_t)(next - now) : 0;
 }
 
+static bool covers(const struct mode *m, uint32_t want, bool ticks)
+{
+	return !(want & ~m->acc) && (m->ticks || !ticks);
+}
+
 /* Another event is wanted of this task than the code adds up: all code is written
  * anew, as it is needed. */
-void vpmu_follow(struct thread *t)
+static void change_mode(struct thread *t, uint32_t want, bool ticks)
 {
-	const struct vpmu_slot *const s = vpmu_slot(t->vslot);
-	const uint32_t want = s->want;
-	const struct mode *const now = &E.modes[E.mode];
-	if (!(want & ~now->acc) && (now->ticks || !s->ticks))
-		return;
 	lock_take(t);
+	const struct mode *const now = &E.modes[E.mode];
+	if (covers(now, want, ticks)) {		/* another thread was faster */
+		lock_drop();
+		return;
+	}
 	if (E.n_modes + 1 == MAX_MODES)
 		die("the virtual PMU changed its mind too often", t->pc);
 	E.modes[++E.n_modes] = (struct mode){
 		.acc = now->acc | want,
-		.ticks = now->ticks || s->ticks,
+		.ticks = now->ticks || ticks,
 		.taken = (now->acc | want) >> SOFT_TAKEN & 1,
 		.locked = now->locked,
 	};
@@ -717,6 +724,59 @@ void vpmu_follow(struct thread *t)
 		else
 			vpmu_mem(o->vslot)->budget = INT64_MAX / 256;
 	}
+}
+
+void vpmu_follow(struct thread *t)
+{
+	struct vpmu_slot *const s = vpmu_slot(t->vslot);
+	/* pairs with has_followed(): who opens a counter writes `want`, then looks here */
+	__atomic_store_n(&s->in_call, 0, __ATOMIC_SEQ_CST);
+	const uint32_t want = __atomic_load_n(&s->want, __ATOMIC_SEQ_CST);
+	if (!covers(&E.modes[E.mode], want, s->ticks))
+		change_mode(t, want, s->ticks);
+	__atomic_store_n(&s->follows_ticks, E.modes[E.mode].ticks, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->follows, E.modes[E.mode].acc, __ATOMIC_RELEASE);
+}
+
+static bool has_followed(const struct vpmu_slot *s)
+{
+	if (!s->tid || s->ended || __atomic_load_n(&s->in_call, __ATOMIC_SEQ_CST))
+		return true;
+	const struct mode m = { .acc = __atomic_load_n(&s->follows, __ATOMIC_ACQUIRE),
+				.ticks = s->follows_ticks };
+	return covers(&m, s->want, s->ticks);
+}
+
+#define KICKS 2000
+#define KICK_NS 200000
+
+static void kick(struct thread *t, struct vpmu_slot *s)
+{
+	static const int64_t nap[2] = { 0, KICK_NS };
+	struct k_siginfo info = { .signo = SIGTRAP_, .code = VPMU_KICK };
+	for (int i = 0; i < (s->deaf ? 1 : KICKS); i++) {
+		if (has_followed(s))
+			return;
+		const long err = sys4(__NR_rt_tgsigqueueinfo, s->pid, s->tid, SIGTRAP_, &info);
+		if (err == -3)
+			s->ended = 1;
+		if (err < 0)
+			return;
+		vpmu_unlock();
+		sys2(__NR_nanosleep, nap, 0);
+		vpmu_lock(t);
+	}
+	s->deaf = 1;		/* it is stopped: it finds the signal when it goes on */
+}
+
+/* Counters were opened or switched on, maybe of other tasks: their code must begin to count
+ * now, not after the next system call, which may never come. Under the lock, given up for
+ * each nap: a task about to exec waits for it, so no kick meets a new image. */
+void vpmu_tell(struct thread *t)
+{
+	for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
+		if (i != t->vslot && !has_followed(vpmu_slot(i)))
+			kick(t, vpmu_slot(i));
 }
 
 /* ---- the clock ---- */

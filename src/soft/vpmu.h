@@ -41,6 +41,7 @@ void vpmu_times(const struct vpmu_event *e, uint64_t *enabled, uint64_t *running
 void vpmu_schedule(uint32_t slot);
 void vpmu_set_state(uint32_t event, bool on);
 void vpmu_want(uint32_t slot);
+void vpmu_tell(struct thread *t);			/* other tasks, what is wanted of them */
 bool vpmu_fits(uint32_t leader, uint32_t extra_row);	/* the group, on an empty PMU */
 uint32_t vpmu_new_event(uint32_t slot);
 void vpmu_free_event(uint32_t event);

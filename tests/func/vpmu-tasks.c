@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sys/wait.h>
+#include <time.h>
 
 static int self_counter(struct perf_event_attr a)
 {
@@ -91,6 +92,92 @@ static void other_process(void)
 	close(fd);
 }
 
+/* Shared with one that makes no system call. */
+struct spinner {
+	int tid, go, done, stop;
+};
+
+static void spin(struct spinner *s)
+{
+	__atomic_store_n(&s->tid, (int)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&s->go, __ATOMIC_ACQUIRE))
+		;
+	vpmu_loop(1000000);
+	__atomic_store_n(&s->done, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&s->stop, __ATOMIC_ACQUIRE))
+		;
+}
+
+static void *spin_thread(void *arg)
+{
+	spin(arg);
+	return NULL;
+}
+
+/* It counts from the moment its counter is opened, though it never enters the kernel. */
+static void watch(struct spinner *s)
+{
+	while (!__atomic_load_n(&s->tid, __ATOMIC_ACQUIRE))
+		usleep(100);
+	struct perf_event_attr a = branches(false), b = vpmu_instructions();
+	const int f = vpmu_open(&a, s->tid, -1, -1, 0), g = vpmu_open(&b, s->tid, -1, -1, 0);
+	CHECK(f >= 0 && g >= 0, "open: %d %d", f, g);
+	const uint64_t before[2] = { vpmu_read(f), vpmu_read(g) };
+	__atomic_store_n(&s->go, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&s->done, __ATOMIC_ACQUIRE))
+		usleep(100);
+	const uint64_t d = vpmu_read(f) - before[0], e = vpmu_read(g) - before[1];
+	CHECK(d >= 1000000 && e >= 2000001, "%ju branches, %ju instructions", (uintmax_t)d,
+	      (uintmax_t)e);
+	__atomic_store_n(&s->stop, 1, __ATOMIC_RELEASE);
+	close(f);
+	close(g);
+}
+
+static void without_calls(void)
+{
+	struct spinner *const s = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const pid_t pid = fork();
+	if (pid == 0) {
+		spin(s);
+		_exit(0);
+	}
+	watch(s);
+	int status;
+	waitpid(pid, &status, 0);
+	CHECK(status == 0, "%x", status);
+	memset(s, 0, sizeof(*s));
+	pthread_t t;
+	CHECK(pthread_create(&t, NULL, spin_thread, s) == 0, "thread");
+	watch(s);
+	pthread_join(t, NULL);
+}
+
+/* A counter is opened on one that sleeps: it does not wake up for it. */
+static void of_a_sleeper(void)
+{
+	int ready[2];
+	char byte;
+	CHECK(!pipe(ready), "pipe");
+	const pid_t pid = fork();
+	if (pid == 0) {
+		const struct timespec nap = { .tv_nsec = 300000000 };
+		if (write(ready[1], "", 1) != 1)
+			_exit(1);
+		_exit(nanosleep(&nap, NULL) == 0 ? 0 : 2);
+	}
+	CHECK(read(ready[0], &byte, 1) == 1, "pipe");
+	usleep(20000);
+	struct perf_event_attr a = vpmu_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS);
+	const int fd = vpmu_open(&a, pid, -1, -1, 0);
+	CHECK(fd >= 0, "open: %d", fd);
+	int status;
+	waitpid(pid, &status, 0);
+	CHECK(status == 0 && vpmu_read(fd) > 0, "%x", status);
+	close(fd);
+}
+
 static int two_threads_fd[2];
 
 static void *count_self(void *arg)
@@ -145,9 +232,11 @@ int main(int argc, char **argv)
 		vpmu_loop(2000000);
 		return 0;
 	}
+	without_calls();	/* first: no code counts yet */
 	inheritance(in_thread);
 	inheritance(in_child);
 	other_process();
+	of_a_sleeper();
 	each_thread();
 	over_exec();
 	return 0;
