@@ -256,6 +256,31 @@ void link_to(uint32_t id, uint32_t block)
 	patch(l->site, block_body(b));
 }
 
+static bool takes_stub(const struct segment *s, uint64_t site)
+{
+	const int64_t first = (int64_t)(s->base - site), last = (int64_t)(s->end - site);
+	return s->cold - s->hot >= 64 && first == (int32_t)first && last == (int32_t)last;
+}
+
+/* Where the exit stub of a link can stand: beside it, or in any segment in reach. */
+static struct segment *segment_for_stub(uint64_t site)
+{
+	struct segment *const own = segment_of(site);
+	if (takes_stub(own, site))
+		return own;
+	for (uint32_t i = E.n_segments; i-- > 0;)
+		if (takes_stub(&E.segments[i], site))
+			return &E.segments[i];
+	for (uint32_t i = 0; i < E.n_hoods; i++) {
+		struct segment *s;
+		if (!near(&E.hoods[i], site) || !(s = segment_new(&E.hoods[i])))
+			continue;
+		if (takes_stub(s, site))
+			return s;
+	}
+	return NULL;
+}
+
 static void unlink_all(struct block *b)
 {
 	uint32_t next;
@@ -264,13 +289,10 @@ static void unlink_all(struct block *b)
 		next = l->next;
 		l->to = 0;
 		if (!l->stub) {
-			struct segment *s = segment_of(l->site);
-			if (s->cold - s->hot < 64)
-				s = segment_for(l->site);	/* a neighbour: in reach */
-			l->stub = translate_stub(s, id);
-			const int64_t d = (int64_t)(l->stub - l->site);
-			if (d != (int32_t)d)
+			struct segment *const s = segment_for_stub(l->site);
+			if (!s)
 				die("no room to unlink a block", b->pc);
+			l->stub = translate_stub(s, id);
 		}
 		patch(l->site, l->stub);
 	}
