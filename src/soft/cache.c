@@ -1,11 +1,11 @@
 /* Finding, linking and dropping blocks; where their code is put.
  *
- * The dispatcher finds blocks in a hash table. Indirect branches look into T, which
- * has a 32-bit cell for each address (by its low half) with the id of the block
- * that starts there, and into P, which has the code address of that block's entry
- * with the check. T[x] = 0 and P[0] = glue_miss make an unknown address a miss.
- * T is filled only where an indirect branch has arrived once, so that its pages
- * are few. Dropping a block is one store.
+ * The dispatcher finds blocks in a hash table. Indirect branches and returns look
+ * into T, which has a 32-bit cell for each address (by its low half) with the id of
+ * the block that starts there, and into P, which has the code addresses of that
+ * block's entries with the check. T[x] = 0 and P[0] = a miss make an unknown address
+ * one. T is filled only where one of them has arrived once, so that its pages are
+ * few. Dropping a block is one store.
  */
 #include "engine.h"
 #include "sys.h"
@@ -13,8 +13,12 @@
 
 #include <asm/unistd.h>
 
-#define SEGMENT_SIZE (1ull << 20)
-#define SEGMENT_IDS (SEGMENT_SIZE / 16)
+/* The first of a neighbourhood is small; what needs more gets large pages: the code of
+ * a compiler would not fit into the CPU's table of small ones. */
+#define SEGMENT_SMALL (1ull << 20)
+#define SEGMENT_LARGE (2ull << 20)
+#define IDS_OF(size) ((size) / 16)
+#define MADV_HUGEPAGE_ 14
 
 static uint64_t blocks_mapped, links_mapped;
 uint64_t entries_mapped;
@@ -22,64 +26,80 @@ uint64_t counts_mapped = 1 << 18;	/* of every thread's counter array */
 
 /* ---- lookup ---- */
 
-/* All blocks by pc: open addressing that keeps neighbours together, so that few
- * pages are touched. A dropped block stays as a tombstone until the table grows. */
+/* All blocks by pc: open addressing. Blocks of one page of code stand near each other,
+ * so that few pages of the table are touched, but not so near that they queue up. */
 struct slot {
-	uint32_t id;
+	uint32_t id;		/* 0: free; SLOT_GONE: its block was dropped */
 	uint32_t low;		/* of its pc */
 };
+#define SLOT_GONE ~0u
 static struct slot *slots;
-static uint64_t n_slots, n_used;
+static uint32_t n_slots, n_used;
 
-static uint64_t slot_index(uint64_t pc)
+static uint32_t slot_index(uint32_t low)
 {
-	return (pc >> 3 ^ pc >> 35) & (n_slots - 1);
+	return ((low >> 12) * 0x9e3779b1u >> 4 ^ low >> 2) & (n_slots - 1);
 }
 
 uint32_t block_find(uint64_t pc)
 {
-	for (uint64_t i = slot_index(pc); slots[i].id; i = (i + 1) & (n_slots - 1)) {
-		if (slots[i].low != (uint32_t)pc)
-			continue;
-		const struct block *const b = block_at(slots[i].id);
-		if (b->pc == pc && !(b->flags & BLOCK_DEAD))
+	const uint32_t low = (uint32_t)pc;
+	for (uint32_t i = slot_index(low); slots[i].id; i = (i + 1) & (n_slots - 1))
+		if (slots[i].low == low && slots[i].id != SLOT_GONE &&
+		    block_at(slots[i].id)->pc == pc)
 			return slots[i].id;
-	}
 	return 0;
 }
 
-static void slot_put(uint32_t id)
+static void slot_put(struct slot s)
 {
-	const uint64_t pc = block_at(id)->pc;
-	uint64_t i = slot_index(pc);
+	uint32_t i = slot_index(s.low);
 	while (slots[i].id)
 		i = (i + 1) & (n_slots - 1);
-	slots[i] = (struct slot){ id, (uint32_t)pc };
+	slots[i] = s;
 	n_used++;
+}
+
+static void slot_drop(uint32_t id)
+{
+	const uint32_t low = (uint32_t)block_at(id)->pc;
+	for (uint32_t i = slot_index(low); slots[i].id; i = (i + 1) & (n_slots - 1))
+		if (slots[i].id == id)
+			slots[i].id = SLOT_GONE;
 }
 
 static void slots_grow(void)
 {
 	struct slot *const old = slots;
-	const uint64_t n_old = n_slots;
+	const uint32_t n_old = n_slots;
 	n_slots = n_old ? n_old * 2 : 4096;
 	slots = heap_alloc(n_slots * sizeof(*slots));
 	n_used = 0;
-	for (uint64_t i = 0; i < n_old; i++)
-		if (old[i].id && !(block_at(old[i].id)->flags & BLOCK_DEAD))
-			slot_put(old[i].id);
+	for (uint32_t i = 0; i < n_old; i++)
+		if (old[i].id && old[i].id != SLOT_GONE)
+			slot_put(old[i]);
 }
 
-/* T and P: where indirect branches find a block. */
-void entry_set(uint32_t id, uint64_t code)
+static const struct entry no_entry = { (uint64_t)glue_miss, (uint64_t)glue_return_miss };
+
+/* T and P: where indirect branches and returns find a block. The number in T need not
+ * be that of the block, only have its address. */
+void entry_set(uint32_t id, uint64_t code, enum arrival how)
 {
 	const uint64_t pc = block_at(id)->pc;
 	const struct region *const r = region_find(pc);
 	if (!r || r->ambiguous)
 		return;
 	table_map(pc, 1);
-	*entry_of(id) = code;
-	__atomic_store_n(table_cell(pc), id, __ATOMIC_RELEASE);
+	if (*table_cell(pc))
+		id = *table_cell(pc) / 2;
+	else
+		*entry_of(id) = no_entry;
+	if (how == ARRIVE_BY_RETURN)
+		entry_of(id)->ret = code;
+	else
+		entry_of(id)->jump = code;
+	__atomic_store_n(table_cell(pc), 2 * id, __ATOMIC_RELEASE);
 }
 
 void block_enter_tables(uint32_t id)
@@ -93,22 +113,28 @@ void block_enter_tables(uint32_t id)
 	}
 	if (n_used * 2 >= n_slots)
 		slots_grow();
-	slot_put(id);
+	slot_put((struct slot){ id, (uint32_t)b->pc });
 	page_note(id);
 }
 
-static bool entry_missing(uint64_t pc)
+static bool entry_missing(uint64_t pc, enum arrival how)
 {
 	const struct region *const r = region_find(pc);
-	return r && !r->ambiguous && !(table_is_mapped(pc) && *table_cell(pc));
+	if (!r || r->ambiguous)
+		return false;
+	if (!table_is_mapped(pc) || !*table_cell(pc))
+		return true;
+	const struct entry *const e = entry_of(*table_cell(pc) / 2);
+	return how == ARRIVE_BY_RETURN ? e->ret == no_entry.ret : e->jump == no_entry.jump;
 }
 
 static void leave_tables(uint32_t id)
 {
 	const uint64_t pc = block_at(id)->pc;
-	if (table_is_mapped(pc) && *table_cell(pc) == id)
+	if (table_is_mapped(pc) && *table_cell(pc)) {
+		*entry_of(*table_cell(pc) / 2) = no_entry;
 		*table_cell(pc) = 0;
-	*entry_of(id) = (uint64_t)glue_miss;
+	}
 }
 
 /* ---- allocation ---- */
@@ -116,10 +142,10 @@ static void leave_tables(uint32_t id)
 uint32_t new_block(void)
 {
 	const uint32_t id = ++E.n_blocks;
-	if (id >= MAX_BLOCKS)
+	if (id >= MAX_BLOCKS || id + 1 >= (ENTRIES_END - E.entries) / sizeof(struct entry))
 		die("more blocks than a counter array holds", 0);
 	arena_grow(ZONE_BLOCKS, &blocks_mapped, (id + 1ull) * sizeof(struct block));
-	arena_grow(E.entries, &entries_mapped, (id + 1ull) * 8);
+	arena_grow(E.entries, &entries_mapped, (id + 1ull) * sizeof(struct entry));
 	if ((id + 1ull) * 8 > counts_mapped)
 		threads_map_counts((id + 1ull) * 8);
 	*block_at(id) = (struct block){ 0 };
@@ -148,8 +174,9 @@ static struct segment *segment_new(struct hood *h)
 	if (E.n_segments == MAX_SEGMENTS)
 		die("the code cache is full", 0);
 	struct segment *const s = &E.segments[E.n_segments];
-	const uint64_t size = SEGMENT_SIZE;
+	const uint64_t size = h->cur ? SEGMENT_LARGE : SEGMENT_SMALL;
 	long at = -1;
+	h->next = (h->next + size - 1) & ~(size - 1);
 	while (h->next + size <= h->end && at < 0) {
 		at = sys6(__NR_mmap, (long)h->next, (long)size, 7, 0x100022, -1, 0);
 		h->next += size;
@@ -160,6 +187,8 @@ static struct segment *segment_new(struct hood *h)
 	}
 	if (at < 0)
 		return NULL;
+	if (size == SEGMENT_LARGE)
+		sys3(__NR_madvise, at, size, MADV_HUGEPAGE_);
 	*s = (struct segment){ .base = (uint64_t)at, .end = (uint64_t)at + size };
 	put_trampoline(s->base, glue_exit);
 	put_trampoline(s->base + 16, glue_miss);
@@ -167,7 +196,7 @@ static struct segment *segment_new(struct hood *h)
 	s->tramp_miss = s->base + 16;
 	s->hot = s->base + 32;
 	s->cold = s->end;
-	s->ids = heap_alloc(SEGMENT_IDS * 4);
+	s->ids = heap_alloc(IDS_OF(size) * 4);
 	__atomic_store_n(&E.n_segments, E.n_segments + 1, __ATOMIC_RELEASE);
 	return s;
 }
@@ -189,7 +218,7 @@ struct segment *segment_for(uint64_t pc)
 		if (i + 1 < E.n_hoods && !near(h, pc))
 			continue;	/* the last hood takes everything */
 		if (!h->cur || h->cur->cold - h->cur->hot < SEGMENT_ROOM ||
-		    h->cur->n_ids > SEGMENT_IDS - 16) {
+		    h->cur->n_ids > IDS_OF(h->cur->end - h->cur->base) - 16) {
 			struct segment *const s = segment_new(h);
 			if (!s)
 				continue;
@@ -235,25 +264,13 @@ uint32_t block_of_code(struct segment *s, uint64_t code)
 
 static uint64_t block_body(const struct block *b)
 {
-	return b->code + (b->flags & BLOCK_IENTRY ? IENTRY_SIZE : 0);
+	return b->code + (b->flags & BLOCK_IENTRY ? IENTRY_SIZE :
+			  b->flags & BLOCK_RENTRY ? RENTRY_SIZE : 0);
 }
 
 static void patch(uint64_t site, uint64_t to)
 {
 	__atomic_store_n((uint32_t *)site, (uint32_t)(to - (site + 4)), __ATOMIC_RELAXED);
-}
-
-void link_to(uint32_t id, uint32_t block)
-{
-	struct link *const l = link_at(id);
-	struct block *const b = block_at(block);
-	const int64_t d = (int64_t)(block_body(b) - (l->site + 4));
-	if (d != (int32_t)d)
-		return;			/* another neighbourhood: through the dispatcher */
-	l->to = block;
-	l->next = b->in_links;
-	b->in_links = id;
-	patch(l->site, block_body(b));
 }
 
 static bool takes_stub(const struct segment *s, uint64_t site)
@@ -279,6 +296,24 @@ static struct segment *segment_for_stub(uint64_t site)
 			return s;
 	}
 	return NULL;
+}
+
+static bool in_reach(uint64_t site, uint64_t to)
+{
+	const int64_t d = (int64_t)(to - (site + 4));
+	return d == (int32_t)d;
+}
+
+void link_to(uint32_t id, uint32_t block)
+{
+	struct link *const l = link_at(id);
+	struct block *const b = block_at(block);
+	if (!in_reach(l->site, block_body(b)))
+		return;			/* another neighbourhood: through the dispatcher */
+	l->to = block;
+	l->next = b->in_links;
+	b->in_links = id;
+	patch(l->site, block_body(b));
 }
 
 static void unlink_all(struct block *b)
@@ -316,6 +351,7 @@ static void drop(uint32_t id)
 		if (!(b->flags & BLOCK_DEAD)) {
 			unlink_all(b);
 			leave_tables(id);
+			slot_drop(id);
 			b->flags |= BLOCK_DEAD;
 		}
 		if (!falls)
@@ -340,7 +376,9 @@ void cache_drop_all(void)
 
 uint64_t cache_lookup(struct thread *t)
 {
-	const bool indirect = t->exit_link == 0;
+	const enum arrival how = t->exit_link == EXIT_INDIRECT ? ARRIVE_BY_JUMP :
+				 t->exit_link == EXIT_RETURN ? ARRIVE_BY_RETURN :
+				 ARRIVE_DIRECTLY;
 	if (t->pc >> 12 == 0xffffffffff600ull) {
 		vsyscall(t);
 		return resume(t);
@@ -353,9 +391,9 @@ uint64_t cache_lookup(struct thread *t)
 	} else {
 		id = block_find(t->pc);
 		if (!id)
-			id = translate(t->pc, indirect);
-		else if (indirect && entry_missing(t->pc))
-			indirect_entry(id);
+			id = translate(t->pc, how);
+		else if (how && entry_missing(t->pc, how))
+			entry_add(id, how);
 	}
 	const int problem = translate_problem;
 	const uint64_t code = id ? block_body(block_at(id)) : 0;
@@ -376,7 +414,7 @@ uint64_t cache_exit(struct thread *t, uint32_t id)
 	lock_take(t);
 	uint32_t to = block_find(t->pc);
 	if (!to)
-		to = translate(t->pc, false);
+		to = translate(t->pc, ARRIVE_DIRECTLY);
 	if (to && !l->to)
 		link_to(id, to);
 	const uint64_t code = to ? block_body(block_at(to)) : 0;
@@ -387,6 +425,6 @@ uint64_t cache_exit(struct thread *t, uint32_t id)
 void cache_init(void)
 {
 	slots_grow();
-	arena_grow(E.entries, &entries_mapped, 8);
-	*entry_of(0) = (uint64_t)glue_miss;
+	arena_grow(E.entries, &entries_mapped, sizeof(struct entry));
+	*entry_of(0) = no_entry;
 }

@@ -152,7 +152,7 @@ uint64_t engine_exit(struct thread *t);
 uint64_t engine_exit(struct thread *t)
 {
 	const uint32_t id = (uint32_t)t->exit_link;
-	if (!id) {
+	if (id == EXIT_INDIRECT || id == EXIT_RETURN) {
 		if (t->pending || t->trap)
 			return resume(t);
 		return cache_lookup(t);
@@ -221,7 +221,7 @@ uint64_t engine_main(void)
 	E.has_fsgsbase = soft_start.has_fsgsbase;
 	E.counts_taken = E.shared->event_mask >> SOFT_TAKEN & 1;
 	E.table = 0x60000000;
-	E.entries = 0x50000000;
+	E.entries = 0x50000000;		/* … to ENTRIES_END */
 	E.pid = (int32_t)sys0(__NR_getpid);
 	E.reserved_fd = soft_start.reserved_fd;
 	decode_amd_branches = cpu_is_amd();

@@ -163,6 +163,7 @@ enum block_flags {
 	BLOCK_SINGLE = 32,	/* one instruction, not entered in any table */
 	BLOCK_FALLS = 64,	/* its end falls into the next id (no final jump) */
 	BLOCK_TWIN = 128,	/* a further copy of a one-block loop (translate.c) */
+	BLOCK_RENTRY = 256,	/* code starts with the check for returns */
 };
 
 struct block {
@@ -176,12 +177,27 @@ struct block {
 	uint8_t n_insns;
 	uint8_t inc_at;		/* the counter is bumped before this instruction */
 	uint8_t inc_how;
-	uint8_t flags;
-	uint8_t vec[SOFT_EVENTS];
 	uint8_t mode;		/* E.modes: what its code adds up */
+	uint16_t flags;
+	uint8_t vec[SOFT_EVENTS];
 };
+_Static_assert(sizeof(struct block) == 64, "one line");
 
 #define IENTRY_SIZE 17		/* bytes of the check for indirect branches */
+#define RENTRY_SIZE 18		/* … and for returns */
+
+/* P: where a block is entered, by how. */
+struct entry {
+	uint64_t jump, ret;
+};
+#define ENTRIES_END 0x60000000u
+
+/* How the dispatcher's caller arrives at a block. */
+enum arrival { ARRIVE_DIRECTLY, ARRIVE_BY_JUMP, ARRIVE_BY_RETURN };
+
+/* thread.exit_link, where it is not a link's number */
+#define EXIT_INDIRECT	0u
+#define EXIT_RETURN	0x7fffffffu
 
 enum link_kind {
 	LINK_JUMP,		/* to target, directly */
@@ -297,7 +313,8 @@ static inline struct thread *thread_self(void)
 	__asm__ volatile("mov %%gs:0, %0" : "=r"(t));
 	return t;
 }
-static inline uint64_t *entry_of(uint32_t id) { return (uint64_t *)E.entries + id; }
+static inline struct entry *entry_of(uint32_t id) { return (struct entry *)E.entries + id; }
+/* T's cell of an address: twice its block's number, the place in P in words. */
 static inline uint32_t *table_cell(uint64_t pc)
 {
 	return (uint32_t *)(E.table + (pc & 0xffffffffu) * 4);
@@ -348,7 +365,8 @@ bool page_is_checked(uint64_t page);
 /* cache.c */
 uint32_t block_find(uint64_t pc);			/* 0: none */
 void block_enter_tables(uint32_t id);
-void entry_set(uint32_t id, uint64_t code);		/* indirect branches find it there */
+/* indirect branches or returns to the block's pc find `code` */
+void entry_set(uint32_t id, uint64_t code, enum arrival how);
 uint64_t cache_lookup(struct thread *t);		/* code for t->pc, translating if needed */
 uint64_t cache_exit(struct thread *t, uint32_t link);	/* a direct exit: link it, or go on */
 void cache_drop_all(void);
@@ -361,10 +379,10 @@ struct segment *segment_for(uint64_t pc);
 uint32_t new_block(void);
 uint32_t new_link(uint64_t target, uint8_t kind);
 bool in_cache(uint64_t pc);
-void indirect_entry(uint32_t id);			/* give block `id` an entry for indirect branches */
+void entry_add(uint32_t id, enum arrival how);		/* gives a block that has none its entry */
 
 /* translate.c */
-uint32_t translate(uint64_t pc, bool indirect);		/* 0: cannot; see translate_problem */
+uint32_t translate(uint64_t pc, enum arrival how);	/* 0: cannot; see translate_problem */
 uint32_t translate_single(uint64_t pc);			/* one instruction, run once */
 uint64_t translate_stub(struct segment *s, uint32_t link);
 enum { PROBLEM_NONE, PROBLEM_NOT_EXECUTABLE, PROBLEM_BAD_INSN };
@@ -479,7 +497,8 @@ uint64_t resume(struct thread *t);		/* code address for t->pc, signals first */
 uint64_t now_ns(void);
 
 /* glue.S */
-extern const char glue_start[], glue_end[], glue_exit[], glue_miss[], glue_enter_begin[],
+extern const char glue_start[], glue_end[], glue_exit[], glue_miss[], glue_return_miss[],
+	glue_enter_begin[],
 	glue_enter_end[], glue_redispatch[], glue_restorer[], glue_master[];
 extern const char gate_begin[], gate_insn[], gate_after[], gate_abort[], clone_after[];
 extern const char copy_begin[], copy_end[], copy_fault[];

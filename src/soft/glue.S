@@ -30,6 +30,15 @@ engine_start:
 
 	.globl glue_start
 glue_start:
+	.globl glue_return_miss
+/* A return found nothing: s0 = rcx, where to is still on the stack. */
+glue_return_miss:
+	mov	(%rsp), %rcx
+	lea	8(%rsp), %rsp
+	mov	%rcx, PC
+	mov	S0, %rcx
+	movq	$0x7fffffff, EXIT
+	jmp	glue_exit
 	.globl glue_miss
 /* An indirect branch found nothing: s0 = rcx, s1 = where to. */
 glue_miss:

@@ -42,6 +42,7 @@ struct mark {
 	bool taken;		/* a taken branch is done, its own counter not bumped yet */
 	bool rcx_in_s0;
 	bool pc_in_s1;
+	bool pc_on_stack;	/* at rsp */
 	int8_t in_s2, in_s3;	/* register kept there, or -1 */
 	int8_t biased;		/* register that has the program's gs base added, or -1 */
 	int32_t rsp_adjust;	/* add to rsp */
@@ -587,26 +588,57 @@ static bool uses_gs(const struct insn *in)
 
 /* ---- branches ---- */
 
-/* r holds the target, rcx's own value is in s0: look it up and go. */
-static void emit_lookup(struct emit *e, int r, struct mark m)
+/* jmp [P + rcx * 8] and the like */
+static void entry_operand(struct emit *e, unsigned reg, size_t field)
+{
+	b1(e, 0xff), b1(e, 0x04 | reg << 3), b1(e, 0xcd);
+	b4(e, (uint32_t)(E.entries + field));
+}
+
+/* mov ecx, [T + rcx * 4] */
+static void table_load(struct emit *e)
+{
+	b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x8d);
+	b4(e, (uint32_t)E.table);
+}
+
+/* r holds the target, rcx's own value is in s0: look it up. */
+static void emit_find(struct emit *e, int r, struct mark m)
 {
 	mark(e, m);
 	gs_store(e, r, OFF_S1);
 	mark(e, m);
-	if (e->single) {
-		b1(e, 0xe9);
-		b4(e, (uint32_t)(e->seg->tramp_miss - (here(e) + 4)));
-		return;
-	}
 	if (r >= 8)
 		b1(e, 0x44);
 	b1(e, 0x89), b1(e, 0xc1 | (r & 7) << 3);		/* mov ecx, r32 */
 	mark(e, m);
-	b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x8d);			/* mov ecx, [T + rcx*4] */
-	b4(e, (uint32_t)E.table);
+	table_load(e);
+}
+
+/* … and go. */
+static void emit_lookup(struct emit *e, int r, struct mark m)
+{
+	if (!e->single) {
+		emit_find(e, r, m);
+		mark(e, m);
+		entry_operand(e, 4, offsetof(struct entry, jump));	/* jmp */
+		return;
+	}
 	mark(e, m);
-	b1(e, 0xff), b1(e, 0x24), b1(e, 0xcd);			/* jmp [P + rcx*8] */
-	b4(e, (uint32_t)E.entries);
+	gs_store(e, r, OFF_S1);
+	mark(e, m);
+	b1(e, 0xe9);
+	b4(e, (uint32_t)(e->seg->tramp_miss - (here(e) + 4)));
+}
+
+/* The program's return address stays on the stack until the entry has checked it. */
+static void emit_plain_ret(struct emit *e, struct mark m)
+{
+	b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x24);			/* mov ecx, [rsp] */
+	mark(e, m);
+	table_load(e);
+	mark(e, m);
+	entry_operand(e, 4, offsetof(struct entry, ret));	/* jmp */
 }
 
 static void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, struct mark m)
@@ -619,6 +651,10 @@ static void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, s
 		inc_through_rcx(e, tail_inc, m);
 		m.bumped = BUMPED_ALL;
 		mark(e, m);
+	}
+	if (!in->imm && !e->single) {
+		emit_plain_ret(e, m);
+		return;
 	}
 	b1(e, 0x59);						/* pop rcx */
 	m.rsp_adjust = -8;
@@ -838,6 +874,23 @@ static void emit_ientry(struct emit *e, uint64_t pc)
 	b4(e, OFF_S0 - 8 * (uint32_t)(pc >> 32));		/* mov rcx, gs:[s0 + (rcx - high)*8] */
 }
 
+/* The same for returns, which have left the program's return address on the stack. */
+static void emit_rentry(struct emit *e, uint64_t pc)
+{
+	struct mark m = plain(pc, 0, e);
+	m.rcx_in_s0 = true;
+	m.pc_on_stack = true;
+	m.rsp_adjust = 8;
+	mark(e, m);
+	b1(e, 0x8b), b1(e, 0x4c), b1(e, 0x24), b1(e, 4);	/* mov ecx, [rsp + 4] */
+	b1(e, 0x65), b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0xcd);
+	b4(e, OFF_S0 - 8 * (uint32_t)(pc >> 32));		/* mov rcx, gs:[s0 + (rcx - high)*8] */
+	m = plain(pc, 0, e);
+	m.rsp_adjust = 8;
+	mark(e, m);
+	b1(e, 0x48), b1(e, 0x8d), b1(e, 0x64), b1(e, 0x24), b1(e, 8);	/* lea rsp, [rsp + 8] */
+}
+
 /* Compares the source with what was translated, 8 bytes at a time, without flags. */
 static void emit_check(struct emit *e, const struct block *b)
 {
@@ -998,6 +1051,8 @@ static uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b
 	uint64_t next = 0;
 	if (b->flags & BLOCK_IENTRY)
 		emit_ientry(e, b->pc);
+	else if (b->flags & BLOCK_RENTRY)
+		emit_rentry(e, b->pc);
 	if (b->flags & BLOCK_CHECKED)
 		emit_check(e, b);
 	if (E.modes[b->mode].ticks)
@@ -1117,7 +1172,7 @@ static bool decode_block(struct plan *p, uint64_t pc, const uint8_t *src, uint64
 	while (p->n < max) {
 		struct insn *const in = &p->in[p->n];
 		const uint64_t left = avail - off;
-		const int len = decode_insn(in, src + off, left > 15 ? 15 : (unsigned)left);
+		const int len = decode_insn(in, src + off, (unsigned)left);
 		if (len <= 0)
 			break;
 		p->off[p->n++] = (uint16_t)off;
@@ -1146,7 +1201,7 @@ static bool flags_live_at(uint64_t pc, int depth)
 			r = region_find(pc);
 		if (!r)
 			return true;
-		const uint64_t left = readable_end(pc, r->end - pc > 15 ? pc + 15 : r->end) - pc;
+		const uint64_t left = readable_end(pc, r->end - pc > 32 ? pc + 32 : r->end) - pc;
 		if (decode_insn(&in, (const uint8_t *)pc, (unsigned)left) <= 0)
 			return true;
 		if (in.flags_read & need)
@@ -1242,7 +1297,7 @@ static void fill_vector(const struct plan *p, struct block *b)
 }
 
 /* Translates the block at pc into the segment. Returns its id, 0 if the bytes
- * there are not an instruction. */
+ * there are not an instruction. `next` is where it goes on by itself, 0 if nowhere. */
 static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, uint64_t *next,
 			      uint32_t back_to)
 {
@@ -1286,7 +1341,7 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 	b->src_len = p->off[p->n];
 	b->n_insns = (uint8_t)p->n;
 	b->mode = E.mode;
-	b->flags = (uint8_t)(flags | (checked ? BLOCK_CHECKED : 0));
+	b->flags = (uint16_t)(flags | (checked ? BLOCK_CHECKED : 0));
 	if (writable || checked || r->anon) {
 		uint8_t *const kept = heap_alloc(b->src_len);
 		mem_copy(kept, (const void *)pc, b->src_len);
@@ -1349,19 +1404,37 @@ static void close_loop(struct segment *s, uint32_t id)
 	link_to(edge, to);
 }
 
-static uint32_t translate_chain(uint64_t pc, bool indirect)
+/* Only an entry, and a jump to the block. */
+static void put_entry(struct segment *s, uint64_t pc, uint32_t src, enum arrival how)
+{
+	const uint32_t id = new_block();
+	struct block *const n = block_at(id);
+	*n = (struct block){ .pc = pc, .code = s->hot, .src = src,
+			     .flags = BLOCK_IENTRY_ONLY | BLOCK_DEAD };
+	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
+	s->ids[s->n_ids++] = id;
+	if (how == ARRIVE_BY_RETURN) {
+		n->flags |= BLOCK_RENTRY;
+		emit_rentry(&e, pc);
+	} else {
+		emit_ientry(&e, pc);
+	}
+	jump_to(&e, pc);
+	s->hot = (uint64_t)e.w;
+	n->code_len = (uint16_t)(s->hot - n->code);
+	entry_set(id, n->code, how);
+}
+
+static uint32_t translate_chain(uint64_t pc, unsigned flags)
 {
 	struct segment *const s = segment_for(pc);
 	readable_reset();
 	uint32_t first = 0, id = 0;
-	uint64_t next = 0;
+	uint64_t next = pc;
 	translate_problem = PROBLEM_NONE;
 	loop_edge = 0;
-	for (int i = 0; i < CHAIN; i++) {
-		if (s->cold - s->hot < ROOM)
-			break;
-		const unsigned flags = i ? BLOCK_CHAINED : indirect ? BLOCK_IENTRY : 0;
-		const uint32_t made = translate_one(s, i ? next : pc, flags, &next, 0);
+	for (int i = 0; i < CHAIN && s->cold - s->hot >= ROOM; i++) {
+		const uint32_t made = translate_one(s, next, flags, &next, 0);
 		if (!made)
 			break;
 		if (id)
@@ -1373,8 +1446,9 @@ static uint32_t translate_chain(uint64_t pc, bool indirect)
 			return first;
 		if (loop_edge || !worth_following(next))
 			break;
+		flags = BLOCK_CHAINED;
 	}
-	if (id && next)
+	if (id)
 		close_block(s, id, next);
 	if (loop_edge)
 		close_loop(s, id);
@@ -1383,11 +1457,12 @@ static uint32_t translate_chain(uint64_t pc, bool indirect)
 
 /* Indirect branches of other threads take no lock: they may find the block only when
  * all of its code is there. */
-uint32_t translate(uint64_t pc, bool indirect)
+uint32_t translate(uint64_t pc, enum arrival how)
 {
-	const uint32_t id = translate_chain(pc, indirect);
-	if (id && block_at(id)->flags & BLOCK_IENTRY)
-		entry_set(id, block_at(id)->code);
+	const uint32_t id = translate_chain(pc, how == ARRIVE_BY_JUMP ? BLOCK_IENTRY :
+						how == ARRIVE_BY_RETURN ? BLOCK_RENTRY : 0);
+	if (id && how)
+		entry_set(id, block_at(id)->code, how);
 	return id;
 }
 
@@ -1407,22 +1482,13 @@ uint32_t translate_single(uint64_t pc)
 	return id;
 }
 
-/* A block that exists gets an entry for indirect branches of its own. */
-void indirect_entry(uint32_t id)
+void entry_add(uint32_t id, enum arrival how)
 {
-	struct block *const b = block_at(id);
-	struct segment *const s = segment_for(b->pc);
-	const uint32_t nid = new_block();
-	struct block *const n = block_at(nid);
-	*n = (struct block){ .pc = b->pc, .code = s->hot, .src = b->src,
-			     .flags = BLOCK_IENTRY_ONLY | BLOCK_DEAD };
-	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
-	s->ids[s->n_ids++] = nid;
-	emit_ientry(&e, b->pc);
-	jump_to(&e, b->pc);
-	s->hot = (uint64_t)e.w;
-	n->code_len = (uint16_t)(s->hot - n->code);
-	entry_set(id, n->code);
+	const struct block *const b = block_at(id);
+	if (b->flags & (how == ARRIVE_BY_RETURN ? BLOCK_RENTRY : BLOCK_IENTRY))
+		entry_set(id, b->code, how);	/* the first of them arrives */
+	else
+		put_entry(segment_for(b->pc), b->pc, b->src, how);
 }
 
 /* ---- the way back ---- */
@@ -1437,8 +1503,10 @@ static void apply_mark(struct thread *t, const struct mark *m, uint64_t regs[16]
 		regs[m->in_s3] = t->spill[2];
 	if (m->biased >= 0)
 		regs[m->biased] -= t->app_gs;
-	regs[RSP] += (uint64_t)(int64_t)m->rsp_adjust;
 	*pc = m->pc_in_s1 ? t->spill[0] : m->pc;
+	if (m->pc_on_stack && !copy_guest(pc, (const void *)regs[RSP], 8))
+		die("a return address went away", m->pc);
+	regs[RSP] += (uint64_t)(int64_t)m->rsp_adjust;
 }
 
 static bool is_stub(uint64_t at, uint32_t *link)
@@ -1476,7 +1544,10 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	*e = (struct emit){ .w = sink, .delta = b->code - (uint64_t)sink, .seg = s, .dry = true,
 			    .single = b->flags & BLOCK_SINGLE, .want = code };
 	if (b->flags & BLOCK_IENTRY_ONLY) {
-		emit_ientry(e, b->pc);
+		if (b->flags & BLOCK_RENTRY)
+			emit_rentry(e, b->pc);
+		else
+			emit_ientry(e, b->pc);
 		mark(e, plain(b->pc, 0, e));
 		apply_mark(t, &e->found, regs, pc);
 		return true;

@@ -36,7 +36,8 @@
 
 #define MAX_TRACED 256
 /* What somebody kills (the kernel, out of memory or CPU time) cannot report: how old
- * the last look at it may be. A look takes some 100 µs. */
+ * the last look at it may be. A look takes some 100 µs; where it takes long, because
+ * there is much code, it is taken less often. */
 #define LOOK_NS 500000000u
 
 /* A process between "I am going to exec" and the engine in its new image. */
@@ -665,8 +666,10 @@ static void watch_command(const struct child *c, const struct tare_measure_opts 
 	uint64_t look_ns = c->start_ns + LOOK_NS;
 	while (!child_wait(c, watch_until(&w))) {
 		if (launch_now_ns() >= look_ns) {
+			const uint64_t begin = launch_now_ns();
 			live_refresh(s);
-			look_ns = launch_now_ns() + LOOK_NS;
+			const uint64_t end = launch_now_ns();
+			look_ns = end + LOOK_NS + 200 * (end - begin);
 		}
 		if (watch_check(&w, c->pid) == WATCH_INTERVAL && hooks->on_interval) {
 			live_refresh(s);
