@@ -90,7 +90,9 @@ struct tare_stacks_opts {
 	bool measureme;			/* root "rustc" with the gaps as its own value */
 	double least;			/* stacks with less than this share of the whole may be
 					 * left out where there are very many, to save memory;
-					 * those that stay are counted exactly. 0: all stay */
+					 * those that stay are counted exactly. 0: all stay,
+					 * in a temporary file where they are too many */
+	uint32_t most;			/* stacks in memory at a time; 0: half a million */
 	struct tare_progress progress;
 };
 /* The share of the narrowest frame that tare_stacks_flamegraph() draws. */
@@ -103,6 +105,8 @@ int tare_stacks_text(const struct tare_stacks *t, double percent_above, int fd,
 		     struct tare_why *why);
 /* "a;b;c value" lines, sorted. */
 int tare_stacks_collapsed(const struct tare_stacks *t, int fd, struct tare_why *why);
+/* Of stacks collected with .least = TARE_FLAMEGRAPH_LEAST; without, TARE_E_INVALID where
+ * they are too many. */
 int tare_stacks_flamegraph(const struct tare_stacks *t, const char *title, int fd,
 			   struct tare_why *why);
 

@@ -232,6 +232,8 @@ int tare_stacks_flamegraph(const struct tare_stacks *t, const char *title, int f
 	struct stack_order o;
 	if (t->nodes[0].total == 0)
 		return why_set(why, TARE_E_INVALID, "%.120s: no interval to draw", t->info->path);
+	if (t->runs)
+		return why_set(why, TARE_E_INVALID, "%.120s: too many stacks to draw all", t->info->path);
 	struct drawing d = { .t = t, .scale = (WIDTH - 2 * PAD) / (double)t->nodes[0].total };
 	d.height = TOP + ROW * ((int)deepest(t, d.scale) + 1) + 20;
 	int err = sink_open(&d.out, fd, why);

@@ -1,7 +1,11 @@
 /* The call tree.
  *
+ * Where there are more stacks than may be in memory, the nodes there are go
+ * into a run of sorted ones in a temporary file, and those that are not open are
+ * forgotten: at the end, the runs merged are the tree.
+ *
  * Where a caller needs only the stacks with some share of the whole, and there are
- * more than fit into NODES_MOST, those with the smallest totals are forgotten on
+ * more than fit, those with the smallest totals are forgotten on
  * the way. That is lossy counting (Manku and Motwani): what was forgotten had at
  * most `may_miss`, so a node that is made later may lack that much, and whoever
  * could have the share is still there at the end. A second walk over the file then
@@ -9,14 +13,10 @@
  */
 #include "stacks.h"
 
-#include "quantity.h"
-#include "sink.h"
 #include "why.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
-#define NODES_MOST (1u << 19)
 #define UNLISTED (NO_NAME - 1)		/* a stack without a node */
 
 struct frame {
@@ -42,8 +42,9 @@ struct pass {
 	struct thread *thread;
 	uint32_t n_thread;
 	uint64_t overlaps, backwards;
-	uint32_t most;			/* nodes before some are forgotten; 0: any number */
+	uint32_t most;			/* nodes before some leave; 0: any number */
 	bool recount;			/* the second walk: no new nodes */
+	int err;			/* of a temporary file */
 	struct tare_why *why;
 };
 
@@ -225,10 +226,54 @@ static bool forget(struct pass *s, uint64_t bound)
 	return ok;
 }
 
+static int write_node(void *arg, uint32_t node, const struct buf *key)
+{
+	const struct pass *const s = arg;
+	const struct stack_node *const n = &s->t->nodes[node];
+	if (node && !n->count && !n->self)	/* only around others */
+		return 0;
+	return sorted_runs_add(s->t->runs, &(struct run_item){
+		.key = key->data ? key->data : "", .len = key->len,
+		.v = { (int64_t)n->total, n->self, (int64_t)n->count } }, s->why);
+}
+
+/* What there is becomes a run. */
+static int write_run(struct pass *s)
+{
+	struct tare_stacks *const t = s->t;
+	int err = t->runs ? 0 : sorted_runs_new(&t->runs, s->why);
+	if (err == 0)
+		err = stacks_walk(t, STACKS_BY_NAME, write_node, s);
+	if (err == 0)
+		err = sorted_runs_end(t->runs, s->why);
+	if (err == TARE_E_NOMEM)
+		why_set(s->why, TARE_E_NOMEM, "%.120s: stacks", s->p->path);
+	return err;
+}
+
+static int move_out(struct pass *s)
+{
+	const int err = write_run(s);
+	if (err < 0)
+		return err;
+	for (uint32_t i = 0; i < s->t->n; i++) {
+		struct stack_node *const n = &s->t->nodes[i];
+		n->total = n->count = 0;
+		n->self = 0;
+	}
+	return forget(s, 0) ? 0 : TARE_E_NOMEM;
+}
+
 static bool make_room(struct pass *s)
 {
-	if (!forget(s, lower_half(s->t)))
-		return false;
+	if (s->o->least > 0) {
+		if (!forget(s, lower_half(s->t)))
+			return false;
+	} else {
+		s->err = move_out(s);
+		if (s->err < 0)
+			return false;
+	}
 	if (s->t->n > s->most / 4 * 3)		/* deep stacks, all of them open */
 		s->most *= 2;
 	return true;
@@ -294,6 +339,15 @@ static bool interval(struct pass *s, const struct mm_event *e)
 	return push(t, e->p1, end, node);
 }
 
+static int pass_error(const struct pass *s)
+{
+	if (s->labels->err < 0)
+		return s->labels->err;
+	if (s->err < 0 && s->err != TARE_E_NOMEM)
+		return s->err;
+	return why_set(s->why, TARE_E_NOMEM, "%.120s: stacks", s->p->path);
+}
+
 static int walk_all(struct pass *s)
 {
 	struct walk w;
@@ -309,8 +363,7 @@ static int walk_all(struct pass *s)
 			if (e.p2 >= MM_INTEGER)
 				continue;
 			if (!interval(s, &e))
-				return s->labels->err < 0 ? s->labels->err
-					: why_set(s->why, TARE_E_NOMEM, "%.120s: stacks", s->p->path);
+				return pass_error(s);
 		}
 		if (progress->tell && total - run.first - told > (1u << 20)) {
 			told = total - run.first;
@@ -393,13 +446,15 @@ static int collect(struct pass *s)
 		return why_set(s->why, TARE_E_NOMEM, "%.120s: stacks", s->p->path);
 	t->nodes[0] = (struct stack_node){ .name = name };
 	t->n = 1;
-	s->most = s->o->least > 0 ? NODES_MOST : 0;
+	s->most = t->most;
 	int err = walk_all(s);
 	if (err < 0)
 		return err;
 	add_gaps(s);
 	if (t->may_miss)
 		err = recount(s);
+	else if (t->runs)
+		err = write_run(s);
 	if (err < 0)
 		return err;
 	profile_warn(s->p, TARE_PROFILE_OVERLAP, s->overlaps);
@@ -416,6 +471,7 @@ int tare_stacks_collect(struct tare_profile *p, const struct tare_stacks_opts *o
 		return why_set(why, TARE_E_NOMEM, "%.120s: stacks", p->path);
 	t->info = &p->info;
 	t->measureme = o->measureme;
+	t->most = o->most ? o->most : STACK_NODES_MOST;
 	struct pass s = { .p = p, .t = t, .o = o, .why = why };
 	const int err = collect(&s);
 	for (uint32_t i = 0; i < s.n_thread; i++)
@@ -431,6 +487,11 @@ int tare_stacks_collect(struct tare_profile *p, const struct tare_stacks_opts *o
 	}
 	free(t->slots);			/* nothing is looked up any more */
 	t->slots = NULL;
+	if (t->runs) {
+		struct stack_node *const root = realloc(t->nodes, sizeof(*root));
+		t->nodes = root ? root : t->nodes;
+		t->n = 1;
+	}
 	*out = t;
 	return 0;
 }
@@ -439,6 +500,7 @@ void tare_stacks_free(struct tare_stacks *t)
 {
 	if (!t)
 		return;
+	sorted_runs_free(t->runs);
 	names_free(&t->names);
 	free(t->nodes);
 	free(t->slots);
@@ -479,59 +541,4 @@ void stack_order_free(struct stack_order *o)
 {
 	free(o->order);
 	free(o->first);
-}
-
-static void tree_line(const struct tare_stacks *t, uint32_t node, struct buf *out)
-{
-	const struct stack_node *const n = &t->nodes[node];
-	const uint64_t all = t->nodes[0].total;
-	struct buf v = { 0 };
-	quantity_add(&v, t->info, (int64_t)n->total);
-	buf_printf(out, "%6.2f%% %14s ", all ? 100.0 * (double)n->total / (double)all : 0.0,
-		   v.data ? v.data : "");
-	v.len = 0;
-	quantity_add(&v, t->info, n->self);
-	buf_printf(out, "%14s %9" PRIu64 "  %*s%s\n", v.data ? v.data : "", n->count,
-		   (int)(2 * (n->depth < 100 ? n->depth : 100)), "",
-		   names_text(&t->names, n->name));
-	out->failed |= buf_failed(&v);
-	buf_free(&v);
-}
-
-/* Depth first without recursion: the tree may be deep. */
-int tare_stacks_text(const struct tare_stacks *t, double percent_above, int fd,
-		     struct tare_why *why)
-{
-	struct stack_order o;
-	struct buf out = { 0 };
-	if (!stack_order(t, &o))
-		return why_set(why, TARE_E_NOMEM, "stacks");
-	uint32_t *const next = malloc((t->n + 1) * sizeof(*next));
-	const double least = percent_above / 100 * (double)t->nodes[0].total;
-	buf_printf(&out, "%7s %14s %14s %9s  %s\n", "share", "total", "self", "count", "stack");
-	uint32_t at = 0;
-	if (next) {
-		memcpy(next, o.first, t->n * sizeof(*next));
-		tree_line(t, 0, &out);
-	} else {
-		out.failed = true;
-	}
-	while (next) {
-		if (next[at] < o.first[at + 1]) {
-			const uint32_t node = o.order[next[at]++];
-			if ((double)t->nodes[node].total < least)
-				continue;
-			tree_line(t, node, &out);
-			at = node;
-		} else if (at) {
-			at = t->nodes[at].parent;
-		} else {
-			break;
-		}
-	}
-	free(next);
-	stack_order_free(&o);
-	const int err = sink_buf(&out, fd, why);
-	buf_free(&out);
-	return err;
 }

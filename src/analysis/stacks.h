@@ -1,10 +1,17 @@
-/* The call tree of a profile: every distinct stack once. Node 0 is the root. */
+/* The call tree of a profile: every distinct stack once. Node 0 is the root.
+ *
+ * A tree with more nodes than `most` is not in `nodes`, which then has only
+ * the root, but in sorted runs: keys are the names from the root's child on, each
+ * ended by NUL, and the values those of a node. */
 #ifndef ANALYSIS_STACKS_H
 #define ANALYSIS_STACKS_H
 
 #include "names.h"
+#include "sorted-runs.h"
 
 #include <tare/analysis.h>
+
+#define STACK_NODES_MOST ((1u << 19) - 2)	/* unless told otherwise */
 
 struct stack_node {
 	uint32_t parent, name;
@@ -22,9 +29,20 @@ struct tare_stacks {
 	uint32_t *slots;		/* node + 1 by (parent, name) */
 	uint32_t n_slots;
 	bool measureme;
+	uint32_t most;			/* nodes in memory at a time */
+	struct sorted_runs *runs;	/* NULL: all nodes are here */
 	uint64_t left_out;		/* intervals whose stack has no node */
 	uint64_t may_miss;		/* a stack without a node has at most this total */
 };
+
+/* Calls `each` for every node of the tree in memory, root first, with its key: of
+ * STACKS_BY_BYTES "root;name;name", of STACKS_BY_NAME "name\0name\0", of
+ * STACKS_BY_TOTAL 8 bytes in front of each name, so that the largest total comes first.
+ * Keys come ascending, as memcmp has it. A negative result ends the walk. */
+enum stack_sort { STACKS_BY_BYTES, STACKS_BY_NAME, STACKS_BY_TOTAL };
+#define STACKS_NOT_INSIDE 1	/* result of `each`: leave out what is inside */
+int stacks_walk(const struct tare_stacks *t, enum stack_sort sort,
+		int (*each)(void *arg, uint32_t node, const struct buf *key), void *arg);
 
 /* Children lists, largest total first (then by name): order[first[n]] … is sorted by
  * parent; the caller frees. NULL: out of memory. */

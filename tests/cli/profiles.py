@@ -2,7 +2,7 @@
 """The profile commands against a decoder of its own: this file knows the format and
 the definitions, and shares no code with the library. Run on the fixtures, on files
 rustc writes here (where it is installed), and on recordings of the example."""
-import csv, glob, io, json, os, re, shutil, struct, subprocess, sys, tempfile
+import csv, glob, io, json, os, re, resource, shutil, struct, subprocess, sys, tempfile
 from collections import defaultdict
 from xml.dom import minidom
 
@@ -424,6 +424,32 @@ def check_many_stacks(tmp):
     check(len(drawn) > 10000 and sorted(drawn) == sorted(want), "frames", len(drawn), len(want))
 
 
+def check_memory(tmp):
+    """Very many stacks in less memory than they need: what is allowed is a tenth of the
+    file and 64 MiB."""
+    path = f"{tmp}/very-many.mm_profdata"
+    subprocess.run([GENERATE, "-n", "1200000", "-j", "1", path], check=True)
+    size = os.path.getsize(path)
+    limit = size + size // 10 + (64 << 20)
+
+    def lines(*argv):
+        p = subprocess.Popen([TARE, *argv, path], stdout=subprocess.PIPE,
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        yield from p.stdout
+        check(p.wait() == 0, argv, "in", limit, "bytes")
+
+    n, total, last = 0, 0, b""
+    for line in lines("export", "--to", "collapsed"):
+        stack, value = line.rsplit(b" ", 1)
+        check(stack > last, "order", stack, last)
+        n, total, last = n + 1, total + int(value), stack
+    whole = json.loads(run(TARE, "summarize", "-j", path).stdout)["profiles"][0]
+    check(n > 700000 and total == whole["total"], "stacks", n, total, whole["total"])
+    tree = [line.split() for line in lines("summarize", "--tree")][1:]
+    check(len(tree) >= n, "tree", len(tree), n)
+    check(sum(int(w[2].replace(b",", b"")) for w in tree) == total, "self values of the tree")
+
+
 def check_noise(tmp):
     """The tables of docs/profiles.md, from two runs each."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/recorder/noise.py")
@@ -495,6 +521,7 @@ with tempfile.TemporaryDirectory() as tmp:
     check_aggregate([escapes, escapes])
     check_schemas(tmp)
     check_many_stacks(tmp)
+    check_memory(tmp)
     check_recorded(tmp)
     if ENGINE:
         check_recorded_soft(tmp)

@@ -201,6 +201,62 @@ static void folds_stacks(void **state)
 	tare_profile_close(p);
 }
 
+static char *stacks_text(struct tare_profile *p, const struct tare_stacks_opts *o, int percent)
+{
+	struct tare_stacks *t;
+	const int fd = memfd_create("stacks", 0);
+	assert_int_equal(tare_stacks_collect(p, o, &t, NULL), 0);
+	if (percent < 0)
+		assert_int_equal(tare_stacks_collapsed(t, fd, NULL), 0);
+	else
+		assert_int_equal(tare_stacks_text(t, percent, fd, NULL), 0);
+	tare_stacks_free(t);
+	return text_of(fd);
+}
+
+/* Few in memory, the rest in a file: the same, whatever the number of runs. */
+static void many_stacks_are_the_same(void **state)
+{
+	static const char *const names[] = { "a", "a (2)", "ab", "b;c", "d-", "\xc3\xa9" };
+	struct draft d = draft();
+	uint64_t random = 1, now = 0, start[2][12];
+	unsigned name[2][12], depth[2] = { 0 };
+	for (unsigned i = 0; i < 6000; i++) {
+		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		const unsigned r = (unsigned)(random >> 40), t = r >> 12 & 1;
+		now += r % 7;
+		if (depth[t] < 12 && r % 5 < 3) {
+			name[t][depth[t]] = (r >> 4) % 6;
+			start[t][depth[t]++] = now;
+		} else if (depth[t]) {
+			depth[t]--;
+			interval(&d, GENERIC, names[name[t][depth[t]]], t, start[t][depth[t]], now);
+		}
+	}
+	struct tare_profile *const p = finish(&d);
+	for (int k = 0; k < 12; k++) {
+		static const uint32_t most[] = { 13, 100, 700 };
+		const int percent = k / 4 - 1;
+		struct tare_stacks_opts o = { .by_thread = k & 1, .measureme = k & 2 };
+		char *const all = stacks_text(p, &o, percent);
+		for (int m = 0; m < 3; m++) {
+			o.most = most[m];
+			char *const parts = stacks_text(p, &o, percent);
+			assert_string_equal(all, parts);
+			free(parts);
+		}
+		free(all);
+	}
+	struct tare_stacks *t;
+	struct tare_why why;
+	const int fd = memfd_create("stacks", 0);
+	assert_int_equal(tare_stacks_collect(p, &(struct tare_stacks_opts){ .most = 100 }, &t, NULL), 0);
+	assert_int_equal(tare_stacks_flamegraph(t, "", fd, &why), TARE_E_INVALID);
+	tare_stacks_free(t);
+	close(fd);
+	tare_profile_close(p);
+}
+
 /* n intervals of "step", each holding an "inner"; `skip`: one is left out; the k-th
  * takes extra[k] more. */
 static struct tare_profile *steps(unsigned n, unsigned skip, uint64_t late, unsigned late_at)
@@ -392,6 +448,7 @@ int main(void)
 		cmocka_unit_test(grows),
 		cmocka_unit_test(overlap_is_told),
 		cmocka_unit_test(folds_stacks),
+		cmocka_unit_test(many_stacks_are_the_same),
 		cmocka_unit_test(finds_what_varies),
 		cmocka_unit_test(lines_up_what_differs),
 		cmocka_unit_test(finds_the_way_back),
