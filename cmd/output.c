@@ -26,7 +26,8 @@ static bool open_file(struct output *out)
 		out->fd = open(out->path, flags | O_CREAT, 0666);
 	if (out->fd >= 0)
 		return true;
-	complain("%s: cannot be written: %s; nothing was done", out->path, strerror(errno));
+	complain("%s: cannot be written: %s; nothing was done", out->path[0] ? out->path : "\"\"",
+		 strerror(errno));
 	return false;
 }
 

@@ -73,6 +73,8 @@ extern "C" {
 	  "start it with `tare stat`, or count on a machine with hardware counters") \
 	X(NO_PTRACE, "ptrace is refused, so the software engine cannot start",   \
 	  "allow ptrace (container: --cap-add SYS_PTRACE; Yama: kernel.yama.ptrace_scope below 2)") \
+	X(NO_PROC, "/proc is not there, and the software engine reads it",       \
+	  "mount -t proc proc /proc")                                           \
 	X(TRACED, "the command is traced already, and a process has one tracer",  \
 	  "run tare outside of it, or without what it needs ptrace for (the software " \
 	  "engine, --per-thread)")                                               \

@@ -166,7 +166,7 @@ static int open_events(struct bundle *b, const struct tare_encoding *const *even
 	b->simulated = f.simulated;
 	for (unsigned i = 0; i < n; i++)
 		if (events[i]->precise_asked)
-			return why_set(why, TARE_E_EVENT_UNSUPPORTED,
+			return why_set(why, TARE_E_INVALID,
 				       "%s: modifier p is for sampling, not for counting", b->name);
 	const int err = open_parts(b, events, n, &f, why);
 	return err ? err : choose_path(b, pages, o, &f, why);

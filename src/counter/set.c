@@ -178,7 +178,7 @@ static int open_event(struct counter_set *set, struct target *t, size_t i, struc
 	if (!has_first(e))
 		return 0;
 	if (e->base.precise_asked)
-		return why_set(why, TARE_E_EVENT_UNSUPPORTED,
+		return why_set(why, TARE_E_INVALID,
 			       "%s: modifier p is for sampling, not for counting", e->name);
 	const int s = (int)(SLOTS * i);
 	int err = open_slot(set, t, s, find_leader(set, t, i), &e->base, why);

@@ -248,6 +248,27 @@ static int parse_slashes(struct parser *p, struct item *it, const char *close, c
 	return parse_mods(p, name_end + (*name_end == ':'), end, &it->mods);
 }
 
+/* libpfm4 takes modifiers as part of a name, so that event:u:k would be a name with :u,
+ * and the :k behind it would take the :u back. */
+static bool modified_twice(const struct parser *p, const char *name)
+{
+	char *const head = strdup(name);
+	bool twice = false;
+
+	/* A few times is enough: asking every source takes its time. */
+	for (int i = 0; head && i < 4 && !twice; i++) {
+		const char *const mods = mods_of_name(head, head + strlen(head));
+		if (!mods)
+			break;
+		head[mods - 1 - head] = '\0';
+		struct tare_event ignored = { 0 };
+		twice = event_resolve(head, p->cpu, 1, &ignored, NULL) == 0;
+		free_event(&ignored);
+	}
+	free(head);
+	return twice;
+}
+
 /* A colon may be part of the name (libpfm4's BR_INST_RETIRED:CONDITIONAL) or
  * begin the modifiers, so both readings are tried; the modifiers win. */
 static int parse_name(struct parser *p, struct item *it, const char *end)
@@ -270,6 +291,10 @@ static int parse_name(struct parser *p, struct item *it, const char *end)
 		free_event(&ignored);
 		return head == 0 ? parse_mods(p, colon + 1, end, &it->mods) : err;
 	}
+	if (mods && (err == 0 || err == TARE_E_EVENT_UNKNOWN) && modified_twice(p, it->base_name))
+		return why_set(p->why, TARE_E_SYNTAX,
+			       "position %zu: ':' begins modifiers a second time; write them together",
+			       position(p, mods - 1));
 	if (err == 0 && mods)
 		err = parse_mods(p, mods, end, &it->mods);
 	return err;

@@ -5,10 +5,12 @@
 #include "soft-run.h"
 #include "why.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A measurement and the texts it points to. */
 struct measured {
@@ -195,11 +197,18 @@ static const struct tare_event *engine_lacks(const struct tare_events *list)
 	return NULL;
 }
 
+int engine_available(struct tare_why *why)
+{
+	if (access("/proc/self/maps", F_OK) < 0)
+		return why_errno(why, TARE_E_NO_PROC, errno, "/proc/self/maps");
+	return soft_available(why);
+}
+
 static int try_engine(const struct tare_events *list, struct tare_why *why)
 {
 	const struct tare_event *const e = engine_lacks(list);
 	if (!e)
-		return soft_available(why);
+		return engine_available(why);
 	return why_set(why, TARE_E_EVENT_UNCOUNTABLE, "%s%s", e->name,
 		       engine_knows(e->role) ? ": the engine sees user mode only" : "");
 }

@@ -40,5 +40,7 @@ int soft_run(const struct tare_measure_opts *o, const struct soft_hooks *hooks,
 
 /* Can the engine run here at all? 0, or why not (not built in, ptrace refused). */
 int soft_available(struct tare_why *why);
+/* The same, and whether what it reads of the program it enters is there. */
+int engine_available(struct tare_why *why);
 
 #endif

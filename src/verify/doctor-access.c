@@ -206,6 +206,11 @@ void doctor_check_engine(struct doctor *d)
 	}
 	struct tare_why why = { 0 };
 	const int code = d->probes->engine(d->probes->arg, &why);
+	if (code == TARE_E_NO_PROC) {
+		d->engine_reason = "the software engine needs /proc";
+		return doctor_find(d, FIND_ENGINE_NO_PROC, "%s",
+				   why.what[0] ? why.what : tare_err_sentence(code));
+	}
 	/* That ptrace is refused is found out below, with the errno. */
 	if (code && code != TARE_E_NO_PTRACE) {
 		d->engine_reason = "the software engine cannot start";

@@ -113,6 +113,10 @@
 	X(ENGINE, ABSENT, "absent", BAD,                                        \
 	  "programs cannot be counted without hardware counters",               \
 	  "use a build of tare that has the engine")                            \
+	X(ENGINE, NO_PROC, "no-proc", BAD,                                      \
+	  "the engine reads in /proc where the program is that it enters, and checks " \
+	  "there that ASLR stayed off",                                         \
+	  "mount -t proc proc /proc")                                           \
 	X(ENGINE, YAMA_ADMIN, "yama-admin", BAD,                                \
 	  "the engine enters a program by tracing its exec, which Yama allows here " \
 	  "only with CAP_SYS_PTRACE",                                           \

@@ -341,7 +341,7 @@ static int probe_rdpmc(void *arg, const struct tare_encoding *e, struct tare_rdp
 
 static int probe_engine(void *arg, struct tare_why *why)
 {
-	return soft_available(why);
+	return engine_available(why);
 }
 
 /* The child never gets to run what it executes: it stops at the exec and is

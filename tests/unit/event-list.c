@@ -209,6 +209,8 @@ static void mistakes(void **state)
 		{ ",", TARE_E_SYNTAX, "position 1: an event was expected, found ','" },
 		{ "cycles,", TARE_E_SYNTAX, "position 8: the list ends where an event was expected" },
 		{ "cycles,,cs", TARE_E_SYNTAX, "position 8: an event was expected, found ','" },
+		{ "cycles:u:k", TARE_E_SYNTAX, "position 9: ':' begins modifiers a second time" },
+		{ "cs,faults:u:u:k", TARE_E_SYNTAX, "begins modifiers a second time" },
 		{ "{cycles", TARE_E_SYNTAX, "position 1: the group opened here with '{' is not closed" },
 		{ "cs,{cycles,", TARE_E_SYNTAX, "position 4: the group opened here" },
 		{ "cs,{", TARE_E_SYNTAX, "position 4: the group opened here" },

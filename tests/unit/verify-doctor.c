@@ -290,6 +290,12 @@ static const struct finding_case cases[] = {
 	  { IN_VM("KVMKVMKVM"), .pmu_err = -ENOENT, .engine_err = TARE_E_NO_PTRACE },
 	  TARE_DOCTOR_CANNOT_COUNT, "cannot count: PMU hidden by KVM, and ptrace is refused",
 	  { "engine:refused" } },
+	{ "a guest whose /proc is hidden", "kvm-guest",
+	  { IN_VM("KVMKVMKVM"), .pmu_err = -ENOENT, .engine_err = TARE_E_NO_PROC },
+	  TARE_DOCTOR_CANNOT_COUNT,
+	  "cannot count: PMU hidden by KVM, and the software engine needs /proc (only the kernel's "
+	  "software events work)",
+	  { "engine:no-proc" }, "mount -t proc" },
 	{ "a guest and a build without the engine", "kvm-guest",
 	  { IN_VM("KVMKVMKVM"), .pmu_err = -ENOENT, .engine_err = TARE_E_ENGINE },
 	  TARE_DOCTOR_CANNOT_COUNT,
