@@ -94,6 +94,16 @@ const struct tare_uarch *tare_uarch_arm(uint32_t midr)
 	return NULL;
 }
 
+/* What follows the maker's name, the title's first word; or the name as it is. */
+static const char *skip_maker(const char *title, const char *name)
+{
+	const char *n = name;
+	for (; *title && *title != ' '; title++, n++)
+		if (folded(*title) != folded(*n))
+			return name;
+	return skip_joints(n) == n ? name : n;
+}
+
 const struct tare_uarch *tare_uarch_by_name(const char *name)
 {
 	const struct tare_uarch *u;
@@ -106,7 +116,9 @@ const struct tare_uarch *tare_uarch_by_name(const char *name)
 			return u;
 	for (size_t k = 0; (t = cpu_tables_at(k)); k++)
 		for (size_t i = 0; i < t->n_aliases; i++)
-			if (cpu_same_name(t->aliases[i].alias, name))
+			if (cpu_same_name(t->aliases[i].alias, name) ||
+			    cpu_same_name(t->aliases[i].alias,
+					  skip_maker(t->aliases[i].uarch->title, name)))
 				return t->aliases[i].uarch;
 	return NULL;
 }

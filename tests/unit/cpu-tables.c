@@ -43,6 +43,10 @@ static void names_are_canonical(void **state)
 	}
 	assert_true(n >= 60);
 	assert_null(tare_uarch_by_name("no-such-cpu"));
+	assert_null(tare_uarch_by_name("AMD Kaby Lake"));
+	assert_null(tare_uarch_by_name("Intel"));
+	assert_null(tare_uarch_by_name("Intel "));
+	assert_null(tare_uarch_by_name("amdzen"));
 	assert_null(tare_uarch_by_name(""));
 	assert_null(tare_uarch_by_name("-"));
 	assert_null(tare_uarch_by_name(NULL));
@@ -82,7 +86,8 @@ static void aliases_resolve_once(void **state)
 		{ "Atom", "bonnell" }, { "cortex_a57", "cortex-a57" }, { "A72", "cortex-a57" },
 		{ "Neoverse N1", "neoverse-n1" }, { "fujitsu_a64fx", "a64fx" },
 		{ "cavium_tx2", "thunderx2" }, { "hisilicon_kunpeng", "kunpeng" },
-		{ "T1", "niagara" }, { "IA64", "merced" },
+		{ "Intel Kaby Lake", "skylake" }, { "AMD Zen", "zen1" }, { "amd zen+", "zen1" },
+		{ "Intel Alder Lake", "goldencove" }, { "T1", "niagara" }, { "IA64", "merced" },
 	};
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		const struct tare_uarch *const u = tare_uarch_by_name(want[i].spelling);
