@@ -131,6 +131,17 @@ alone = run(tare, *soft, "-e", "instructions:u", "-x,", "true").stderr.split(","
 inner = re.search(r"^(\d+),,instructions:u", p.stderr, re.M)
 check(inner and inner[1] == alone, "inside another tare", alone, p.stderr)
 check("a lower bound" in p.stderr and "true): not counted" in p.stderr, p.stderr)
+# Signals that come while a program is being entered wait, whether it ignores them or not:
+# it is entered all the same, and none is lost.
+for storm in ("kill -WINCH $p", "kill -STOP $p; kill -CONT $p"):
+    p, r = stat("-e", "instructions:u", "sh", "-c", "i=0; while [ $i -lt 20 ]; do /bin/true & p=$!; "
+                f"j=0; while [ $j -lt 60 ]; do {storm}; j=$((j+1)); done; wait $p || exit 1; "
+                "i=$((i+1)); done", timeout=120)
+    check(p.returncode == 0 and not r["runs"][0]["counts"][0]["lower_bound"], storm, p, r["runs"])
+p, r = stat("-e", "instructions:u", "sh", "-c", "i=0; while [ $i -lt 40 ]; do sleep 99 & j=0; while "
+            "[ $j -lt $i ]; do j=$((j+1)); done; kill $!; wait $!; [ $? = 143 ] || exit 1; "
+            "i=$((i+1)); done")
+check(p.returncode == 0, "a signal was lost", p)
 # Too few descriptors is an error too, or it works: never an exact 0.
 for n in range(4, 16):
     p = run(tare, *soft, "-x,", "-e", "instructions:u", "true",

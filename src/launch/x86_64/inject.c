@@ -98,6 +98,8 @@ static void near_program(const struct layout *l, struct soft_start *s)
 
 struct remote {
 	pid_t pid;
+	uint64_t mask;			/* its blocked signals, as they were */
+	bool stopped;			/* by a SIGSTOP, which is due again at the end */
 	struct user_regs_struct regs;	/* as they were */
 	uint64_t gate;			/* a syscall instruction in its vdso */
 };
@@ -117,26 +119,46 @@ static uint64_t vdso_gate(uint64_t vdso)
 	return vdso && offset ? vdso + offset : 0;
 }
 
-static int wait_stop(pid_t pid)
+/* Somebody may signal the process at any time, and a signal stops it before the step is
+ * taken (also one that it ignores). So they wait until we are done; but for SIGTRAP, which
+ * the step itself gives. */
+static int hold_signals(struct remote *r)
 {
-	int status;
-	pid_t got;
-	while ((got = waitpid(pid, &status, __WALL)) < 0 && errno == EINTR)
-		;
-	if (got < 0)
+	const uint64_t all = ~(1ull << (SIGTRAP - 1));
+	if (ptrace(PTRACE_GETSIGMASK, r->pid, sizeof(r->mask), &r->mask) < 0 ||
+	    ptrace(PTRACE_SETSIGMASK, r->pid, sizeof(all), &all) < 0)
 		return -errno;
-	return WIFSTOPPED(status) ? WSTOPSIG(status) : -ESRCH;
+	return 0;
 }
 
-static int step(pid_t pid)
+static void release_signals(const struct remote *r)
 {
-	if (ptrace(PTRACE_SINGLESTEP, pid, 0, 0) < 0)
-		return -errno;
-	const int sig = wait_stop(pid);
-	return sig < 0 ? sig : 0;
+	ptrace(PTRACE_SETSIGMASK, r->pid, sizeof(r->mask), &r->mask);
+	if (r->stopped)
+		kill(r->pid, SIGSTOP);
 }
 
-static long remote_call(const struct remote *r, long nr, long a, long b, long c, long d, long e,
+/* One step. SIGSTOP cannot be held back: the step is taken again. */
+static int step(struct remote *r)
+{
+	for (;;) {
+		int status;
+		pid_t got;
+		if (ptrace(PTRACE_SINGLESTEP, r->pid, 0, 0) < 0)
+			return -errno;
+		while ((got = waitpid(r->pid, &status, __WALL)) < 0 && errno == EINTR)
+			;
+		if (got < 0)
+			return -errno;
+		if (!WIFSTOPPED(status))
+			return -ESRCH;
+		if (status >> 8 == SIGTRAP)
+			return 0;
+		r->stopped |= WSTOPSIG(status) == SIGSTOP;
+	}
+}
+
+static long remote_call(struct remote *r, long nr, long a, long b, long c, long d, long e,
 			long f)
 {
 	struct user_regs_struct regs = r->regs;
@@ -151,7 +173,7 @@ static long remote_call(const struct remote *r, long nr, long a, long b, long c,
 	regs.r9 = (unsigned long)f;
 	if (ptrace(PTRACE_SETREGS, r->pid, 0, &regs) < 0)
 		return -errno;
-	const int err = step(r->pid);
+	const int err = step(r);
 	if (err < 0)
 		return err;
 	if (ptrace(PTRACE_GETREGS, r->pid, 0, &regs) < 0)
@@ -159,7 +181,7 @@ static long remote_call(const struct remote *r, long nr, long a, long b, long c,
 	return (long)regs.rax;
 }
 
-static int remote_map(const struct remote *r, uint64_t at, uint64_t size, int prot, int flags,
+static int remote_map(struct remote *r, uint64_t at, uint64_t size, int prot, int flags,
 		      int fd, uint64_t offset)
 {
 	const long got = remote_call(r, SYS_mmap, (long)at, (long)size, prot,
@@ -177,7 +199,7 @@ static int remote_write(pid_t pid, uint64_t at, const void *from, size_t n)
 
 /* ---- the image ---- */
 
-static int map_segment(const struct remote *r, const Elf64_Phdr *p, int fd)
+static int map_segment(struct remote *r, const Elf64_Phdr *p, int fd)
 {
 	const uint64_t start = p->p_vaddr & ~4095ull;
 	const uint64_t end = (p->p_vaddr + p->p_memsz + 4095) & ~4095ull;
@@ -192,7 +214,7 @@ static int map_segment(const struct remote *r, const Elf64_Phdr *p, int fd)
 	return remote_write(r->pid, p->p_vaddr, engine_elf_start + p->p_offset, p->p_filesz);
 }
 
-static int map_engine(const struct remote *r, int fd)
+static int map_engine(struct remote *r, int fd)
 {
 	const Elf64_Ehdr *const e = (const Elf64_Ehdr *)engine_elf_start;
 	const Elf64_Phdr *const p = (const Elf64_Phdr *)(engine_elf_start + e->e_phoff);
@@ -240,18 +262,18 @@ static int check_secure(pid_t pid)
 	return secure;
 }
 
-int inject(pid_t pid, const struct soft_shared *shared, uint32_t reserved_fd, uint32_t record)
+static int enter(struct remote *r, uint32_t reserved_fd, uint32_t record)
 {
-	struct remote r = { .pid = pid };
+	const pid_t pid = r->pid;
 	struct layout l = { 0 };
 	struct soft_start start = { 0 };
 	/* the stop lies inside execve: one step leaves it, no user instruction runs */
-	int err = step(pid);
+	int err = step(r);
 	if (err < 0)
 		return err;
-	if (ptrace(PTRACE_GETREGS, pid, 0, &r.regs) < 0)
+	if (ptrace(PTRACE_GETREGS, pid, 0, &r->regs) < 0)
 		return -errno;
-	if (r.regs.cs != 0x33)
+	if (r->regs.cs != 0x33)
 		return WHY_32BIT;
 	err = check_secure(pid);
 	if (!err)
@@ -260,16 +282,16 @@ int inject(pid_t pid, const struct soft_shared *shared, uint32_t reserved_fd, ui
 		return WHY_UNREADABLE;		/* may be executed, but not read */
 	if (err)
 		return err;
-	r.gate = vdso_gate(l.vdso);
-	if (!r.gate)
+	r->gate = vdso_gate(l.vdso);
+	if (!r->gate)
 		return WHY_UNREADABLE;
-	r.regs.eflags &= ~0x100ull;
-	err = map_engine(&r, (int)reserved_fd);
+	r->regs.eflags &= ~0x100ull;
+	err = map_engine(r, (int)reserved_fd);
 	if (err < 0) {
-		ptrace(PTRACE_SETREGS, pid, 0, &r.regs);
+		ptrace(PTRACE_SETREGS, pid, 0, &r->regs);
 		return err;
 	}
-	fill_start(&start, &r.regs, record);
+	fill_start(&start, &r->regs, record);
 	start.reserved_fd = reserved_fd;
 	near_libraries(&l, &start);
 	near_program(&l, &start);
@@ -280,11 +302,22 @@ int inject(pid_t pid, const struct soft_shared *shared, uint32_t reserved_fd, ui
 		err = remote_write(pid, ZONE_THREADS, &self, sizeof(self));
 	if (err < 0)
 		return err;
-	struct user_regs_struct regs = r.regs;
+	struct user_regs_struct regs = r->regs;
 	regs.rip = ((const Elf64_Ehdr *)engine_elf_start)->e_entry;
 	regs.rsp = ZONE_THREADS + THREAD0_SIZE;
 	regs.gs_base = ZONE_THREADS;
 	regs.orig_rax = (unsigned long)-1;
 	regs.eflags = 0x202;
 	return ptrace(PTRACE_SETREGS, pid, 0, &regs) < 0 ? -errno : 0;
+}
+
+int inject(pid_t pid, const struct soft_shared *shared, uint32_t reserved_fd, uint32_t record)
+{
+	struct remote r = { .pid = pid };
+	int err = hold_signals(&r);
+	if (err)
+		return err;
+	err = enter(&r, reserved_fd, record);
+	release_signals(&r);
+	return err;
 }
