@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -165,6 +166,20 @@ void child_abandon(struct child *c)
 	child_close(c);
 }
 
+static bool in_path(const char *name)
+{
+	const char *const all = getenv("PATH");
+	char file[PATH_MAX];
+	for (const char *at = all ? all : "/bin:/usr/bin"; at; at = *at ? at + 1 : NULL) {
+		const size_t len = strcspn(at, ":");
+		if (snprintf(file, sizeof(file), "%.*s%s%s", (int)len, at, len ? "/" : "", name) <
+			    (int)sizeof(file) && access(file, F_OK) == 0)
+			return true;
+		at += len;
+	}
+	return false;
+}
+
 /* ENOENT is also what exec says of a script whose interpreter is missing. */
 static int exec_failure(const char *name, int err, struct tare_why *why)
 {
@@ -173,6 +188,9 @@ static int exec_failure(const char *name, int err, struct tare_why *why)
 		return why_set(why, TARE_E_NOT_EXECUTABLE,
 			       "%s: its interpreter does not exist", name);
 	if (err == ENOENT || err == ENOTDIR)
+		return why_set(why, TARE_E_NO_COMMAND, "%s", name);
+	/* execvp also says so of a folder in PATH that may not be searched. */
+	if (err == EACCES && !strchr(name, '/') && !in_path(name))
 		return why_set(why, TARE_E_NO_COMMAND, "%s", name);
 	if (err == EACCES && stat(name, &st) == 0 && S_ISDIR(st.st_mode))
 		return why_set(why, TARE_E_NOT_EXECUTABLE, "%s is a directory", name);
