@@ -109,7 +109,13 @@ struct vpmu_event {
 	uint64_t read_format;
 	uint64_t id;
 	uint32_t pinned, exclusive, inherit, inherit_thread, inherit_stat, enable_on_exec;
-	uint32_t removed_on_exec;
+	uint32_t remove_on_exec;
+	uint32_t clock;		/* 1 + attr.clockid, 0 for the usual one */
+	int32_t cpu;		/* bound to it; -1: not */
+	uint32_t software;	/* the kernel counts it; here it has a state and a place */
+	uint32_t kernel_on;	/* … which the kernel has been told */
+	uint32_t maps, map_pages; /* how often its page is mapped, with how many behind it */
+	uint64_t kernel_id, ino; /* by which its descriptors are known */
 	uint32_t no_user;	/* exclude_user: counts nothing */
 	uint32_t copy_of;	/* the event of the parent task it was copied from */
 	uint64_t value;
@@ -172,6 +178,8 @@ struct vpmu_shared {
 	uint32_t next_ordinal;
 	uint16_t time_shift;
 	uint16_t has_time;
+	uint32_t n_cpus;		/* that there can be */
+	uint32_t inherits_groups;	/* this kernel allows both inherit and FORMAT_GROUP */
 	uint32_t time_mult;
 	uint64_t time_offset, time_zero;
 	char dir[256];			/* the files that show the model, no slash at the end */

@@ -1,8 +1,9 @@
 /* perf_event_open of the virtual PMU, and what a program does with the descriptor.
  *
- * A descriptor is a memfd whose name tells the event, so that it survives exec and
- * can be recognised there; close, dup, poll and fork are the kernel's. Errors are
- * those of the kernel, in its order (kernel/events/core.c).
+ * Errors are those of the kernel, in its order (kernel/events/core.c). Software events are
+ * the kernel's own, but known here, so that they can share a group with virtual ones: one
+ * whose leader is virtual is alone for the kernel, and switched with its leader; virtual
+ * ones whose leader is a software event follow the state that its ioctls gave it.
  */
 #include "vpmu.h"
 
@@ -13,164 +14,14 @@
 #include <linux/fcntl.h>
 #include <linux/perf_event.h>
 
-enum { EPERM_ = -1, ENOENT_ = -2, ESRCH_ = -3, E2BIG_ = -7, EBADF_ = -9, ENOMEM_ = -12, EACCES_ = -13,
-       EFAULT_ = -14, EINVAL_ = -22, EMFILE_ = -24, ENOTTY_ = -25, ENOSPC_ = -28,
-       ESPIPE_ = -29, EOPNOTSUPP_ = -95 };
+enum { ENOENT_ = -2, ESRCH_ = -3, E2BIG_ = -7, EBADF_ = -9, ENOMEM_ = -12, EACCES_ = -13,
+       EFAULT_ = -14, EINVAL_ = -22, ENOTTY_ = -25, ESPIPE_ = -29,
+       EOPNOTSUPP_ = -95 };
 
-#define MAX_FD 4096
 #define MAX_MAPS 256
-#define NAME "perf_event:"
 
-uint32_t vpmu_fds, vpmu_maps;
-static uint16_t fds[MAX_FD];		/* event by descriptor; 0: not ours */
+uint32_t vpmu_maps;
 static struct { uint64_t at, size; uint32_t event; } maps[MAX_MAPS];
-
-/* ---- descriptors ---- */
-
-static uint32_t event_of(uint64_t fd)
-{
-	return vpmu_fds && (uint32_t)fd < MAX_FD ? fds[(uint32_t)fd] : 0;
-}
-
-static void note_fd(uint32_t fd, uint32_t event)
-{
-	if (fds[fd])
-		vpmu_fds--;
-	fds[fd] = (uint16_t)event;
-	if (event)
-		vpmu_fds++;
-}
-
-static void drop_ref(uint32_t i)
-{
-	struct vpmu_event *const e = vpmu_event(i);
-	if (--e->refs)
-		return;
-	const uint32_t slot = e->slot;
-	vpmu_free_event(i);
-	vpmu_schedule(slot);
-}
-
-static void forget_fd(struct thread *t, uint32_t fd)
-{
-	const uint32_t i = fds[fd];
-	if (t->is_vfork)
-		return;			/* its table is a copy that we do not keep */
-	note_fd(fd, 0);
-	vpmu_lock(t);
-	drop_ref(i);
-	vpmu_unlock();
-}
-
-static void add_fd(struct thread *t, uint32_t fd, uint32_t event)
-{
-	if (t->is_vfork || fd >= MAX_FD)
-		return;
-	note_fd(fd, event);
-	vpmu_lock(t);
-	vpmu_event(event)->refs++;
-	vpmu_unlock();
-}
-
-void vpmu_fds_after_fork(void)
-{
-	vpmu_maps = 0;			/* MADV_DONTFORK */
-	for (unsigned k = 0; k < MAX_MAPS; k++)
-		maps[k].size = 0;
-	struct thread *const t = thread_self();
-	vpmu_lock(t);
-	for (uint32_t fd = 0; vpmu_fds && fd < MAX_FD; fd++)
-		if (fds[fd])
-			vpmu_event(fds[fd])->refs++;
-	vpmu_unlock();
-}
-
-/* What exec closes and unmaps. */
-void vpmu_fds_before_exec(int step)
-{
-	for (unsigned k = 0; vpmu_maps && k < MAX_MAPS; k++)
-		if (maps[k].size)
-			vpmu_event(maps[k].event)->refs += (uint32_t)step;
-	for (uint32_t fd = 0; vpmu_fds && fd < MAX_FD; fd++)
-		if (fds[fd] && sys3(__NR_fcntl, fd, F_GETFD, 0) & 1)
-			vpmu_event(fds[fd])->refs += (uint32_t)step;
-}
-
-/* The event that a descriptor's name tells, 0 if it is something else. */
-static uint32_t event_by_name(const char *fd)
-{
-	char path[64], link[96];
-	struct line l = { 0 };
-	line_str(&l, "/proc/self/fd/");
-	line_str(&l, fd);
-	mem_copy(path, l.text, l.len);
-	path[l.len] = '\0';
-	const long n = sys4(__NR_readlinkat, AT_FDCWD, path, link, sizeof(link) - 1);
-	if (n < 0)
-		return 0;
-	link[n] = '\0';
-	if (!text_starts(link, "/memfd:" NAME))
-		return 0;
-	uint32_t i = 0;
-	for (const char *p = link + 7 + sizeof(NAME) - 1; *p >= '0' && *p <= '9'; p++)
-		i = i * 10 + (uint32_t)(*p - '0');
-	return i < VPMU_MAX_EVENTS && vpmu_event(i)->used ? i : 0;
-}
-
-static void scan_entry(const char *name, bool vforked)
-{
-	uint32_t fd = 0;
-	for (const char *p = name; *p; p++) {
-		if (*p < '0' || *p > '9')
-			return;
-		fd = fd * 10 + (uint32_t)(*p - '0');
-	}
-	const uint32_t i = fd < MAX_FD ? event_by_name(name) : 0;
-	if (!i)
-		return;
-	note_fd(fd, i);
-	if (vforked)
-		vpmu_event(i)->refs++;
-}
-
-/* A new image has the descriptors that were not closed on exec; those that were
- * have given up their references, and events without any go now. */
-void vpmu_fds_after_exec(bool vforked)
-{
-	static char buf[4096];
-	if (!vpmu()->n_open)
-		return;
-	const long dir = sys4(__NR_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_CLOEXEC, 0);
-	long n;
-	while (dir >= 0 && (n = sys3(__NR_getdents64, dir, buf, sizeof(buf))) > 0)
-		for (long at = 0; at < n; at += *(uint16_t *)(buf + at + 16))
-			scan_entry(buf + at + 19, vforked);
-	sys1(__NR_close, dir);
-	for (uint32_t i = 1; i <= vpmu()->n_events; i++) {
-		struct vpmu_event *const e = vpmu_event(i);
-		if (e->used && !e->refs && !e->parent) {
-			const uint32_t slot = e->slot;
-			vpmu_free_event(i);
-			vpmu_schedule(slot);
-		}
-	}
-}
-
-static long new_fd(uint32_t event, bool cloexec)
-{
-	struct line l = { 0 };
-	line_str(&l, NAME);
-	line_num(&l, event, 10);
-	line_str(&l, ":");
-	line_num(&l, vpmu_event(event)->id, 10);
-	l.text[l.len] = '\0';
-	const long fd = sys2(__NR_memfd_create, l.text, cloexec);
-	if (fd >= MAX_FD) {
-		sys1(__NR_close, fd);
-		return EMFILE_;
-	}
-	return fd;
-}
 
 /* ---- perf_event_open ---- */
 
@@ -179,6 +30,30 @@ static long too_big(uint64_t at)
 	const uint32_t size = sizeof(struct perf_event_attr);
 	copy_guest((void *)(at + offsetof(struct perf_event_attr, size)), &size, 4);
 	return E2BIG_;
+}
+
+#define BRANCH_LEVELS (PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_KERNEL | PERF_SAMPLE_BRANCH_HV)
+
+static bool is_sound(const struct perf_event_attr *a)
+{
+	const uint64_t type = a->sample_type, weights = PERF_SAMPLE_WEIGHT_TYPE;
+	if (a->__reserved_1 || a->__reserved_2 || a->__reserved_3 ||
+	    type & ~(uint64_t)(PERF_SAMPLE_MAX - 1) ||
+	    a->read_format & ~(uint64_t)(PERF_FORMAT_MAX - 1))
+		return false;
+	if (type & PERF_SAMPLE_BRANCH_STACK &&
+	    (a->branch_sample_type & ~(uint64_t)(PERF_SAMPLE_BRANCH_MAX - 1) ||
+	     !(a->branch_sample_type & ~(uint64_t)BRANCH_LEVELS)))
+		return false;
+	if (type & PERF_SAMPLE_REGS_USER && !a->sample_regs_user)
+		return false;
+	if (type & PERF_SAMPLE_STACK_USER &&
+	    (a->sample_stack_user >= 0xffff || a->sample_stack_user % 8))
+		return false;
+	if (type & PERF_SAMPLE_REGS_INTR && !a->sample_regs_intr)
+		return false;
+	return (type & weights) != weights && !(a->inherit_thread && !a->inherit) &&
+	       !(a->remove_on_exec && a->enable_on_exec) && !(a->sigtrap && !a->remove_on_exec);
 }
 
 static long copy_attr(struct perf_event_attr *attr, uint64_t at)
@@ -200,29 +75,43 @@ static long copy_attr(struct perf_event_attr *attr, uint64_t at)
 		if (more)
 			return too_big(at);
 	}
-	attr->size = size;
-	if (attr->__reserved_1 || attr->__reserved_2 || attr->__reserved_3 ||
-	    attr->sample_type & ~(uint64_t)(PERF_SAMPLE_MAX - 1) ||
-	    attr->read_format & ~(uint64_t)(PERF_FORMAT_MAX - 1))
-		return EINVAL_;
-	return 0;
+	attr->size = size < sizeof(*attr) ? size : sizeof(*attr);
+	return is_sound(attr) ? 0 : EINVAL_;
 }
 
-/* The row of the model that counts this; -1: ENOENT. */
-static int find_row(const struct perf_event_attr *attr)
+/* What of a raw event's config selects it: the kernel masks the rest (who counts, the
+ * interrupt, the enable bit) and sets it itself. */
+#define RAW_MASK 0xfff84ffffull
+#define MAX_GENERIC 10
+
+static int find_row_by(uint64_t generic, uint64_t raw, bool is_raw)
 {
 	const struct vpmu_model *const m = &vpmu()->model;
 	for (uint32_t i = 0; i < m->n_rows; i++) {
 		const struct vpmu_row *const r = &m->rows[i];
 		if (r->kind == VPMU_NOTHING)
 			continue;
-		if (attr->type == PERF_TYPE_HARDWARE && r->generic &&
-		    r->generic - 1u == attr->config)
-			return (int)i;
-		if (attr->type == PERF_TYPE_RAW && r->has_raw && r->raw == attr->config)
+		if (is_raw ? r->has_raw && r->raw == raw : r->generic && r->generic - 1u == generic)
 			return (int)i;
 	}
-	return -1;
+	return ENOENT_;
+}
+
+/* The row of the model that counts this, or what is wrong with it. */
+static int find_row(const struct perf_event_attr *attr)
+{
+	uint64_t config = attr->config;
+	if (attr->type == PERF_TYPE_RAW)
+		return find_row_by(0, config & RAW_MASK, true);
+	/* the PMU's number may be in the upper half */
+	if (config >> 32 == PERF_TYPE_RAW)
+		config = (uint32_t)config;
+	if (config >> 32)
+		return ENOENT_;
+	if (attr->type == PERF_TYPE_HARDWARE)
+		return config < MAX_GENERIC ? find_row_by(config, 0, false) : EINVAL_;
+	return (config & 0xff) < 7 && (config >> 8 & 0xff) < 3 && (config >> 16 & 0xff) < 2 &&
+	       !(config >> 24) ? ENOENT_ : EINVAL_;
 }
 
 static bool is_hardware(uint32_t type)
@@ -230,22 +119,20 @@ static bool is_hardware(uint32_t type)
 	return type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE || type == PERF_TYPE_RAW;
 }
 
-/* The task's slot; 0 with *err set. A child that was just forked may not have come
- * to announce itself: the lock is given up for a moment, up to a tenth of a second. */
+/* The task's slot; 0 with *err set. One that is between two images is waited for. */
 static uint32_t find_task(struct thread *t, int pid, long *err)
 {
-	static const int64_t nap[2] = { 0, 200000 };
+	static const int64_t nap[2] = { 0, 1000000 };
+	*err = ESRCH_;
 	if (pid == 0)
 		return t->vslot;
-	for (int tries = 0; tries < 500; tries++) {
+	for (int tries = 0; pid > 0 && tries < 20; tries++) {
 		for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
 			if (vpmu_slot(i)->tid == pid && !vpmu_slot(i)->ended)
 				return i;
-		*err = EACCES_;
-		if (sys2(__NR_tkill, pid, 0) == ESRCH_) {
-			*err = ESRCH_;
-			break;
-		}
+		if (sys2(__NR_tkill, pid, 0) == ESRCH_)
+			return 0;
+		*err = EACCES_;			/* not of this run */
 		vpmu_unlock();
 		sys2(__NR_nanosleep, nap, 0);
 		vpmu_lock(t);
@@ -253,6 +140,7 @@ static uint32_t find_task(struct thread *t, int pid, long *err)
 	return 0;
 }
 
+/* Before anything is looked up. */
 static long check(const struct perf_event_attr *attr, int pid, int cpu, uint64_t flags)
 {
 	if (!attr->exclude_kernel)
@@ -260,44 +148,68 @@ static long check(const struct perf_event_attr *attr, int pid, int cpu, uint64_t
 	if (attr->freq ? attr->sample_freq > 100000 : attr->sample_period >> 63)
 		return EINVAL_;
 	if (flags & PERF_FLAG_PID_CGROUP)
-		return pid == -1 || cpu == -1 ? EINVAL_ : EACCES_;
-	if (pid == -1)
-		return cpu == -1 ? EINVAL_ : EACCES_;
-	if (cpu < -1)
-		return EINVAL_;
+		return pid == -1 || cpu == -1 ? EINVAL_ :
+		       sys3(__NR_fcntl, pid, F_GETFD, 0) < 0 ? EBADF_ : EACCES_;
 	return 0;
 }
 
-static long check_leader(uint32_t leader, uint32_t slot, const struct perf_event_attr *attr)
+/* Whether the task can run on that CPU and on no other: only then it is known where its
+ * instructions ran. */
+static bool is_bound_to(int32_t tid, int cpu)
+{
+	uint64_t mask[128];
+	const long n = sys3(__NR_sched_getaffinity, tid, sizeof(mask), mask);
+	for (long k = 0; k < n / 8; k++)
+		if (mask[k] != (k == cpu / 64 ? 1ull << cpu % 64 : 0))
+			return false;
+	return n > 0;
+}
+
+/* sched_setaffinity: events bound to a CPU that their task may leave now are lost. */
+static void check_bound(struct thread *t, int pid)
+{
+	long err;
+	vpmu_lock(t);
+	const uint32_t slot = find_task(t, pid, &err);
+	bool changed = false;
+	for (uint32_t i = slot ? vpmu_slot(slot)->events : 0; i; i = vpmu_event(i)->next) {
+		struct vpmu_event *const e = vpmu_event(i);
+		if (e->cpu < 0 || e->software || e->state < VE_OFF ||
+		    is_bound_to(vpmu_slot(slot)->tid, e->cpu))
+			continue;
+		e->state = VE_ERROR;
+		changed = true;
+	}
+	if (changed)
+		vpmu_schedule(slot);
+	vpmu_unlock();
+}
+
+/* Clocks that may be read in an NMI. */
+static bool is_clock(const struct perf_event_attr *attr)
+{
+	return !attr->use_clockid || attr->clockid == 1 || attr->clockid == 4;
+}
+
+static uint32_t clock_of_attr(const struct perf_event_attr *attr)
+{
+	return attr->use_clockid ? 1 + (uint32_t)attr->clockid : 0;
+}
+
+static long check_leader(uint32_t leader, uint32_t slot, const struct perf_event_attr *attr, int cpu)
 {
 	const struct vpmu_event *const e = vpmu_event(leader);
-	if (!!e->inherit != attr->inherit || e->slot != slot || e->leader != leader ||
-	    attr->exclusive || attr->pinned)
+	if (e->slot != slot || e->leader != leader || e->cpu != cpu ||
+	    e->clock != clock_of_attr(attr) || attr->exclusive || attr->pinned)
 		return EINVAL_;
 	return 0;
 }
 
-static long open_event(struct thread *t, const struct perf_event_attr *attr, uint32_t slot,
-		       uint32_t leader, uint64_t flags, int cpu)
+static void fill_event(struct vpmu_event *e, const struct perf_event_attr *attr, int cpu)
 {
-	const int row = find_row(attr);
-	if (attr->inherit && attr->read_format & PERF_FORMAT_GROUP)
-		return EINVAL_;
-	if (row < 0)
-		return ENOENT_;
-	if (attr->sample_period || attr->sample_type & PERF_SAMPLE_BRANCH_STACK || cpu >= 0)
-		return EOPNOTSUPP_;
-	if (leader && check_leader(leader, slot, attr))
-		return EINVAL_;
-	if (!vpmu_fits(leader, (uint32_t)row))
-		return EINVAL_;
-	const uint32_t i = vpmu_new_event(slot);
-	if (!i)
-		return ENOMEM_;
-	struct vpmu_event *const e = vpmu_event(i);
-	e->row = (uint32_t)row;
 	e->refs = 1;
-	e->leader = leader ? leader : i;
+	e->cpu = cpu;
+	e->clock = clock_of_attr(attr);
 	e->read_format = attr->read_format;
 	e->pinned = attr->pinned;
 	e->exclusive = attr->exclusive;
@@ -305,42 +217,177 @@ static long open_event(struct thread *t, const struct perf_event_attr *attr, uin
 	e->inherit_thread = attr->inherit_thread;
 	e->inherit_stat = attr->inherit_stat;
 	e->enable_on_exec = attr->enable_on_exec;
+	e->remove_on_exec = attr->remove_on_exec;
 	e->no_user = attr->exclude_user;
 	e->state = attr->disabled ? VE_OFF : VE_INACTIVE;
-	const long fd = new_fd(i, flags & PERF_FLAG_FD_CLOEXEC);
+}
+
+/* From perf_event_alloc() on; `slot` is 0 for a CPU's event. */
+static long reasons_against(const struct perf_event_attr *attr, uint32_t slot, uint32_t leader,
+			    int row, uint64_t flags, int cpu)
+{
+	if (leader && slot && !!vpmu_event(leader)->inherit != attr->inherit)
+		return EINVAL_;
+	if ((uint32_t)cpu >= vpmu()->n_cpus && (!slot || cpu != -1))
+		return EINVAL_;
+	if (attr->inherit && attr->read_format & PERF_FORMAT_GROUP && !vpmu()->inherits_groups)
+		return EINVAL_;
+	if (attr->precise_ip || attr->sample_type & PERF_SAMPLE_BRANCH_STACK)
+		return EOPNOTSUPP_;
+	if (row < 0)
+		return row;
+	if (!vpmu_fits(leader, (uint32_t)row))
+		return EINVAL_;
+	if (attr->sample_period)
+		return EOPNOTSUPP_;
+	if (!is_clock(attr))
+		return EINVAL_;
+	if (!slot)
+		return EACCES_;
+	if (leader && check_leader(leader, slot, attr, cpu))
+		return EINVAL_;
+	if (flags & PERF_FLAG_FD_OUTPUT && leader)
+		return EINVAL_;			/* there are no samples to put anywhere */
+	if (cpu >= 0 && !is_bound_to(vpmu_slot(slot)->tid, cpu))
+		return EOPNOTSUPP_;
+	return 0;
+}
+
+static long open_event(struct thread *t, const struct perf_event_attr *attr, uint32_t slot,
+		       uint32_t leader, uint64_t flags, int cpu)
+{
+	const int row = find_row(attr);
+	const long err = reasons_against(attr, slot, leader, row, flags, cpu);
+	if (err)
+		return err;
+	const uint32_t i = vpmu_new_event(slot);
+	if (!i)
+		return ENOMEM_;
+	struct vpmu_event *const e = vpmu_event(i);
+	fill_event(e, attr, cpu);
+	e->row = (uint32_t)row;
+	e->leader = leader ? leader : i;
+	const long fd = fd_new(i, flags & PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0) {
 		vpmu_free_event(i);
 		return fd;
 	}
-	if (!t->is_vfork)
-		note_fd((uint32_t)fd, i);
+	fd_note(t, (uint32_t)fd, i);
 	vpmu_schedule(slot);
 	return fd;
 }
 
-static long do_open(struct thread *t, const uint64_t *a, bool *done)
+/* ---- software events ---- */
+
+static bool is_on(const struct vpmu_event *e)
+{
+	return e->state >= VE_INACTIVE;
+}
+
+/* Known here from now on. Without a place for it, or of a task of somebody else's, it is the
+ * kernel's alone. */
+static void register_software(struct thread *t, long fd, const struct perf_event_attr *attr, int pid,
+			      int cpu, uint32_t leader)
+{
+	long err;
+	const uint32_t slot = pid == -1 ? 0 : find_task(t, pid, &err);
+	const uint32_t i = slot ? vpmu_new_event(slot) : 0;
+	if (!i)
+		return;
+	struct vpmu_event *const e = vpmu_event(i);
+	fill_event(e, attr, cpu);
+	e->software = 1;
+	e->kernel_on = is_on(e);
+	e->leader = leader ? leader : i;
+	e->id = e->kernel_id = fd_kernel_id((uint64_t)fd);
+	if (!fd_note(t, (uint32_t)fd, i))
+		vpmu_free_event(i);
+	vpmu_schedule(slot);
+}
+
+/* In a group that a virtual event leads: alone for the kernel, and on only with its leader. */
+static long open_under(struct thread *t, const struct perf_event_attr *attr, const uint64_t *a,
+		       uint32_t leader)
+{
+	struct vpmu_event *const l = vpmu_event(leader);
+	struct perf_event_attr alone = *attr;
+	long err;
+	const uint32_t slot = find_task(t, (int)a[1], &err);
+	if (!slot)
+		return err;
+	if (!!l->inherit != attr->inherit || check_leader(leader, slot, attr, (int)a[2]))
+		return EINVAL_;
+	if (!is_on(l)) {
+		alone.disabled = 1;
+		alone.enable_on_exec |= l->enable_on_exec && !attr->disabled;
+	}
+	const long fd = sys6(__NR_perf_event_open, (long)&alone, (long)a[1], (long)a[2], -1, (long)a[4], 0);
+	if (fd < 0)
+		return fd;
+	register_software(t, fd, attr, (int)a[1], (int)a[2], leader);
+	const uint32_t i = fd_event((uint64_t)fd);
+	if (i)
+		vpmu_event(i)->kernel_on = !alone.disabled;
+	return fd;
+}
+
+static long open_software(struct thread *t, const struct perf_event_attr *attr, const uint64_t *a)
+{
+	const uint32_t leader = (int)a[3] == -1 || a[4] & PERF_FLAG_FD_NO_GROUP ? 0 : fd_event(a[3]);
+	if (leader && !vpmu_event(leader)->software) {
+		vpmu_lock(t);
+		const long fd = open_under(t, attr, a, leader);
+		vpmu_unlock();
+		return fd;
+	}
+	const long fd = gate(t, __NR_perf_event_open, a);
+	if (fd < 0)
+		return fd;
+	vpmu_lock(t);
+	register_software(t, fd, attr, (int)a[1], (int)a[2], leader);
+	vpmu_unlock();
+	return fd;
+}
+
+/* The kernel's part of a group, as its leader's and its own state have it. */
+static void switch_software(uint32_t leader)
+{
+	const struct vpmu_event *const l = vpmu_event(leader);
+	if (l->software)
+		return;
+	for (uint32_t k = vpmu_slot(l->slot)->events; k; k = vpmu_event(k)->next) {
+		struct vpmu_event *const e = vpmu_event(k);
+		const bool on = is_on(l) && is_on(e);
+		if (e->leader != leader || !e->software || e->kernel_on == on)
+			continue;
+		const long fd = fd_of_event(k);
+		if (fd < 0)
+			continue;
+		sys3(__NR_ioctl, fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+		e->kernel_on = on;
+	}
+}
+
+static long do_open(struct thread *t, const uint64_t *a)
 {
 	struct perf_event_attr attr;
 	const int pid = (int)a[1], cpu = (int)a[2], group = (int)a[3];
-	*done = true;
 	if (a[4] & ~15ull)
 		return EINVAL_;
 	long err = copy_attr(&attr, a[0]);
 	if (err)
 		return err;
-	const uint32_t leader = group == -1 ? 0 : event_of((uint64_t)group);
-	if (!is_hardware(attr.type)) {
-		*done = !!leader;	/* software events go to the kernel, alone */
-		return EINVAL_;
-	}
+	if (!is_hardware(attr.type))
+		return open_software(t, &attr, a);
 	err = check(&attr, pid, cpu, a[4]);
 	if (err)
 		return err;
+	const uint32_t leader = group == -1 ? 0 : fd_event((uint64_t)group);
 	if (group != -1 && !leader)
-		return sys3(__NR_fcntl, group, F_GETFD, 0) < 0 ? EBADF_ : EINVAL_;
+		return fd_kernel_id((uint64_t)group) ? EINVAL_ : EBADF_;
 	vpmu_lock(t);
-	const uint32_t slot = find_task(t, pid, &err);
-	if (slot)
+	const uint32_t slot = pid == -1 ? 0 : find_task(t, pid, &err);
+	if (slot || pid == -1)
 		err = open_event(t, &attr, slot, a[4] & PERF_FLAG_FD_NO_GROUP ? 0 : leader, a[4],
 				 cpu);
 	vpmu_tell(t);
@@ -348,101 +395,12 @@ static long do_open(struct thread *t, const uint64_t *a, bool *done)
 	return err;
 }
 
-/* ---- read ---- */
-
-struct reading {
-	uint64_t value, enabled, running;
-};
-
-/* With everything inherited from it. */
-static struct reading total(uint32_t i)
-{
-	const struct vpmu_event *const e = vpmu_event(i);
-	struct reading r = { .value = vpmu_value(e) + e->child_value };
-	vpmu_times(e, &r.enabled, &r.running);
-	r.enabled += e->child_enabled;
-	r.running += e->child_running;
-	for (uint32_t c = e->children; c; c = vpmu_event(c)->next_child) {
-		const struct reading k = total(c);
-		r.value += k.value;
-		r.enabled += k.enabled;
-		r.running += k.running;
-	}
-	return r;
-}
-
-static uint64_t ns(uint64_t instructions)
-{
-	return (instructions + VPMU_PER_NS - 1) / VPMU_PER_NS;
-}
+/* ---- ioctl ---- */
 
 static bool in_group(uint32_t i, uint32_t leader)
 {
 	return vpmu_event(i)->leader == leader;
 }
-
-static unsigned one_entry(uint64_t *w, uint64_t format, uint32_t i, uint64_t value)
-{
-	unsigned n = 0;
-	w[n++] = value;
-	if (format & PERF_FORMAT_ID)
-		w[n++] = vpmu_event(i)->id;
-	if (format & PERF_FORMAT_LOST)
-		w[n++] = 0;
-	return n;
-}
-
-#define MAX_WORDS 256
-
-static unsigned fill(uint64_t *w, uint32_t i)
-{
-	const struct vpmu_event *const e = vpmu_event(i);
-	const uint64_t format = e->read_format;
-	const bool group = format & PERF_FORMAT_GROUP;
-	const struct reading first = total(group ? e->leader : i);
-	unsigned n = 0;
-	if (group)
-		w[n++] = 0;
-	else
-		w[n++] = first.value;
-	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
-		w[n++] = ns(first.enabled);
-	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
-		w[n++] = ns(first.running);
-	if (!group) {
-		if (format & PERF_FORMAT_ID)
-			w[n++] = e->id;
-		if (format & PERF_FORMAT_LOST)
-			w[n++] = 0;
-		return n;
-	}
-	n += one_entry(w + n, format, e->leader, first.value);
-	w[0] = 1;
-	for (uint32_t k = vpmu_slot(e->slot)->events; k && n < MAX_WORDS - 4;
-	     k = vpmu_event(k)->next) {
-		if (k == e->leader || !in_group(k, e->leader) || vpmu_event(k)->parent)
-			continue;
-		n += one_entry(w + n, format, k, total(k).value);
-		w[0]++;
-	}
-	return n;
-}
-
-static long do_read(struct thread *t, uint32_t i, uint64_t to, uint64_t size)
-{
-	uint64_t words[MAX_WORDS];
-	vpmu_lock(t);
-	const bool failed = vpmu_event(i)->state == VE_ERROR;
-	const unsigned n = failed ? 0 : fill(words, i);
-	vpmu_unlock();
-	if (failed)
-		return 0;
-	if (size < n * 8)
-		return ENOSPC_;
-	return copy_guest((void *)to, words, n * 8) ? (long)n * 8 : EFAULT_;
-}
-
-/* ---- ioctl ---- */
 
 static void apply(uint32_t i, uint32_t what)
 {
@@ -466,36 +424,59 @@ static void apply_to_family(uint32_t i, uint32_t what)
 	vpmu_schedule(vpmu_event(i)->slot);
 }
 
-static void apply_to_group(uint32_t leader, uint32_t what)
+/* A software event is the kernel's; under a virtual leader switch_software() does it. */
+static long apply_to_one(uint32_t i, uint32_t what)
 {
-	apply_to_family(leader, what);
-	for (uint32_t k = vpmu_slot(vpmu_event(leader)->slot)->events; k; k = vpmu_event(k)->next)
+	struct vpmu_event *const e = vpmu_event(i);
+	const bool alone = e->software && !vpmu_event(e->leader)->software;
+	if (e->software && (!alone || what == PERF_EVENT_IOC_RESET)) {
+		const long fd = fd_of_event(i);
+		const long err = fd < 0 ? 0 : sys3(__NR_ioctl, fd, what, 0);
+		if (err < 0)
+			return err;
+	}
+	apply_to_family(i, what);
+	return 0;
+}
+
+static long switch_event(struct thread *t, uint32_t i, uint32_t what, bool group)
+{
+	vpmu_lock(t);
+	const uint32_t leader = vpmu_event(i)->leader;
+	long err = apply_to_one(group ? leader : i, what);
+	for (uint32_t k = vpmu_slot(vpmu_event(leader)->slot)->events; group && !err && k;
+	     k = vpmu_event(k)->next)
 		if (k != leader && in_group(k, leader))
-			apply_to_family(k, what);
+			err = apply_to_one(k, what);
+	switch_software(leader);
+	vpmu_tell(t);
+	vpmu_unlock();
+	return err;
 }
 
 static long do_ioctl(struct thread *t, uint32_t i, uint64_t what, uint64_t arg)
 {
+	uint64_t period;
 	switch ((uint32_t)what) {
 	case PERF_EVENT_IOC_ENABLE:
 	case PERF_EVENT_IOC_DISABLE:
 	case PERF_EVENT_IOC_RESET:
-		vpmu_lock(t);
-		if (arg & PERF_IOC_FLAG_GROUP)
-			apply_to_group(vpmu_event(i)->leader, (uint32_t)what);
-		else
-			apply_to_family(i, (uint32_t)what);
-		vpmu_tell(t);
-		vpmu_unlock();
-		return 0;
+		return switch_event(t, i, (uint32_t)what, arg & PERF_IOC_FLAG_GROUP);
 	case PERF_EVENT_IOC_ID:
 		return copy_guest((void *)arg, &vpmu_event(i)->id, 8) ? 0 : EFAULT_;
-	case PERF_EVENT_IOC_REFRESH:	/* these are for events that sample */
-	case PERF_EVENT_IOC_PERIOD:
-	case PERF_EVENT_IOC_SET_FILTER:
-	case PERF_EVENT_IOC_SET_BPF:
-	case PERF_EVENT_IOC_PAUSE_OUTPUT:
+	case PERF_EVENT_IOC_PERIOD:	/* these are for events that sample */
+		return copy_guest(&period, (const void *)arg, 8) ? EINVAL_ : EFAULT_;
 	case PERF_EVENT_IOC_SET_OUTPUT:
+		if ((int)arg == -1)
+			return 0;
+		return fd_kernel_id(arg) || fd_event(arg) ? EINVAL_ : EBADF_;
+	case PERF_EVENT_IOC_SET_BPF:
+		return sys3(__NR_fcntl, arg, F_GETFD, 0) < 0 ? EBADF_ : EINVAL_;
+	case PERF_EVENT_IOC_REFRESH:
+	case PERF_EVENT_IOC_SET_FILTER:
+	case PERF_EVENT_IOC_PAUSE_OUTPUT:
+	case PERF_EVENT_IOC_QUERY_BPF:
+	case PERF_EVENT_IOC_MODIFY_ATTRIBUTES:
 		return EINVAL_;
 	default:
 		return ENOTTY_;
@@ -506,29 +487,23 @@ static long do_ioctl(struct thread *t, uint32_t i, uint64_t what, uint64_t arg)
 
 static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 {
+	struct vpmu_event *const e = vpmu_event(i);
 	const uint64_t size = PAGE_UP(a[1]), data = size / PAGE - 1;
-	if (vpmu_event(i)->inherit || (a[3] & 3) != 1 || a[5] || !size)
+	if ((e->inherit && e->cpu == -1) || ((a[3] & 3) != 1 && (a[3] & 3) != 3) || a[5] || !a[1])
 		return EINVAL_;
-	if (data & (data - 1))
+	if (data & (data - 1) || (e->maps && e->map_pages != size / PAGE))
 		return EINVAL_;
 	unsigned k = 0;
 	while (k < MAX_MAPS && maps[k].size)
 		k++;
 	if (k == MAX_MAPS)
 		return ENOMEM_;
-	long at;
-	const uint64_t page[6] = { a[0], PAGE, a[2], a[3], E.reserved_fd,
-				   VPMU_PAGES_OFFSET + i * PAGE };
-	if (!data) {
-		at = gate(t, __NR_mmap, page);
-	} else {
-		/* no samples ever come: the buffer stays empty */
-		const uint64_t all[6] = { a[0], size, a[2], (a[3] & ~3ull) | 0x21, -1ull, 0 };
-		at = gate(t, __NR_mmap, all);
-		if (at > 0)
-			at = sys6(__NR_mmap, at, PAGE, (long)a[2], (long)(a[3] | 0x10),
-				  E.reserved_fd, (long)page[5]);
-	}
+	/* a place for all of it; no samples ever come: the buffer stays empty */
+	const uint64_t all[6] = { a[0], size, a[2], (a[3] & ~3ull) | 0x21, -1ull, 0 };
+	long at = memory_syscall(t, __NR_mmap, all);
+	if (at > 0)
+		at = sys6(__NR_mmap, at, PAGE, (long)a[2], (long)((a[3] & ~0x100000ull) | 0x10),
+			  E.reserved_fd, (long)(VPMU_PAGES_OFFSET + i * PAGE));
 	if (at < 0)
 		return at;
 	sys3(__NR_madvise, at, size, 10);	/* DONTFORK */
@@ -537,10 +512,29 @@ static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 	maps[k].event = i;
 	vpmu_maps++;
 	vpmu_lock(t);
-	vpmu_event(i)->refs++;		/* the descriptor may be closed now */
-	vpmu_schedule(vpmu_event(i)->slot);
+	e->refs++;			/* the descriptor may be closed now */
+	e->maps++;
+	e->map_pages = (uint32_t)(size / PAGE);
+	vpmu_schedule(e->slot);
 	vpmu_unlock();
 	return at;
+}
+
+/* What exec unmaps. */
+void vpmu_maps_before_exec(int step)
+{
+	for (unsigned k = 0; vpmu_maps && k < MAX_MAPS; k++)
+		if (maps[k].size) {
+			vpmu_event(maps[k].event)->refs += (uint32_t)step;
+			vpmu_event(maps[k].event)->maps += (uint32_t)step;
+		}
+}
+
+void vpmu_maps_after_fork(void)
+{
+	vpmu_maps = 0;			/* MADV_DONTFORK */
+	for (unsigned k = 0; k < MAX_MAPS; k++)
+		maps[k].size = 0;
 }
 
 static void note_unmap(struct thread *t, uint64_t at, uint64_t size)
@@ -550,77 +544,103 @@ static void note_unmap(struct thread *t, uint64_t at, uint64_t size)
 			continue;
 		maps[k].size = 0;
 		vpmu_maps--;
-		vpmu_lock(t);
-		drop_ref(maps[k].event);
-		vpmu_unlock();
+		vpmu_event(maps[k].event)->maps--;
+		fd_drop_ref(t, maps[k].event);
 	}
+}
+
+/* A page may be moved, but not grow. */
+static long do_mremap(struct thread *t, const uint64_t *a, bool *done)
+{
+	unsigned k = 0;
+	while (k < MAX_MAPS && !(maps[k].size && maps[k].at == a[0]))
+		k++;
+	*done = k < MAX_MAPS;
+	if (!*done)
+		return 0;
+	if (PAGE_UP(a[2]) > maps[k].size)
+		return EFAULT_;
+	const long at = memory_syscall(t, __NR_mremap, a);
+	if (at > 0)
+		maps[k].at = (uint64_t)at;
+	return at;
 }
 
 /* ---- all of it ---- */
 
-static long do_dup(struct thread *t, long nr, const uint64_t *a)
+static bool is_everybodys(uint32_t what)
 {
-	const uint32_t from = event_of(a[0]);
-	const bool over = nr == __NR_dup2 || nr == __NR_dup3;
-	const long fd = gate(t, nr, a);
-	if (fd < 0 || (over && (uint32_t)a[0] == (uint32_t)a[1]))
-		return fd;
-	if (over && event_of((uint64_t)fd))
-		forget_fd(t, (uint32_t)fd);
-	if (from)
-		add_fd(t, (uint32_t)fd, from);
-	return fd;
+	return what == 0x5450 || what == 0x5451 || what == 0x5421 || what == 0x5452;
 }
 
-static void note_close_range(struct thread *t, const uint64_t *a)
+/* On a descriptor of a virtual event. */
+static long event_call(struct thread *t, long nr, const uint64_t *a, uint32_t i, bool *done)
 {
-	if (a[2] & 4)		/* CLOSE_RANGE_CLOEXEC */
-		return;
-	for (uint32_t fd = (uint32_t)a[0]; vpmu_fds && fd < MAX_FD && fd <= (uint32_t)a[1]; fd++)
-		if (fds[fd])
-			forget_fd(t, fd);
+	*done = true;
+	switch (nr) {
+	case __NR_read:
+		return vpmu_read_event(t, i, a[1], a[2]);
+	case __NR_readv:
+		return vpmu_readv_event(t, i, a[1], a[2]);
+	case __NR_ioctl:
+		if (!is_everybodys((uint32_t)a[1]))	/* FIOCLEX and the like */
+			return do_ioctl(t, i, a[1], a[2]);
+		break;
+	case __NR_write:
+	case __NR_writev:
+		return EINVAL_;
+	case __NR_pread64:
+	case __NR_preadv:
+	case __NR_preadv2:
+	case __NR_pwrite64:
+	case __NR_pwritev:
+		return ESPIPE_;
+	default:
+		break;
+	}
+	*done = false;
+	return 0;
+}
+
+/* On one of a software event: the kernel's answer, unless it knows only part of a group. */
+static long software_call(struct thread *t, long nr, const uint64_t *a, uint32_t i, bool *done)
+{
+	const uint32_t what = (uint32_t)a[1];
+	*done = true;
+	if (nr == __NR_read && vpmu_event(i)->read_format & PERF_FORMAT_GROUP && vpmu_is_mixed(i))
+		return vpmu_read_event(t, i, a[1], a[2]);
+	if (nr == __NR_ioctl && (what == PERF_EVENT_IOC_ENABLE || what == PERF_EVENT_IOC_DISABLE ||
+				 what == PERF_EVENT_IOC_RESET))
+		return switch_event(t, i, what, a[2] & PERF_IOC_FLAG_GROUP);
+	*done = false;
+	return 0;
 }
 
 static long fd_call(struct thread *t, long nr, const uint64_t *a, bool *done)
 {
-	const uint32_t i = event_of(a[0]);
-	*done = i != 0;
+	const uint32_t i = fd_event(a[0]);
 	switch (nr) {
-	case __NR_read:
-		return i ? do_read(t, i, a[1], a[2]) : 0;
-	case __NR_ioctl:
-		if (!i || (a[1] & 0xff00) != 0x2400) {
-			*done = false;
-			return 0;
-		}
-		return do_ioctl(t, i, a[1], a[2]);
-	case __NR_write:
-	case __NR_pwrite64:
-	case __NR_writev:
-		return EINVAL_;
-	case __NR_lseek:
-	case __NR_pread64:
-		return ESPIPE_;
 	case __NR_close:
-		*done = false;
 		if (i)
-			forget_fd(t, (uint32_t)a[0]);
+			fd_forget(t, (uint32_t)a[0]);
 		return 0;
 	case __NR_dup:
-		return i ? do_dup(t, nr, a) : 0;
+		*done = i;
+		break;
 	case __NR_dup2:
 	case __NR_dup3:
-		*done = i || event_of(a[1]);
-		if ((uint32_t)a[1] == E.reserved_fd)
-			*done = false;
-		return *done ? do_dup(t, nr, a) : 0;
+		*done = (i || fd_event(a[1])) && (uint32_t)a[1] != E.reserved_fd;
+		break;
 	case __NR_fcntl:
 		*done = i && ((uint32_t)a[1] == F_DUPFD || (uint32_t)a[1] == F_DUPFD_CLOEXEC);
-		return *done ? do_dup(t, nr, a) : 0;
+		break;
 	default:
-		*done = false;
-		return 0;
+		if (!i)
+			return 0;
+		return vpmu_event(i)->software ? software_call(t, nr, a, i, done) :
+						 event_call(t, nr, a, i, done);
 	}
+	return *done ? fd_dup(t, nr, a) : 0;
 }
 
 long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
@@ -629,19 +649,36 @@ long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 	order_syscall(t, nr, a);
 	switch (nr) {
 	case __NR_perf_event_open:
-		return do_open(t, a, done);
-	case __NR_mmap:
-		if (!(a[3] & 0x20) && event_of(a[4])) {
-			*done = true;
-			return do_mmap(t, event_of(a[4]), a);
-		}
-		return 0;
+		*done = true;
+		return do_open(t, a);
+	case __NR_mmap: {
+		const uint32_t i = a[3] & 0x20 ? 0 : fd_event(a[4]);
+		if (vpmu_maps && a[3] & 0x10)		/* MAP_FIXED */
+			note_unmap(t, a[0], PAGE_UP(a[1]));
+		if (!i || vpmu_event(i)->software)
+			return 0;
+		*done = true;
+		return do_mmap(t, i, a);
+	}
 	case __NR_munmap:
 		note_unmap(t, a[0], PAGE_UP(a[1]));
 		return 0;
+	case __NR_mremap:
+		return vpmu_maps ? do_mremap(t, a, done) : 0;
 	case __NR_close_range:
-		note_close_range(t, a);
+		fd_close_range(t, a);
 		return 0;
+	case __NR_sendmsg:
+	case __NR_recvmsg:
+	case __NR_pidfd_getfd:
+		return fd_message(t, nr, a, done);
+	case __NR_sched_setaffinity: {
+		*done = vpmu()->n_open;
+		const long ret = *done ? gate(t, nr, a) : 0;
+		if (*done && ret == 0)
+			check_bound(t, (int)a[0]);
+		return ret;
+	}
 	default:
 		break;
 	}

@@ -46,7 +46,7 @@ void vpmu_unlock(void)
 
 /* ---- values ---- */
 
-static uint64_t clock_of(uint32_t slot)
+uint64_t vpmu_clock(uint32_t slot)
 {
 	return vpmu_sum(slot, SOFT_INSTRUCTIONS);
 }
@@ -55,7 +55,7 @@ static uint64_t clock_of(uint32_t slot)
 static uint64_t gross(const struct vpmu_event *e, uint64_t clock)
 {
 	const struct vpmu_row *const row = &vpmu()->model.rows[e->row];
-	if (e->no_user)
+	if (e->no_user || e->software)
 		return 0;
 	const uint64_t sum = row->kind < SOFT_EVENTS ? vpmu_sum(e->slot, row->kind) : 0;
 	return sum + vpmu_extra(e->slot, row, clock);
@@ -70,12 +70,12 @@ static int state_of(const struct vpmu_event *e)
 
 uint64_t vpmu_value(const struct vpmu_event *e)
 {
-	return e->value + (e->state == VE_ACTIVE ? gross(e, clock_of(e->slot)) - e->base : 0);
+	return e->value + (e->state == VE_ACTIVE ? gross(e, vpmu_clock(e->slot)) - e->base : 0);
 }
 
 void vpmu_times(const struct vpmu_event *e, uint64_t *enabled, uint64_t *running)
 {
-	const uint64_t since = clock_of(e->slot) - e->stamp;
+	const uint64_t since = vpmu_clock(e->slot) - e->stamp;
 	const int state = state_of(e);
 	*enabled = e->enabled + (state >= VE_INACTIVE ? since : 0);
 	*running = e->running + (state == VE_ACTIVE ? since : 0);
@@ -84,7 +84,7 @@ void vpmu_times(const struct vpmu_event *e, uint64_t *enabled, uint64_t *running
 /* Brings value and times up to now. */
 static void update(struct vpmu_event *e)
 {
-	const uint64_t now = clock_of(e->slot);
+	const uint64_t now = vpmu_clock(e->slot);
 	vpmu_times(e, &e->enabled, &e->running);
 	e->stamp = now;
 	if (e->state != VE_ACTIVE)
@@ -176,7 +176,7 @@ static void clear_entries(uint32_t slot)
 static void set_entry(const struct vpmu_event *e)
 {
 	const struct vpmu_row *const row = &vpmu()->model.rows[e->row];
-	if (vpmu_lazy() || row->kind >= SOFT_EVENTS || e->no_user)
+	if (vpmu_lazy() || row->kind >= SOFT_EVENTS || e->no_user || e->software)
 		return;
 	struct vpmu_pmc *const p = entry_of_counter(e->slot, e->counter);
 	/* rdpmc itself is in the sum already and must not be */
@@ -218,7 +218,7 @@ bool vpmu_fits(uint32_t leader, uint32_t extra_row)
 		for (uint32_t i = vpmu_slot(vpmu_event(leader)->slot)->events; i;
 		     i = vpmu_event(i)->next) {
 			const struct vpmu_event *const e = vpmu_event(i);
-			if (e->leader != leader)
+			if (e->leader != leader || e->software)
 				continue;
 			const int c = pick(&m->rows[e->row], used, -1);
 			if (c < 0)
@@ -243,6 +243,8 @@ static bool place_group(uint32_t slot, uint32_t leader, uint32_t *used)
 				e->state = VE_ACTIVE;
 				continue;
 			}
+			if (e->software)
+				continue;	/* needs no counter */
 			const int c = pick(&m->rows[e->row], mine, e->last_counter);
 			if (c < 0)
 				return false;
@@ -253,7 +255,7 @@ static bool place_group(uint32_t slot, uint32_t leader, uint32_t *used)
 	return true;
 }
 
-static uint32_t next_group(uint32_t slot, bool pinned, uint64_t after)
+uint32_t vpmu_next_group(uint32_t slot, bool pinned, uint64_t after)
 {
 	uint32_t best = 0;
 	for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next) {
@@ -274,7 +276,7 @@ static bool place_all(uint32_t slot)
 	for (int pinned = 1; pinned >= 0; pinned--) {
 		uint64_t after = 0;
 		uint32_t g;
-		while ((g = next_group(slot, pinned, after))) {
+		while ((g = vpmu_next_group(slot, pinned, after))) {
 			struct vpmu_event *const e = vpmu_event(g);
 			after = e->order;
 			const bool may = !closed && !(e->exclusive && on);
@@ -310,7 +312,7 @@ void vpmu_schedule(uint32_t slot)
 	for (uint32_t i = s->events; i; i = vpmu_event(i)->next) {
 		struct vpmu_event *const e = vpmu_event(i);
 		if (e->state == VE_ACTIVE) {
-			e->base = gross(e, clock_of(slot));
+			e->base = gross(e, vpmu_clock(slot));
 			set_entry(e);
 		}
 		vpmu_show(i);
@@ -318,7 +320,7 @@ void vpmu_schedule(uint32_t slot)
 	vpmu_want(slot);
 	if ((waits || f->move_at || f->steal_at) && s->events && !s->ticks) {
 		s->ticks = 1;
-		const uint64_t now = clock_of(slot);
+		const uint64_t now = vpmu_clock(slot);
 		s->next_tick = now + VPMU_TICK;
 		s->next_move = f->move_at ? now + f->move_at : ~0ull;
 		s->next_steal = f->steal_at ? now + f->steal_at : ~0ull;
@@ -329,9 +331,12 @@ void vpmu_schedule(uint32_t slot)
 void vpmu_want(uint32_t slot)
 {
 	struct vpmu_slot *const s = vpmu_slot(slot);
-	uint32_t want = s->events ? ALL_INSTRUCTIONS : 0;
+	uint32_t want = 0;
 	for (uint32_t i = s->events; i; i = vpmu_event(i)->next) {
 		const unsigned kind = vpmu()->model.rows[vpmu_event(i)->row].kind;
+		if (vpmu_event(i)->software)
+			continue;
+		want |= ALL_INSTRUCTIONS;	/* the clock */
 		if (kind < SOFT_EVENTS)
 			want |= 1u << kind;
 	}
@@ -377,12 +382,12 @@ uint32_t vpmu_new_event(uint32_t slot)
 				 sizeof(struct perf_event_mmap_page));
 			e->used = 1;
 			e->slot = slot;
-			e->counter = e->last_counter = -1;
+			e->counter = e->last_counter = e->cpu = -1;
 			e->leader = i;
 			e->state = VE_OFF;
 			e->order = ++v->next_order;
 			e->id = ++v->next_id;
-			e->stamp = clock_of(slot);
+			e->stamp = vpmu_clock(slot);
 			/* at the end: groups are read in the order of opening */
 			uint32_t *at = &vpmu_slot(slot)->events;
 			while (*at)
@@ -491,7 +496,9 @@ static uint32_t copy_event(uint32_t from, uint32_t slot)
 	e->inherit_thread = f->inherit_thread;
 	e->inherit_stat = f->inherit_stat;
 	e->enable_on_exec = f->enable_on_exec;
-	e->removed_on_exec = f->removed_on_exec;
+	e->remove_on_exec = f->remove_on_exec;
+	e->software = f->software;
+	e->cpu = f->cpu;
 	e->no_user = f->no_user;
 	e->last_counter = f->last_counter;
 	e->state = f->state >= VE_INACTIVE ? VE_INACTIVE : VE_OFF;
@@ -547,6 +554,7 @@ void vpmu_forked(struct thread *t)
 {
 	t->vslot = t->child_vslot;
 	begin(t);
+	vpmu_maps_after_fork();
 	vpmu_fds_after_fork();
 }
 
@@ -604,8 +612,10 @@ void vpmu_before_exec(struct thread *t)
 	vpmu_lock(t);
 	vpmu_slot(t->vslot)->execing = t->is_vfork ? 2 : 1;
 	vpmu_slot(t->vslot)->pid = (int32_t)sys0(__NR_getpid);
-	if (!t->is_vfork)
+	if (!t->is_vfork) {
+		vpmu_maps_before_exec(-1);
 		vpmu_fds_before_exec(-1);
+	}
 	vpmu_unlock();
 	sys0(__NR_gettid);		/* a kick that is under way comes now */
 }
@@ -614,8 +624,10 @@ void vpmu_exec_failed(struct thread *t)
 {
 	vpmu_lock(t);
 	vpmu_slot(t->vslot)->execing = 0;
-	if (!t->is_vfork)
+	if (!t->is_vfork) {
+		vpmu_maps_before_exec(1);
 		vpmu_fds_before_exec(1);
+	}
 	vpmu_unlock();
 }
 
@@ -635,8 +647,20 @@ static void events_on_exec(uint32_t slot)
 		next = e->next;
 		if (e->enable_on_exec) {
 			e->enable_on_exec = 0;
+			e->kernel_on |= e->software;
 			vpmu_set_state(i, true);
 		}
+	}
+	for (uint32_t i = vpmu_slot(slot)->events; i; i = next) {
+		struct vpmu_event *const e = vpmu_event(i);
+		next = e->next;
+		if (!e->remove_on_exec)
+			continue;
+		update(e);
+		if (e->parent)
+			vpmu_free_event(i);
+		else
+			e->state = VE_EXITED;
 	}
 	vpmu_schedule(slot);
 }
@@ -674,175 +698,6 @@ void vpmu_start(struct thread *t)
 	vpmu_follow(t);
 }
 
-/* ---- following what is wanted ---- */
-
-static void set_budget(struct thread *t)
-{
-	const struct vpmu_slot *const s = vpmu_slot(t->vslot);
-	uint64_t next = s->next_tick;
-	if (s->next_move < next)
-		next = s->next_move;
-	if (s->next_steal < next)
-		next = s->next_steal;
-	const uint64_t now = clock_of(t->vslot);
-	vpmu_mem(t->vslot)->budget = next > now ? (int64_t)(next - now) : 0;
-}
-
-static bool covers(const struct mode *m, uint32_t want, bool ticks)
-{
-	return !(want & ~m->acc) && (m->ticks || !ticks);
-}
-
-/* Another event is wanted of this task than the code adds up: all code is written
- * anew, as it is needed. */
-static void change_mode(struct thread *t, uint32_t want, bool ticks)
-{
-	lock_take(t);
-	const struct mode *const now = &E.modes[E.mode];
-	if (covers(now, want, ticks)) {		/* another thread was faster */
-		lock_drop();
-		return;
-	}
-	if (E.n_modes + 1 == MAX_MODES)
-		die("the virtual PMU changed its mind too often", t->pc);
-	E.modes[++E.n_modes] = (struct mode){
-		.acc = now->acc | want,
-		.ticks = now->ticks || ticks,
-		.taken = (now->acc | want) >> SOFT_TAKEN & 1,
-		.locked = now->locked,
-	};
-	cache_drop_all();
-	E.mode = E.n_modes;
-	lock_drop();
-	/* threads without a tick of their own have all the time there is */
-	for (uint32_t i = 0; i < E.n_threads; i++) {
-		struct thread *const o = thread_at(i);
-		if (!o->in_use || !o->vslot)
-			continue;
-		if (vpmu_slot(o->vslot)->ticks)
-			set_budget(o);
-		else
-			vpmu_mem(o->vslot)->budget = INT64_MAX / 256;
-	}
-}
-
-void vpmu_follow(struct thread *t)
-{
-	struct vpmu_slot *const s = vpmu_slot(t->vslot);
-	/* pairs with has_followed(): who opens a counter writes `want`, then looks here */
-	__atomic_store_n(&s->in_call, 0, __ATOMIC_SEQ_CST);
-	const uint32_t want = __atomic_load_n(&s->want, __ATOMIC_SEQ_CST);
-	if (!covers(&E.modes[E.mode], want, s->ticks))
-		change_mode(t, want, s->ticks);
-	__atomic_store_n(&s->follows_ticks, E.modes[E.mode].ticks, __ATOMIC_RELAXED);
-	__atomic_store_n(&s->follows, E.modes[E.mode].acc, __ATOMIC_RELEASE);
-}
-
-static bool has_followed(const struct vpmu_slot *s)
-{
-	if (!s->tid || s->ended || __atomic_load_n(&s->in_call, __ATOMIC_SEQ_CST))
-		return true;
-	const struct mode m = { .acc = __atomic_load_n(&s->follows, __ATOMIC_ACQUIRE),
-				.ticks = s->follows_ticks };
-	return covers(&m, s->want, s->ticks);
-}
-
-#define KICKS 2000
-#define KICK_NS 200000
-
-static void kick(struct thread *t, struct vpmu_slot *s)
-{
-	static const int64_t nap[2] = { 0, KICK_NS };
-	struct k_siginfo info = { .signo = SIGTRAP_, .code = VPMU_KICK };
-	for (int i = 0; i < (s->deaf ? 1 : KICKS); i++) {
-		if (has_followed(s))
-			return;
-		const long err = sys4(__NR_rt_tgsigqueueinfo, s->pid, s->tid, SIGTRAP_, &info);
-		if (err == -3)
-			s->ended = 1;
-		if (err < 0)
-			return;
-		vpmu_unlock();
-		sys2(__NR_nanosleep, nap, 0);
-		vpmu_lock(t);
-	}
-	s->deaf = 1;		/* it is stopped: it finds the signal when it goes on */
-}
-
-/* Counters were opened or switched on, maybe of other tasks: their code must begin to count
- * now, not after the next system call, which may never come. Under the lock, given up for
- * each nap: a task about to exec waits for it, so no kick meets a new image. */
-void vpmu_tell(struct thread *t)
-{
-	for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
-		if (i != t->vslot && !has_followed(vpmu_slot(i)))
-			kick(t, vpmu_slot(i));
-}
-
-/* ---- the clock ---- */
-
-#define TICK_SLACK 256		/* a block is shorter: it may not reach its mark */
-
-static bool reached(uint64_t mark, uint64_t now)
-{
-	return mark <= now + TICK_SLACK;
-}
-
-/* The next group that waits gets its turn: the first goes to the end. */
-static void rotate(uint32_t slot)
-{
-	const uint32_t first = next_group(slot, false, 0);
-	if (first)
-		vpmu_event(first)->order = ++vpmu()->next_order;
-}
-
-/* Something else takes the counter of the first event that is on one; `move`: it
- * may go to another one. */
-static void take_counter(uint32_t slot, bool move)
-{
-	struct vpmu_slot *const s = vpmu_slot(slot);
-	for (uint32_t i = s->events; i; i = vpmu_event(i)->next) {
-		struct vpmu_event *const e = vpmu_event(i);
-		if (e->state != VE_ACTIVE || (move && e->counter >= VPMU_FIXED_AT))
-			continue;
-		s->stolen = move ? 1ull << e->counter : ~0ull;
-		return;
-	}
-}
-
-void vpmu_tick(struct thread *t)
-{
-	struct vpmu_slot *const s = vpmu_slot(t->vslot);
-	vpmu_lock(t);
-	const uint64_t now = clock_of(t->vslot);
-	bool changed = false;
-	if (!s->ticks) {
-		vpmu_mem(t->vslot)->budget = INT64_MAX / 256;
-		vpmu_unlock();
-		return;
-	}
-	if (reached(s->next_tick, now)) {
-		while (reached(s->next_tick, now))
-			s->next_tick += VPMU_TICK;
-		rotate(t->vslot);
-		changed = true;
-	}
-	if (reached(s->next_move, now)) {
-		s->next_move = now + vpmu()->flaws.move_at;
-		take_counter(t->vslot, true);
-		changed = true;
-	}
-	if (reached(s->next_steal, now)) {
-		s->next_steal = ~0ull;
-		take_counter(t->vslot, false);
-		changed = true;
-	}
-	if (changed)
-		vpmu_schedule(t->vslot);
-	set_budget(t);
-	vpmu_unlock();
-}
-
 /* ---- rdpmc, the long way ---- */
 
 static int counter_of_ecx(uint32_t ecx)
@@ -863,7 +718,7 @@ static uint64_t counter_value(struct thread *t, int counter)
 			continue;
 		/* the rdpmc is in the sums already and must not be */
 		const uint64_t self = vpmu()->model.rows[e->row].kind == SOFT_INSTRUCTIONS;
-		const uint64_t g = gross(e, clock_of(t->vslot) - 1) - self;
+		const uint64_t g = gross(e, vpmu_clock(t->vslot) - 1) - self;
 		return first_value() + e->total + g - e->base;
 	}
 	return 0;

@@ -1,9 +1,12 @@
 /* The virtual PMU inside a process: what its files share.
  *
  *	vpmu.c		tasks, values, which event is on which counter, the pages
- *	vpmu-calls.c	perf_event_open and what can be done with its descriptors
+ *	vpmu-calls.c	perf_event_open, ioctl, mmap
+ *	vpmu-fds.c	its descriptors, and where they come from
+ *	vpmu-read.c	what read() gives
  *	vpmu-flaws.c	what the flaws add, and when
  *	vpmu-files.c	sysfs and procfs as the model has them; cpuid
+ *	vpmu-clock.c	what code must add up; turns, counters that move
  *	vpmu-order.c	threads begin one after the other
  *
  * A task's clock is the number of instructions it retired, VPMU_HZ to the virtual
@@ -34,6 +37,8 @@ static inline uint64_t vpmu_sum(uint32_t slot, unsigned k)
 }
 
 /* vpmu.c */
+uint64_t vpmu_clock(uint32_t slot);			/* instructions of its task */
+uint32_t vpmu_next_group(uint32_t slot, bool pinned, uint64_t after);
 void vpmu_lock(struct thread *t);
 void vpmu_unlock(void);
 uint64_t vpmu_value(const struct vpmu_event *e);	/* its own, up to now */
@@ -41,7 +46,6 @@ void vpmu_times(const struct vpmu_event *e, uint64_t *enabled, uint64_t *running
 void vpmu_schedule(uint32_t slot);
 void vpmu_set_state(uint32_t event, bool on);
 void vpmu_want(uint32_t slot);
-void vpmu_tell(struct thread *t);			/* other tasks, what is wanted of them */
 bool vpmu_fits(uint32_t leader, uint32_t extra_row);	/* the group, on an empty PMU */
 uint32_t vpmu_new_event(uint32_t slot);
 void vpmu_free_event(uint32_t event);
@@ -51,14 +55,36 @@ void vpmu_show(uint32_t event);				/* brings its page up to date */
 uint64_t vpmu_extra(uint32_t slot, const struct vpmu_row *row, uint64_t clock);
 bool vpmu_lazy(void);			/* counts depend on the clock: rdpmc asks C */
 
+/* vpmu-clock.c */
+void vpmu_tell(struct thread *t);	/* other tasks, what is wanted of them; under the lock */
+
 /* vpmu-order.c */
 void order_child_first(uint32_t slot, long tid);	/* in its creator, after the clone */
 void order_step_aside(struct thread *t);		/* its first steps are done */
 void order_syscall(struct thread *t, long nr, const uint64_t *a);
 
 /* vpmu-calls.c */
-extern uint32_t vpmu_fds;		/* descriptors of virtual events in this process */
-extern uint32_t vpmu_maps;		/* pages of them mapped here */
+extern uint32_t vpmu_maps;		/* pages of events mapped here */
+void vpmu_maps_after_fork(void);
+void vpmu_maps_before_exec(int step);	/* -1: they go; +1: it failed */
+
+/* vpmu-read.c */
+bool vpmu_is_mixed(uint32_t event);	/* software events and others in its group */
+long vpmu_read_event(struct thread *t, uint32_t event, uint64_t to, uint64_t size);
+long vpmu_readv_event(struct thread *t, uint32_t event, uint64_t iov, uint64_t n);
+
+/* vpmu-fds.c */
+extern uint32_t vpmu_fds;		/* descriptors of events in this process */
+uint32_t fd_event(uint64_t fd);		/* 0: it is none of one */
+long fd_of_event(uint32_t event);	/* negative: none here */
+long fd_new(uint32_t event, bool cloexec);
+bool fd_note(const struct thread *t, uint32_t fd, uint32_t event);
+void fd_forget(struct thread *t, uint32_t fd);
+void fd_drop_ref(struct thread *t, uint32_t event);
+uint64_t fd_kernel_id(uint64_t fd);	/* 0: not an event of the kernel's */
+long fd_dup(struct thread *t, long nr, const uint64_t *a);
+void fd_close_range(struct thread *t, const uint64_t *a);
+long fd_message(struct thread *t, long nr, const uint64_t *a, bool *done);
 void vpmu_fds_after_exec(bool vforked);
 void vpmu_fds_after_fork(void);
 void vpmu_fds_before_exec(int step);	/* -1: those closed by it; +1: it failed */

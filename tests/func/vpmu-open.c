@@ -36,10 +36,6 @@ static void refusals(void)
 	a = vpmu_instructions();
 	a.sample_period = 1000;
 	OPEN_FAILS(EOPNOTSUPP, &a, 0, -1, -1, 0);
-	a = vpmu_instructions();
-	a.inherit = 1;
-	a.read_format = PERF_FORMAT_GROUP;
-	OPEN_FAILS(EINVAL, &a, 0, -1, -1, 0);
 }
 
 static void sizes(void)

@@ -59,6 +59,18 @@ static void tsc_fields(struct vpmu_shared *v)
 	close(fd);
 }
 
+/* Since Linux 6.13 an event can be inherited and be read with its group. */
+static bool kernel_inherits_groups(void)
+{
+	struct perf_event_attr a = { .type = PERF_TYPE_SOFTWARE, .size = sizeof(a),
+				     .config = PERF_COUNT_SW_DUMMY, .exclude_kernel = 1,
+				     .inherit = 1, .read_format = PERF_FORMAT_GROUP };
+	const int fd = (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 static int make_files(struct run *r, struct vpmu_shared *v, struct tare_why *why)
 {
 	const char *const tmp = getenv("TMPDIR");
@@ -94,6 +106,8 @@ static int setup(int memfd, struct soft_shared *shared, void *arg, struct tare_w
 	model_fill(r->model, &v->model);
 	v->flaws = r->flaws;
 	tsc_fields(v);
+	v->n_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
+	v->inherits_groups = kernel_inherits_groups();
 	const int err = make_files(r, v, why);
 	munmap(v, sizeof(*v));
 	if (!err)
