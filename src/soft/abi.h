@@ -105,7 +105,7 @@ struct soft_record {
 	char message[192];	/* REC_FAILED: what and where */
 	uint64_t counts[SOFT_EVENTS];
 	uint64_t blocks;	/* translated, for the curious and the bench */
-	uint64_t code_bytes;
+	uint64_t code_bytes;	/* … and how long they came out */
 	uint64_t translate_ns;
 	/* For reading a live process from outside (launch/live.c): addresses in it, valid
 	 * while the state is REC_RUNNING. Cell i of the counter array counts how often

@@ -1365,7 +1365,7 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 	*next = emit_block(&e, p, b, id);
 	s->hot = (uint64_t)e.w;
 	b->code_len = (uint16_t)(s->hot - b->code);
-	E.code_bytes += b->src_len;
+	E.code_bytes += b->code_len;
 	return id;
 }
 

@@ -110,16 +110,17 @@ def identity():
 
 
 def hardware_path(loop):
-    want = exact(loop)
+    # without the C library, which asks cpuid who it runs on and goes another way
+    bare = thousand("push %rax\n pop %rbx\n call 2f\n 2: pop %rbx")
+    want = exact(bare)
+    check(want["instructions"] == 2 + 7 * 1000 + 3, want)
     for model in MODELS:
-        got = stat(model, ["instructions:u", "branches:u"], loop)
+        got = stat(model, ["instructions:u", "branches:u"], bare)
         for e in want:
             c = got[e + ":u"]
-            # the dynamic loader asks cpuid who it runs on: the same host, another name
-            check(c["provenance"] == "exact", model, c)
-            check(abs(c["value"] - want[e]) < 5000, model, c, want[e])
-        again = stat(model, ["instructions:u", "branches:u"], loop)
-        check(again == got, model, "two runs differ")
+            check(c["provenance"] == "exact" and c["value"] == want[e], model, c, want[e])
+        again = [stat(model, ["instructions:u", "branches:u"], loop) for _ in "12"]
+        check(again[0] == again[1], model, "two runs differ")
     for flaw in "moved", "watchdog", "wrap":
         plain = stat("zen2", ["instructions:u"], loop)["instructions:u"]["value"]
         c = stat("zen2", ["instructions:u"], loop, flaws=flaw)["instructions:u"]

@@ -5,6 +5,7 @@
 #include "vpmu-abi.h"
 
 #include <tare/err.h>
+#include <tare/run.h>
 
 #include <stddef.h>
 
@@ -20,5 +21,10 @@ int model_flaws(const struct model *m, const char *list, struct vpmu_flaws *out,
 /* Writes the files that show the model into `dir` (made by the caller). `marker` is
  * what the PMU's tare_simulated says. 0 or an errno. */
 int model_files(const struct vpmu_shared *v, const char *marker, const char *dir);
+
+/* tare_run(); `ended` (may be NULL) sees the run's memory when the command has ended. */
+int run_watched(const struct tare_run_opts *o,
+		void (*ended)(const struct soft_shared *shared, void *arg), void *arg, int *status,
+		struct tare_why *why);
 
 #endif

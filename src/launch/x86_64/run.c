@@ -20,6 +20,9 @@ struct run {
 	const struct model *model;
 	struct vpmu_flaws flaws;
 	char dir[256];		/* "" while there is none */
+	const struct soft_shared *shared;
+	void (*ended)(const struct soft_shared *shared, void *arg);
+	void *arg;
 };
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -97,6 +100,7 @@ static int make_files(struct run *r, struct vpmu_shared *v, struct tare_why *why
 static int setup(int memfd, struct soft_shared *shared, void *arg, struct tare_why *why)
 {
 	struct run *const r = arg;
+	r->shared = shared;
 	if (ftruncate(memfd, (off_t)VPMU_FILE_END) < 0)
 		return why_errno(why, TARE_E_ENGINE, errno, "shared memory for the virtual PMU");
 	struct vpmu_shared *const v = mmap(NULL, sizeof(*v), PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -115,12 +119,27 @@ static int setup(int memfd, struct soft_shared *shared, void *arg, struct tare_w
 	return err;
 }
 
+static void tell_end(pid_t child, void *arg)
+{
+	const struct run *const r = arg;
+	(void)child;
+	if (r->ended)
+		r->ended(r->shared, r->arg);
+}
+
 int tare_run(const struct tare_run_opts *o, int *status, struct tare_why *why)
 {
-	struct run r = { .o = o, .flaws = { .seed = o->seed } };
+	return run_watched(o, NULL, NULL, status, why);
+}
+
+int run_watched(const struct tare_run_opts *o,
+		void (*ended)(const struct soft_shared *shared, void *arg), void *arg, int *status,
+		struct tare_why *why)
+{
+	struct run r = { .o = o, .flaws = { .seed = o->seed }, .ended = ended, .arg = arg };
 	struct tare_measurement m = { 0 };
 	const struct tare_measure_opts mo = { .argv = o->argv, .aslr = o->aslr };
-	const struct soft_hooks hooks = { .setup = setup, .arg = &r };
+	const struct soft_hooks hooks = { .setup = setup, .before_reap = tell_end, .arg = &r };
 	r.model = model_find(o->cpu, why);
 	if (!r.model)
 		return TARE_E_INVALID;
