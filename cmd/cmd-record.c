@@ -35,7 +35,7 @@ static const struct opt opts[] = {
 	{ OPT_STRING, 'c', "counter", "NAME", "the counter: wall-time (default), instructions:u, "
 	  "instructions-minus-irqs:u, any event", TO(record_opts, counter) },
 	{ OPT_UINT, 'r', "repeat", "N", "run N times", TO(record_opts, repeat), .min = 1, .max = 1e6 },
-	{ OPT_DIR, 'o', "output", "DIR", "where the profiles go (default: .); made if missing",
+	{ OPT_DIR, 'o', "output", "DIR", "where the profiles go (default: .); made if missing, with those above it",
 	  TO(record_opts, dir) },
 	{ OPT_STRING, 'k', "kinds", "LIST", "only events of these kinds (comma-separated)",
 	  TO(record_opts, kinds) },
@@ -164,13 +164,28 @@ static size_t list_new(const char *dir, const struct timespec *since, bool quiet
 	return found;
 }
 
+/* With those above it. */
 static bool make_dir(const char *dir)
 {
+	char *const path = strdup(dir);
 	struct stat st;
-	if (mkdir(dir, 0777) == 0 || (errno == EEXIST && stat(dir, &st) == 0 && S_ISDIR(st.st_mode)))
-		return true;
-	complain_errno(errno == EEXIST ? ENOTDIR : errno, "%s", dir);
-	return false;
+	if (!path) {
+		complain_errno(errno, "%s", dir);
+		return false;
+	}
+	for (char *end = path; *end; ) {
+		end += strspn(end, "/");
+		end += strcspn(end, "/");
+		const char cut = *end;
+		*end = '\0';
+		mkdir(path, 0777);	/* if it fails, the last one does */
+		*end = cut;
+	}
+	const bool there = stat(path, &st) == 0;
+	if (!there || !S_ISDIR(st.st_mode))
+		complain_errno(there ? ENOTDIR : mkdir(path, 0777) < 0 ? errno : EIO, "%s", dir);
+	free(path);
+	return there && S_ISDIR(st.st_mode);
 }
 
 /* The file system's clock, which file times are compared with. */
@@ -207,6 +222,10 @@ static int run(const struct command *self, int argc, char **argv)
 		return first;
 	if (first == argc) {
 		complain("record: a command is wanted: tare record [OPTION]… -- CMD [ARG]…");
+		return EXIT_USAGE;
+	}
+	if (!*o.dir) {
+		complain("record: --output: a directory is wanted, not an empty name");
 		return EXIT_USAGE;
 	}
 	if (!choose_backend(&o) || !make_dir(o.dir))

@@ -366,6 +366,11 @@ def check_recorded(tmp):
     a = json.loads(run(TARE, "aggregate", "-j", f"{tmp}/own").stdout)
     check(a["threads"] == 3 and a["regions"] == 0 and a["intervals"] == 12 * 8 + 2 * 8 * 8,
           "recorded runs line up", a["threads"], a["regions"], a["intervals"])
+    r = run(TARE, "record", "-q", "-o", f"{tmp}/made/for//this/", "--", RECORDER)
+    check(r.returncode == 0 and len(os.listdir(f"{tmp}/made/for/this")) == 1, "directories made", r.stderr)
+    for where, status in ((files[0], 1), (f"{files[0]}/below", 1), ("", 2), ("/proc/none/such", 1)):
+        r = run(TARE, "record", "-o", where, "--", RECORDER)
+        check(r.returncode == status and (where or "--output") in r.stderr, "record to", where, r.stderr)
     r = run(TARE, "record", "-o", f"{tmp}/none", "--", "true")
     check(r.returncode == 1 and "wrote no profile" in r.stderr, "record true", r.stderr)
     r = run(TARE, "record", "-o", f"{tmp}/none", "--", "/nonexistent/program")
@@ -521,9 +526,9 @@ with tempfile.TemporaryDirectory() as tmp:
     check_aggregate([escapes, escapes])
     check_schemas(tmp)
     check_many_stacks(tmp)
-    check_memory(tmp)
     check_recorded(tmp)
     if ENGINE:
+        check_memory(tmp)  # a sanitizer needs more
         check_recorded_soft(tmp)
         check_noise(tmp)
     check_bad_input(tmp)
