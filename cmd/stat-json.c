@@ -130,6 +130,14 @@ static void run_json(struct json *j, const struct stat_session *s, const struct 
 	batches_json(j, s, r);
 	intervals_json(j, s, r);
 	tasks_json(j, s, m);
+	if (m->backend == TARE_BACKEND_SOFT) {
+		json_object(j, "translated");
+		json_u64(j, "blocks", m->translated.blocks);
+		json_u64(j, "source_bytes", m->translated.source_bytes);
+		json_u64(j, "code_bytes", m->translated.code_bytes);
+		json_u64(j, "ns", m->translated.ns);
+		json_end(j);
+	}
 	json_end(j);
 }
 

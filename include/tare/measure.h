@@ -79,6 +79,9 @@ struct tare_measurement {
 	struct tare_count *counts;	/* one per asked event, in order */
 	size_t n_tasks;
 	struct tare_task *tasks;	/* where asked for (or where some were not counted) */
+	struct {			/* TARE_BACKEND_SOFT: what translating took, of all processes */
+		uint64_t blocks, source_bytes, code_bytes, ns;
+	} translated;
 };
 
 struct tare_measure_opts {

@@ -105,8 +105,10 @@ struct soft_record {
 	char message[192];	/* REC_FAILED: what and where */
 	uint64_t counts[SOFT_EVENTS];
 	uint64_t blocks;	/* translated, for the curious and the bench */
-	uint64_t code_bytes;	/* … and how long they came out */
-	uint64_t translate_ns;
+	uint64_t code_bytes;	/* … how long they came out, … */
+	uint64_t source_bytes;	/* … and were */
+	uint64_t translate_ticks;	/* of the TSC. The first thread's record has these. */
+	uint64_t had_blocks, had_code, had_source, had_ticks;	/* … what a fork gave it */
 	/* For reading a live process from outside (launch/live.c): addresses in it, valid
 	 * while the state is REC_RUNNING. Cell i of the counter array counts how often
 	 * block i ran; the vector of the block, SOFT_EVENTS bytes, what a run of it is

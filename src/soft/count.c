@@ -67,10 +67,12 @@ void count_fold(struct thread *t)
 	for (int k = 0; k < SOFT_EVENTS; k++)
 		__atomic_fetch_add(&r->counts[k], sum[k], __ATOMIC_RELAXED);
 	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);
-	if (!t->record)
+	if (!t->record || r->is_thread)
 		return;
 	r->blocks = E.n_blocks;
 	r->code_bytes = E.code_bytes;
+	r->source_bytes = E.source_bytes;
+	r->translate_ticks = E.ticks;
 }
 
 /* Record 0 is many tasks' (abi.h): it has no state. */

@@ -278,7 +278,9 @@ struct engine {
 	uint32_t n_segments;
 	uint32_t n_regions;
 	uint32_t n_hoods;
-	uint64_t code_bytes;
+	uint64_t code_bytes, source_bytes;
+	uint64_t ticks;			/* spent translating */
+	bool no_tsc;			/* the program forbade reading it */
 	struct segment segments[MAX_SEGMENTS];
 	struct region regions[MAX_REGIONS];
 	struct hood hoods[MAX_HOODS];

@@ -134,6 +134,9 @@ static long do_prctl(struct thread *t, const uint64_t *a)
 		return a[1] ? -22 : gate(t, __NR_prctl, a);
 	case PR_SET_SECCOMP:
 		return seccomp_syscall(t, __NR_prctl, a);
+	case PR_SET_TSC:
+		E.no_tsc = true;	/* for good: other threads may be translating */
+		return gate(t, __NR_prctl, a);
 	case PR_SET_MDWE:
 	case PR_GET_MDWE:
 		return do_mdwe(t, a);

@@ -247,6 +247,13 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 	sys3(__NR_madvise, counts_of(t), counts_mapped, 4);
 	t->is_vfork = false;
 	t->child_record = 0;
+	if (record) {
+		struct soft_record *const r = &E.shared->records[record];
+		r->blocks = r->had_blocks = E.n_blocks;
+		r->code_bytes = r->had_code = E.code_bytes;
+		r->source_bytes = r->had_source = E.source_bytes;
+		r->translate_ticks = r->had_ticks = E.ticks;
+	}
 	record_start(t, record, false, parent);
 	if (E.vpmu)
 		vpmu_forked(t);

@@ -1366,6 +1366,7 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 	s->hot = (uint64_t)e.w;
 	b->code_len = (uint16_t)(s->hot - b->code);
 	E.code_bytes += b->code_len;
+	E.source_bytes += b->src_len;
 	return id;
 }
 
@@ -1457,12 +1458,19 @@ static uint32_t translate_chain(uint64_t pc, unsigned flags)
 
 /* Indirect branches of other threads take no lock: they may find the block only when
  * all of its code is there. */
+static uint64_t ticks(void)
+{
+	return E.no_tsc ? 0 : __builtin_ia32_rdtsc();
+}
+
 uint32_t translate(uint64_t pc, enum arrival how)
 {
+	const uint64_t begin = ticks();
 	const uint32_t id = translate_chain(pc, how == ARRIVE_BY_JUMP ? BLOCK_IENTRY :
 						how == ARRIVE_BY_RETURN ? BLOCK_RENTRY : 0);
 	if (id && how)
 		entry_set(id, block_at(id)->code, how);
+	E.ticks += ticks() - begin;
 	return id;
 }
 

@@ -539,6 +539,21 @@ static void fill_totals(const struct soft *s, const struct tare_measure_opts *o,
 	}
 }
 
+/* What translating took: each image's own, a forked child's beyond its parent's. */
+static void fill_translated(const struct soft *s, double ns_per_tick, struct tare_measurement *m)
+{
+	const uint32_t n = n_records(s);
+	uint64_t ticks = 0;
+	for (uint32_t j = 1; j < n; j++) {
+		const struct soft_record *const r = &s->shared->records[j];
+		m->translated.blocks += r->blocks - r->had_blocks;
+		m->translated.code_bytes += r->code_bytes - r->had_code;
+		m->translated.source_bytes += r->source_bytes - r->had_source;
+		ticks += r->translate_ticks - r->had_ticks;
+	}
+	m->translated.ns = (uint64_t)((double)ticks * ns_per_tick);
+}
+
 static const char *reason_text(uint32_t reason)
 {
 	switch (reason) {
@@ -738,14 +753,17 @@ int soft_run(const struct tare_measure_opts *o, const struct soft_hooks *hooks,
 	err = child_exec(&c, why);
 	if (err)
 		goto out;
+	const uint64_t ticks = __builtin_ia32_rdtsc(), begin_ns = launch_now_ns();
 	watch_command(&c, o, hooks, &s, m);
-	m->wall_ns = launch_now_ns() - c.start_ns;
+	const uint64_t end_ns = launch_now_ns(), end_ticks = __builtin_ia32_rdtsc();
+	m->wall_ns = end_ns - c.start_ns;
 	if (hooks->before_reap)
 		hooks->before_reap(c.pid, hooks->arg);
 	child_reap(&c, m);
 	stop_tracer(&s);
 	live_refresh(&s);
 	fill_totals(&s, o, m);
+	fill_translated(&s, (double)(end_ns - begin_ns) / (double)(end_ticks - ticks), m);
 	err = refused(&s, o, why);
 	if (!err)
 		err = engine_failure(&s, why);
