@@ -109,6 +109,30 @@ static void interrupt(pid_t pid)
 	}
 }
 
+/* Lets it go on for a while. A signal injected while its like was blocked comes when the
+ * handler returns and stops the program for us: were it left standing there, the next
+ * one would come before it has run one instruction, and so on for ever. */
+static void run_on(pid_t pid)
+{
+	for (int i = 0; i < 30; i++) {
+		int status;
+		const pid_t got = waitpid(pid, &status, __WALL | WNOHANG);
+		if (got < 0)
+			die("waitpid");
+		if (got == 0) {
+			usleep(100);
+			continue;
+		}
+		if (!WIFSTOPPED(status)) {
+			end_status = status;
+			longjmp(ended, 1);
+		}
+		const int sig = status >> 16 || WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
+		if (ptrace(PTRACE_CONT, pid, NULL, sig) < 0)
+			die("PTRACE_CONT");
+	}
+}
+
 static void sweep(pid_t pid, int span)
 {
 	if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) < 0)
@@ -120,7 +144,7 @@ static void sweep(pid_t pid, int span)
 		/* the step's SIGTRAP becomes the signal */
 		if (ptrace(PTRACE_CONT, pid, NULL, SIGUSR1) < 0)
 			die("PTRACE_CONT");
-		usleep(3000);	/* long enough to get somewhere on a busy machine */
+		run_on(pid);
 	}
 }
 
