@@ -65,6 +65,7 @@ struct vpmu_flaws {
 	uint32_t watchdog;	/* the NMI watchdog holds a counter */
 	uint64_t move_at;	/* instructions after which a counter moves, each time */
 	uint64_t steal_at;	/* … after which a counter is taken away */
+	uint32_t cycles;	/* there is an event of the clock */
 	uint32_t wrap;		/* counters start just below their end */
 };
 

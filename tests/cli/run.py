@@ -430,18 +430,25 @@ def papi():
     values = dict(re.findall(r"(PAPI_\w+) : \s*(\d+)", got.stdout))
     check(int(values.get("PAPI_TOT_INS", 0)) > 10**8 and int(values.get("PAPI_BR_CN", 0)) > 10**7,
           got.stdout)
-    # papi_cost wants cycles, which a virtual PMU does not have, and takes the first derived
-    # event it finds: it gets instructions for the one and none of the other
+    # papi_cost wants cycles, which there are only on request, and then the first derived event
+    # that it finds in its list, which is of misses: it gets a list without
     csv = [os.path.join(d, "papi_events.csv") for d, _, f in os.walk("/usr/share/papi")
            if "papi_events.csv" in f][0]
     mine = os.path.join(folder, "papi.csv")
     with open(mine, "w") as f:
         f.write("CPU,amd64_fam17h_zen2\n"
                 "PRESET,PAPI_TOT_INS,NOT_DERIVED,RETIRED_INSTRUCTIONS\n"
-                "PRESET,PAPI_TOT_CYC,NOT_DERIVED,RETIRED_INSTRUCTIONS\n")
+                "PRESET,PAPI_TOT_CYC,NOT_DERIVED,CYCLES_NOT_IN_HALT\n")
     check("CPU,amd64_fam17h_zen2" in open(csv).read(), "PAPI's name of zen2")
-    got = virtual("zen2", "papi_cost", "-t", "200", env={**ENV, "PAPI_CSV_EVENT_FILE": mine})
-    check(got.returncode == 0 and "PAPI_start/stop" in got.stdout, got.stdout, got.stderr)
+    got = virtual("zen2", "papi_cost", "-t", "200", flaws="cycles",
+                  env={**ENV, "PAPI_CSV_EVENT_FILE": mine})
+    check(got.returncode == 0 and "PAPI_start/stop" in got.stdout and
+          "PAPI_reset" in got.stdout, got.stdout, got.stderr)
+    for model, events in (("nehalem", ["PAPI_TOT_INS"]), ("sandybridge", ["PAPI_TOT_INS", "PAPI_BR_INS", "PAPI_BR_CN"]),
+                          ("zen3", ["PAPI_TOT_INS", "PAPI_BR_INS"])):
+        got = virtual(model, "papi_command_line", *events)
+        check(all(re.search(e + r" : \s*\d\d", got.stdout) for e in events) and "Failed" not in got.stdout,
+              model, got.stdout)
     user = program(PAPI, "papi", "-lpapi")
     for model in "haswell", "skylake", "zen2":
         got = virtual(model, user, env={**ENV, "PAPI_EVENTS": "PAPI_TOT_INS",

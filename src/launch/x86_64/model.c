@@ -152,6 +152,34 @@ static void fill_row(struct vpmu_row *out, const struct tare_event_row *r,
 	out->only_fixed = r->role == TARE_ROLE_INSTRUCTIONS_FIXED;
 }
 
+/* Another code of what a generic name means. */
+static void add_code(struct vpmu_model *m, unsigned generic, uint64_t raw)
+{
+	const struct vpmu_row *of = NULL;
+	for (uint32_t i = 0; i < m->n_rows; i++) {
+		if (m->rows[i].has_raw && m->rows[i].raw == raw)
+			return;
+		if (m->rows[i].has_raw && m->rows[i].generic == 1 + generic)
+			of = &m->rows[i];
+	}
+	if (!of || m->n_rows == VPMU_MAX_ROWS)
+		return;
+	struct vpmu_row *const r = &m->rows[m->n_rows++];
+	*r = *of;
+	r->raw = raw;
+	r->generic = 0;
+}
+
+/* Intel's architectural events, whatever the model's own code (SDM volume 3, 20.2.1.2), and
+ * the code for branches that programs use on those before Ice Lake. */
+static void add_architectural(struct vpmu_model *m)
+{
+	add_code(m, PERF_COUNT_HW_INSTRUCTIONS, 0x00c0);
+	add_code(m, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, 0x00c4);
+	if (m->arch_version == 3 || m->arch_version == 4)
+		add_code(m, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, 0x04c4);
+}
+
 void model_fill(const struct model *m, struct vpmu_model *out)
 {
 	const struct tare_uarch *const u = tare_uarch_by_name(m->name);
@@ -167,6 +195,20 @@ void model_fill(const struct model *m, struct vpmu_model *out)
 	for (size_t i = 0; i < u->n_events && out->n_rows < VPMU_MAX_ROWS; i++)
 		if (u->events[i].has_raw || generic_of(u->events[i].generic))
 			fill_row(&out->rows[out->n_rows++], &u->events[i], u);
+	if (m->arch_version)
+		add_architectural(out);
+}
+
+/* The virtual clock as the CPU's cycles, for programs that do nothing without them. */
+void model_add_cycles(struct vpmu_model *m)
+{
+	if (m->n_rows == VPMU_MAX_ROWS)
+		return;
+	m->rows[m->n_rows++] = (struct vpmu_row){
+		.raw = m->arch_version ? 0x003c : 0x0076, .has_raw = 1,
+		.generic = 1 + PERF_COUNT_HW_CPU_CYCLES, .kind = SOFT_INSTRUCTIONS,
+		.counters = ~0u, .name = "CYCLES",
+	};
 }
 
 /* ---- flaws ---- */
@@ -218,6 +260,12 @@ static void set_stolen(struct vpmu_flaws *f, const struct model *m, uint64_t n)
 	(void)m;
 	f->steal_at = n * PER_MS;
 }
+static void set_cycles(struct vpmu_flaws *f, const struct model *m, uint64_t n)
+{
+	(void)m;
+	(void)n;
+	f->cycles = 1;
+}
 static void set_watchdog(struct vpmu_flaws *f, const struct model *m, uint64_t n)
 {
 	(void)m;
@@ -249,6 +297,7 @@ static const struct {
 	{ "moved", "a counter goes to another register every N virtual ms (5)", 5, 100000,
 	  set_moved },
 	{ "stolen", "the counters are taken away after N virtual ms (5)", 5, 100000, set_stolen },
+	{ "cycles", "cycles can be counted, one for each instruction", 0, 0, set_cycles },
 	{ "watchdog", "the NMI watchdog holds a counter", 0, 0, set_watchdog },
 	{ "wrap", "counters start 1000 below their end", 0, 0, set_wrap },
 };

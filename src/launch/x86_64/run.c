@@ -109,6 +109,8 @@ static int setup(int memfd, struct soft_shared *shared, void *arg, struct tare_w
 		return why_errno(why, TARE_E_ENGINE, errno, "shared memory for the virtual PMU");
 	model_fill(r->model, &v->model);
 	v->flaws = r->flaws;
+	if (r->flaws.cycles)
+		model_add_cycles(&v->model);
 	tsc_fields(v);
 	v->n_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
 	v->inherits_groups = kernel_inherits_groups();
