@@ -13,8 +13,8 @@
  *
  *	tare_record_stop(r, &why);
  *
- * The result is NAME-PID.mm_profdata (tare/profile.h), for `tare summarize`,
- * `tare aggregate`, and measureme's tools.
+ * The result is NAME-PID.mm_profdata, or NAME-PID-2 and so on where that is there
+ * already (tare/profile.h), for `tare summarize`, `tare aggregate`, and measureme's tools.
  *
  * Each thread has its own counter and buffer; no thread waits for another except
  * when a full page is written. begin and end cost at most 40 instructions on top of

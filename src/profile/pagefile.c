@@ -286,8 +286,8 @@ static bool copy_meta(struct pagefile *f, const struct tare_profile_meta *m)
 	return true;
 }
 
-int pagefile_open(const char *path, const struct tare_profile_meta *meta, struct pagefile **out,
-		  struct tare_why *why)
+int pagefile_open(const char *path, int flags, const struct tare_profile_meta *meta,
+		  struct pagefile **out, struct tare_why *why)
 {
 	*out = NULL;
 	struct pagefile *const f = calloc(1, sizeof(*f));
@@ -301,7 +301,7 @@ int pagefile_open(const char *path, const struct tare_profile_meta *meta, struct
 		free_file(f);
 		return why_set(why, TARE_E_NOMEM, "%.200s", path);
 	}
-	f->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	f->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0666);
 	if (f->fd < 0) {
 		const int err = errno;
 		free_file(f);

@@ -1,7 +1,7 @@
 /* A profile being written: pages out, in an order that a crash cannot spoil.
  *
  *	struct pagefile *f;
- *	pagefile_open(path, &meta, &f, &why);
+ *	pagefile_open(path, O_TRUNC, &meta, &f, &why);
  *	const uint64_t id = pagefile_string(f, &part, 1);
  *	pagefile_events(f, page, n);		page: header room, then n records
  *	pagefile_close(f, &closing, &why);
@@ -38,8 +38,10 @@ struct pagefile_closing {
 	size_t n_threads;
 };
 
-int pagefile_open(const char *path, const struct tare_profile_meta *meta, struct pagefile **f,
-		  struct tare_why *why);
+/* `flags`: O_TRUNC where a file that is there is to be written over, O_EXCL where it
+ * is not; then TARE_E_IO with EEXIST. */
+int pagefile_open(const char *path, int flags, const struct tare_profile_meta *meta,
+		  struct pagefile **f, struct tare_why *why);
 /* 0: failed. */
 uint64_t pagefile_string(struct pagefile *f, const struct pagefile_part *parts, size_t n);
 /* `page` has MM_PAGE_HEADER_SIZE bytes of room, then n records (n > 0). */

@@ -3,6 +3,7 @@
 
 #include "why.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 
 #define PAGE_RECORDS (MM_PAGE_MAX / 32)
@@ -28,7 +29,7 @@ int tare_profile_create(const char *path, const struct tare_profile_meta *meta,
 		return why_set(why, TARE_E_NOMEM, "%.200s", path);
 	}
 	w->page = page;
-	const int err = pagefile_open(path, meta, &w->file, why);
+	const int err = pagefile_open(path, O_TRUNC, meta, &w->file, why);
 	if (err < 0) {
 		free(page);
 		free(w);

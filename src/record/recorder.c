@@ -34,6 +34,7 @@ struct thread {
 	uint64_t offset;		/* added to every value when a page is written */
 	uint64_t clamped, dropped, misnested;
 	bool gone;			/* the thread has ended */
+	size_t mapped;			/* bytes from here on */
 };
 
 struct tare_recorder {
@@ -205,16 +206,23 @@ void tare_record_odd_end(struct tare_record_thread *t, struct tare_interval *i, 
 	i->depth = TARE_RECORD_NOT;
 }
 
-/* A thread ends: its page goes out, its counter is closed. */
+/* A thread ends: its page goes out and back to the system, its counter is closed. The
+ * name and the sums stay. */
 static void thread_ends(void *arg)
 {
 	struct thread *const t = arg;
+	struct tare_recorder *const r = t->recorder;
 	flush(t);
 	tare_counter_close(t->fast.counter);
 	t->fast.counter = NULL;
-	t->gone = true;
 	if (here.thread == t)
 		here.recorder = NULL;
+	const size_t keep = (size_t)sysconf(_SC_PAGESIZE);
+	pthread_mutex_lock(&r->lock);
+	t->gone = true;
+	if (keep >= sizeof(*t) && keep < t->mapped && munmap((char *)t + keep, t->mapped - keep) == 0)
+		t->mapped = keep;
+	pthread_mutex_unlock(&r->lock);
 }
 
 static int open_counter(struct tare_recorder *r, struct thread *t, struct tare_why *why)
@@ -259,6 +267,7 @@ static struct thread *add_thread(struct tare_recorder *r, struct tare_why *why)
 		return NULL;
 	}
 	t->recorder = r;
+	t->mapped = page_bytes();
 	/* Records at multiples of 8; the page's header right before them. */
 	uint8_t *const records =
 		(uint8_t *)(((uintptr_t)(t + 1) + MM_PAGE_HEADER_SIZE + 63) & ~(uintptr_t)63);
@@ -412,19 +421,45 @@ static int parse_event(struct tare_recorder *r, const char *name, struct tare_wh
 	return 0;
 }
 
+#define NAMES_MOST 10000
+
 /* The PID in seven digits: its length changes nothing (the report). */
-static int name_file(struct tare_recorder *r, const struct tare_record_opts *o,
+static int name_file(struct tare_recorder *r, const struct tare_record_opts *o, unsigned number,
 		     struct tare_why *why)
 {
 	const char *const dir = chosen("TARE_RECORD_DIR", o->dir ? o->dir : ".");
-	const int n = snprintf(r->path, sizeof(r->path), "%s/%s-%07d.mm_profdata", dir,
-			       o->name ? o->name : program_invocation_short_name, (int)r->pid);
+	char more[16] = "";
+	if (number)
+		snprintf(more, sizeof(more), "-%u", number + 1);
+	const int n = snprintf(r->path, sizeof(r->path), "%s/%s-%07d%s.mm_profdata", dir,
+			       o->name ? o->name : program_invocation_short_name, (int)r->pid, more);
 	if (n < 0 || (size_t)n >= sizeof(r->path))
 		return fail(why, TARE_E_RANGE, dir, "…: path too long");
 	return 0;
 }
 
-static int open_file(struct tare_recorder *r, const struct thread *t, struct tare_why *why)
+/* A process that starts another program in its place, or a second recorder, and one in
+ * another container, can have the same name and PID: what they wrote is not to be
+ * lost, so theirs is NAME-PID-2 and so on. */
+static int open_new(struct tare_recorder *r, const struct tare_record_opts *o,
+		    const struct tare_profile_meta *meta, struct tare_why *why)
+{
+	struct tare_why own = { 0 };
+	int err = 0;
+	for (unsigned i = 0; i < NAMES_MOST; i++) {
+		err = name_file(r, o, i, &own);
+		if (err == 0)
+			err = pagefile_open(r->path, O_EXCL, meta, &r->file, &own);
+		if (err == 0 || own.sys_errno != EEXIST)
+			break;
+	}
+	if (err < 0 && why)
+		*why = own;
+	return err;
+}
+
+static int open_file(struct tare_recorder *r, const struct thread *t,
+		     const struct tare_record_opts *o, struct tare_why *why)
 {
 	struct timespec now;
 	struct tare_cpu cpu;
@@ -444,7 +479,7 @@ static int open_file(struct tare_recorder *r, const struct thread *t, struct tar
 		.cpu = cpu.brand, .provenance = provenance,
 		.own_axis_per_thread = !r->shared_axis,
 	};
-	return pagefile_open(r->path, &meta, &r->file, why);
+	return open_new(r, o, &meta, why);
 }
 
 static void free_recorder(struct tare_recorder *r)
@@ -452,7 +487,7 @@ static void free_recorder(struct tare_recorder *r)
 	for (struct thread *t = r->threads, *next; t; t = next) {
 		next = t->next;
 		tare_counter_close(t->fast.counter);
-		munmap(t, page_bytes());
+		munmap(t, t->mapped);
 	}
 	tare_events_free(r->events);
 	free(r->kinds);
@@ -495,8 +530,6 @@ static int start(struct tare_recorder *r, const struct tare_record_opts *o, stru
 	const char *const kinds = chosen("TARE_RECORD_KINDS", o->kinds);
 	int err = parse_event(r, chosen("TARE_RECORD_COUNTER", o->counter ? o->counter : "wall-time"),
 			      why);
-	if (err == 0)
-		err = name_file(r, o, why);
 	if (err == 0 && kinds) {
 		r->kinds = strdup(kinds);
 		err = r->kinds ? 0 : fail(why, TARE_E_NOMEM, "recorder", "");
@@ -507,7 +540,7 @@ static int start(struct tare_recorder *r, const struct tare_record_opts *o, stru
 	const struct thread *const t = add_thread(r, why);
 	if (!t)
 		return r->error;
-	return open_file(r, t, why);
+	return open_file(r, t, o, why);
 }
 
 int tare_record_start(const struct tare_record_opts *o, struct tare_recorder **out,

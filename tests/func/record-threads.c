@@ -224,6 +224,63 @@ static void full_disk(void)
 	check_file(path, (uint64_t[8]){ 0, 2 * 8191 }, false);
 }
 
+/* Another recorder, or another program in this process, must not take the place of the
+ * first one's file. */
+static void same_name(void)
+{
+	struct tare_recorder *first;
+	int n = 2, m = 3;
+	char one[4096], two[4096];
+	start(&(struct tare_record_opts){ .dir = dir, .name = "same" });
+	first = rec;
+	busy(&n);
+	start(&(struct tare_record_opts){ .dir = dir, .name = "same" });
+	busy(&m);
+	snprintf(one, sizeof(one), "%s", tare_record_path(first));
+	snprintf(two, sizeof(two), "%s", tare_record_path(rec));
+	HOLDS(strcmp(one, two) != 0 && strstr(two, "-2.mm_profdata"));
+	HOLDS(tare_record_stop(first, NULL) == 0 && tare_record_stop(rec, NULL) == 0);
+	check_file(one, (uint64_t[8]){ 0, 4 }, true);
+	check_file(two, (uint64_t[8]){ 0, 6 }, true);
+}
+
+static void *one_interval(void *arg)
+{
+	int n = 1;
+	return busy(&n);
+}
+
+static size_t pages_mapped(void)
+{
+	size_t n = 0;
+	FILE *const f = fopen("/proc/self/statm", "r");
+	HOLDS(f && fscanf(f, "%zu", &n) == 1);
+	fclose(f);
+	return n;
+}
+
+/* The pages of threads that have ended go back: 1,000 threads, not 1,000 pages of 256 KiB. */
+static void many_threads(void)
+{
+	char path[4096];
+	start(&(struct tare_record_opts){ .dir = dir, .name = "many" });
+	snprintf(path, sizeof(path), "%s", tare_record_path(rec));
+	size_t before = 0;
+	for (int i = 0; i < 1000; i++) {
+		pthread_t t;
+		HOLDS(pthread_create(&t, NULL, one_interval, NULL) == 0);
+		HOLDS(pthread_join(t, NULL) == 0);
+		if (i == 9)		/* stacks are there, and kept */
+			before = pages_mapped();
+	}
+	HOLDS(pages_mapped() - before < 10000);
+	HOLDS(tare_record_stop(rec, NULL) == 0);
+	struct tare_profile *p;
+	HOLDS(tare_profile_open(path, &p, NULL) == 0);
+	HOLDS(tare_profile_info(p)->n_events == 2000 && tare_profile_info(p)->n_threads == 1000);
+	tare_profile_close(p);
+}
+
 static void wrong_counter(void)
 {
 	struct tare_why why = { 0 };
@@ -249,6 +306,8 @@ int main(void)
 	child_records_for_itself();
 	exit_and_kill();
 	full_disk();
+	same_name();
+	many_threads();
 	wrong_counter();
 	char command[128];
 	snprintf(command, sizeof(command), "rm -r %s", dir);
