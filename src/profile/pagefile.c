@@ -310,6 +310,8 @@ int pagefile_open(const char *path, int flags, const struct tare_profile_meta *m
 	}
 	const int err = write_start(f, why);
 	if (err < 0) {
+		if (flags & O_EXCL)		/* our own, and nothing in it */
+			unlink(path);
 		free_file(f);
 		return err;
 	}

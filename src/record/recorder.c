@@ -10,6 +10,7 @@
  * program's heap would change what it measures (the report's PID effect).
  */
 #include "pagefile.h"
+#include "straighten.h"
 
 #include <tare/record.h>
 
@@ -33,6 +34,7 @@ struct thread {
 	char name[NAME_SIZE];
 	uint64_t offset;		/* added to every value when a page is written */
 	uint64_t clamped, dropped, misnested;
+	struct straightener straightener;	/* of a corrected counter */
 	bool gone;			/* the thread has ended */
 	size_t mapped;			/* bytes from here on */
 };
@@ -129,6 +131,8 @@ static void write_page(struct tare_recorder *r, struct thread *t)
 		return;
 	if (t->offset)
 		shift_records(t->page + MM_PAGE_HEADER_SIZE, n, t->offset);
+	if (r->event->kind == TARE_EVENT_MINUS)
+		t->clamped += straighten(&t->straightener, t->page + MM_PAGE_HEADER_SIZE, n);
 	const int err = pagefile_events(r->file, t->page, n);
 	if (err < 0) {
 		t->dropped += n;

@@ -1,0 +1,53 @@
+#include "straighten.h"
+
+static void push(struct straightener *s, uint64_t start, uint64_t end)
+{
+	if (s->n == STRAIGHTEN_DEPTH) {
+		s->n /= 2;
+		memmove(s->shut, s->shut + s->n, s->n * sizeof(s->shut[0]));
+	}
+	s->shut[s->n].start = start;
+	s->shut[s->n++].end = end;
+}
+
+/* The start of an interval, moved as little as makes those before it lie inside or
+ * beside it. */
+static uint64_t straight_start(struct straightener *s, uint64_t start)
+{
+	while (s->n) {
+		const uint64_t from = s->shut[s->n - 1].start, to = s->shut[s->n - 1].end;
+		if (to <= start && from < start)
+			break;
+		if (from < start && to - start <= start - from)
+			return to;
+		start = from < start ? from : start;
+		s->n--;			/* inside this one */
+	}
+	return start;
+}
+
+uint64_t straighten(struct straightener *s, uint8_t *records, size_t n)
+{
+	uint64_t changed = 0;
+	for (size_t i = 0; i < n; i++, records += 32) {
+		struct mm_event e;
+		mm_decode(records, 1, &e);
+		if (e.p2 == MM_INTEGER)
+			continue;
+		struct mm_event now = e;
+		if (e.p2 == MM_INSTANT) {
+			now.p1 = e.p1 < s->last ? s->last : e.p1;
+			s->last = now.p1;
+		} else {
+			now.p2 = e.p2 < s->last ? s->last : e.p2;
+			now.p1 = straight_start(s, e.p1);
+			s->last = now.p2;
+			push(s, now.p1, now.p2);
+		}
+		if (now.p1 == e.p1 && now.p2 == e.p2)
+			continue;
+		changed++;
+		mm_encode(records, &now);
+	}
+	return changed;
+}

@@ -1,0 +1,29 @@
+/* A thread's records whose counter runs back by one or two now and then, made such that
+ * intervals lie inside or beside each other, and ends never fall.
+ *
+ * A counter with its interrupts subtracted is two reads: an interrupt between them is in
+ * one and not yet in the other. An interval may then begin before the one that ended
+ * last, or a little before the one around it. The format does not allow it (measureme's
+ * tools stop there), and self values would be wrong.
+ */
+#ifndef PROFILE_STRAIGHTEN_H
+#define PROFILE_STRAIGHTEN_H
+
+#include "format.h"
+
+#define STRAIGHTEN_DEPTH 64
+
+/* All zero at first; one for each thread. */
+struct straightener {
+	uint64_t last;			/* the latest end */
+	/* Intervals with none around them yet, the latest last; of very many the first
+	 * are forgotten. */
+	struct { uint64_t start, end; } shut[STRAIGHTEN_DEPTH];
+	unsigned n;
+};
+
+/* The next n records (version 9) of the thread, in the order they were written. Returns
+ * how many were changed. */
+uint64_t straighten(struct straightener *s, uint8_t *records, size_t n);
+
+#endif
