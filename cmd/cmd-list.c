@@ -443,7 +443,7 @@ static void row_json(struct listing *l, const struct row *r)
 	json_str(j, "name", r->name->name);
 	json_str(j, "from", tare_name_source(r->name->source));
 	json_str(j, "alias_of", r->name->alias_of);
-	json_str(j, "kind", r->event ? kind_name(r->event->kind) : NULL);
+	json_str(j, "kind", kind_name(r->event ? r->event->kind : TARE_EVENT_PERF));
 	encodings_json(j, r->event);
 	json_str(j, "role", r->name->role == TARE_ROLE_OTHER ? NULL : tare_role_name(r->name->role));
 	here_json(j, l, r);
@@ -487,6 +487,36 @@ static bool shown_before(const struct listing *l, const struct tare_event_name *
 	return n->source == TARE_NAME_LIBPFM4 && tare_cpu_event_by_name(l->cpu->uarch, n->name);
 }
 
+static void show(struct listing *l, const struct tare_event_name *n)
+{
+	struct row r;
+
+	if (!wanted(l, n->name, n->role) || shown_before(l, n))
+		return;
+	resolve(l, n, &r);
+	if (l->as_json)
+		row_json(l, &r);
+	else
+		row_text(l, &r);
+	tare_events_free(r.parsed);
+	l->n_rows++;
+}
+
+/* Events of the tables that perf has no code for: facts, if not names. */
+static void show_facts(struct listing *l)
+{
+	const struct tare_uarch *const u = l->cpu->uarch;
+
+	for (size_t i = 0; u && i < u->n_events; i++) {
+		const struct tare_event_row *const row = &u->events[i];
+		const struct tare_event_name n = { .name = row->name, .source = TARE_NAME_TABLE,
+						   .note = row->note, .role = row->role,
+						   .row = row };
+		if (!row->has_raw && !row->generic)
+			show(l, &n);
+	}
+}
+
 static int list_events(struct listing *l)
 {
 	struct tare_event_names *names;
@@ -500,18 +530,16 @@ static int list_events(struct listing *l)
 		begin_json(l);
 	else
 		begin_text(l);
+	bool facts = false;
 	for (const struct tare_event_name *n; (n = tare_event_names_next(names));) {
-		struct row r;
-		if (!wanted(l, n->name, n->role) || shown_before(l, n))
-			continue;
-		resolve(l, n, &r);
-		if (l->as_json)
-			row_json(l, &r);
-		else
-			row_text(l, &r);
-		tare_events_free(r.parsed);
-		l->n_rows++;
+		if (!facts && n->source > TARE_NAME_TABLE) {
+			show_facts(l);
+			facts = true;
+		}
+		show(l, n);
 	}
+	if (!facts)
+		show_facts(l);
 	const char *const missing = tare_event_names_missing(names);
 	tare_event_names_close(names);
 	if (l->as_json) {

@@ -108,6 +108,13 @@ for c in cpus["cpus"]:
     known = {e["table"]["name"] for e in r["events"] if e["table"]}
     check(known and len(known) <= c["events"], c["name"], len(known), c["events"])
     check(c["name"] in text, "not in --cpus:", c["name"])
+# Facts that perf has no code for are shown, and do not parse.
+for cpu, name, verdict in (("netburst", "INSTR_RETIRED:NBOGUSTAG+UOPS_TYPE:TAGSTORES",
+                            "noisy: interrupts, page faults; counts micro-ops"),
+                           ("merced", "STORES_RETIRED", "deterministic")):
+    found = [e for e in events("--cpu", cpu)["events"] if e["name"] == name]
+    check(len(found) == 1 and found[0]["encoding"] is None and found[0]["determinism"] == verdict, found)
+    check("the paper" in found[0]["source"], found)
 zen2 = [e for e in events("--cpu", "ZEN2", "interrupts")["events"] if e["name"] == "interrupts"]
 check(len(zen2) == 1 and zen2[0]["encoding"]["config"] == 0x2c, "zen2's interrupts", zen2)
 skylake = [e for e in events("--cpu", "skylake", "interrupts")["events"] if e["name"] == "interrupts"]
