@@ -151,14 +151,14 @@ for n in range(4, 16):
 
 # Intervals are read from the running process; they add up to what it reports at its end, and
 # looking changes nothing.
-# (A machine may be too fast for so short a loop, or too busy to look every 20 ms.)
-def loop(n):
-    return "sh", "-c", f"i=0; while [ $i -lt {n} ]; do i=$((i+1)); done"
-
-
-for turns in (300000 << k for k in range(7)):
-    _, unseen = stat("-e", "instructions:u,branches:u", *loop(turns))
-    _, r = stat("-I", "20", "-e", "instructions:u,branches:u", *loop(turns))
+# (A machine may be too fast for so short a file, or too busy to look every 20 ms. A shell
+# would not do: it writes its parent's number, and 9,999 takes fewer steps than 10,000.)
+zeros = tempfile.NamedTemporaryFile(prefix="tare-")
+for mib in (16 << k for k in range(7)):
+    zeros.truncate(mib << 20)
+    summing = ("sha256sum", zeros.name)
+    _, unseen = stat("-e", "instructions:u,branches:u", *summing)
+    _, r = stat("-I", "20", "-e", "instructions:u,branches:u", *summing)
     parts = r["runs"][0]["intervals"]
     for k in range(2):
         total = r["runs"][0]["counts"][k]["value"]
@@ -170,14 +170,15 @@ for turns in (300000 << k for k in range(7)):
 else:
     check(False, "too short for intervals, or all in one", parts)
 # With threads and children that come and go while they are looked at.
-busy = ("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do (" + loop(3000)[2] + ") & "
+loop = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done"
+busy = ("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do (" + loop + ") & "
         + pages + " 5 5 5; done; wait")
 _, r = stat("-I", "1", "-e", "branches:u", *busy)
 for run_ in r["runs"]:
     check(sum(i["counts"][0]["value"] for i in run_["intervals"]) == run_["counts"][0]["value"],
           "intervals of a tree do not add up")
     check(not run_["counts"][0]["lower_bound"], "all of it reported")
-p = run(tare, *soft, "-x,", "-I", "20", "-e", "instructions:u", *loop(turns))
+p = run(tare, *soft, "-x,", "-I", "20", "-e", "instructions:u", *summing)
 check(p.stderr.count(",instructions:u,") > 2 and all(float(t.split(",")[0]) > 0
       for t in p.stderr.splitlines()), p.stderr)
 
