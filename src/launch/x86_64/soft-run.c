@@ -597,8 +597,8 @@ static const char *cut_off_text(const struct soft *s, const struct soft_record *
 static bool worth_a_task(const struct soft *s, const struct tare_measure_opts *o,
 			 const struct soft_record *r)
 {
-	if (r->state == REC_FREE)
-		return false;
+	if (r->state == REC_FREE || !r->pid)
+		return false;		/* (no number: whether it ever began is not known) */
 	return o->per_task || (r->state == REC_NATIVE && r->reason != WHY_NO_INHERIT) ||
 	       cut_off_text(s, r);
 }
@@ -621,7 +621,7 @@ static int fill_tasks(const struct soft *s, const struct tare_measure_opts *o,
 			continue;
 		struct tare_task *const t = &m->tasks[m->n_tasks++];
 		t->pid = r->pid;
-		t->tid = r->tid;
+		t->tid = r->tid ? r->tid : r->pid;
 		t->is_thread = r->is_thread;
 		const char *const name = strrchr(r->exe, '/');
 		snprintf(t->comm, sizeof(t->comm), "%.15s",
