@@ -18,7 +18,7 @@ enum { ENOENT_ = -2, ESRCH_ = -3, E2BIG_ = -7, EBADF_ = -9, ENOMEM_ = -12, EACCE
        EFAULT_ = -14, EINVAL_ = -22, ENOTTY_ = -25, ESPIPE_ = -29,
        EOPNOTSUPP_ = -95 };
 
-#define MAX_MAPS 256
+#define MAX_MAPS 2048
 
 uint32_t vpmu_maps;
 static struct { uint64_t at, size; uint32_t event; } maps[MAX_MAPS];
@@ -493,11 +493,6 @@ static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 		return EINVAL_;
 	if (data & (data - 1) || (e->maps && e->map_pages != size / PAGE))
 		return EINVAL_;
-	unsigned k = 0;
-	while (k < MAX_MAPS && maps[k].size)
-		k++;
-	if (k == MAX_MAPS)
-		return ENOMEM_;
 	/* a place for all of it; no samples ever come: the buffer stays empty */
 	const uint64_t all[6] = { a[0], size, a[2], (a[3] & ~3ull) | 0x21, -1ull, 0 };
 	long at = memory_syscall(t, __NR_mmap, all);
@@ -507,11 +502,19 @@ static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 	if (at < 0)
 		return at;
 	sys3(__NR_madvise, at, size, 10);	/* DONTFORK */
+	vpmu_lock(t);
+	unsigned k = 0;
+	while (k < MAX_MAPS && maps[k].size)
+		k++;
+	if (k == MAX_MAPS) {
+		vpmu_unlock();
+		sys2(__NR_munmap, at, size);
+		return ENOMEM_;
+	}
 	maps[k].at = (uint64_t)at;
 	maps[k].size = size;
 	maps[k].event = i;
 	vpmu_maps++;
-	vpmu_lock(t);
 	e->refs++;			/* the descriptor may be closed now */
 	e->maps++;
 	e->map_pages = (uint32_t)(size / PAGE);
@@ -539,14 +542,18 @@ void vpmu_maps_after_fork(void)
 
 static void note_unmap(struct thread *t, uint64_t at, uint64_t size)
 {
+	if (!vpmu_maps)
+		return;
+	vpmu_lock(t);
 	for (unsigned k = 0; vpmu_maps && k < MAX_MAPS; k++) {
 		if (!maps[k].size || at > maps[k].at || at + size <= maps[k].at)
 			continue;
 		maps[k].size = 0;
 		vpmu_maps--;
 		vpmu_event(maps[k].event)->maps--;
-		fd_drop_ref(t, maps[k].event);
+		fd_unref(maps[k].event);
 	}
+	vpmu_unlock();
 }
 
 /* A page may be moved, but not grow. */

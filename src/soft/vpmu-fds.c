@@ -29,16 +29,17 @@ uint32_t fd_event(uint64_t fd)
 	return vpmu_fds && (uint32_t)fd < end_fd ? fds[(uint32_t)fd] : 0;
 }
 
+/* Threads open and close at the same time. */
 static void note(uint32_t fd, uint32_t event)
 {
-	if (fds[fd])
-		vpmu_fds--;
-	fds[fd] = (uint16_t)event;
-	if (!event)
-		return;
-	vpmu_fds++;
-	if (fd >= end_fd)
-		end_fd = fd + 1;
+	uint32_t end = __atomic_load_n(&end_fd, __ATOMIC_RELAXED);
+	while (event && fd >= end &&
+	       !__atomic_compare_exchange_n(&end_fd, &end, fd + 1, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		;
+	const uint16_t was = __atomic_exchange_n(&fds[fd], (uint16_t)event, __ATOMIC_RELAXED);
+	if (!!event != !!was)
+		__atomic_fetch_add(&vpmu_fds, event ? 1 : -1u, __ATOMIC_RELAXED);
 }
 
 long fd_of_event(uint32_t event)
@@ -49,7 +50,7 @@ long fd_of_event(uint32_t event)
 	return -9;
 }
 
-static void drop_ref(uint32_t i)
+void fd_unref(uint32_t i)
 {
 	struct vpmu_event *const e = vpmu_event(i);
 	if (--e->refs)
@@ -59,20 +60,15 @@ static void drop_ref(uint32_t i)
 	vpmu_schedule(slot);
 }
 
-void fd_drop_ref(struct thread *t, uint32_t event)
-{
-	vpmu_lock(t);
-	drop_ref(event);
-	vpmu_unlock();
-}
-
 void fd_forget(struct thread *t, uint32_t fd)
 {
 	const uint32_t i = fds[fd];
-	if (t->is_vfork)
-		return;			/* its table is a copy that we do not keep */
+	if (t->is_vfork || !i)
+		return;			/* a vfork child's table is a copy that we do not keep */
 	note(fd, 0);
-	fd_drop_ref(t, i);
+	vpmu_lock(t);
+	fd_unref(i);
+	vpmu_unlock();
 }
 
 /* One that was opened with a reference already. */

@@ -194,64 +194,108 @@ static uint32_t counters_taken(uint32_t slot)
 	return used;
 }
 
-/* A counter for the row that is not in `used`; -1: none. */
-static int pick(const struct vpmu_row *row, uint32_t used, int last)
+/* Counters that the row fits on. */
+static uint32_t fits_on(const struct vpmu_row *row)
 {
 	uint32_t fits = row->only_fixed ? 0 : row->counters & ((1u << vpmu()->model.gp) - 1);
 	if (row->fixed)
 		fits |= 1u << (VPMU_FIXED_AT + row->fixed - 1);
-	fits &= ~used;
-	if (!fits)
-		return -1;
-	if (last >= 0 && fits >> last & 1)
-		return last;
-	if (fits >> VPMU_FIXED_AT)
-		return VPMU_FIXED_AT + __builtin_ctz(fits >> VPMU_FIXED_AT);
-	return __builtin_ctz(fits);
+	return fits;
+}
+
+/* Events that are to be on counters together. */
+struct assignment {
+	unsigned n;
+	uint32_t taken;			/* by others */
+	uint32_t events[VPMU_MAX_COUNTERS], fits[VPMU_MAX_COUNTERS];
+	int8_t last[VPMU_MAX_COUNTERS], counter[VPMU_MAX_COUNTERS];
+};
+
+static bool add_to(struct assignment *a, uint32_t event, const struct vpmu_row *row, int last)
+{
+	if (a->n == VPMU_MAX_COUNTERS)
+		return false;
+	a->events[a->n] = event;
+	a->fits[a->n] = fits_on(row);
+	a->last[a->n++] = (int8_t)last;
+	return true;
+}
+
+static bool as_before(struct assignment *a)
+{
+	uint32_t used = a->taken;
+	for (unsigned i = 0; i < a->n; i++) {
+		const int c = a->last[i];
+		if (c < 0 || !(a->fits[i] & ~used & 1u << c))
+			return false;
+		a->counter[i] = (int8_t)c;
+		used |= 1u << c;
+	}
+	return true;
+}
+
+static int bits_in(uint32_t x)
+{
+	int n = 0;
+	for (; x; x &= x - 1)
+		n++;
+	return n;
+}
+
+/* As the kernel does it: where they were; else those with the fewest places first, each on a
+ * fixed counter or on the lowest that is free. */
+static bool assign(struct assignment *a)
+{
+	uint32_t used = a->taken;
+	if (as_before(a))
+		return true;
+	for (int weight = 0; weight <= VPMU_MAX_COUNTERS; weight++)
+		for (unsigned i = 0; i < a->n; i++) {
+			const uint32_t free = a->fits[i] & ~used;
+			if (bits_in(a->fits[i]) != weight)
+				continue;
+			if (!free)
+				return false;
+			const uint32_t fixed = free >> VPMU_FIXED_AT << VPMU_FIXED_AT;
+			a->counter[i] = (int8_t)__builtin_ctz(fixed ? fixed : free);
+			used |= 1u << a->counter[i];
+		}
+	return true;
+}
+
+/* The group's events that need a counter; only those that are on, if `on`. */
+static bool add_group(struct assignment *a, uint32_t slot, uint32_t leader, bool on)
+{
+	for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next) {
+		const struct vpmu_event *const e = vpmu_event(i);
+		if (e->leader != leader || e->software || (on && e->state < VE_INACTIVE))
+			continue;
+		if (!add_to(a, i, &vpmu()->model.rows[e->row], e->last_counter))
+			return false;
+	}
+	return true;
 }
 
 bool vpmu_fits(uint32_t leader, uint32_t extra_row)
 {
-	const struct vpmu_model *const m = &vpmu()->model;
-	uint32_t used = 0;
-	if (leader)
-		for (uint32_t i = vpmu_slot(vpmu_event(leader)->slot)->events; i;
-		     i = vpmu_event(i)->next) {
-			const struct vpmu_event *const e = vpmu_event(i);
-			if (e->leader != leader || e->software)
-				continue;
-			const int c = pick(&m->rows[e->row], used, -1);
-			if (c < 0)
-				return false;
-			used |= 1u << c;
-		}
-	return pick(&m->rows[extra_row], used, -1) >= 0;
+	struct assignment a = { 0 };
+	if (leader && !add_group(&a, vpmu_event(leader)->slot, leader, false))
+		return false;
+	return add_to(&a, 0, &vpmu()->model.rows[extra_row], -1) && assign(&a);
 }
 
-/* Puts the whole group on counters, or nothing of it. */
-static bool place_group(uint32_t slot, uint32_t leader, uint32_t *used)
+/* Puts the whole group on counters beside those in `all`, or nothing of it. */
+static bool place_group(uint32_t slot, uint32_t leader, struct assignment *all)
 {
-	const struct vpmu_model *const m = &vpmu()->model;
-	uint32_t mine = *used;
-	for (int pass = 0; pass < 2; pass++)
-		for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next) {
-			struct vpmu_event *const e = vpmu_event(i);
-			if (e->leader != leader || e->state < VE_INACTIVE)
-				continue;
-			if (pass) {
-				e->counter = e->last_counter;
-				e->state = VE_ACTIVE;
-				continue;
-			}
-			if (e->software)
-				continue;	/* needs no counter */
-			const int c = pick(&m->rows[e->row], mine, e->last_counter);
-			if (c < 0)
-				return false;
-			e->last_counter = c;
-			mine |= 1u << c;
-		}
-	*used = mine;
+	struct assignment with = *all;
+	if (!add_group(&with, slot, leader, true) || !assign(&with))
+		return false;
+	*all = with;
+	for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next) {
+		struct vpmu_event *const e = vpmu_event(i);
+		if (e->leader == leader && e->state >= VE_INACTIVE)
+			e->state = VE_ACTIVE;
+	}
 	return true;
 }
 
@@ -271,7 +315,8 @@ uint32_t vpmu_next_group(uint32_t slot, bool pinned, uint64_t after)
  * the kernel does it. True if one had to wait. */
 static bool place_all(uint32_t slot)
 {
-	uint32_t used = counters_taken(slot), on = 0;
+	struct assignment all = { .taken = counters_taken(slot) };
+	uint32_t on = 0;
 	bool closed = false, waits = false;
 	for (int pinned = 1; pinned >= 0; pinned--) {
 		uint64_t after = 0;
@@ -280,7 +325,7 @@ static bool place_all(uint32_t slot)
 			struct vpmu_event *const e = vpmu_event(g);
 			after = e->order;
 			const bool may = !closed && !(e->exclusive && on);
-			if (may && place_group(slot, g, &used)) {
+			if (may && place_group(slot, g, &all)) {
 				on++;
 				closed = e->exclusive;
 				continue;
@@ -293,6 +338,9 @@ static bool place_all(uint32_t slot)
 			}
 		}
 	}
+	for (unsigned i = 0; i < all.n; i++)
+		vpmu_event(all.events[i])->counter = vpmu_event(all.events[i])->last_counter =
+			all.counter[i];
 	return waits;
 }
 

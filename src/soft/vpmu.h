@@ -80,7 +80,7 @@ long fd_of_event(uint32_t event);	/* negative: none here */
 long fd_new(uint32_t event, bool cloexec);
 bool fd_note(const struct thread *t, uint32_t fd, uint32_t event);
 void fd_forget(struct thread *t, uint32_t fd);
-void fd_drop_ref(struct thread *t, uint32_t event);
+void fd_unref(uint32_t event);		/* under the lock */
 uint64_t fd_kernel_id(uint64_t fd);	/* 0: not an event of the kernel's */
 long fd_dup(struct thread *t, long nr, const uint64_t *a);
 void fd_close_range(struct thread *t, const uint64_t *a);

@@ -110,6 +110,7 @@ static uint8_t kind_of(const struct tare_event_row *r)
 		return VPMU_NOTHING;
 	switch (r->role) {
 	case TARE_ROLE_INSTRUCTIONS:
+	case TARE_ROLE_INSTRUCTIONS_PRECISE:
 	case TARE_ROLE_INSTRUCTIONS_FIXED: return SOFT_INSTRUCTIONS;
 	case TARE_ROLE_BRANCHES: return SOFT_BRANCHES;
 	case TARE_ROLE_COND_BRANCHES: return SOFT_COND;
@@ -135,6 +136,19 @@ static uint8_t generic_of(const char *name)
 	return 0;
 }
 
+/* General-purpose counters that an event fits on; the tables' notes begin with them. */
+static uint32_t counters_of(const char *note)
+{
+	unsigned a, b;
+	if (sscanf(note, "counters %u-%u", &a, &b) == 2 && a <= b && b < 31)
+		return ((1u << (b + 1)) - 1) & ~((1u << a) - 1);
+	if (sscanf(note, "counters %u and %u only", &a, &b) == 2 && a < 32 && b < 32)
+		return 1u << a | 1u << b;
+	if (sscanf(note, "counter %u only", &a) == 1 && a < 32)
+		return 1u << a;
+	return ~0u;
+}
+
 static void fill_row(struct vpmu_row *out, const struct tare_event_row *r,
 		     const struct tare_uarch *u)
 {
@@ -143,11 +157,12 @@ static void fill_row(struct vpmu_row *out, const struct tare_event_row *r,
 	out->has_raw = r->has_raw;
 	out->generic = generic_of(r->generic);
 	out->kind = kind_of(r);
-	out->counters = ~0u;
+	out->counters = counters_of(r->note);
 	const bool counts = out->kind < SOFT_EVENTS;
 	out->plus_irqs = counts && r->trust & TARE_TRUST_NOISY_INTERRUPTS;
 	out->plus_faults = counts && r->trust & TARE_TRUST_NOISY_FAULTS;
-	if (out->kind == SOFT_INSTRUCTIONS && u->fixed_counters)
+	if (out->kind == SOFT_INSTRUCTIONS && u->fixed_counters &&
+	    r->role != TARE_ROLE_INSTRUCTIONS_PRECISE)
 		out->fixed = 1;		/* fixed counter 0 */
 	out->only_fixed = r->role == TARE_ROLE_INSTRUCTIONS_FIXED;
 }
