@@ -170,8 +170,13 @@ static void put_event(struct buf *b, const struct stat_session *s, size_t i,
 
 static void put_command(struct buf *b, char *const *argv)
 {
+	const size_t start = b->len;
 	for (size_t i = 0; argv[i]; i++)
 		buf_printf(b, "%s%s", i ? " " : "", argv[i]);
+	/* An argument is not there to steer the terminal, nor to break the heading. */
+	for (size_t i = start; i < b->len; i++)
+		if ((unsigned char)b->data[i] < ' ' || b->data[i] == 0x7f)
+			b->data[i] = '?';
 }
 
 static void put_heading(struct buf *b, const struct stat_session *s)

@@ -100,6 +100,12 @@ static int open_personality(pid_t pid)
 	return high(open(path, O_RDONLY | O_CLOEXEC));
 }
 
+static int no_pipe(int err, struct tare_why *why)
+{
+	return why_errno(why, err == EMFILE || err == ENFILE ? TARE_E_TOO_MANY_FILES : TARE_E_IO,
+			 err, "pipe");
+}
+
 int child_start(struct child *c, char *const *argv, bool aslr, struct tare_why *why)
 {
 	int go[2], report[2];
@@ -110,12 +116,12 @@ int child_start(struct child *c, char *const *argv, bool aslr, struct tare_why *
 	if (!argv[0][0])
 		return why_set(why, TARE_E_NO_COMMAND, "\"\" (an empty name)");
 	if (!high_pipe(go))
-		return why_errno(why, TARE_E_IO, errno, "pipe");
+		return no_pipe(errno, why);
 	if (!high_pipe(report)) {
 		const int err = errno;
 		close(go[0]);
 		close(go[1]);
-		return why_errno(why, TARE_E_IO, err, "pipe");
+		return no_pipe(err, why);
 	}
 	c->pid = fork();
 	if (c->pid == 0) {

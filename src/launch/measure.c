@@ -243,6 +243,13 @@ static int neither(const struct tare_events *events, int hw, const struct tare_w
 	return hw;
 }
 
+/* Then the cause names it; of the others any event has the same. */
+static bool is_of_one_event(int code)
+{
+	return code == TARE_E_EVENT_NOT_ON_CPU || code == TARE_E_EVENT_UNSUPPORTED ||
+	       code == TARE_E_NO_COUNTERS || code == TARE_E_WRONG_CORE;
+}
+
 static int choose(const struct tare_events *events, char *reason, size_t size,
 		  struct tare_why *why)
 {
@@ -260,7 +267,7 @@ static int choose(const struct tare_events *events, char *reason, size_t size,
 	}
 	if (try_engine(events, NULL))
 		return neither(events, hw, &why_hw, why);
-	say(reason, size, hw == TARE_E_EVENT_NOT_ON_CPU ? why_hw.what : tare_err_sentence(hw));
+	say(reason, size, is_of_one_event(hw) ? why_hw.what : tare_err_sentence(hw));
 	return TARE_BACKEND_SOFT;
 }
 

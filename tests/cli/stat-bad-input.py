@@ -131,6 +131,16 @@ for command in ("--help", "completion bash", "stat --help", "--version"):
     p = run("sh", "-c", f"{tare} {command} >/dev/full")
     check(p.returncode == 1 and "standard output: No space left" in p.stderr, command, p.stderr)
 
+# Too few descriptors: what to raise, or it works; never a crash.
+for n in range(4, 14):
+    p = run(tare, *e, "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+    check(p.returncode == 0 and "page-faults" in p.stderr or
+          p.returncode in (125, 127) and re.search("[Tt]oo many open files|Error 24", p.stderr), n, p)
+    check(p.returncode != 125 or "raise ulimit -n" in p.stderr, n, p)
+# What is in an argument stays in its place: no escape sequences, no lines of its own.
+p = run(tare, *e, "true", "\033[31m", "a\nb")
+check("Counter stats for 'true ?[31m a?b' (" in p.stderr, p.stderr)
+
 # Closed descriptors: no result lands in a file that happens to get their number.
 p = run("sh", "-c", f"{tare} stat -e page-faults -o - true >&-")
 check(p.returncode == 125 and "standard output is closed" in p.stderr, p.stderr)
