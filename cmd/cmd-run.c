@@ -42,18 +42,38 @@ static int show_list(void)
 	return EXIT_GOOD;
 }
 
-static void on_signal(int sig)
+static volatile int stop, caught;
+
+/* The terminal's signals go to the command as well: the first is its own affair. One that
+ * was sent to us alone, or a second one, ends it. */
+static void on_signal(int number, siginfo_t *info, void *context)
 {
-	(void)sig;
+	(void)context;
+	if (caught || info->si_code <= 0)
+		stop = 1;
+	caught = number;
 }
 
-/* The terminal's signals go to the command; we live until it has ended. A handler,
- * not SIG_IGN, which the command would inherit. */
-static void leave_signals_to_command(void)
+static void on_file_limit(int number)
 {
-	const struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGQUIT, &sa, NULL);
+	(void)number;
+}
+
+/* Handlers, not SIG_IGN, which the command would inherit; what is ignored stays so, but for
+ * SIGCHLD: the command's status could not be known. */
+static void catch_signals(void)
+{
+	static const int numbers[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
+	struct sigaction old;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		const struct sigaction act = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaction(numbers[i], &act, NULL);
+	}
+	/* a file that grows too big: an error of ours says more */
+	if (sigaction(SIGXFSZ, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+		sigaction(SIGXFSZ, &(struct sigaction){ .sa_handler = on_file_limit }, NULL);
+	signal(SIGCHLD, SIG_DFL);
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -71,14 +91,14 @@ static int run(const struct command *self, int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	const struct tare_run_opts ro = { .argv = argv + first, .cpu = o.cpu, .flaws = o.flaws,
-					  .seed = o.seed, .aslr = o.aslr };
-	leave_signals_to_command();
+					  .seed = o.seed, .aslr = o.aslr, .stop = &stop };
+	catch_signals();
 	if (tare_run(&ro, &status, &why) < 0) {
 		complain_why(&why);
 		return why.code == TARE_E_NO_COMMAND ? 127 :
 		       why.code == TARE_E_NOT_EXECUTABLE ? 126 : EXIT_FAILED;
 	}
-	return status;
+	return stop ? 128 + caught : status;
 }
 
 const struct command cmd_run = {

@@ -26,6 +26,7 @@ struct tare_run_opts {
 	const char *flaws;	/* comma-separated, see tare_run_flaw(); NULL or "": none */
 	uint64_t seed;		/* of what the flaws do at random */
 	bool aslr;		/* leave ASLR on */
+	volatile const int *stop; /* when *stop != 0 (a signal): end the command; may be NULL */
 };
 
 /* The models and the flaws by number, from 0 until NULL; *about (may be NULL) is

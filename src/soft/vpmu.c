@@ -44,6 +44,26 @@ void vpmu_unlock(void)
 	__atomic_store_n(&vpmu()->lock, 0, __ATOMIC_RELEASE);
 }
 
+/* ---- memory ---- */
+
+uint8_t vpmu_mapped[VPMU_MAX_TASKS / VPMU_CHUNK];
+
+static void map_shared(uint64_t at, uint64_t offset, uint64_t size)
+{
+	const long got = sys6(__NR_mmap, (long)at, (long)PAGE_UP(size), 3, 0x11, E.reserved_fd,
+			      (long)offset);
+	if (got < 0)
+		die("no memory for the virtual PMU", (uint64_t)-got);
+}
+
+/* Two threads may do it at the same time: the second puts the same in its place. */
+void vpmu_map_tasks(uint32_t slot)
+{
+	const uint64_t at = slot / VPMU_CHUNK * VPMU_CHUNK * VPMU_TASK_SIZE;
+	map_shared(ZONE_VPMU_TASKS + at, VPMU_TASKS_OFFSET + at, VPMU_CHUNK * VPMU_TASK_SIZE);
+	vpmu_mapped[slot / VPMU_CHUNK] = 1;
+}
+
 /* ---- values ---- */
 
 uint64_t vpmu_clock(uint32_t slot)
@@ -713,20 +733,11 @@ static void events_on_exec(uint32_t slot)
 	vpmu_schedule(slot);
 }
 
-static void map_shared(uint64_t at, uint64_t offset, uint64_t size)
-{
-	const long got = sys6(__NR_mmap, (long)at, (long)PAGE_UP(size), 3, 0x100001 | 0x10,
-			      E.reserved_fd, (long)offset);
-	if (got < 0)
-		die("no memory for the virtual PMU", (uint64_t)-got);
-}
-
 void vpmu_start(struct thread *t)
 {
 	E.vpmu = true;
 	map_shared(ZONE_VPMU, VPMU_FILE_OFFSET, sizeof(struct vpmu_shared));
 	map_shared(ZONE_VPMU_PAGES, VPMU_PAGES_OFFSET, VPMU_MAX_EVENTS * PAGE);
-	map_shared(ZONE_VPMU_TASKS, VPMU_TASKS_OFFSET, VPMU_MAX_TASKS * VPMU_TASK_SIZE);
 	E.modes[0].locked = vpmu()->flaws.speclock;
 	vpmu_lock(t);
 	t->vslot = slot_of_exec();

@@ -25,8 +25,16 @@
 static inline struct vpmu_shared *vpmu(void) { return (struct vpmu_shared *)ZONE_VPMU; }
 static inline struct vpmu_event *vpmu_event(uint32_t i) { return &vpmu()->events[i]; }
 static inline struct vpmu_slot *vpmu_slot(uint32_t i) { return &vpmu()->slots[i]; }
+
+/* The tasks' memory is mapped where it is needed, so many at a time: all of it would be half a
+ * gigabyte of address space, which may be limited. */
+#define VPMU_CHUNK 256u
+extern uint8_t vpmu_mapped[VPMU_MAX_TASKS / VPMU_CHUNK];
+void vpmu_map_tasks(uint32_t slot);
 static inline struct vpmu_task_mem *vpmu_mem(uint32_t slot)
 {
+	if (!vpmu_mapped[slot / VPMU_CHUNK])
+		vpmu_map_tasks(slot);
 	return (struct vpmu_task_mem *)(ZONE_VPMU_TASKS + slot * VPMU_TASK_SIZE);
 }
 static inline uint64_t vpmu_sum(uint32_t slot, unsigned k)

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -69,6 +70,17 @@ def errors():
     check(got.returncode == 125 and "rust" in got.stderr, got.stderr)
     got = run(TARE, "run", "--flaws", "interrupts=0", "--", "true")
     check(got.returncode == 125 and "1000000" in got.stderr, got.stderr)
+    for flaws, word in (("wrap,", '""'), (",", '""'), ("wrap,wrap", "twice"), ("interrupts= 5", "1000000"),
+                        ("interrupts=", "1000000"), ("interrupts=1e3", "1000000"), ("wrap=1", "no number"),
+                        ("Interrupts", "--list"), ("interrupts=99999999999999999999", "1000000")):
+        got = run(TARE, "run", "--flaws", flaws, "--", "true")
+        check(got.returncode == 125 and word in got.stderr, flaws, got.stderr)
+    check(run(TARE, "run", "--cpu", "", "--", "true").returncode == 125, "an empty model")
+    check(run(TARE, "run", "--seed", "-1", "--", "true").returncode == 125, "a negative seed")
+    # limits: on address space, on files (soft, hard), on descriptors
+    for limit, status in (("-v 500000", 0), ("-S -f 200000", 0), ("-f 200000", 125), ("-n 12", 0)):
+        got = run("sh", "-c", f'ulimit {limit}; exec "$0" run -- true', TARE)
+        check(got.returncode == status and (status == 0 or "ulimit" in got.stderr), limit, got)
     check(run(TARE, "run", "--", "/nonexistent/x").returncode == 127, "not found")
     check(run(TARE, "run", "--", "sh", "-c", "exit 7").returncode == 7, "status")
     check(run(TARE, "run", "--", "sh", "-c", "kill -9 $$").returncode == 137, "signal")
@@ -79,6 +91,27 @@ def errors():
     check("tare_simulated" in got.stdout and not os.listdir(tmp), got.stdout, os.listdir(tmp))
     got = virtual("zen2", "true", env={**ENV, "TMPDIR": folder + "/none"})
     check(got.returncode == 125 and "/none" in got.stderr, got.stderr)
+
+
+def ended():
+    """Sent a signal, tare run ends the command, tidies up, and says so."""
+    for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+        signal.signal(number, signal.SIG_DFL)	# whatever this test was started with
+    tmp = os.path.join(folder, "tmp2")
+    os.mkdir(tmp)
+    for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+        p = subprocess.Popen([TARE, "run", "--", "sh", "-c", "echo $$; exec sleep 1000"],
+                             stdout=subprocess.PIPE, env={**ENV, "TMPDIR": tmp}, text=True)
+        pid = int(p.stdout.readline())
+        p.send_signal(number)
+        check(p.wait(timeout=60) == 128 + number, number, p.returncode)
+        check(not os.listdir(tmp), number, os.listdir(tmp))
+        check(not os.path.exists(f"/proc/{pid}") or "Z" in open(f"/proc/{pid}/stat").read(), number, pid)
+    # what is ignored stays ignored
+    got = run("sh", "-c", 'trap "" INT HUP; "$0" run -- grep SigIgn /proc/self/status', TARE, env=ENV)
+    check(int(got.stdout.split()[1], 16) & 3 == 3, got.stdout)
+    got = run("sh", "-c", '"$0" run -- grep SigIgn /proc/self/status', TARE, env=ENV)
+    check(int(got.stdout.split()[1], 16) & 3 == 0, got.stdout)
 
 
 def identity():
@@ -456,7 +489,7 @@ folder = tempfile.mkdtemp(prefix="run-test")
 try:
     loop = program(LOOP, "loop", "-static")
     phases = program(PHASES, "phases", "-static")
-    for part, args in ((errors, ()), (identity, ()), (hardware_path, (loop,)),
+    for part, args in ((errors, ()), (ended, ()), (identity, ()), (hardware_path, (loop,)),
                        (corrections, (loop,)), (faults, (loop,)), (speclockmap, ()),
                        (multiplexing, (phases,)), (overcounts, ()),
                        (perf, (loop,)), (papi, ()), (speed, ())):

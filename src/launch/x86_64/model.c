@@ -84,7 +84,7 @@ const struct model *model_find(const char *name, struct tare_why *why)
 		const struct model *const m = by_uarch(tare_uarch_by_name(name));
 		if (!m)
 			why_set(why, TARE_E_INVALID,
-				"no model %s; `tare run --list` shows them", name);
+				"no model \"%.100s\"; `tare run --list` shows them", name);
 		return m;
 	}
 	struct tare_cpu cpu;
@@ -326,8 +326,8 @@ const char *tare_run_flaw(size_t i, const char **about)
 	return flaws[i].name;
 }
 
-static int one_flaw(const struct model *m, const char *item, size_t len, struct vpmu_flaws *out,
-		    struct tare_why *why)
+static int one_flaw(const struct model *m, const char *item, size_t len, unsigned *seen,
+		    struct vpmu_flaws *out, struct tare_why *why)
 {
 	const char *const equals = memchr(item, '=', len);
 	const size_t name = equals ? (size_t)(equals - item) : len;
@@ -338,30 +338,36 @@ static int one_flaw(const struct model *m, const char *item, size_t len, struct 
 		if (equals) {
 			char *end;
 			n = strtoull(equals + 1, &end, 10);
+			const bool digit = equals[1] >= '0' && equals[1] <= '9';
 			if (!flaws[i].max)
 				return why_set(why, TARE_E_RANGE, "flaw %.*s: it takes no number",
 					       (int)len, item);
-			if (end != item + len || end == equals + 1 || !n || n > flaws[i].max)
+			if (end != item + len || !digit || !n || n > flaws[i].max)
 				return why_set(why, TARE_E_RANGE,
 					       "flaw %.*s: wants a number from 1 to %ju", (int)len,
 					       item, (uintmax_t)flaws[i].max);
 		}
+		if (*seen >> i & 1)
+			return why_set(why, TARE_E_INVALID, "flaw %s is in the list twice",
+				       flaws[i].name);
+		*seen |= 1u << i;
 		flaws[i].set(out, m, n);
 		return 0;
 	}
-	return why_set(why, TARE_E_INVALID, "no flaw %.*s; `tare run --list` shows them",
-		       (int)len, item);
+	return why_set(why, TARE_E_INVALID, "no flaw \"%.*s\"; `tare run --list` shows them",
+		       len > 100 ? 100 : (int)len, item);
 }
 
 int model_flaws(const struct model *m, const char *list, struct vpmu_flaws *out,
 		struct tare_why *why)
 {
-	while (list && *list) {
-		const size_t len = strcspn(list, ",");
-		const int err = len ? one_flaw(m, list, len, out, why) : 0;
+	unsigned seen = 0;
+	for (const char *at = list; at && *list; at = *at ? at + 1 : NULL) {
+		const size_t len = strcspn(at, ",");
+		const int err = one_flaw(m, at, len, &seen, out, why);
 		if (err)
 			return err;
-		list += len + (list[len] == ',');
+		at += len;
 	}
 	if (out->irq_alone && !out->irq_period)
 		out->irq_period = PER_SECOND / flaws[0].value;

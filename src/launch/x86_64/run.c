@@ -10,6 +10,7 @@
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -96,13 +97,34 @@ static int make_files(struct run *r, struct vpmu_shared *v, struct tare_why *why
 	return err ? why_errno(why, TARE_E_IO, err, "files in %s", r->dir) : 0;
 }
 
+/* The file has holes almost everywhere; a limit on the size of files means others. */
+static bool make_room(int memfd, struct tare_why *why)
+{
+	struct rlimit limit, most;
+	getrlimit(RLIMIT_FSIZE, &limit);
+	most = limit;
+	most.rlim_cur = most.rlim_max;
+	if (most.rlim_max < VPMU_FILE_END) {
+		why_set(why, TARE_E_IO,
+			"the virtual PMU needs a file of %ju bytes, and ulimit -H -f allows %ju",
+			(uintmax_t)VPMU_FILE_END, (uintmax_t)most.rlim_max);
+		return false;
+	}
+	setrlimit(RLIMIT_FSIZE, &most);
+	const int err = ftruncate(memfd, (off_t)VPMU_FILE_END) < 0 ? errno : 0;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	if (err)
+		why_errno(why, TARE_E_ENGINE, err, "shared memory for the virtual PMU");
+	return !err;
+}
+
 /* Puts the virtual PMU into the run's shared memory. */
 static int setup(int memfd, struct soft_shared *shared, void *arg, struct tare_why *why)
 {
 	struct run *const r = arg;
 	r->shared = shared;
-	if (ftruncate(memfd, (off_t)VPMU_FILE_END) < 0)
-		return why_errno(why, TARE_E_ENGINE, errno, "shared memory for the virtual PMU");
+	if (!make_room(memfd, why))
+		return why->code;
 	struct vpmu_shared *const v = mmap(NULL, sizeof(*v), PROT_READ | PROT_WRITE, MAP_SHARED,
 					   memfd, (off_t)VPMU_FILE_OFFSET);
 	if (v == MAP_FAILED)
@@ -140,7 +162,7 @@ int run_watched(const struct tare_run_opts *o,
 {
 	struct run r = { .o = o, .flaws = { .seed = o->seed }, .ended = ended, .arg = arg };
 	struct tare_measurement m = { 0 };
-	const struct tare_measure_opts mo = { .argv = o->argv, .aslr = o->aslr };
+	const struct tare_measure_opts mo = { .argv = o->argv, .aslr = o->aslr, .stop = o->stop };
 	const struct soft_hooks hooks = { .setup = setup, .before_reap = tell_end, .arg = &r };
 	r.model = model_find(o->cpu, why);
 	if (!r.model)
