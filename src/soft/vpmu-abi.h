@@ -182,7 +182,7 @@ struct vpmu_shared {
 	uint32_t n_cpus;		/* that there can be */
 	uint32_t inherits_groups;	/* this kernel allows both inherit and FORMAT_GROUP */
 	uint32_t time_mult;
-	uint64_t time_offset, time_zero;
+	uint64_t time_zero;
 	char dir[256];			/* the files that show the model, no slash at the end */
 	struct vpmu_model model;
 	struct vpmu_flaws flaws;

@@ -151,6 +151,17 @@ static uint64_t to_ns(uint64_t instructions)
 	return (instructions + VPMU_PER_NS - 1) / VPMU_PER_NS;
 }
 
+/* The time-stamp counter in nanoseconds, as perf_event_open(2) tells to compute it: what a
+ * program adds to the page's times is the time since they were written. */
+static uint64_t since_zero(const struct vpmu_shared *v)
+{
+	uint32_t lo, hi;
+	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
+	const uint64_t cycles = lo | (uint64_t)hi << 32, low = (1ull << v->time_shift) - 1;
+	return (cycles >> v->time_shift) * v->time_mult +
+	       ((cycles & low) * v->time_mult >> v->time_shift);
+}
+
 void vpmu_show(uint32_t i)
 {
 	const struct vpmu_event *const e = vpmu_event(i);
@@ -172,7 +183,7 @@ void vpmu_show(uint32_t i)
 	p->pmc_width = (uint16_t)v->model.width;
 	p->time_shift = v->time_shift;
 	p->time_mult = v->time_mult;
-	p->time_offset = v->time_offset;
+	p->time_offset = v->has_time ? -since_zero(v) : 0;
 	p->time_zero = v->time_zero;
 	p->size = offsetof(struct perf_event_mmap_page, __reserved);
 	__atomic_fetch_add(&p->lock, 1, __ATOMIC_SEQ_CST);

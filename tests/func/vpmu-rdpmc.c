@@ -52,6 +52,26 @@ static void flags_and_registers(uint32_t counter)
 	CHECK(rcx == counter, "rcx %jx", (uintmax_t)rcx);
 }
 
+/* Times of the page, and how to bring them up to now: as perf_event_open(2) says. */
+static void times(int fd, const struct perf_event_mmap_page *p)
+{
+	CHECK(p->time_running == p->time_enabled, "%ju of %ju", (uintmax_t)p->time_running,
+	      (uintmax_t)p->time_enabled);
+	const uint64_t before = p->time_enabled;
+	vpmu_loop(3000000);
+	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);	/* brings it up to date */
+	const uint64_t took = p->time_enabled - before;
+	CHECK(took >= 2000000 && took < 2100000, "%ju ns for 6,000,000 instructions", (uintmax_t)took);
+	if (!p->cap_user_time)
+		return;				/* this machine's kernel does not give it */
+	CHECK(p->cap_user_time_zero && p->time_mult && p->time_zero, "time fields");
+	const uint64_t cycles = __builtin_ia32_rdtsc(), low = (1ull << p->time_shift) - 1;
+	const uint64_t delta = p->time_offset + (cycles >> p->time_shift) * p->time_mult +
+			       ((cycles & low) * p->time_mult >> p->time_shift);
+	CHECK((int64_t)delta >= 0 && delta < 60000000000ull, "%jd ns since then", (intmax_t)delta);
+}
+
 int main(void)
 {
 	const struct sigaction sa = { .sa_sigaction = on_segv, .sa_flags = SA_SIGINFO };
@@ -69,6 +89,7 @@ int main(void)
 	for (uint32_t n = 1; n < 100000; n = n * 3 + 1)
 		CHECK(between(counter, n) == 2 * n + 3, "%u: %u", n, between(counter, n));
 	flags_and_registers(counter);
+	times(fd, p);
 	const uint64_t first = vpmu_read(fd), second = count_of(p), third = vpmu_read(fd);
 	CHECK(first < second && second < third && third - first < 1000, "%ju %ju %ju",
 	      (uintmax_t)first, (uintmax_t)second, (uintmax_t)third);

@@ -212,18 +212,29 @@ static void over_exec(void)
 	CHECK(!pipe(go), "pipe");
 	const pid_t pid = fork();
 	if (pid == 0) {
+		if (read(go[0], &byte, 1) != 1)
+			_exit(1);
 		vpmu_loop(LOTS);
-		if (read(go[0], &byte, 1) == 1)
-			execl("/proc/self/exe", "vpmu-tasks", "loop", (char *)NULL);
+		execl("/proc/self/exe", "vpmu-tasks", "loop", (char *)NULL);
 		_exit(1);
 	}
 	const int fd = vpmu_open(&a, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	struct perf_event_attr b = branches(false), c = branches(false);
+	b.remove_on_exec = 1;
+	c.exclude_user = 1;
+	const int until = vpmu_open(&b, pid, -1, -1, 0), nothing = vpmu_open(&c, pid, -1, -1, 0);
+	CHECK(until >= 0 && nothing >= 0, "open: %d %d", until, nothing);
 	CHECK(fd >= 0 && write(go[1], "", 1) == 1, "open: %d", fd);
 	int status;
 	waitpid(pid, &status, 0);
 	const uint64_t v = vpmu_read(fd);
 	CHECK(status == 0 && v > 2000000 && v < LOTS, "%x %ju", status, (uintmax_t)v);
+	const uint64_t u = vpmu_read(until);
+	CHECK(u >= LOTS && u < LOTS + 100000, "removed on exec: %ju", (uintmax_t)u);
+	CHECK(vpmu_read(nothing) == 0, "neither user nor kernel: %ju", (uintmax_t)vpmu_read(nothing));
 	close(fd);
+	close(until);
+	close(nothing);
 }
 
 int main(int argc, char **argv)

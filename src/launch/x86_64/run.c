@@ -56,7 +56,6 @@ static void tsc_fields(struct vpmu_shared *v)
 		v->has_time = p->cap_user_time && p->cap_user_time_zero;
 		v->time_shift = p->time_shift;
 		v->time_mult = p->time_mult;
-		v->time_offset = p->time_offset;
 		v->time_zero = p->time_zero;
 		munmap((void *)p, (size_t)sysconf(_SC_PAGESIZE));
 	}
