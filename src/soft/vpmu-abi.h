@@ -97,6 +97,7 @@ struct vpmu_event {
 	uint32_t used;
 	uint32_t refs;		/* descriptors and mappings in all processes; 0 if inherited */
 	uint32_t slot;		/* of its task */
+	uint32_t owner;		/* slot of the task that opened it (PR_TASK_PERF_EVENTS_ENABLE) */
 	uint32_t row;
 	uint32_t leader;
 	uint32_t parent;	/* inherited from that one */

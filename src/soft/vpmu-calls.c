@@ -13,6 +13,7 @@
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
 #include <linux/perf_event.h>
+#include <linux/prctl.h>
 
 enum { ENOENT_ = -2, ESRCH_ = -3, E2BIG_ = -7, EBADF_ = -9, ENOMEM_ = -12, EACCES_ = -13,
        EFAULT_ = -14, EINVAL_ = -22, ENOTTY_ = -25, ESPIPE_ = -29,
@@ -222,9 +223,15 @@ static void fill_event(struct vpmu_event *e, const struct perf_event_attr *attr,
 	e->state = attr->disabled ? VE_OFF : VE_INACTIVE;
 }
 
+/* Samples of others can be put there; there are none. */
+static bool has_buffer(uint32_t event)
+{
+	return vpmu_event(event)->maps;
+}
+
 /* From perf_event_alloc() on; `slot` is 0 for a CPU's event. */
 static long reasons_against(const struct perf_event_attr *attr, uint32_t slot, uint32_t leader,
-			    int row, uint64_t flags, int cpu)
+			    int row, uint32_t output, int cpu)
 {
 	if (leader && slot && !!vpmu_event(leader)->inherit != attr->inherit)
 		return EINVAL_;
@@ -246,18 +253,20 @@ static long reasons_against(const struct perf_event_attr *attr, uint32_t slot, u
 		return EACCES_;
 	if (leader && check_leader(leader, slot, attr, cpu))
 		return EINVAL_;
-	if (flags & PERF_FLAG_FD_OUTPUT && leader)
-		return EINVAL_;			/* there are no samples to put anywhere */
+	if (output && !has_buffer(output))
+		return EINVAL_;
 	if (cpu >= 0 && !is_bound_to(vpmu_slot(slot)->tid, cpu))
 		return EOPNOTSUPP_;
 	return 0;
 }
 
 static long open_event(struct thread *t, const struct perf_event_attr *attr, uint32_t slot,
-		       uint32_t leader, uint64_t flags, int cpu)
+		       uint32_t group, uint64_t flags, int cpu)
 {
+	const uint32_t leader = flags & PERF_FLAG_FD_NO_GROUP ? 0 : group;
+	const uint32_t output = flags & PERF_FLAG_FD_OUTPUT ? group : 0;
 	const int row = find_row(attr);
-	const long err = reasons_against(attr, slot, leader, row, flags, cpu);
+	const long err = reasons_against(attr, slot, leader, row, output, cpu);
 	if (err)
 		return err;
 	const uint32_t i = vpmu_new_event(slot);
@@ -266,6 +275,7 @@ static long open_event(struct thread *t, const struct perf_event_attr *attr, uin
 	struct vpmu_event *const e = vpmu_event(i);
 	fill_event(e, attr, cpu);
 	e->row = (uint32_t)row;
+	e->owner = t->vslot;
 	e->leader = leader ? leader : i;
 	const long fd = fd_new(i, flags & PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0) {
@@ -388,8 +398,7 @@ static long do_open(struct thread *t, const uint64_t *a)
 	vpmu_lock(t);
 	const uint32_t slot = pid == -1 ? 0 : find_task(t, pid, &err);
 	if (slot || pid == -1)
-		err = open_event(t, &attr, slot, a[4] & PERF_FLAG_FD_NO_GROUP ? 0 : leader, a[4],
-				 cpu);
+		err = open_event(t, &attr, slot, leader, a[4], cpu);
 	vpmu_tell(t);
 	vpmu_unlock();
 	return err;
@@ -454,6 +463,28 @@ static long switch_event(struct thread *t, uint32_t i, uint32_t what, bool group
 	return err;
 }
 
+static long set_output(uint32_t i, uint64_t fd)
+{
+	const uint32_t to = fd_event(fd);
+	if ((int)fd == -1)
+		return 0;
+	if (!to)
+		return fd_kernel_id(fd) ? EINVAL_ : EBADF_;
+	return to != i && has_buffer(to) && !has_buffer(i) ? 0 : EINVAL_;
+}
+
+/* prctl: all that the calling task has opened, of whatever task. The kernel does the same to
+ * its own. */
+static void switch_owned(struct thread *t, bool on)
+{
+	vpmu_lock(t);
+	for (uint32_t i = 1; i <= vpmu()->n_events; i++)
+		if (vpmu_event(i)->used && vpmu_event(i)->owner == t->vslot)
+			apply_to_family(i, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE);
+	vpmu_tell(t);
+	vpmu_unlock();
+}
+
 static long do_ioctl(struct thread *t, uint32_t i, uint64_t what, uint64_t arg)
 {
 	uint64_t period;
@@ -467,9 +498,7 @@ static long do_ioctl(struct thread *t, uint32_t i, uint64_t what, uint64_t arg)
 	case PERF_EVENT_IOC_PERIOD:	/* these are for events that sample */
 		return copy_guest(&period, (const void *)arg, 8) ? EINVAL_ : EFAULT_;
 	case PERF_EVENT_IOC_SET_OUTPUT:
-		if ((int)arg == -1)
-			return 0;
-		return fd_kernel_id(arg) || fd_event(arg) ? EINVAL_ : EBADF_;
+		return set_output(i, arg);
 	case PERF_EVENT_IOC_SET_BPF:
 		return sys3(__NR_fcntl, arg, F_GETFD, 0) < 0 ? EBADF_ : EINVAL_;
 	case PERF_EVENT_IOC_REFRESH:
@@ -667,6 +696,10 @@ long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 		*done = true;
 		return do_mmap(t, i, a);
 	}
+	case __NR_prctl:
+		if (a[0] == PR_TASK_PERF_EVENTS_DISABLE || a[0] == PR_TASK_PERF_EVENTS_ENABLE)
+			switch_owned(t, a[0] == PR_TASK_PERF_EVENTS_ENABLE);
+		return 0;
 	case __NR_munmap:
 		note_unmap(t, a[0], PAGE_UP(a[1]));
 		return 0;

@@ -57,6 +57,8 @@ static long outcome(long ret)
 	X((flags = PERF_FLAG_PID_CGROUP, pid = 999, cpu = 0))                                        \
 	X(flags = PERF_FLAG_FD_OUTPUT)                                                               \
 	X(flags = PERF_FLAG_FD_NO_GROUP)                                                             \
+	X((group = leader, flags = PERF_FLAG_FD_OUTPUT))                                             \
+	X((group = leader, flags = PERF_FLAG_FD_OUTPUT | PERF_FLAG_FD_NO_GROUP))                     \
 	X(group = leader)                                                                            \
 	X((group = leader, a.pinned = 1))                                                            \
 	X((group = leader, a.exclusive = 1))                                                         \

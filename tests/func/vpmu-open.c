@@ -3,6 +3,7 @@
 #include "vpmu.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 
 #define OPEN_FAILS(want, ...)                                                  \
 	do {                                                                   \
@@ -111,6 +112,11 @@ static void switches(void)
 	CHECK(vpmu_read(fd) == 0, "reset");
 	CHECK(ioctl(fd, PERF_EVENT_IOC_REFRESH, 1) == -1 && errno == EINVAL, "refresh");
 	CHECK(write(fd, "x", 1) == -1 && errno == EINVAL, "write");
+	prctl(PR_TASK_PERF_EVENTS_ENABLE);
+	CHECK(vpmu_read(fd) > 0, "prctl enables");
+	prctl(PR_TASK_PERF_EVENTS_DISABLE);
+	CHECK(vpmu_read(fd) == vpmu_read(fd), "prctl disables");
+	ioctl(fd, PERF_EVENT_IOC_RESET, 0);
 	const int copy = dup(fd);
 	close(fd);
 	CHECK(vpmu_read(copy) == 0, "a copy outlives the first");
