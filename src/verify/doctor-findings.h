@@ -51,8 +51,8 @@
 	X(CPU, UNKNOWN, "unknown", CAVEAT,                                      \
 	  "the tables have no events for this CPU: only the kernel's generic names " \
 	  "work, and nothing is known about which of them can be trusted",      \
-	  "`tare verify` finds out what can be trusted; docs/adding-a-cpu.md tells " \
-	  "how to add the CPU")                                                 \
+	  "compare a count with the software engine's (--backend soft); "       \
+	  "docs/adding-a-cpu.md tells how to add the CPU")                      \
 	                                                                        \
 	X(PERF, WORKS, "works", GOOD, "", "")                                   \
 	X(PERF, ABSENT, "absent", BAD,                                          \
@@ -257,7 +257,7 @@
 	X(LOOP, OVER, "over", CAVEAT,                                           \
 	  "more were counted than the program executed, although the smallest of several " \
 	  "tries was taken: not just interrupts",                               \
-	  "`tare verify` tells what the event counts in addition")              \
+	  "compare with the software engine's count of the same program (--backend soft)") \
 	X(LOOP, UNOPENED, "unopened", CAVEAT,                                   \
 	  "the tables list these events for this CPU, but they cannot be opened here", \
 	  "`tare list` shows which events open and why others do not")          \
@@ -344,7 +344,8 @@
 	X(IRQ, UNDOCUMENTED, "undocumented", GOOD,                              \
 	  "EVENT-minus-irqs takes out what interrupts add; the CPU's makers do not " \
 	  "document the event, others have shown that it works",                \
-	  "`tare verify` proves it on this machine")                            \
+	  "a busy loop shows it: instructions:u varies with the run's length, "  \
+	  "instructions-minus-irqs:u stays")                                    \
 	X(IRQ, UNKNOWN, "unknown", CAVEAT,                                      \
 	  "what interrupts add to a count cannot be subtracted exactly on this CPU", \
 	  "for whole runs: EVENT-minus-proc-interrupts, with its stated error; or count " \

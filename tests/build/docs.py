@@ -25,5 +25,14 @@ described = set(re.findall(r"^\| `(\w+)` \|", (source / "docs/architecture.md").
 if not rooms <= described:
     bad += 1
     print("docs/architecture.md lacks", rooms - described)
+# Commands that are named exist.
+commands = set(re.findall(r"^COMMAND\((\w+)\)", (source / "cmd/command-list.h").read_text(), re.M))
+texts = pages + [p for d in ("src", "cmd", "man", "include") for p in (source / d).rglob("*.*")]
+for page in texts:
+    text = page.read_text(errors="replace")
+    for name in re.findall(r"`tare ([a-z]+)[ `]|Xr tare-([a-z]+) 1|BR tare\\-([a-z]+) \(1\)", text):
+        if "".join(name) not in commands:
+            bad += 1
+            print(f"{page}: there is no `tare {''.join(name)}`")
 print(f"{links} links of {len(pages)} documents, {bad} wrong")
 sys.exit(bad != 0 or links == 0)
