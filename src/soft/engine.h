@@ -106,6 +106,8 @@ struct thread {
 	uint64_t cookie;		/* while the launcher is asked (soft_slot) */
 	uint64_t rseq;			/* its registered area, or 0 */
 	bool strict;			/* seccomp's strict mode, which is ours to keep */
+	uint64_t retry_at;		/* a store to a page that others have opened, … */
+	uint32_t retries;		/* … and how often in a row */
 	uint64_t step_pc;		/* run this instruction alone: it writes to its own page */
 	bool trap;			/* the program single-steps itself (TF): trap after it */
 	bool flags_loaded;		/* … and it was a popf or iret, which has its own TF */
@@ -360,7 +362,8 @@ const struct region *region_find(uint64_t pc);
 void region_set(uint64_t start, uint64_t end, int prot, bool shared, bool anon);
 void region_clear(uint64_t start, uint64_t end);
 long memory_syscall(struct thread *t, long nr, const uint64_t *a);
-bool page_written(uint64_t addr);			/* a store hit a page we protect: opened */
+/* a store hit a page we protect: opened */
+bool page_written(struct thread *t, uint64_t addr);
 void page_protect(uint64_t page);			/* before translating writable code */
 bool page_is_checked(uint64_t page);
 

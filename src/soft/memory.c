@@ -21,6 +21,7 @@
 #define PROT_R 1
 #define PROT_W 2
 #define PROT_X 4
+#define MAX_RETRIES 1000
 
 void *zone_map(uint64_t addr, uint64_t size)
 {
@@ -384,11 +385,20 @@ static void page_open(struct page *p)
 	sys3(__NR_mprotect, p->addr, PAGE, r ? r->prot : PROT_R | PROT_W);
 }
 
-bool page_written(uint64_t addr)
+/* A store of `t` faulted. When another thread's store opened the page between the fault
+ * and here, it is tried again; were it never to succeed, that would be the program's. */
+bool page_written(struct thread *t, uint64_t addr)
 {
 	struct page *const p = pages ? page_get(PAGE_DOWN(addr), false) : NULL;
-	if (!p || !p->guarded)
+	if (!p)
 		return false;
+	if (!p->guarded) {
+		const struct region *const r = region_find(addr);
+		t->retries = t->retry_at == addr ? t->retries + 1 : 0;
+		t->retry_at = addr;
+		return r && r->prot & PROT_W && t->retries < MAX_RETRIES;
+	}
+	t->retry_at = 0;
 	if (++p->writes >= WRITES_BEFORE_CHECKING)
 		p->checked = true;
 	page_open(p);
@@ -453,12 +463,14 @@ static void forget(uint64_t start, uint64_t end)
 	pages_each(start, end, page_forget);
 }
 
-static bool overlaps_code(uint64_t start, uint64_t end)
+static bool overlaps_code(struct thread *t, uint64_t start, uint64_t end)
 {
-	for (uint32_t i = 0; i < E.n_regions; i++)
-		if (E.regions[i].start < end && E.regions[i].end > start)
-			return true;
-	return false;
+	bool found = false;
+	lock_take(t);
+	for (uint32_t i = 0; i < E.n_regions && !found; i++)
+		found = E.regions[i].start < end && E.regions[i].end > start;
+	lock_drop();
+	return found;
 }
 
 /* ---- the program's memory calls ---- */
@@ -508,18 +520,20 @@ bool engine_owns(uint64_t start, uint64_t end)
 
 /* Would a mapping of the program at [start, end) lie where T must grow to cover
  * code that is there already? */
-static bool needed_for_table(uint64_t start, uint64_t end)
+static bool needed_for_table(struct thread *t, uint64_t start, uint64_t end)
 {
 	if (start >= E.table + (4ull << 32) || end <= E.table)
 		return false;
+	bool needed = false;
+	lock_take(t);
 	E.window_used = true;
-	for (uint32_t i = 0; i < E.n_regions; i++) {
+	for (uint32_t i = 0; i < E.n_regions && !needed; i++) {
 		const uint64_t len = E.regions[i].end - E.regions[i].start;
 		const uint64_t at = E.table + (uint32_t)E.regions[i].start * 4ull;
-		if (at < end && at + len * 4 > start)
-			return true;
+		needed = at < end && at + len * 4 > start;
 	}
-	return false;
+	lock_drop();
+	return needed;
 }
 
 /* Execute-only memory is readable for us, as it is natively on CPUs without
@@ -563,13 +577,13 @@ static long do_mmap(struct thread *t, const uint64_t *args)
 	const bool fixed = a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE);
 	if (mdwe_refuses(0, 0, a[2], true))
 		return -13;
-	if (fixed && (needed_for_table(a[0], a[0] + len) ||
+	if (fixed && (needed_for_table(t, a[0], a[0] + len) ||
 		      (!(a[3] & MAP_FIXED_NOREPLACE) && engine_owns(a[0], a[0] + len))))
 		return -12;
 	if (!(a[3] & MAP_ANONYMOUS) && (uint32_t)a[4] == E.reserved_fd)
 		return -9;
 	long at = gate(t, __NR_mmap, a);
-	if (!is_error(at) && !fixed && needed_for_table((uint64_t)at, (uint64_t)at + len)) {
+	if (!is_error(at) && !fixed && needed_for_table(t, (uint64_t)at, (uint64_t)at + len)) {
 		sys2(__NR_munmap, at, len);
 		if (!a[0] || a[3] & MAP_32BIT)
 			return -12;
@@ -579,7 +593,7 @@ static long do_mmap(struct thread *t, const uint64_t *args)
 	if (is_error(at))
 		return at;
 	const uint64_t start = (uint64_t)at;
-	if (a[2] & PROT_X || overlaps_code(start, start + len))
+	if (a[2] & PROT_X || overlaps_code(t, start, start + len))
 		new_code(t, start, start + len, (int)a[2] & 7, (a[3] & 3) != MAP_PRIVATE,
 			 a[3] & MAP_ANONYMOUS);
 	if (a[2] & PROT_X && !(a[3] & MAP_ANONYMOUS))
@@ -607,7 +621,7 @@ static long do_munmap(struct thread *t, const uint64_t *a)
 {
 	const uint64_t end = a[0] + PAGE_UP(a[1]);
 	const bool sane = !(a[0] & (PAGE - 1)) && a[1] && end > a[0] && end >> 47 == 0;
-	if (sane && overlaps_code(a[0], end)) {
+	if (sane && overlaps_code(t, a[0], end)) {
 		lock_take(t);
 		forget(a[0], end);
 		region_clear(a[0], end);
@@ -626,7 +640,7 @@ static long do_mprotect(struct thread *t, long nr, const uint64_t *args)
 		return -12;
 	if (mdwe_refuses(a[0], end, a[2], false))
 		return -13;
-	const bool had = overlaps_code(a[0], end);
+	const bool had = overlaps_code(t, a[0], end);
 	const long ret = gate(t, nr, a);
 	if (ret < 0 || (!had && !(a[2] & PROT_X)))
 		return ret;
@@ -646,9 +660,9 @@ static long do_mremap(struct thread *t, const uint64_t *a)
 	if (engine_owns(a[0], old_end))
 		return -14;
 	if (fixed && (engine_owns(a[4], a[4] + PAGE_UP(a[2])) ||
-		      needed_for_table(a[4], a[4] + PAGE_UP(a[2]))))
+		      needed_for_table(t, a[4], a[4] + PAGE_UP(a[2]))))
 		return -12;
-	if (overlaps_code(a[0], old_end)) {
+	if (overlaps_code(t, a[0], old_end)) {
 		/* as one piece, with the program's own protection */
 		pages_open(t, a[0], old_end);
 		lock_take(t);
@@ -666,7 +680,7 @@ static long do_mremap(struct thread *t, const uint64_t *a)
 	if (kept.end)
 		region_clear(a[0], old_end);
 	lock_drop();
-	if (kept.end || overlaps_code(start, start + len))
+	if (kept.end || overlaps_code(t, start, start + len))
 		new_code(t, start, start + len, kept.end ? kept.prot : 0, kept.shared, true);
 	return at;
 }
@@ -677,7 +691,7 @@ static long do_madvise(struct thread *t, const uint64_t *a)
 	if (engine_owns(a[0], end))
 		return -12;
 	const long ret = gate(t, __NR_madvise, a);
-	if (overlaps_code(a[0], end)) {
+	if (overlaps_code(t, a[0], end)) {
 		lock_take(t);
 		cache_invalidate(a[0], end);
 		lock_drop();

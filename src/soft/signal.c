@@ -467,7 +467,7 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 	signal_take_regs(t, &uc->mc);
 	lock_take(t);
 	const bool smc = sync && info->signo == SIGSEGV_ && uc->mc.err & 2 &&
-			 page_written(info->addr);
+			 page_written(t, info->addr);
 	/* an indirect branch to the same low half elsewhere (emit_ientry) */
 	const bool strayed = sync && info->signo == SIGSEGV_ &&
 			     info->addr - ((uint64_t)t + THREAD_STACK_END) <

@@ -66,7 +66,7 @@ def killed():
     check(run["counts"][0]["lower_bound"], run["counts"])
     # the command itself is
     p, run = stat("sh", "-c", "/bin/true; sh -c 'kill -9 $PPID'; sleep 9")
-    check(p.returncode == 137 and count(run) > 100000, p)
+    check(p.returncode == 137 and count(run) > 100000, p, run)
     check(any("killed" in why for _, why in cut_off(run)), run.get("tasks"))
 
 
