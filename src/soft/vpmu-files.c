@@ -32,21 +32,40 @@ static bool read_path(char *to, uint64_t at)
 			return n > 0;
 		if (n == 0 && to[0] != '/')
 			return false;
-		if (n == 1 && to[1] != 's' && to[1] != 'p' && to[1] != '/')
+		if (n == 1 && to[1] != 's' && to[1] != 'p' && to[1] != '/' && to[1] != '.')
 			return false;
 	}
 	return false;
 }
 
-/* Below /, with double slashes made single; false if it is none of ours. */
+/* An absolute path without empty, "." and ".." parts. */
+static void normalise(char *out, const char *path)
+{
+	size_t n = 0;
+	while (*path) {
+		while (*path == '/')
+			path++;
+		size_t len = 0;
+		while (path[len] && path[len] != '/')
+			len++;
+		if (len == 2 && path[0] == '.' && path[1] == '.') {
+			while (n && out[--n] != '/')
+				;
+		} else if (len && !(len == 1 && path[0] == '.')) {
+			out[n++] = '/';
+			mem_copy(out + n, path, len);
+			n += len;
+		}
+		path += len;
+	}
+	out[n] = '\0';
+}
+
+/* Whether it names one of ours, and where that is. */
 static bool lead(const char *path, char *to)
 {
 	char plain[PATH_SIZE];
-	size_t n = 0;
-	for (const char *p = path; *p; p++)
-		if (!(p[0] == '/' && p[1] == '/'))
-			plain[n++] = *p;
-	plain[n] = '\0';
+	normalise(plain, path);
 	for (unsigned i = 0; i < sizeof(moved) / sizeof(moved[0]); i++) {
 		const size_t len = text_len(moved[i].path);
 		if (!text_starts(plain, moved[i].path) || (plain[len] && plain[len] != '/'))
@@ -101,8 +120,10 @@ long vpmu_path(struct thread *t, long nr, const uint64_t *a, bool *done)
 		return 0;
 	uint64_t b[6] = { a[0], a[1], a[2], a[3], a[4], a[5] };
 	b[at] = (uint64_t)to;
-	*done = true;
-	return gate(t, nr, b);
+	const long ret = gate(t, nr, b);
+	/* in another root the files are not to be seen: what is there is the machine's */
+	*done = !(ret == -2 && sys2(__NR_access, vpmu()->dir, 0) < 0);
+	return ret;
 }
 
 /* ---- cpuid ---- */

@@ -128,6 +128,14 @@ def identity():
               model, words)
         seen[model] = words
     check(len(seen) >= 15, seen)
+    got = virtual("zen2", "cat", "/sys/bus/event_source/./devices/../devices/cpu//type", "//proc/./cpuinfo")
+    check(got.stdout.startswith("4\n") and "3900X" in got.stdout, got.stdout[:200])
+    got = virtual("zen2", "sh", "-c", "cd /sys/bus/event_source/devices; cat cpu/type; ls; cat cpu/format/event")
+    check(got.stdout.startswith("4\n") and "software" in got.stdout, got.stdout)
+    if os.getuid() == 0:	# readable by whoever the command becomes
+        got = run("sh", "-c", 'umask 077; exec "$0" run --cpu zen2 -- setpriv --reuid 65534 --clear-groups '
+                  "grep -c 3900X /proc/cpuinfo", TARE, env=ENV)
+        check(int(got.stdout or 0) > 0, got.stdout, got.stderr)
     check("flaws wrap" in virtual("zen2", "cat", "/sys/devices/cpu/tare_simulated",
                                   flaws="wrap").stdout)
 

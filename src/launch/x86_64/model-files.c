@@ -24,7 +24,7 @@ static void make_dir(struct folder *f, const char *name)
 {
 	char path[PATH_MAX];
 	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
-	if (!f->err && mkdir(path, 0700) < 0)
+	if (!f->err && (mkdir(path, 0700) < 0 || chmod(path, 0755) < 0))
 		f->err = errno;
 }
 
@@ -44,7 +44,7 @@ static void make_file(struct folder *f, const char *name, const char *fmt, ...)
 	va_start(ap, fmt);
 	vfprintf(out, fmt, ap);
 	va_end(ap);
-	if (fclose(out))
+	if (fchmod(fileno(out), 0644) < 0 || fclose(out))
 		f->err = errno;
 }
 
@@ -141,7 +141,7 @@ static void cpuinfo(struct folder *f, const struct vpmu_model *m)
 	free(line);
 	if (in)
 		fclose(in);
-	if (out && fclose(out) && !f->err)
+	if (out && (fchmod(fileno(out), 0644) < 0 || fclose(out)) && !f->err)
 		f->err = errno;
 }
 

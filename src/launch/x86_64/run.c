@@ -91,6 +91,7 @@ static int make_files(struct run *r, struct vpmu_shared *v, struct tare_why *why
 		r->dir[0] = '\0';
 		return why_errno(why, TARE_E_IO, err, "a folder in %s", tmp ? tmp : "/tmp");
 	}
+	chmod(r->dir, 0755);		/* the command may become somebody else */
 	memcpy(v->dir, r->dir, sizeof(v->dir));
 	const int err = model_files(v, marker, r->dir);
 	return err ? why_errno(why, TARE_E_IO, err, "files in %s", r->dir) : 0;
