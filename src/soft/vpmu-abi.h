@@ -141,7 +141,10 @@ struct vpmu_slot {
 	uint32_t events;	/* first of its list */
 	uint32_t want;		/* 1 << enum soft_event: what its code must add up */
 	uint32_t ticks;		/* … and whether it must watch the clock */
-	uint32_t ordinal;	/* repeatable number for seeds */
+	uint32_t ordinal;	/* repeatable number for seeds … */
+	uint32_t made;		/* … and how many tasks it made, each with one of its own */
+	uint32_t has_clock;
+	uint64_t zero;		/* of its clock, in instructions its code added up */
 	uint64_t next_tick;	/* instructions */
 	uint64_t next_move, next_steal;
 	struct vpmu_course {	/* how many interrupts, faults so far (vpmu-flaws.c) */

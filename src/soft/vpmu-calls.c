@@ -269,6 +269,7 @@ static long open_event(struct thread *t, const struct perf_event_attr *attr, uin
 	const long err = reasons_against(attr, slot, leader, row, output, cpu);
 	if (err)
 		return err;
+	vpmu_start_clock(slot);
 	const uint32_t i = vpmu_new_event(slot);
 	if (!i)
 		return ENOMEM_;

@@ -68,7 +68,17 @@ void vpmu_map_tasks(uint32_t slot)
 
 uint64_t vpmu_clock(uint32_t slot)
 {
-	return vpmu_sum(slot, SOFT_INSTRUCTIONS);
+	return vpmu_sum(slot, SOFT_INSTRUCTIONS) - vpmu_slot(slot)->zero;
+}
+
+/* It begins with the task's first event: what its code added up before depends on when another
+ * thread of the process had one. */
+void vpmu_start_clock(uint32_t slot)
+{
+	struct vpmu_slot *const s = vpmu_slot(slot);
+	if (!s->has_clock)
+		s->zero = vpmu_sum(slot, SOFT_INSTRUCTIONS);
+	s->has_clock = 1;
 }
 
 /* Everything the row would have counted since the task began. */
@@ -595,6 +605,7 @@ static void inherit(uint32_t parent, uint32_t slot, bool is_thread)
 		const uint32_t e = copy_event(i, slot);
 		if (!e)
 			break;
+		vpmu_slot(slot)->has_clock |= !f->software;
 		/* its leader was opened before it, so it has been copied */
 		for (uint32_t k = vpmu_slot(slot)->events; k; k = vpmu_event(k)->next)
 			if (vpmu_event(k)->copy_of == f->leader)
@@ -609,6 +620,8 @@ void vpmu_making(struct thread *t, bool is_thread)
 {
 	vpmu_lock(t);
 	t->child_vslot = slot_new(is_thread ? E.pid : 0, SLOT_RESERVED);
+	struct vpmu_slot *const s = vpmu_slot(t->vslot);
+	vpmu_slot(t->child_vslot)->ordinal = s->ordinal * 0x9e3779b1u + ++s->made;
 	inherit(t->vslot, t->child_vslot, is_thread);
 	vpmu_unlock();
 }

@@ -46,6 +46,7 @@ static inline uint64_t vpmu_sum(uint32_t slot, unsigned k)
 
 /* vpmu.c */
 uint64_t vpmu_clock(uint32_t slot);			/* instructions of its task */
+void vpmu_start_clock(uint32_t slot);			/* an event is about to be opened */
 uint32_t vpmu_next_group(uint32_t slot, bool pinned, uint64_t after);
 void vpmu_lock(struct thread *t);
 void vpmu_unlock(void);

@@ -404,11 +404,14 @@ def check_recorded_soft(tmp):
     check(provenance == {"simulated"}, "corrected", provenance)
     for name in quiet:
         check(exact[name][0] == exact[name][1], "exact", name, exact[name])
-        check(net[name][0] == net[name][1], "net", name, net[name])
+        # an interrupt between the two reads of a pair stays in; where it falls depends on
+        # which thread was the first to sort
+        check(net[name][1] - net[name][0] <= 2, "net", name, net[name])
     check(noisy["fill"][0] > exact["fill"][0], "interrupts are counted", noisy["fill"])
     # 28 intervals each, and a read of a pair is 9 instructions longer
     for name in ("fill", "check"):
-        check(net[name][0] - exact[name][0] == 28 * 9, "net is exact", name, net[name], exact[name])
+        check(abs(net[name][0] - exact[name][0] - 28 * 9) <= 2, "net is exact", name, net[name],
+              exact[name])
     r = run(TARE, "record", "-b", "native", "--cpu", "zen2", "-o", f"{tmp}/none", "--", RECORDER)
     check(r.returncode == 1 and "--backend native" in r.stderr, "native and --cpu", r.stderr)
     r = run(TARE, "record", "--cpu", "zen99", "-o", f"{tmp}/none", "--", RECORDER)
