@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TO_NONE, TO_CHROME, TO_SPEEDSCOPE, TO_COLLAPSED, TO_FLAMEGRAPH, TO_CSV };
+enum { TO_NOTHING = -1, TO_CHROME, TO_SPEEDSCOPE, TO_COLLAPSED, TO_FLAMEGRAPH, TO_CSV };
 
 struct export_opts {
 	int to, compat;
@@ -16,8 +16,8 @@ struct export_opts {
 	bool collapse, by_thread, args, instants;
 };
 
-static const char *const formats[] = { "none", "chrome", "speedscope", "collapsed", "flamegraph",
-				       "csv", NULL };
+static const char *const formats[] = { "chrome", "speedscope", "collapsed", "flamegraph", "csv",
+				       NULL };
 
 static const struct opt opts[] = {
 	{ OPT_CHOICE, 't', "to", "FORMAT", "chrome, speedscope, collapsed, flamegraph or csv",
@@ -84,12 +84,12 @@ static int export(const struct export_opts *o, struct tare_profile **p, size_t n
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct export_opts o = { 0 };
+	struct export_opts o = { .to = TO_NOTHING };
 	int first;
 	if (!opts_parse(self, &argc, argv, &o, &first))
 		return first;
 	size_t n = (size_t)(argc - first);
-	if (o.to == TO_NONE) {
+	if (o.to == TO_NOTHING) {
 		complain("export: --to is wanted: chrome, speedscope, collapsed, flamegraph or csv");
 		return EXIT_USAGE;
 	}

@@ -92,8 +92,8 @@ static int run(const struct command *self, int argc, char **argv)
 		complain("summarize: a profile is wanted (a .mm_profdata file, or - for stdin)");
 		return EXIT_USAGE;
 	}
-	if (o.tree && (o.json || o.compat == 1)) {
-		complain("summarize: --tree goes with neither --json nor --compat");
+	if (o.tree && (o.json || o.compat == 1 || o.sort || o.top || o.by == TARE_BY_KIND)) {
+		complain("summarize: --tree goes with --percent-above and --by args or thread only");
 		return EXIT_USAGE;
 	}
 	struct tare_profile **const p = profiles_get((const char *const *)argv + first, &n);
@@ -103,8 +103,11 @@ static int run(const struct command *self, int argc, char **argv)
 	const int fd = export_open(o.output);
 	int status = fd < 0 ? EXIT_BAD : EXIT_GOOD;
 	int err = 0;
-	for (size_t i = 0; o.tree && fd >= 0 && err == 0 && i < n; i++)
+	for (size_t i = 0; o.tree && fd >= 0 && err == 0 && i < n; i++) {
+		if (n > 1)
+			dprintf(fd, "%s%s:\n", i ? "\n" : "", tare_profile_info(p[i])->path);
 		err = show_tree(&o, p[i], fd, &why);
+	}
 	if (!o.tree && fd >= 0)
 		err = summarize(&o, p, n, fd, &why);
 	for (size_t i = 0; i < n; i++)

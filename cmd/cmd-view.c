@@ -4,6 +4,7 @@
 #include "profiles.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -58,24 +59,38 @@ static bool parse(const struct view_opts *o, struct tare_view_opts *v)
 	return good;
 }
 
+/* A text of the file, of which nothing is known: it may not move the cursor. */
+static void show_text(const char *what, const char *text)
+{
+	fputs(what, stdout);
+	for (; *text; text++)
+		putchar((unsigned char)*text < 0x20 || *text == 0x7F ? '?' : *text);
+	putchar('\n');
+}
+
 static void show_info(const struct tare_profile_info *i)
 {
+	char thread[32];
 	printf("file        %s\nversion     %u\nsize        %" PRIu64 " bytes\n"
 	       "events      %" PRIu64 "\ncomplete    %s\n", i->path, i->version, i->size_bytes,
 	       i->n_events, i->complete ? "yes" : "no");
 	if (!i->has_metadata)
 		return;
-	printf("counter     %s\nunit        %s\ncommand     %s\nprocess     %u\n"
-	       "start       %" PRIu64 " ns since the epoch\n", *i->counter ? i->counter : "not named",
-	       i->unit, i->cmd, i->process_id, i->start_time_ns);
+	show_text("counter     ", *i->counter ? i->counter : "not named");
+	show_text("unit        ", i->unit);
+	show_text("command     ", i->cmd);
+	printf("process     %u\nstart       %" PRIu64 " ns since the epoch\n", i->process_id,
+	       i->start_time_ns);
 	if (*i->cpu)
-		printf("cpu         %s\n", i->cpu);
+		show_text("cpu         ", i->cpu);
 	if (*i->provenance)
-		printf("provenance  %s\n", i->provenance);
+		show_text("provenance  ", i->provenance);
 	if (i->own_axis_per_thread)
 		printf("axis        each thread's values start at its own 0\n");
-	for (size_t k = 0; k < i->n_threads; k++)
-		printf("thread %-4u %s\n", i->threads[k].id, i->threads[k].name);
+	for (size_t k = 0; k < i->n_threads; k++) {
+		snprintf(thread, sizeof(thread), "thread %-4u ", i->threads[k].id);
+		show_text(thread, i->threads[k].name);
+	}
 	if (i->clamped)
 		printf("clamped     %" PRIu64 "\n", i->clamped);
 	if (i->dropped)

@@ -147,7 +147,7 @@ static void macro(const struct tare_aggregate *a, size_t top, struct buf *out)
 {
 	const struct tare_profile_info *const i = &a->runs[0]->info;
 	struct grid g = { .columns = 3 };
-	buf_printf(out, "Self values over %zu runs (%s%s%s):\n", a->n_runs,
+	buf_printf(out, "Self values over %zu run%s (%s%s%s):\n", a->n_runs, a->n_runs == 1 ? "" : "s",
 		   *i->counter ? i->counter : "no counter named", *i->unit ? ", " : "", i->unit);
 	grid_cell(&g, "item", 4);
 	grid_cell(&g, "count", 5);

@@ -86,10 +86,19 @@ static uint64_t fix_escapes(const char *s, size_t n, struct buf *out)
 	return fixed;
 }
 
+/* These are shown on terminals as they are. */
+static bool plain(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7F)
+			return false;
+	return true;
+}
+
 static const char *text_of(const struct json_node *object, const char *key)
 {
 	const struct json_node *const n = json_get(object, key);
-	return n && n->type == JSON_STRING ? n->text : "";
+	return n && n->type == JSON_STRING && plain(n->text) ? n->text : "";
 }
 
 static int wrong(const struct tare_profile *p, struct tare_why *why, const char *what)
@@ -113,7 +122,7 @@ static int read_units(struct tare_profile *p, const struct json_node *counter,
 		const struct json_node *const name = u->first;
 		uint64_t factor;
 		if (u->type != JSON_ARRAY || !name || name->type != JSON_STRING || !name->next ||
-		    !json_to_u64(name->next, &factor) || factor == 0)
+		    !plain(name->text) || !json_to_u64(name->next, &factor) || factor == 0)
 			return wrong(p, why, "a unit is not [\"name\", factor]");
 		p->units[p->info.n_units++] =
 			(struct tare_profile_unit){ .name = name->text, .factor = factor };
