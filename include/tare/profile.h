@@ -64,7 +64,7 @@ struct tare_profile_info {
 	const char *provenance;		/* "exact", "raw", … or "" */
 	uint64_t clamped;		/* intervals whose counter ran backwards */
 	uint64_t dropped;		/* events lost at recording time */
-	const struct tare_profile_thread *threads;	/* named ones */
+	const struct tare_profile_thread *threads;	/* named ones, by id */
 	size_t n_threads;
 };
 

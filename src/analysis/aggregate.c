@@ -482,37 +482,78 @@ static const char *name_in(const struct pass *s, size_t run, uint32_t id)
 	return name ? name : "";
 }
 
-/* The partner of thread `id` of the first run among the `n` of another, which is
- * taken out: of the same name and id, of the same name, of the same id, or else the
- * next one. A number no thread has: none is left. */
-static uint32_t partner(const struct pass *s, size_t run, uint32_t id, uint32_t *ids, size_t *n)
+/* The threads of a run that are still to be compared, ascending. */
+struct rest {
+	uint32_t *ids;
+	bool *taken;
+	size_t n, next;		/* none before `next` is left */
+};
+
+static int rest_of(struct pass *s, size_t run, uint32_t skip, bool done, struct rest *rest)
+{
+	rest->ids = other_threads(&s->st->run[run], skip, done, &rest->n);
+	rest->taken = calloc(rest->n + 1, sizeof(*rest->taken));
+	return rest->ids && rest->taken ? 0 : no_memory(s);
+}
+
+static uint32_t take(struct rest *rest, size_t i)
+{
+	rest->taken[i] = true;
+	while (rest->next < rest->n && rest->taken[rest->next])
+		rest->next++;
+	return rest->ids[i];
+}
+
+/* Where the id is, or rest->n. */
+static size_t place_of(const struct rest *rest, uint32_t id)
+{
+	const uint32_t *const at = bsearch(&id, rest->ids, rest->n, sizeof(id), compare_ids);
+	return at && !rest->taken[at - rest->ids] ? (size_t)(at - rest->ids) : rest->n;
+}
+
+/* The partner of thread `id` of the first run among those of another: of the same name
+ * and id, of the same name, of the same id, or else the next one. A number no thread
+ * has: none is left. */
+static uint32_t partner(const struct pass *s, size_t run, uint32_t id, struct rest *rest)
 {
 	const char *const name = name_in(s, 0, id);
-	size_t best = 0;
-	int best_score = -1;
-	for (size_t i = 0; i < *n; i++) {
-		const bool same_name = strcmp(name_in(s, run, ids[i]), name) == 0;
-		const int score = (same_name && *name ? 2 : 0) + (ids[i] == id);
-		if (score > best_score) {
-			best = i;
-			best_score = score;
-		}
-	}
-	if (best_score < 0)
+	const size_t same = place_of(rest, id);
+	if (rest->next == rest->n)
 		return UINT32_MAX;
-	const uint32_t found = ids[best];
-	memmove(&ids[best], &ids[best + 1], (--*n - best) * sizeof(*ids));
-	return found;
+	if (same < rest->n && strcmp(name_in(s, run, id), name) == 0)
+		return take(rest, same);
+	for (size_t i = rest->next; *name && i < rest->n; i++)
+		if (!rest->taken[i] && strcmp(name_in(s, run, rest->ids[i]), name) == 0)
+			return take(rest, i);
+	return take(rest, same < rest->n ? same : rest->next);
+}
+
+/* The threads of the first run with their partners, then those that only others have. */
+static int compare_rest(struct pass *s, struct rest *rest, uint32_t *ids)
+{
+	int err = 0;
+	for (size_t i = 0; err == 0 && i < rest[0].n; i++) {
+		ids[0] = rest[0].ids[i];
+		for (size_t r = 1; r < s->n; r++)
+			ids[r] = partner(s, r, ids[0], &rest[r]);
+		err = compare_thread(s, ids);
+	}
+	for (size_t r = 1; err == 0 && r < s->n; r++)
+		while (err == 0 && rest[r].next < rest[r].n) {
+			for (size_t k = 0; k < s->n; k++)
+				ids[k] = UINT32_MAX;
+			ids[r] = take(&rest[r], rest[r].next);
+			err = compare_thread(s, ids);
+		}
+	return err;
 }
 
 static int all_threads(struct pass *s)
 {
 	uint32_t *const ids = calloc(s->n, sizeof(*ids));
-	uint32_t **const rest = calloc(s->n, sizeof(*rest));
-	size_t *const n_rest = calloc(s->n, sizeof(*n_rest));
-	bool any = false;
-	int err = ids && rest && n_rest ? 0 : no_memory(s);
-	bool same = true;
+	struct rest *const rest = calloc(s->n, sizeof(*rest));
+	bool any = false, same = true;
+	int err = ids && rest ? 0 : no_memory(s);
 	for (size_t r = 0; err == 0 && r < s->n; r++) {
 		any |= points_last_thread(&s->st->run[r], &ids[r]);
 		same &= ids[r] == ids[0] &&
@@ -524,33 +565,21 @@ static int all_threads(struct pass *s)
 	for (size_t r = 0; err == 0 && r < s->n; r++) {
 		if (!points_scan(&s->st->run[r]))
 			err = s->st->run[r].err;
-		rest[r] = other_threads(&s->st->run[r], ids[0], same, &n_rest[r]);
-		if (!rest[r])
-			err = no_memory(s);
-		else if (s->o->measureme && n_rest[r] + same > 1)
+		if (err == 0)
+			err = rest_of(s, r, ids[0], same, &rest[r]);
+		if (err == 0 && s->o->measureme && rest[r].n + same > 1)
 			err = why_set(s->why, TARE_E_MISMATCH, "%.120s has more than one thread; "
 				      "measureme's aggregate takes one",
 				      s->a->runs[r]->info.path);
 	}
-	while (err == 0 && n_rest[0]) {
-		ids[0] = rest[0][0];
-		memmove(rest[0], rest[0] + 1, --n_rest[0] * sizeof(**rest));
-		for (size_t r = 1; r < s->n; r++)
-			ids[r] = partner(s, r, ids[0], rest[r], &n_rest[r]);
-		err = compare_thread(s, ids);
+	if (err == 0)
+		err = compare_rest(s, rest, ids);
+	for (size_t r = 0; rest && r < s->n; r++) {
+		free(rest[r].ids);
+		free(rest[r].taken);
 	}
-	for (size_t r = 1; err == 0 && r < s->n; r++)
-		while (err == 0 && n_rest[r]) {
-			for (size_t k = 0; k < s->n; k++)
-				ids[k] = UINT32_MAX;
-			ids[r] = rest[r][--n_rest[r]];
-			err = compare_thread(s, ids);
-		}
-	for (size_t r = 0; rest && r < s->n; r++)
-		free(rest[r]);
 	free(ids);
 	free(rest);
-	free(n_rest);
 	return err;
 }
 

@@ -86,18 +86,29 @@ static int enter(struct scope *s, const struct mm_event *e)
 	return put_mark(s, end, n.label_number, false);
 }
 
-static int collect(struct scope *s, uint32_t thread)
+/* A thread with intervals, and the records between which they lie. */
+struct place {
+	uint32_t thread;
+	uint64_t first, end;
+};
+
+struct places {
+	struct place *list;
+	uint32_t n, cap;
+};
+
+static int collect(struct scope *s, const struct place *place)
 {
 	struct walk w;
 	struct run run;
 	struct tare_profile *const p = s->p;
 	int err = 0;
-	walk_init(&w, p, true);
+	walk_range(&w, p, true, place->first, place->end);
 	while (err == 0 && walk_next(&w, &run)) {
 		for (size_t i = run.n; err == 0 && i-- > 0;) {
 			struct mm_event e;
 			mm_decode(run.records + i * p->record_size, p->wide, &e);
-			if (e.thread != thread || e.p2 >= MM_INTEGER ||
+			if (e.thread != place->thread || e.p2 >= MM_INTEGER ||
 			    (e.p2 > e.p1 ? e.p2 - e.p1 : 0) < s->o->least)
 				continue;
 			err = enter(s, &e);
@@ -154,8 +165,9 @@ static void text(struct scope *s, const char *raw)
 	buf_free(&b);
 }
 
-static int one_thread(struct scope *s, uint32_t thread, bool *first)
+static int one_thread(struct scope *s, const struct place *place, bool *first)
 {
+	const uint32_t thread = place->thread;
 	const char *const name = thread_name(&s->p->info, thread);
 	if (lseek(s->spool, 0, SEEK_SET) < 0)
 		return why_errno(s->why, TARE_E_IO, errno, "temporary file");
@@ -163,7 +175,7 @@ static int one_thread(struct scope *s, uint32_t thread, bool *first)
 	s->n_marks = 0;
 	s->first = UINT64_MAX;
 	s->last = 0;
-	int err = collect(s, thread);
+	int err = collect(s, place);
 	if (err < 0 || s->first == UINT64_MAX)
 		return err;
 	sink_str(&s->out, *first ? "" : ",\n");
@@ -186,39 +198,62 @@ static int one_thread(struct scope *s, uint32_t thread, bool *first)
 	return err;
 }
 
-/* Threads that have intervals, in the order of their numbers. */
-static int thread_list(struct tare_profile *p, struct threads *t)
+static bool add_place(struct places *l, uint32_t thread, uint64_t number)
 {
+	if (l->n == l->cap) {
+		const uint32_t cap = l->cap ? 2 * l->cap : 64;
+		struct place *const list = realloc(l->list, cap * sizeof(*list));
+		if (!list)
+			return false;
+		l->list = list;
+		l->cap = cap;
+	}
+	l->list[l->n++] = (struct place){ .thread = thread, .first = number };
+	return true;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const uint32_t x = ((const struct place *)a)->thread, y = ((const struct place *)b)->thread;
+	return x < y ? -1 : x > y;
+}
+
+/* Threads that have intervals, in the order of their numbers. */
+static int thread_list(struct tare_profile *p, struct places *l)
+{
+	struct threads t = { 0 };
 	struct walk w;
 	struct run run;
+	bool ok = true;
 	walk_init(&w, p, false);
-	while (walk_next(&w, &run)) {
-		for (size_t i = 0; i < run.n; i++) {
+	while (ok && walk_next(&w, &run)) {
+		for (size_t i = 0; ok && i < run.n; i++) {
 			struct mm_event e;
 			mm_decode(run.records + i * p->record_size, p->wide, &e);
-			if (e.p2 < MM_INTEGER && threads_index(t, e.thread) == UINT32_MAX)
-				return TARE_E_NOMEM;
+			if (e.p2 >= MM_INTEGER)
+				continue;
+			const uint32_t k = threads_index(&t, e.thread);
+			ok = k != UINT32_MAX && (k < l->n || add_place(l, e.thread, run.first + i));
+			if (ok)
+				l->list[k].end = run.first + i + 1;
 		}
 	}
 	walk_done(&w);
-	return 0;
-}
-
-static int compare_ids(const void *a, const void *b)
-{
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	return x < y ? -1 : x > y;
+	threads_free(&t);
+	if (l->n)
+		qsort(l->list, l->n, sizeof(*l->list), compare_places);
+	return ok ? 0 : TARE_E_NOMEM;
 }
 
 static int write_all(struct scope *s)
 {
-	struct threads t = { 0 };
+	struct places l = { 0 };
 	bool first = true;
-	int err = thread_list(s->p, &t);
-	if (err < 0)
+	int err = thread_list(s->p, &l);
+	if (err < 0) {
+		free(l.list);
 		return why_set(s->why, err, "export");
-	if (t.n)
-		qsort(t.ids, t.n, sizeof(*t.ids), compare_ids);
+	}
 	sink_str(&s->out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
 			  "\"exporter\":\"tare " TARE_VERSION "\",\n\"name\":\"");
 	text(s, s->p->info.path);
@@ -227,8 +262,8 @@ static int write_all(struct scope *s)
 		text(s, s->p->info.counter);
 	}
 	sink_str(&s->out, "\",\n\"activeProfileIndex\":0,\n\"profiles\":[\n");
-	for (uint32_t i = 0; err == 0 && i < t.n; i++)
-		err = one_thread(s, t.ids[i], &first);
+	for (uint32_t i = 0; err == 0 && i < l.n; i++)
+		err = one_thread(s, &l.list[i], &first);
 	sink_str(&s->out, "\n],\n\"shared\":{\"frames\":[\n");
 	for (uint32_t i = 0; i < s->namer.names.n; i++) {
 		sink_str(&s->out, i ? ",\n{\"name\":\"" : "{\"name\":\"");
@@ -236,7 +271,7 @@ static int write_all(struct scope *s)
 		sink_str(&s->out, "\"}");
 	}
 	sink_str(&s->out, "\n]}}\n");
-	threads_free(&t);
+	free(l.list);
 	return err;
 }
 

@@ -51,6 +51,13 @@ static bool grow_slots(struct names *t)
 	return true;
 }
 
+void text_tame(struct buf *text, size_t from)
+{
+	for (size_t i = from; i < text->len; i++)
+		if ((unsigned char)text->data[i] < 0x20 || text->data[i] == 0x7F)
+			text->data[i] = '?';
+}
+
 uint32_t names_find(const struct names *t, const char *text, size_t len)
 {
 	if (!t->n_slots)
@@ -159,6 +166,7 @@ static uint32_t decode_name(struct resolver *r, uint64_t id)
 	r->scratch.len = 0;
 	if (r->mode == RESOLVE_TEXT) {
 		buf_add(&r->scratch, text.data, text.len);
+		text_tame(&r->scratch, 0);
 	} else {
 		event_name_split(text.data, text.len, &n);
 		r->has_args = n.n_args > 0;
@@ -315,8 +323,14 @@ void threads_free(struct threads *t)
 
 const char *thread_name(const struct tare_profile_info *info, uint32_t id)
 {
-	for (size_t i = 0; i < info->n_threads; i++)
-		if (info->threads[i].id == id && *info->threads[i].name)
-			return info->threads[i].name;
-	return NULL;
+	size_t lo = 0, hi = info->n_threads;
+	while (lo < hi) {
+		const size_t mid = lo + (hi - lo) / 2;
+		if (info->threads[mid].id < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	const bool has = lo < info->n_threads && info->threads[lo].id == id && *info->threads[lo].name;
+	return has ? info->threads[lo].name : NULL;
 }

@@ -37,6 +37,10 @@ struct names {
 	uint32_t n_slots;		/* a power of two */
 };
 
+/* From `from` on: what could move a terminal's cursor becomes "?". Labels and arguments
+ * have no such bytes; kinds and commands may. */
+void text_tame(struct buf *text, size_t from);
+
 /* NO_NAME: out of memory. */
 uint32_t names_add(struct names *t, const char *text, size_t len);
 uint32_t names_find(const struct names *t, const char *text, size_t len);	/* or NO_NAME */

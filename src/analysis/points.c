@@ -15,7 +15,8 @@ int points_run_init(struct points_run *r, struct tare_profile *p, struct names *
 	r->n_known = 1;
 	r->cap_known = 64;
 	r->known = calloc(r->cap_known, sizeof(*r->known));
-	if (!r->ids || !r->direct || !r->known)
+	r->block = calloc(p->info.n_events / POINTS_BLOCK + 1, sizeof(*r->block));
+	if (!r->ids || !r->direct || !r->known || !r->block)
 		return why_set(why, TARE_E_NOMEM, "%.120s: points", p->path);
 	for (uint32_t i = 0; i < 2 * ID_SETS; i++)
 		r->ids[i].addr = UINT64_MAX;
@@ -30,6 +31,7 @@ void points_run_free(struct points_run *r)
 	free(r->ids);
 	free(r->direct);
 	free(r->known);
+	free(r->block);
 	threads_free(&r->threads);
 	free(r->range);
 	free(r->self);
@@ -228,6 +230,11 @@ void points_close(struct points *s)
 	s->buf = NULL;
 }
 
+static uint64_t thread_bit(uint32_t thread)
+{
+	return 1ull << (thread * 0x9E3779B9u >> 26);
+}
+
 static inline bool note_thread(struct points_run *r, uint32_t thread, uint64_t number,
 			       bool timed)
 {
@@ -235,15 +242,20 @@ static inline bool note_thread(struct points_run *r, uint32_t thread, uint64_t n
 	if (__builtin_expect(i == UINT32_MAX, 0))
 		return out_of_memory(r);
 	if (__builtin_expect(i >= r->n_range, 0)) {
-		struct thread_range *const grown = realloc(r->range, r->threads.n * sizeof(*grown));
-		if (!grown)
-			return out_of_memory(r);
-		r->range = grown;
-		r->n_range = r->threads.n;
-		grown[i] = (struct thread_range){ .end = number + 1 };
+		if (i >= r->cap_range) {
+			const uint32_t cap = 2 * i + 16;
+			struct thread_range *const grown = realloc(r->range, cap * sizeof(*grown));
+			if (!grown)
+				return out_of_memory(r);
+			r->range = grown;
+			r->cap_range = cap;
+		}
+		r->n_range = i + 1;
+		r->range[i] = (struct thread_range){ .end = number + 1 };
 	}
 	r->range[i].first = number;
 	r->range[i].n_timed += timed;
+	r->block[number / POINTS_BLOCK] |= thread_bit(thread);
 	return true;
 }
 
@@ -393,6 +405,8 @@ static bool note_records(struct points_run *r, const uint8_t *records, uint64_t 
 	if (!note_thread(r, e.thread, from + n - 1, false))
 		return false;
 	struct thread_range *const range = &r->range[r->threads.last];
+	for (uint64_t b = from / POINTS_BLOCK; b <= (from + n - 1) / POINTS_BLOCK; b++)
+		r->block[b] |= thread_bit(e.thread);
 	range->first = from;
 	range->n_timed += n_timed;
 	return true;
@@ -429,6 +443,19 @@ static inline __attribute__((always_inline)) bool take_records(struct points *s,
 	return true;
 }
 
+/* Passes over blocks that have nothing of the thread, from the end of what is left. */
+static void skip_blocks(struct points *s)
+{
+	const uint64_t bit = thread_bit(s->thread);
+	while (s->left) {
+		const uint64_t last = s->records.first + s->left - 1;
+		if (s->run->block[last / POINTS_BLOCK] & bit)
+			return;
+		const uint64_t from = last - last % POINTS_BLOCK;
+		s->left = from > s->records.first ? (size_t)(from - s->records.first) : 0;
+	}
+}
+
 bool points_fill(struct points *s, size_t want)
 {
 	if (!reserve(s, want + 1 > s->tail - s->head ? want + 1 - (s->tail - s->head) : 0))
@@ -447,6 +474,11 @@ bool points_fill(struct points *s, size_t want)
 				break;
 			}
 		}
+		if (!s->note) {
+			skip_blocks(s);
+			if (!s->left)
+				continue;
+		}
 		if (!(s->run->p->wide ? take_records(s, 1) : take_records(s, 0)))
 			return false;
 	}
@@ -463,7 +495,9 @@ int points_describe(struct tare_profile *p, uint64_t record, struct buf *out,
 	int err = strings_text(p, e.kind, &text, why);
 	if (err == 0 && !(text.data && (strcmp(text.data, "Query") == 0 ||
 					strcmp(text.data, "GenericActivity") == 0))) {
+		const size_t from = out->len;
 		buf_add(out, text.data, text.len);
+		text_tame(out, from);
 		buf_chr(out, ' ');
 	}
 	text.len = 0;

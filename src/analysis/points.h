@@ -81,7 +81,10 @@ struct points_run {
 	struct { uint64_t id, hash; } kind[64];
 	struct threads threads;
 	struct thread_range *range;	/* by thread index */
-	uint32_t n_range;
+	uint32_t n_range, cap_range;
+	/* Which threads a block of records may hold, a bit of 64 for each: what holds
+	 * nothing of a thread is not touched when that thread is walked over. */
+	uint64_t *block;
 	bool scanned;			/* the ranges are complete */
 	int64_t *self;			/* by label + 1; [0] takes what has no parent */
 	uint64_t *count;
@@ -98,6 +101,8 @@ bool points_last_thread(struct points_run *r, uint32_t *thread);
 
 /* Finds the ranges of all threads, unless a walk has already. */
 bool points_scan(struct points_run *r);
+
+#define POINTS_BLOCK 256u
 
 /* One thread of one run. */
 struct points {

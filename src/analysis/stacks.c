@@ -40,7 +40,7 @@ struct pass {
 	struct resolver *labels;
 	struct threads threads;
 	struct thread *thread;
-	uint32_t n_thread;
+	uint32_t n_thread, cap_thread;
 	uint64_t overlaps, backwards;
 	uint32_t most;			/* nodes before some leave; 0: any number */
 	bool recount;			/* the second walk: no new nodes */
@@ -124,13 +124,17 @@ static struct thread *thread_of(struct pass *s, uint32_t id)
 		return NULL;
 	if (i < s->n_thread)
 		return &s->thread[i];
-	struct thread *const grown = realloc(s->thread, s->threads.n * sizeof(*grown));
-	if (!grown)
-		return NULL;
-	s->thread = grown;
-	s->n_thread = s->threads.n;
-	grown[i] = (struct thread){ .root = thread_root(s, id) };
-	return grown[i].root == NO_NAME ? NULL : &grown[i];
+	if (i >= s->cap_thread) {
+		const uint32_t cap = 2 * i + 16;
+		struct thread *const grown = realloc(s->thread, cap * sizeof(*grown));
+		if (!grown)
+			return NULL;
+		s->thread = grown;
+		s->cap_thread = cap;
+	}
+	s->n_thread = i + 1;
+	s->thread[i] = (struct thread){ .root = thread_root(s, id) };
+	return s->thread[i].root == NO_NAME ? NULL : &s->thread[i];
 }
 
 static bool push(struct thread *t, uint64_t start, uint64_t end, uint32_t node)
@@ -402,7 +406,12 @@ static uint32_t root_name(struct tare_stacks *t)
 		at--;
 	if (at == len)
 		return names_add(&t->names, "all", 3);
-	return names_add(&t->names, cmd + at, len - at);
+	struct buf b = { 0 };
+	buf_add(&b, cmd + at, len - at);
+	text_tame(&b, 0);
+	const uint32_t name = buf_failed(&b) ? NO_NAME : names_add(&t->names, b.data, b.len);
+	buf_free(&b);
+	return name;
 }
 
 /* The second walk, over those that may have their share. */

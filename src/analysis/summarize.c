@@ -47,7 +47,7 @@ struct summary_store {
 	uint32_t n_rows;
 	struct threads threads;
 	struct thread *thread;
-	uint32_t n_thread;
+	uint32_t n_thread, cap_thread;
 };
 
 /* How many intervals of each row are open in each thread: by thread << 32 | row. */
@@ -122,14 +122,17 @@ static inline bool have_rows(struct summary_store *st)
 
 static struct thread *new_threads(struct summary_store *st)
 {
-	struct thread *const grown = realloc(st->thread, st->threads.n * sizeof(*grown));
-	if (!grown)
-		return NULL;
-	for (uint32_t i = st->n_thread; i < st->threads.n; i++)
-		grown[i] = (struct thread){ .row = NO_NAME, .start = UINT64_MAX };
-	st->thread = grown;
-	st->n_thread = st->threads.n;
-	return grown;
+	if (st->threads.n > st->cap_thread) {
+		const uint32_t cap = 2 * st->threads.n + 16;
+		struct thread *const more = realloc(st->thread, cap * sizeof(*more));
+		if (!more)
+			return NULL;
+		st->thread = more;
+		st->cap_thread = cap;
+	}
+	for (; st->n_thread < st->threads.n; st->n_thread++)
+		st->thread[st->n_thread] = (struct thread){ .row = NO_NAME, .start = UINT64_MAX };
+	return st->thread;
 }
 
 static inline struct thread *thread_of(struct summary_store *st, uint32_t id)

@@ -132,6 +132,13 @@ static int read_units(struct tare_profile *p, const struct json_node *counter,
 	return 0;
 }
 
+static int by_id(const void *a, const void *b)
+{
+	const uint32_t x = ((const struct tare_profile_thread *)a)->id;
+	const uint32_t y = ((const struct tare_profile_thread *)b)->id;
+	return x < y ? -1 : x > y;
+}
+
 static int read_threads(struct tare_profile *p, const struct json_node *list,
 			struct tare_why *why)
 {
@@ -154,6 +161,7 @@ static int read_threads(struct tare_profile *p, const struct json_node *list,
 		p->threads[p->info.n_threads++] =
 			(struct tare_profile_thread){ .id = (uint32_t)id, .name = text_of(t, "name") };
 	}
+	qsort(p->threads, p->info.n_threads, sizeof(*p->threads), by_id);
 	p->info.threads = p->threads;
 	return 0;
 }

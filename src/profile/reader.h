@@ -118,6 +118,7 @@ struct walk {
 	struct tare_profile *p;
 	bool back;
 	uint64_t next, stop;	/* record numbers: [next, stop) forward, [stop, next) back */
+	uint64_t from, to;	/* where they are in the file */
 	uint64_t dropped;	/* file offset up to (back: down to) which pages were dropped */
 	uint8_t cut[32];
 };

@@ -13,19 +13,6 @@
 #define WINDOW_BYTES (4u << 20)
 #define RUN_RECORDS 8192u
 
-void walk_range(struct walk *w, struct tare_profile *p, bool back, uint64_t first, uint64_t end)
-{
-	*w = (struct walk){ .p = p, .back = back };
-	w->next = back ? end : first;
-	w->stop = back ? first : end;
-	w->dropped = back ? p->size : 0;
-}
-
-void walk_init(struct walk *w, struct tare_profile *p, bool back)
-{
-	walk_range(w, p, back, 0, p->info.n_events);
-}
-
 void window_drop(const struct tare_profile *p, uint64_t from, uint64_t to)
 {
 	static const uint64_t page = 4096;
@@ -95,6 +82,33 @@ static uint64_t record_off(const struct tare_profile *p, uint64_t number)
 	return MM_HEADER_SIZE + number * p->record_size;
 }
 
+/* Where the record is in the file, or begins. */
+static uint64_t file_off(const struct tare_profile *p, uint64_t number)
+{
+	const uint8_t *bytes;
+	const uint64_t off = record_off(p, number);
+	if (stream_span(p, &p->streams[MM_EVENTS], off, &bytes))
+		return (uint64_t)(bytes - p->bytes);
+	return p->size;			/* behind the last */
+}
+
+void walk_range(struct walk *w, struct tare_profile *p, bool back, uint64_t first, uint64_t end)
+{
+	*w = (struct walk){ .p = p, .back = back };
+	w->next = back ? end : first;
+	w->stop = back ? first : end;
+	if (first == end)
+		return;
+	w->from = file_off(p, first);
+	w->to = file_off(p, end);
+	w->dropped = back ? w->to : w->from;
+}
+
+void walk_init(struct walk *w, struct tare_profile *p, bool back)
+{
+	walk_range(w, p, back, 0, p->info.n_events);
+}
+
 /* The record cut by a page boundary, put together. */
 static void cut_record(struct walk *w, uint64_t number, struct run *run)
 {
@@ -160,13 +174,7 @@ bool walk_next(struct walk *w, struct run *run)
 
 void walk_done(struct walk *w)
 {
-	const struct tare_profile *const p = w->p;
-	const struct stream *const s = &p->streams[MM_EVENTS];
-	if (!s->n)
-		return;
-	const uint64_t first = s->pieces[0].file_off;
-	const uint64_t last = s->pieces[s->n - 1].file_off;
-	window_drop(p, w->back ? first : w->dropped, w->back ? w->dropped : last);
+	window_drop(w->p, w->back ? w->from : w->dropped, w->back ? w->dropped : w->to);
 }
 
 void profile_record(const struct tare_profile *p, uint64_t number, struct mm_event *e)

@@ -490,6 +490,45 @@ def check_schemas(tmp):
         check(violations(few, rules, rules), name, "allows less")
 
 
+def write_profile(path, meta, names, events):
+    """events: (kind, name, thread, p1, p2), kind and name as numbers in names."""
+    strings, at = b"MMSD\x09\0\0\0", []
+    for text in [meta] + names:
+        at.append(len(strings))
+        strings += text + b"\xff"
+    index = b"MMSI\x09\0\0\0" + struct.pack("<QQ", 100000001, at[0])
+    records = b"".join(struct.pack("<QQIIII", at[k + 1] + REGULAR, at[n + 1] + REGULAR, t, a & 0xFFFFFFFF,
+                                   b & 0xFFFFFFFF, a >> 32 << 16 | b >> 32) for k, n, t, a, b in events)
+    with open(path, "wb") as f:
+        f.write(b"MMPD\x09\0\0\0")
+        for tag, stream in enumerate((b"MMES\x09\0\0\0" + records, strings, index)):
+            f.write(struct.pack("<BI", tag, len(stream)) + stream)
+
+
+def check_odd_files(tmp):
+    """A thread per request, and names that are orders to a terminal."""
+    meta = (b'{"start_time":1,"process_id":2,"cmd":"/bin/a\\u001b[2J b","counter":{"name":"c\\u001b[0m",'
+            b'"units":[["n",1]]},"tare":{"cpu":"\\u001bc","threads":[{"id":1,"name":"\\u001bc"}]}}')
+    path = f"{tmp}/odd.mm_profdata"
+    write_profile(path, meta, [b"Generic\x1b[31mActivity", b"good", b"a\x1b[0mb"],
+                  [(0, 1, 1, 5, 9), (0, 2, 2, 4, 5)])
+    for command in (["summarize"], ["summarize", "--by", "kind"], ["summarize", "--by", "thread"],
+                    ["summarize", "--tree"], ["view"], ["view", "-i"], ["aggregate"], ["diff", path],
+                    ["export", "--to", "collapsed"], ["export", "--to", "csv"],
+                    ["export", "--to", "flamegraph"], ["export", "--to", "chrome"]):
+        r = run(TARE, *command, path)
+        check(r.returncode == 0 and "\x1b" not in r.stdout + r.stderr, "escapes", command, r.stderr)
+    n = 100000
+    write_profile(path, b'{"start_time":1,"process_id":2,"cmd":"x"}', [b"Query", b"request"],
+                  [(0, 1, i, 0, i % 7) for i in range(n)])
+    a = json.loads(run(TARE, "aggregate", "-j", path, path).stdout)
+    check(a["threads"] == n and a["intervals"] == n and a["regions"] == 0, "many threads", a["threads"])
+    scope = json.loads(run(TARE, "export", "--to", "speedscope", path).stdout)
+    check(len(scope["profiles"]) == n, "speedscope's threads", len(scope["profiles"]))
+    rows = json.loads(run(TARE, "summarize", "-j", "--by", "thread", path).stdout)["profiles"][0]["rows"]
+    check(len(rows) == n and sum(r["self"] for r in rows) == sum(i % 7 for i in range(n)), "rows")
+
+
 def check_bad_input(tmp):
     for name, content, what in (("empty", b"", "empty"), ("text", b"hello, world", "MMPD"),
                                 ("seven", b"MMPD\7\0\0\0", "version 7"),
@@ -534,6 +573,7 @@ with tempfile.TemporaryDirectory() as tmp:
         check_memory(tmp)  # a sanitizer needs more
         check_recorded_soft(tmp)
         check_noise(tmp)
+    check_odd_files(tmp)
     check_bad_input(tmp)
     check_rustc(tmp)
 finish()
