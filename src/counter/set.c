@@ -538,6 +538,10 @@ static void count_slots(struct counter_set *set, const struct target *t, size_t 
 	const bool core = is_core(set, e->base.type);
 	c->provenance = counter_provenance(core ? set_facts(set)->simulated : PERF_SIM_NO, core,
 					   e->kind != TARE_EVENT_PERF, scaled);
+	/* A virtual PMU's counts are exact, but its interrupts and faults are not those
+	 * of the machine, which is where totals come from. */
+	if (e->kind == TARE_EVENT_MINUS_TOTAL && c->provenance == TARE_PROV_EXACT)
+		c->provenance = TARE_PROV_CORRECTED;
 }
 
 int counter_set_read_target(struct counter_set *set, size_t target, struct tare_count *counts)
