@@ -230,6 +230,7 @@ void model_add_cycles(struct vpmu_model *m)
 
 #define PER_SECOND 3000000000ull	/* instructions in a virtual second */
 #define PER_MS (PER_SECOND / 1000)
+#define INTERRUPTS 1000		/* a second, unless said otherwise */
 
 static void set_interrupts(struct vpmu_flaws *f, const struct model *m, uint64_t n)
 {
@@ -300,7 +301,7 @@ static const struct {
 	void (*set)(struct vpmu_flaws *f, const struct model *m, uint64_t n);
 } flaws[] = {
 	{ "interrupts", "N interrupts a virtual second, each counted by events that do (1000)",
-	  1000, 1000000, set_interrupts },
+	  INTERRUPTS, 1000000, set_interrupts },
 	{ "undercount", "one of N interrupts counts in the interrupt event only (16)", 16, 1000000,
 	  set_undercount },
 	{ "faults", "N page faults a virtual second, likewise (1000)", 1000, 1000000, set_faults },
@@ -370,6 +371,6 @@ int model_flaws(const struct model *m, const char *list, struct vpmu_flaws *out,
 		at += len;
 	}
 	if (out->irq_alone && !out->irq_period)
-		out->irq_period = PER_SECOND / flaws[0].value;
+		out->irq_period = PER_SECOND / INTERRUPTS;
 	return 0;
 }
