@@ -10,7 +10,8 @@ cc -O2 -o "$dir/gen" "$here/profile-gen.c"
 "$dir/gen" -n "$events" -j 1 "$dir/a.mm_profdata"
 "$dir/gen" -n "$events" -j 2 "$dir/b.mm_profdata"
 size=$(stat -c %s "$dir/a.mm_profdata")
-echo "$events events, $size bytes a file; best of three, CPU seconds of user and system"
+echo "$events events, $size bytes a file; best of five, CPU seconds of user and system; load" \
+	"$(cut -d' ' -f1 /proc/loadavg)"
 python3 - "$build/tare" "$dir" "$events" "$size" <<'PY'
 import os, resource, subprocess, sys
 tare, d, events, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
@@ -40,7 +41,7 @@ for name, n, wanted, argv in (
         ("export --to flamegraph", 1, 0, ["export", "--to", "flamegraph", a]),
         ("export --to csv", 1, 0, ["export", "--to", "csv", a])):
     best, memory = None, 0
-    for _ in range(3):
+    for _ in range(5):
         with open("/dev/null", "w") as null:
             p = subprocess.Popen([tare] + argv, stdout=null, stderr=null)
             peak, usage, status = anonymous(p.pid)

@@ -5,12 +5,16 @@
 #include <tare/profile.h>
 #include <tare/record.h>
 
+#include <linux/seccomp.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -281,6 +285,31 @@ static void many_threads(void)
 	tare_profile_close(p);
 }
 
+/* Between two pages nothing but the program runs: the kernel kills a process that makes
+ * any system call but read, write and exit; and the heap stays as it is. */
+static void quiet(void)
+{
+	const pid_t pid = fork();
+	if (pid == 0) {
+		int n = 1;
+		start(&(struct tare_record_opts){ .dir = dir, .name = "quiet", .counter = "zero" });
+		busy(&n);
+		const size_t before = mallinfo2().uordblks;
+		if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) < 0)
+			_exit(77);
+		n = 4000;
+		busy(&n);
+		tare_record_instant(tare_record_here(rec), kind, inner_id);
+		syscall(SYS_exit, mallinfo2().uordblks == before ? 0 : 1);
+	}
+	int status;
+	waitpid(pid, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		printf("no seccomp here: system calls are not looked for\n");
+	else
+		CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x", status);
+}
+
 static void wrong_counter(void)
 {
 	struct tare_why why = { 0 };
@@ -308,6 +337,9 @@ int main(void)
 	full_disk();
 	same_name();
 	many_threads();
+#ifndef __SANITIZE_ADDRESS__
+	quiet();
+#endif
 	wrong_counter();
 	char command[128];
 	snprintf(command, sizeof(command), "rm -r %s", dir);
