@@ -605,9 +605,24 @@ static long do_mremap(struct thread *t, const uint64_t *a, bool *done)
 
 /* ---- all of it ---- */
 
-static bool is_everybodys(uint32_t what)
+/* FIOCLEX and the like, and what only the kernel knows whether it is allowed: it refuses that
+ * for what counts nothing, too. */
+static bool is_kernels(uint32_t what, uint32_t i)
 {
-	return what == 0x5450 || what == 0x5451 || what == 0x5421 || what == 0x5452;
+	switch (what) {
+	case 0x5450:
+	case 0x5451:
+	case 0x5421:
+	case 0x5452:
+		return true;
+	case PERF_EVENT_IOC_SET_BPF:
+	case PERF_EVENT_IOC_SET_FILTER:
+	case PERF_EVENT_IOC_QUERY_BPF:
+	case PERF_EVENT_IOC_MODIFY_ATTRIBUTES:
+		return vpmu_event(i)->kernel_id;
+	default:
+		return false;
+	}
 }
 
 /* On a descriptor of a virtual event. */
@@ -620,7 +635,7 @@ static long event_call(struct thread *t, long nr, const uint64_t *a, uint32_t i,
 	case __NR_readv:
 		return vpmu_readv_event(t, i, a[1], a[2]);
 	case __NR_ioctl:
-		if (!is_everybodys((uint32_t)a[1]))	/* FIOCLEX and the like */
+		if (!is_kernels((uint32_t)a[1], i))
 			return do_ioctl(t, i, a[1], a[2]);
 		break;
 	case __NR_write:
