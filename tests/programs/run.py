@@ -105,7 +105,7 @@ PROGRAMS = [
     ("link-kinds", True, "gcc -static -O2 hello.c -o hello_s && ./hello_s && gcc -static-pie -O2 hello.c -o hello_sp && ./hello_sp && gcc -no-pie hello.c -o hello_np && ./hello_np && rm hello_s hello_sp hello_np", "gcc"),
     ("coreutils", True, "seq 1 2000 | shuf --random-source=text.txt | head -5; factor 1234567890123; sha256sum text.txt; base64 text.txt | md5sum; od -c hello.c | head -3; wc text.txt; cut -d' ' -f1 lines.txt | uniq | wc -l", "shuf factor"),
     ("awk-sed-grep", True, "awk '{s+=$1} END {printf \"%d\\n\", s}' lines.txt; sed -n 's/count/COUNT/gp' text.txt | head -3; grep -c exact text.txt; grep -oE '[a-z]+[0-9]+' text.txt | sort | uniq -c | sort -rn | head -3", "awk sed grep"),
-    ("find-xargs", True, "find . -name 'file*.txt' | sort | xargs -P2 -n5 cat | md5sum", "find xargs"),
+    ("find-xargs", True, "find . -name 'file*.txt' | sort | xargs -P2 -n5 md5sum | sort", "find xargs"),
 ] + [
     (f"stress-{name}", False, f"{STRESS} --{name} 1 --{name}-ops {ops}" + (" --mmap-bytes 4m" if name == "mmap" else ""), "stress-ng")
     for name, ops in (("signal", 5000), ("fork", 200), ("clone", 100), ("pthread", 20),
