@@ -38,6 +38,8 @@ static void count_json(struct json *j, const struct tare_count *c, const struct 
 	json_bool(j, "lower_bound", c->lower_bound);
 	if (counted)
 		json_u64(j, "raw", c->raw);
+	if (c->vdso)
+		json_u64(j, "vdso", c->vdso);
 	json_u64(j, "enabled_ns", c->enabled_ns);
 	json_u64(j, "running_ns", c->running_ns);
 	json_end(j);

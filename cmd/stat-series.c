@@ -39,6 +39,8 @@ size_t stat_counted_runs(const struct stat_session *s)
 void stat_series(const struct stat_session *s, size_t event, struct stat_series *out)
 {
 	size_t n = 0;
+	uint64_t outside = 0;
+	bool equal_outside = true;
 	*out = (struct stat_series){ .values = calloc(s->n_runs + 1, sizeof(uint64_t)) };
 	if (!out->values)
 		abort();
@@ -50,6 +52,8 @@ void stat_series(const struct stat_session *s, size_t event, struct stat_series 
 			out->missing = c;
 			continue;
 		}
+		equal_outside &= !n || c->value - c->vdso == outside;
+		outside = c->value - c->vdso;
 		out->values[n++] = c->value;
 		if (c->provenance > out->provenance)
 			out->provenance = c->provenance;
@@ -60,6 +64,7 @@ void stat_series(const struct stat_session *s, size_t event, struct stat_series 
 		out->running_ns += c->running_ns;
 	}
 	summarize_values(&out->sum, out->values, n);
+	out->clocks_only = n && equal_outside && out->sum.min != out->sum.max;
 }
 
 void stat_series_free(struct stat_series *series)

@@ -79,6 +79,7 @@ struct stat_series {
 	enum tare_provenance provenance;
 	bool perturbed, user_only, lower_bound;
 	uint64_t enabled_ns, running_ns; /* summed */
+	bool clocks_only;		/* the values differ, but not outside the vDSO */
 	const struct tare_count *missing; /* a run that has no value, or NULL */
 };
 void stat_series(const struct stat_session *s, size_t event, struct stat_series *out);

@@ -52,6 +52,8 @@ struct tare_count {
 	bool lower_bound;		/* some tasks could not be counted, or not to their end
 					 * (see tasks): the true count is at least this */
 	bool user_only;			/* user mode, though the event did not ask for that */
+	uint64_t vdso;			/* the engine's: of value, in the kernel's functions for
+					 * reading clocks, whose path depends on the time */
 	uint64_t enabled_ns, running_ns;
 	const char *unit;
 };

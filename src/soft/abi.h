@@ -104,6 +104,7 @@ struct soft_record {
 	char exe[128];
 	char message[192];	/* REC_FAILED: what and where */
 	uint64_t counts[SOFT_EVENTS];
+	uint64_t vdso[SOFT_EVENTS];	/* … of these, in the vDSO */
 	uint64_t blocks;	/* translated, for the curious and the bench */
 	uint64_t code_bytes;	/* … how long they came out, … */
 	uint64_t source_bytes;	/* … and were */

@@ -46,12 +46,13 @@ void count_add(struct thread *t, int event, int64_t n, const struct mode *m)
 void count_fold(struct thread *t)
 {
 	struct soft_record *const r = &E.shared->records[t->record];
-	uint64_t sum[SOFT_EVENTS];
+	uint64_t sum[SOFT_EVENTS], vdso[SOFT_EVENTS];
 	/* Pairs with live_read() of the launcher: what it sees between is not a count. */
 	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);
 	for (int k = 0; k < SOFT_EVENTS; k++) {
 		sum[k] = (uint64_t)t->corr[k];
-		t->corr[k] = 0;
+		vdso[k] = (uint64_t)t->vdso_corr[k];
+		t->corr[k] = t->vdso_corr[k] = 0;
 	}
 	uint64_t *const cells = counts_of(t);
 	const uint32_t n = E.n_blocks;
@@ -62,10 +63,14 @@ void count_fold(struct thread *t)
 		const struct block *const b = block_at(id);
 		for (int k = 0; k < SOFT_EVENTS; k++)
 			sum[k] += c * b->vec[k];
+		for (int k = 0; in_vdso(b->pc) && k < SOFT_EVENTS; k++)
+			vdso[k] += c * b->vec[k];
 		cells[id] = 0;
 	}
 	for (int k = 0; k < SOFT_EVENTS; k++)
 		__atomic_fetch_add(&r->counts[k], sum[k], __ATOMIC_RELAXED);
+	for (int k = 0; k < SOFT_EVENTS; k++)
+		__atomic_fetch_add(&r->vdso[k], vdso[k], __ATOMIC_RELAXED);
 	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);
 	if (!t->record || r->is_thread)
 		return;

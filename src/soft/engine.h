@@ -89,6 +89,7 @@ struct thread {
 	uint64_t app_mask;
 	struct k_stack app_altstack;
 	int64_t corr[SOFT_EVENTS];	/* parts of blocks, and what was folded */
+	int64_t vdso_corr[SOFT_EVENTS];	/* … of these, in the vDSO */
 	uint64_t app_err, app_trapno, app_cr2;	/* of the program's own last fault */
 	struct k_sigaction *actions;	/* the program's view: E.actions, or own_actions */
 	struct k_sigaction own_actions[65];
@@ -280,6 +281,7 @@ struct engine {
 	uint32_t n_segments;
 	uint32_t n_regions;
 	uint32_t n_hoods;
+	uint64_t vdso, vdso_size;	/* the kernel's page of clock functions */
 	uint64_t code_bytes, source_bytes;
 	uint64_t ticks;			/* spent translating */
 	bool no_tsc;			/* the program forbade reading it */
@@ -399,6 +401,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc);
 /* count.c */
 void count_fold(struct thread *t);			/* adds to its record, zeroes */
 void count_fold_all(uint32_t state);
+static inline bool in_vdso(uint64_t pc) { return pc - E.vdso < E.vdso_size; }
 void record_state(const struct thread *t, uint32_t state);
 void count_vec_add(uint8_t *vec, const struct insn *in);
 void count_add(struct thread *t, int event, int64_t n, const struct mode *m);

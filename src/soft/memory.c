@@ -193,6 +193,15 @@ static const char *parse_hex(const char *p, uint64_t *v)
 	}
 }
 
+static bool line_ends(const char *p, const char *with)
+{
+	const size_t n = text_len(with);
+	const char *const start = p;
+	while (*p && *p != '\n')
+		p++;
+	return (size_t)(p - start) >= n && mem_equal(p - n, with, n);
+}
+
 static void maps_line(const char *p, uint64_t only)
 {
 	uint64_t start, end;
@@ -202,6 +211,10 @@ static void maps_line(const char *p, uint64_t only)
 		return;
 	if (start == 0xffffffffff600000ull)
 		E.has_vsyscall = true;
+	if (line_ends(p, "[vdso]")) {
+		E.vdso = start;
+		E.vdso_size = end - start;
+	}
 	if (p[2] != 'x' || (start >= ZONE_BASE && start < ZONE_END) || start >> 63)
 		return;
 	const int prot = (p[0] == 'r' ? PROT_R : 0) | (p[1] == 'w' ? PROT_W : 0) | PROT_X;

@@ -244,6 +244,7 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 		E.mdwe = 0;
 	t->held = 0;			/* pending signals stay with the parent */
 	mem_zero(t->corr, sizeof(t->corr));
+	mem_zero(t->vdso_corr, sizeof(t->vdso_corr));
 	sys3(__NR_madvise, counts_of(t), counts_mapped, 4);
 	t->is_vfork = false;
 	t->child_record = 0;

@@ -1352,6 +1352,7 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 	if (taken_id) {
 		const struct insn *const last = &p->in[p->n - 1];
 		mem_zero(block_at(taken_id), sizeof(struct block));
+		block_at(taken_id)->pc = pc;
 		block_at(taken_id)->flags = BLOCK_DEAD;
 		block_at(taken_id)->mode = E.mode;
 		block_at(taken_id)->vec[SOFT_TAKEN] = 1;
@@ -1578,7 +1579,10 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 		const bool was = bumped > 0;
 		if (mode->acc >> k & 1 && b->vec[k] && bumped && bumped != BUMPED_ALL)
 			bumped--;
-		count_add(t, k, (int64_t)done[k] - (was ? b->vec[k] : 0), mode);
+		const int64_t more = (int64_t)done[k] - (was ? b->vec[k] : 0);
+		count_add(t, k, more, mode);
+		if (!mode->acc && in_vdso(b->pc))
+			t->vdso_corr[k] += more;
 	}
 	return true;
 }

@@ -26,12 +26,12 @@ def skip(why):
     sys.exit(SKIP)
 
 
-def _build():
-    return os.environ.get("TARE_BUILD", "build")
+def build_folder():
+    return os.path.abspath(os.environ.get("TARE_BUILD", "build"))
 
 
 def stepcount_path():
-    return os.environ.get("TARE_STEPCOUNT", os.path.join(_build(), "tests/tool/stepcount"))
+    return os.environ.get("TARE_STEPCOUNT", os.path.join(build_folder(), "tests/tool/stepcount"))
 
 
 def engine_command(events, out, follow=True):
@@ -39,7 +39,7 @@ def engine_command(events, out, follow=True):
     override = os.environ.get("TARE_COUNT")
     if override:
         return override.split() + ["-e", ",".join(events), "-o", out, "--"]
-    tare = os.environ.get("TARE", os.path.join(_build(), "tare"))
+    tare = os.environ.get("TARE", os.path.join(build_folder(), "tare"))
     inherit = [] if follow else ["--no-inherit"]
     return [tare, "stat", "--backend", "soft", *inherit, "-e", ",".join(events),
             "-j", "-o", out, "--"]
@@ -49,7 +49,7 @@ def have_engine():
     """None, or why there is no engine to test."""
     if os.environ.get("TARE_COUNT"):
         return None
-    tare = os.environ.get("TARE", os.path.join(_build(), "tare"))
+    tare = os.environ.get("TARE", os.path.join(build_folder(), "tare"))
     if not os.path.exists(tare):
         return f"{tare} is not built"
     got = subprocess.run([tare, "stat", "--backend", "soft", "-e", "instructions", "-j",

@@ -225,6 +225,7 @@ static int map_engine(struct remote *r, int fd)
 		if (err)
 			return err;
 	}
+	_Static_assert(sizeof(struct soft_shared) <= ENGINE_FILE_OFFSET, "the image is behind it");
 	int err = remote_map(r, ZONE_SHARED, (sizeof(struct soft_shared) + 4095) & ~4095ull,
 			     PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (err)

@@ -526,11 +526,15 @@ static void fill_totals(const struct soft *s, const struct tare_measure_opts *o,
 		const int k = engine_event(e->role);
 		if (!tare_engine_counts(e) || k < 0)
 			continue;
-		uint64_t sum = 0;
-		for (uint32_t j = 0; j < n; j++)
-			if (counted(s, &s->shared->records[j]))
-				sum += record_count(s, j, k);
+		uint64_t sum = 0, vdso = 0;
+		for (uint32_t j = 0; j < n; j++) {
+			if (!counted(s, &s->shared->records[j]))
+				continue;
+			sum += record_count(s, j, k);
+			vdso += __atomic_load_n(&s->shared->records[j].vdso[k], __ATOMIC_RELAXED);
+		}
 		fill_count(&m->counts[i], sum);
+		m->counts[i].vdso = vdso;
 		if (nothing) {
 			m->counts[i].state = TARE_COUNT_NOT_OPENED;
 			m->counts[i].code = TARE_E_NOT_COUNTED;
@@ -640,6 +644,7 @@ static int fill_tasks(const struct soft *s, const struct tare_measure_opts *o,
 							    .state = TARE_COUNT_NOT_OPENED };
 			if (tare_engine_counts(e) && k >= 0 && r->state != REC_NATIVE)
 				fill_count(&t->counts[i], record_count(s, j, k));
+			t->counts[i].vdso = k >= 0 ? r->vdso[k] : 0;
 		}
 	}
 	return 0;
