@@ -59,6 +59,8 @@ struct soft {
 	struct traced traced[MAX_TRACED];
 	int n_traced;
 	uint64_t (*live)[SOFT_EVENTS];	/* by record: what a look at it while it ran gave */
+	struct soft_record *settled;	/* as they stood when the command had ended, … */
+	uint32_t n_settled;		/* … since orphans go on */
 	int inject_errno;	/* of the command itself */
 	int inject_reason;
 };
@@ -389,6 +391,7 @@ static void soft_close(struct soft *s)
 	close_requests(s);
 	munmap(s->shared, sizeof(*s->shared));
 	free(s->live);
+	free(s->settled);
 	if (s->memfd >= 0)
 		close(s->memfd);
 }
@@ -439,39 +442,79 @@ static bool counted(const struct soft *s, const struct soft_record *r)
 
 static uint32_t n_records(const struct soft *s)
 {
+	if (s->settled)
+		return s->n_settled;
 	const uint32_t n = __atomic_load_n(&s->shared->n_records, __ATOMIC_ACQUIRE);
 	return n < SOFT_MAX_RECORDS ? n : SOFT_MAX_RECORDS;
 }
 
+static struct soft_record *records(const struct soft *s)
+{
+	return s->settled ? s->settled : s->shared->records;
+}
+
 /* ---- what still runs ---- */
 
-/* Looks at everything that runs. Later looks see no less. */
-static void live_refresh(struct soft *s)
+/* Does the process still exist under that number? */
+static bool alive(pid_t pid)
+{
+	return kill(pid, 0) == 0 || errno == EPERM;
+}
+
+/* Looks at everything that runs. Later looks see no less. False if there was one to look
+ * at that was just adding up. */
+static bool live_refresh(struct soft *s)
 {
 	if (!s->live)
 		s->live = calloc(SOFT_MAX_RECORDS, sizeof(*s->live));
 	const uint32_t n = n_records(s);
+	bool all = true;
 	for (uint32_t j = 1; s->live && j < n; j++) {
+		struct soft_record *const r = &s->shared->records[j];
 		uint64_t now[SOFT_EVENTS];
-		if (__atomic_load_n(&s->shared->records[j].state, __ATOMIC_ACQUIRE) != REC_RUNNING ||
-		    !live_read(s->shared, j, now))
+		if (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != REC_RUNNING)
 			continue;
+		if (!live_read(s->shared, j, now)) {
+			all &= r->pid == s->child || !alive(r->pid);
+			continue;
+		}
 		for (int k = 0; k < SOFT_EVENTS; k++)
 			if (now[k] > s->live[j][k])
 				s->live[j][k] = now[k];
 	}
+	return all;
+}
+
+/* The command has ended: what its orphans do from here on is not in the result, neither
+ * in the totals nor in what is said of each. */
+static void settle(struct soft *s)
+{
+	for (int i = 0; i < 50 && !live_refresh(s); i++)
+		usleep(1000);
+	const uint32_t n = n_records(s);
+	struct soft_record *const copy = calloc(n + 1, sizeof(*copy));
+	if (!copy)
+		return;			/* then they are read as they change */
+	for (uint32_t j = 0; j < n; j++) {
+		/* what a state says is there before it */
+		const uint32_t state = __atomic_load_n(&s->shared->records[j].state, __ATOMIC_ACQUIRE);
+		copy[j] = s->shared->records[j];
+		copy[j].state = state;
+	}
+	s->settled = copy;
+	s->n_settled = n;
 }
 
 static bool seen_live(const struct soft *s, const struct soft_record *r)
 {
-	const size_t j = (size_t)(r - s->shared->records);
+	const size_t j = (size_t)(r - records(s));
 	return s->live && s->live[j][SOFT_INSTRUCTIONS] > r->counts[SOFT_INSTRUCTIONS];
 }
 
 /* What a record says or, where its task has not reported, what was seen of it. */
 static uint64_t record_count(const struct soft *s, uint32_t j, int k)
 {
-	const struct soft_record *const r = &s->shared->records[j];
+	const struct soft_record *const r = &records(s)[j];
 	const uint32_t state = __atomic_load_n(&r->state, __ATOMIC_ACQUIRE);
 	const bool reported = state != REC_RUNNING && state != REC_FAILED;
 	const uint64_t told = __atomic_load_n(&r->counts[k], __ATOMIC_RELAXED);
@@ -508,7 +551,7 @@ static bool nothing_counted(const struct soft *s)
 	const uint32_t n = n_records(s);
 	bool native = false;
 	for (uint32_t j = 1; j < n; j++) {
-		const uint32_t state = __atomic_load_n(&s->shared->records[j].state, __ATOMIC_ACQUIRE);
+		const uint32_t state = __atomic_load_n(&records(s)[j].state, __ATOMIC_ACQUIRE);
 		if (state != REC_NATIVE && state != REC_FREE)
 			return false;
 		native |= state == REC_NATIVE;
@@ -528,10 +571,10 @@ static void fill_totals(const struct soft *s, const struct tare_measure_opts *o,
 			continue;
 		uint64_t sum = 0, vdso = 0;
 		for (uint32_t j = 0; j < n; j++) {
-			if (!counted(s, &s->shared->records[j]))
+			if (!counted(s, &records(s)[j]))
 				continue;
 			sum += record_count(s, j, k);
-			vdso += __atomic_load_n(&s->shared->records[j].vdso[k], __ATOMIC_RELAXED);
+			vdso += __atomic_load_n(&records(s)[j].vdso[k], __ATOMIC_RELAXED);
 		}
 		fill_count(&m->counts[i], sum);
 		m->counts[i].vdso = vdso;
@@ -549,7 +592,7 @@ static void fill_translated(const struct soft *s, double ns_per_tick, struct tar
 	const uint32_t n = n_records(s);
 	uint64_t ticks = 0;
 	for (uint32_t j = 1; j < n; j++) {
-		const struct soft_record *const r = &s->shared->records[j];
+		const struct soft_record *const r = &records(s)[j];
 		m->translated.blocks += r->blocks - r->had_blocks;
 		m->translated.code_bytes += r->code_bytes - r->had_code;
 		m->translated.source_bytes += r->source_bytes - r->had_source;
@@ -569,12 +612,6 @@ static const char *reason_text(uint32_t reason)
 	case WHY_PTRACED: return "traced by another program: ran natively, not counted";
 	default: return "could not be entered: ran natively, not counted";
 	}
-}
-
-/* Does the process still exist under that number? */
-static bool alive(pid_t pid)
-{
-	return kill(pid, 0) == 0 || errno == EPERM;
 }
 
 static const char *cut_off_text(const struct soft *s, const struct soft_record *r)
@@ -613,14 +650,14 @@ static int fill_tasks(const struct soft *s, const struct tare_measure_opts *o,
 	const uint32_t n = n_records(s);
 	size_t want = 0;
 	for (uint32_t j = 0; j < n; j++)
-		want += worth_a_task(s, o, &s->shared->records[j]);
+		want += worth_a_task(s, o, &records(s)[j]);
 	if (!want)
 		return 0;
 	m->tasks = calloc(want, sizeof(*m->tasks));
 	if (!m->tasks)
 		return why_set(why, TARE_E_NOMEM, "%zu tasks", want);
 	for (uint32_t j = 0; j < n && m->n_tasks < want; j++) {
-		const struct soft_record *const r = &s->shared->records[j];
+		const struct soft_record *const r = &records(s)[j];
 		if (!worth_a_task(s, o, r))
 			continue;
 		struct tare_task *const t = &m->tasks[m->n_tasks++];
@@ -654,7 +691,7 @@ static int engine_failure(const struct soft *s, struct tare_why *why)
 {
 	const uint32_t n = n_records(s);
 	for (uint32_t j = 0; j < n; j++) {
-		const struct soft_record *const r = &s->shared->records[j];
+		const struct soft_record *const r = &records(s)[j];
 		if (r->state == REC_FAILED)
 			return why_set(why, TARE_E_ENGINE, "%.190s", r->message);
 	}
@@ -766,7 +803,7 @@ int soft_run(const struct tare_measure_opts *o, const struct soft_hooks *hooks,
 		hooks->before_reap(c.pid, hooks->arg);
 	child_reap(&c, m);
 	stop_tracer(&s);
-	live_refresh(&s);
+	settle(&s);
 	fill_totals(&s, o, m);
 	fill_translated(&s, (double)(end_ns - begin_ns) / (double)(end_ticks - ticks), m);
 	err = refused(&s, o, why);
