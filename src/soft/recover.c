@@ -1,0 +1,94 @@
+/* The way back, from a cache address to the program's state: the block is written once
+ * more into nowhere, up to that address. See emit.h. */
+#include "emit.h"
+#include "sys.h"
+#include "text.h"
+#include "vpmu-abi.h"
+
+static struct plan dry_plan;	/* under the lock */
+static struct emit dry_emit;
+
+static void apply_mark(struct thread *t, const struct mark *m, uint64_t regs[16], uint64_t *pc)
+{
+	if (m->rcx_in_s0)
+		regs[RCX] = *spill0(t);
+	if (m->in_s2 >= 0)
+		regs[m->in_s2] = t->spill[1];
+	if (m->in_s3 >= 0)
+		regs[m->in_s3] = t->spill[2];
+	if (m->biased >= 0)
+		regs[m->biased] -= t->app_gs;
+	*pc = m->pc_in_s1 ? t->spill[0] : m->pc;
+	if (m->pc_on_stack && !copy_guest(pc, (const void *)regs[RSP], 8))
+		die("a return address went away", m->pc);
+	regs[RSP] += (uint64_t)(int64_t)m->rsp_adjust;
+}
+
+static bool is_stub(uint64_t at, uint32_t *link)
+{
+	const uint8_t *const c = (const uint8_t *)at;
+	static const uint8_t head[8] = { 0x65, 0xc7, 0x04, 0x25, OFF_EXIT, 0, 0, 0 };
+	if (!mem_equal(c, head, 8))
+		return false;
+	__builtin_memcpy(link, c + 8, 4);
+	return true;
+}
+
+/* At an exit stub of a jump: the program stands at the link's target. (Exits of
+ * system calls and special instructions are part of their blocks.) */
+static bool recover_stub(const struct segment *s, uint64_t code, uint64_t *pc)
+{
+	uint32_t id;
+	if (!is_stub(code, &id) && !(code >= s->base + 12 && is_stub(code - 12, &id)))
+		return false;
+	*pc = link_at(id)->target;
+	return true;
+}
+
+bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
+{
+	struct segment *const s = segment_of(code);
+	if (!s)
+		return false;
+	const uint32_t id = block_of_code(s, code);
+	if (!id)
+		return recover_stub(s, code, pc);
+	struct block *const b = block_at(id);
+	struct emit *const e = &dry_emit;
+	static uint8_t sink[ROOM + 4096];
+	*e = (struct emit){ .w = sink, .delta = b->code - (uint64_t)sink, .seg = s, .dry = true,
+			    .single = b->flags & BLOCK_SINGLE, .want = code };
+	if (b->flags & BLOCK_IENTRY_ONLY) {
+		if (b->flags & BLOCK_RENTRY)
+			emit_rentry(e, b->pc);
+		else
+			emit_ientry(e, b->pc);
+		mark(e, plain(b->pc, 0, e));
+		apply_mark(t, &e->found, regs, pc);
+		return true;
+	}
+	struct plan *const p = &dry_plan;
+	decode_block(p, b->pc, block_src(b), b->src_len, b->n_insns, false);
+	p->n = b->n_insns;
+	emit_block(e, p, b, id);
+	if (here(e) > b->code + b->code_len)
+		die("a block cannot be read back", b->pc);
+	apply_mark(t, &e->found, regs, pc);
+	uint8_t done[SOFT_EVENTS] = { 0 };
+	const struct mode *const mode = &E.modes[b->mode];
+	for (int i = 0; i < e->found.retired; i++)
+		count_vec_add(done, &p->in[i]);
+	if ((E.counts_taken || mode->taken) && e->found.retired == p->n)
+		done[SOFT_TAKEN] = (uint8_t)(b->vec[SOFT_TAKEN] + e->found.taken);
+	unsigned bumped = e->found.bumped;
+	for (int k = 0; k < SOFT_EVENTS; k++) {
+		const bool was = bumped > 0;
+		if (mode->acc >> k & 1 && b->vec[k] && bumped && bumped != BUMPED_ALL)
+			bumped--;
+		const int64_t more = (int64_t)done[k] - (was ? b->vec[k] : 0);
+		count_add(t, k, more, mode);
+		if (!mode->acc && in_vdso(b->pc))
+			t->vdso_corr[k] += more;
+	}
+	return true;
+}
