@@ -21,7 +21,9 @@ static void analyse(struct tare_profile *p, unsigned choice)
 				  NULL);
 		tare_summary_free(s);
 	}
-	if (tare_stacks_collect(p, &(struct tare_stacks_opts){ .args = choice & 1 }, &t, NULL) == 0) {
+	const struct tare_stacks_opts to = { .args = choice & 1, .most = choice & 32 ? 3 : 0,
+					     .by_thread = choice & 64 };
+	if (tare_stacks_collect(p, &to, &t, NULL) == 0) {
 		tare_stacks_collapsed(t, null_fd, NULL);
 		tare_stacks_flamegraph(t, "fuzz", null_fd, NULL);
 		tare_stacks_text(t, 0, null_fd, NULL);
