@@ -1,7 +1,7 @@
 /* The engine's own state: threads, blocks, links, the code cache.
  *
  * How the pieces meet. A thread of the program runs translated blocks in a code
- * cache (translate.c writes them, cache.c finds and links them). It leaves the
+ * cache (translate.c and emit-*.c write them, cache.c finds and links them). It leaves the
  * cache only through glue.S, which saves the program's registers in its struct
  * thread (found through gs) and calls C on the engine's own stack: a block that
  * is not there yet (cache.c), a system call (syscall.c, thread.c, memory.c), a

@@ -8,7 +8,7 @@
  * writable at once are write-protected behind the program's back when code is
  * translated from them; the first store then drops their blocks and opens the
  * page again. A page that is written again and again gets blocks that compare
- * their source instead (translate.c, emit_check).
+ * their source instead (emit-block.c, emit_check).
  */
 #include "engine.h"
 #include "sys.h"

@@ -5,7 +5,7 @@
  * program sees (its actions, mask, alternate stack, frames) is kept here.
  *
  *	in the cache	the program's state is rebuilt at exactly that instruction
- *			(translate.c, recover), so even asynchronous signals are
+ *			(recover.c), so even asynchronous signals are
  *			delivered where they came, with exact counts
  *	in the gate	a system call not made yet is called off; the program stands
  *			at its syscall instruction again

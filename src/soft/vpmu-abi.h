@@ -155,7 +155,7 @@ struct vpmu_slot {
 	uint64_t stolen;	/* bit mask of counters others took */
 };
 
-struct vpmu_pmc {		/* 32 bytes: what rdpmc finds (translate.c) */
+struct vpmu_pmc {		/* 32 bytes: what rdpmc finds (emit-block.c) */
 	uint32_t minus_ecx;	/* -ecx of the counter; matches no ecx if unused */
 	uint32_t pad;
 	uint64_t addend;
