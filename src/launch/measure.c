@@ -451,6 +451,11 @@ static int backend_of_run(const struct tare_measure_opts *o, struct measured *r,
 	const pid_t target = o->pid ? o->pid : o->tid;
 	if (target && o->backend == TARE_BACKEND_SOFT)
 		return why_set(why, TARE_E_NO_ATTACH, "process %d", (int)target);
+	if (o->backend == TARE_BACKEND_SOFT && tare_events_count(o->events) &&
+	    !engine_lacks(o->events)) {
+		say(r->reason, sizeof(r->reason), "it was asked for");
+		return TARE_BACKEND_SOFT;	/* whether it can, the run itself will tell */
+	}
 	int backend = tare_backend_for(o->events, o->backend, r->reason, sizeof(r->reason), why);
 	if (target && backend == TARE_BACKEND_SOFT)
 		backend = tare_backend_for(o->events, TARE_BACKEND_HW, NULL, 0, why);

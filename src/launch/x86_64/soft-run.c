@@ -819,7 +819,10 @@ out:
 /* Tries it: a seccomp profile, Yama or an LSM may refuse. */
 int soft_available(struct tare_why *why)
 {
+	static bool was;	/* once is enough: it costs a fork */
 	struct child c;
+	if (__atomic_load_n(&was, __ATOMIC_RELAXED))
+		return 0;
 	char *const argv[] = { "true", NULL };
 	int err = child_start(&c, argv, true, why);
 	if (err)
@@ -827,5 +830,7 @@ int soft_available(struct tare_why *why)
 	if (ptrace(PTRACE_SEIZE, c.pid, 0, 0) < 0)
 		err = child_no_ptrace(&c, errno, "entering", why);
 	child_abandon(&c);
+	if (!err)
+		__atomic_store_n(&was, true, __ATOMIC_RELAXED);
 	return err;
 }
