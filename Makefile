@@ -66,7 +66,7 @@ demo: all
 
 bench: all
 	@[ -x bench/run ] || { echo "tare: bench/run is not there"; exit 1; }
-	@bench/run $(BUILD)/tare
+	@bench/run $(BUILD)/tare --slow-peers
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-san $(ARM64)
