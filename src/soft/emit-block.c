@@ -9,6 +9,15 @@ static void emit_exit(struct emit *e, uint64_t target, uint8_t kind)
 	exit_here(e, e->dry ? 0 : new_link(target, kind));
 }
 
+/* x87 state was stored, with the cache's address of the last instruction in it. */
+static void emit_fp_env(struct emit *e, uint64_t pc, uint64_t next)
+{
+	const uint32_t id = e->dry ? 0 : new_link(next, LINK_FP_ENV);
+	if (id)
+		link_at(id)->site = pc;
+	exit_here(e, id);
+}
+
 static bool needs_c(const struct insn *in)
 {
 	switch (in->special) {
@@ -37,7 +46,7 @@ static bool is_told_locked(const struct insn *in)
 
 bool ends_block(const struct insn *in)
 {
-	return in->flow != FLOW_NEXT || needs_c(in) || is_vpmu_rdpmc(in) || is_told_locked(in) ||
+	return in->flow != FLOW_NEXT || in->special == SPECIAL_FP_ENV || needs_c(in) || is_vpmu_rdpmc(in) || is_told_locked(in) ||
 	       vpmu_asks_x87(in);
 }
 
@@ -293,6 +302,11 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 			} else {
 				mark(e, m);
 				copy(e, s, in->len);
+			}
+			if (in->special == SPECIAL_FP_ENV && in->flow == FLOW_NEXT) {
+				mark(e, plain(next, (unsigned)i + 1, e));
+				emit_fp_env(e, pc, next);
+				return 0;
 			}
 			if (mode->locked && in->classes & CLASS_LOCKED) {
 				mark(e, plain(next, (unsigned)i + 1, e));

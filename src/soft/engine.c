@@ -175,6 +175,9 @@ uint64_t engine_exit(struct thread *t)
 	case LINK_LOCKED:
 		vpmu_locked(t);
 		break;
+	case LINK_FP_ENV:
+		fp_env_stored(t, l->site);
+		break;
 	case LINK_X87:
 		vpmu_x87(t);
 		break;

@@ -209,6 +209,7 @@ enum link_kind {
 	LINK_STOP,		/* target: continue there through the dispatcher, never linked */
 	LINK_TICK,		/* the virtual clock reached its mark; target: the block itself */
 	LINK_LOCKED,		/* a locked instruction was run; target: the next one */
+	LINK_FP_ENV,		/* the instruction at `site` stored x87 state; target: the next one */
 	LINK_X87,		/* one of vpmu_asks_x87() was, likewise */
 	LINK_STALE,		/* checked block found other bytes: target retranslated */
 };
@@ -398,6 +399,8 @@ extern int translate_problem;
  * original pc and how many instructions of the block were retired (count.c). */
 bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc);
 
+uint64_t code_origin(uint64_t code, bool low_half);	/* the program's pc, or 0; under the lock */
+
 /* count.c */
 void count_fold(struct thread *t);			/* adds to its record, zeroes */
 void count_fold_all(uint32_t state);
@@ -459,6 +462,8 @@ long signal_syscall(struct thread *t, long nr, const uint64_t *a);
 bool reads_gs_selector(const struct insn *in);		/* mov r/m, gs; push gs */
 void vsyscall(struct thread *t);			/* t->pc lies in the vsyscall page */
 uint64_t special_exit(struct thread *t, struct link *l);
+void fp_env_stored(struct thread *t, uint64_t pc);	/* by the instruction there */
+void fp_own_address(struct thread *t, uint64_t at, unsigned size);	/* of an x87 instruction */
 
 /* rseq.c */
 void rseq_look_at_file(long fd);			/* code of it is being mapped */

@@ -45,14 +45,9 @@ static bool recover_stub(const struct segment *s, uint64_t code, uint64_t *pc)
 	return true;
 }
 
-bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
+/* Writes the block once more, up to `code`; dry_emit.found tells what is there. */
+static void write_dry(struct segment *s, uint32_t id, uint64_t code)
 {
-	struct segment *const s = segment_of(code);
-	if (!s)
-		return false;
-	const uint32_t id = block_of_code(s, code);
-	if (!id)
-		return recover_stub(s, code, pc);
 	struct block *const b = block_at(id);
 	struct emit *const e = &dry_emit;
 	static uint8_t sink[ROOM + 4096];
@@ -64,8 +59,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 		else
 			emit_ientry(e, b->pc);
 		mark(e, plain(b->pc, 0, e));
-		apply_mark(t, &e->found, regs, pc);
-		return true;
+		return;
 	}
 	struct plan *const p = &dry_plan;
 	decode_block(p, b->pc, block_src(b), b->src_len, b->n_insns, false);
@@ -73,7 +67,40 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	emit_block(e, p, b, id);
 	if (here(e) > b->code + b->code_len)
 		die("a block cannot be read back", b->pc);
+}
+
+uint64_t code_origin(uint64_t code, bool low_half)
+{
+	struct segment *s = low_half ? NULL : segment_of(code);
+	for (uint32_t i = 0; low_half && i < E.n_segments && !s; i++)
+		if ((uint32_t)(code - E.segments[i].base) < E.segments[i].end - E.segments[i].base)
+			s = &E.segments[i];
+	if (!s)
+		return 0;
+	if (low_half)
+		code = s->base + (uint32_t)(code - s->base);
+	const uint32_t id = block_of_code(s, code);
+	if (!id)
+		return 0;
+	write_dry(s, id, code);
+	return dry_emit.found.pc;
+}
+
+bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
+{
+	struct segment *const s = segment_of(code);
+	if (!s)
+		return false;
+	const uint32_t id = block_of_code(s, code);
+	if (!id)
+		return recover_stub(s, code, pc);
+	const struct block *const b = block_at(id);
+	const struct emit *const e = &dry_emit;
+	const struct plan *const p = &dry_plan;
+	write_dry(s, id, code);
 	apply_mark(t, &e->found, regs, pc);
+	if (b->flags & BLOCK_IENTRY_ONLY)
+		return true;
 	uint8_t done[SOFT_EVENTS] = { 0 };
 	const struct mode *const mode = &E.modes[b->mode];
 	for (int i = 0; i < e->found.retired; i++)

@@ -364,6 +364,8 @@ static void deliver(struct thread *t, const struct k_siginfo *info, const struct
 	    !copy_guest((void *)fx, (const void *)k->mc.fpstate, size) ||
 	    !copy_guest((void *)at, &f, len))
 		frame_failed(t, sig, k);
+	if (size)
+		fp_own_address(t, fx + 8, 8);
 	t->regs[RDI] = (uint64_t)sig;
 	t->regs[RSI] = at + offsetof(struct frame, info);
 	t->regs[RDX] = at + offsetof(struct frame, uc);

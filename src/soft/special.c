@@ -205,6 +205,36 @@ static long int80(struct thread *t)
 	die("a 32-bit system call (int 0x80) that the engine does not translate", t->pc);
 }
 
+/* The CPU tells where the last x87 instruction was: in the cache. The program finds its
+ * own address. (Of 16-bit environments the address is not worth having.) */
+void fp_own_address(struct thread *t, uint64_t at, unsigned size)
+{
+	uint64_t code = 0;
+	if (!copy_guest(&code, (const void *)at, size) || !code)
+		return;
+	lock_take(t);
+	const uint64_t pc = code_origin(code, size == 4);
+	lock_drop();
+	if (pc)
+		copy_guest((void *)at, &pc, size);
+}
+
+void fp_env_stored(struct thread *t, uint64_t pc)
+{
+	struct insn in;
+	uint8_t bytes[15];
+	unsigned have = 15;
+	while (have && !copy_guest(bytes, (const void *)pc, have))
+		have--;
+	if (!have || decode_insn(&in, bytes, have) <= 0 || in.seg_used == 0x64)
+		return;
+	const uint64_t at = operand_address(t, &in, bytes, pc);
+	if (in.map == 0 && !in.opsize16)
+		fp_own_address(t, at + 12, 4);		/* fnstenv, fnsave */
+	else if (in.map)
+		fp_own_address(t, at + 8, in.rex & 8 ? 8 : 4);
+}
+
 uint64_t special_exit(struct thread *t, struct link *l)
 {
 	struct insn in;

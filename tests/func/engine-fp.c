@@ -125,8 +125,34 @@ static void series(void)
 	printf("%a %La %a\n", s, l, f);
 }
 
+/* Where the last x87 instruction was: all CPUs tell while its exception is pending. */
+static void last_instruction(void)
+{
+	static const uint16_t unmasked = 0x037b;	/* division by zero */
+	uint32_t env[7] = { 0 };
+	static uint8_t fx[512] __attribute__((aligned(64)));
+	uint64_t where, told;
+	__asm__ volatile("fninit\n\t"
+			 "fldcw %3\n\t"
+			 "fld1\n\t"
+			 "fldz\n\t"
+			 "lea 1f(%%rip), %0\n\t"
+			 "nop\n"
+			 "1:	fdivrp\n\t"
+			 "mov $7, %%ecx\n"
+			 "2:	loop 2b\n\t"
+			 "fxsave64 %2\n\t"
+			 "fnstenv %1\n\t"
+			 "fninit"
+			 : "=&r"(where), "=m"(env), "=m"(fx) : "m"(unmasked) : "rcx", "memory");
+	memcpy(&told, fx + 8, 8);
+	printf("last instruction: fnstenv %+d, fxsave64 %+lld, both %s\n", (int)(env[3] - (uint32_t)where),
+	       (long long)(told - where), told ? "told" : "not told");
+}
+
 int main(void)
 {
+	last_instruction();
 	rounding();
 	exceptions();
 	trapping();
