@@ -10,9 +10,9 @@ static void emit_exit(struct emit *e, uint64_t target, uint8_t kind)
 }
 
 /* x87 state was stored, with the cache's address of the last instruction in it. */
-static void emit_fp_env(struct emit *e, uint64_t pc, uint64_t next)
+static void emit_fp_env(struct emit *e, uint8_t kind, uint64_t pc, uint64_t next)
 {
-	const uint32_t id = e->dry ? 0 : new_link(next, LINK_FP_ENV);
+	const uint32_t id = e->dry ? 0 : new_link(next, kind);
 	if (id)
 		link_at(id)->site = pc;
 	exit_here(e, id);
@@ -46,8 +46,8 @@ static bool is_told_locked(const struct insn *in)
 
 bool ends_block(const struct insn *in)
 {
-	return in->flow != FLOW_NEXT || in->special == SPECIAL_FP_ENV || needs_c(in) || is_vpmu_rdpmc(in) || is_told_locked(in) ||
-	       vpmu_asks_x87(in);
+	return in->flow != FLOW_NEXT || in->special == SPECIAL_FP_ENV || needs_c(in) ||
+	       is_vpmu_rdpmc(in) || is_told_locked(in) || vpmu_asks_x87(in);
 }
 
 static bool copies_as_is(const struct insn *in)
@@ -305,7 +305,7 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 			}
 			if (in->special == SPECIAL_FP_ENV && in->flow == FLOW_NEXT) {
 				mark(e, plain(next, (unsigned)i + 1, e));
-				emit_fp_env(e, pc, next);
+				emit_fp_env(e, vpmu_asks_x87(in) ? LINK_X87 : LINK_FP_ENV, pc, next);
 				return 0;
 			}
 			if (mode->locked && in->classes & CLASS_LOCKED) {

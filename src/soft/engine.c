@@ -180,6 +180,8 @@ uint64_t engine_exit(struct thread *t)
 		break;
 	case LINK_X87:
 		vpmu_x87(t);
+		if (l->site)		/* fnsave */
+			fp_env_stored(t, l->site);
 		break;
 	case LINK_STALE:
 		lock_take(t);

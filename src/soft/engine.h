@@ -209,7 +209,7 @@ enum link_kind {
 	LINK_STOP,		/* target: continue there through the dispatcher, never linked */
 	LINK_TICK,		/* the virtual clock reached its mark; target: the block itself */
 	LINK_LOCKED,		/* a locked instruction was run; target: the next one */
-	LINK_FP_ENV,		/* the instruction at `site` stored x87 state; target: the next one */
+	LINK_FP_ENV,		/* the instruction at `site` has stored x87 state; target: the next one */
 	LINK_X87,		/* one of vpmu_asks_x87() was, likewise */
 	LINK_STALE,		/* checked block found other bytes: target retranslated */
 };
