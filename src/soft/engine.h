@@ -387,14 +387,18 @@ struct segment *segment_for(uint64_t pc);
 uint32_t new_block(void);
 uint32_t new_link(uint64_t target, uint8_t kind);
 bool in_cache(uint64_t pc);
-void entry_add(uint32_t id, enum arrival how);		/* gives a block that has none its entry */
 
 /* translate.c */
 uint32_t translate(uint64_t pc, enum arrival how);	/* 0: cannot; see translate_problem */
 uint32_t translate_single(uint64_t pc);			/* one instruction, run once */
-uint64_t translate_stub(struct segment *s, uint32_t link);
+void entry_add(uint32_t id, enum arrival how);		/* gives a block that has none its entry */
 enum { PROBLEM_NONE, PROBLEM_NOT_EXECUTABLE, PROBLEM_BAD_INSN };
 extern int translate_problem;
+
+/* emit.c */
+uint64_t translate_stub(struct segment *s, uint32_t link);
+
+/* recover.c */
 /* Reconstructs the program's state at a cache address: fixes regs, gives the
  * original pc and how many instructions of the block were retired (count.c). */
 bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc);

@@ -1,6 +1,6 @@
 /* Source blocks to cache blocks, and back.
  *
- * One pass decodes a block (translate_plan), a second one writes it (emit_block).
+ * One pass decodes a block (decode_block), a second one writes it (emit_block).
  * Instructions are copied as they are; only control flow, RIP-relative operands
  * out of reach and a few special instructions are rewritten:
  *

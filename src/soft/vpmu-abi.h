@@ -194,7 +194,7 @@ struct vpmu_shared {
 	struct vpmu_event events[VPMU_MAX_EVENTS];
 };
 
-_Static_assert(sizeof(struct vpmu_pmc) == 32, "translate.c scales by 32");
+_Static_assert(sizeof(struct vpmu_pmc) == 32, "emit-block.c scales by 32");
 _Static_assert(__builtin_offsetof(struct vpmu_task_mem, pmcs) == 4096, "layout");
 _Static_assert(sizeof(struct vpmu_task_mem) <= VPMU_TASK_SIZE, "layout");
 _Static_assert(sizeof(struct vpmu_shared) <= VPMU_PAGES_OFFSET - VPMU_FILE_OFFSET, "layout");

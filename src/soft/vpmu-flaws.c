@@ -176,7 +176,7 @@ bool vpmu_asks_x87(const struct insn *in)
 	return E.vpmu && vpmu()->flaws.overcount & OVER_X87_STATE && is_x87_state(in);
 }
 
-/* One of these has retired; its code left the status word of before (translate.c). */
+/* One of these has retired; its code left the status word of before (emit-block.c). */
 void vpmu_x87(struct thread *t)
 {
 	const struct mode *const m = &E.modes[E.mode];
