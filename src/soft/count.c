@@ -8,27 +8,39 @@
 
 #include <asm/unistd.h>
 
-void count_vec_add(uint8_t *vec, const struct insn *in)
+/* The bits of a byte, each to a byte of its own. */
+static uint64_t spread(uint8_t bits)
 {
-	const uint32_t c = in->classes;
-	vec[SOFT_INSTRUCTIONS]++;
-	vec[SOFT_BRANCHES] += !!(c & CLASS_BRANCH);
-	vec[SOFT_COND] += !!(c & CLASS_COND);
-	vec[SOFT_LOADS] += !!(c & CLASS_LOAD);
-	vec[SOFT_STORES] += !!(c & CLASS_STORE);
-	vec[SOFT_CALLS] += !!(c & CLASS_CALL);
-	vec[SOFT_RETURNS] += !!(c & CLASS_RET);
-	vec[SOFT_INDIRECT] += !!(c & CLASS_INDIRECT);
-	vec[SOFT_SYSCALLS] += !!(c & CLASS_SYSCALL);
-	vec[SOFT_MULTIPLIES] += !!(c & CLASS_MUL);
-	vec[SOFT_DIVIDES] += !!(c & CLASS_DIV);
-	vec[SOFT_X87] += !!(c & CLASS_X87);
-	vec[SOFT_FP] += !!(c & CLASS_FP);
-	vec[SOFT_SIMD_INT] += !!(c & CLASS_SIMD_INT);
-	vec[SOFT_LOCKED] += !!(c & CLASS_LOCKED);
-	vec[SOFT_FAR] += !!(c & CLASS_FAR);
-	if (E.vpmu)
-		vpmu_overcount(vec, in);
+	const uint64_t ones = 0x0101010101010101ull;
+	return (((bits * ones & 0x8040201008040201ull) + 0x7f * ones) >> 7) & ones;
+}
+
+void count_vec_add(uint8_t *vec, const struct step *s, int n)
+{
+	uint64_t low = 0, high = 0;	/* a byte for each of the first 16 classes */
+	for (int i = 0; i < n; i++) {
+		low += spread((uint8_t)s[i].classes);
+		high += spread((uint8_t)(s[i].classes >> 8));
+	}
+#define OF(class) (uint8_t)((class) < 256 ? low >> 8 * __builtin_ctz(class) : \
+					    high >> (8 * __builtin_ctz(class) & 63))
+	vec[SOFT_INSTRUCTIONS] += (uint8_t)n;
+	vec[SOFT_BRANCHES] += OF(CLASS_BRANCH);
+	vec[SOFT_COND] += OF(CLASS_COND);
+	vec[SOFT_LOADS] += OF(CLASS_LOAD);
+	vec[SOFT_STORES] += OF(CLASS_STORE);
+	vec[SOFT_CALLS] += OF(CLASS_CALL);
+	vec[SOFT_RETURNS] += OF(CLASS_RET);
+	vec[SOFT_INDIRECT] += OF(CLASS_INDIRECT);
+	vec[SOFT_SYSCALLS] += OF(CLASS_SYSCALL);
+	vec[SOFT_MULTIPLIES] += OF(CLASS_MUL);
+	vec[SOFT_DIVIDES] += OF(CLASS_DIV);
+	vec[SOFT_X87] += OF(CLASS_X87);
+	vec[SOFT_FP] += OF(CLASS_FP);
+	vec[SOFT_SIMD_INT] += OF(CLASS_SIMD_INT);
+	vec[SOFT_LOCKED] += OF(CLASS_LOCKED);
+	vec[SOFT_FAR] += OF(CLASS_FAR);
+#undef OF
 }
 
 /* A correction, for code written in mode `m`. */

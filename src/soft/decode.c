@@ -743,3 +743,178 @@ int decode_insn(struct insn *in, const uint8_t *bytes, unsigned avail)
 {
 	return avail < WINDOW ? decode_short(in, bytes, avail) : decode_window(in, bytes);
 }
+
+/* ---- steps ---- */
+
+/* What an opcode comes to when only REX stands before it, found on first use. Time goes
+ * into waiting for one byte after the other and into branches guessed wrong, so this path
+ * has few of both; rows that need more questions than these are left to the other one. */
+struct leaf {
+	uint32_t classes;	/* without its memory operand */
+	uint16_t flags_read, flags_written;
+	uint8_t flow;
+	uint8_t imm_len[2];	/* by REX.W */
+	uint8_t bits;
+};
+#define L_MODRM		(1u << 0)
+#define L_RM_R		(1u << 1)
+#define L_RM_W		(1u << 2)
+#define L_NOREG		(1u << 3)
+#define L_NOMEM		(1u << 4)	/* one to the left of L_NOREG */
+#define L_SHIFT		(1u << 5)
+#define L_KNOWN		(1u << 6)
+#define L_FAST		(1u << 7)
+_Static_assert(L_RM_R == A_RM_R && L_RM_W == A_RM_W && L_MODRM == A_MODRM, "taken from there");
+
+/* opcodes that mean something else by ModRM.reg */
+#define GROUPS 15
+static const uint8_t grouped[512] = {
+	[0x80] = 1, [0x81] = 2, [0x83] = 3, [0xc0] = 4, [0xc1] = 5, [0xc6] = 6, [0xc7] = 7, [0xd0] = 8,
+	[0xd1] = 9, [0xd2] = 10, [0xd3] = 11, [0xf6] = 12, [0xf7] = 13, [0xff] = 14, [0x1ba] = 15,
+};
+static struct leaf leaves[512 + 8 * GROUPS];
+
+/* ModRM: bytes of displacement, has SIB, is memory, is relative to rip */
+#define M_DISP 7u
+#define M_SIB 8u
+#define M_MEM 16u
+#define M_RIP 32u
+#define M8(a, b) a, a, a, a, (a) | M_SIB, b, a, a
+#define M64(a, b) M8(a, b), M8(a, b), M8(a, b), M8(a, b), M8(a, b), M8(a, b), M8(a, b), M8(a, b)
+static const uint8_t modrm_shape[256] = {
+	M64(M_MEM, M_MEM | M_RIP | 4), M64(M_MEM | 1, M_MEM | 1), M64(M_MEM | 4, M_MEM | 4),
+};
+
+static const struct op *plain_row(unsigned row, unsigned reg)
+{
+	const unsigned opcode = row & 255;
+	const struct op *op = row < 256 ? &decode_one[opcode] : &decode_0f[opcode];
+	if (row < 256 && (prefix_kind[opcode] != P_NONE || opcode == 0x0f))
+		return 0;
+	if (row == 0x138 || row == 0x13a)
+		return 0;
+	while (op->kind != K_LEAF) {
+		unsigned choice = 0;
+		if (op->kind == K_VECTOR) {
+			op = &decode_vector_rows[decode_vector_index[MAP_0F][0][opcode]];
+			continue;
+		}
+		if (op->kind == K_REG && grouped[row])
+			choice = reg;
+		else if (op->kind != K_PP)
+			return 0;
+		op = (op->attr & A_VEC ? op : decode_groups) + op->index + choice;
+	}
+	return op;
+}
+
+static bool is_fast(const struct op *op, unsigned row)
+{
+	switch (op->flow) {
+	case FLOW_NEXT:
+	case FLOW_JCC:
+	case FLOW_JMP:
+	case FLOW_CALL:
+	case FLOW_RET:
+		break;
+	default:
+		return false;
+	}
+	/* 8C and 0F A8 may read gs, which only their bytes tell */
+	return !op->special && !op->check && !(op->attr & A_SIB) && row != 0x8c && row != 0x1a8;
+}
+
+static void learn(struct leaf *l, unsigned row, unsigned reg)
+{
+	const struct op *const op = plain_row(row, reg);
+	l->bits = L_KNOWN;
+	if (!op || !is_fast(op, row))
+		return;
+	struct insn in = { .opcode = row & 255, .map = row >> 8, .imm = 1 };
+	struct walk k = { .plain = true };
+	fill_flags(&in, &k, op);
+	l->flags_read = in.flags_read;
+	l->flags_written = in.flags_written;
+	l->classes = classes_of(&in, &k, op);
+	l->flow = op->flow;
+	l->imm_len[0] = imm_length(&in, &k, op->attr);
+	k.v.w = 1;
+	l->imm_len[1] = imm_length(&in, &k, op->attr);
+	l->bits |= L_FAST | (op->attr & (L_MODRM | L_RM_R | L_RM_W));
+	l->bits |= op->attr & A_NOREG ? L_NOREG : 0;
+	l->bits |= op->attr & A_NOMEM ? L_NOMEM : 0;
+	l->bits |= op->attr & A_SHIFT ? L_SHIFT : 0;
+}
+
+/* jcc, jmp, call, ret without prefixes */
+static INLINE void fill_branch(struct insn *in, const struct leaf *l, const uint8_t *p, unsigned rex, unsigned two,
+			       unsigned len)
+{
+	const unsigned imm_len = l->imm_len[0], at = rex + two;
+	clear(in);
+	in->len = len;
+	in->flow = l->flow;
+	in->rex = rex ? p[0] : 0;
+	in->map = two;
+	in->opcode = p[at];
+	in->opcode_off = at;
+	in->mem = l->classes & (CLASS_LOAD | CLASS_STORE) ? 2 : 0;
+	in->flags_read = l->flags_read;
+	in->classes = l->classes;
+	if (imm_len) {
+		in->imm_off = at + 1;
+		in->imm_len = imm_len;
+		in->imm = read_signed(p + at + 1, imm_len);
+	}
+}
+
+static INLINE int step_fast(struct step *s, struct insn *in, const uint8_t *p)
+{
+	uint64_t bytes;
+	__builtin_memcpy(&bytes, p, 8);
+	const unsigned rex = (bytes & 0xf0) == 0x40, w = rex & (unsigned)(bytes >> 3);
+	bytes >>= 8 * rex;
+	const unsigned two = (uint8_t)bytes == 0x0f;
+	bytes >>= 8 * two;
+	const unsigned modrm = (uint8_t)(bytes >> 8), sib_byte = (uint8_t)(bytes >> 16);
+	const unsigned row = two << 8 | (uint8_t)bytes, group = grouped[row];
+	struct leaf *const l = &leaves[group ? 512 - 8 + 8 * group + (modrm >> 3 & 7) : row];
+	if (!(l->bits & L_KNOWN))
+		learn(l, row, modrm >> 3 & 7);
+	const unsigned bits = l->bits;
+	const unsigned has_modrm = bits & L_MODRM;
+	const unsigned shape = modrm_shape[modrm] & -has_modrm;
+	const unsigned mem = shape / M_MEM & 1, sib = shape / M_SIB & 1;
+	if (!(bits & L_FAST) || (bits >> mem & L_NOREG) || shape & M_RIP)
+		return 0;
+	const unsigned no_base = sib & (modrm < 0x40) & ((sib_byte & 7) == 5);
+	const unsigned imm_off = rex + two + 1 + has_modrm + sib + (shape & M_DISP) + no_base * 4;
+	const unsigned len = imm_off + l->imm_len[w];
+	/* a shift by 0 changes no flags */
+	if (bits & L_SHIFT && !(p[imm_off] & (w ? 63 : 31)))
+		return 0;
+	s->len = len;
+	s->simple = l->flow == FLOW_NEXT;
+	s->flags_read = l->flags_read;
+	s->flags_written = l->flags_written;
+	s->classes = l->classes | (bits & -mem & (L_RM_R | L_RM_W)) << 6;
+	if (l->flow != FLOW_NEXT)
+		fill_branch(in, l, p, rex, two, len);
+	return (int)len;
+}
+
+int decode_step(struct step *s, struct insn *in, const uint8_t *bytes, unsigned avail)
+{
+	if (avail >= WINDOW) {
+		const int len = step_fast(s, in, bytes);
+		if (len)
+			return len;
+	}
+	const int len = decode_insn(in, bytes, avail);
+	s->len = in->len;
+	s->simple = false;
+	s->flags_read = in->flags_read;
+	s->flags_written = in->flags_written;
+	s->classes = in->classes;
+	return len;
+}

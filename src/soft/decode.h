@@ -143,4 +143,17 @@ extern bool decode_amd_branches __attribute__((visibility("hidden")));
 
 int decode_insn(struct insn *in, const uint8_t *bytes, unsigned avail);
 
+/* What a translator asks of every instruction. */
+struct step {
+	uint8_t len;
+	bool simple;		/* can be copied to anywhere as it is: control goes on, nothing is
+				 * special, relative to rip or through gs */
+	uint16_t flags_read, flags_written;
+	uint32_t classes;
+};
+
+/* Decodes to a step; `in` is filled only where it is not simple. (What is simple may be
+ * told as not.) Keeps what it learns of an opcode: one thread at a time. */
+int decode_step(struct step *s, struct insn *in, const uint8_t *bytes, unsigned avail);
+
 #endif

@@ -274,6 +274,17 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 			}
 			m = plain(pc, (unsigned)i, e);
 		}
+		if (p->step[i].simple) {
+			/* for real, all of them up to the next that is not in one go */
+			int to = i + 1;
+			while (!e->dry && to < p->n && p->step[to].simple && to != b->inc_at)
+				to++;
+			mark(e, m);
+			copy_run(e, s, p->off[to] - p->off[i]);
+			next = p->pc + p->off[to];
+			i = to - 1;
+			continue;
+		}
 		next = pc + in->len;
 		if (is_vpmu_rdpmc(in)) {
 			emit_rdpmc(e, pc, m);

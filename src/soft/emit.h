@@ -50,7 +50,8 @@ struct emit {
 };
 
 struct plan {
-	struct insn in[MAX_INSNS];
+	struct step step[MAX_INSNS];
+	struct insn in[MAX_INSNS];	/* of those that are not simple */
 	uint16_t off[MAX_INSNS + 1];
 	int n;
 	uint64_t pc;
@@ -85,6 +86,19 @@ static inline void copy(struct emit *e, const uint8_t *from, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		e->w[i] = from[i];
+	e->w += n;
+}
+
+/* The same, of many bytes. */
+static inline void copy_run(struct emit *e, const uint8_t *from, unsigned n)
+{
+	if (n < 8) {
+		copy(e, from, n);
+		return;
+	}
+	for (unsigned i = 0; i + 8 < n; i += 8)
+		__builtin_memcpy(e->w + i, from + i, 8);
+	__builtin_memcpy(e->w + n - 8, from + n - 8, 8);
 	e->w += n;
 }
 
@@ -169,6 +183,8 @@ void emit_rentry(struct emit *e, uint64_t pc);
 uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint32_t id);
 
 /* translate.c */
+unsigned last_flow(const struct plan *p);		/* of its last instruction */
+void plan_vector(const struct plan *p, int n, uint8_t *vec);	/* of its first n instructions */
 bool decode_block(struct plan *p, uint64_t pc, const uint8_t *src, uint64_t avail, int max,
 	bool stop_after_store);
 

@@ -328,6 +328,7 @@ static inline uint32_t *table_cell(uint64_t pc)
 }
 
 struct insn;
+struct step;
 
 /* memory.c: the engine's own memory, and the program's executable regions */
 void *zone_map(uint64_t addr, uint64_t size);		/* fixed, zeroed, rw; dies if impossible */
@@ -410,7 +411,7 @@ void count_fold(struct thread *t);			/* adds to its record, zeroes */
 void count_fold_all(uint32_t state);
 static inline bool in_vdso(uint64_t pc) { return pc - E.vdso < E.vdso_size; }
 void record_state(const struct thread *t, uint32_t state);
-void count_vec_add(uint8_t *vec, const struct insn *in);
+void count_vec_add(uint8_t *vec, const struct step *s, int n);	/* of n instructions */
 void count_add(struct thread *t, int event, int64_t n, const struct mode *m);
 
 /* syscall.c */

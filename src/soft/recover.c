@@ -103,8 +103,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 		return true;
 	uint8_t done[SOFT_EVENTS] = { 0 };
 	const struct mode *const mode = &E.modes[b->mode];
-	for (int i = 0; i < e->found.retired; i++)
-		count_vec_add(done, &p->in[i]);
+	plan_vector(p, e->found.retired, done);
 	if ((E.counts_taken || mode->taken) && e->found.retired == p->n)
 		done[SOFT_TAKEN] = (uint8_t)(b->vec[SOFT_TAKEN] + e->found.taken);
 	unsigned bumped = e->found.bumped;

@@ -32,6 +32,14 @@
 static struct plan the_plan;	/* under the lock */
 int translate_problem;
 
+/* The virtual PMU asks more of an instruction than a step tells. */
+static int decode_whole(struct step *s, struct insn *in, const uint8_t *bytes, unsigned avail)
+{
+	const int len = decode_insn(in, bytes, avail);
+	*s = (struct step){ in->len, false, in->flags_read, in->flags_written, in->classes };
+	return len;
+}
+
 bool decode_block(struct plan *p, uint64_t pc, const uint8_t *src, uint64_t avail, int max,
 			 bool stop_after_store)
 {
@@ -40,18 +48,25 @@ bool decode_block(struct plan *p, uint64_t pc, const uint8_t *src, uint64_t avai
 	p->src = src;
 	p->n = 0;
 	while (p->n < max) {
+		struct step *const s = &p->step[p->n];
 		struct insn *const in = &p->in[p->n];
 		const uint64_t left = avail - off;
-		const int len = decode_insn(in, src + off, (unsigned)left);
+		const int len = E.vpmu ? decode_whole(s, in, src + off, (unsigned)left) :
+					 decode_step(s, in, src + off, (unsigned)left);
 		if (len <= 0)
 			break;
 		p->off[p->n++] = (uint16_t)off;
 		off += (unsigned)len;
-		if (ends_block(in) || (stop_after_store && in->classes & CLASS_STORE))
+		if ((!s->simple && ends_block(in)) || (stop_after_store && s->classes & CLASS_STORE))
 			break;
 	}
 	p->off[p->n] = (uint16_t)off;
 	return p->n > 0;
+}
+
+unsigned last_flow(const struct plan *p)
+{
+	return p->step[p->n - 1].simple ? FLOW_NEXT : p->in[p->n - 1].flow;
 }
 
 /* The flags that counting a block changes: inc keeps CF, add does not. */
@@ -66,21 +81,22 @@ static bool flags_live_at(uint64_t pc, int depth)
 	unsigned need = counting_flags();
 	const struct region *r = region_find(pc);
 	for (int i = 0; r && i < 24; i++) {
+		struct step s;
 		struct insn in;
 		if (pc < r->start || pc >= r->end)
 			r = region_find(pc);
 		if (!r)
 			return true;
 		const uint64_t left = readable_end(pc, r->end - pc > 32 ? pc + 32 : r->end) - pc;
-		if (decode_insn(&in, (const uint8_t *)pc, (unsigned)left) <= 0)
+		if (decode_step(&s, &in, (const uint8_t *)pc, (unsigned)left) <= 0)
 			return true;
-		if (in.flags_read & need)
+		if (s.flags_read & need)
 			return true;
-		need &= ~(unsigned)in.flags_written;
+		need &= ~(unsigned)s.flags_written;
 		if (!need)
 			return false;
-		const uint64_t next = pc + in.len;
-		switch (in.flow) {
+		const uint64_t next = pc + s.len;
+		switch (s.simple ? FLOW_NEXT : in.flow) {
 		case FLOW_NEXT:
 			pc = next;
 			break;
@@ -114,7 +130,7 @@ static bool flags_live_after(const struct plan *p)
 {
 	const struct insn *const last = &p->in[p->n - 1];
 	const uint64_t next = p->pc + p->off[p->n];
-	switch (last->flow) {
+	switch (last_flow(p)) {
 	case FLOW_NEXT:
 		return flags_live_at(next, 2);
 	case FLOW_JMP:
@@ -132,11 +148,11 @@ static bool flags_live_after(const struct plan *p)
 /* Finds the first place where no flag but CF is live; -1 if there is none. */
 static int dead_flags_at(const struct plan *p, unsigned live)
 {
+	const unsigned counted = counting_flags();
 	int best = -1;
 	for (int i = p->n - 1; i >= 0; i--) {
-		const struct insn *const in = &p->in[i];
-		live = (live & ~(unsigned)in->flags_written) | in->flags_read;
-		if (!(live & counting_flags()))
+		live = (live & ~(unsigned)p->step[i].flags_written) | p->step[i].flags_read;
+		if (!(live & counted))
 			best = i;
 	}
 	return best;
@@ -144,26 +160,25 @@ static int dead_flags_at(const struct plan *p, unsigned live)
 
 static void place_counter(const struct plan *p, struct block *b)
 {
-	const struct insn *const last = &p->in[p->n - 1];
+	const unsigned flow = last_flow(p);
+	const bool tail = flow == FLOW_RET || flow == FLOW_JMP_IND || flow == FLOW_CALL_IND;
 	int at = dead_flags_at(p, FLAG_ARITH);
 	b->inc_how = INC_PLAIN;
-	if (at < 0 && last->flow != FLOW_RET && last->flow != FLOW_JMP_IND &&
-	    last->flow != FLOW_CALL_IND && !flags_live_after(p))
+	if (at < 0 && !tail && !flags_live_after(p))
 		at = dead_flags_at(p, 0);
 	if (at < 0) {
-		const bool tail = last->flow == FLOW_RET || last->flow == FLOW_JMP_IND ||
-				  last->flow == FLOW_CALL_IND;
 		b->inc_how = tail ? INC_IN_TAIL : INC_SPILL;
 		at = tail ? p->n - 1 : 0;
 	}
 	b->inc_at = (uint8_t)at;
 }
 
-static void fill_vector(const struct plan *p, struct block *b)
+void plan_vector(const struct plan *p, int n, uint8_t *vec)
 {
-	mem_zero(b->vec, sizeof(b->vec));
-	for (int i = 0; i < p->n; i++)
-		count_vec_add(b->vec, &p->in[i]);
+	mem_zero(vec, SOFT_EVENTS);
+	count_vec_add(vec, p->step, n);
+	for (int i = 0; E.vpmu && i < n; i++)
+		vpmu_overcount(vec, &p->in[i]);
 }
 
 /* Translates the block at pc into the segment. Returns its id, 0 if the bytes
@@ -217,16 +232,16 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 		mem_copy(kept, (const void *)pc, b->src_len);
 		b->src = (uint32_t)((uint64_t)kept - ZONE_HEAP);
 	}
-	fill_vector(p, b);
+	plan_vector(p, p->n, b->vec);
 	place_counter(p, b);
 	if (taken_id) {
-		const struct insn *const last = &p->in[p->n - 1];
+		const uint32_t last = p->step[p->n - 1].classes;
 		mem_zero(block_at(taken_id), sizeof(struct block));
 		block_at(taken_id)->pc = pc;
 		block_at(taken_id)->flags = BLOCK_DEAD;
 		block_at(taken_id)->mode = E.mode;
 		block_at(taken_id)->vec[SOFT_TAKEN] = 1;
-		b->vec[SOFT_TAKEN] = (last->classes & CLASS_BRANCH) && !(last->classes & CLASS_COND);
+		b->vec[SOFT_TAKEN] = (last & CLASS_BRANCH) && !(last & CLASS_COND);
 	}
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s, .single = flags & BLOCK_SINGLE, .pc = pc,
 			  .back_to = back_to };

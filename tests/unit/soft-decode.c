@@ -222,9 +222,57 @@ static void newest(void **state)
 	assert_int_equal(DECODE(0xc4, 0xe2, 0x73, 0x5c, 0xda), 5);	/* tdpfp16ps %tmm1,%tmm2,%tmm3 */
 }
 
+/* One instruction both ways: a step tells the same, and is simple only where it may be. */
+static void same_step(const uint8_t *bytes)
+{
+	struct insn whole, branch;
+	struct step s;
+	const int len = decode_insn(&whole, bytes, 32);
+	assert_int_equal(decode_step(&s, &branch, bytes, 32) > 0, len > 0);
+	if (len <= 0)
+		return;
+	assert_int_equal(s.len, whole.len);
+	assert_int_equal(s.classes, whole.classes);
+	assert_int_equal(s.flags_read, whole.flags_read);
+	assert_int_equal(s.flags_written, whole.flags_written);
+	if (s.simple) {
+		assert_int_equal(whole.flow, FLOW_NEXT);
+		assert_int_equal(whole.special, SPECIAL_NONE);
+		assert_false(whole.rip_relative || whole.segment || whole.addr32 || whole.lock);
+		assert_false(whole.map == 0 && whole.opcode == 0x8c);
+		assert_false(whole.map == 1 && whole.opcode == 0xa8);
+		return;
+	}
+	branch.regs_read = whole.regs_read;
+	branch.regs_written = whole.regs_written;
+	branch.regs_killed = whole.regs_killed;
+	assert_memory_equal(&branch, &whole, sizeof(whole));
+}
+
+static void steps(void **state)
+{
+	static const uint8_t rexes[] = { 0, 0x40, 0x41, 0x48, 0x4f };
+	static const uint8_t tails[][4] = { { 0, 0, 0, 0 }, { 0x25, 1, 2, 3 }, { 0xe4, 0x81, 0x40, 0xff } };
+	for (unsigned i = 0; i < sizeof(rexes) * sizeof(tails) / 4 * 2; i++)
+		for (unsigned j = 0; j < 0x10000; j++) {
+			uint8_t bytes[32] = { 0 };
+			unsigned n = 0;
+			if (rexes[i / 6])
+				bytes[n++] = rexes[i / 6];
+			if (i & 1)
+				bytes[n++] = 0x0f;
+			bytes[n++] = (uint8_t)(j >> 8);
+			bytes[n++] = (uint8_t)j;
+			for (unsigned k = n; k < sizeof(bytes); k++)
+				bytes[k] = tails[i / 2 % 3][k & 3];
+			same_step(bytes);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(steps),
 		cmocka_unit_test(lengths), cmocka_unit_test(needs_more), cmocka_unit_test(fifteen_bytes),
 		cmocka_unit_test(control_flow), cmocka_unit_test(sixteen_bit_branches), cmocka_unit_test(registers),
 		cmocka_unit_test(flags), cmocka_unit_test(segments), cmocka_unit_test(locks), cmocka_unit_test(refusals),
