@@ -1,6 +1,6 @@
 /* Finding, linking and dropping blocks; where their code is put.
  *
- * The dispatcher finds blocks in a hash table. Indirect branches and returns look
+ * The dispatcher finds blocks by their page (pages.c). Indirect branches and returns look
  * into T, which has a 32-bit cell for each address (by its low half) with the id of
  * the block that starts there, and into P, which has the code addresses of that
  * block's entries with the check. T[x] = 0 and P[0] = a miss make an unknown address
@@ -26,60 +26,6 @@ uint64_t counts_mapped = 1 << 18;	/* of every thread's counter array */
 
 /* ---- lookup ---- */
 
-/* All blocks by pc: open addressing. Blocks of one page of code stand near each other,
- * so that few pages of the table are touched, but not so near that they queue up. */
-struct slot {
-	uint32_t id;		/* 0: free; SLOT_GONE: its block was dropped */
-	uint32_t low;		/* of its pc */
-};
-#define SLOT_GONE ~0u
-static struct slot *slots;
-static uint32_t n_slots, n_used;
-
-static uint32_t slot_index(uint32_t low)
-{
-	return ((low >> 12) * 0x9e3779b1u >> 4 ^ low >> 2) & (n_slots - 1);
-}
-
-uint32_t block_find(uint64_t pc)
-{
-	const uint32_t low = (uint32_t)pc;
-	for (uint32_t i = slot_index(low); slots[i].id; i = (i + 1) & (n_slots - 1))
-		if (slots[i].low == low && slots[i].id != SLOT_GONE &&
-		    block_at(slots[i].id)->pc == pc)
-			return slots[i].id;
-	return 0;
-}
-
-static void slot_put(struct slot s)
-{
-	uint32_t i = slot_index(s.low);
-	while (slots[i].id)
-		i = (i + 1) & (n_slots - 1);
-	slots[i] = s;
-	n_used++;
-}
-
-static void slot_drop(uint32_t id)
-{
-	const uint32_t low = (uint32_t)block_at(id)->pc;
-	for (uint32_t i = slot_index(low); slots[i].id; i = (i + 1) & (n_slots - 1))
-		if (slots[i].id == id)
-			slots[i].id = SLOT_GONE;
-}
-
-static void slots_grow(void)
-{
-	struct slot *const old = slots;
-	const uint32_t n_old = n_slots;
-	n_slots = n_old ? n_old * 2 : 4096;
-	slots = heap_alloc(n_slots * sizeof(*slots));
-	n_used = 0;
-	for (uint32_t i = 0; i < n_old; i++)
-		if (old[i].id && old[i].id != SLOT_GONE)
-			slot_put(old[i]);
-}
-
 static const struct entry no_entry = { (uint64_t)glue_miss, (uint64_t)glue_return_miss };
 
 /* T and P: where indirect branches and returns find a block. The number in T need not
@@ -100,21 +46,6 @@ void entry_set(uint32_t id, uint64_t code, enum arrival how)
 	else
 		entry_of(id)->jump = code;
 	__atomic_store_n(table_cell(pc), 2 * id, __ATOMIC_RELEASE);
-}
-
-void block_enter_tables(uint32_t id)
-{
-	struct block *const b = block_at(id);
-	if (b->flags & BLOCK_SINGLE)
-		return;
-	if (b->flags & BLOCK_TWIN) {
-		page_note(id);
-		return;
-	}
-	if (n_used * 2 >= n_slots)
-		slots_grow();
-	slot_put((struct slot){ id, (uint32_t)b->pc });
-	page_note(id);
 }
 
 static bool entry_missing(uint64_t pc, enum arrival how)
@@ -351,7 +282,7 @@ static void drop(uint32_t id)
 		if (!(b->flags & BLOCK_DEAD)) {
 			unlink_all(b);
 			leave_tables(id);
-			slot_drop(id);
+			block_forget(id);
 			b->flags |= BLOCK_DEAD;
 		}
 		if (!falls)
@@ -424,7 +355,6 @@ uint64_t cache_exit(struct thread *t, uint32_t id)
 
 void cache_init(void)
 {
-	slots_grow();
 	arena_grow(E.entries, &entries_mapped, sizeof(struct entry));
 	*entry_of(0) = no_entry;
 }

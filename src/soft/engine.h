@@ -174,7 +174,7 @@ struct block {
 	uint64_t code;		/* first byte in the cache */
 	uint32_t src;		/* where its source bytes are kept in the heap; 0: at pc */
 	uint32_t in_links;	/* links that jump here */
-	uint32_t page_next[2];	/* lists of blocks per source page */
+	uint32_t page_next[2];	/* lists of blocks per source page (pages.c) */
 	uint16_t src_len;
 	uint16_t code_len;
 	uint8_t n_insns;
@@ -337,8 +337,6 @@ void *heap_alloc(size_t size);
 void table_map(uint64_t pc, uint64_t len);
 bool table_is_mapped(uint64_t pc);
 bool table_fault(uint64_t addr);			/* a lookup hit a hole in T: filled */
-void page_note(uint32_t block);				/* lists a new block under its pages */
-void cache_invalidate(uint64_t start, uint64_t end);	/* drops all blocks with source there */
 void regions_init(void);
 bool regions_learn(struct thread *t, uint64_t pc);	/* new executable memory found in maps */
 void readable_reset(void);
@@ -359,21 +357,26 @@ bool own_range(const struct engine_view *v, uint64_t at, uint64_t end, uint64_t 
 	       uint64_t *to);
 struct engine_view view_own(void);
 bool engine_owns(uint64_t start, uint64_t end);
-bool pages_shut(void);					/* has any page lost its W? */
-bool pages_open(struct thread *t, uint64_t start, uint64_t end);	/* false: none was shut */
 extern uint64_t entries_mapped;				/* bytes of P */
 const struct region *region_find(uint64_t pc);
 void region_set(uint64_t start, uint64_t end, int prot, bool shared, bool anon);
 void region_clear(uint64_t start, uint64_t end);
 long memory_syscall(struct thread *t, long nr, const uint64_t *a);
+
+/* pages.c */
+uint32_t block_find(uint64_t pc);			/* 0: none */
+void block_note(uint32_t id);				/* a new block: found from now on … */
+void block_forget(uint32_t id);				/* … until now */
+void cache_invalidate(uint64_t start, uint64_t end);	/* drops all blocks with source there */
+void pages_forget(uint64_t start, uint64_t end);	/* nothing there is ours any more */
+bool pages_shut(void);					/* has any page lost its W? */
+bool pages_open(struct thread *t, uint64_t start, uint64_t end);	/* false: none was shut */
 /* a store hit a page we protect: opened */
 bool page_written(struct thread *t, uint64_t addr);
 void page_protect(uint64_t page);			/* before translating writable code */
 bool page_is_checked(uint64_t page);
 
 /* cache.c */
-uint32_t block_find(uint64_t pc);			/* 0: none */
-void block_enter_tables(uint32_t id);
 /* indirect branches or returns to the block's pc find `code` */
 void entry_set(uint32_t id, uint64_t code, enum arrival how);
 uint64_t cache_lookup(struct thread *t);		/* code for t->pc, translating if needed */

@@ -3,12 +3,8 @@
  * Own memory lies at fixed addresses in the zone (abi.h) and is mapped piece by
  * piece, so that a small program under `ulimit -v` pays for what it uses.
  *
- * Of the program's memory the engine keeps the executable regions, and, for each
- * source page that has blocks, their list. Pages that are executable and
- * writable at once are write-protected behind the program's back when code is
- * translated from them; the first store then drops their blocks and opens the
- * page again. A page that is written again and again gets blocks that compare
- * their source instead (emit-block.c, emit_check).
+ * Of the program's memory the engine keeps the executable regions; what it knows of
+ * single pages of code is in pages.c.
  */
 #include "engine.h"
 #include "sys.h"
@@ -21,7 +17,6 @@
 #define PROT_R 1
 #define PROT_W 2
 #define PROT_X 4
-#define MAX_RETRIES 1000
 
 void *zone_map(uint64_t addr, uint64_t size)
 {
@@ -299,183 +294,6 @@ uint64_t readable_end(uint64_t pc, uint64_t end)
 	return end;
 }
 
-/* ---- source pages ---- */
-
-struct page {
-	uint64_t addr;
-	uint32_t blocks;	/* list through page_next */
-	uint16_t writes;	/* times opened by a store */
-	bool guarded;		/* we took W away */
-	bool checked;
-};
-
-static struct page *pages;		/* open addressing, by page number */
-static uint64_t pages_size, pages_used;
-static uint32_t n_guarded;		/* pages without their W */
-
-static struct page *page_slot(uint64_t addr)
-{
-	uint64_t i = (addr / PAGE) & (pages_size - 1);
-	while (pages[i].addr && pages[i].addr != addr)
-		i = (i + 1) & (pages_size - 1);
-	return &pages[i];
-}
-
-static struct page *page_get(uint64_t addr, bool create)
-{
-	if (pages_used * 2 >= pages_size) {
-		struct page *const old = pages;
-		const uint64_t old_size = pages_size;
-		pages_size = old_size ? old_size * 2 : 4096;
-		pages = heap_alloc(pages_size * sizeof(*pages));
-		for (uint64_t i = 0; i < old_size; i++)
-			if (old[i].addr)
-				*page_slot(old[i].addr) = old[i];
-	}
-	struct page *const p = page_slot(addr);
-	if (!p->addr) {
-		if (!create)
-			return NULL;
-		p->addr = addr;
-		pages_used++;
-	}
-	return p;
-}
-
-void page_note(uint32_t id)
-{
-	struct block *const b = block_at(id);
-	const uint64_t first = PAGE_DOWN(b->pc), last = PAGE_DOWN(b->pc + b->src_len - 1);
-	struct page *p = page_get(first, true);
-	b->page_next[0] = p->blocks;
-	p->blocks = id;
-	if (last == first)
-		return;
-	p = page_get(last, true);
-	b->page_next[1] = p->blocks;
-	p->blocks = id;
-}
-
-static void page_drop(struct page *p)
-{
-	uint32_t next;
-	for (uint32_t id = p->blocks; id; id = next) {
-		struct block *const b = block_at(id);
-		next = b->page_next[PAGE_DOWN(b->pc) == p->addr ? 0 : 1];
-		if (!(b->flags & BLOCK_DEAD))
-			cache_drop(id);
-	}
-	p->blocks = 0;
-}
-
-bool page_is_checked(uint64_t addr)
-{
-	struct page *const p = page_get(addr, false);
-	return p && p->checked;
-}
-
-void page_protect(uint64_t addr)
-{
-	struct page *const p = page_get(addr, true);
-	const struct region *const r = region_find(addr);
-	if (p->guarded || p->checked || !r || !(r->prot & PROT_W))
-		return;
-	if (sys3(__NR_mprotect, addr, PAGE, (r->prot & ~PROT_W) | PROT_R) < 0)
-		p->checked = true;
-	else
-		p->guarded = true, n_guarded++;
-}
-
-#define WRITES_BEFORE_CHECKING 16
-
-/* Gives the page back to the program: its blocks go, W comes back. */
-static void page_open(struct page *p)
-{
-	const struct region *const r = region_find(p->addr);
-	page_drop(p);
-	p->guarded = false;
-	n_guarded--;
-	sys3(__NR_mprotect, p->addr, PAGE, r ? r->prot : PROT_R | PROT_W);
-}
-
-/* A store of `t` faulted. When another thread's store opened the page between the fault
- * and here, it is tried again; were it never to succeed, that would be the program's. */
-bool page_written(struct thread *t, uint64_t addr)
-{
-	struct page *const p = pages ? page_get(PAGE_DOWN(addr), false) : NULL;
-	if (!p)
-		return false;
-	if (!p->guarded) {
-		const struct region *const r = region_find(addr);
-		t->retries = t->retry_at == addr ? t->retries + 1 : 0;
-		t->retry_at = addr;
-		return r && r->prot & PROT_W && t->retries < MAX_RETRIES;
-	}
-	t->retry_at = 0;
-	if (++p->writes >= WRITES_BEFORE_CHECKING)
-		p->checked = true;
-	page_open(p);
-	return true;
-}
-
-/* Calls `what` for every known page of [start, end). */
-static void pages_each(uint64_t start, uint64_t end, void (*what)(struct page *))
-{
-	if (!pages)
-		return;
-	start = PAGE_DOWN(start);
-	if ((end - start) / PAGE > pages_size) {
-		for (uint64_t i = 0; i < pages_size; i++)
-			if (pages[i].addr >= start && pages[i].addr < end)
-				what(&pages[i]);
-		return;
-	}
-	for (uint64_t a = start; a < end; a += PAGE) {
-		struct page *const p = page_get(a, false);
-		if (p)
-			what(p);
-	}
-}
-
-void cache_invalidate(uint64_t start, uint64_t end)
-{
-	pages_each(start, end, page_drop);
-}
-
-static void open_if_guarded(struct page *p)
-{
-	if (p->guarded)
-		page_open(p);
-}
-
-bool pages_shut(void)
-{
-	return n_guarded;
-}
-
-bool pages_open(struct thread *t, uint64_t start, uint64_t end)
-{
-	if (!n_guarded)
-		return false;
-	lock_take(t);
-	pages_each(start, end, open_if_guarded);
-	lock_drop();
-	return true;
-}
-
-static void page_forget(struct page *p)
-{
-	page_drop(p);
-	n_guarded -= p->guarded;
-	p->guarded = false;
-}
-
-/* The program changed or removed [start, end): nothing there is ours any more. */
-static void forget(uint64_t start, uint64_t end)
-{
-	pages_each(start, end, page_forget);
-}
-
 static bool overlaps_code(struct thread *t, uint64_t start, uint64_t end)
 {
 	bool found = false;
@@ -571,7 +389,7 @@ static void new_code(struct thread *t, uint64_t start, uint64_t end, int prot, b
 		     bool anon)
 {
 	lock_take(t);
-	forget(start, end);
+	pages_forget(start, end);
 	region_set(start, end, prot, shared, anon);
 	if (E.window_used && prot & PROT_X)
 		table_map(start, end - start);
@@ -636,7 +454,7 @@ static long do_munmap(struct thread *t, const uint64_t *a)
 	const bool sane = !(a[0] & (PAGE - 1)) && a[1] && end > a[0] && end >> 47 == 0;
 	if (sane && overlaps_code(t, a[0], end)) {
 		lock_take(t);
-		forget(a[0], end);
+		pages_forget(a[0], end);
 		region_clear(a[0], end);
 		lock_drop();
 	}
@@ -682,7 +500,7 @@ static long do_mremap(struct thread *t, const uint64_t *a)
 		const struct region *const r = region_find(a[0]);
 		if (r)
 			kept = *r;
-		forget(a[0], old_end);
+		pages_forget(a[0], old_end);
 		lock_drop();
 	}
 	const long at = gate(t, __NR_mremap, a);
@@ -718,7 +536,7 @@ static long do_shmdt(struct thread *t, const uint64_t *a)
 	const struct region *const r = region_find(a[0]);
 	if (r) {
 		const uint64_t start = r->start, end = r->end;
-		forget(start, end);
+		pages_forget(start, end);
 		region_clear(start, end);
 	}
 	lock_drop();

@@ -247,7 +247,8 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 			  .back_to = back_to };
 	b->code = s->hot;
 	s->ids[s->n_ids++] = id;
-	block_enter_tables(id);
+	if (!e.single)
+		block_note(id);
 	*next = emit_block(&e, p, b, id);
 	s->hot = (uint64_t)e.w;
 	b->code_len = (uint16_t)(s->hot - b->code);

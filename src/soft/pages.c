@@ -1,0 +1,246 @@
+/* Pages of the program's code: the blocks made from them, and whether they may be written.
+ *
+ * A block is found by its pc: the page's few buckets, then a list through the blocks.
+ * Code is met page by page, so what a lookup touches was touched a moment ago.
+ *
+ * Pages that are executable and writable at once are write-protected behind the
+ * program's back when code is translated from them; the first store then drops their
+ * blocks and opens the page again. A page that is written again and again gets blocks
+ * that compare their source instead (emit-block.c, emit_check).
+ */
+#include "engine.h"
+#include "sys.h"
+#include "text.h"
+
+#include <asm/unistd.h>
+
+#define PROT_R 1
+#define PROT_W 2
+#define MAX_RETRIES 1000
+#define BUCKETS 64
+
+struct page {
+	uint64_t addr;
+	uint32_t heads;		/* in the heap: lists of the blocks that begin here, by bucket */
+	uint32_t reaching;	/* list of those that begin before and reach in */
+	uint16_t writes;	/* times opened by a store */
+	bool guarded;		/* we took W away */
+	bool checked;
+};
+
+static struct page *pages;		/* open addressing, by page number */
+static uint64_t pages_size, pages_used;
+static struct page *recent;		/* the last one asked for */
+static uint32_t n_guarded;		/* pages without their W */
+
+static struct page *page_slot(uint64_t addr)
+{
+	uint64_t i = (addr / PAGE) & (pages_size - 1);
+	while (pages[i].addr && pages[i].addr != addr)
+		i = (i + 1) & (pages_size - 1);
+	return &pages[i];
+}
+
+static void pages_grow(void)
+{
+	struct page *const old = pages;
+	const uint64_t old_size = pages_size;
+	pages_size = old_size ? old_size * 2 : 4096;
+	pages = heap_alloc(pages_size * sizeof(*pages));
+	recent = pages;
+	for (uint64_t i = 0; i < old_size; i++)
+		if (old[i].addr)
+			*page_slot(old[i].addr) = old[i];
+}
+
+static struct page *page_get(uint64_t addr, bool create)
+{
+	if (pages_used * 2 >= pages_size)
+		pages_grow();
+	if (recent->addr == addr && addr)
+		return recent;
+	struct page *const p = page_slot(addr);
+	if (!p->addr) {
+		if (!create)
+			return NULL;
+		p->addr = addr;
+		pages_used++;
+	}
+	return recent = p;
+}
+
+static uint32_t *bucket(const struct page *p, uint64_t pc)
+{
+	return (uint32_t *)(ZONE_HEAP + p->heads) + ((pc ^ pc / BUCKETS) & (BUCKETS - 1));
+}
+
+uint32_t block_find(uint64_t pc)
+{
+	const struct page *const p = page_get(PAGE_DOWN(pc), false);
+	if (!p || !p->heads)
+		return 0;
+	for (uint32_t id = *bucket(p, pc); id; id = block_at(id)->page_next[0])
+		if (block_at(id)->pc == pc && !(block_at(id)->flags & BLOCK_TWIN))
+			return id;
+	return 0;
+}
+
+void block_note(uint32_t id)
+{
+	struct block *const b = block_at(id);
+	const uint64_t first = PAGE_DOWN(b->pc), last = PAGE_DOWN(b->pc + b->src_len - 1);
+	struct page *p = page_get(first, true);
+	if (!p->heads)
+		p->heads = (uint32_t)((uint64_t)heap_alloc(BUCKETS * 4) - ZONE_HEAP);
+	uint32_t *const head = bucket(p, b->pc);
+	b->page_next[0] = *head;
+	*head = id;
+	if (last == first)
+		return;
+	p = page_get(last, true);
+	b->page_next[1] = p->reaching;
+	p->reaching = id;
+}
+
+void block_forget(uint32_t id)
+{
+	const struct block *const b = block_at(id);
+	const struct page *const p = page_get(PAGE_DOWN(b->pc), false);
+	if (!p || !p->heads)
+		return;
+	uint32_t *at = bucket(p, b->pc);
+	while (*at && *at != id)
+		at = &block_at(*at)->page_next[0];
+	if (*at)
+		*at = b->page_next[0];
+}
+
+static void drop_list(uint32_t id, int which)
+{
+	uint32_t next;
+	for (; id; id = next) {
+		next = block_at(id)->page_next[which];
+		if (!(block_at(id)->flags & BLOCK_DEAD))
+			cache_drop(id);
+	}
+}
+
+static void page_drop(struct page *p)
+{
+	const uint32_t reaching = p->reaching;
+	p->reaching = 0;
+	drop_list(reaching, 1);
+	for (unsigned i = 0; p->heads && i < BUCKETS; i++) {
+		uint32_t *const head = (uint32_t *)(ZONE_HEAP + p->heads) + i;
+		const uint32_t first = *head;
+		*head = 0;
+		drop_list(first, 0);
+	}
+}
+
+bool page_is_checked(uint64_t addr)
+{
+	struct page *const p = page_get(addr, false);
+	return p && p->checked;
+}
+
+void page_protect(uint64_t addr)
+{
+	struct page *const p = page_get(addr, true);
+	const struct region *const r = region_find(addr);
+	if (p->guarded || p->checked || !r || !(r->prot & PROT_W))
+		return;
+	if (sys3(__NR_mprotect, addr, PAGE, (r->prot & ~PROT_W) | PROT_R) < 0)
+		p->checked = true;
+	else
+		p->guarded = true, n_guarded++;
+}
+
+#define WRITES_BEFORE_CHECKING 16
+
+/* Gives the page back to the program: its blocks go, W comes back. */
+static void page_open(struct page *p)
+{
+	const struct region *const r = region_find(p->addr);
+	page_drop(p);
+	p->guarded = false;
+	n_guarded--;
+	sys3(__NR_mprotect, p->addr, PAGE, r ? r->prot : PROT_R | PROT_W);
+}
+
+/* A store of `t` faulted. When another thread's store opened the page between the fault
+ * and here, it is tried again; were it never to succeed, that would be the program's. */
+bool page_written(struct thread *t, uint64_t addr)
+{
+	struct page *const p = pages ? page_get(PAGE_DOWN(addr), false) : NULL;
+	if (!p)
+		return false;
+	if (!p->guarded) {
+		const struct region *const r = region_find(addr);
+		t->retries = t->retry_at == addr ? t->retries + 1 : 0;
+		t->retry_at = addr;
+		return r && r->prot & PROT_W && t->retries < MAX_RETRIES;
+	}
+	t->retry_at = 0;
+	if (++p->writes >= WRITES_BEFORE_CHECKING)
+		p->checked = true;
+	page_open(p);
+	return true;
+}
+
+/* Calls `what` for every known page of [start, end). */
+static void pages_each(uint64_t start, uint64_t end, void (*what)(struct page *))
+{
+	if (!pages)
+		return;
+	start = PAGE_DOWN(start);
+	if ((end - start) / PAGE > pages_size) {
+		for (uint64_t i = 0; i < pages_size; i++)
+			if (pages[i].addr >= start && pages[i].addr < end)
+				what(&pages[i]);
+		return;
+	}
+	for (uint64_t a = start; a < end; a += PAGE) {
+		struct page *const p = page_get(a, false);
+		if (p)
+			what(p);
+	}
+}
+
+void cache_invalidate(uint64_t start, uint64_t end)
+{
+	pages_each(start, end, page_drop);
+}
+
+static void open_if_guarded(struct page *p)
+{
+	if (p->guarded)
+		page_open(p);
+}
+
+bool pages_shut(void)
+{
+	return n_guarded;
+}
+
+bool pages_open(struct thread *t, uint64_t start, uint64_t end)
+{
+	if (!n_guarded)
+		return false;
+	lock_take(t);
+	pages_each(start, end, open_if_guarded);
+	lock_drop();
+	return true;
+}
+
+static void page_forget(struct page *p)
+{
+	page_drop(p);
+	n_guarded -= p->guarded;
+	p->guarded = false;
+}
+
+void pages_forget(uint64_t start, uint64_t end)
+{
+	pages_each(start, end, page_forget);
+}
