@@ -25,9 +25,12 @@
  * TSan, MSan, Go, V8 and the JVM keep away from it too). */
 #define ZONE_BASE	0x440000000000ull
 #define ZONE_SHARED	(ZONE_BASE + 0x10000000ull)	/* struct soft_shared */
-#define ZONE_BLOCKS	(ZONE_BASE + 0x100000000ull)
-#define ZONE_LINKS	(ZONE_BASE + 0x300000000ull)
-#define ZONE_HEAP	(ZONE_BASE + 0x500000000ull)
+/* Arenas begin ARENA_SMALL before a large page. */
+#define ARENA_SMALL	(1ull << 19)
+#define ARENA_LARGE	(1ull << 21)
+#define ZONE_BLOCKS	(ZONE_BASE + 0x100000000ull - ARENA_SMALL)
+#define ZONE_LINKS	(ZONE_BASE + 0x300000000ull - ARENA_SMALL)
+#define ZONE_HEAP	(ZONE_BASE + 0x500000000ull - ARENA_SMALL)
 #define ZONE_CACHE	(ZONE_BASE + 0x800000000ull)	/* caches that need no near code */
 #define ZONE_THREADS	(ZONE_BASE + 0x10000000000ull)
 #define ZONE_END	(ZONE_BASE + 0x100000000000ull)

@@ -226,7 +226,7 @@ uint64_t engine_main(void)
 	E.has_fsgsbase = soft_start.has_fsgsbase;
 	E.counts_taken = E.shared->event_mask >> SOFT_TAKEN & 1;
 	E.table = 0x60000000;
-	E.entries = 0x50000000;		/* … to ENTRIES_END */
+	E.entries = 0x50000000 + ARENA_LARGE - ARENA_SMALL;		/* … to ENTRIES_END */
 	E.pid = (int32_t)sys0(__NR_getpid);
 	E.reserved_fd = soft_start.reserved_fd;
 	decode_amd_branches = cpu_is_amd();

@@ -13,7 +13,6 @@
 #include <asm/unistd.h>
 #include <linux/mman.h>
 
-#define CHUNK (1ull << 18)
 #define PROT_R 1
 #define PROT_W 2
 #define PROT_X 4
@@ -28,11 +27,16 @@ void *zone_map(uint64_t addr, uint64_t size)
 	return (void *)addr;
 }
 
+/* Half a megabyte of small pages, then large ones: most of what a new page costs is
+ * per page, but a small program would pay for clearing what it does not use. */
 void arena_grow(uint64_t base, uint64_t *mapped, uint64_t need)
 {
 	while (*mapped < need) {
-		zone_map(base + *mapped, CHUNK);
-		*mapped += CHUNK;
+		const uint64_t size = *mapped ? ARENA_LARGE : ARENA_SMALL;
+		zone_map(base + *mapped, size);
+		if (size == ARENA_LARGE)
+			sys3(__NR_madvise, base + *mapped, size, MADV_HUGEPAGE);
+		*mapped += size;
 	}
 }
 
