@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,7 +108,5 @@ static int dispatch(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	guard_descriptors();
-	/* Only character types: numbers are written and read with a point. */
-	setlocale(LC_CTYPE, "");
 	return finish_stdout(dispatch(argc, argv));
 }
