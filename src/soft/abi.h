@@ -31,10 +31,14 @@
 #define ZONE_BLOCKS	(ZONE_BASE + 0x100000000ull - ARENA_SMALL)
 #define ZONE_LINKS	(ZONE_BASE + 0x300000000ull - ARENA_SMALL)
 #define ZONE_HEAP	(ZONE_BASE + 0x500000000ull - ARENA_SMALL)
+#define ZONE_RETURNS	(ZONE_BASE + 0x700000000ull - ARENA_SMALL)
 #define ZONE_CACHE	(ZONE_BASE + 0x800000000ull)	/* caches that need no near code */
 #define ZONE_THREADS	(ZONE_BASE + 0x10000000000ull)
 #define ZONE_END	(ZONE_BASE + 0x100000000000ull)
-#define THREAD_STRIDE	0x40000000ull			/* 1 GiB of address space a thread */
+/* A thread has its own things first, then, from where gs points, the shadow of its
+ * stack (engine.h): the 4 GiB that 32 bits of rsp reach. */
+#define THREAD_AREA	0x20000000ull
+#define THREAD_STRIDE	(THREAD_AREA + (1ull << 32))
 #define MAX_THREADS	((ZONE_END - ZONE_THREADS) / THREAD_STRIDE)
 
 /* Events of the engine, in the order of the count vectors. */

@@ -1,11 +1,11 @@
 /* Finding, linking and dropping blocks; where their code is put.
  *
- * The dispatcher finds blocks by their page (pages.c). Indirect branches and returns look
- * into T, which has a 32-bit cell for each address (by its low half) with the id of
- * the block that starts there, and into P, which has the code addresses of that
- * block's entries with the check. T[x] = 0 and P[0] = a miss make an unknown address
- * one. T is filled only where one of them has arrived once, so that its pages are
- * few. Dropping a block is one store.
+ * The dispatcher finds blocks by their page (pages.c). Indirect branches look into T,
+ * which has a 32-bit cell for each address (by its low half) with the number of its entry,
+ * and into P, which has the address of the entry's code. T[x] = 0 and P[0] = a miss make an
+ * unknown address one. T is filled only where one of them has arrived once, so that its
+ * pages are few. Returns find their number in the shadow of the stack and look into R.
+ * Dropping a block is a few stores.
  */
 #include "engine.h"
 #include "sys.h"
@@ -20,52 +20,75 @@
 #define IDS_OF(size) ((size) / 16)
 #define MADV_HUGEPAGE_ 14
 
-static uint64_t blocks_mapped, links_mapped;
-uint64_t entries_mapped;
+static uint64_t blocks_mapped, links_mapped, rets_mapped;
+uint64_t entries_mapped, returns_mapped;
 uint64_t counts_mapped = 1 << 18;	/* of every thread's counter array */
 
 /* ---- lookup ---- */
 
-static const struct entry no_entry = { (uint64_t)glue_miss, (uint64_t)glue_return_miss };
-
-/* T and P: where indirect branches and returns find a block. The number in T need not
- * be that of the block, only have its address. */
-void entry_set(uint32_t id, uint64_t code, enum arrival how)
+/* Entries are numbered as they are made, so that those in use at a time stand together.
+ * A number is never used again: another thread may have read it from T. */
+static uint32_t new_entry(void)
 {
-	const uint64_t pc = block_at(id)->pc;
+	const uint32_t n = ++E.n_entries;
+	if (n + 1 >= (ENTRIES_END - ENTRIES) / 8)
+		die("more targets of indirect branches than a table holds", 0);
+	arena_grow(ENTRIES, &entries_mapped, (n + 1ull) * 8);
+	*entry_at(n) = (uint64_t)glue_miss;
+	return n;
+}
+
+/* T and P: where indirect branches find a block. */
+void entry_set(uint64_t pc, uint64_t code)
+{
 	const struct region *const r = region_find(pc);
 	if (!r || r->ambiguous)
 		return;
 	table_map(pc, 1);
-	if (*table_cell(pc))
-		id = *table_cell(pc) / 2;
-	else
-		*entry_of(id) = no_entry;
-	if (how == ARRIVE_BY_RETURN)
-		entry_of(id)->ret = code;
-	else
-		entry_of(id)->jump = code;
-	__atomic_store_n(table_cell(pc), 2 * id, __ATOMIC_RELEASE);
+	const uint32_t n = *table_cell(pc) ? *table_cell(pc) : new_entry();
+	*entry_at(n) = code;
+	__atomic_store_n(table_cell(pc), n, __ATOMIC_RELEASE);
 }
 
-static bool entry_missing(uint64_t pc, enum arrival how)
+static bool entry_missing(uint64_t pc)
 {
 	const struct region *const r = region_find(pc);
-	if (!r || r->ambiguous)
-		return false;
-	if (!table_is_mapped(pc) || !*table_cell(pc))
-		return true;
-	const struct entry *const e = entry_of(*table_cell(pc) / 2);
-	return how == ARRIVE_BY_RETURN ? e->ret == no_entry.ret : e->jump == no_entry.jump;
+	return r && !r->ambiguous && (!table_is_mapped(pc) || !*table_cell(pc));
+}
+
+uint32_t new_return(uint64_t pc)
+{
+	const uint32_t n = ++E.n_returns;
+	if (n + 1 >= (RETURNS_END - RETURNS) / 8)
+		die("more calls than a table holds", pc);
+	arena_grow(RETURNS, &returns_mapped, (n + 1ull) * 8);
+	arena_grow(ZONE_RETURNS, &rets_mapped, (n + 1ull) * sizeof(struct ret));
+	*ret_at(n) = (struct ret){ .pc = pc };
+	*return_at(n) = (uint64_t)glue_return_miss;
+	return n;
+}
+
+/* The call of that number has returned to the block for the first time. */
+static void return_set(uint32_t n, uint32_t id)
+{
+	if (*return_at(n) != (uint64_t)glue_return_miss)
+		return;			/* another thread was faster */
+	*return_at(n) = entry_code(id, ARRIVE_BY_RETURN);
+	ret_at(n)->next = block_at(id)->returns;
+	block_at(id)->returns = n;
 }
 
 static void leave_tables(uint32_t id)
 {
-	const uint64_t pc = block_at(id)->pc;
+	struct block *const b = block_at(id);
+	const uint64_t pc = b->pc;
 	if (table_is_mapped(pc) && *table_cell(pc)) {
-		*entry_of(*table_cell(pc) / 2) = no_entry;
+		*entry_at(*table_cell(pc)) = (uint64_t)glue_miss;
 		*table_cell(pc) = 0;
 	}
+	for (uint32_t n = b->returns; n; n = ret_at(n)->next)
+		*return_at(n) = (uint64_t)glue_return_miss;
+	b->returns = 0;
 }
 
 /* ---- allocation ---- */
@@ -73,10 +96,9 @@ static void leave_tables(uint32_t id)
 uint32_t new_block(void)
 {
 	const uint32_t id = ++E.n_blocks;
-	if (id >= MAX_BLOCKS || id + 1 >= (ENTRIES_END - E.entries) / sizeof(struct entry))
+	if (id >= MAX_BLOCKS)
 		die("more blocks than a counter array holds", 0);
 	arena_grow(ZONE_BLOCKS, &blocks_mapped, (id + 1ull) * sizeof(struct block));
-	arena_grow(E.entries, &entries_mapped, (id + 1ull) * sizeof(struct entry));
 	if ((id + 1ull) * 8 > counts_mapped)
 		threads_map_counts((id + 1ull) * 8);
 	*block_at(id) = (struct block){ 0 };
@@ -123,9 +145,11 @@ static struct segment *segment_new(struct hood *h)
 	*s = (struct segment){ .base = (uint64_t)at, .end = (uint64_t)at + size };
 	put_trampoline(s->base, glue_exit);
 	put_trampoline(s->base + 16, glue_miss);
+	put_trampoline(s->base + 32, glue_return_other);
 	s->tramp_exit = s->base;
 	s->tramp_miss = s->base + 16;
-	s->hot = s->base + 32;
+	s->tramp_other = s->base + 32;
+	s->hot = s->base + TRAMPOLINES;
 	s->cold = s->end;
 	s->ids = heap_alloc(IDS_OF(size) * 4);
 	__atomic_store_n(&E.n_segments, E.n_segments + 1, __ATOMIC_RELEASE);
@@ -307,9 +331,11 @@ void cache_drop_all(void)
 
 uint64_t cache_lookup(struct thread *t)
 {
+	/* a return whose number stands for another place comes here each time */
+	const uint32_t n = t->exit_link == EXIT_RETURN && t->entry &&
+			   ret_at((uint32_t)t->entry)->pc == t->pc ? (uint32_t)t->entry : 0;
 	const enum arrival how = t->exit_link == EXIT_INDIRECT ? ARRIVE_BY_JUMP :
-				 t->exit_link == EXIT_RETURN ? ARRIVE_BY_RETURN :
-				 ARRIVE_DIRECTLY;
+				 n ? ARRIVE_BY_RETURN : ARRIVE_DIRECTLY;
 	if (t->pc >> 12 == 0xffffffffff600ull) {
 		vsyscall(t);
 		return resume(t);
@@ -323,8 +349,10 @@ uint64_t cache_lookup(struct thread *t)
 		id = block_find(t->pc);
 		if (!id)
 			id = translate(t->pc, how);
-		else if (how && entry_missing(t->pc, how))
-			entry_add(id, how);
+		else if (how == ARRIVE_BY_JUMP && entry_missing(t->pc))
+			entry_set(t->pc, entry_code(id, how));
+		if (id && n)
+			return_set(n, id);
 	}
 	const int problem = translate_problem;
 	const uint64_t code = id ? block_body(block_at(id)) : 0;
@@ -355,6 +383,8 @@ uint64_t cache_exit(struct thread *t, uint32_t id)
 
 void cache_init(void)
 {
-	arena_grow(E.entries, &entries_mapped, sizeof(struct entry));
-	*entry_of(0) = no_entry;
+	arena_grow(ENTRIES, &entries_mapped, 8);
+	arena_grow(RETURNS, &returns_mapped, 8);
+	*entry_at(0) = (uint64_t)glue_miss;
+	*return_at(0) = (uint64_t)glue_return_miss;
 }

@@ -68,12 +68,15 @@ void emit_ientry(struct emit *e, uint64_t pc)
 	m.pc_in_s1 = true;
 	mark(e, m);
 	b1(e, 0x65), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x25);	/* mov ecx, gs:[s1 + 4] */
-	b4(e, OFF_S1 + 4);
+	b4(e, GS(OFF_S1 + 4));
 	b1(e, 0x65), b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0xcd);
-	b4(e, OFF_S0 - 8 * (uint32_t)(pc >> 32));		/* mov rcx, gs:[s0 + (rcx - high)*8] */
+	b4(e, GS(OFF_S0 - 8 * (uint32_t)(pc >> 32)));		/* mov rcx, gs:[s0 + (rcx - high)*8] */
 }
 
-/* The same for returns, which have left the program's return address on the stack. */
+/* The same for returns, which have left the program's return address on the stack; but
+ * theirs may be any other, because the shadow is only what the last call there wrote.
+ * `loop` compares without touching flags: 1 goes on. (Eight bytes are read for the sake of
+ * four: reading a part of what was just pushed is slow.) */
 void emit_rentry(struct emit *e, uint64_t pc)
 {
 	struct mark m = plain(pc, 0, e);
@@ -81,9 +84,14 @@ void emit_rentry(struct emit *e, uint64_t pc)
 	m.pc_on_stack = true;
 	m.rsp_adjust = 8;
 	mark(e, m);
+	b1(e, 0xe9);						/* other: jmp glue_return_other */
+	b4(e, (uint32_t)(e->seg->tramp_other - (here(e) + 4)));
+	b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x24);	/* mov rcx, [rsp] */
+	b1(e, 0x8d), b1(e, 0x89), b4(e, 1 - (uint32_t)pc);	/* lea ecx, [rcx + 1 - low] */
+	b1(e, 0xe2), b1(e, -17);				/* loop other */
 	b1(e, 0x8b), b1(e, 0x4c), b1(e, 0x24), b1(e, 4);	/* mov ecx, [rsp + 4] */
 	b1(e, 0x65), b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0xcd);
-	b4(e, OFF_S0 - 8 * (uint32_t)(pc >> 32));		/* mov rcx, gs:[s0 + (rcx - high)*8] */
+	b4(e, GS(OFF_S0 - 8 * (uint32_t)(pc >> 32)));		/* mov rcx, gs:[s0 + (rcx - high)*8] */
 	m = plain(pc, 0, e);
 	m.rsp_adjust = 8;
 	mark(e, m);
@@ -182,7 +190,7 @@ static void emit_rdpmc(struct emit *e, uint64_t pc, struct mark m)
 	b1(e, 0x8d), b1(e, 0x14), b1(e, 0x10);			/* lea edx, [rax + rdx] */
 	b1(e, 0x8d), b1(e, 0x14), b1(e, 0x95), b4(e, 0);	/* lea edx, [rdx * 4] */
 	b1(e, 0x65), b1(e, 0x8b), b1(e, 0x04), b1(e, 0xd5);	/* mov eax, gs:[rdx * 8 + …] */
-	b4(e, table + (uint32_t)offsetof(struct vpmu_pmc, minus_ecx));
+	b4(e, GS(table + (uint32_t)offsetof(struct vpmu_pmc, minus_ecx)));
 	b1(e, 0x8d), b1(e, 0x0c), b1(e, 0x01);			/* lea ecx, [rcx + rax] */
 	b1(e, 0xe3);						/* jrcxz found */
 	uint8_t *const found = e->w;
@@ -195,18 +203,18 @@ static void emit_rdpmc(struct emit *e, uint64_t pc, struct mark m)
 	*found = (uint8_t)(e->w - found - 1);
 	mark(e, in);
 	b1(e, 0x65), b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0xd5);	/* mov rcx, addend */
-	b4(e, table + (uint32_t)offsetof(struct vpmu_pmc, addend));
+	b4(e, GS(table + (uint32_t)offsetof(struct vpmu_pmc, addend)));
 	b1(e, 0x65), b1(e, 0x48), b1(e, 0x8b), b1(e, 0x14), b1(e, 0xd5);	/* mov rdx, bank */
-	b4(e, table + (uint32_t)offsetof(struct vpmu_pmc, bank));
+	b4(e, GS(table + (uint32_t)offsetof(struct vpmu_pmc, bank)));
 	for (unsigned i = 0; i < VPMU_BANKS; i++) {
 		b1(e, 0x65), b1(e, 0x48), b1(e, 0x8b), b1(e, 0x42), b1(e, 8 * i);
 		b1(e, 0x48), b1(e, 0x8d), b1(e, 0x0c), b1(e, 0x01);	/* lea rcx, [rcx + rax] */
 	}
 	gs_store(e, RCX, OFF_S1);
 	b1(e, 0x65), b1(e, 0x8b), b1(e, 0x04), b1(e, 0x25);	/* mov eax, gs:[s1] */
-	b4(e, OFF_S1);
+	b4(e, GS(OFF_S1));
 	b1(e, 0x65), b1(e, 0x0f), b1(e, vpmu_width() > 40 ? 0xb7 : 0xb6), b1(e, 0x14), b1(e, 0x25);
-	b4(e, OFF_S1 + 4);					/* movzx edx, gs:[s1 + 4] */
+	b4(e, GS(OFF_S1 + 4));					/* movzx edx, gs:[s1 + 4] */
 	gs_load(e, RCX, OFF_S0);
 }
 
@@ -214,7 +222,7 @@ static void emit_rdpmc(struct emit *e, uint64_t pc, struct mark m)
 static void emit_x87_status(struct emit *e)
 {
 	b1(e, 0x65), b1(e, 0xdd), b1(e, 0x3c), b1(e, 0x25);
-	b4(e, (uint32_t)(THREAD_ACC + offsetof(struct vpmu_task_mem, x87_status)));
+	b4(e, GS(THREAD_ACC + offsetof(struct vpmu_task_mem, x87_status)));
 }
 
 /* The virtual clock: takes the block's instructions off the budget, and leaves for
@@ -232,7 +240,7 @@ static void emit_tick(struct emit *e, const struct block *b)
 	b1(e, 0x48), b1(e, 0x8d), b1(e, 0x49), b1(e, -b->n_insns);
 	gs_store(e, RCX, budget);
 	b1(e, 0x65), b1(e, 0x0f), b1(e, 0xbe), b1(e, 0x0c), b1(e, 0x25);	/* movsx ecx, … */
-	b4(e, budget + 7);
+	b4(e, GS(budget + 7));
 	b1(e, 0xe3);
 	uint8_t *const over = e->w;
 	b1(e, 0);
@@ -348,8 +356,7 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 			next = target;
 			break;
 		case FLOW_CALL:
-			mark(e, m);
-			push_return(e, next);
+			push_return(e, next, m);
 			next = target;
 			break;
 		case FLOW_JMP_IND:

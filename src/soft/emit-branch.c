@@ -4,11 +4,18 @@
 #include "text.h"
 #include "vpmu-abi.h"
 
-/* jmp [P + rcx * 8] and the like */
-static void entry_operand(struct emit *e, unsigned reg, size_t field)
+/* jmp [table + rcx * 8] */
+static void jump_through(struct emit *e, uint32_t table)
 {
-	b1(e, 0xff), b1(e, 0x04 | reg << 3), b1(e, 0xcd);
-	b4(e, (uint32_t)(E.entries + field));
+	b1(e, 0xff), b1(e, 0x24), b1(e, 0xcd);
+	b4(e, table);
+}
+
+/* The place in the shadow that belongs to [rsp]: the tail of an instruction. */
+static void shadow_operand(struct emit *e, unsigned reg)
+{
+	b1(e, 0x84 | reg << 3), b1(e, 0x24);
+	b4(e, SHADOW);
 }
 
 /* mov ecx, [T + rcx * 4] */
@@ -37,7 +44,7 @@ static void emit_lookup(struct emit *e, int r, struct mark m)
 	if (!e->single) {
 		emit_find(e, r, m);
 		mark(e, m);
-		entry_operand(e, 4, offsetof(struct entry, jump));	/* jmp */
+		jump_through(e, ENTRIES);
 		return;
 	}
 	mark(e, m);
@@ -47,14 +54,16 @@ static void emit_lookup(struct emit *e, int r, struct mark m)
 	b4(e, (uint32_t)(e->seg->tramp_miss - (here(e) + 4)));
 }
 
-/* The program's return address stays on the stack until the entry has checked it. */
+/* The program's return address stays on the stack until the entry has checked it; but
+ * that it can be read is found out here, where the program would. */
 static void emit_plain_ret(struct emit *e, struct mark m)
 {
-	b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x24);			/* mov ecx, [rsp] */
+	b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x24);	/* mov rcx, [rsp] */
 	mark(e, m);
-	table_load(e);
+	b1(e, 0x65), b1(e, 0x67), b1(e, 0x8b);			/* mov ecx, gs:[esp + SHADOW] */
+	shadow_operand(e, RCX);
 	mark(e, m);
-	entry_operand(e, 4, offsetof(struct entry, ret));	/* jmp */
+	jump_through(e, RETURNS);
 }
 
 void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, struct mark m)
@@ -83,16 +92,23 @@ void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, struct m
 	emit_lookup(e, RCX, m);
 }
 
-void push_return(struct emit *e, uint64_t ret)
+/* A call's push, and its number into the shadow. */
+void push_return(struct emit *e, uint64_t ret, struct mark m)
 {
+	mark(e, m);
 	if ((int64_t)ret == (int32_t)ret) {
 		b1(e, 0x68);
 		b4(e, (uint32_t)ret);
-		return;
+	} else {
+		const uint64_t lit = cold_literal(e, ret);
+		b1(e, 0xff), b1(e, 0x35);
+		b4(e, (uint32_t)(lit - (here(e) + 4)));
 	}
-	const uint64_t lit = cold_literal(e, ret);
-	b1(e, 0xff), b1(e, 0x35);
-	b4(e, (uint32_t)(lit - (here(e) + 4)));
+	m.rsp_adjust += 8;
+	mark(e, m);
+	b1(e, 0x65), b1(e, 0x67), b1(e, 0xc7);			/* mov dword gs:[esp + SHADOW], n */
+	shadow_operand(e, 0);
+	b4(e, e->dry ? 0 : new_return(ret));
 }
 
 /* The memory operand of an indirect jmp or call into rcx. */
@@ -169,8 +185,7 @@ void emit_indirect(struct emit *e, const struct insn *in, const uint8_t *s, uint
 		r = RCX;
 	}
 	if (in->flow == FLOW_CALL_IND) {
-		mark(e, m);
-		push_return(e, pc + in->len);
+		push_return(e, pc + in->len, m);
 		m.rsp_adjust = 8;
 	}
 	emit_lookup(e, r, m);

@@ -29,7 +29,7 @@ static void acc_plain(struct emit *e, uint32_t id, struct mark m)
 			continue;
 		mark(e, m);
 		b1(e, 0x65), b1(e, 0x48), b1(e, 0x83), b1(e, 0x04), b1(e, 0x25);
-		b4(e, acc_off(k, id));
+		b4(e, GS(acc_off(k, id)));
 		b1(e, b->vec[k]);
 		m.bumped++;
 	}
@@ -67,7 +67,7 @@ void inc_plain(struct emit *e, uint32_t id, struct mark m)
 	b1(e, 0xff);
 	b1(e, 0x04);
 	b1(e, 0x25);
-	b4(e, cell_off(id));
+	b4(e, GS(cell_off(id)));
 	e->bumped = BUMPED_ALL;
 }
 
@@ -112,7 +112,7 @@ uint64_t cold_literal(struct emit *e, uint64_t v)
 void exit_here(struct emit *e, uint32_t id)
 {
 	b1(e, 0x65), b1(e, 0xc7), b1(e, 0x04), b1(e, 0x25);
-	b4(e, OFF_EXIT);
+	b4(e, GS(OFF_EXIT));
 	b4(e, id);
 	b1(e, 0xe9);
 	b4(e, (uint32_t)(e->seg->tramp_exit - (here(e) + 4)));

@@ -110,7 +110,7 @@ static inline void gs_store(struct emit *e, int r, uint32_t off)
 	b1(e, 0x89);
 	b1(e, 0x04 | (r & 7) << 3);
 	b1(e, 0x25);
-	b4(e, off);
+	b4(e, GS(off));
 }
 
 static inline void gs_load(struct emit *e, int r, uint32_t off)
@@ -120,7 +120,7 @@ static inline void gs_load(struct emit *e, int r, uint32_t off)
 	b1(e, 0x8b);
 	b1(e, 0x04 | (r & 7) << 3);
 	b1(e, 0x25);
-	b4(e, off);
+	b4(e, GS(off));
 }
 
 static inline void mov_imm64(struct emit *e, int r, uint64_t v)
@@ -168,7 +168,7 @@ bool uses_gs(const struct insn *in);
 
 /* emit-branch.c */
 void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, struct mark m);
-void push_return(struct emit *e, uint64_t ret);
+void push_return(struct emit *e, uint64_t ret, struct mark m);
 void emit_indirect(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc,
 	uint32_t tail_inc, struct mark m);
 void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t taken_id,

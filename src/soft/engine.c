@@ -226,7 +226,6 @@ uint64_t engine_main(void)
 	E.has_fsgsbase = soft_start.has_fsgsbase;
 	E.counts_taken = E.shared->event_mask >> SOFT_TAKEN & 1;
 	E.table = 0x60000000;
-	E.entries = 0x50000000 + ARENA_LARGE - ARENA_SMALL;		/* … to ENTRIES_END */
 	E.pid = (int32_t)sys0(__NR_getpid);
 	E.reserved_fd = soft_start.reserved_fd;
 	decode_amd_branches = cpu_is_amd();
@@ -251,6 +250,7 @@ uint64_t engine_main(void)
 	t->rflags = soft_start.rflags;
 	zone_map((uint64_t)t + THREAD_S0, PAGE);
 	zone_map((uint64_t)t + THREAD_COUNTS, 1 << 18);
+	shadow_fault(t, gs_of(t) + (uint32_t)(t->regs[RSP] - PAGE));
 	cache_init();
 	regions_init();
 	signals_init(t);

@@ -61,14 +61,14 @@ enum { SIGILL_ = 4, SIGTRAP_ = 5, SIGABRT_ = 6, SIGBUS_ = 7, SIGFPE_ = 8, SIGKIL
 #define SYNC_SIGNALS (SIG_BIT(SIGILL_) | SIG_BIT(SIGTRAP_) | SIG_BIT(SIGBUS_) | \
 		      SIG_BIT(SIGFPE_) | SIG_BIT(SIGSEGV_) | SIG_BIT(SIGSYS_))
 
-/* One per thread, at gs base, at ZONE_THREADS + index * THREAD_STRIDE. The first
+/* One per thread, at ZONE_THREADS + index * THREAD_STRIDE, THREAD_AREA below gs. The first
  * fields are known to glue.S and to emitted code by offset (see OFF_ below). */
 struct thread {
 	struct thread *self;		/* 0x00 */
 	uint64_t regs[16];		/* 0x08 the program's registers while outside the cache */
 	uint64_t pc;			/* 0x88 */
 	uint64_t rflags;		/* 0x90 */
-	uint64_t unused;		/* 0x98 */
+	uint64_t entry;			/* 0x98 the number of a return that found nothing */
 	uint64_t spill[3];		/* 0xa0 where s1, s2, s3 are */
 	uint64_t engine_rsp;		/* 0xb8 */
 	uint64_t exit_link;		/* 0xc0 why the cache was left */
@@ -104,6 +104,7 @@ struct thread {
 	uint64_t temp_mask;		/* sigsuspend and the like were interrupted under it */
 	bool has_temp_mask;
 	bool probing;			/* the CPU is asked what happens at pc: see signal_probe */
+	bool has_shadow;		/* pages of its shadow are mapped */
 	uint64_t cookie;		/* while the launcher is asked (soft_slot) */
 	uint64_t rseq;			/* its registered area, or 0 */
 	bool strict;			/* seccomp's strict mode, which is ours to keep */
@@ -125,7 +126,8 @@ struct thread {
 #define THREAD_S0	0x80000ull		/* one page, alone */
 #define THREAD_ACC	0xd0000ull		/* struct vpmu_task_mem, under `tare run` */
 #define THREAD_COUNTS	0x100000ull		/* counter array */
-#define MAX_BLOCKS	((THREAD_STRIDE - THREAD_COUNTS) / 8)
+#define MAX_BLOCKS	((THREAD_AREA - THREAD_COUNTS) / 8)
+#define GS(offset)	((uint32_t)((offset) - THREAD_AREA))	/* as an operand through gs */
 
 #define OFF_REGS	0x08
 #define OFF_PC		0x88
@@ -141,6 +143,7 @@ struct thread {
 _Static_assert(offsetof(struct thread, regs) == OFF_REGS, "glue.S");
 _Static_assert(offsetof(struct thread, pc) == OFF_PC, "glue.S");
 _Static_assert(offsetof(struct thread, rflags) == OFF_RFLAGS, "glue.S");
+_Static_assert(offsetof(struct thread, entry) == 0x98 && THREAD_AREA == 0x20000000, "glue.S");
 _Static_assert(offsetof(struct thread, spill) == OFF_S1, "glue.S");
 _Static_assert(offsetof(struct thread, engine_rsp) == 0xb8, "glue.S");
 _Static_assert(offsetof(struct thread, exit_link) == OFF_EXIT, "glue.S");
@@ -174,6 +177,7 @@ struct block {
 	uint64_t code;		/* first byte in the cache */
 	uint32_t src;		/* where its source bytes are kept in the heap; 0: at pc */
 	uint32_t in_links;	/* links that jump here */
+	uint32_t returns;	/* numbers of calls that return here */
 	uint32_t page_next[2];	/* lists of blocks per source page (pages.c) */
 	uint16_t src_len;
 	uint16_t code_len;
@@ -187,13 +191,26 @@ struct block {
 _Static_assert(sizeof(struct block) == 64, "one line");
 
 #define IENTRY_SIZE 17		/* bytes of the check for indirect branches */
-#define RENTRY_SIZE 18		/* … and for returns */
+#define RENTRY_SIZE 35		/* … and for returns, */
+#define RENTRY_AT 5		/* … who come in here */
 
-/* P: where a block is entered, by how. */
-struct entry {
-	uint64_t jump, ret;
+/* Where indirect branches arrive: P has the address of each entry's code. */
+#define ENTRIES		(0x50000000u + ARENA_LARGE - ARENA_SMALL)
+#define ENTRIES_END	0x58000000u
+
+/* Where returns arrive. Every call that was written has a number; it puts it into the
+ * shadow of the stack, at the place of the return address, and the return takes it from
+ * there: R has the address of the code for each number. The code looks whether the address
+ * on the stack is the one it stands for, so that the shadow may be wrong. The shadow of a
+ * place must not stand at the same place of a page as what the program uses at the time:
+ * CPUs take such stores and loads for the same at first. */
+#define RETURNS		(0x58000000u + ARENA_LARGE - ARENA_SMALL)
+#define RETURNS_END	0x60000000u
+#define SHADOW		0xc48u		/* gs:[esp + SHADOW] */
+struct ret {
+	uint64_t pc;		/* where it returns to */
+	uint32_t next;		/* list of the block's */
 };
-#define ENTRIES_END 0x60000000u
 
 /* How the dispatcher's caller arrives at a block. */
 enum arrival { ARRIVE_DIRECTLY, ARRIVE_BY_JUMP, ARRIVE_BY_RETURN };
@@ -223,11 +240,13 @@ struct link {
 	uint8_t kind;
 };
 
+#define TRAMPOLINES 48
+
 /* A piece of code cache: hot code grows up, stubs and literals grow down. */
 struct segment {
 	uint64_t base, end;
 	uint64_t hot, cold;
-	uint64_t tramp_exit, tramp_miss;
+	uint64_t tramp_exit, tramp_miss, tramp_other;	/* at its base: TRAMPOLINES bytes */
 	uint32_t *ids;		/* blocks of this segment by ascending code address */
 	uint32_t n_ids;
 };
@@ -275,9 +294,9 @@ struct engine {
 	bool has_fsgsbase;
 	bool counts_taken;
 	uint64_t table;			/* T: 4 bytes for each address (low 32 bits) */
-	uint64_t entries;		/* P: code address by block id */
 	uint32_t n_blocks;		/* ids 1 … n_blocks */
 	uint32_t n_links;
+	uint32_t n_entries, n_returns;
 	uint32_t n_threads;		/* slots ever used */
 	uint32_t n_segments;
 	uint32_t n_regions;
@@ -317,11 +336,14 @@ static inline uint64_t *spill0(struct thread *t) { return (uint64_t *)((uint64_t
 static inline struct thread *thread_self(void)
 {
 	struct thread *t;
-	__asm__ volatile("mov %%gs:0, %0" : "=r"(t));
+	__asm__ volatile("mov %%gs:%c1, %0" : "=r"(t) : "i"(-(int64_t)THREAD_AREA));
 	return t;
 }
-static inline struct entry *entry_of(uint32_t id) { return (struct entry *)E.entries + id; }
-/* T's cell of an address: twice its block's number, the place in P in words. */
+static inline uint64_t *entry_at(uint32_t n) { return (uint64_t *)(uint64_t)ENTRIES + n; }
+static inline uint64_t *return_at(uint32_t n) { return (uint64_t *)(uint64_t)RETURNS + n; }
+static inline struct ret *ret_at(uint32_t n) { return (struct ret *)ZONE_RETURNS + n; }
+static inline uint64_t gs_of(const struct thread *t) { return (uint64_t)t + THREAD_AREA; }
+/* T's cell of an address: its entry's number. */
 static inline uint32_t *table_cell(uint64_t pc)
 {
 	return (uint32_t *)(E.table + (pc & 0xffffffffu) * 4);
@@ -337,13 +359,15 @@ void *heap_alloc(size_t size);
 void table_map(uint64_t pc, uint64_t len);
 bool table_is_mapped(uint64_t pc);
 bool table_fault(uint64_t addr);			/* a lookup hit a hole in T: filled */
+bool shadow_fault(struct thread *t, uint64_t addr);	/* … in the shadow of its stack */
+void shadow_drop(struct thread *t);
 void regions_init(void);
 bool regions_learn(struct thread *t, uint64_t pc);	/* new executable memory found in maps */
 void readable_reset(void);
 uint64_t readable_end(uint64_t pc, uint64_t end);	/* of code, by page */
 /* Where an engine's own mappings are: this one's, or another process's. */
 struct engine_view {
-	uint64_t table, entries, entries_mapped;
+	uint64_t table, entries_mapped, returns_mapped;
 	uint32_t n_segments;
 	const struct segment *segments;
 	const uint8_t *t_mapped;
@@ -357,7 +381,7 @@ bool own_range(const struct engine_view *v, uint64_t at, uint64_t end, uint64_t 
 	       uint64_t *to);
 struct engine_view view_own(void);
 bool engine_owns(uint64_t start, uint64_t end);
-extern uint64_t entries_mapped;				/* bytes of P */
+extern uint64_t entries_mapped, returns_mapped;		/* bytes of P and R */
 const struct region *region_find(uint64_t pc);
 void region_set(uint64_t start, uint64_t end, int prot, bool shared, bool anon);
 void region_clear(uint64_t start, uint64_t end);
@@ -377,8 +401,8 @@ void page_protect(uint64_t page);			/* before translating writable code */
 bool page_is_checked(uint64_t page);
 
 /* cache.c */
-/* indirect branches or returns to the block's pc find `code` */
-void entry_set(uint32_t id, uint64_t code, enum arrival how);
+void entry_set(uint64_t pc, uint64_t code);		/* indirect branches to pc find it */
+uint32_t new_return(uint64_t pc);			/* the number of a call that returns there */
 uint64_t cache_lookup(struct thread *t);		/* code for t->pc, translating if needed */
 uint64_t cache_exit(struct thread *t, uint32_t link);	/* a direct exit: link it, or go on */
 void cache_drop_all(void);
@@ -395,7 +419,8 @@ bool in_cache(uint64_t pc);
 /* translate.c */
 uint32_t translate(uint64_t pc, enum arrival how);	/* 0: cannot; see translate_problem */
 uint32_t translate_single(uint64_t pc);			/* one instruction, run once */
-void entry_add(uint32_t id, enum arrival how);		/* gives a block that has none its entry */
+/* The code for those who arrive at the block in that way, written if it has none. */
+uint64_t entry_code(uint32_t id, enum arrival how);
 enum { PROBLEM_NONE, PROBLEM_NOT_EXECUTABLE, PROBLEM_BAD_INSN };
 extern int translate_problem;
 
@@ -518,7 +543,7 @@ uint64_t resume(struct thread *t);		/* code address for t->pc, signals first */
 uint64_t now_ns(void);
 
 /* glue.S */
-extern const char glue_start[], glue_end[], glue_exit[], glue_miss[], glue_return_miss[],
+extern const char glue_start[], glue_end[], glue_exit[], glue_miss[], glue_return_miss[], glue_return_other[],
 	glue_enter_begin[],
 	glue_enter_end[], glue_redispatch[], glue_restorer[], glue_master[];
 extern const char gate_begin[], gate_insn[], gate_after[], gate_abort[], clone_after[];
@@ -529,6 +554,5 @@ long glue_clone(long nr, const uint64_t *args, struct thread *child);
 uint32_t glue_xsave(void *to);
 void glue_sigreturn(void *uc) __attribute__((noreturn));
 void glue_go(struct thread *t) __attribute__((noreturn));	/* redispatch on the engine stack */
-extern const char engine_text_start[], engine_text_end[];
 
 #endif

@@ -1,20 +1,23 @@
 /* Ways between translated code and C. Offsets are those of struct thread
- * (engine.h checks them). gs always points at the running thread's struct.
+ * (engine.h checks them). gs always points THREAD_AREA above the running thread's struct.
  *
  * Signals: outside [glue_enter_begin, glue_enter_end) a signal that finds us
  * here is only noted (signal.c), and C looks before it goes back. Inside that
  * window everything the program owns is still in struct thread, so the signal
  * code simply starts over at glue_redispatch.
  */
-#define REG(n)	%gs:(0x08 + 8 * (n))
-#define PC	%gs:0x88
-#define RFLAGS	%gs:0x90
-#define S0	%gs:0x80800
-#define S1	%gs:0xa0
-#define ESP	%gs:0xb8
-#define EXIT	%gs:0xc0
-#define TARGET	%gs:0xc8
-#define PENDING	%gs:0xd8
+#define AT(off)	%gs:((off) - 0x20000000)
+#define SELF	AT(0x00)
+#define REG(n)	AT(0x08 + 8 * (n))
+#define PC	AT(0x88)
+#define RFLAGS	AT(0x90)
+#define ENTRY	AT(0x98)
+#define S0	AT(0x80800)
+#define S1	AT(0xa0)
+#define ESP	AT(0xb8)
+#define EXIT	AT(0xc0)
+#define TARGET	AT(0xc8)
+#define PENDING	AT(0xd8)
 
 	.section .note.GNU-stack, "", @progbits
 	.text
@@ -30,9 +33,14 @@ engine_start:
 
 	.globl glue_start
 glue_start:
+	.globl glue_return_other
+/* A return goes elsewhere than the shadow of the stack says. */
+glue_return_other:
+	mov	$0, %ecx
 	.globl glue_return_miss
-/* A return found nothing: s0 = rcx, where to is still on the stack. */
+/* A return found nothing: s0 = rcx, rcx = its number, where to is still on the stack. */
 glue_return_miss:
+	mov	%rcx, ENTRY
 	mov	(%rsp), %rcx
 	lea	8(%rsp), %rsp
 	mov	%rcx, PC
@@ -71,7 +79,7 @@ glue_exit:
 	jz	1f
 	pushq	$2
 	popfq
-1:	mov	%gs:0, %rdi
+1:	mov	SELF, %rdi
 	call	engine_exit
 glue_enter:
 	.globl glue_enter_begin
@@ -104,7 +112,7 @@ glue_enter_end:
 /* Everything is in struct thread; go on at its pc. */
 glue_redispatch:
 	mov	ESP, %rsp
-	mov	%gs:0, %rdi
+	mov	SELF, %rdi
 	call	resume
 	jmp	glue_enter
 

@@ -10,6 +10,7 @@
 #include "sys.h"
 #include "text.h"
 
+#include <asm/errno.h>
 #include <asm/unistd.h>
 #include <linux/mman.h>
 
@@ -79,6 +80,31 @@ bool table_fault(uint64_t addr)
 		return true;	/* another thread was faster */
 	table_map(i * T_COVER, 1);
 	return true;
+}
+
+/* ---- the shadow of a stack, mapped where it is used ---- */
+
+#define SHADOW_CHUNK (1ull << 18)
+
+bool shadow_fault(struct thread *t, uint64_t addr)
+{
+	if (addr - gs_of(t) >= 1ull << 32)
+		return false;
+	const uint64_t at = addr & ~(SHADOW_CHUNK - 1);
+	const long got = sys6(__NR_mmap, (long)at, SHADOW_CHUNK, PROT_R | PROT_W,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+			      -1, 0);
+	if (got != (long)at && got != -EEXIST)
+		die("cannot map the engine's memory", addr);
+	t->has_shadow = true;
+	return true;
+}
+
+void shadow_drop(struct thread *t)
+{
+	if (t->has_shadow)
+		sys2(__NR_munmap, gs_of(t), 1ull << 32);
+	t->has_shadow = false;
 }
 
 /* ---- executable regions ---- */
@@ -312,11 +338,20 @@ static bool overlaps_code(struct thread *t, uint64_t start, uint64_t end)
 
 struct engine_view view_own(void)
 {
-	return (struct engine_view){ E.table, E.entries, entries_mapped, E.n_segments, E.segments,
-				     t_mapped };
+	return (struct engine_view){ E.table, entries_mapped, returns_mapped, E.n_segments,
+				     E.segments, t_mapped };
 }
 
-/* The zone, P, what is mapped of T, the code cache. */
+/* The first of [start, start + size) in [at, *from). */
+static void own_part(uint64_t start, uint64_t size, uint64_t at, uint64_t *from, uint64_t *to)
+{
+	if (at < start + size && *from > start) {
+		*from = at > start ? at : start;
+		*to = start + size;
+	}
+}
+
+/* The zone, P, R, what is mapped of T, the code cache. */
 bool own_range(const struct engine_view *v, uint64_t at, uint64_t end, uint64_t *from,
 	       uint64_t *to)
 {
@@ -325,10 +360,8 @@ bool own_range(const struct engine_view *v, uint64_t at, uint64_t end, uint64_t 
 		*from = at > ZONE_BASE ? at : ZONE_BASE;
 		*to = ZONE_END;
 	}
-	if (at < v->entries + v->entries_mapped && *from > v->entries) {
-		*from = at > v->entries ? at : v->entries;
-		*to = v->entries + v->entries_mapped;
-	}
+	own_part(ENTRIES, v->entries_mapped, at, from, to);
+	own_part(RETURNS, v->returns_mapped, at, from, to);
 	const uint64_t t_end = v->table + (4ull << 32);
 	for (uint64_t a = at < v->table ? v->table : at; a < t_end && a < *from;
 	     a += T_CHUNK - (a - v->table) % T_CHUNK)

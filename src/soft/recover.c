@@ -27,8 +27,10 @@ static void apply_mark(struct thread *t, const struct mark *m, uint64_t regs[16]
 static bool is_stub(uint64_t at, uint32_t *link)
 {
 	const uint8_t *const c = (const uint8_t *)at;
-	static const uint8_t head[8] = { 0x65, 0xc7, 0x04, 0x25, OFF_EXIT, 0, 0, 0 };
-	if (!mem_equal(c, head, 8))
+	static const uint8_t head[4] = { 0x65, 0xc7, 0x04, 0x25 };
+	uint32_t operand;
+	__builtin_memcpy(&operand, c + 4, 4);
+	if (!mem_equal(c, head, 4) || operand != GS(OFF_EXIT))
 		return false;
 	__builtin_memcpy(link, c + 8, 4);
 	return true;

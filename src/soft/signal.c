@@ -505,7 +505,7 @@ static void kicked(struct thread *t, struct k_ucontext *uc)
 	const struct segment *const s = segment_of(pc);
 	if (pc == (uint64_t)gate_after && uc->mc.rax == -4ull)
 		uc->mc.rax = (uint64_t)GATE_RESTART;
-	if (!s || pc == s->tramp_exit || pc == s->tramp_miss || t->probing)
+	if (!s || pc < s->base + TRAMPOLINES || t->probing)
 		return;
 	signal_take_regs(t, &uc->mc);
 	lock_take(t);
@@ -554,6 +554,46 @@ static bool sync_elsewhere(struct thread *t, struct k_siginfo *info, struct k_uc
 	return false;
 }
 
+/* Is this an instruction that begins so, with that table as its operand? */
+static bool is_lookup(uint64_t pc, uint32_t opcode, uint64_t table)
+{
+	uint64_t bytes;
+	__builtin_memcpy(&bytes, (const void *)pc, 8);
+	return (bytes & 0xffffff) == opcode && (uint32_t)(bytes >> 24) == (uint32_t)table;
+}
+
+/* A fault of what we wrote ourselves, and nothing to do with the program (whose own wild
+ * pointers may well point into our tables): put right, to be tried again. */
+static bool own_fault(struct thread *t, const struct k_siginfo *info, struct k_ucontext *uc)
+{
+	const uint64_t pc = uc->mc.rip;
+	bool hole = false;
+	lock_take(t);
+	if (is_lookup(pc, 0x8d0c8b, E.table))			/* mov ecx, [T + rcx * 4] */
+		hole = table_fault(info->addr);
+	else if (((const uint8_t *)pc)[0] == 0x65 && ((const uint8_t *)pc)[1] == 0x67)
+		hole = shadow_fault(t, info->addr);		/* gs:[esp + SHADOW] */
+	lock_drop();
+	if (is_lookup(pc, 0xcd24ff, RETURNS)) {			/* jmp [R + rcx * 8] */
+		uc->mc.rcx = 0;					/* as if the shadow were empty */
+		hole = true;
+	}
+	return hole;
+}
+
+/* Numbers in the shadow of a stack that is not aligned may have run into each other; what a
+ * return finds by one that nobody wrote is no code. It is still to be done. */
+static void return_again(struct thread *t, const struct k_ucontext *uc)
+{
+	signal_take_regs(t, &uc->mc);
+	t->regs[RCX] = *spill0(t);
+	if (!copy_guest(&t->pc, (const void *)t->regs[RSP], 8))
+		die("a return address went away", uc->mc.rip);
+	t->regs[RSP] += 8;
+	t->exit_link = 1;
+	signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
+}
+
 void master(int sig, struct k_siginfo *info, struct k_ucontext *uc);
 void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 {
@@ -572,17 +612,14 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 		return;
 	}
 	const struct segment *const s = segment_of(pc);
-	if (s && pc != s->tramp_exit && pc != s->tramp_miss) {
-		if (sync && sig == SIGSEGV_) {
-			lock_take(t);
-			const bool hole = table_fault(info->addr);
-			lock_drop();
-			if (hole)
-				return;
-		}
+	if (s && pc >= s->base + TRAMPOLINES) {
+		if (sync && sig == SIGSEGV_ && own_fault(t, info, uc))
+			return;
 		in_code(t, info, uc, sync);
 		return;
 	}
+	if (sync && pc - E.shared->engine_base >= E.shared->engine_size)
+		return_again(t, uc);
 	if (sync) {
 		struct line l = { 0 };
 		line_str(&l, "a fault inside the engine, address ");

@@ -22,7 +22,7 @@ struct thread *thread_at(uint32_t i)
 
 void set_gs(struct thread *t)
 {
-	sys2(__NR_arch_prctl, 0x1001, t);
+	sys2(__NR_arch_prctl, 0x1001, gs_of(t));
 }
 
 void app_gs_set(struct thread *t, uint64_t base)
@@ -160,6 +160,7 @@ struct thread *thread_new(void)
 
 void thread_free(struct thread *t)
 {
+	shadow_drop(t);
 	t->in_use = false;
 }
 
@@ -235,6 +236,7 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 			continue;
 		o->in_use = false;
 		o->tid = 0;
+		shadow_drop(o);
 	}
 	if (t->actions != E.actions) {
 		mem_copy(E.actions, t->actions, sizeof(E.actions));

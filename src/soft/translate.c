@@ -298,7 +298,7 @@ static void close_loop(struct segment *s, uint32_t id)
 }
 
 /* Only an entry, and a jump to the block. */
-static void put_entry(struct segment *s, uint64_t pc, uint32_t src, enum arrival how)
+static uint64_t put_entry(struct segment *s, uint64_t pc, uint32_t src, enum arrival how)
 {
 	const uint32_t id = new_block();
 	struct block *const n = block_at(id);
@@ -315,7 +315,7 @@ static void put_entry(struct segment *s, uint64_t pc, uint32_t src, enum arrival
 	jump_to(&e, pc);
 	s->hot = (uint64_t)e.w;
 	n->code_len = (uint16_t)(s->hot - n->code);
-	entry_set(id, n->code, how);
+	return n->code;
 }
 
 static uint32_t translate_chain(uint64_t pc, unsigned flags)
@@ -360,8 +360,8 @@ uint32_t translate(uint64_t pc, enum arrival how)
 	const uint64_t begin = ticks();
 	const uint32_t id = translate_chain(pc, how == ARRIVE_BY_JUMP ? BLOCK_IENTRY :
 						how == ARRIVE_BY_RETURN ? BLOCK_RENTRY : 0);
-	if (id && how)
-		entry_set(id, block_at(id)->code, how);
+	if (id && how == ARRIVE_BY_JUMP)
+		entry_set(pc, block_at(id)->code);
 	E.ticks += ticks() - begin;
 	return id;
 }
@@ -382,11 +382,15 @@ uint32_t translate_single(uint64_t pc)
 	return id;
 }
 
-void entry_add(uint32_t id, enum arrival how)
+uint64_t entry_code(uint32_t id, enum arrival how)
 {
 	const struct block *const b = block_at(id);
-	if (b->flags & (how == ARRIVE_BY_RETURN ? BLOCK_RENTRY : BLOCK_IENTRY))
-		entry_set(id, b->code, how);	/* the first of them arrives */
-	else
-		put_entry(segment_for(b->pc), b->pc, b->src, how);
+	if (how == ARRIVE_BY_JUMP)
+		return b->flags & BLOCK_IENTRY ? b->code :
+						 put_entry(segment_for(b->pc), b->pc, b->src, how);
+	if (b->flags & BLOCK_RENTRY)
+		return b->code + RENTRY_AT;
+	if (b->returns)
+		return *return_at(b->returns);
+	return put_entry(segment_for(b->pc), b->pc, b->src, how) + RENTRY_AT;
 }

@@ -222,7 +222,7 @@ static void set_entry(const struct vpmu_event *e)
 	struct vpmu_pmc *const p = entry_of_counter(e->slot, e->counter);
 	/* rdpmc itself is in the sum already and must not be */
 	p->addend = first_value() + e->total - e->base - (row->kind == SOFT_INSTRUCTIONS);
-	p->bank = THREAD_ACC + offsetof(struct vpmu_task_mem, acc[row->kind]);
+	p->bank = THREAD_ACC + offsetof(struct vpmu_task_mem, acc[row->kind]) - THREAD_AREA;
 	__atomic_store_n(&p->minus_ecx, -rdpmc_index(e->counter), __ATOMIC_RELEASE);
 }
 

@@ -306,7 +306,7 @@ static int enter(struct remote *r, uint32_t reserved_fd, uint32_t record)
 	struct user_regs_struct regs = r->regs;
 	regs.rip = ((const Elf64_Ehdr *)engine_elf_start)->e_entry;
 	regs.rsp = ZONE_THREADS + THREAD0_SIZE;
-	regs.gs_base = ZONE_THREADS;
+	regs.gs_base = ZONE_THREADS + THREAD_AREA;
 	regs.orig_rax = (unsigned long)-1;
 	regs.eflags = 0x202;
 	return ptrace(PTRACE_SETREGS, pid, 0, &regs) < 0 ? -errno : 0;
