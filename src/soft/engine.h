@@ -372,7 +372,7 @@ struct engine_view {
 	const struct segment *segments;
 	const uint8_t *t_mapped;
 };
-#define T_CHUNK (1ull << 18)				/* bytes of T mapped at once */
+#define T_CHUNK (1ull << 20)				/* bytes of T mapped at once */
 #define T_COVER (T_CHUNK / 4)				/* addresses it covers */
 #define T_CHUNKS ((1ull << 32) / T_COVER)
 extern uint8_t t_mapped[T_CHUNKS];

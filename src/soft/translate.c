@@ -360,8 +360,6 @@ uint32_t translate(uint64_t pc, enum arrival how)
 	const uint64_t begin = ticks();
 	const uint32_t id = translate_chain(pc, how == ARRIVE_BY_JUMP ? BLOCK_IENTRY :
 						how == ARRIVE_BY_RETURN ? BLOCK_RENTRY : 0);
-	if (id && how == ARRIVE_BY_JUMP)
-		entry_set(pc, block_at(id)->code);
 	E.ticks += ticks() - begin;
 	return id;
 }
