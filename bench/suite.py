@@ -14,7 +14,7 @@ SUITE = [
     ("zstd", "zstd -q -12 --single-thread -c text.txt"),
     ("sort", "sort lines.txt"),
     ("cc1", "{cc1} -quiet -O2 -fpreprocessed big.i -o /dev/null"),
-    ("python3", "{python} work.py {3n}"),
+    ("python3", "{python} work.py {9n}"),
     ("perl", "perl work.pl {5n}"),
     ("lua", "lua5.4 work.lua {20n}"),
     ("sqlite3", "sqlite3 -init /dev/null :memory: '.read work.sql'"),
@@ -22,7 +22,7 @@ SUITE = [
                 "-kdfopt salt:salt -kdfopt iter:{2000n} PBKDF2"),
     ("git", "git -C repo pack-objects --all --stdout --no-reuse-delta --window=20 "
             "--threads=1 -q"),
-    ("ffmpeg", "ffmpeg -nostdin -v error -threads 1 -f rawvideo -s 160x120 -i video.yuv "
+    ("ffmpeg", "ffmpeg -nostdin -v error -threads 1 -stream_loop 4 -f rawvideo -s 160x120 -i video.yuv "
                "-vf scale=320x240 -c:v mpeg4 -threads 1 -f null -"),
     ("node", "node work.js {5n}"),
     ("java", "java -cp classes Work {5n}"),

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,5 +109,6 @@ static int dispatch(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	guard_descriptors();
+	mallopt(M_ARENA_MAX, 1);
 	return finish_stdout(dispatch(argc, argv));
 }
