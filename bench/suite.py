@@ -4,6 +4,7 @@ A command is run in a folder made by generate.py; N is the folder's scale times
 a thousand.
 """
 import os
+import re
 import shutil
 import subprocess
 
@@ -79,8 +80,7 @@ def commands(scale):
     n = max(1, int(1000 * scale))
     for name, template in SUITE:
         text = template.replace("{cc1}", cc1()).replace("{python}", python())
-        for k in ("2000n", "20n", "5n", "3n"):
-            text = text.replace("{%s}" % k, str(int(k[:-1]) * n))
+        text = re.sub(r"\{(\d+)n\}", lambda m: str(int(m.group(1)) * n), text)
         program = text.split()[0]
         ok = shutil.which(program, path=ENV["PATH"]) or os.path.exists(program)
         yield name, text if ok else None, None if ok else f"{program} is not installed"
