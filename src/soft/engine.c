@@ -250,7 +250,7 @@ uint64_t engine_main(void)
 	t->rflags = soft_start.rflags;
 	zone_map((uint64_t)t + THREAD_S0, PAGE);
 	zone_map((uint64_t)t + THREAD_COUNTS, 1 << 18);
-	shadow_fault(t, gs_of(t) + (uint32_t)(t->regs[RSP] - PAGE));
+	shadow_fault(t, shadow_of(t, t->regs[RSP] - 64));
 	cache_init();
 	regions_init();
 	signals_init(t);

@@ -343,6 +343,10 @@ static inline uint64_t *entry_at(uint32_t n) { return (uint64_t *)(uint64_t)ENTR
 static inline uint64_t *return_at(uint32_t n) { return (uint64_t *)(uint64_t)RETURNS + n; }
 static inline struct ret *ret_at(uint32_t n) { return (struct ret *)ZONE_RETURNS + n; }
 static inline uint64_t gs_of(const struct thread *t) { return (uint64_t)t + THREAD_AREA; }
+static inline uint64_t shadow_of(const struct thread *t, uint64_t sp)
+{
+	return gs_of(t) + (uint32_t)(sp + SHADOW);
+}
 /* T's cell of an address: its entry's number. */
 static inline uint32_t *table_cell(uint64_t pc)
 {
