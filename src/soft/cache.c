@@ -38,7 +38,8 @@ static uint32_t new_entry(void)
 	return n;
 }
 
-/* T and P: where indirect branches find a block. */
+/* T and P: where indirect branches find a block. Those of other threads take no lock: what
+ * they find must be written already. */
 void entry_set(uint64_t pc, uint64_t code)
 {
 	const struct region *const r = region_find(pc);

@@ -348,8 +348,6 @@ static uint32_t translate_chain(uint64_t pc, unsigned flags)
 	return first;
 }
 
-/* Indirect branches of other threads take no lock: they may find the block only when
- * all of its code is there. */
 static uint64_t ticks(void)
 {
 	return E.no_tsc ? 0 : __builtin_ia32_rdtsc();
