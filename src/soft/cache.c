@@ -3,8 +3,8 @@
  * The dispatcher finds blocks by their page (pages.c). Indirect branches look into T,
  * which has a 32-bit cell for each address (by its low half) with the number of its entry,
  * and into P, which has the address of the entry's code. T[x] = 0 and P[0] = a miss make an
- * unknown address one. T is filled only where one of them has arrived once, so that its
- * pages are few. Returns find their number in the shadow of the stack and look into R.
+ * unknown address one. T is filled only where one of them arrives again, so that its pages
+ * are few. Returns find their number in the shadow of the stack and look into R.
  * Dropping a block is a few stores.
  */
 #include "engine.h"
