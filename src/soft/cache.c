@@ -146,13 +146,13 @@ static struct segment *segment_new(struct hood *h)
 	*s = (struct segment){ .base = (uint64_t)at, .end = (uint64_t)at + size };
 	put_trampoline(s->base, glue_exit);
 	put_trampoline(s->base + 16, glue_miss);
-	put_trampoline(s->base + 32, glue_return_other);
 	s->tramp_exit = s->base;
 	s->tramp_miss = s->base + 16;
-	s->tramp_other = s->base + 32;
 	s->hot = s->base + TRAMPOLINES;
 	s->cold = s->end;
 	s->ids = heap_alloc(IDS_OF(size) * 4);
+	put_other(s);
+	*return_at(0) = s->other;
 	__atomic_store_n(&E.n_segments, E.n_segments + 1, __ATOMIC_RELEASE);
 	return s;
 }
@@ -332,7 +332,7 @@ void cache_drop_all(void)
 
 uint64_t cache_lookup(struct thread *t)
 {
-	/* a return whose number stands for another place comes here each time */
+	/* the number may stand for another place */
 	const uint32_t n = t->exit_link == EXIT_RETURN && t->entry &&
 			   ret_at((uint32_t)t->entry)->pc == t->pc ? (uint32_t)t->entry : 0;
 	const enum arrival how = t->exit_link == EXIT_INDIRECT ? ARRIVE_BY_JUMP :
@@ -387,5 +387,4 @@ void cache_init(void)
 	arena_grow(ENTRIES, &entries_mapped, 8);
 	arena_grow(RETURNS, &returns_mapped, 8);
 	*entry_at(0) = (uint64_t)glue_miss;
-	*return_at(0) = (uint64_t)glue_return_miss;
 }

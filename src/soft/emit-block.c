@@ -84,8 +84,8 @@ void emit_rentry(struct emit *e, uint64_t pc)
 	m.pc_on_stack = true;
 	m.rsp_adjust = 8;
 	mark(e, m);
-	b1(e, 0xe9);						/* other: jmp glue_return_other */
-	b4(e, (uint32_t)(e->seg->tramp_other - (here(e) + 4)));
+	b1(e, 0xe9);						/* other: jmp … */
+	b4(e, (uint32_t)(e->seg->other - (here(e) + 4)));
 	b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x24);	/* mov rcx, [rsp] */
 	b1(e, 0x8d), b1(e, 0x89), b4(e, 1 - (uint32_t)pc);	/* lea ecx, [rcx + 1 - low] */
 	b1(e, 0xe2), b1(e, -17);				/* loop other */

@@ -92,6 +92,27 @@ void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, struct m
 	emit_lookup(e, RCX, m);
 }
 
+/* A return that the shadow was wrong about is an indirect branch like others. */
+void emit_other(struct emit *e)
+{
+	struct mark m = plain(0, 0, e);
+	m.rcx_in_s0 = true;
+	m.pc_on_stack = true;
+	m.rsp_adjust = 8;
+	mark(e, m);
+	b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x24);		/* mov rcx, [rsp] */
+	gs_store(e, RCX, OFF_S1);
+	m.pc_on_stack = false;
+	m.pc_in_s1 = true;
+	mark(e, m);
+	b1(e, 0x48), b1(e, 0x8d), b1(e, 0x64), b1(e, 0x24), b1(e, 8);	/* lea rsp, [rsp + 8] */
+	m.rsp_adjust = 0;
+	mark(e, m);
+	b1(e, 0x89), b1(e, 0xc9);					/* mov ecx, ecx */
+	table_load(e);
+	jump_through(e, ENTRIES);
+}
+
 /* A call's push, and its number into the shadow. */
 void push_return(struct emit *e, uint64_t ret, struct mark m)
 {

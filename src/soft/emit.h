@@ -169,6 +169,7 @@ bool uses_gs(const struct insn *in);
 /* emit-branch.c */
 void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, struct mark m);
 void push_return(struct emit *e, uint64_t ret, struct mark m);
+void emit_other(struct emit *e);
 void emit_indirect(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc,
 	uint32_t tail_inc, struct mark m);
 void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t taken_id,

@@ -170,6 +170,7 @@ enum block_flags {
 	BLOCK_FALLS = 64,	/* its end falls into the next id (no final jump) */
 	BLOCK_TWIN = 128,	/* a further copy of a one-block loop (translate.c) */
 	BLOCK_RENTRY = 256,	/* code starts with the check for returns */
+	BLOCK_OTHER = 512,	/* not a block: a segment's way on for returns (emit_other) */
 };
 
 struct block {
@@ -240,13 +241,14 @@ struct link {
 	uint8_t kind;
 };
 
-#define TRAMPOLINES 48
+#define TRAMPOLINES 32
 
 /* A piece of code cache: hot code grows up, stubs and literals grow down. */
 struct segment {
 	uint64_t base, end;
 	uint64_t hot, cold;
-	uint64_t tramp_exit, tramp_miss, tramp_other;	/* at its base: TRAMPOLINES bytes */
+	uint64_t tramp_exit, tramp_miss;	/* at its base: TRAMPOLINES bytes */
+	uint64_t other;		/* where returns go that the shadow was wrong about */
 	uint32_t *ids;		/* blocks of this segment by ascending code address */
 	uint32_t n_ids;
 };
@@ -423,6 +425,7 @@ bool in_cache(uint64_t pc);
 /* translate.c */
 uint32_t translate(uint64_t pc, enum arrival how);	/* 0: cannot; see translate_problem */
 uint32_t translate_single(uint64_t pc);			/* one instruction, run once */
+void put_other(struct segment *s);			/* into a new one */
 /* The code for those who arrive at the block in that way, written if it has none. */
 uint64_t entry_code(uint32_t id, enum arrival how);
 enum { PROBLEM_NONE, PROBLEM_NOT_EXECUTABLE, PROBLEM_BAD_INSN };
@@ -547,7 +550,7 @@ uint64_t resume(struct thread *t);		/* code address for t->pc, signals first */
 uint64_t now_ns(void);
 
 /* glue.S */
-extern const char glue_start[], glue_end[], glue_exit[], glue_miss[], glue_return_miss[], glue_return_other[],
+extern const char glue_start[], glue_end[], glue_exit[], glue_miss[], glue_return_miss[],
 	glue_enter_begin[],
 	glue_enter_end[], glue_redispatch[], glue_restorer[], glue_master[];
 extern const char gate_begin[], gate_insn[], gate_after[], gate_abort[], clone_after[];

@@ -33,10 +33,6 @@ engine_start:
 
 	.globl glue_start
 glue_start:
-	.globl glue_return_other
-/* A return goes elsewhere than the shadow of the stack says. */
-glue_return_other:
-	mov	$0, %ecx
 	.globl glue_return_miss
 /* A return found nothing: s0 = rcx, rcx = its number, where to is still on the stack. */
 glue_return_miss:

@@ -55,6 +55,10 @@ static void write_dry(struct segment *s, uint32_t id, uint64_t code)
 	static uint8_t sink[ROOM + 4096];
 	*e = (struct emit){ .w = sink, .delta = b->code - (uint64_t)sink, .seg = s, .dry = true,
 			    .single = b->flags & BLOCK_SINGLE, .want = code };
+	if (b->flags & BLOCK_OTHER) {
+		emit_other(e);
+		return;
+	}
 	if (b->flags & BLOCK_IENTRY_ONLY) {
 		if (b->flags & BLOCK_RENTRY)
 			emit_rentry(e, b->pc);
@@ -101,7 +105,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	const struct plan *const p = &dry_plan;
 	write_dry(s, id, code);
 	apply_mark(t, &e->found, regs, pc);
-	if (b->flags & BLOCK_IENTRY_ONLY)
+	if (b->flags & (BLOCK_IENTRY_ONLY | BLOCK_OTHER))
 		return true;
 	uint8_t done[SOFT_EVENTS] = { 0 };
 	const struct mode *const mode = &E.modes[b->mode];

@@ -318,6 +318,19 @@ static uint64_t put_entry(struct segment *s, uint64_t pc, uint32_t src, enum arr
 	return n->code;
 }
 
+void put_other(struct segment *s)
+{
+	const uint32_t id = new_block();
+	struct block *const b = block_at(id);
+	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
+	*b = (struct block){ .code = s->hot, .flags = BLOCK_OTHER | BLOCK_DEAD };
+	s->ids[s->n_ids++] = id;
+	s->other = s->hot;
+	emit_other(&e);
+	s->hot = (uint64_t)e.w;
+	b->code_len = (uint16_t)(s->hot - b->code);
+}
+
 static uint32_t translate_chain(uint64_t pc, unsigned flags)
 {
 	struct segment *const s = segment_for(pc);
