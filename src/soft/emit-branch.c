@@ -212,6 +212,15 @@ void emit_indirect(struct emit *e, const struct insn *in, const uint8_t *s, uint
 	emit_lookup(e, r, m);
 }
 
+/* The counter of a taken branch, which has the number after its block's. */
+static void inc_taken(struct emit *e, uint32_t taken_id, struct mark m)
+{
+	if (block_at(taken_id - 1)->flags & BLOCK_TAKEN_PLAIN)
+		inc_plain(e, taken_id, m);
+	else
+		inc_spilled(e, taken_id, m);
+}
+
 void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t taken_id,
 		     struct mark m)
 {
@@ -231,7 +240,7 @@ void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t t
 	const uint8_t bumped = e->bumped;
 	struct mark at = plain(target, m.retired + 1u, e);
 	at.taken = true;
-	inc_spilled(e, taken_id, at);
+	inc_taken(e, taken_id, at);
 	e->bumped = bumped;
 	at = plain(target, m.retired + 1u, e);
 	mark(e, at);
@@ -255,7 +264,7 @@ void emit_loop(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t
 	at.taken = taken_id != 0;
 	mark(e, at);
 	if (taken_id) {
-		inc_spilled(e, taken_id, at);
+		inc_taken(e, taken_id, at);
 		e->bumped = bumped;
 		mark(e, plain(target, m.retired + 1u, e));
 	}

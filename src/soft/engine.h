@@ -170,6 +170,7 @@ enum block_flags {
 	BLOCK_FALLS = 64,	/* its end falls into the next id (no final jump) */
 	BLOCK_TWIN = 128,	/* a further copy of a one-block loop (translate.c) */
 	BLOCK_RENTRY = 256,	/* code starts with the check for returns */
+	BLOCK_TAKEN_PLAIN = 1024,	/* no flag but CF is live where its branch goes when taken */
 	BLOCK_OTHER = 512,	/* not a block: a segment's way on for returns (emit_other) */
 };
 

@@ -242,6 +242,10 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 		block_at(taken_id)->mode = E.mode;
 		block_at(taken_id)->vec[SOFT_TAKEN] = 1;
 		b->vec[SOFT_TAKEN] = (last & CLASS_BRANCH) && !(last & CLASS_COND);
+		const unsigned flow = last_flow(p);
+		const uint64_t to = pc + p->off[p->n] + (uint64_t)p->in[p->n - 1].imm;
+		if ((flow == FLOW_JCC || flow == FLOW_LOOP) && !flags_live_at(to, 2))
+			b->flags |= BLOCK_TAKEN_PLAIN;
 	}
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s, .single = flags & BLOCK_SINGLE, .pc = pc,
 			  .back_to = back_to };
