@@ -33,12 +33,14 @@
 #define ZONE_HEAP	(ZONE_BASE + 0x500000000ull - ARENA_SMALL)
 #define ZONE_RETURNS	(ZONE_BASE + 0x700000000ull - ARENA_SMALL)
 #define ZONE_CACHE	(ZONE_BASE + 0x800000000ull)	/* caches that need no near code */
-#define ZONE_THREADS	(ZONE_BASE + 0x10000000000ull)
+#define ZONE_THREADS	(ZONE_BASE + 0x1000000000ull)
 #define ZONE_END	(ZONE_BASE + 0x100000000000ull)
 /* A thread has its own things first, then, from where gs points, the shadow of its
- * stack (engine.h): the 4 GiB that 32 bits of rsp reach. */
+ * stack (engine.h): the 4 GiB that 32 bits of rsp reach, and what the last of them
+ * reaches beyond. */
 #define THREAD_AREA	0x20000000ull
-#define THREAD_STRIDE	(THREAD_AREA + (1ull << 32))
+#define THREAD_SHADOW	((1ull << 32) + (1ull << 20))
+#define THREAD_STRIDE	(THREAD_AREA + THREAD_SHADOW)
 #define MAX_THREADS	((ZONE_END - ZONE_THREADS) / THREAD_STRIDE)
 
 /* Events of the engine, in the order of the count vectors. */

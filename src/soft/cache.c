@@ -20,7 +20,7 @@
 #define IDS_OF(size) ((size) / 16)
 #define MADV_HUGEPAGE_ 14
 
-static uint64_t blocks_mapped, links_mapped, rets_mapped;
+static uint64_t blocks_mapped, links_mapped, next_mapped;
 uint64_t entries_mapped, returns_mapped;
 uint64_t counts_mapped = 1 << 18;	/* of every thread's counter array */
 
@@ -57,25 +57,23 @@ static bool entry_missing(uint64_t pc)
 	return r && !r->ambiguous && (!table_is_mapped(pc) || !*table_cell(pc));
 }
 
-uint32_t new_return(uint64_t pc)
+/* When all numbers are in use, calls share them: one of them has the way through R, the
+ * others' returns go by address. */
+uint32_t new_return(void)
 {
-	const uint32_t n = ++E.n_returns;
-	if (n + 1 >= (RETURNS_END - RETURNS) / 8)
-		die("more calls than a table holds", pc);
-	arena_grow(RETURNS, &returns_mapped, (n + 1ull) * 8);
-	arena_grow(ZONE_RETURNS, &rets_mapped, (n + 1ull) * sizeof(struct ret));
-	*ret_at(n) = (struct ret){ .pc = pc };
-	*return_at(n) = (uint64_t)glue_return_miss;
+	const uint32_t n = 1 + E.n_returns++ % (MAX_RETURNS - 1);
+	if (n == E.n_returns)		/* for the first time */
+		*return_at(n) = (uint64_t)glue_return_miss;
 	return n;
 }
 
-/* The call of that number has returned to the block for the first time. */
+/* A return with that number has come to the block, and nothing was in R. */
 static void return_set(uint32_t n, uint32_t id)
 {
 	if (*return_at(n) != (uint64_t)glue_return_miss)
 		return;			/* another thread was faster */
 	*return_at(n) = entry_code(id, ARRIVE_BY_RETURN);
-	ret_at(n)->next = block_at(id)->returns;
+	*return_next(n) = block_at(id)->returns;
 	block_at(id)->returns = n;
 }
 
@@ -87,7 +85,7 @@ static void leave_tables(uint32_t id)
 		*entry_at(*table_cell(pc)) = (uint64_t)glue_miss;
 		*table_cell(pc) = 0;
 	}
-	for (uint32_t n = b->returns; n; n = ret_at(n)->next)
+	for (uint32_t n = b->returns; n; n = *return_next(n))
 		*return_at(n) = (uint64_t)glue_return_miss;
 	b->returns = 0;
 }
@@ -332,9 +330,7 @@ void cache_drop_all(void)
 
 uint64_t cache_lookup(struct thread *t)
 {
-	/* the number may stand for another place */
-	const uint32_t n = t->exit_link == EXIT_RETURN && t->entry &&
-			   ret_at((uint32_t)t->entry)->pc == t->pc ? (uint32_t)t->entry : 0;
+	const uint32_t n = t->exit_link == EXIT_RETURN ? (uint32_t)t->entry : 0;
 	const enum arrival how = t->exit_link == EXIT_INDIRECT ? ARRIVE_BY_JUMP :
 				 n ? ARRIVE_BY_RETURN : ARRIVE_DIRECTLY;
 	if (t->pc >> 12 == 0xffffffffff600ull) {
@@ -385,6 +381,7 @@ uint64_t cache_exit(struct thread *t, uint32_t id)
 void cache_init(void)
 {
 	arena_grow(ENTRIES, &entries_mapped, 8);
-	arena_grow(RETURNS, &returns_mapped, 8);
+	arena_grow(RETURNS, &returns_mapped, MAX_RETURNS * 8);
+	arena_grow(ZONE_RETURNS, &next_mapped, MAX_RETURNS * 4);
 	*entry_at(0) = (uint64_t)glue_miss;
 }

@@ -55,28 +55,27 @@ static bool copies_as_is(const struct insn *in)
 	return in->flow == FLOW_NEXT || in->flow == FLOW_FAULT || in->flow == FLOW_INT;
 }
 
-/* The check at the top of blocks that indirect branches reach: the tables know
- * only the low half of an address. rcx is taken back from its slot through an
- * address that is right only if the high half is the expected one: the slot's
- * page stands alone, 8 times another high half away nothing is mapped, and the
- * fault sends the branch through the dispatcher (signal.c). High halves that
- * close to each other never share low halves in the tables (memory.c). */
+/* The check at the top of blocks that indirect branches reach: the tables know only the
+ * low half of an address. `loop` compares without touching flags: 1 goes on. */
 void emit_ientry(struct emit *e, uint64_t pc)
 {
 	struct mark m = plain(pc, 0, e);
 	m.rcx_in_s0 = true;
 	m.pc_in_s1 = true;
 	mark(e, m);
+	b1(e, 0xe9);						/* miss: jmp glue_miss */
+	b4(e, (uint32_t)(e->seg->tramp_miss - (here(e) + 4)));
 	b1(e, 0x65), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x25);	/* mov ecx, gs:[s1 + 4] */
 	b4(e, GS(OFF_S1 + 4));
-	b1(e, 0x65), b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0xcd);
-	b4(e, GS(OFF_S0 - 8 * (uint32_t)(pc >> 32)));		/* mov rcx, gs:[s0 + (rcx - high)*8] */
+	b1(e, 0x8d), b1(e, 0x89), b4(e, 1 - (uint32_t)(pc >> 32));	/* lea ecx, [rcx + 1 - high] */
+	b1(e, 0xe2), b1(e, -21);				/* loop miss */
+	gs_load(e, RCX, OFF_S0);
 }
 
 /* The same for returns, which have left the program's return address on the stack; but
  * theirs may be any other, because the shadow is only what the last call there wrote.
- * `loop` compares without touching flags: 1 goes on. (Eight bytes are read for the sake of
- * four: reading a part of what was just pushed is slow.) */
+ * (Eight bytes are read for the sake of four: reading the first half of what was just
+ * pushed is slow.) */
 void emit_rentry(struct emit *e, uint64_t pc)
 {
 	struct mark m = plain(pc, 0, e);
@@ -90,8 +89,9 @@ void emit_rentry(struct emit *e, uint64_t pc)
 	b1(e, 0x8d), b1(e, 0x89), b4(e, 1 - (uint32_t)pc);	/* lea ecx, [rcx + 1 - low] */
 	b1(e, 0xe2), b1(e, -17);				/* loop other */
 	b1(e, 0x8b), b1(e, 0x4c), b1(e, 0x24), b1(e, 4);	/* mov ecx, [rsp + 4] */
-	b1(e, 0x65), b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0xcd);
-	b4(e, GS(OFF_S0 - 8 * (uint32_t)(pc >> 32)));		/* mov rcx, gs:[s0 + (rcx - high)*8] */
+	b1(e, 0x8d), b1(e, 0x89), b4(e, 1 - (uint32_t)(pc >> 32));	/* lea ecx, [rcx + 1 - high] */
+	b1(e, 0xe2), b1(e, -29);				/* loop other */
+	gs_load(e, RCX, OFF_S0);
 	m = plain(pc, 0, e);
 	m.rsp_adjust = 8;
 	mark(e, m);

@@ -60,7 +60,7 @@ static void emit_plain_ret(struct emit *e, struct mark m)
 {
 	b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x24);	/* mov rcx, [rsp] */
 	mark(e, m);
-	b1(e, 0x65), b1(e, 0x67), b1(e, 0x8b);			/* mov ecx, gs:[esp + SHADOW] */
+	b1(e, 0x65), b1(e, 0x67), b1(e, 0x0f), b1(e, 0xb7);	/* movzx ecx, word gs:[esp + SHADOW] */
 	shadow_operand(e, RCX);
 	mark(e, m);
 	jump_through(e, RETURNS);
@@ -129,7 +129,7 @@ void push_return(struct emit *e, uint64_t ret, struct mark m)
 	mark(e, m);
 	b1(e, 0x65), b1(e, 0x67), b1(e, 0xc7);			/* mov dword gs:[esp + SHADOW], n */
 	shadow_operand(e, 0);
-	b4(e, e->dry ? 0 : new_return(ret));
+	b4(e, e->dry ? 0 : new_return());
 }
 
 /* The memory operand of an indirect jmp or call into rcx. */

@@ -248,7 +248,6 @@ uint64_t engine_main(void)
 		t->regs[i] = soft_start.regs[i];
 	t->pc = soft_start.rip;
 	t->rflags = soft_start.rflags;
-	zone_map((uint64_t)t + THREAD_S0, PAGE);
 	zone_map((uint64_t)t + THREAD_COUNTS, 1 << 18);
 	shadow_fault(t, shadow_of(t, t->regs[RSP] - 64));
 	cache_init();

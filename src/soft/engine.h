@@ -77,6 +77,7 @@ struct thread {
 	uint32_t pending;		/* 0xd8 a signal waits in pend_* */
 	uint32_t pad;
 	uint64_t app_gs_neg;		/* 0xe0 minus app_gs */
+	uint64_t s0;			/* 0xe8 the spill slot of rcx */
 
 	uint32_t index;
 	uint32_t record;		/* in soft_shared.records */
@@ -123,7 +124,6 @@ struct thread {
 #define THREAD_ALT	0x10000ull		/* signal stack, 64 KiB */
 #define THREAD_STACK	0x20000ull		/* engine stack, 128 KiB up to … */
 #define THREAD_STACK_END 0x40000ull
-#define THREAD_S0	0x80000ull		/* one page, alone */
 #define THREAD_ACC	0xd0000ull		/* struct vpmu_task_mem, under `tare run` */
 #define THREAD_COUNTS	0x100000ull		/* counter array */
 #define MAX_BLOCKS	((THREAD_AREA - THREAD_COUNTS) / 8)
@@ -132,7 +132,7 @@ struct thread {
 #define OFF_REGS	0x08
 #define OFF_PC		0x88
 #define OFF_RFLAGS	0x90
-#define OFF_S0		(0x80000 + 0x800)	/* see emit_ientry: nothing is mapped around it */
+#define OFF_S0		0xe8
 #define OFF_S1		0xa0
 #define OFF_S2		0xa8
 #define OFF_S3		0xb0
@@ -151,6 +151,7 @@ _Static_assert(offsetof(struct thread, target) == 0xc8, "glue.S");
 _Static_assert(offsetof(struct thread, app_gs) == OFF_APP_GS, "emit");
 _Static_assert(offsetof(struct thread, pending) == 0xd8, "glue.S");
 _Static_assert(offsetof(struct thread, app_gs_neg) == OFF_APP_GS_NEG, "emit");
+_Static_assert(offsetof(struct thread, s0) == OFF_S0, "emit, glue.S");
 _Static_assert(sizeof(struct thread) <= THREAD_FP, "thread header");
 
 /* How a block's counter is bumped. */
@@ -192,9 +193,9 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 64, "one line");
 
-#define IENTRY_SIZE 17		/* bytes of the check for indirect branches */
-#define RENTRY_SIZE 35		/* … and for returns, */
-#define RENTRY_AT 5		/* … who come in here */
+#define IENTRY_SIZE 30		/* bytes of the check for indirect branches */
+#define RENTRY_SIZE 43		/* … and for returns, */
+#define ENTRY_AT 5		/* … who both come in here */
 
 /* Where indirect branches arrive: P has the address of each entry's code. */
 #define ENTRIES		(0x50000000u + ARENA_LARGE - ARENA_SMALL)
@@ -203,16 +204,13 @@ _Static_assert(sizeof(struct block) == 64, "one line");
 /* Where returns arrive. Every call that was written has a number; it puts it into the
  * shadow of the stack, at the place of the return address, and the return takes it from
  * there: R has the address of the code for each number. The code looks whether the address
- * on the stack is the one it stands for, so that the shadow may be wrong. The shadow of a
+ * on the stack is the one it stands for, so that the shadow may be wrong; only 16 bits of it
+ * are looked at, so that whatever it holds stays within R. The shadow of a
  * place must not stand at the same place of a page as what the program uses at the time:
  * CPUs take such stores and loads for the same at first. */
 #define RETURNS		(0x58000000u + ARENA_LARGE - ARENA_SMALL)
-#define RETURNS_END	0x60000000u
+#define MAX_RETURNS	0x10000u	/* numbers from here on are used twice */
 #define SHADOW		0xc48u		/* gs:[esp + SHADOW] */
-struct ret {
-	uint64_t pc;		/* where it returns to */
-	uint32_t next;		/* list of the block's */
-};
 
 /* How the dispatcher's caller arrives at a block. */
 enum arrival { ARRIVE_DIRECTLY, ARRIVE_BY_JUMP, ARRIVE_BY_RETURN };
@@ -335,7 +333,6 @@ static inline uint64_t *counts_of(struct thread *t)
 {
 	return (uint64_t *)((uint64_t)t + THREAD_COUNTS);
 }
-static inline uint64_t *spill0(struct thread *t) { return (uint64_t *)((uint64_t)t + OFF_S0); }
 static inline struct thread *thread_self(void)
 {
 	struct thread *t;
@@ -344,7 +341,8 @@ static inline struct thread *thread_self(void)
 }
 static inline uint64_t *entry_at(uint32_t n) { return (uint64_t *)(uint64_t)ENTRIES + n; }
 static inline uint64_t *return_at(uint32_t n) { return (uint64_t *)(uint64_t)RETURNS + n; }
-static inline struct ret *ret_at(uint32_t n) { return (struct ret *)ZONE_RETURNS + n; }
+/* … and the next number of those that arrive at the same block */
+static inline uint32_t *return_next(uint32_t n) { return (uint32_t *)ZONE_RETURNS + n; }
 static inline uint64_t gs_of(const struct thread *t) { return (uint64_t)t + THREAD_AREA; }
 static inline uint64_t shadow_of(const struct thread *t, uint64_t sp)
 {
@@ -409,7 +407,7 @@ bool page_is_checked(uint64_t page);
 
 /* cache.c */
 void entry_set(uint64_t pc, uint64_t code);		/* indirect branches to pc find it */
-uint32_t new_return(uint64_t pc);			/* the number of a call that returns there */
+uint32_t new_return(void);				/* the number of a call */
 uint64_t cache_lookup(struct thread *t);		/* code for t->pc, translating if needed */
 uint64_t cache_exit(struct thread *t, uint32_t link);	/* a direct exit: link it, or go on */
 void cache_drop_all(void);

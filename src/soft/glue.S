@@ -12,7 +12,7 @@
 #define PC	AT(0x88)
 #define RFLAGS	AT(0x90)
 #define ENTRY	AT(0x98)
-#define S0	AT(0x80800)
+#define S0	AT(0xe8)
 #define S1	AT(0xa0)
 #define ESP	AT(0xb8)
 #define EXIT	AT(0xc0)

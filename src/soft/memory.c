@@ -84,11 +84,12 @@ bool table_fault(uint64_t addr)
 
 /* ---- the shadow of a stack, mapped where it is used ---- */
 
-#define SHADOW_CHUNK (1ull << 18)
+/* Neighbouring chunks become one mapping, of which a process may not have too many. */
+#define SHADOW_CHUNK (1ull << 20)
 
 bool shadow_fault(struct thread *t, uint64_t addr)
 {
-	if (addr - gs_of(t) >= 1ull << 32)
+	if (addr - gs_of(t) >= THREAD_SHADOW)
 		return false;
 	const uint64_t at = addr & ~(SHADOW_CHUNK - 1);
 	const long got = sys6(__NR_mmap, (long)at, SHADOW_CHUNK, PROT_R | PROT_W,
@@ -103,7 +104,7 @@ bool shadow_fault(struct thread *t, uint64_t addr)
 void shadow_drop(struct thread *t)
 {
 	if (t->has_shadow)
-		sys2(__NR_munmap, gs_of(t), 1ull << 32);
+		sys2(__NR_munmap, gs_of(t), THREAD_SHADOW);
 	t->has_shadow = false;
 }
 

@@ -23,6 +23,7 @@ struct page {
 	uint64_t addr;
 	uint32_t heads;		/* in the heap: lists of the blocks that begin here, by bucket */
 	uint32_t reaching;	/* list of those that begin before and reach in */
+	uint32_t listed;	/* blocks in those lists by bucket */
 	uint16_t writes;	/* times opened by a store */
 	bool guarded;		/* we took W away */
 	bool checked;
@@ -55,8 +56,10 @@ static void pages_grow(void)
 
 static struct page *page_get(uint64_t addr, bool create)
 {
-	if (pages_used * 2 >= pages_size)
+	if (create && pages_used * 2 >= pages_size)
 		pages_grow();
+	if (!pages)
+		return NULL;
 	if (recent->addr == addr && addr)
 		return recent;
 	struct page *const p = page_slot(addr);
@@ -95,6 +98,7 @@ void block_note(uint32_t id)
 	uint32_t *const head = bucket(p, b->pc);
 	b->page_next[0] = *head;
 	*head = id;
+	p->listed++;
 	if (last == first)
 		return;
 	p = page_get(last, true);
@@ -105,14 +109,16 @@ void block_note(uint32_t id)
 void block_forget(uint32_t id)
 {
 	const struct block *const b = block_at(id);
-	const struct page *const p = page_get(PAGE_DOWN(b->pc), false);
-	if (!p || !p->heads)
+	struct page *const p = page_get(PAGE_DOWN(b->pc), false);
+	if (!p || !p->listed)
 		return;
 	uint32_t *at = bucket(p, b->pc);
 	while (*at && *at != id)
 		at = &block_at(*at)->page_next[0];
-	if (*at)
-		*at = b->page_next[0];
+	if (!*at)
+		return;
+	*at = b->page_next[0];
+	p->listed--;
 }
 
 static void drop_list(uint32_t id, int which)
@@ -130,9 +136,11 @@ static void page_drop(struct page *p)
 	const uint32_t reaching = p->reaching;
 	p->reaching = 0;
 	drop_list(reaching, 1);
-	for (unsigned i = 0; p->heads && i < BUCKETS; i++) {
+	for (unsigned i = 0; p->listed && i < BUCKETS; i++) {
 		uint32_t *const head = (uint32_t *)(ZONE_HEAP + p->heads) + i;
 		const uint32_t first = *head;
+		for (uint32_t id = first; id; id = block_at(id)->page_next[0])
+			p->listed--;
 		*head = 0;
 		drop_list(first, 0);
 	}

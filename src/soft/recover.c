@@ -11,7 +11,7 @@ static struct emit dry_emit;
 static void apply_mark(struct thread *t, const struct mark *m, uint64_t regs[16], uint64_t *pc)
 {
 	if (m->rcx_in_s0)
-		regs[RCX] = *spill0(t);
+		regs[RCX] = t->s0;
 	if (m->in_s2 >= 0)
 		regs[m->in_s2] = t->spill[1];
 	if (m->in_s3 >= 0)

@@ -470,20 +470,12 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 	lock_take(t);
 	const bool smc = sync && info->signo == SIGSEGV_ && uc->mc.err & 2 &&
 			 page_written(t, info->addr);
-	/* an indirect branch to the same low half elsewhere (emit_ientry) */
-	const bool strayed = sync && info->signo == SIGSEGV_ &&
-			     info->addr - ((uint64_t)t + THREAD_STACK_END) <
-				     THREAD_COUNTS - THREAD_STACK_END;
 	if (!recover(t, code, t->regs, &t->pc))
 		die("a signal at an unknown place of the cache", code);
 	lock_drop();
 	if (t->trap) {			/* what it single-steps did not finish */
 		t->rflags |= FLAG_TF;
 		t->trap = false;
-	}
-	if (strayed) {
-		t->exit_link = 1;
-		signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
 	}
 	if (smc) {
 		t->step_pc = t->pc;
@@ -554,30 +546,25 @@ static bool sync_elsewhere(struct thread *t, struct k_siginfo *info, struct k_uc
 	return false;
 }
 
-/* Is this an instruction that begins so, with that table as its operand? */
-static bool is_lookup(uint64_t pc, uint32_t opcode, uint64_t table)
+/* Is this mov ecx, [T + rcx * 4]? */
+static bool is_table_load(uint64_t pc)
 {
 	uint64_t bytes;
 	__builtin_memcpy(&bytes, (const void *)pc, 8);
-	return (bytes & 0xffffff) == opcode && (uint32_t)(bytes >> 24) == (uint32_t)table;
+	return (bytes & 0xffffff) == 0x8d0c8b && (uint32_t)(bytes >> 24) == (uint32_t)E.table;
 }
 
 /* A fault of what we wrote ourselves, and nothing to do with the program (whose own wild
  * pointers may well point into our tables): put right, to be tried again. */
-static bool own_fault(struct thread *t, const struct k_siginfo *info, struct k_ucontext *uc)
+static bool own_fault(struct thread *t, const struct k_siginfo *info, uint64_t pc)
 {
-	const uint64_t pc = uc->mc.rip;
 	bool hole = false;
 	lock_take(t);
-	if (is_lookup(pc, 0x8d0c8b, E.table))			/* mov ecx, [T + rcx * 4] */
+	if (is_table_load(pc))
 		hole = table_fault(info->addr);
 	else if (((const uint8_t *)pc)[0] == 0x65 && ((const uint8_t *)pc)[1] == 0x67)
 		hole = shadow_fault(t, info->addr);		/* gs:[esp + SHADOW] */
 	lock_drop();
-	if (is_lookup(pc, 0xcd24ff, RETURNS)) {			/* jmp [R + rcx * 8] */
-		uc->mc.rcx = 0;					/* as if the shadow were empty */
-		hole = true;
-	}
 	return hole;
 }
 
@@ -586,7 +573,7 @@ static bool own_fault(struct thread *t, const struct k_siginfo *info, struct k_u
 static void return_again(struct thread *t, const struct k_ucontext *uc)
 {
 	signal_take_regs(t, &uc->mc);
-	t->regs[RCX] = *spill0(t);
+	t->regs[RCX] = t->s0;
 	if (!copy_guest(&t->pc, (const void *)t->regs[RSP], 8))
 		die("a return address went away", uc->mc.rip);
 	t->regs[RSP] += 8;
@@ -613,7 +600,7 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 	}
 	const struct segment *const s = segment_of(pc);
 	if (s && pc >= s->base + TRAMPOLINES) {
-		if (sync && sig == SIGSEGV_ && own_fault(t, info, uc))
+		if (sync && sig == SIGSEGV_ && own_fault(t, info, pc))
 			return;
 		in_code(t, info, uc, sync);
 		return;

@@ -149,7 +149,6 @@ struct thread *thread_new(void)
 		return NULL;
 	struct thread *const t = thread_at(E.n_threads);
 	zone_map((uint64_t)t, THREAD_STACK_END);
-	zone_map((uint64_t)t + THREAD_S0, PAGE);
 	zone_map((uint64_t)counts_of(t), counts_mapped);
 	t->self = t;
 	t->index = E.n_threads++;

@@ -399,11 +399,11 @@ uint64_t entry_code(uint32_t id, enum arrival how)
 {
 	const struct block *const b = block_at(id);
 	if (how == ARRIVE_BY_JUMP)
-		return b->flags & BLOCK_IENTRY ? b->code :
-						 put_entry(segment_for(b->pc), b->pc, b->src, how);
+		return ENTRY_AT + (b->flags & BLOCK_IENTRY ? b->code :
+				   put_entry(segment_for(b->pc), b->pc, b->src, how));
 	if (b->flags & BLOCK_RENTRY)
-		return b->code + RENTRY_AT;
+		return b->code + ENTRY_AT;
 	if (b->returns)
 		return *return_at(b->returns);
-	return put_entry(segment_for(b->pc), b->pc, b->src, how) + RENTRY_AT;
+	return put_entry(segment_for(b->pc), b->pc, b->src, how) + ENTRY_AT;
 }
