@@ -345,24 +345,6 @@ static int soft_open(struct soft *s, const struct tare_measure_opts *o, struct t
 	return 0;
 }
 
-/* What stands between its old image and the new one goes on natively. */
-static void leave_traced(struct soft *s)
-{
-	for (int i = 0; i < s->n_traced; i++) {
-		const struct traced *const t = &s->traced[i];
-		if (!t->record || __atomic_load_n(&s->shared->records[t->record].state,
-						  __ATOMIC_ACQUIRE) != REC_EXECED)
-			continue;	/* the command itself, or still what it was */
-		uint32_t index;
-		struct soft_record *const r = take_record(s, t->pid, &index);
-		if (!index)
-			continue;
-		r->reason = WHY_ENDED;
-		name_of(t->pid, r);
-		__atomic_store_n(&r->state, REC_NATIVE, __ATOMIC_RELEASE);
-	}
-}
-
 /* The command has ended. */
 static void stop_tracer(struct soft *s)
 {
@@ -373,7 +355,6 @@ static void stop_tracer(struct soft *s)
 	futex(&s->shared->requests, FUTEX_WAKE, INT_MAX, NULL);
 	pthread_join(s->tracer, NULL);
 	s->tracer_runs = false;
-	leave_traced(s);
 }
 
 /* Orphans of the command may still ask: nobody is there any more. */
@@ -485,6 +466,24 @@ static bool live_refresh(struct soft *s)
 	return all;
 }
 
+/* What stands between its old image and the new one goes on natively. Looked for in the
+ * copy: there it is either still what it was, or this. */
+static uint32_t leave_traced(const struct soft *s, struct soft_record *copy, uint32_t n)
+{
+	const uint32_t known = n;
+	for (int i = 0; i < s->n_traced; i++) {
+		const struct traced *const t = &s->traced[i];
+		if (!t->record || t->record >= known || copy[t->record].state != REC_EXECED)
+			continue;	/* the command itself, or still what it was */
+		struct soft_record *const r = &copy[n++];
+		r->pid = r->tid = t->pid;
+		r->reason = WHY_ENDED;
+		r->state = REC_NATIVE;
+		name_of(t->pid, r);
+	}
+	return n;
+}
+
 /* The command has ended: what its orphans do from here on is not in the result, neither
  * in the totals nor in what is said of each. */
 static void settle(struct soft *s)
@@ -492,7 +491,7 @@ static void settle(struct soft *s)
 	for (int i = 0; i < 50 && !live_refresh(s); i++)
 		usleep(1000);
 	const uint32_t n = n_records(s);
-	struct soft_record *const copy = calloc(n + 1, sizeof(*copy));
+	struct soft_record *const copy = calloc(n + 1 + (size_t)s->n_traced, sizeof(*copy));
 	if (!copy)
 		return;			/* then they are read as they change */
 	for (uint32_t j = 0; j < n; j++) {
@@ -502,7 +501,7 @@ static void settle(struct soft *s)
 		copy[j].state = state;
 	}
 	s->settled = copy;
-	s->n_settled = n;
+	s->n_settled = leave_traced(s, copy, n);
 }
 
 static bool seen_live(const struct soft *s, const struct soft_record *r)
