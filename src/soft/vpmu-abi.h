@@ -8,7 +8,7 @@
  *
  * Everything is mapped by everybody, so a process reads the counters of another
  * one, alive or dead, without asking it. Translated code of a task adds to the
- * `acc` of its own slot, which is also mapped at its gs base (THREAD_ACC).
+ * `acc` of its own slot, which is also mapped among its own things (THREAD_ACC).
  */
 #ifndef SOFT_VPMU_ABI_H
 #define SOFT_VPMU_ABI_H

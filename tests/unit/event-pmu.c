@@ -320,8 +320,10 @@ static void libpfm4_names(void **state)
 
 	tare_cpu_detect(&cpu);
 	int err = tare_events_parse("perf::PERF_COUNT_HW_INSTRUCTIONS:u", &cpu, &list, &why);
-	if (err == TARE_E_EVENT_UNKNOWN)
-		skip();		/* built without libpfm4 */
+	if (err == TARE_E_EVENT_UNKNOWN) {
+		print_message("skipped: built without libpfm4\n");
+		skip();
+	}
 	assert_int_equal(err, 0);
 	assert_int_equal(tare_events_at(list, 0)->base.type, PERF_TYPE_HARDWARE);
 	assert_true(tare_events_at(list, 0)->base.config == 1);
