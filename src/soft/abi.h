@@ -120,8 +120,8 @@ struct soft_record {
 	uint64_t translate_ticks;	/* of the TSC. The first thread's record has these. */
 	uint64_t had_blocks, had_code, had_source, had_ticks;	/* … what a fork gave it */
 	/* For reading a live process from outside (launch/live.c): addresses in it, valid
-	 * while the state is REC_RUNNING. Cell i of the counter array counts how often
-	 * block i ran; the vector of the block, SOFT_EVENTS bytes, what a run of it is
+	 * while the state is REC_RUNNING. The cells of a block in the counter array count
+	 * how often it ran (soft_cell()); the vector of the block, SOFT_EVENTS bytes, what a run of it is
 	 * worth; corr, SOFT_EVENTS signed numbers, what is not a whole number of runs. */
 	uint32_t folding;	/* odd while cells move to counts; changed when they did */
 	uint32_t live_stride;	/* from one block's vector to the next one's */
@@ -157,6 +157,15 @@ struct soft_shared {
 #define SOFT_FLAG_TRACE		(1u << 2)	/* tell translation on stderr (debug) */
 
 #define ENGINE_FILE_OFFSET	(64ull << 20)
+
+/* Cells stand in pages of 256 blocks. Each block has two, half a page apart, and uses the
+ * one whose place in the page is not that of the stack at the time: CPUs take stores and
+ * loads at the same place of two pages for the same at first. The other one stays 0. */
+#define SOFT_CELLS_AWAY 256
+static inline uint64_t soft_cell(uint32_t block)
+{
+	return block / 256 * 512ull + block % 256;
+}
 
 /* What the launcher leaves on the first thread's signal stack for the first
  * thread of an image. */

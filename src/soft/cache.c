@@ -98,8 +98,8 @@ uint32_t new_block(void)
 	if (id >= MAX_BLOCKS)
 		die("more blocks than a counter array holds", 0);
 	arena_grow(ZONE_BLOCKS, &blocks_mapped, (id + 1ull) * sizeof(struct block));
-	if ((id + 1ull) * 8 > counts_mapped)
-		threads_map_counts((id + 1ull) * 8);
+	if (CELL_BYTES(id) > counts_mapped)
+		threads_map_counts(CELL_BYTES(id));
 	*block_at(id) = (struct block){ 0 };
 	return id;
 }

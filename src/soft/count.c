@@ -69,7 +69,8 @@ void count_fold(struct thread *t)
 	uint64_t *const cells = counts_of(t);
 	const uint32_t n = E.n_blocks;
 	for (uint32_t id = 1; id <= n; id++) {
-		const uint64_t c = cells[id];
+		uint64_t *const cell = cells + soft_cell(id);
+		const uint64_t c = cell[0] + cell[SOFT_CELLS_AWAY];
 		if (!c)
 			continue;
 		const struct block *const b = block_at(id);
@@ -77,7 +78,7 @@ void count_fold(struct thread *t)
 			sum[k] += c * b->vec[k];
 		for (int k = 0; in_vdso(b->pc) && k < SOFT_EVENTS; k++)
 			vdso[k] += c * b->vec[k];
-		cells[id] = 0;
+		cell[0] = cell[SOFT_CELLS_AWAY] = 0;
 	}
 	for (int k = 0; k < SOFT_EVENTS; k++)
 		__atomic_fetch_add(&r->counts[k], sum[k], __ATOMIC_RELAXED);

@@ -8,7 +8,7 @@
 
 static uint32_t cell_off(uint32_t id)
 {
-	return (uint32_t)(THREAD_COUNTS + 8ull * id);
+	return (uint32_t)(THREAD_COUNTS + 8 * cell_index(id));
 }
 
 /* Accumulators of the virtual PMU: the block's value of each wanted event is added

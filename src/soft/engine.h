@@ -126,7 +126,8 @@ struct thread {
 #define THREAD_STACK_END 0x40000ull
 #define THREAD_ACC	0xd0000ull		/* struct vpmu_task_mem, under `tare run` */
 #define THREAD_COUNTS	0x100000ull		/* counter array */
-#define MAX_BLOCKS	((THREAD_AREA - THREAD_COUNTS) / 8)
+#define MAX_BLOCKS	((THREAD_AREA - THREAD_COUNTS) / 16)
+#define CELL_BYTES(blocks) (((blocks) / 256 + 1ull) * PAGE)	/* of ids up to it */
 #define GS(offset)	((uint32_t)((offset) - THREAD_AREA))	/* as an operand through gs */
 
 #define OFF_REGS	0x08
@@ -173,6 +174,7 @@ enum block_flags {
 	BLOCK_RENTRY = 256,	/* code starts with the check for returns */
 	BLOCK_TAKEN_PLAIN = 1024,	/* no flag but CF is live where its branch goes when taken */
 	BLOCK_OTHER = 512,	/* not a block: a segment's way on for returns (emit_other) */
+	BLOCK_CELL_AWAY = 8192,	/* uses the second of its cells (abi.h) */
 };
 
 struct block {
@@ -332,6 +334,11 @@ static inline struct link *link_at(uint32_t id) { return (struct link *)ZONE_LIN
 static inline uint64_t *counts_of(struct thread *t)
 {
 	return (uint64_t *)((uint64_t)t + THREAD_COUNTS);
+}
+/* The cell that the code of a block bumps. */
+static inline uint64_t cell_index(uint32_t id)
+{
+	return soft_cell(id) + (block_at(id)->flags & BLOCK_CELL_AWAY ? SOFT_CELLS_AWAY : 0);
 }
 static inline struct thread *thread_self(void)
 {

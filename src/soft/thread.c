@@ -138,7 +138,7 @@ struct thread *thread_new(void)
 			continue;
 		const uint64_t keep = t->engine_rsp;
 		mem_zero(t, sizeof(*t));
-		mem_zero(counts_of(t), (E.n_blocks + 1ull) * 8);
+		mem_zero(counts_of(t), CELL_BYTES(E.n_blocks));
 		t->engine_rsp = keep;
 		t->self = t;
 		t->index = i;

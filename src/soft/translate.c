@@ -26,6 +26,7 @@
 #include "text.h"
 #include "vpmu-abi.h"
 
+#define STACK_BELOW 512	/* of half a page that the stack uses, below rsp */
 #define CHAIN 6			/* blocks laid out in one go */
 #define MAX_CHECKED 16		/* of a block that compares its source first */
 
@@ -158,6 +159,14 @@ static int dead_flags_at(const struct plan *p, unsigned live)
 	return best;
 }
 
+/* Which of its two cells a block uses: away from what the stack has about here. */
+static void place_cell(uint32_t id)
+{
+	const uint64_t place = THREAD_COUNTS + 8 * soft_cell(id) - thread_self()->regs[RSP];
+	if ((place + STACK_BELOW) % PAGE < PAGE / 2)
+		block_at(id)->flags |= BLOCK_CELL_AWAY;
+}
+
 static void place_counter(const struct plan *p, struct block *b)
 {
 	const unsigned flow = last_flow(p);
@@ -232,6 +241,7 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 		mem_copy(kept, (const void *)pc, b->src_len);
 		b->src = (uint32_t)((uint64_t)kept - ZONE_HEAP);
 	}
+	place_cell(id);
 	plan_vector(p, p->n, b->vec);
 	place_counter(p, b);
 	if (taken_id) {
@@ -241,6 +251,7 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 		block_at(taken_id)->flags = BLOCK_DEAD;
 		block_at(taken_id)->mode = E.mode;
 		block_at(taken_id)->vec[SOFT_TAKEN] = 1;
+		place_cell(taken_id);
 		b->vec[SOFT_TAKEN] = (last & CLASS_BRANCH) && !(last & CLASS_COND);
 		const unsigned flow = last_flow(p);
 		const uint64_t to = pc + p->off[p->n] + (uint64_t)p->in[p->n - 1].imm;
