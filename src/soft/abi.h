@@ -121,7 +121,7 @@ struct soft_record {
 	uint64_t had_blocks, had_code, had_source, had_ticks;	/* … what a fork gave it */
 	/* For reading a live process from outside (launch/live.c): addresses in it, valid
 	 * while the state is REC_RUNNING. The cells of a block in the counter array count
-	 * how often it ran (soft_cell()); the vector of the block, SOFT_EVENTS bytes, what a run of it is
+	 * how often it ran (soft_cell(), soft_runs()); the vector of the block, SOFT_EVENTS bytes, what a run of it is
 	 * worth; corr, SOFT_EVENTS signed numbers, what is not a whole number of runs. */
 	uint32_t folding;	/* odd while cells move to counts; changed when they did */
 	uint32_t live_stride;	/* from one block's vector to the next one's */
@@ -165,6 +165,14 @@ struct soft_shared {
 static inline uint64_t soft_cell(uint32_t block)
 {
 	return block / 256 * 512ull + block % 256;
+}
+
+/* How often a block ran, from what its vector is followed by (struct block's `above`),
+ * its cell, and how often the two before it ran. */
+static inline uint64_t soft_runs(uint8_t above, uint64_t cell, uint64_t last,
+				 uint64_t last_but_one)
+{
+	return above == 0 ? cell : above == 1 ? last - cell : last_but_one - last;
 }
 
 /* What the launcher leaves on the first thread's signal stack for the first

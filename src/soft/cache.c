@@ -222,7 +222,7 @@ static uint64_t block_body(const struct block *b)
 			  b->flags & BLOCK_RENTRY ? RENTRY_SIZE : 0);
 }
 
-static void patch(uint64_t site, uint64_t to)
+void link_patch(uint64_t site, uint64_t to)
 {
 	__atomic_store_n((uint32_t *)site, (uint32_t)(to - (site + 4)), __ATOMIC_RELAXED);
 }
@@ -252,7 +252,7 @@ static struct segment *segment_for_stub(uint64_t site)
 	return NULL;
 }
 
-static bool in_reach(uint64_t site, uint64_t to)
+bool in_reach(uint64_t site, uint64_t to)
 {
 	const int64_t d = (int64_t)(to - (site + 4));
 	return d == (int32_t)d;
@@ -267,7 +267,7 @@ void link_to(uint32_t id, uint32_t block)
 	l->to = block;
 	l->next = b->in_links;
 	b->in_links = id;
-	patch(l->site, block_body(b));
+	link_patch(l->site, block_body(b));
 }
 
 static void unlink_all(struct block *b)
@@ -283,7 +283,7 @@ static void unlink_all(struct block *b)
 				die("no room to unlink a block", b->pc);
 			l->stub = translate_stub(s, id);
 		}
-		patch(l->site, l->stub);
+		link_patch(l->site, l->stub);
 	}
 	b->in_links = 0;
 }
@@ -369,10 +369,15 @@ uint64_t cache_exit(struct thread *t, uint32_t id)
 	t->pc = l->target;
 	lock_take(t);
 	uint32_t to = block_find(t->pc);
+	const uint32_t behind = to ? 0 : translate_behind(t, id);
 	if (!to)
-		to = translate(t->pc, ARRIVE_DIRECTLY);
-	if (to && !l->to)
-		link_to(id, to);
+		to = behind ? behind : translate(t->pc, ARRIVE_DIRECTLY);
+	if (to && !behind && !l->to) {
+		if (l->kind == LINK_SIDE)
+			put_side(id);
+		else
+			link_to(id, to);
+	}
 	const uint64_t code = to ? block_body(block_at(to)) : 0;
 	lock_drop();
 	return code ? code : cache_lookup(t);

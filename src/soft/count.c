@@ -54,6 +54,17 @@ void count_add(struct thread *t, int event, int64_t n, const struct mode *m)
 	}
 }
 
+/* The events to add up: what was asked for. */
+static int events_wanted(uint8_t list[SOFT_EVENTS])
+{
+	const uint32_t mask = E.shared->event_mask;
+	int n = 0;
+	for (int k = 0; k < SOFT_EVENTS; k++)
+		if (!mask || E.vpmu || mask >> k & 1)
+			list[n++] = (uint8_t)k;
+	return n;
+}
+
 /* Adds everything the thread counted to its record and starts it over at 0. */
 void count_fold(struct thread *t)
 {
@@ -66,19 +77,24 @@ void count_fold(struct thread *t)
 		vdso[k] = (uint64_t)t->vdso_corr[k];
 		t->corr[k] = t->vdso_corr[k] = 0;
 	}
+	uint8_t wanted[SOFT_EVENTS];
+	const int n_wanted = events_wanted(wanted);
 	uint64_t *const cells = counts_of(t);
 	const uint32_t n = E.n_blocks;
+	uint64_t last = 0, last_but_one = 0, c = 0;
 	for (uint32_t id = 1; id <= n; id++) {
+		const struct block *const b = block_at(id);
+		last_but_one = last;
+		last = c;
 		uint64_t *const cell = cells + soft_cell(id);
-		const uint64_t c = cell[0] + cell[SOFT_CELLS_AWAY];
+		c = soft_runs(b->above, cell[0] + cell[SOFT_CELLS_AWAY], last, last_but_one);
+		cell[0] = cell[SOFT_CELLS_AWAY] = 0;
 		if (!c)
 			continue;
-		const struct block *const b = block_at(id);
-		for (int k = 0; k < SOFT_EVENTS; k++)
-			sum[k] += c * b->vec[k];
-		for (int k = 0; in_vdso(b->pc) && k < SOFT_EVENTS; k++)
-			vdso[k] += c * b->vec[k];
-		cell[0] = cell[SOFT_CELLS_AWAY] = 0;
+		for (int i = 0; i < n_wanted; i++)
+			sum[wanted[i]] += c * b->vec[wanted[i]];
+		for (int i = 0; in_vdso(b->pc) && i < n_wanted; i++)
+			vdso[wanted[i]] += c * b->vec[wanted[i]];
 	}
 	for (int k = 0; k < SOFT_EVENTS; k++)
 		__atomic_fetch_add(&r->counts[k], sum[k], __ATOMIC_RELAXED);

@@ -266,6 +266,9 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 		emit_tick(e, b);
 	const struct mode *const mode = &E.modes[b->mode];
 	const uint32_t taken_id = E.counts_taken || mode->taken ? id + 1 : 0;
+	e->turned = b->flags & BLOCK_TURNED;
+	if (b->above)
+		e->bumped = BUMPED_ALL;
 	for (int i = 0; i < p->n; i++) {
 		const struct insn *const in = &p->in[i];
 		const uint8_t *const s = p->src + p->off[i];

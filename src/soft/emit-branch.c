@@ -229,7 +229,7 @@ void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t t
 		align_rel32(e, 2);
 		mark(e, m);
 		b1(e, 0x0f);
-		b1(e, 0x80 | (in->opcode & 15));
+		b1(e, 0x80 | ((in->opcode & 15) ^ e->turned));
 		link_rel32(e, target);
 		return;
 	}
@@ -243,9 +243,22 @@ void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t t
 	inc_taken(e, taken_id, at);
 	e->bumped = bumped;
 	at = plain(target, m.retired + 1u, e);
+	at.left = true;
 	mark(e, at);
 	jump_to(e, target);
 	*rel = (uint8_t)(e->w - rel - 1);
+}
+
+/* Out of a chain: the block that would have been next was not reached this time. */
+void emit_side(struct emit *e, const struct block *b)
+{
+	struct mark m = plain(b->pc, 0, e);
+	if (b->flags & BLOCK_TAKEN_PLAIN)
+		inc_plain(e, b->src, m);
+	else
+		inc_spilled(e, b->src, m);
+	mark(e, plain(b->pc, 0, e));
+	jump_to(e, b->pc);
 }
 
 void emit_loop(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc,

@@ -118,8 +118,6 @@ void exit_here(struct emit *e, uint32_t id)
 	b4(e, (uint32_t)(e->seg->tramp_exit - (here(e) + 4)));
 }
 
-#define STUB_SIZE 17
-
 uint64_t translate_stub(struct segment *s, uint32_t id)
 {
 	s->cold -= STUB_SIZE;

@@ -27,6 +27,7 @@ struct mark {
 	uint8_t retired;	/* instructions of the block that are done */
 	uint8_t bumped;		/* the counter was: how many of its parts, or BUMPED_ALL */
 	bool taken;		/* a taken branch is done, its own counter not bumped yet */
+	bool left;		/* … it is */
 	bool rcx_in_s0;
 	bool pc_in_s1;
 	bool pc_on_stack;	/* at rsp */
@@ -41,6 +42,7 @@ struct emit {
 	struct segment *seg;
 	bool dry;
 	bool single;		/* one instruction: everything leads back to the dispatcher */
+	bool turned;		/* the branch at the end jumps when the program's does not */
 	uint64_t pc;		/* of the block */
 	uint32_t back_to;	/* a twin: jumps to its own pc go to this block */
 	/* dry: the mark of the last instruction at or before `want` */
@@ -150,6 +152,7 @@ void inc_through_rcx(struct emit *e, uint32_t id, struct mark m);
 void inc_spilled(struct emit *e, uint32_t id, struct mark m);
 uint64_t cold_literal(struct emit *e, uint64_t v);
 void exit_here(struct emit *e, uint32_t id);
+#define STUB_SIZE 17
 void align_rel32(struct emit *e, unsigned opcode_len);
 void link_rel32(struct emit *e, uint64_t target);
 void jump_to(struct emit *e, uint64_t target);
@@ -181,6 +184,7 @@ void emit_loop(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t
 bool ends_block(const struct insn *in);
 void emit_ientry(struct emit *e, uint64_t pc);
 void emit_rentry(struct emit *e, uint64_t pc);
+void emit_side(struct emit *e, const struct block *b);
 uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint32_t id);
 
 /* translate.c */

@@ -159,6 +159,9 @@ uint64_t engine_exit(struct thread *t)
 	}
 	struct link *const l = link_at(id);
 	switch (l->kind) {
+	case LINK_SIDE:
+		++*cell_of(t, l->cell);
+		/* fallthrough */
 	case LINK_JUMP:
 		if (t->pending) {
 			t->pc = l->target;
@@ -241,6 +244,7 @@ uint64_t engine_main(void)
 					      .end = ZONE_CACHE + (1ull << 32) };
 	t->self = t;
 	t->in_use = t->mapped = true;
+	E.n_running = 1;
 	t->tid = (int32_t)sys0(__NR_gettid);
 	t->engine_rsp = (uint64_t)t + THREAD_STACK_END;
 	t->record = soft_start.record;

@@ -160,6 +160,7 @@ enum inc_how {
 	INC_PLAIN,		/* inc gs:[cell], where no flag but CF is live */
 	INC_SPILL,		/* through rcx, spilled: flags live everywhere */
 	INC_IN_TAIL,		/* inside the indirect branch's sequence, where rcx is free */
+	INC_ABOVE,		/* not at all: see block.above */
 };
 
 enum block_flags {
@@ -174,7 +175,9 @@ enum block_flags {
 	BLOCK_RENTRY = 256,	/* code starts with the check for returns */
 	BLOCK_TAKEN_PLAIN = 1024,	/* no flag but CF is live where its branch goes when taken */
 	BLOCK_OTHER = 512,	/* not a block: a segment's way on for returns (emit_other) */
+	BLOCK_TURNED = 2048,	/* its branch jumps when the program's does not */
 	BLOCK_CELL_AWAY = 8192,	/* uses the second of its cells (abi.h) */
+	BLOCK_SIDE = 4096,	/* not a block: a side exit of a chain; bumps the cell `src` */
 };
 
 struct block {
@@ -192,6 +195,10 @@ struct block {
 	uint8_t mode;		/* E.modes: what its code adds up */
 	uint16_t flags;
 	uint8_t vec[SOFT_EVENTS];
+	/* 0: its cell says how often it ran. Else only the block so many ids before it leads
+	 * here, by falling through: it ran as often as that one, less what the cell after
+	 * that one's says (with 1 that is its own cell). See count.c. */
+	uint8_t above;
 };
 _Static_assert(sizeof(struct block) == 64, "one line");
 
@@ -223,6 +230,7 @@ enum arrival { ARRIVE_DIRECTLY, ARRIVE_BY_JUMP, ARRIVE_BY_RETURN };
 
 enum link_kind {
 	LINK_JUMP,		/* to target, directly */
+	LINK_SIDE,		/* the same, out of a chain whose next block is not counted itself */
 	LINK_SYSCALL,		/* target: the instruction after */
 	LINK_SPECIAL,		/* target: the instruction itself, run by C (special.c) */
 	LINK_STOP,		/* target: continue there through the dispatcher, never linked */
@@ -239,6 +247,7 @@ struct link {
 	uint64_t stub;		/* its exit stub, 0 if not made yet */
 	uint32_t to;		/* block it is linked to, 0 if none */
 	uint32_t next;		/* in to's in_links */
+	uint32_t cell;		/* LINK_SIDE: to bump on the way */
 	uint8_t kind;
 };
 
@@ -301,6 +310,7 @@ struct engine {
 	uint32_t n_links;
 	uint32_t n_entries, n_returns;
 	uint32_t n_threads;		/* slots ever used */
+	uint32_t n_running;		/* threads and vfork children there are now */
 	uint32_t n_segments;
 	uint32_t n_regions;
 	uint32_t n_hoods;
@@ -339,6 +349,10 @@ static inline uint64_t *counts_of(struct thread *t)
 static inline uint64_t cell_index(uint32_t id)
 {
 	return soft_cell(id) + (block_at(id)->flags & BLOCK_CELL_AWAY ? SOFT_CELLS_AWAY : 0);
+}
+static inline uint64_t *cell_of(struct thread *t, uint32_t id)
+{
+	return counts_of(t) + cell_index(id);
 }
 static inline struct thread *thread_self(void)
 {
@@ -401,6 +415,7 @@ long memory_syscall(struct thread *t, long nr, const uint64_t *a);
 
 /* pages.c */
 uint32_t block_find(uint64_t pc);			/* 0: none */
+bool block_exists(uint64_t pc);				/* … even one that only its chain leads to */
 void block_note(uint32_t id);				/* a new block: found from now on … */
 void block_forget(uint32_t id);				/* … until now */
 void cache_invalidate(uint64_t start, uint64_t end);	/* drops all blocks with source there */
@@ -421,6 +436,8 @@ void cache_drop_all(void);
 void cache_drop(uint32_t id);				/* the block and the chain it stands in */
 void cache_init(void);
 void link_to(uint32_t link, uint32_t block);
+void link_patch(uint64_t site, uint64_t to);
+bool in_reach(uint64_t site, uint64_t to);		/* of a rel32 */
 struct segment *segment_of(uint64_t code);
 uint32_t block_of_code(struct segment *s, uint64_t code);
 struct segment *segment_for(uint64_t pc);
@@ -431,6 +448,8 @@ bool in_cache(uint64_t pc);
 /* translate.c */
 uint32_t translate(uint64_t pc, enum arrival how);	/* 0: cannot; see translate_problem */
 uint32_t translate_single(uint64_t pc);			/* one instruction, run once */
+uint32_t translate_behind(struct thread *t, uint32_t link);	/* … the block it leaves; 0: cannot */
+void put_side(uint32_t link);				/* LINK_SIDE: the code that bumps, and goes on */
 void put_other(struct segment *s);			/* into a new one */
 /* The code for those who arrive at the block in that way, written if it has none. */
 uint64_t entry_code(uint32_t id, enum arrival how);
@@ -563,6 +582,7 @@ extern const char gate_begin[], gate_insn[], gate_after[], gate_abort[], clone_a
 extern const char copy_begin[], copy_end[], copy_fault[];
 long gate_call(struct thread *t, const uint64_t *nr_and_args);
 long glue_copy(void *to, const void *from, size_t n);
+long glue_peek(const void *at);
 long glue_clone(long nr, const uint64_t *args, struct thread *child);
 uint32_t glue_xsave(void *to);
 void glue_sigreturn(void *uc) __attribute__((noreturn));

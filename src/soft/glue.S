@@ -145,12 +145,16 @@ gate_abort:
 	mov	$-600, %rax
 	ret
 
-/* long glue_copy(to, from, n): 0, or -1 after a fault. */
-	.globl glue_copy
+/* long glue_copy(to, from, n), long glue_peek(at), which only looks whether there is a
+ * byte: 0, or -1 after a fault. */
+	.globl copy_begin, glue_peek, glue_copy
+copy_begin:
+glue_peek:
+	movb	(%rdi), %al
+	xor	%eax, %eax
+	ret
 glue_copy:
 	mov	%rdx, %rcx
-	.globl copy_begin
-copy_begin:
 	rep movsb
 	.globl copy_end
 copy_end:

@@ -314,11 +314,10 @@ void readable_reset(void)
 
 uint64_t readable_end(uint64_t pc, uint64_t end)
 {
-	uint8_t byte;
 	for (uint64_t page = PAGE_DOWN(pc); page < end; page += PAGE) {
 		if (page == known_page)
 			continue;
-		if (!copy_guest(&byte, (const void *)page, 1))
+		if (glue_peek((const void *)page) < 0)
 			return page > pc ? page : pc;
 		known_page = page;
 	}

@@ -83,9 +83,19 @@ uint32_t block_find(uint64_t pc)
 	if (!p || !p->heads)
 		return 0;
 	for (uint32_t id = *bucket(p, pc); id; id = block_at(id)->page_next[0])
-		if (block_at(id)->pc == pc && !(block_at(id)->flags & BLOCK_TWIN))
+		if (block_at(id)->pc == pc && !(block_at(id)->flags & BLOCK_TWIN) &&
+		    !block_at(id)->above)
 			return id;
 	return 0;
+}
+
+bool block_exists(uint64_t pc)
+{
+	const struct page *const p = page_get(PAGE_DOWN(pc), false);
+	uint32_t id = p && p->heads ? *bucket(p, pc) : 0;
+	while (id && block_at(id)->pc != pc)
+		id = block_at(id)->page_next[0];
+	return id;
 }
 
 void block_note(uint32_t id)

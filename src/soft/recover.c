@@ -38,12 +38,14 @@ static bool is_stub(uint64_t at, uint32_t *link)
 
 /* At an exit stub of a jump: the program stands at the link's target. (Exits of
  * system calls and special instructions are part of their blocks.) */
-static bool recover_stub(const struct segment *s, uint64_t code, uint64_t *pc)
+static bool recover_stub(struct thread *t, const struct segment *s, uint64_t code, uint64_t *pc)
 {
 	uint32_t id;
 	if (!is_stub(code, &id) && !(code >= s->base + 12 && is_stub(code - 12, &id)))
 		return false;
 	*pc = link_at(id)->target;
+	if (link_at(id)->kind == LINK_SIDE)
+		++*cell_of(t, link_at(id)->cell);
 	return true;
 }
 
@@ -57,6 +59,10 @@ static void write_dry(struct segment *s, uint32_t id, uint64_t code)
 			    .single = b->flags & BLOCK_SINGLE, .want = code };
 	if (b->flags & BLOCK_OTHER) {
 		emit_other(e);
+		return;
+	}
+	if (b->flags & BLOCK_SIDE) {
+		emit_side(e, b);
 		return;
 	}
 	if (b->flags & BLOCK_IENTRY_ONLY) {
@@ -92,6 +98,20 @@ uint64_t code_origin(uint64_t code, bool low_half)
 	return dry_emit.found.pc;
 }
 
+/* The block is left in the middle: what follows it in its chain does not run. */
+static void leave_chain(struct thread *t, uint32_t id)
+{
+	const struct block *const b = block_at(id);
+	const uint32_t next = id + (E.counts_taken ? 2 : 1);
+	if (!(b->flags & BLOCK_FALLS) || !block_at(next)->above)
+		return;
+	++*cell_of(t, id + 1);
+	if (E.counts_taken) {		/* that cell has a meaning of its own */
+		t->corr[SOFT_TAKEN]--;
+		t->vdso_corr[SOFT_TAKEN] -= in_vdso(b->pc);
+	}
+}
+
 bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 {
 	struct segment *const s = segment_of(code);
@@ -99,7 +119,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 		return false;
 	const uint32_t id = block_of_code(s, code);
 	if (!id)
-		return recover_stub(s, code, pc);
+		return recover_stub(t, s, code, pc);
 	const struct block *const b = block_at(id);
 	const struct emit *const e = &dry_emit;
 	const struct plan *const p = &dry_plan;
@@ -107,6 +127,10 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	apply_mark(t, &e->found, regs, pc);
 	if (b->flags & (BLOCK_IENTRY_ONLY | BLOCK_OTHER))
 		return true;
+	if (b->flags & BLOCK_SIDE) {
+		*cell_of(t, b->src) += !e->found.bumped;
+		return true;
+	}
 	uint8_t done[SOFT_EVENTS] = { 0 };
 	const struct mode *const mode = &E.modes[b->mode];
 	plan_vector(p, e->found.retired, done);
@@ -122,5 +146,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 		if (!mode->acc && in_vdso(b->pc))
 			t->vdso_corr[k] += more;
 	}
+	if (e->found.bumped && !e->found.left)
+		leave_chain(t, id);
 	return true;
 }

@@ -143,6 +143,7 @@ struct thread *thread_new(void)
 		t->self = t;
 		t->index = i;
 		t->in_use = t->mapped = true;
+		__atomic_fetch_add(&E.n_running, 1, __ATOMIC_RELAXED);
 		return t;
 	}
 	if (E.n_threads == MAX_THREADS)
@@ -153,6 +154,7 @@ struct thread *thread_new(void)
 	t->self = t;
 	t->index = E.n_threads++;
 	t->in_use = t->mapped = true;
+	__atomic_fetch_add(&E.n_running, 1, __ATOMIC_RELAXED);
 	t->engine_rsp = (uint64_t)t + THREAD_STACK_END;
 	return t;
 }
@@ -161,6 +163,7 @@ void thread_free(struct thread *t)
 {
 	shadow_drop(t);
 	t->in_use = false;
+	__atomic_fetch_sub(&E.n_running, 1, __ATOMIC_RELAXED);
 }
 
 /* ---- clone ---- */
@@ -238,6 +241,7 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 		o->tid = 0;
 		shadow_drop(o);
 	}
+	E.n_running = 1;
 	if (t->actions != E.actions) {
 		mem_copy(E.actions, t->actions, sizeof(E.actions));
 		t->actions = E.actions;

@@ -29,6 +29,18 @@
 #define STACK_BELOW 512	/* of half a page that the stack uses, below rsp */
 #define CHAIN 6			/* blocks laid out in one go */
 #define MAX_CHECKED 16		/* of a block that compares its source first */
+/* besides the flags of a block: */
+#define UNCOUNTED (1u << 16)	/* it has an `above` */
+#define BEHIND (1u << 17)	/* the open block comes before it */
+
+/* The block written last, when it ends in a conditional branch: what runs first after it
+ * comes behind it. */
+static struct {
+	uint32_t id;
+	uint32_t taken, fall;	/* its links */
+	struct segment *seg;
+	bool turn;		/* what comes behind it is where it jumps to */
+} open;
 
 static struct plan the_plan;	/* under the lock */
 int translate_problem;
@@ -190,6 +202,58 @@ void plan_vector(const struct plan *p, int n, uint8_t *vec)
 		vpmu_overcount(vec, &p->in[i]);
 }
 
+static uint32_t nowhere;
+
+/* The link is not needed any more; whoever drops its target may still patch it. */
+static void retire(struct link *l)
+{
+	l->site = (uint64_t)&nowhere;
+	l->stub = l->site;
+}
+
+/* From now on the branch at `site` leaves a chain by that link, and is counted there. */
+static void leave_by(struct segment *s, struct link *l, uint64_t site, uint32_t cell)
+{
+	uint32_t id = (uint32_t)(l - link_at(0));
+	if (l->to) {
+		id = new_link(l->target, LINK_SIDE);
+		link_at(id)->stub = translate_stub(s, id);
+		retire(l);
+	}
+	struct link *const side = link_at(id);
+	side->kind = LINK_SIDE;
+	side->cell = cell;
+	side->site = site;
+	link_patch(site, side->stub);
+}
+
+/* Takes the last jump of the open block away, so that the block `id` can follow. */
+static void make_room_behind(uint32_t id, bool counted)
+{
+	struct segment *const s = open.seg;
+	struct block *const b = block_at(open.id);
+	struct link *const taken = link_at(open.taken), *const fall = link_at(open.fall);
+	const uint64_t site = taken->site;
+	if (open.turn) {
+		retire(taken);
+		leave_by(s, fall, site, id);
+		*(uint8_t *)(site - 1) ^= 1;
+		b->flags |= BLOCK_TURNED;
+	} else {
+		if (open.fall == E.n_links && fall->stub == s->cold) {	/* as if it had never been */
+			E.n_links--;
+			s->cold += STUB_SIZE;
+		} else {
+			retire(fall);
+		}
+		if (!counted)
+			leave_by(s, taken, site, id);
+	}
+	s->hot = site + 4;
+	b->code_len = (uint16_t)(s->hot - b->code);
+	b->flags |= BLOCK_FALLS;
+}
+
 /* Translates the block at pc into the segment. Returns its id, 0 if the bytes
  * there are not an instruction. `next` is where it goes on by itself, 0 if nowhere. */
 static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, uint64_t *next,
@@ -229,6 +293,8 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 		for (uint64_t page = PAGE_DOWN(pc) + PAGE; page < pc + p->off[p->n]; page += PAGE)
 			page_protect(page);
 	const uint32_t id = new_block();
+	if (flags & BEHIND)
+		make_room_behind(id, !(flags & UNCOUNTED));
 	const uint32_t taken_id = E.counts_taken || E.modes[E.mode].taken ? new_block() : 0;
 	struct block *const b = block_at(id);
 	b->pc = pc;
@@ -243,7 +309,13 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 	}
 	place_cell(id);
 	plan_vector(p, p->n, b->vec);
-	place_counter(p, b);
+	if (flags & UNCOUNTED) {
+		b->above = taken_id ? 2 : 1;
+		b->inc_how = INC_ABOVE;
+		b->inc_at = MAX_INSNS;
+	} else {
+		place_counter(p, b);
+	}
 	if (taken_id) {
 		const uint32_t last = p->step[p->n - 1].classes;
 		mem_zero(block_at(taken_id), sizeof(struct block));
@@ -281,12 +353,15 @@ static void close_block(struct segment *s, uint32_t id, uint64_t next)
 	block_at(id)->code_len = (uint16_t)(s->hot - block_at(id)->code);
 }
 
-static bool worth_following(uint64_t next)
+static bool may_follow(uint64_t next)
 {
-	if (block_find(next))
-		return false;
 	const struct region *const r = region_find(next);
 	return r && !(r->prot & 2) && !r->shared;
+}
+
+static bool worth_following(uint64_t next)
+{
+	return !block_find(next) && may_follow(next);
 }
 
 /* A counter cell bumped again within a few cycles is a chain of stores and loads.
@@ -346,12 +421,20 @@ void put_other(struct segment *s)
 	b->code_len = (uint16_t)(s->hot - b->code);
 }
 
-static uint32_t translate_chain(uint64_t pc, unsigned flags)
+static uint64_t ticks(void)
 {
-	struct segment *const s = segment_for(pc);
+	return E.no_tsc ? 0 : __builtin_ia32_rdtsc();
+}
+
+/* A chain, or the rest of one. Where it comes to a conditional branch it stops, to see
+ * which way the program goes; if nobody may write there later, because other threads run
+ * it, it takes the way without a jump. */
+static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, bool alone)
+{
 	readable_reset();
-	uint32_t first = 0, id = 0;
+	uint32_t first = 0, id = 0, branch = 0;
 	uint64_t next = pc;
+	bool waits = false;
 	translate_problem = PROBLEM_NONE;
 	loop_edge = 0;
 	for (int i = 0; i < CHAIN && s->cold - s->hot >= ROOM; i++) {
@@ -360,34 +443,98 @@ static uint32_t translate_chain(uint64_t pc, unsigned flags)
 			break;
 		if (id)
 			block_at(id)->flags |= BLOCK_FALLS;
+		const uint32_t last = E.n_links;
+		if (branch && flags & UNCOUNTED && !E.counts_taken)
+			leave_by(s, link_at(branch), link_at(branch)->site, made);
+		branch = last;
 		id = made;
 		if (!first)
 			first = id;
 		if (!next)
 			return first;
-		if (loop_edge || !worth_following(next))
+		waits = alone && !loop_edge && last_flow(&the_plan) == FLOW_JCC;
+		if (waits || loop_edge || !worth_following(next))
 			break;
 		flags = BLOCK_CHAINED;
+		if (!E.mode && last_flow(&the_plan) == FLOW_JCC && !block_exists(next) &&
+		    (E.counts_taken || link_at(branch)->target > next))
+			flags |= UNCOUNTED;	/* few leave before it, we guess */
 	}
 	if (id)
 		close_block(s, id, next);
 	if (loop_edge)
 		close_loop(s, id);
+	if (waits)
+		open.id = id, open.taken = branch, open.fall = E.n_links, open.seg = s;
 	return first;
 }
 
-static uint64_t ticks(void)
+/* How often the last block of a chain ran. */
+static uint64_t runs_of(struct thread *t, uint32_t id)
 {
-	return E.no_tsc ? 0 : __builtin_ia32_rdtsc();
+	uint32_t head = id;
+	while (block_at(head)->above)
+		head--;
+	uint64_t n = *cell_of(t, head);
+	while (head < id)
+		n -= *cell_of(t, ++head);
+	return n;
+}
+
+/* The open block is left for the first time, by that link: what comes now is written
+ * behind it. Its branch jumps the other way from now on. */
+uint32_t translate_behind(struct thread *t, uint32_t link)
+{
+	if (open.id != E.n_blocks || (link != open.taken && link != open.fall))
+		return 0;
+	const uint64_t begin = ticks(), pc = link_at(link)->target;
+	struct segment *const s = open.seg;
+	const struct block *const b = block_at(open.id);
+	if (E.mode || E.n_running > 1 || b->flags & BLOCK_DEAD || s->cold - s->hot < ROOM ||
+	    s->hot != b->code + b->code_len || !may_follow(pc))
+		return 0;
+	const bool once = !block_exists(pc) && runs_of(t, open.id) == 1;
+	if (link == open.taken && !once)
+		return 0;
+	open.turn = link == open.taken;
+	const uint32_t id = translate_chain(s, pc, BEHIND | BLOCK_CHAINED | (once ? UNCOUNTED : 0),
+					    true);
+	E.ticks += ticks() - begin;
+	return id;
 }
 
 uint32_t translate(uint64_t pc, enum arrival how)
 {
 	const uint64_t begin = ticks();
-	const uint32_t id = translate_chain(pc, how == ARRIVE_BY_JUMP ? BLOCK_IENTRY :
-						how == ARRIVE_BY_RETURN ? BLOCK_RENTRY : 0);
+	const bool alone = !E.counts_taken && !E.mode && E.n_running == 1;
+	const uint32_t id = translate_chain(segment_for(pc), pc,
+					    how == ARRIVE_BY_JUMP ? BLOCK_IENTRY :
+					    how == ARRIVE_BY_RETURN ? BLOCK_RENTRY : 0, alone);
 	E.ticks += ticks() - begin;
 	return id;
+}
+
+/* A side exit has been used: from now on it needs no C. */
+void put_side(uint32_t link)
+{
+	struct link *const l = link_at(link);
+	struct segment *const s = segment_for(l->target);
+	if (!in_reach(l->site, s->hot))
+		return;
+	const uint32_t id = new_block();
+	struct block *const b = block_at(id);
+	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
+	*b = (struct block){ .pc = l->target, .code = s->hot, .src = l->cell,
+			     .flags = BLOCK_SIDE | BLOCK_DEAD };
+	readable_reset();
+	if (!flags_live_at(l->target, 2))
+		b->flags |= BLOCK_TAKEN_PLAIN;
+	s->ids[s->n_ids++] = id;
+	emit_side(&e, b);
+	s->hot = (uint64_t)e.w;
+	b->code_len = (uint16_t)(s->hot - b->code);
+	l->to = id;
+	link_patch(l->site, b->code);
 }
 
 /* One instruction, run once: a store that changes its own page. */

@@ -39,6 +39,9 @@ EVENTS = ["instructions", "branches", "cond-branches", "taken-branches", "loads"
           "stores", "calls", "returns", "indirect-branches", "syscalls",
           "multiplies", "divides", "x87", "fp", "simd-int", "locked",
           "far-transfers"]
+# Taken branches change how the engine counts everything else: it is asked for with them
+# and without.
+SETS = [EVENTS, [e for e in EVENTS if e != "taken-branches"]]
 
 WORDS = {
     "load": ["loads"], "store": ["stores"], "mul": ["multiplies"],

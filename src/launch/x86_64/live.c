@@ -33,19 +33,23 @@ static void add_block(uint64_t sum[SOFT_EVENTS], uint64_t runs, const uint8_t *v
 }
 
 static bool add_chunk(const struct soft_record *r, uint32_t first, uint32_t n, uint8_t *vectors,
-		      uint64_t sum[SOFT_EVENTS])
+		      uint64_t before[2], uint64_t sum[SOFT_EVENTS])
 {
 	uint64_t cells[2 * CHUNK];
-	const size_t bytes = (size_t)(n - 1) * r->live_stride + SOFT_EVENTS;
+	const size_t bytes = (size_t)(n - 1) * r->live_stride + SOFT_EVENTS + 1;
 	if (!read_at(r->pid, r->live_counts + soft_cell(first) * 8, cells,
 		     (n + 255) / 256 * 4096ull) ||
 	    !read_at(r->pid, r->live_vectors + (uint64_t)first * r->live_stride, vectors, bytes))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
+		const uint8_t *const vector = vectors + (size_t)i * r->live_stride;
 		const uint64_t *const cell = cells + soft_cell(i);
-		const uint64_t runs = cell[0] + cell[SOFT_CELLS_AWAY];
+		const uint64_t runs = soft_runs(vector[SOFT_EVENTS], cell[0] + cell[SOFT_CELLS_AWAY],
+						before[0], before[1]);
+		before[1] = before[0];
+		before[0] = runs;
 		if (runs)
-			add_block(sum, runs, vectors + (size_t)i * r->live_stride);
+			add_block(sum, runs, vector);
 	}
 	return true;
 }
@@ -60,10 +64,11 @@ static bool add_cells(const struct soft_record *r, uint64_t sum[SOFT_EVENTS])
 	for (int k = 0; k < SOFT_EVENTS; k++)
 		sum[k] += (uint64_t)corr[k];
 	uint8_t *const vectors = malloc((size_t)CHUNK * r->live_stride);
+	uint64_t before[2] = { 0 };	/* how often the last two blocks ran */
 	bool ok = vectors;
 	for (uint32_t first = 0; ok && first <= blocks; first += CHUNK) {
 		const uint32_t left = blocks - first + 1;
-		ok = add_chunk(r, first, left < CHUNK ? left : CHUNK, vectors, sum);
+		ok = add_chunk(r, first, left < CHUNK ? left : CHUNK, vectors, before, sum);
 	}
 	free(vectors);
 	return ok;
