@@ -199,14 +199,14 @@ static int remote_write(pid_t pid, uint64_t at, const void *from, size_t n)
 
 /* ---- the image ---- */
 
-static int map_segment(struct remote *r, const Elf64_Phdr *p, int fd)
+static int map_segment(struct remote *r, const Elf64_Phdr *p, const struct image *image)
 {
 	const uint64_t start = p->p_vaddr & ~4095ull;
 	const uint64_t end = (p->p_vaddr + p->p_memsz + 4095) & ~4095ull;
 	if (!(p->p_flags & PF_W))
 		return remote_map(r, start, end - start,
-				  PROT_READ | (p->p_flags & PF_X ? PROT_EXEC : 0), MAP_PRIVATE, fd,
-				  ENGINE_FILE_OFFSET + (p->p_offset & ~4095ull));
+				  PROT_READ | (p->p_flags & PF_X ? PROT_EXEC : 0), MAP_PRIVATE,
+				  image->fd, image->offset + (p->p_offset & ~4095ull));
 	const int err = remote_map(r, start, end - start, PROT_READ | PROT_WRITE,
 				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (err || !p->p_filesz)
@@ -214,17 +214,19 @@ static int map_segment(struct remote *r, const Elf64_Phdr *p, int fd)
 	return remote_write(r->pid, p->p_vaddr, engine_elf_start + p->p_offset, p->p_filesz);
 }
 
-static int map_engine(struct remote *r, int fd)
+static int map_engine(struct remote *r, const struct image *image, int fd)
 {
 	const Elf64_Ehdr *const e = (const Elf64_Ehdr *)engine_elf_start;
 	const Elf64_Phdr *const p = (const Elf64_Phdr *)(engine_elf_start + e->e_phoff);
 	for (int i = 0; i < e->e_phnum; i++) {
 		if (p[i].p_type != PT_LOAD)
 			continue;
-		const int err = map_segment(r, &p[i], fd);
+		const int err = map_segment(r, &p[i], image);
 		if (err)
 			return err;
 	}
+	if (image->close)
+		remote_call(r, SYS_close, image->fd, 0, 0, 0, 0, 0);
 	_Static_assert(sizeof(struct soft_shared) <= ENGINE_FILE_OFFSET, "the image is behind it");
 	int err = remote_map(r, ZONE_SHARED, (sizeof(struct soft_shared) + 4095) & ~4095ull,
 			     PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -263,7 +265,7 @@ static int check_secure(pid_t pid)
 	return secure;
 }
 
-static int enter(struct remote *r, uint32_t reserved_fd, uint32_t record)
+static int enter(struct remote *r, const struct image *image, uint32_t reserved_fd, uint32_t record)
 {
 	const pid_t pid = r->pid;
 	struct layout l = { 0 };
@@ -287,7 +289,7 @@ static int enter(struct remote *r, uint32_t reserved_fd, uint32_t record)
 	if (!r->gate)
 		return WHY_UNREADABLE;
 	r->regs.eflags &= ~0x100ull;
-	err = map_engine(r, (int)reserved_fd);
+	err = map_engine(r, image, (int)reserved_fd);
 	if (err < 0) {
 		ptrace(PTRACE_SETREGS, pid, 0, &r->regs);
 		return err;
@@ -312,13 +314,13 @@ static int enter(struct remote *r, uint32_t reserved_fd, uint32_t record)
 	return ptrace(PTRACE_SETREGS, pid, 0, &regs) < 0 ? -errno : 0;
 }
 
-int inject(pid_t pid, const struct soft_shared *shared, uint32_t reserved_fd, uint32_t record)
+int inject(pid_t pid, struct image image, uint32_t reserved_fd, uint32_t record)
 {
 	struct remote r = { .pid = pid };
 	int err = hold_signals(&r);
 	if (err)
 		return err;
-	err = enter(&r, reserved_fd, record);
+	err = enter(&r, &image, reserved_fd, record);
 	release_signals(&r);
 	return err;
 }

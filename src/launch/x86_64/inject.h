@@ -16,9 +16,17 @@
 
 extern const unsigned char engine_elf_start[], engine_elf_end[];	/* soft/engine-image.S */
 
+/* A file with the engine's image, open in the tracee. */
+struct image {
+	int fd;
+	uint64_t offset;
+	bool close;		/* there, when it is mapped */
+};
+
 /* The tracee stands at its exec stop. On success it stands at the engine's first
- * instruction (detach it). reserved_fd is the number of the shared memory there. Otherwise enum soft_reason > 0 (let it run natively,
- * its registers are as they were), or a negative errno. */
-int inject(pid_t pid, const struct soft_shared *shared, uint32_t reserved_fd, uint32_t record);
+ * instruction (detach it). reserved_fd is the number of the shared memory there. Otherwise
+ * enum soft_reason > 0 (let it run natively, its registers are as they were), or a
+ * negative errno. */
+int inject(pid_t pid, struct image image, uint32_t reserved_fd, uint32_t record);
 
 #endif

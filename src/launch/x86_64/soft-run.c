@@ -16,6 +16,7 @@
 #include "privilege.h"
 #include "why.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -25,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -51,6 +53,8 @@ struct traced {
 struct soft {
 	struct soft_shared *shared;
 	int memfd;
+	struct image own;	/* in our own file, open in the command too; fd -1: not to be had */
+	bool image_written;	/* to the memfd */
 	pid_t child;
 	pthread_t tracer;
 	bool tracer_runs;
@@ -68,6 +72,20 @@ struct soft {
 static long futex(uint32_t *word, int op, uint32_t value, const struct timespec *t)
 {
 	return syscall(SYS_futex, word, op, value, t, NULL, 0);
+}
+
+static bool write_all(int fd, const void *data, size_t n, off_t at)
+{
+	const char *p = data;
+	while (n) {
+		const ssize_t w = pwrite(fd, p, n, at);
+		if (w <= 0)
+			return false;
+		p += w;
+		n -= (size_t)w;
+		at += w;
+	}
+	return true;
 }
 
 /* ---- the tracer ---- */
@@ -126,6 +144,23 @@ static void name_of(pid_t pid, struct soft_record *r)
 		fclose(f);
 }
 
+/* Where the engine's image is for that process. Most commands need no other than our own
+ * file; a copy in the memfd, which every process has, costs a few hundredths of what a
+ * short run takes. */
+static int image_for(struct soft *s, const struct traced *t, struct image *image)
+{
+	if (t->pid == s->child && !t->record && s->own.fd >= 0) {
+		*image = s->own;
+		return 0;
+	}
+	const size_t size = (size_t)(engine_elf_end - engine_elf_start);
+	if (!s->image_written && !write_all(s->memfd, engine_elf_start, size, ENGINE_FILE_OFFSET))
+		return -errno;
+	s->image_written = true;
+	*image = (struct image){ .fd = (int)t->reserved_fd, .offset = ENGINE_FILE_OFFSET };
+	return 0;
+}
+
 /* The process stands at its exec stop. */
 static void at_exec(struct soft *s, const struct traced *t)
 {
@@ -135,7 +170,10 @@ static void at_exec(struct soft *s, const struct traced *t)
 		r->parent = s->shared->records[t->record].parent;
 	if (index)
 		name_of(t->pid, r);
-	const int err = inject(t->pid, s->shared, t->reserved_fd, index);
+	struct image image;
+	int err = image_for(s, t, &image);
+	if (!err)
+		err = inject(t->pid, image, t->reserved_fd, index);
 	if (err && index) {
 		r->reason = err > 0 ? (uint32_t)err : WHY_NO_PTRACE;
 		__atomic_store_n(&r->state, REC_NATIVE, __ATOMIC_RELEASE);
@@ -239,6 +277,12 @@ static void *tracer_main(void *arg)
 	s->attach_result = attach(s, (struct traced){ .tid = s->child, .pid = s->child,
 						      .reserved_fd = (uint32_t)s->memfd });
 	__atomic_store_n(&s->tracer_runs, true, __ATOMIC_RELEASE);
+	/* until the command runs nobody can ask for anything */
+	siginfo_t info;
+	while (s->n_traced &&
+	       waitid(P_PID, (id_t)s->child, &info, WSTOPPED | WEXITED | WNOWAIT | __WALL) == 0)
+		if (poll_traced(s, &s->traced[0]))
+			forget(s, 0);
 	uint32_t seen = __atomic_load_n(&s->shared->requests, __ATOMIC_ACQUIRE);
 	while (!__atomic_load_n(&s->quit, __ATOMIC_ACQUIRE)) {
 		for (int i = 0; i < s->n_traced; i++)
@@ -291,25 +335,36 @@ static uint32_t fd_table_size(void)
 	return size;
 }
 
-static bool write_all(int fd, const void *data, size_t n, off_t at)
+/* The engine's image as part of the file that runs here, on a descriptor from `least` on.
+ * In a shared library it is not: whether the file is still the one that was mapped cannot
+ * be known. */
+static struct image own_image(int least)
 {
-	const char *p = data;
-	while (n) {
-		const ssize_t w = pwrite(fd, p, n, at);
-		if (w <= 0)
-			return false;
-		p += w;
-		n -= (size_t)w;
-		at += w;
-	}
-	return true;
+	struct image none = { .fd = -1 };
+	const Elf64_Phdr *const p = (const Elf64_Phdr *)getauxval(AT_PHDR);
+	const uint64_t n = getauxval(AT_PHNUM), at = (uint64_t)engine_elf_start;
+	uint64_t base = 1, offset = 0;
+	for (uint64_t i = 0; p && i < n; i++)
+		if (p[i].p_type == PT_PHDR)
+			base = (uint64_t)p - p[i].p_vaddr;
+	for (uint64_t i = 0; base != 1 && i < n; i++)
+		if (p[i].p_type == PT_LOAD && at - base - p[i].p_vaddr < p[i].p_filesz)
+			offset = p[i].p_offset + (at - base - p[i].p_vaddr);
+	if (!offset || offset % 4096)
+		return none;
+	const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return none;
+	const struct image own = { fcntl(fd, F_DUPFD, least), offset, true };
+	close(fd);
+	return own;
 }
 
 static uint32_t event_bits(const struct tare_measure_opts *o);
 
 static int soft_open(struct soft *s, const struct tare_measure_opts *o, struct tare_why *why)
 {
-	*s = (struct soft){ .memfd = -1, .attach_result = 1 };
+	*s = (struct soft){ .memfd = -1, .own.fd = -1, .attach_result = 1 };
 	const uint32_t fd_size = fd_table_size();
 	const int fd = memfd_create("tare", MFD_CLOEXEC);
 	if (fd < 0)
@@ -318,10 +373,8 @@ static int soft_open(struct soft *s, const struct tare_measure_opts *o, struct t
 	close(fd);
 	if (s->memfd < 0)
 		return why_errno(why, TARE_E_ENGINE, errno, "a descriptor for the engine");
-	const size_t engine_size = (size_t)(engine_elf_end - engine_elf_start);
-	const size_t size = ENGINE_FILE_OFFSET + engine_size;
-	if (ftruncate(s->memfd, (off_t)size) < 0 ||
-	    !write_all(s->memfd, engine_elf_start, engine_size, ENGINE_FILE_OFFSET)) {
+	const size_t size = ENGINE_FILE_OFFSET + (size_t)(engine_elf_end - engine_elf_start);
+	if (ftruncate(s->memfd, (off_t)size) < 0) {
 		const int err = errno;
 		close(s->memfd);
 		return why_errno(why, TARE_E_ENGINE, err, "shared memory for the engine");
@@ -342,6 +395,7 @@ static int soft_open(struct soft *s, const struct tare_measure_opts *o, struct t
 	if (readlink("/proc/self/ns/pid", s->shared->pid_ns, sizeof(s->shared->pid_ns) - 1) < 0)
 		s->shared->pid_ns[0] = '\0';
 	s->shared->n_records = 1;	/* 0 takes what does not fit */
+	s->own = own_image(s->memfd + 1);
 	return 0;
 }
 
@@ -375,6 +429,8 @@ static void soft_close(struct soft *s)
 	free(s->settled);
 	if (s->memfd >= 0)
 		close(s->memfd);
+	if (s->own.fd >= 0)
+		close(s->own.fd);
 }
 
 /* ---- results ---- */
@@ -745,6 +801,13 @@ static int refused(const struct soft *s, const struct tare_measure_opts *o, stru
 	return 0;
 }
 
+static void keep_descriptors(const struct soft *s)
+{
+	fcntl(s->memfd, F_SETFD, FD_CLOEXEC);
+	if (s->own.fd >= 0)
+		fcntl(s->own.fd, F_SETFD, FD_CLOEXEC);
+}
+
 /* The command gains privileges: it is left alone from the start, and gets no
  * descriptor of ours. */
 static int run_natively(struct soft *s, const struct tare_measure_opts *o, struct tare_why *why)
@@ -755,7 +818,7 @@ static int run_natively(struct soft *s, const struct tare_measure_opts *o, struc
 	snprintf(r->exe, sizeof(r->exe), "%s", o->argv[0]);
 	__atomic_store_n(&r->state, REC_NATIVE, __ATOMIC_RELEASE);
 	s->inject_reason = WHY_SETUID;
-	fcntl(s->memfd, F_SETFD, FD_CLOEXEC);
+	keep_descriptors(s);
 	return refused(s, o, why);
 }
 
@@ -776,8 +839,8 @@ int soft_run(const struct tare_measure_opts *o, const struct soft_hooks *hooks,
 			goto out;
 	}
 	err = child_start(&c, o->argv, o->aslr, why);
-	/* the child has its copy; ours need not reach other children */
-	fcntl(s.memfd, F_SETFD, FD_CLOEXEC);
+	/* the child has its copies; ours need not reach other children */
+	keep_descriptors(&s);
 	if (err)
 		goto out;
 	s.child = c.pid;
