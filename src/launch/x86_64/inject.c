@@ -131,10 +131,30 @@ static int hold_signals(struct remote *r)
 	return 0;
 }
 
+/* Does a SIGCONT wait? Held back like the others, it is there unless a later SIGSTOP took
+ * it away. */
+static bool is_continued(pid_t pid)
+{
+	char path[40], line[128];
+	bool found = false;
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	FILE *const f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		unsigned long long pending;
+		if (sscanf(line, "SigPnd: %llx", &pending) == 1 ||
+		    sscanf(line, "ShdPnd: %llx", &pending) == 1)
+			found |= pending >> (SIGCONT - 1) & 1;
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
 static void release_signals(const struct remote *r)
 {
+	const bool stop = r->stopped && !is_continued(r->pid);
 	ptrace(PTRACE_SETSIGMASK, r->pid, sizeof(r->mask), &r->mask);
-	if (r->stopped)
+	if (stop)
 		kill(r->pid, SIGSTOP);
 }
 

@@ -277,13 +277,13 @@ static void *tracer_main(void *arg)
 	s->attach_result = attach(s, (struct traced){ .tid = s->child, .pid = s->child,
 						      .reserved_fd = (uint32_t)s->memfd });
 	__atomic_store_n(&s->tracer_runs, true, __ATOMIC_RELEASE);
+	uint32_t seen = __atomic_load_n(&s->shared->requests, __ATOMIC_ACQUIRE);
 	/* until the command runs nobody can ask for anything */
 	siginfo_t info;
 	while (s->n_traced &&
 	       waitid(P_PID, (id_t)s->child, &info, WSTOPPED | WEXITED | WNOWAIT | __WALL) == 0)
 		if (poll_traced(s, &s->traced[0]))
 			forget(s, 0);
-	uint32_t seen = __atomic_load_n(&s->shared->requests, __ATOMIC_ACQUIRE);
 	while (!__atomic_load_n(&s->quit, __ATOMIC_ACQUIRE)) {
 		for (int i = 0; i < s->n_traced; i++)
 			if (poll_traced(s, &s->traced[i]))
