@@ -169,11 +169,13 @@ static inline uint64_t soft_cell(uint32_t block)
 }
 
 /* How often a block ran, from what its vector is followed by (struct block's `above`),
- * its cell, and how often the two before it ran. */
+ * its cell, and how often the two before it ran. Of a thread that runs meanwhile, cells
+ * are read one after the other: what left is never seen to be more than what came. */
 static inline uint64_t soft_runs(uint8_t above, uint64_t cell, uint64_t last,
 				 uint64_t last_but_one)
 {
-	return above == 0 ? cell : above == 1 ? last - cell : last_but_one - last;
+	const uint64_t came = above == 1 ? last : last_but_one, left = above == 1 ? cell : last;
+	return above == 0 ? cell : came > left ? came - left : 0;
 }
 
 /* What the launcher leaves on the first thread's signal stack for the first

@@ -163,6 +163,11 @@ static bool near(const struct hood *h, uint64_t pc)
 	return low < far && high < far;
 }
 
+bool segment_has_ids(const struct segment *s)
+{
+	return s->n_ids <= IDS_OF(s->end - s->base) - 16;
+}
+
 #define SEGMENT_ROOM 8192
 
 struct segment *segment_for(uint64_t pc)
@@ -172,7 +177,7 @@ struct segment *segment_for(uint64_t pc)
 		if (i + 1 < E.n_hoods && !near(h, pc))
 			continue;	/* the last hood takes everything */
 		if (!h->cur || h->cur->cold - h->cur->hot < SEGMENT_ROOM ||
-		    h->cur->n_ids > IDS_OF(h->cur->end - h->cur->base) - 16) {
+		    !segment_has_ids(h->cur)) {
 			struct segment *const s = segment_new(h);
 			if (!s)
 				continue;
@@ -270,13 +275,35 @@ void link_to(uint32_t id, uint32_t block)
 	link_patch(l->site, block_body(b));
 }
 
-static void unlink_all(struct block *b)
+/* Where a side exit goes changes: what its code does with the flags may be wrong then, so
+ * it is made anew when it is used again. */
+static void side_forget(uint32_t id)
+{
+	struct link *const side = link_at(id);
+	side->to = 0;
+	link_patch(side->site, side->stub);
+}
+
+static void drop(uint32_t id, bool changed);
+
+/* A block that the link leaves, if it was written with an eye on what the link leads to. */
+static uint32_t looked_on(const struct link *l)
+{
+	struct segment *const s = segment_of(l->site);
+	const uint32_t id = s ? block_of_code(s, l->site) : 0;
+	return id && block_at(id)->flags & BLOCK_LOOKED_ON ? id : 0;
+}
+
+/* changed: the program's code may be another one from now on. */
+static void unlink_all(struct block *b, bool changed)
 {
 	uint32_t next;
 	for (uint32_t id = b->in_links; id; id = next) {
 		struct link *const l = link_at(id);
 		next = l->next;
 		l->to = 0;
+		if (l->kind == LINK_JUMP && l->cell)
+			side_forget(l->cell);
 		if (!l->stub) {
 			struct segment *const s = segment_for_stub(l->site);
 			if (!s)
@@ -284,6 +311,9 @@ static void unlink_all(struct block *b)
 			l->stub = translate_stub(s, id);
 		}
 		link_patch(l->site, l->stub);
+		const uint32_t from = changed ? looked_on(l) : 0;
+		if (from)
+			drop(from, false);
 	}
 	b->in_links = 0;
 }
@@ -295,7 +325,7 @@ static uint32_t stride(uint32_t id)
 }
 
 /* Drops the whole chain the block stands in. */
-static void drop(uint32_t id)
+static void drop(uint32_t id, bool changed)
 {
 	while (block_at(id)->flags & BLOCK_CHAINED)
 		id -= stride(id);
@@ -303,10 +333,10 @@ static void drop(uint32_t id)
 		struct block *const b = block_at(id);
 		const bool falls = b->flags & BLOCK_FALLS;
 		if (!(b->flags & BLOCK_DEAD)) {
-			unlink_all(b);
+			b->flags |= BLOCK_DEAD;
+			unlink_all(b, changed);
 			leave_tables(id);
 			block_forget(id);
-			b->flags |= BLOCK_DEAD;
 		}
 		if (!falls)
 			return;
@@ -316,14 +346,14 @@ static void drop(uint32_t id)
 
 void cache_drop(uint32_t id)
 {
-	drop(id);
+	drop(id, true);
 }
 
 void cache_drop_all(void)
 {
 	for (uint32_t id = 1; id <= E.n_blocks; id++)
 		if (!(block_at(id)->flags & (BLOCK_DEAD | BLOCK_SINGLE)))
-			drop(id);
+			drop(id, false);
 }
 
 /* ---- the dispatcher ---- */
@@ -379,6 +409,7 @@ uint64_t cache_exit(struct thread *t, uint32_t id)
 			link_to(id, to);
 	}
 	const uint64_t code = to ? block_body(block_at(to)) : 0;
+	t->behind = behind && block_at(behind)->above ? behind : 0;
 	lock_drop();
 	return code ? code : cache_lookup(t);
 }

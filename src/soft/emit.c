@@ -92,6 +92,7 @@ void inc_spilled(struct emit *e, uint32_t id, struct mark m)
 	m.in_s3 = RCX;
 	inc_through_rcx(e, id, m);
 	m.bumped = e->bumped;
+	m.left = m.taken;
 	m.taken = false;
 	mark(e, m);
 	gs_load(e, RCX, OFF_S3);

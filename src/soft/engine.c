@@ -137,6 +137,10 @@ static void single_step(struct thread *t)
 
 uint64_t resume(struct thread *t)
 {
+	if (t->behind) {		/* something came between: it goes there by itself */
+		++*cell_of(t, t->behind);
+		t->behind = 0;
+	}
 	if (t->trap || t->rflags & FLAG_TF)
 		single_step(t);
 	if (t->pending)
@@ -152,6 +156,7 @@ uint64_t engine_exit(struct thread *t);
 uint64_t engine_exit(struct thread *t)
 {
 	const uint32_t id = (uint32_t)t->exit_link;
+	t->behind = 0;
 	if (id == EXIT_INDIRECT || id == EXIT_RETURN) {
 		if (t->pending || t->trap)
 			return resume(t);

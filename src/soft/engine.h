@@ -82,6 +82,7 @@ struct thread {
 	uint32_t index;
 	uint32_t record;		/* in soft_shared.records */
 	uint32_t child_record;		/* … of the task it is about to make */
+	uint32_t behind;		/* the block it is about to enter from the one above */
 	int32_t tid;
 	bool in_use;
 	bool mapped;
@@ -177,6 +178,7 @@ enum block_flags {
 	BLOCK_OTHER = 512,	/* not a block: a segment's way on for returns (emit_other) */
 	BLOCK_TURNED = 2048,	/* its branch jumps when the program's does not */
 	BLOCK_CELL_AWAY = 8192,	/* uses the second of its cells (abi.h) */
+	BLOCK_LOOKED_ON = 16384,	/* destroys flags that blocks it goes on to do not want */
 	BLOCK_SIDE = 4096,	/* not a block: a side exit of a chain; bumps the cell `src` */
 };
 
@@ -247,7 +249,7 @@ struct link {
 	uint64_t stub;		/* its exit stub, 0 if not made yet */
 	uint32_t to;		/* block it is linked to, 0 if none */
 	uint32_t next;		/* in to's in_links */
-	uint32_t cell;		/* LINK_SIDE: to bump on the way */
+	uint32_t cell;		/* LINK_SIDE: to bump on the way; LINK_JUMP: 0, or whose way on it is */
 	uint8_t kind;
 };
 
@@ -441,6 +443,7 @@ bool in_reach(uint64_t site, uint64_t to);		/* of a rel32 */
 struct segment *segment_of(uint64_t code);
 uint32_t block_of_code(struct segment *s, uint64_t code);
 struct segment *segment_for(uint64_t pc);
+bool segment_has_ids(const struct segment *s);		/* room for a few more */
 uint32_t new_block(void);
 uint32_t new_link(uint64_t target, uint8_t kind);
 bool in_cache(uint64_t pc);

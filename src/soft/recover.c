@@ -117,6 +117,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	struct segment *const s = segment_of(code);
 	if (!s)
 		return false;
+	t->behind = 0;			/* it is there */
 	const uint32_t id = block_of_code(s, code);
 	if (!id)
 		return recover_stub(t, s, code, pc);

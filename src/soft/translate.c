@@ -28,6 +28,7 @@
 
 #define STACK_BELOW 512	/* of half a page that the stack uses, below rsp */
 #define CHAIN 6			/* blocks laid out in one go */
+#define DEPTH 16		/* blocks below one that counts: what is not exact while it runs */
 #define MAX_CHECKED 16		/* of a block that compares its source first */
 /* besides the flags of a block: */
 #define UNCOUNTED (1u << 16)	/* it has an `above` */
@@ -40,6 +41,7 @@ static struct {
 	uint32_t taken, fall;	/* its links */
 	struct segment *seg;
 	bool turn;		/* what comes behind it is where it jumps to */
+	int depth;		/* blocks above it, up to the next that counts itself */
 } open;
 
 static struct plan the_plan;	/* under the lock */
@@ -185,8 +187,10 @@ static void place_counter(const struct plan *p, struct block *b)
 	const bool tail = flow == FLOW_RET || flow == FLOW_JMP_IND || flow == FLOW_CALL_IND;
 	int at = dead_flags_at(p, FLAG_ARITH);
 	b->inc_how = INC_PLAIN;
-	if (at < 0 && !tail && !flags_live_after(p))
+	if (at < 0 && !tail && !flags_live_after(p)) {
 		at = dead_flags_at(p, 0);
+		b->flags |= BLOCK_LOOKED_ON;
+	}
 	if (at < 0) {
 		b->inc_how = tail ? INC_IN_TAIL : INC_SPILL;
 		at = tail ? p->n - 1 : 0;
@@ -328,7 +332,7 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 		const unsigned flow = last_flow(p);
 		const uint64_t to = pc + p->off[p->n] + (uint64_t)p->in[p->n - 1].imm;
 		if ((flow == FLOW_JCC || flow == FLOW_LOOP) && !flags_live_at(to, 2))
-			b->flags |= BLOCK_TAKEN_PLAIN;
+			b->flags |= BLOCK_TAKEN_PLAIN | BLOCK_LOOKED_ON;
 	}
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s, .single = flags & BLOCK_SINGLE, .pc = pc,
 			  .back_to = back_to };
@@ -464,6 +468,7 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 		close_block(s, id, next);
 	if (loop_edge)
 		close_loop(s, id);
+	open.depth = block_at(id)->above ? open.depth + 1 : 0;
 	if (waits)
 		open.id = id, open.taken = branch, open.fall = E.n_links, open.seg = s;
 	return first;
@@ -491,9 +496,9 @@ uint32_t translate_behind(struct thread *t, uint32_t link)
 	struct segment *const s = open.seg;
 	const struct block *const b = block_at(open.id);
 	if (E.mode || E.n_running > 1 || b->flags & BLOCK_DEAD || s->cold - s->hot < ROOM ||
-	    s->hot != b->code + b->code_len || !may_follow(pc))
+	    !segment_has_ids(s) || s->hot != b->code + b->code_len || !may_follow(pc))
 		return 0;
-	const bool once = !block_exists(pc) && runs_of(t, open.id) == 1;
+	const bool once = open.depth < DEPTH && !block_exists(pc) && runs_of(t, open.id) == 1;
 	if (link == open.taken && !once)
 		return 0;
 	open.turn = link == open.taken;
@@ -531,6 +536,7 @@ void put_side(uint32_t link)
 		b->flags |= BLOCK_TAKEN_PLAIN;
 	s->ids[s->n_ids++] = id;
 	emit_side(&e, b);
+	link_at(E.n_links)->cell = link;	/* the jump's */
 	s->hot = (uint64_t)e.w;
 	b->code_len = (uint16_t)(s->hot - b->code);
 	l->to = id;

@@ -33,18 +33,17 @@ def main(argv):
     if why:
         counting.skip(why)
     want = counting.native(command)
-    got = counting.engine(command, expect.EVENTS if count else ["instructions"])
-    bad = []
     if want.status < 0:
         want.status = 128 - want.status
-    if got.status != want.status:
-        bad.append(f"exit status {got.status}, natively {want.status}")
-    bad += differences(want.out, got.out, "stdout")
-    bad += differences(want.err, got.err, "stderr")
-    if not bad and count:
-        step = counting.step(command, expect.EVENTS, follow=follow)
-        for events in expect.SETS:
-            got = counting.engine(command, events)
+    step = counting.step(command, expect.EVENTS, follow=follow) if count else None
+    bad = []
+    for events in expect.SETS:
+        got = counting.engine(command, events)
+        if got.status != want.status:
+            bad.append(f"exit status {got.status}, natively {want.status}")
+        bad += differences(want.out, got.out, "stdout")
+        bad += differences(want.err, got.err, "stderr")
+        if step and not bad:
             bad += [f"{e}, one of {len(events)}: {got.counts.get(e)}, "
                     f"by single-stepping {step.counts[e]}"
                     for e in events if got.counts.get(e) != step.counts[e]]
