@@ -88,7 +88,8 @@ void count_fold(struct thread *t)
 		last = c;
 		uint64_t *const cell = cells + soft_cell(id);
 		c = soft_runs(b->above, cell[0] + cell[SOFT_CELLS_AWAY], last, last_but_one);
-		cell[0] = cell[SOFT_CELLS_AWAY] = 0;
+		if (cell[0] | cell[SOFT_CELLS_AWAY])	/* pages that nobody wrote stay so */
+			cell[0] = cell[SOFT_CELLS_AWAY] = 0;
 		if (!c)
 			continue;
 		for (int i = 0; i < n_wanted; i++)
