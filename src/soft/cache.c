@@ -286,11 +286,13 @@ static void side_forget(uint32_t id)
 
 static void drop(uint32_t id, bool changed);
 
-/* A block that the link leaves, if it was written with an eye on what the link leads to. */
+/* A block that the link leaves, by the side or not, if it was written with an eye on what
+ * the link leads to. */
 static uint32_t looked_on(const struct link *l)
 {
-	struct segment *const s = segment_of(l->site);
-	const uint32_t id = s ? block_of_code(s, l->site) : 0;
+	const uint64_t site = l->kind == LINK_JUMP && l->cell ? link_at(l->cell)->site : l->site;
+	struct segment *const s = segment_of(site);
+	const uint32_t id = s ? block_of_code(s, site) : 0;
 	return id && block_at(id)->flags & BLOCK_LOOKED_ON ? id : 0;
 }
 
