@@ -121,9 +121,9 @@ struct soft_record {
 	uint64_t translate_ticks;	/* of the TSC. The first thread's record has these. */
 	uint64_t had_blocks, had_code, had_source, had_ticks;	/* … what a fork gave it */
 	/* For reading a live process from outside (launch/live.c): addresses in it, valid
-	 * while the state is REC_RUNNING. The cells of a block in the counter array count
-	 * how often it ran (soft_cell(), soft_runs()); the vector of the block, SOFT_EVENTS bytes, what a run of it is
-	 * worth; corr, SOFT_EVENTS signed numbers, what is not a whole number of runs. */
+	 * while the state is REC_RUNNING. The cells of a block in the counter array tell how
+	 * often it ran (soft_cell(), soft_runs()); the vector of the block, SOFT_EVENTS
+	 * bytes, what a run of it is worth, and the byte after it is its `above`; corr, SOFT_EVENTS signed numbers, what is not a whole number of runs. */
 	uint32_t folding;	/* odd while cells move to counts; changed when they did */
 	uint32_t live_stride;	/* from one block's vector to the next one's */
 	uint64_t live_counts;	/* the thread's counter array; 0: cannot be read */

@@ -13,7 +13,8 @@
  *					exists; indirect: through the tables T and P
  *
  * Blocks that follow each other (fall-through, jmp, call) are laid out one after
- * the other without a jump, up to CHAIN blocks.
+ * the other without a jump; behind a conditional branch what runs first, without an
+ * increment: it is counted by what leaves at the branch (docs/engine.md).
  *
  * Writing a block is a function of its source bytes, its addresses and the few
  * choices kept in struct block. So the way back from a cache address to the
