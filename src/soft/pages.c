@@ -1,6 +1,8 @@
 /* Pages of the program's code: the blocks made from them, and whether they may be written.
  *
- * A block is found by its pc: the page's few buckets, then a list through the blocks.
+ * A block is found by its pc: the page's buckets, then a list through the blocks. What
+ * leads to a block (struct block's page_next, too) tells where in the page it begins and
+ * whether others follow it in the list, so that most lookups look at no block.
  * Code is met page by page, so what a lookup touches was touched a moment ago.
  *
  * Pages that are executable and writable at once are write-protected behind the
@@ -17,7 +19,14 @@
 #define PROT_R 1
 #define PROT_W 2
 #define MAX_RETRIES 1000
-#define BUCKETS 64
+#define BUCKETS 128		/* by the address; its bits that do not tell the bucket are in … */
+
+/* … what leads to a block: */
+#define REF_ID		0x1ffffffu
+#define REF_MORE	(1u << 25)	/* others may follow it */
+#define REF_PLACE	0xfc000000u	/* place() */
+_Static_assert(MAX_BLOCKS <= REF_ID, "25 bits");
+_Static_assert(PAGE / BUCKETS <= 1u << 6, "6 bits");
 
 struct page {
 	uint64_t addr;
@@ -77,25 +86,41 @@ static uint32_t *bucket(const struct page *p, uint64_t pc)
 	return (uint32_t *)(ZONE_HEAP + p->heads) + ((pc ^ pc / BUCKETS) & (BUCKETS - 1));
 }
 
-uint32_t block_find(uint64_t pc)
+static uint32_t place(uint64_t pc)
+{
+	return (uint32_t)(pc % PAGE / BUCKETS) << 26;
+}
+
+/* What follows a block in its list. */
+static uint32_t after(uint32_t ref)
+{
+	return ref & REF_MORE ? block_at(ref & REF_ID)->page_next[0] : 0;
+}
+
+static uint32_t first_of(uint64_t pc)
 {
 	const struct page *const p = page_get(PAGE_DOWN(pc), false);
-	if (!p || !p->heads)
-		return 0;
-	for (uint32_t id = *bucket(p, pc); id; id = block_at(id)->page_next[0])
-		if (block_at(id)->pc == pc && !(block_at(id)->flags & BLOCK_TWIN) &&
-		    !block_at(id)->above)
-			return id;
+	return p && p->heads ? *bucket(p, pc) : 0;
+}
+
+uint32_t block_find(uint64_t pc)
+{
+	const uint32_t here = place(pc);
+	for (uint32_t ref = first_of(pc); ref; ref = after(ref)) {
+		const struct block *const b = block_at(ref & REF_ID);
+		if ((ref & REF_PLACE) == here && !(b->flags & BLOCK_TWIN) && !b->above)
+			return ref & REF_ID;
+	}
 	return 0;
 }
 
 bool block_exists(uint64_t pc)
 {
-	const struct page *const p = page_get(PAGE_DOWN(pc), false);
-	uint32_t id = p && p->heads ? *bucket(p, pc) : 0;
-	while (id && block_at(id)->pc != pc)
-		id = block_at(id)->page_next[0];
-	return id;
+	const uint32_t here = place(pc);
+	uint32_t ref = first_of(pc);
+	while (ref && (ref & REF_PLACE) != here)
+		ref = after(ref);
+	return ref;
 }
 
 void block_note(uint32_t id)
@@ -107,7 +132,7 @@ void block_note(uint32_t id)
 		p->heads = (uint32_t)((uint64_t)heap_alloc(BUCKETS * 4) - ZONE_HEAP);
 	uint32_t *const head = bucket(p, b->pc);
 	b->page_next[0] = *head;
-	*head = id;
+	*head = id | place(b->pc) | (*head ? REF_MORE : 0);
 	p->listed++;
 	if (last == first)
 		return;
@@ -123,8 +148,8 @@ void block_forget(uint32_t id)
 	if (!p || !p->listed)
 		return;
 	uint32_t *at = bucket(p, b->pc);
-	while (*at && *at != id)
-		at = &block_at(*at)->page_next[0];
+	while (*at && (*at & REF_ID) != id)
+		at = &block_at(*at & REF_ID)->page_next[0];
 	if (!*at)
 		return;
 	*at = b->page_next[0];
@@ -135,6 +160,7 @@ static void drop_list(uint32_t id, int which)
 {
 	uint32_t next;
 	for (; id; id = next) {
+		id &= REF_ID;
 		next = block_at(id)->page_next[which];
 		if (!(block_at(id)->flags & BLOCK_DEAD))
 			cache_drop(id);
@@ -149,7 +175,7 @@ static void page_drop(struct page *p)
 	for (unsigned i = 0; p->listed && i < BUCKETS; i++) {
 		uint32_t *const head = (uint32_t *)(ZONE_HEAP + p->heads) + i;
 		const uint32_t first = *head;
-		for (uint32_t id = first; id; id = block_at(id)->page_next[0])
+		for (uint32_t ref = first; ref; ref = block_at(ref & REF_ID)->page_next[0])
 			p->listed--;
 		*head = 0;
 		drop_list(first, 0);
