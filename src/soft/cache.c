@@ -100,8 +100,7 @@ uint32_t new_block(void)
 	arena_grow(ZONE_BLOCKS, &blocks_mapped, (id + 1ull) * sizeof(struct block));
 	if (CELL_BYTES(id) > counts_mapped)
 		threads_map_counts(CELL_BYTES(id));
-	*block_at(id) = (struct block){ 0 };
-	return id;
+	return id;			/* the arena's pages come zeroed */
 }
 
 uint32_t new_link(uint64_t target, uint8_t kind)
@@ -232,6 +231,11 @@ void link_patch(uint64_t site, uint64_t to)
 	__atomic_store_n((uint32_t *)site, (uint32_t)(to - (site + 4)), __ATOMIC_RELAXED);
 }
 
+void link_leave(const struct link *l)
+{
+	__atomic_store_n((uint32_t *)l->site, l->leave, __ATOMIC_RELAXED);
+}
+
 static bool takes_stub(const struct segment *s, uint64_t site)
 {
 	const int64_t first = (int64_t)(s->base - site), last = (int64_t)(s->end - site);
@@ -269,7 +273,7 @@ void link_to(uint32_t id, uint32_t block)
 	struct block *const b = block_at(block);
 	if (!in_reach(l->site, block_body(b)))
 		return;			/* another neighbourhood: through the dispatcher */
-	l->to = block;
+	l->linked = true;
 	l->next = b->in_links;
 	b->in_links = id;
 	link_patch(l->site, block_body(b));
@@ -280,8 +284,8 @@ void link_to(uint32_t id, uint32_t block)
 static void side_forget(uint32_t id)
 {
 	struct link *const side = link_at(id);
-	side->to = 0;
-	link_patch(side->site, side->stub);
+	side->linked = false;
+	link_leave(side);
 }
 
 static void drop(uint32_t id, bool changed);
@@ -303,16 +307,16 @@ static void unlink_all(struct block *b, bool changed)
 	for (uint32_t id = b->in_links; id; id = next) {
 		struct link *const l = link_at(id);
 		next = l->next;
-		l->to = 0;
+		l->linked = false;
 		if (l->kind == LINK_JUMP && l->cell)
 			side_forget(l->cell);
-		if (!l->stub) {
+		if (!l->leave) {
 			struct segment *const s = segment_for_stub(l->site);
 			if (!s)
 				die("no room to unlink a block", b->pc);
-			l->stub = translate_stub(s, id);
+			put_stub(s, id);
 		}
-		link_patch(l->site, l->stub);
+		link_leave(l);
 		const uint32_t from = changed ? looked_on(l) : 0;
 		if (from)
 			drop(from, false);
@@ -404,7 +408,7 @@ uint64_t cache_exit(struct thread *t, uint32_t id)
 	const uint32_t behind = to ? 0 : translate_behind(t, id);
 	if (!to)
 		to = behind ? behind : translate(t->pc, ARRIVE_DIRECTLY);
-	if (to && !behind && !l->to) {
+	if (to && !behind && !l->linked) {
 		if (l->kind == LINK_SIDE)
 			put_side(id);
 		else

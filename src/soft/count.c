@@ -15,32 +15,28 @@ static uint64_t spread(uint8_t bits)
 	return (((bits * ones & 0x8040201008040201ull) + 0x7f * ones) >> 7) & ones;
 }
 
-void count_vec_add(uint8_t *vec, const struct step *s, int n)
+_Static_assert(CLASS_BRANCH == 1u << SOFT_BRANCHES && CLASS_COND == 1u << SOFT_COND &&
+	       CLASS_LOAD == 1u << SOFT_LOADS && CLASS_STORE == 1u << SOFT_STORES &&
+	       CLASS_CALL == 1u << SOFT_CALLS && CLASS_RET == 1u << SOFT_RETURNS &&
+	       CLASS_INDIRECT == 1u << SOFT_INDIRECT && CLASS_SYSCALL == 1u << SOFT_SYSCALLS &&
+	       CLASS_MUL == 1u << SOFT_MULTIPLIES && CLASS_DIV == 1u << SOFT_DIVIDES &&
+	       CLASS_X87 == 1u << SOFT_X87 && CLASS_FP == 1u << SOFT_FP &&
+	       CLASS_SIMD_INT == 1u << SOFT_SIMD_INT && CLASS_LOCKED == 1u << SOFT_LOCKED &&
+	       CLASS_FAR == 1u << SOFT_FAR && SOFT_INSTRUCTIONS == 0 && SOFT_TAKEN == 16,
+	       "an event's bit of the classes is its byte of the vector");
+
+void count_vec(uint8_t *vec, const struct step *s, int n)
 {
 	uint64_t low = 0, high = 0;	/* a byte for each of the first 16 classes */
 	for (int i = 0; i < n; i++) {
 		low += spread((uint8_t)s[i].classes);
-		high += spread((uint8_t)(s[i].classes >> 8));
+		if (s[i].classes >> 8)
+			high += spread((uint8_t)(s[i].classes >> 8));
 	}
-#define OF(class) (uint8_t)((class) < 256 ? low >> 8 * __builtin_ctz(class) : \
-					    high >> (8 * __builtin_ctz(class) & 63))
-	vec[SOFT_INSTRUCTIONS] += (uint8_t)n;
-	vec[SOFT_BRANCHES] += OF(CLASS_BRANCH);
-	vec[SOFT_COND] += OF(CLASS_COND);
-	vec[SOFT_LOADS] += OF(CLASS_LOAD);
-	vec[SOFT_STORES] += OF(CLASS_STORE);
-	vec[SOFT_CALLS] += OF(CLASS_CALL);
-	vec[SOFT_RETURNS] += OF(CLASS_RET);
-	vec[SOFT_INDIRECT] += OF(CLASS_INDIRECT);
-	vec[SOFT_SYSCALLS] += OF(CLASS_SYSCALL);
-	vec[SOFT_MULTIPLIES] += OF(CLASS_MUL);
-	vec[SOFT_DIVIDES] += OF(CLASS_DIV);
-	vec[SOFT_X87] += OF(CLASS_X87);
-	vec[SOFT_FP] += OF(CLASS_FP);
-	vec[SOFT_SIMD_INT] += OF(CLASS_SIMD_INT);
-	vec[SOFT_LOCKED] += OF(CLASS_LOCKED);
-	vec[SOFT_FAR] += OF(CLASS_FAR);
-#undef OF
+	low += (unsigned)n;
+	__builtin_memcpy(vec, &low, 8);
+	__builtin_memcpy(vec + 8, &high, 8);
+	vec[SOFT_TAKEN] = 0;
 }
 
 /* A correction, for code written in mode `m`. */

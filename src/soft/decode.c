@@ -592,9 +592,9 @@ static bool segment_counts(const struct insn *in, const struct op *op)
 static INLINE uint32_t classes_of(const struct insn *in, const struct walk *k, const struct op *op)
 {
 	uint32_t classes = op->classes;
-	_Static_assert(CLASS_LOAD == A_RM_R << 6 && CLASS_STORE == A_RM_W << 6, "shifted into place");
+	_Static_assert(CLASS_LOAD == A_RM_R << 2 && CLASS_STORE == A_RM_W << 2, "shifted into place");
 	if (in->mem == 1)
-		classes |= (op->attr & (A_RM_R | A_RM_W)) << 6;
+		classes |= (op->attr & (A_RM_R | A_RM_W)) << 2;
 	if (!k->plain && in->lock)
 		classes |= CLASS_LOCKED;
 	if (in->map && (k->plain || !in->encoding) && op->flow != FLOW_JCC)
@@ -897,7 +897,7 @@ static INLINE int step_fast(struct step *s, struct insn *in, const uint8_t *p)
 	s->simple = l->flow == FLOW_NEXT;
 	s->flags_read = l->flags_read;
 	s->flags_written = l->flags_written;
-	s->classes = l->classes | (bits & -mem & (L_RM_R | L_RM_W)) << 6;
+	s->classes = l->classes | (bits & -mem & (L_RM_R | L_RM_W)) << 2;
 	if (l->flow != FLOW_NEXT)
 		fill_branch(in, l, p, rex, two, len);
 	return (int)len;

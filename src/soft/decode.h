@@ -68,30 +68,31 @@ enum insn_special {
 #define FLAG_OF 0x800u
 #define FLAG_ARITH 0x8d5u
 
-/* What an instruction is, for the events; the man page tare-engine(7) defines each. */
-#define CLASS_BRANCH	(1u << 0)	/* every change of control flow, far and syscall included */
-#define CLASS_COND	(1u << 1)	/* jcc, loop*, j?cxz */
-#define CLASS_CALL	(1u << 2)	/* near call */
-#define CLASS_RET	(1u << 3)	/* near return */
-#define CLASS_INDIRECT	(1u << 4)	/* near jmp/call through register or memory; not ret */
-#define CLASS_SYSCALL	(1u << 5)	/* syscall, sysenter, int 0x80 */
-#define CLASS_FAR	(1u << 6)	/* far transfers: syscall, sysenter, int n, iret, far jmp/call/ret */
-#define CLASS_LOAD	(1u << 7)	/* reads memory (once per instruction): also pop, ret, leave,
+/* What an instruction is, for the events; the man page tare-engine(7) defines each. The
+ * first ones are numbered like enum soft_event (abi.h). */
+#define CLASS_BRANCH	(1u << 1)	/* every change of control flow, far and syscall included */
+#define CLASS_COND	(1u << 2)	/* jcc, loop*, j?cxz */
+#define CLASS_LOAD	(1u << 3)	/* reads memory (once per instruction): also pop, ret, leave,
 					 * prefetch, cmov from memory whatever the condition, gather,
 					 * string loads; cmps once; not lea, nop r/m, endbr */
-#define CLASS_STORE	(1u << 8)	/* writes memory: also push, call, read-modify-write … */
+#define CLASS_STORE	(1u << 4)	/* writes memory: also push, call, read-modify-write … */
+#define CLASS_CALL	(1u << 5)	/* near call */
+#define CLASS_RET	(1u << 6)	/* near return */
+#define CLASS_INDIRECT	(1u << 7)	/* near jmp/call through register or memory; not ret */
+#define CLASS_SYSCALL	(1u << 8)	/* syscall, sysenter, int 0x80 */
 #define CLASS_MUL	(1u << 9)	/* integer multiply: mul imul mulx */
 #define CLASS_DIV	(1u << 10)	/* integer divide: div idiv */
 #define CLASS_X87	(1u << 11)	/* D8-DF and fwait */
 #define CLASS_FP	(1u << 12)	/* SSE/AVX/AVX-512 floating-point arithmetic, compare, convert */
 #define CLASS_SIMD_INT	(1u << 13)	/* MMX/SSE/AVX integer arithmetic, logic, shuffle, compare */
 #define CLASS_LOCKED	(1u << 14)	/* lock prefix that takes effect, and xchg with memory */
-#define CLASS_REP	(1u << 15)	/* rep-prefixed string instruction */
-#define CLASS_FENCE	(1u << 16)	/* lfence mfence sfence serialize cpuid */
-#define CLASS_MUL_FP	(1u << 17)	/* SSE/AVX/x87 multiply (for models that count them) */
-#define CLASS_DIV_FP	(1u << 18)
-#define CLASS_MMX	(1u << 19)
-#define CLASS_0F_NONBRANCH (1u << 20)	/* legacy 0F map, not jcc, MMX/SSE (Nehalem's overcount) */
+#define CLASS_FAR	(1u << 15)	/* far transfers: syscall, sysenter, int n, iret, far jmp/call/ret */
+#define CLASS_REP	(1u << 16)	/* rep-prefixed string instruction */
+#define CLASS_FENCE	(1u << 17)	/* lfence mfence sfence serialize cpuid */
+#define CLASS_MUL_FP	(1u << 18)	/* SSE/AVX/x87 multiply (for models that count them) */
+#define CLASS_DIV_FP	(1u << 19)
+#define CLASS_MMX	(1u << 20)
+#define CLASS_0F_NONBRANCH (1u << 21)	/* legacy 0F map, not jcc, MMX/SSE (Nehalem's overcount) */
 
 struct insn {
 	uint8_t len;

@@ -65,10 +65,9 @@ void emit_ientry(struct emit *e, uint64_t pc)
 	mark(e, m);
 	b1(e, 0xe9);						/* miss: jmp glue_miss */
 	b4(e, (uint32_t)(e->seg->tramp_miss - (here(e) + 4)));
-	b1(e, 0x65), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x25);	/* mov ecx, gs:[s1 + 4] */
-	b4(e, GS(OFF_S1 + 4));
-	b1(e, 0x8d), b1(e, 0x89), b4(e, 1 - (uint32_t)(pc >> 32));	/* lea ecx, [rcx + 1 - high] */
-	b1(e, 0xe2), b1(e, -21);				/* loop miss */
+	bn(e, 4, 0x250c8b65), b4(e, GS(OFF_S1 + 4));		/* mov ecx, gs:[s1 + 4] */
+	bn(e, 2, 0x898d), b4(e, 1 - (uint32_t)(pc >> 32));	/* lea ecx, [rcx + 1 - high] */
+	bn(e, 2, 0xebe2);					/* loop miss */
 	gs_load(e, RCX, OFF_S0);
 }
 
@@ -85,17 +84,17 @@ void emit_rentry(struct emit *e, uint64_t pc)
 	mark(e, m);
 	b1(e, 0xe9);						/* other: jmp … */
 	b4(e, (uint32_t)(e->seg->other - (here(e) + 4)));
-	b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x24);	/* mov rcx, [rsp] */
-	b1(e, 0x8d), b1(e, 0x89), b4(e, 1 - (uint32_t)pc);	/* lea ecx, [rcx + 1 - low] */
-	b1(e, 0xe2), b1(e, -17);				/* loop other */
-	b1(e, 0x8b), b1(e, 0x4c), b1(e, 0x24), b1(e, 4);	/* mov ecx, [rsp + 4] */
-	b1(e, 0x8d), b1(e, 0x89), b4(e, 1 - (uint32_t)(pc >> 32));	/* lea ecx, [rcx + 1 - high] */
-	b1(e, 0xe2), b1(e, -29);				/* loop other */
+	bn(e, 6, 0x898d240c8b48);				/* mov rcx, [rsp] */
+	b4(e, 1 - (uint32_t)pc);				/* lea ecx, [rcx + 1 - low] */
+	bn(e, 2, 0xefe2);					/* loop other */
+	bn(e, 6, 0x898d04244c8b);				/* mov ecx, [rsp + 4] */
+	b4(e, 1 - (uint32_t)(pc >> 32));			/* lea ecx, [rcx + 1 - high] */
+	bn(e, 2, 0xe3e2);					/* loop other */
 	gs_load(e, RCX, OFF_S0);
 	m = plain(pc, 0, e);
 	m.rsp_adjust = 8;
 	mark(e, m);
-	b1(e, 0x48), b1(e, 0x8d), b1(e, 0x64), b1(e, 0x24), b1(e, 8);	/* lea rsp, [rsp + 8] */
+	bn(e, 5, 0x0824648d48);					/* lea rsp, [rsp + 8] */
 }
 
 /* Compares the source with what was translated, 8 bytes at a time, without flags. */

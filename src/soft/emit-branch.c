@@ -7,22 +7,13 @@
 /* jmp [table + rcx * 8] */
 static void jump_through(struct emit *e, uint32_t table)
 {
-	b1(e, 0xff), b1(e, 0x24), b1(e, 0xcd);
-	b4(e, table);
-}
-
-/* The place in the shadow that belongs to [rsp]: the tail of an instruction. */
-static void shadow_operand(struct emit *e, unsigned reg)
-{
-	b1(e, 0x84 | reg << 3), b1(e, 0x24);
-	b4(e, SHADOW);
+	bn(e, 7, 0xcd24ff | (uint64_t)table << 24);
 }
 
 /* mov ecx, [T + rcx * 4] */
 static void table_load(struct emit *e)
 {
-	b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x8d);
-	b4(e, (uint32_t)E.table);
+	bn(e, 7, 0x8d0c8b | (uint64_t)(uint32_t)E.table << 24);
 }
 
 /* r holds the target, rcx's own value is in s0: look it up. */
@@ -58,10 +49,10 @@ static void emit_lookup(struct emit *e, int r, struct mark m)
  * that it can be read is found out here, where the program would. */
 static void emit_plain_ret(struct emit *e, struct mark m)
 {
-	b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x24);	/* mov rcx, [rsp] */
+	bn(e, 4, 0x240c8b48);					/* mov rcx, [rsp] */
 	mark(e, m);
-	b1(e, 0x65), b1(e, 0x67), b1(e, 0x0f), b1(e, 0xb7);	/* movzx ecx, word gs:[esp + SHADOW] */
-	shadow_operand(e, RCX);
+	bn(e, 6, 0x248cb70f6765);				/* movzx ecx, word gs:[esp + SHADOW] */
+	b4(e, SHADOW);
 	mark(e, m);
 	jump_through(e, RETURNS);
 }
@@ -122,13 +113,13 @@ void push_return(struct emit *e, uint64_t ret, struct mark m)
 		b4(e, (uint32_t)ret);
 	} else {
 		const uint64_t lit = cold_literal(e, ret);
-		b1(e, 0xff), b1(e, 0x35);
+		bn(e, 2, 0x35ff);
 		b4(e, (uint32_t)(lit - (here(e) + 4)));
 	}
 	m.rsp_adjust += 8;
 	mark(e, m);
-	b1(e, 0x65), b1(e, 0x67), b1(e, 0xc7);			/* mov dword gs:[esp + SHADOW], n */
-	shadow_operand(e, 0);
+	bn(e, 5, 0x2484c76765);					/* mov dword gs:[esp + SHADOW], n */
+	b4(e, SHADOW);
 	b4(e, e->dry ? 0 : new_return());
 }
 
@@ -228,8 +219,7 @@ void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t t
 	if (!taken_id) {
 		align_rel32(e, 2);
 		mark(e, m);
-		b1(e, 0x0f);
-		b1(e, 0x80 | ((in->opcode & 15) ^ e->turned));
+		bn(e, 2, 0x800f | ((in->opcode & 15u) ^ e->turned) << 8);
 		link_rel32(e, target);
 		return;
 	}

@@ -62,12 +62,7 @@ void inc_plain(struct emit *e, uint32_t id, struct mark m)
 		return;
 	}
 	mark(e, m);
-	b1(e, 0x65);
-	b1(e, 0x48);
-	b1(e, 0xff);
-	b1(e, 0x04);
-	b1(e, 0x25);
-	b4(e, GS(cell_off(id)));
+	gs_op(e, 0xff, 0, cell_off(id));			/* inc */
 	e->bumped = BUMPED_ALL;
 }
 
@@ -80,7 +75,7 @@ void inc_through_rcx(struct emit *e, uint32_t id, struct mark m)
 	}
 	gs_load(e, RCX, cell_off(id));
 	mark(e, m);
-	b1(e, 0x48), b1(e, 0x8d), b1(e, 0x49), b1(e, 1);
+	bn(e, 4, 0x01498d48);					/* lea rcx, [rcx + 1] */
 	gs_store(e, RCX, cell_off(id));
 	e->bumped = BUMPED_ALL;
 }
@@ -119,12 +114,12 @@ void exit_here(struct emit *e, uint32_t id)
 	b4(e, (uint32_t)(e->seg->tramp_exit - (here(e) + 4)));
 }
 
-uint64_t translate_stub(struct segment *s, uint32_t id)
+void put_stub(struct segment *s, uint32_t id)
 {
 	s->cold -= STUB_SIZE;
 	struct emit e = { .w = (uint8_t *)s->cold, .seg = s };
 	exit_here(&e, id);
-	return s->cold;
+	link_at(id)->leave = (uint32_t)(s->cold - (link_at(id)->site + 4));
 }
 
 /* rel32 operands may be patched while others run them: never across a line. */
@@ -155,9 +150,9 @@ void link_rel32(struct emit *e, uint64_t target)
 	}
 	if (to)
 		link_to(id, to);
-	if (!l->to) {
-		l->stub = translate_stub(e->seg, id);
-		*(uint32_t *)(e->w - 4) = (uint32_t)(l->stub - here(e));
+	if (!l->linked) {
+		put_stub(e->seg, id);
+		*(uint32_t *)(e->w - 4) = l->leave;
 	}
 }
 

@@ -24,17 +24,20 @@
 /* What must be undone at a cache address. */
 struct mark {
 	uint64_t pc;
+	/* the rest fits into a register too, because it is made for each instruction */
 	uint8_t retired;	/* instructions of the block that are done */
 	uint8_t bumped;		/* the counter was: how many of its parts, or BUMPED_ALL */
-	bool taken;		/* a taken branch is done, its own counter not bumped yet */
-	bool left;		/* … it is */
-	bool rcx_in_s0;
-	bool pc_in_s1;
-	bool pc_on_stack;	/* at rsp */
-	int8_t in_s2, in_s3;	/* register kept there, or -1 */
-	int8_t biased;		/* register that has the program's gs base added, or -1 */
-	int32_t rsp_adjust;	/* add to rsp */
+	bool taken : 1;		/* a taken branch is done, its own counter not bumped yet */
+	bool left : 1;		/* … it is */
+	bool rcx_in_s0 : 1;
+	bool pc_in_s1 : 1;
+	bool pc_on_stack : 1;	/* at rsp */
+	signed in_s2 : 5;	/* register kept there, or -1 */
+	signed in_s3 : 5;
+	signed biased : 5;	/* register that has the program's gs base added, or -1 */
+	signed rsp_adjust : 20;	/* add to rsp */
 };
+_Static_assert(sizeof(struct mark) == 16, "two registers");
 
 struct emit {
 	uint8_t *w;		/* where bytes go */
@@ -84,6 +87,14 @@ static inline void b8(struct emit *e, uint64_t v)
 	e->w += 8;
 }
 
+/* Up to 8 bytes at once, the first one lowest. What comes behind them is written later,
+ * if at all: that holds for all that grows upward. */
+static inline void bn(struct emit *e, unsigned n, uint64_t v)
+{
+	__builtin_memcpy(e->w, &v, 8);
+	e->w += n;
+}
+
 static inline void copy(struct emit *e, const uint8_t *from, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -104,25 +115,23 @@ static inline void copy_run(struct emit *e, const uint8_t *from, unsigned n)
 	e->w += n;
 }
 
+/* 65 REX.W opcode ModRM SIB disp32: an instruction with gs:[off] and r */
+static inline void gs_op(struct emit *e, unsigned opcode, int r, uint32_t off)
+{
+	const unsigned reg = (unsigned)r;
+	bn(e, 5, 0x2504004865ull | (reg >> 3) << 10 | opcode << 16 | (reg & 7) << 27);
+	b4(e, GS(off));
+}
+
 /* mov gs:[off], r  /  mov r, gs:[off] */
 static inline void gs_store(struct emit *e, int r, uint32_t off)
 {
-	b1(e, 0x65);
-	b1(e, 0x48 | (r >> 3) << 2);
-	b1(e, 0x89);
-	b1(e, 0x04 | (r & 7) << 3);
-	b1(e, 0x25);
-	b4(e, GS(off));
+	gs_op(e, 0x89, r, off);
 }
 
 static inline void gs_load(struct emit *e, int r, uint32_t off)
 {
-	b1(e, 0x65);
-	b1(e, 0x48 | (r >> 3) << 2);
-	b1(e, 0x8b);
-	b1(e, 0x04 | (r & 7) << 3);
-	b1(e, 0x25);
-	b4(e, GS(off));
+	gs_op(e, 0x8b, r, off);
 }
 
 static inline void mov_imm64(struct emit *e, int r, uint64_t v)

@@ -246,12 +246,13 @@ enum link_kind {
 struct link {
 	uint64_t target;
 	uint64_t site;		/* address of the rel32 to patch */
-	uint64_t stub;		/* its exit stub, 0 if not made yet */
-	uint32_t to;		/* block it is linked to, 0 if none */
-	uint32_t next;		/* in to's in_links */
+	uint32_t leave;		/* … which leads to its exit stub with this, 0 if not made yet */
+	uint32_t next;		/* in its target's in_links */
 	uint32_t cell;		/* LINK_SIDE: to bump on the way; LINK_JUMP: 0, or whose way on it is */
 	uint8_t kind;
+	bool linked;		/* it goes on without us */
 };
+_Static_assert(sizeof(struct link) == 32, "half a line");
 
 #define TRAMPOLINES 32
 
@@ -382,7 +383,12 @@ struct step;
 
 /* memory.c: the engine's own memory, and the program's executable regions */
 void *zone_map(uint64_t addr, uint64_t size);		/* fixed, zeroed, rw; dies if impossible */
-void arena_grow(uint64_t base, uint64_t *mapped, uint64_t need);
+void arena_grow_now(uint64_t base, uint64_t *mapped, uint64_t need);
+static inline void arena_grow(uint64_t base, uint64_t *mapped, uint64_t need)
+{
+	if (*mapped < need)
+		arena_grow_now(base, mapped, need);
+}
 void *heap_alloc(size_t size);
 void table_map(uint64_t pc, uint64_t len);
 bool table_is_mapped(uint64_t pc);
@@ -439,6 +445,7 @@ void cache_drop(uint32_t id);				/* the block and the chain it stands in */
 void cache_init(void);
 void link_to(uint32_t link, uint32_t block);
 void link_patch(uint64_t site, uint64_t to);
+void link_leave(const struct link *l);			/* to its stub */
 bool in_reach(uint64_t site, uint64_t to);		/* of a rel32 */
 struct segment *segment_of(uint64_t code);
 uint32_t block_of_code(struct segment *s, uint64_t code);
@@ -460,7 +467,7 @@ enum { PROBLEM_NONE, PROBLEM_NOT_EXECUTABLE, PROBLEM_BAD_INSN };
 extern int translate_problem;
 
 /* emit.c */
-uint64_t translate_stub(struct segment *s, uint32_t link);
+void put_stub(struct segment *s, uint32_t link);	/* the exit of a link that has a site */
 
 /* recover.c */
 /* Reconstructs the program's state at a cache address: fixes regs, gives the
@@ -474,7 +481,7 @@ void count_fold(struct thread *t);			/* adds to its record, zeroes */
 void count_fold_all(uint32_t state);
 static inline bool in_vdso(uint64_t pc) { return pc - E.vdso < E.vdso_size; }
 void record_state(const struct thread *t, uint32_t state);
-void count_vec_add(uint8_t *vec, const struct step *s, int n);	/* of n instructions */
+void count_vec(uint8_t *vec, const struct step *s, int n);	/* of n instructions */
 void count_add(struct thread *t, int event, int64_t n, const struct mode *m);
 
 /* syscall.c */

@@ -30,7 +30,8 @@ void *zone_map(uint64_t addr, uint64_t size)
 
 /* Half a megabyte of small pages, then large ones: most of what a new page costs is
  * per page, but a small program would pay for clearing what it does not use. */
-void arena_grow(uint64_t base, uint64_t *mapped, uint64_t need)
+__attribute__((noinline, cold))
+void arena_grow_now(uint64_t base, uint64_t *mapped, uint64_t need)
 {
 	while (*mapped < need) {
 		const uint64_t size = *mapped ? ARENA_LARGE : ARENA_SMALL;
@@ -317,8 +318,9 @@ uint64_t readable_end(uint64_t pc, uint64_t end)
 	for (uint64_t page = PAGE_DOWN(pc); page < end; page += PAGE) {
 		if (page == known_page)
 			continue;
-		if (glue_peek((const void *)page) < 0)
-			return page > pc ? page : pc;
+		const uint64_t at = page > pc ? page : pc;
+		if (glue_peek((const void *)at) < 0)
+			return at;
 		known_page = page;
 	}
 	return end;

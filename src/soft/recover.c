@@ -132,7 +132,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 		*cell_of(t, b->src) += !e->found.bumped;
 		return true;
 	}
-	uint8_t done[SOFT_EVENTS] = { 0 };
+	uint8_t done[SOFT_EVENTS];
 	const struct mode *const mode = &E.modes[b->mode];
 	plan_vector(p, e->found.retired, done);
 	if ((E.counts_taken || mode->taken) && e->found.retired == p->n)

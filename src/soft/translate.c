@@ -201,8 +201,7 @@ static void place_counter(const struct plan *p, struct block *b)
 
 void plan_vector(const struct plan *p, int n, uint8_t *vec)
 {
-	mem_zero(vec, SOFT_EVENTS);
-	count_vec_add(vec, p->step, n);
+	count_vec(vec, p->step, n);
 	for (int i = 0; E.vpmu && i < n; i++)
 		vpmu_overcount(vec, &p->in[i]);
 }
@@ -213,23 +212,25 @@ static uint32_t nowhere;
 static void retire(struct link *l)
 {
 	l->site = (uint64_t)&nowhere;
-	l->stub = l->site;
+	l->leave = 1;
 }
 
 /* From now on the branch at `site` leaves a chain by that link, and is counted there. */
 static void leave_by(struct segment *s, struct link *l, uint64_t site, uint32_t cell)
 {
-	uint32_t id = (uint32_t)(l - link_at(0));
-	if (l->to) {
-		id = new_link(l->target, LINK_SIDE);
-		link_at(id)->stub = translate_stub(s, id);
+	struct link *side = l;
+	if (l->linked) {
+		const uint32_t id = new_link(l->target, LINK_SIDE);
+		side = link_at(id);
+		side->site = site;
+		put_stub(s, id);
 		retire(l);
 	}
-	struct link *const side = link_at(id);
 	side->kind = LINK_SIDE;
 	side->cell = cell;
+	side->leave += (uint32_t)(side->site - site);
 	side->site = site;
-	link_patch(site, side->stub);
+	link_leave(side);
 }
 
 /* Takes the last jump of the open block away, so that the block `id` can follow. */
@@ -245,7 +246,7 @@ static void make_room_behind(uint32_t id, bool counted)
 		*(uint8_t *)(site - 1) ^= 1;
 		b->flags |= BLOCK_TURNED;
 	} else {
-		if (open.fall == E.n_links && fall->stub == s->cold) {	/* as if it had never been */
+		if (open.fall == E.n_links && fall->site + 4 + (int32_t)fall->leave == s->cold) {	/* as if it had never been */
 			E.n_links--;
 			s->cold += STUB_SIZE;
 		} else {
@@ -323,7 +324,6 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 	}
 	if (taken_id) {
 		const uint32_t last = p->step[p->n - 1].classes;
-		mem_zero(block_at(taken_id), sizeof(struct block));
 		block_at(taken_id)->pc = pc;
 		block_at(taken_id)->flags = BLOCK_DEAD;
 		block_at(taken_id)->mode = E.mode;
@@ -493,7 +493,7 @@ uint32_t translate_behind(struct thread *t, uint32_t link)
 {
 	if (open.id != E.n_blocks || (link != open.taken && link != open.fall))
 		return 0;
-	const uint64_t begin = ticks(), pc = link_at(link)->target;
+	const uint64_t pc = link_at(link)->target;
 	struct segment *const s = open.seg;
 	const struct block *const b = block_at(open.id);
 	if (E.mode || E.n_running > 1 || b->flags & BLOCK_DEAD || s->cold - s->hot < ROOM ||
@@ -502,6 +502,7 @@ uint32_t translate_behind(struct thread *t, uint32_t link)
 	const bool once = open.depth < DEPTH && !block_exists(pc) && runs_of(t, open.id) == 1;
 	if (link == open.taken && !once)
 		return 0;
+	const uint64_t begin = ticks();
 	open.turn = link == open.taken;
 	const uint32_t id = translate_chain(s, pc, BEHIND | BLOCK_CHAINED | (once ? UNCOUNTED : 0),
 					    true);
@@ -540,7 +541,7 @@ void put_side(uint32_t link)
 	link_at(E.n_links)->cell = link;	/* the jump's */
 	s->hot = (uint64_t)e.w;
 	b->code_len = (uint16_t)(s->hot - b->code);
-	l->to = id;
+	l->linked = true;
 	link_patch(l->site, b->code);
 }
 
