@@ -20,6 +20,12 @@
 #define IDS_OF(size) ((size) / 16)
 #define MADV_HUGEPAGE_ 14
 
+/* What even the shortest program that is linked dynamically needs, in bytes. */
+#define FIRST_BLOCKS (128u << 10)
+#define FIRST_LINKS (64u << 10)
+#define FIRST_HOT (96u << 10)
+#define FIRST_COLD (32u << 10)
+
 static uint64_t blocks_mapped, links_mapped, next_mapped;
 uint64_t entries_mapped, returns_mapped;
 uint64_t counts_mapped = 1 << 18;	/* of every thread's counter array */
@@ -138,6 +144,10 @@ static struct segment *segment_new(struct hood *h)
 	}
 	if (at < 0)
 		return NULL;
+	if (!E.n_segments) {
+		zone_touch((uint64_t)at, FIRST_HOT);
+		zone_touch((uint64_t)at + size - FIRST_COLD, FIRST_COLD);
+	}
 	if (size == SEGMENT_LARGE)
 		sys3(__NR_madvise, at, size, MADV_HUGEPAGE_);
 	*s = (struct segment){ .base = (uint64_t)at, .end = (uint64_t)at + size };
@@ -422,6 +432,10 @@ uint64_t cache_exit(struct thread *t, uint32_t id)
 
 void cache_init(void)
 {
+	arena_grow(ZONE_BLOCKS, &blocks_mapped, FIRST_BLOCKS);
+	arena_grow(ZONE_LINKS, &links_mapped, FIRST_LINKS);
+	zone_touch(ZONE_BLOCKS, FIRST_BLOCKS);
+	zone_touch(ZONE_LINKS, FIRST_LINKS);
 	arena_grow(ENTRIES, &entries_mapped, 8);
 	arena_grow(RETURNS, &returns_mapped, MAX_RETURNS * 8);
 	arena_grow(ZONE_RETURNS, &next_mapped, MAX_RETURNS * 4);

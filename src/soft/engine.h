@@ -383,6 +383,7 @@ struct step;
 
 /* memory.c: the engine's own memory, and the program's executable regions */
 void *zone_map(uint64_t addr, uint64_t size);		/* fixed, zeroed, rw; dies if impossible */
+void zone_touch(uint64_t addr, uint64_t size);		/* what will be used soon */
 void arena_grow_now(uint64_t base, uint64_t *mapped, uint64_t need);
 static inline void arena_grow(uint64_t base, uint64_t *mapped, uint64_t need)
 {
