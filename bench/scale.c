@@ -8,7 +8,7 @@
 static void *work(void *arg)
 {
 	uint64_t x = (uintptr_t)arg, s = 0;
-	for (long i = 0; i < 100000000; i++) {
+	for (long i = 0; i < 500000000; i++) {
 		x = x * 6364136223846793005ull + 1442695040888963407ull;
 		if (x >> 63)
 			s += x >> 40;
