@@ -15,14 +15,6 @@
 #define CORE_TYPE_ATOM 0x20u		/* leaf 0x1a eax 31:24 */
 #define CORE_TYPE_CORE 0x40u
 
-static uint32_t max_leaf(cpuid_fn *ask, uint32_t range)
-{
-	struct cpuid_regs r;
-
-	ask(range, 0, &r);
-	return r.eax;
-}
-
 static enum tare_vendor vendor_of(const struct cpuid_regs *leaf0)
 {
 	static const struct { char text[13]; enum tare_vendor vendor; } known[] = {
@@ -55,8 +47,6 @@ static void take_brand(struct tare_cpu *cpu, cpuid_fn *ask)
 {
 	char text[49] = "";
 
-	if (max_leaf(ask, 0x80000000) < 0x80000004)
-		return;
 	for (uint32_t i = 0; i < 3; i++) {
 		struct cpuid_regs r;
 		ask(0x80000002 + i, 0, &r);
@@ -85,13 +75,13 @@ static void take_hypervisor(struct tare_cpu *cpu, cpuid_fn *ask)
 /* The kernel makes lfence serialising on every AMD CPU that has the switch (MSR
  * C001_1029 bit 1); families 0Fh and 11h have no switch and always serialise, and
  * newer ones say so in cpuid. On Intel it always is. */
-static bool lfence_serializes(const struct tare_cpu *cpu, cpuid_fn *ask)
+static bool lfence_serializes(const struct tare_cpu *cpu, cpuid_fn *ask, uint32_t last)
 {
 	if (cpu->vendor == TARE_VENDOR_INTEL)
 		return true;
 	if (cpu->vendor != TARE_VENDOR_AMD && cpu->vendor != TARE_VENDOR_HYGON)
 		return false;
-	if (max_leaf(ask, 0x80000000) >= 0x80000021) {
+	if (last >= 0x80000021) {
 		struct cpuid_regs r;
 		ask(0x80000021, 0, &r);
 		if (r.eax & LFENCE_BIT)
@@ -125,8 +115,11 @@ void cpu_from_cpuid(struct tare_cpu *cpu, cpuid_fn *ask)
 	take_signature(cpu, r.eax);
 	if (r.ecx & HYPERVISOR_BIT)
 		take_hypervisor(cpu, ask);
-	take_brand(cpu, ask);
-	cpu->lfence_serializes = lfence_serializes(cpu, ask);
+	ask(0x80000000, 0, &r);
+	const uint32_t last_extended = r.eax;
+	if (last_extended >= 0x80000004)
+		take_brand(cpu, ask);
+	cpu->lfence_serializes = lfence_serializes(cpu, ask, last_extended);
 	if (last >= 7) {
 		ask(7, 0, &r);
 		cpu->has_serialize = r.edx & SERIALIZE_BIT;

@@ -155,6 +155,7 @@ _Static_assert(offsetof(struct thread, pending) == 0xd8, "glue.S");
 _Static_assert(offsetof(struct thread, app_gs_neg) == OFF_APP_GS_NEG, "emit");
 _Static_assert(offsetof(struct thread, s0) == OFF_S0, "emit, glue.S");
 _Static_assert(sizeof(struct thread) <= THREAD_FP, "thread header");
+_Static_assert(THREAD_STACK_END == 0x40000, "glue.S, inject.c");
 
 /* How a block's counter is bumped. */
 enum inc_how {

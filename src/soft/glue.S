@@ -23,13 +23,54 @@
 	.text
 	.globl engine_start
 	.hidden engine_start
-/* The launcher sets rip here at the first instruction of an image; gs and rsp
- * are the first thread's. */
+/* The launcher sets rip here at the first instruction of an image, twice (inject.c). The
+ * second time rax is 0; gs and rsp are the first thread's. */
 engine_start:
+	test	%eax, %eax
+	jnz	map_rest
 	cld
 	xor	%ebp, %ebp
 	call	engine_main
 	jmp	glue_enter
+
+/* The first time nothing but this code is mapped: the rest, all at once, since each call
+ * that the launcher makes for us takes two switches between processes. rsp is the end of
+ * the first thread, r12 and r13 are place and size of the engine's data, r14 and r15 of the
+ * shared memory, rbx its descriptor, ebp one to close or -1. rax tells how it went. */
+map_rest:
+	mov	$3, %edx			/* to read and write */
+	mov	$0x104022, %r10d		/* private, anonymous, noreserve, fixed_noreplace */
+	mov	$-1, %r8
+	xor	%r9d, %r9d
+	mov	%r12, %rdi
+	mov	%r13, %rsi
+	mov	$9, %eax			/* mmap */
+	syscall
+	cmp	%rdi, %rax
+	jne	1f
+	mov	$0x40000, %esi			/* THREAD_STACK_END */
+	mov	%rsp, %rdi
+	sub	%rsi, %rdi
+	mov	$9, %eax
+	syscall
+	cmp	%rdi, %rax
+	jne	1f
+	mov	$0x100001, %r10d		/* shared, fixed_noreplace */
+	mov	%rbx, %r8
+	mov	%r14, %rdi
+	mov	%r15, %rsi
+	mov	$9, %eax
+	syscall
+	cmp	%rdi, %rax
+	jne	1f
+	xor	%eax, %eax
+	test	%ebp, %ebp
+	js	1f
+	mov	%ebp, %edi
+	mov	$3, %eax			/* close */
+	syscall
+	xor	%eax, %eax
+1:	int3
 
 	.globl glue_start
 glue_start:

@@ -158,13 +158,13 @@ static void release_signals(const struct remote *r)
 		kill(r->pid, SIGSTOP);
 }
 
-/* One step. SIGSTOP cannot be held back: the step is taken again. */
-static int step(struct remote *r)
+/* Until the next SIGTRAP. SIGSTOP cannot be held back: it goes on from there. */
+static int run(struct remote *r, enum __ptrace_request how)
 {
 	for (;;) {
 		int status;
 		pid_t got;
-		if (ptrace(PTRACE_SINGLESTEP, r->pid, 0, 0) < 0)
+		if (ptrace(how, r->pid, 0, 0) < 0)
 			return -errno;
 		while ((got = waitpid(r->pid, &status, __WALL)) < 0 && errno == EINTR)
 			;
@@ -193,22 +193,12 @@ static long remote_call(struct remote *r, long nr, long a, long b, long c, long 
 	regs.r9 = (unsigned long)f;
 	if (ptrace(PTRACE_SETREGS, r->pid, 0, &regs) < 0)
 		return -errno;
-	const int err = step(r);
+	const int err = run(r, PTRACE_SINGLESTEP);
 	if (err < 0)
 		return err;
 	if (ptrace(PTRACE_GETREGS, r->pid, 0, &regs) < 0)
 		return -errno;
 	return (long)regs.rax;
-}
-
-static int remote_map(struct remote *r, uint64_t at, uint64_t size, int prot, int flags,
-		      int fd, uint64_t offset)
-{
-	const long got = remote_call(r, SYS_mmap, (long)at, (long)size, prot,
-				     flags | MAP_FIXED_NOREPLACE, fd, (long)offset);
-	if (got != (long)at)
-		return got < 0 && got > -4096 ? (int)got : -EEXIST;
-	return 0;
 }
 
 static int remote_write(pid_t pid, uint64_t at, const void *from, size_t n)
@@ -219,41 +209,70 @@ static int remote_write(pid_t pid, uint64_t at, const void *from, size_t n)
 
 /* ---- the image ---- */
 
-static int map_segment(struct remote *r, const Elf64_Phdr *p, const struct image *image)
-{
-	const uint64_t start = p->p_vaddr & ~4095ull;
-	const uint64_t end = (p->p_vaddr + p->p_memsz + 4095) & ~4095ull;
-	if (!(p->p_flags & PF_W))
-		return remote_map(r, start, end - start,
-				  PROT_READ | (p->p_flags & PF_X ? PROT_EXEC : 0), MAP_PRIVATE,
-				  image->fd, image->offset + (p->p_offset & ~4095ull));
-	const int err = remote_map(r, start, end - start, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (err || !p->p_filesz)
-		return err;
-	return remote_write(r->pid, p->p_vaddr, engine_elf_start + p->p_offset, p->p_filesz);
-}
-
-static int map_engine(struct remote *r, const struct image *image, int fd)
+static const Elf64_Phdr *segment_with(uint32_t flag)
 {
 	const Elf64_Ehdr *const e = (const Elf64_Ehdr *)engine_elf_start;
 	const Elf64_Phdr *const p = (const Elf64_Phdr *)(engine_elf_start + e->e_phoff);
-	for (int i = 0; i < e->e_phnum; i++) {
-		if (p[i].p_type != PT_LOAD)
-			continue;
-		const int err = map_segment(r, &p[i], image);
-		if (err)
-			return err;
-	}
-	if (image->close)
-		remote_call(r, SYS_close, image->fd, 0, 0, 0, 0, 0);
+	for (int i = 0; i < e->e_phnum; i++)
+		if (p[i].p_type == PT_LOAD && p[i].p_flags & flag)
+			return &p[i];
+	return NULL;			/* the engine has both */
+}
+
+static uint64_t engine_entry(void)
+{
+	return ((const Elf64_Ehdr *)engine_elf_start)->e_entry;
+}
+
+/* What mmap said: 0, or a negative errno. */
+static int mapped(long got, uint64_t at)
+{
+	return got == (long)at ? 0 : got < 0 && got > -4096 ? (int)got : -EEXIST;
+}
+
+static uint64_t pages(uint64_t bytes)
+{
+	return (bytes + 4095) & ~4095ull;
+}
+
+static int map_code(struct remote *r, const struct image *image)
+{
+	const Elf64_Phdr *const p = segment_with(PF_X);
+	return mapped(remote_call(r, SYS_mmap, (long)p->p_vaddr, (long)pages(p->p_memsz),
+				  PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED_NOREPLACE,
+				  image->fd, (long)(image->offset + p->p_offset)),
+		      p->p_vaddr);
+}
+
+/* The engine's code maps the rest by itself (soft/glue.S, map_rest). */
+static int map_rest(struct remote *r, const struct image *image, int fd)
+{
 	_Static_assert(sizeof(struct soft_shared) <= ENGINE_FILE_OFFSET, "the image is behind it");
-	int err = remote_map(r, ZONE_SHARED, (sizeof(struct soft_shared) + 4095) & ~4095ull,
-			     PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (err)
-		return err;
-	return remote_map(r, ZONE_THREADS, THREAD0_SIZE, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const Elf64_Phdr *const p = segment_with(PF_W);
+	const uint64_t start = p->p_vaddr & ~4095ull;
+	struct user_regs_struct regs = r->regs;
+	regs.rip = engine_entry();
+	regs.orig_rax = (unsigned long)-1;
+	regs.rax = 1;
+	regs.rsp = ZONE_THREADS + THREAD0_SIZE;
+	regs.r12 = start;
+	regs.r13 = pages(p->p_vaddr + p->p_memsz - start);
+	regs.r14 = ZONE_SHARED;
+	regs.r15 = pages(sizeof(struct soft_shared));
+	regs.rbx = (unsigned long)fd;
+	regs.rbp = image->close ? (unsigned long)image->fd : (unsigned long)-1;
+	if (ptrace(PTRACE_SETREGS, r->pid, 0, &regs) < 0)
+		return -errno;
+	do {				/* until its int3: others may send SIGTRAP, too */
+		const int err = run(r, PTRACE_CONT);
+		if (err < 0)
+			return err;
+		if (ptrace(PTRACE_GETREGS, r->pid, 0, &regs) < 0)
+			return -errno;
+	} while (engine_elf_start[regs.rip - 1 - ZONE_BASE] != 0xcc);
+	const int err = mapped((long)regs.rax, 0);
+	return err ? err : remote_write(r->pid, p->p_vaddr, engine_elf_start + p->p_offset,
+					p->p_filesz);
 }
 
 static void fill_start(struct soft_start *s, const struct user_regs_struct *g, uint32_t record)
@@ -291,7 +310,7 @@ static int enter(struct remote *r, const struct image *image, uint32_t reserved_
 	struct layout l = { 0 };
 	struct soft_start start = { 0 };
 	/* the stop lies inside execve: one step leaves it, no user instruction runs */
-	int err = step(r);
+	int err = run(r, PTRACE_SINGLESTEP);
 	if (err < 0)
 		return err;
 	if (ptrace(PTRACE_GETREGS, pid, 0, &r->regs) < 0)
@@ -309,7 +328,9 @@ static int enter(struct remote *r, const struct image *image, uint32_t reserved_
 	if (!r->gate)
 		return WHY_UNREADABLE;
 	r->regs.eflags &= ~0x100ull;
-	err = map_engine(r, image, (int)reserved_fd);
+	err = map_code(r, image);
+	if (!err)
+		err = map_rest(r, image, (int)reserved_fd);
 	if (err < 0) {
 		ptrace(PTRACE_SETREGS, pid, 0, &r->regs);
 		return err;
@@ -326,7 +347,8 @@ static int enter(struct remote *r, const struct image *image, uint32_t reserved_
 	if (err < 0)
 		return err;
 	struct user_regs_struct regs = r->regs;
-	regs.rip = ((const Elf64_Ehdr *)engine_elf_start)->e_entry;
+	regs.rip = engine_entry();
+	regs.rax = 0;
 	regs.rsp = ZONE_THREADS + THREAD0_SIZE;
 	regs.gs_base = ZONE_THREADS + THREAD_AREA;
 	regs.orig_rax = (unsigned long)-1;

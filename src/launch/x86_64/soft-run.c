@@ -272,7 +272,11 @@ static void *tracer_main(void *arg)
 {
 	struct soft *const s = arg;
 	sigset_t all;
+	struct sigaction on_child;
 	sigfillset(&all);
+	/* what is blocked is not ignored, and would wake another thread at each stop */
+	if (sigaction(SIGCHLD, NULL, &on_child) == 0 && on_child.sa_handler == SIG_DFL)
+		sigdelset(&all, SIGCHLD);
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	s->attach_result = attach(s, (struct traced){ .tid = s->child, .pid = s->child,
 						      .reserved_fd = (uint32_t)s->memfd });
