@@ -431,12 +431,20 @@ static uint64_t ticks(void)
 	return E.no_tsc ? 0 : __builtin_ia32_rdtsc();
 }
 
+/* The time of translating begins when the program's page is there: who runs it without us
+ * brings it in, too. */
+static uint64_t begin_at(uint64_t pc)
+{
+	readable_reset();
+	readable_end(pc, pc + 1);
+	return ticks();
+}
+
 /* A chain, or the rest of one. Where it comes to a conditional branch it stops, to see
  * which way the program goes; if nobody may write there later, because other threads run
  * it, it takes the way without a jump. */
 static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, bool alone)
 {
-	readable_reset();
 	uint32_t first = 0, id = 0, branch = 0;
 	uint64_t next = pc;
 	bool waits = false;
@@ -502,7 +510,7 @@ uint32_t translate_behind(struct thread *t, uint32_t link)
 	const bool once = open.depth < DEPTH && !block_exists(pc) && runs_of(t, open.id) == 1;
 	if (link == open.taken && !once)
 		return 0;
-	const uint64_t begin = ticks();
+	const uint64_t begin = begin_at(pc);
 	open.turn = link == open.taken;
 	const uint32_t id = translate_chain(s, pc, BEHIND | BLOCK_CHAINED | (once ? UNCOUNTED : 0),
 					    true);
@@ -512,7 +520,7 @@ uint32_t translate_behind(struct thread *t, uint32_t link)
 
 uint32_t translate(uint64_t pc, enum arrival how)
 {
-	const uint64_t begin = ticks();
+	const uint64_t begin = begin_at(pc);
 	const bool alone = !E.counts_taken && !E.mode && E.n_running == 1;
 	const uint32_t id = translate_chain(segment_for(pc), pc,
 					    how == ARRIVE_BY_JUMP ? BLOCK_IENTRY :
