@@ -86,6 +86,10 @@ enum soft_reason {
 	WHY_PTRACED,
 	WHY_UNREADABLE,
 	WHY_ENDED,
+	WHY_NO_MEMORY,
+	/* with REC_FAILED: */
+	WHY_FAILED,
+	WHY_REFUSED,
 };
 
 enum soft_request { REQ_NONE, REQ_EXEC, REQ_EXEC_FAILED };

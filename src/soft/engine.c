@@ -66,17 +66,21 @@ bool copy_string(char *to, size_t size, uint64_t from)
 	return true;
 }
 
-/* The record carries the message too, because descriptor 2 may be closed. */
-static void end_with(struct line *l) __attribute__((noreturn));
-static void end_with(struct line *l)
+/* The launcher tells why, if it is still there. */
+static void end_with(struct line *l, enum soft_reason why) __attribute__((noreturn));
+static void end_with(struct line *l, enum soft_reason why)
 {
-	if (E.shared) {
-		struct soft_record *const r = &E.shared->records[thread_self()->record];
-		copy_text(r->message, sizeof(r->message), l->text, l->len);
-		__atomic_store_n(&r->state, REC_FAILED, __ATOMIC_RELEASE);
+	struct soft_record *const r = &E.shared->records[thread_self()->record];
+	r->reason = why;
+	copy_text(r->message, sizeof(r->message), l->text, l->len);
+	__atomic_store_n(&r->state, REC_FAILED, __ATOMIC_RELEASE);
+	if (__atomic_load_n(&E.shared->closed, __ATOMIC_ACQUIRE)) {
+		struct line all = { 0 };
+		line_str(&all, "tare: ");
+		line_str(&all, l->text);
+		line_str(&all, "\n");
+		sys3(__NR_write, 2, all.text, all.len);
 	}
-	line_str(l, "\n");
-	sys3(__NR_write, 2, l->text, l->len);
 	for (;;)
 		sys1(__NR_exit_group, 125);
 }
@@ -85,7 +89,6 @@ static void end_with(struct line *l)
 void die(const char *what, uint64_t pc)
 {
 	struct line l = { 0 };
-	line_str(&l, "tare: the software engine failed: ");
 	line_str(&l, what);
 	line_str(&l, " (pc ");
 	line_hex(&l, pc);
@@ -97,16 +100,22 @@ void die(const char *what, uint64_t pc)
 			line_num(&l, bytes[i], 16);
 		}
 	}
-	line_str(&l, "); please report this line with the program and its command line");
-	end_with(&l);
+	line_str(&l, ")");
+	end_with(&l, WHY_FAILED);
 }
 
 void refuse(const char *what)
 {
 	struct line l = { 0 };
-	line_str(&l, "tare: the software engine cannot count this program: ");
 	line_str(&l, what);
-	end_with(&l);
+	end_with(&l, WHY_REFUSED);
+}
+
+void no_memory(void)
+{
+	struct line l = { 0 };
+	line_str(&l, "the engine's own tables in the memory of the program");
+	end_with(&l, WHY_NO_MEMORY);
 }
 
 /* ---- the frame ---- */

@@ -580,6 +580,7 @@ unsigned vpmu_width(void);
 
 /* engine.c */
 void die(const char *what, uint64_t pc) __attribute__((noreturn));
+void no_memory(void) __attribute__((noreturn));		/* the program's address space is full */
 void refuse(const char *what) __attribute__((noreturn));	/* the program, not a fault of ours */
 void lock_take(struct thread *t);
 void lock_drop(void);

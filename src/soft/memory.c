@@ -24,7 +24,7 @@ void *zone_map(uint64_t addr, uint64_t size)
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
 			     -1, 0);
 	if (at != (long)addr)
-		die("cannot map the engine's memory", addr);
+		no_memory();
 	return (void *)addr;
 }
 
@@ -103,7 +103,7 @@ bool shadow_fault(struct thread *t, uint64_t addr)
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
 			      -1, 0);
 	if (got != (long)at && got != -EEXIST)
-		die("cannot map the engine's memory", addr);
+		no_memory();
 	t->has_shadow = true;
 	return true;
 }

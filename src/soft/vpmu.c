@@ -53,7 +53,7 @@ static void map_shared(uint64_t at, uint64_t offset, uint64_t size)
 	const long got = sys6(__NR_mmap, (long)at, (long)PAGE_UP(size), 3, 0x11, E.reserved_fd,
 			      (long)offset);
 	if (got < 0)
-		die("no memory for the virtual PMU", (uint64_t)-got);
+		no_memory();
 }
 
 /* Two threads may do it at the same time: the second puts the same in its place. */
@@ -565,7 +565,7 @@ static void slot_map(struct thread *t)
 	const long at = sys6(__NR_mmap, (long)t + (long)THREAD_ACC, VPMU_TASK_SIZE, 3, 0x11,
 			     E.reserved_fd, (long)(VPMU_TASKS_OFFSET + t->vslot * VPMU_TASK_SIZE));
 	if (at < 0)
-		die("no memory for the virtual PMU", (uint64_t)-at);
+		no_memory();
 }
 
 static uint32_t copy_event(uint32_t from, uint32_t slot)

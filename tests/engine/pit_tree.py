@@ -177,6 +177,7 @@ def refused(rseq):
     """What cannot be run is an error that says so, never a number."""
     p, run = stat(rseq)
     check(p.returncode == 125 and run is None and "restartable sequences" in p.stderr, p)
+    check(p.stderr.count("tare: ") == 1 and "pit-rseq" in p.stderr, p.stderr)
     with tempfile.TemporaryDirectory() as d:
         with open(f"{d}/far.S", "w") as f:
             # a far jump to 32-bit code: an internal error that names place and bytes
@@ -186,6 +187,14 @@ def refused(rseq):
         p, run = stat(f"{d}/far")
     check(p.returncode == 125 and run is None, p)
     check("pc 0x" in p.stderr and "48 cb" in p.stderr and "report" in p.stderr, p.stderr)
+    check(p.stderr.count("tare: ") == 1, p.stderr)
+    # too little address space for the launcher, for the engine, and in a child of the command
+    for most in (30 << 20, 60 << 20):
+        p, run = stat("true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)))
+        check(p.returncode == 125 and run is None and p.stderr.count("tare: ") == 1, most, p)
+        check("ulimit -v" in p.stderr and "report" not in p.stderr, p.stderr)
+    p, run = stat("sh", "-c", "ulimit -v 60000; exec true")
+    check(p.returncode == 125 and "process" in p.stderr and "ulimit -v" in p.stderr, p)
 
 
 def many(threads):

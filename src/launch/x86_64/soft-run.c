@@ -175,7 +175,8 @@ static void at_exec(struct soft *s, const struct traced *t)
 	if (!err)
 		err = inject(t->pid, image, t->reserved_fd, index);
 	if (err && index) {
-		r->reason = err > 0 ? (uint32_t)err : WHY_NO_PTRACE;
+		r->reason = err > 0 ? (uint32_t)err :
+			    err == -ENOMEM || err == -ENOSPC ? WHY_NO_MEMORY : WHY_NO_PTRACE;
 		__atomic_store_n(&r->state, REC_NATIVE, __ATOMIC_RELEASE);
 	}
 	if (t->pid == s->child && !t->record) {
@@ -366,6 +367,11 @@ static struct image own_image(int least)
 
 static uint32_t event_bits(const struct tare_measure_opts *o);
 
+static int memory_code(int err)
+{
+	return err == ENOMEM || err == ENOSPC ? TARE_E_NOMEM : TARE_E_ENGINE;
+}
+
 static int soft_open(struct soft *s, const struct tare_measure_opts *o, struct tare_why *why)
 {
 	*s = (struct soft){ .memfd = -1, .own.fd = -1, .attach_result = 1 };
@@ -381,13 +387,13 @@ static int soft_open(struct soft *s, const struct tare_measure_opts *o, struct t
 	if (ftruncate(s->memfd, (off_t)size) < 0) {
 		const int err = errno;
 		close(s->memfd);
-		return why_errno(why, TARE_E_ENGINE, err, "shared memory for the engine");
+		return why_errno(why, memory_code(err), err, "shared memory for the engine");
 	}
 	s->shared = mmap(NULL, sizeof(*s->shared), PROT_READ | PROT_WRITE, MAP_SHARED, s->memfd, 0);
 	if (s->shared == MAP_FAILED) {
 		const int err = errno;
 		close(s->memfd);
-		return why_errno(why, TARE_E_ENGINE, err, "shared memory for the engine");
+		return why_errno(why, memory_code(err), err, "shared memory for the engine");
 	}
 	s->shared->magic = SOFT_MAGIC;
 	s->shared->reserved_fd = (uint32_t)s->memfd;
@@ -666,6 +672,7 @@ static const char *reason_text(uint32_t reason)
 	case WHY_32BIT: return "not a 64-bit x86 program: ran natively, not counted";
 	case WHY_SETUID: return "set-uid, set-gid or with capabilities: ran natively, not counted";
 	case WHY_NO_PTRACE: return "ptrace was refused: ran natively, not counted";
+	case WHY_NO_MEMORY: return "no memory for the engine (ulimit -v?): ran natively, not counted";
 	case WHY_NO_INHERIT: return "a child, left out as asked (--no-inherit)";
 	case WHY_ENDED: return "started when the command had ended: ran natively, not counted";
 	case WHY_PTRACED: return "traced by another program: ran natively, not counted";
@@ -703,6 +710,12 @@ static bool worth_a_task(const struct soft *s, const struct tare_measure_opts *o
 	       cut_off_text(s, r);
 }
 
+static const char *short_name(const struct soft_record *r)
+{
+	const char *const name = strrchr(r->exe, '/');
+	return r->comm[0] || !r->exe[0] ? r->comm : name ? name + 1 : r->exe;
+}
+
 static int fill_tasks(const struct soft *s, const struct tare_measure_opts *o,
 		      struct tare_measurement *m, struct tare_why *why)
 {
@@ -723,9 +736,7 @@ static int fill_tasks(const struct soft *s, const struct tare_measure_opts *o,
 		t->pid = r->pid;
 		t->tid = r->tid ? r->tid : r->pid;
 		t->is_thread = r->is_thread;
-		const char *const name = strrchr(r->exe, '/');
-		snprintf(t->comm, sizeof(t->comm), "%.15s",
-			 r->comm[0] || !r->exe[0] ? r->comm : name ? name + 1 : r->exe);
+		snprintf(t->comm, sizeof(t->comm), "%.15s", short_name(r));
 		snprintf(t->exe, sizeof(t->exe), "%.127s", r->exe);
 		t->not_counted = r->state == REC_NATIVE ? reason_text(r->reason) : NULL;
 		t->cut_off = cut_off_text(s, r);
@@ -746,13 +757,23 @@ static int fill_tasks(const struct soft *s, const struct tare_measure_opts *o,
 	return 0;
 }
 
+static int failure_code(uint32_t reason)
+{
+	switch (reason) {
+	case WHY_NO_MEMORY: return TARE_E_NOMEM;
+	case WHY_REFUSED: return TARE_E_NOT_COUNTED;
+	default: return TARE_E_ENGINE;
+	}
+}
+
 static int engine_failure(const struct soft *s, struct tare_why *why)
 {
 	const uint32_t n = n_records(s);
 	for (uint32_t j = 0; j < n; j++) {
 		const struct soft_record *const r = &records(s)[j];
 		if (r->state == REC_FAILED)
-			return why_set(why, TARE_E_ENGINE, "%.190s", r->message);
+			return why_set(why, failure_code(r->reason), "process %d (%s): %.190s",
+				       (int)r->pid, short_name(r), r->message);
 	}
 	return 0;
 }
@@ -798,7 +819,8 @@ static void watch_command(const struct child *c, const struct tare_measure_opts 
 static int refused(const struct soft *s, const struct tare_measure_opts *o, struct tare_why *why)
 {
 	if (s->inject_errno)
-		return why_errno(why, TARE_E_ENGINE, s->inject_errno, "entering %s", o->argv[0]);
+		return why_errno(why, memory_code(s->inject_errno), s->inject_errno, "entering %s",
+				 o->argv[0]);
 	if (s->inject_reason && o->refuse_uncounted)
 		return why_set(why, TARE_E_NOT_COUNTED, "%s: %s", o->argv[0],
 			       reason_text((uint32_t)s->inject_reason));
