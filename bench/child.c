@@ -4,7 +4,9 @@
  * A child of a large process (the Python that drives the bench) inherits that
  * process's peak of memory; one of this small program does not.
  */
+#include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@ int main(int argc, char **argv)
 		return 125;
 	const pid_t pid = fork();
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);	/* when the bench loses its patience */
 		execvp(argv[2], argv + 2);
 		perror(argv[2]);
 		_exit(127);
