@@ -74,7 +74,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 /* What was ignored when we were started: a shell's `&` ignores SIGINT. The command
  * finds it as it would without us. */
-static bool int_was_ignored, chld_was_ignored;
+static bool int_was_ignored, chld_was_ignored, term_was_ignored;
 
 static void restore_ignored(void)
 {
@@ -82,6 +82,8 @@ static void restore_ignored(void)
 		signal(SIGINT, SIG_IGN);
 	if (chld_was_ignored)
 		signal(SIGCHLD, SIG_IGN);
+	if (term_was_ignored)
+		signal(SIGTERM, SIG_IGN);
 }
 
 static bool is_ignored(int number)
@@ -100,6 +102,7 @@ static void catch_signals(void)
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
 	int_was_ignored = is_ignored(SIGINT);
 	chld_was_ignored = is_ignored(SIGCHLD);
+	term_was_ignored = is_ignored(SIGTERM);
 	pthread_atfork(NULL, NULL, restore_ignored);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		const struct sigaction act = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };

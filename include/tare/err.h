@@ -19,7 +19,7 @@ extern "C" {
 
 /* X(NAME, "sentence", "remedy or empty") */
 #define TARE_ERR_LIST(X)                                                       \
-	X(NOMEM, "out of memory", "free some memory, or raise ulimit -v")          \
+	X(NOMEM, "out of memory", "free some memory, or raise ulimit -v or -d")    \
 	X(INVALID, "invalid argument", "")                                      \
 	X(IO, "input or output failed", "")                                     \
 	X(NO_FILE, "no such file", "check the path")                            \

@@ -140,10 +140,8 @@ int child_start(struct child *c, char *const *argv, bool aslr, struct tare_why *
 	}
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
 	c->personality = open_personality(c->pid);
-	if (!hear(c->report, &m)) {
-		child_abandon(c);
-		return why_set(why, TARE_E_IO, "%s: the child ended before its exec", argv[0]);
-	}
+	if (!hear(c->report, &m))
+		m = (struct message){ 0 };	/* killed already: the wait tells */
 	c->aslr_refused = m.personality_errno != 0;
 	c->aslr_errno = m.personality_errno;
 	return 0;
@@ -274,6 +272,11 @@ static bool ended(pid_t pid, bool own_child)
 		return true;
 	const char *const state = strrchr(text, ')');
 	return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
+}
+
+bool child_ended(const struct child *c)
+{
+	return ended(c->pid, true);
 }
 
 bool launch_wait(pid_t pid, int pidfd, uint64_t until_ns, bool own_child)

@@ -52,6 +52,8 @@ void child_close(struct child *c);
 /* Of an ended child: exit status, times and the truth about ASLR into *m. */
 void child_reap(struct child *c, struct tare_measurement *m);
 
+/* Has it ended? It is not reaped. */
+bool child_ended(const struct child *c);
 /* ptrace of a child failed with `err`: why. `what` was to be done with it. */
 int child_no_ptrace(const struct child *c, int err, const char *what, struct tare_why *why);
 

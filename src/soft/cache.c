@@ -194,7 +194,7 @@ struct segment *segment_for(uint64_t pc)
 		}
 		return h->cur;
 	}
-	die("no room for the code cache", pc);
+	no_memory();
 }
 
 struct segment *segment_of(uint64_t code)

@@ -98,8 +98,10 @@ static void near_program(const struct layout *l, struct soft_start *s)
 
 struct remote {
 	pid_t pid;
+	bool ours;			/* our own child: whoever waits for it wants its status */
 	uint64_t mask;			/* its blocked signals, as they were */
 	bool stopped;			/* by a SIGSTOP, which is due again at the end */
+	bool trapped;			/* by a SIGTRAP that somebody sent, likewise */
 	struct user_regs_struct regs;	/* as they were */
 	uint64_t gate;			/* a syscall instruction in its vdso */
 };
@@ -154,27 +156,52 @@ static void release_signals(const struct remote *r)
 {
 	const bool stop = r->stopped && !is_continued(r->pid);
 	ptrace(PTRACE_SETSIGMASK, r->pid, sizeof(r->mask), &r->mask);
+	if (r->trapped)
+		kill(r->pid, SIGTRAP);
 	if (stop)
 		kill(r->pid, SIGSTOP);
 }
 
-/* Until the next SIGTRAP. SIGSTOP cannot be held back: it goes on from there. */
+int traced_stop(pid_t pid, bool ours)
+{
+	for (;;) {
+		siginfo_t info = { .si_pid = 0 };
+		if (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WEXITED | WNOWAIT | __WALL) < 0) {
+			if (errno == EINTR)
+				continue;
+			return -errno;
+		}
+		if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) {
+			if (!ours)	/* its parent waits for us to have seen it */
+				waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | __WALL);
+			return -ESRCH;
+		}
+		info.si_pid = 0;
+		if (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG | __WALL) == 0 && info.si_pid)
+			return info.si_status;	/* else it was killed meanwhile */
+	}
+}
+
+/* Did somebody send the SIGTRAP that it stands at? */
+static bool is_sent(pid_t pid)
+{
+	siginfo_t info;
+	return ptrace(PTRACE_GETSIGINFO, pid, 0, &info) == 0 && info.si_code <= 0;
+}
+
+/* Until the next SIGTRAP of its own. SIGSTOP cannot be held back: it goes on from there. */
 static int run(struct remote *r, enum __ptrace_request how)
 {
 	for (;;) {
-		int status;
-		pid_t got;
 		if (ptrace(how, r->pid, 0, 0) < 0)
 			return -errno;
-		while ((got = waitpid(r->pid, &status, __WALL)) < 0 && errno == EINTR)
-			;
-		if (got < 0)
-			return -errno;
-		if (!WIFSTOPPED(status))
-			return -ESRCH;
-		if (status >> 8 == SIGTRAP)
+		const int status = traced_stop(r->pid, r->ours);
+		if (status < 0)
+			return status;
+		if (status == SIGTRAP && !is_sent(r->pid))
 			return 0;
-		r->stopped |= WSTOPSIG(status) == SIGSTOP;
+		r->trapped |= status == SIGTRAP;
+		r->stopped |= (status & 0xff) == SIGSTOP;
 	}
 }
 
@@ -263,16 +290,29 @@ static int map_rest(struct remote *r, const struct image *image, int fd)
 	regs.rbp = image->close ? (unsigned long)image->fd : (unsigned long)-1;
 	if (ptrace(PTRACE_SETREGS, r->pid, 0, &regs) < 0)
 		return -errno;
-	do {				/* until its int3: others may send SIGTRAP, too */
-		const int err = run(r, PTRACE_CONT);
-		if (err < 0)
-			return err;
-		if (ptrace(PTRACE_GETREGS, r->pid, 0, &regs) < 0)
-			return -errno;
-	} while (engine_elf_start[regs.rip - 1 - ZONE_BASE] != 0xcc);
-	const int err = mapped((long)regs.rax, 0);
+	int err = run(r, PTRACE_CONT);	/* until its int3 */
+	if (err < 0)
+		return err;
+	if (ptrace(PTRACE_GETREGS, r->pid, 0, &regs) < 0)
+		return -errno;
+	err = mapped((long)regs.rax, 0);
 	return err ? err : remote_write(r->pid, p->p_vaddr, engine_elf_start + p->p_offset,
 					p->p_filesz);
+}
+
+/* It did not work out: the program runs without us, and in the space it would have had. */
+static void unmap_all(struct remote *r, const struct image *image)
+{
+	const Elf64_Phdr *const code = segment_with(PF_X), *const data = segment_with(PF_W);
+	const uint64_t ranges[][2] = {
+		{ ZONE_THREADS, THREAD0_SIZE }, { ZONE_SHARED, pages(sizeof(struct soft_shared)) },
+		{ data->p_vaddr & ~4095ull, pages(data->p_memsz + (data->p_vaddr & 4095)) },
+		{ code->p_vaddr, pages(code->p_memsz) },
+	};
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		remote_call(r, SYS_munmap, (long)ranges[i][0], (long)ranges[i][1], 0, 0, 0, 0);
+	if (image->close)
+		remote_call(r, SYS_close, image->fd, 0, 0, 0, 0, 0);
 }
 
 static void fill_start(struct soft_start *s, const struct user_regs_struct *g, uint32_t record)
@@ -332,6 +372,7 @@ static int enter(struct remote *r, const struct image *image, uint32_t reserved_
 	if (!err)
 		err = map_rest(r, image, (int)reserved_fd);
 	if (err < 0) {
+		unmap_all(r, image);
 		ptrace(PTRACE_SETREGS, pid, 0, &r->regs);
 		return err;
 	}
@@ -356,9 +397,9 @@ static int enter(struct remote *r, const struct image *image, uint32_t reserved_
 	return ptrace(PTRACE_SETREGS, pid, 0, &regs) < 0 ? -errno : 0;
 }
 
-int inject(pid_t pid, struct image image, uint32_t reserved_fd, uint32_t record)
+int inject(pid_t pid, bool ours, struct image image, uint32_t reserved_fd, uint32_t record)
 {
-	struct remote r = { .pid = pid };
+	struct remote r = { .pid = pid, .ours = ours };
 	int err = hold_signals(&r);
 	if (err)
 		return err;

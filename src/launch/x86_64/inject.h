@@ -23,10 +23,14 @@ struct image {
 	bool close;		/* there, when it is mapped */
 };
 
+/* Waits for the next stop of a tracee: its signal, with an event in the second byte; or a
+ * negative errno, ESRCH if it has ended. If it is our own child, its status is left there. */
+int traced_stop(pid_t pid, bool ours);
+
 /* The tracee stands at its exec stop. On success it stands at the engine's first
  * instruction (detach it). reserved_fd is the number of the shared memory there. Otherwise
  * enum soft_reason > 0 (let it run natively, its registers are as they were), or a
  * negative errno. */
-int inject(pid_t pid, struct image image, uint32_t reserved_fd, uint32_t record);
+int inject(pid_t pid, bool ours, struct image image, uint32_t reserved_fd, uint32_t record);
 
 #endif

@@ -173,8 +173,16 @@ static void at_exec(struct soft *s, const struct traced *t)
 	struct image image;
 	int err = image_for(s, t, &image);
 	if (!err)
-		err = inject(t->pid, image, t->reserved_fd, index);
-	if (err && index) {
+		err = inject(t->pid, t->pid == s->child, image, t->reserved_fd, index);
+	const bool refuse = err && s->shared->flags & SOFT_FLAG_REFUSE;
+	if (refuse)
+		kill(t->pid, SIGKILL);
+	const bool killed = ptrace(PTRACE_DETACH, t->pid, 0, 0) < 0;
+	if (killed && t->pid != s->child)
+		traced_stop(t->pid, false);	/* its parent waits until we have seen it */
+	if (!err || (killed && !refuse))
+		return;
+	if (index) {
 		r->reason = err > 0 ? (uint32_t)err :
 			    err == -ENOMEM || err == -ENOSPC ? WHY_NO_MEMORY : WHY_NO_PTRACE;
 		__atomic_store_n(&r->state, REC_NATIVE, __ATOMIC_RELEASE);
@@ -183,9 +191,6 @@ static void at_exec(struct soft *s, const struct traced *t)
 		s->inject_errno = err < 0 ? -err : 0;
 		s->inject_reason = err > 0 ? err : 0;
 	}
-	if (err && s->shared->flags & SOFT_FLAG_REFUSE)
-		kill(t->pid, SIGKILL);
-	ptrace(PTRACE_DETACH, t->pid, 0, 0);
 }
 
 /* Handles one stop; true when the process is no longer ours. */
@@ -237,12 +242,10 @@ static bool poll_traced(struct soft *s, const struct traced *t)
 static void detach(struct soft *s, int i)
 {
 	const pid_t tid = s->traced[i].tid;
-	int status;
-	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 &&
-	    waitpid(tid, &status, __WALL) == tid && WIFSTOPPED(status)) {
-		const int sig = status >> 16 ? 0 : WSTOPSIG(status);
-		ptrace(PTRACE_DETACH, tid, 0, sig);
-	}
+	ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+	const int status = traced_stop(tid, tid == s->child);
+	if (status > 0)
+		ptrace(PTRACE_DETACH, tid, 0, status >> 8 ? 0 : status);
 	forget(s, i);
 }
 
@@ -787,7 +790,7 @@ static int start_tracer(struct soft *s, const struct child *c, struct tare_why *
 		return why_errno(why, TARE_E_ENGINE, err, "a thread to trace with");
 	while (!__atomic_load_n(&s->tracer_runs, __ATOMIC_ACQUIRE))
 		usleep(50);
-	if (s->attach_result < 0)
+	if (s->attach_result < 0 && !child_ended(c))
 		return child_no_ptrace(c, -s->attach_result, "entering", why);
 	return 0;
 }

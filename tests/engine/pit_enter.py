@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""What can happen while a program is being entered: it is killed, signals arrive, memory is
+short. The command ends as it would without us, and nothing is lost.
+"""
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "tool"))
+import counting  # noqa: E402
+
+bad = 0
+
+# Execs itself once for each character of its argument: it is being entered most of the time.
+CHAIN = """
+.globl _start
+_start:
+	mov	16(%rsp), %rax
+	cmpb	$0, (%rax)
+	je	1f
+	inc	%rax
+	mov	%rax, 16(%rsp)
+	mov	8(%rsp), %rdi
+	lea	8(%rsp), %rsi
+	xor	%edx, %edx
+	mov	$59, %eax
+	syscall
+1:	mov	$60, %eax
+	mov	$7, %edi
+	syscall
+"""
+PER_EXEC, AT_END = 10, 6
+
+
+def check(ok, *what):
+    global bad
+    if not ok:
+        bad += 1
+        print("failed:", *what)
+
+
+def build(folder, name, source, *options):
+    path = f"{folder}/{name}"
+    with open(path + (".S" if "_start" in source else ".c"), "w") as f:
+        f.write(source)
+    subprocess.run(["cc", *options, f.name, "-o", path], check=True)
+    return path
+
+
+def start(result, *command, **how):
+    return subprocess.Popen(counting.engine_command(["instructions"], result) + list(command),
+                            env=counting.ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, **how)
+
+
+def child_of(p):
+    """The command's process, once there is one."""
+    while p.poll() is None:
+        with open(f"/proc/{p.pid}/task/{p.pid}/children") as f:
+            children = f.read().split()
+        if children:
+            return int(children[0])
+    return 0
+
+
+def send(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def killed(chain, result):
+    """Whatever it was doing, it died of SIGKILL, and that is what is told."""
+    rnd = random.Random(1)
+    for _ in range(80):
+        p = start(result, chain, "x" * 2000)
+        pid = child_of(p)
+        time.sleep(rnd.uniform(0, 0.02))
+        send(pid, signal.SIGKILL)
+        _, err = p.communicate(timeout=60)
+        check(p.returncode == 137, p.returncode, err)
+
+
+def killed_child(chain, result):
+    """… also when it is not our own child: its parent hears of it."""
+    script = (f"i=0; while [ $i -lt 60 ]; do {chain} {'x' * 2000} & P=$!; sleep 0.0$((i % 3)); "
+              "kill -9 $P; wait $P; [ $? = 137 ] || exit 9; i=$((i + 1)); done; exit 3")
+    p = start(result, "sh", "-c", script)
+    try:
+        _, err = p.communicate(timeout=120)
+        check(p.returncode == 3, p.returncode, err)
+    except subprocess.TimeoutExpired:
+        check(False, "a parent waits for ever")
+        p.kill()
+
+
+def stormed(chain, result):
+    """Signals that the program does not take, at each step of each entry."""
+    def block():
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTRAP, signal.SIGUSR1})
+
+    n = 300
+    for numbers in ((), (signal.SIGTRAP,), (signal.SIGUSR1,), (signal.SIGSTOP, signal.SIGCONT),
+                    (signal.SIGTRAP, signal.SIGSTOP, signal.SIGCONT)):
+        p = start(result, chain, "x" * n, preexec_fn=block)
+        pid = child_of(p)
+        until = time.monotonic() + 60
+        while p.poll() is None and time.monotonic() < until:
+            for number in numbers:
+                send(pid, number)
+            time.sleep(0.0002)
+        out, err = p.communicate(timeout=60)
+        with open(result) as f:
+            run = json.load(f)["runs"][0]
+        check(p.returncode == 7, numbers, p.returncode, err)
+        check(run["counts"][0]["value"] == n * PER_EXEC + AT_END and not run.get("tasks"),
+              numbers, run["counts"], run.get("tasks"))
+
+
+def short_of_memory(static, result):
+    """With little address space it runs natively, in all that it would have had; with some
+    more it may end with an error that says so. Never by a signal."""
+    for kib in (*range(1000, 2700, 60), 5000, 20000, 47000, 49000, 52000, 57000, 100000):
+        script = f"ulimit -v {kib}; exec {static}"
+        native = subprocess.run(["sh", "-c", script], capture_output=True, text=True)
+        p = start(result, "sh", "-c", script)
+        out, err = p.communicate(timeout=60)
+        told = p.returncode == 125 and "ulimit -v" in err
+        check(told or (p.returncode, out) == (native.returncode, native.stdout), kib, p.returncode, out, err, native)
+        if p.returncode == 0 and kib < 20000:
+            with open(result) as f:
+                tasks = json.load(f)["runs"][0]["tasks"]
+            check([t for t in tasks if "no memory" in (t["not_counted"] or "")], kib, tasks)
+
+
+def ignored(result):
+    """What was ignored when we were started is ignored by the command."""
+    def ignore():
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_IGN)
+
+    show = ["sed", "-n", "s/^SigIgn://p", "/proc/self/status"]
+    want = subprocess.run(show, capture_output=True, text=True, preexec_fn=ignore).stdout
+    p = start(result, *show, preexec_fn=ignore)
+    out, err = p.communicate(timeout=60)
+    check(out == want, out, want, err)
+
+
+def main():
+    why = counting.have_engine()
+    if why:
+        counting.skip(why)
+    with tempfile.TemporaryDirectory(prefix="pit") as d:
+        result = f"{d}/result"
+        chain = build(d, "chain", CHAIN, "-nostdlib", "-static")
+        static = build(d, "static", '#include <stdio.h>\n#include <stdlib.h>\nint main(void) '
+                       '{ return !malloc(100000) + !puts("here"); }\n', "-static")
+        killed(chain, result)
+        killed_child(chain, result)
+        stormed(chain, result)
+        short_of_memory(static, result)
+        ignored(result)
+    print(f"{bad} checks failed" if bad else "all checks passed")
+    return bad != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
