@@ -102,7 +102,7 @@ struct soft_slot {
 	uint32_t record;
 	int32_t pid, tid;	/* as it knows them: perhaps of another pid namespace */
 	uint32_t reserved_fd;	/* its number there */
-	uint32_t pad;
+	uint32_t trap_ignored;	/* SIGTRAP is */
 	uint64_t cookie_at;	/* this word of its memory … */
 	uint64_t cookie;	/* … has this value: so the launcher knows whom it finds */
 };
@@ -190,7 +190,7 @@ struct soft_start {
 	uint32_t record;	/* index */
 	uint32_t has_fsgsbase;
 	uint32_t reserved_fd;
-	uint32_t pad;
+	uint32_t trap_ignored;	/* SIGTRAP was, before the steps of the entry made it default */
 	uint64_t cache_near[2];	/* free address ranges near code: start of up to two */
 	uint64_t cache_near_size[2];
 };

@@ -245,6 +245,10 @@ uint64_t engine_main(void)
 	E.table = 0x60000000;
 	E.pid = (int32_t)sys0(__NR_getpid);
 	E.reserved_fd = soft_start.reserved_fd;
+	if (soft_start.trap_ignored) {
+		const struct k_sigaction ignore = { .handler = 1 };
+		sys4(__NR_rt_sigaction, SIGTRAP_, &ignore, 0, 8);
+	}
 	decode_amd_branches = cpu_is_amd();
 	E.n_threads = 1;
 	for (int i = 0; i < 2; i++)

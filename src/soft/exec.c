@@ -59,6 +59,7 @@ static bool ask_launcher(struct thread *t, uint32_t what)
 	s->pid = (int32_t)sys0(__NR_getpid);
 	s->tid = (int32_t)sys0(__NR_gettid);
 	s->reserved_fd = E.reserved_fd;
+	s->trap_ignored = t->actions[SIGTRAP_].handler == 1;
 	t->cookie = now_ns() ^ (uint64_t)s->tid << 40 ^ (uint64_t)s;
 	s->cookie_at = (uint64_t)&t->cookie;
 	s->cookie = t->cookie;

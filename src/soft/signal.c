@@ -138,11 +138,25 @@ static void sync_actions(const struct thread *t, bool app)
 	}
 }
 
+static const uint8_t held_signals[6] = { SIGILL_, SIGTRAP_, SIGBUS_, SIGFPE_, SIGSEGV_, SIGSYS_ };
+
+/* What is held back is pending, and stays so across an exec. */
+static void give_back_held(struct thread *t)
+{
+	for (int i = 0; i < 6; i++)
+		if (t->held & t->app_mask & SIG_BIT(held_signals[i]))
+			sys4(__NR_rt_tgsigqueueinfo, sys0(__NR_getpid), sys0(__NR_gettid),
+			     held_signals[i], &t->held_info[i]);
+	t->held &= ~t->app_mask;
+}
+
 void signals_as_app(struct thread *t)
 {
 	sync_actions(t, true);
 	if (t->app_mask & SYNC_SIGNALS)
 		sys4(__NR_rt_sigprocmask, 2, &t->app_mask, 0, 8);
+	if (t->held)
+		give_back_held(t);
 }
 
 void signals_as_engine(struct thread *t)
@@ -264,9 +278,8 @@ static void frame_fill(const struct thread *t, struct frame *f, const struct k_s
 
 static int held_index(int sig)
 {
-	static const uint8_t sigs[6] = { SIGILL_, SIGTRAP_, SIGBUS_, SIGFPE_, SIGSEGV_, SIGSYS_ };
 	for (int i = 0; i < 6; i++)
-		if (sigs[i] == sig)
+		if (held_signals[i] == sig)
 			return i;
 	return -1;
 }

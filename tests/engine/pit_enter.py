@@ -38,6 +38,38 @@ _start:
 PER_EXEC, AT_END = 10, 6
 
 
+PENDING = """
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+static int numbers[] = { SIGTRAP, SIGSEGV, SIGSYS, SIGUSR1 };
+static int taken[65];
+static void take(int number) { taken[number]++; }
+int main(int argc, char **argv)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	for (int i = 0; i < 4; i++)
+		sigaddset(&set, numbers[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (int i = 0; argc < 2 && i < 4; i++)
+		kill(getpid(), numbers[i]);
+	if (argc < 2) {
+		execl("/nonexistent", "x", NULL);
+		execl(argv[0], argv[0], "again", NULL);
+	}
+	sigpending(&set);
+	for (int i = 0; i < 4; i++)
+		signal(numbers[i], take);
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	for (int i = 0; i < 4; i++)
+		printf("%d: %d %d\\n", numbers[i], sigismember(&set, numbers[i]), taken[numbers[i]]);
+}
+"""
+
+
 def check(ok, *what):
     global bad
     if not ok:
@@ -143,20 +175,32 @@ def short_of_memory(static, result):
 def ignored(result):
     """What was ignored when we were started is ignored by the command."""
     def ignore():
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD,
+                       signal.SIGTRAP):
             signal.signal(number, signal.SIG_IGN)
 
     show = ["sed", "-n", "s/^SigIgn://p", "/proc/self/status"]
-    want = subprocess.run(show, capture_output=True, text=True, preexec_fn=ignore).stdout
-    p = start(result, *show, preexec_fn=ignore)
+    for command in (show, ["env", *show]):
+        want = subprocess.run(command, capture_output=True, text=True, preexec_fn=ignore).stdout
+        p = start(result, *command, preexec_fn=ignore)
+        out, err = p.communicate(timeout=60)
+        check(out == want, command, out, want, err)
+
+
+def waiting(pending, result):
+    """Blocked signals that wait are still there after an exec."""
+    want = subprocess.run([pending], capture_output=True, text=True).stdout
+    p = start(result, pending)
     out, err = p.communicate(timeout=60)
-    check(out == want, out, want, err)
+    check(out == want and "5: 1 1" in want, out, want, err)
 
 
 def main():
     why = counting.have_engine()
     if why:
         counting.skip(why)
+    if not os.path.exists(f"/proc/self/task/{os.getpid()}/children"):
+        counting.skip("/proc does not list children (CONFIG_PROC_CHILDREN)")
     with tempfile.TemporaryDirectory(prefix="pit") as d:
         result = f"{d}/result"
         chain = build(d, "chain", CHAIN, "-nostdlib", "-static")
@@ -167,6 +211,7 @@ def main():
         stormed(chain, result)
         short_of_memory(static, result)
         ignored(result)
+        waiting(build(d, "pending", PENDING), result)
     print(f"{bad} checks failed" if bad else "all checks passed")
     return bad != 0
 

@@ -189,7 +189,9 @@ static bool is_sent(pid_t pid)
 	return ptrace(PTRACE_GETSIGINFO, pid, 0, &info) == 0 && info.si_code <= 0;
 }
 
-/* Until the next SIGTRAP of its own. SIGSTOP cannot be held back: it goes on from there. */
+/* Until the next SIGTRAP, which may have been sent: then its own still comes, or never
+ * will, since only one of a kind waits; where it stands tells. SIGSTOP cannot be held back:
+ * it goes on from there. */
 static int run(struct remote *r, enum __ptrace_request how)
 {
 	for (;;) {
@@ -198,9 +200,10 @@ static int run(struct remote *r, enum __ptrace_request how)
 		const int status = traced_stop(r->pid, r->ours);
 		if (status < 0)
 			return status;
-		if (status == SIGTRAP && !is_sent(r->pid))
+		if (status == SIGTRAP) {
+			r->trapped |= is_sent(r->pid);
 			return 0;
-		r->trapped |= status == SIGTRAP;
+		}
 		r->stopped |= (status & 0xff) == SIGSTOP;
 	}
 }
@@ -220,11 +223,13 @@ static long remote_call(struct remote *r, long nr, long a, long b, long c, long 
 	regs.r9 = (unsigned long)f;
 	if (ptrace(PTRACE_SETREGS, r->pid, 0, &regs) < 0)
 		return -errno;
-	const int err = run(r, PTRACE_SINGLESTEP);
-	if (err < 0)
-		return err;
-	if (ptrace(PTRACE_GETREGS, r->pid, 0, &regs) < 0)
-		return -errno;
+	do {
+		const int err = run(r, PTRACE_SINGLESTEP);
+		if (err < 0)
+			return err;
+		if (ptrace(PTRACE_GETREGS, r->pid, 0, &regs) < 0)
+			return -errno;
+	} while (regs.rip == r->gate);
 	return (long)regs.rax;
 }
 
@@ -290,12 +295,14 @@ static int map_rest(struct remote *r, const struct image *image, int fd)
 	regs.rbp = image->close ? (unsigned long)image->fd : (unsigned long)-1;
 	if (ptrace(PTRACE_SETREGS, r->pid, 0, &regs) < 0)
 		return -errno;
-	int err = run(r, PTRACE_CONT);	/* until its int3 */
-	if (err < 0)
-		return err;
-	if (ptrace(PTRACE_GETREGS, r->pid, 0, &regs) < 0)
-		return -errno;
-	err = mapped((long)regs.rax, 0);
+	do {
+		const int err = run(r, PTRACE_CONT);
+		if (err < 0)
+			return err;
+		if (ptrace(PTRACE_GETREGS, r->pid, 0, &regs) < 0)
+			return -errno;
+	} while (engine_elf_start[regs.rip - 1 - ZONE_BASE] != 0xcc);	/* its int3 */
+	const int err = mapped((long)regs.rax, 0);
 	return err ? err : remote_write(r->pid, p->p_vaddr, engine_elf_start + p->p_offset,
 					p->p_filesz);
 }
@@ -344,7 +351,7 @@ static int check_secure(pid_t pid)
 	return secure;
 }
 
-static int enter(struct remote *r, const struct image *image, uint32_t reserved_fd, uint32_t record)
+static int enter(struct remote *r, const struct image *image, const struct entry *e)
 {
 	const pid_t pid = r->pid;
 	struct layout l = { 0 };
@@ -370,14 +377,15 @@ static int enter(struct remote *r, const struct image *image, uint32_t reserved_
 	r->regs.eflags &= ~0x100ull;
 	err = map_code(r, image);
 	if (!err)
-		err = map_rest(r, image, (int)reserved_fd);
+		err = map_rest(r, image, (int)e->reserved_fd);
 	if (err < 0) {
 		unmap_all(r, image);
 		ptrace(PTRACE_SETREGS, pid, 0, &r->regs);
 		return err;
 	}
-	fill_start(&start, &r->regs, record);
-	start.reserved_fd = reserved_fd;
+	fill_start(&start, &r->regs, e->record);
+	start.reserved_fd = e->reserved_fd;
+	start.trap_ignored = e->trap_ignored;
 	near_libraries(&l, &start);
 	near_program(&l, &start);
 	err = remote_write(pid, ZONE_THREADS + THREAD0_START, &start, sizeof(start));
@@ -397,13 +405,13 @@ static int enter(struct remote *r, const struct image *image, uint32_t reserved_
 	return ptrace(PTRACE_SETREGS, pid, 0, &regs) < 0 ? -errno : 0;
 }
 
-int inject(pid_t pid, bool ours, struct image image, uint32_t reserved_fd, uint32_t record)
+int inject(const struct entry *e, struct image image)
 {
-	struct remote r = { .pid = pid, .ours = ours };
+	struct remote r = { .pid = e->pid, .ours = e->ours };
 	int err = hold_signals(&r);
 	if (err)
 		return err;
-	err = enter(&r, &image, reserved_fd, record);
+	err = enter(&r, &image, e);
 	release_signals(&r);
 	return err;
 }

@@ -27,10 +27,17 @@ struct image {
  * negative errno, ESRCH if it has ended. If it is our own child, its status is left there. */
 int traced_stop(pid_t pid, bool ours);
 
+struct entry {
+	pid_t pid;
+	bool ours;		/* our own child */
+	bool trap_ignored;	/* it ignored SIGTRAP before its exec */
+	uint32_t reserved_fd;	/* the number of the shared memory there */
+	uint32_t record;
+};
+
 /* The tracee stands at its exec stop. On success it stands at the engine's first
- * instruction (detach it). reserved_fd is the number of the shared memory there. Otherwise
- * enum soft_reason > 0 (let it run natively, its registers are as they were), or a
- * negative errno. */
-int inject(pid_t pid, bool ours, struct image image, uint32_t reserved_fd, uint32_t record);
+ * instruction (detach it). Otherwise enum soft_reason > 0 (let it run natively, its
+ * registers are as they were), or a negative errno. */
+int inject(const struct entry *e, struct image image);
 
 #endif

@@ -47,6 +47,7 @@ struct traced {
 	pid_t tid, pid;
 	uint32_t record;	/* that asked; 0 for the command itself */
 	uint32_t reserved_fd;
+	bool trap_ignored;	/* SIGTRAP is, there */
 	int32_t own_tid;	/* as it knows itself, in its pid namespace */
 };
 
@@ -173,7 +174,9 @@ static void at_exec(struct soft *s, const struct traced *t)
 	struct image image;
 	int err = image_for(s, t, &image);
 	if (!err)
-		err = inject(t->pid, t->pid == s->child, image, t->reserved_fd, index);
+		err = inject(&(struct entry){ .pid = t->pid, .ours = t->pid == s->child,
+					      .reserved_fd = t->reserved_fd, .record = index,
+					      .trap_ignored = t->trap_ignored }, image);
 	const bool refuse = err && s->shared->flags & SOFT_FLAG_REFUSE;
 	if (refuse)
 		kill(t->pid, SIGKILL);
@@ -253,7 +256,7 @@ static void serve(struct soft *s, struct soft_slot *r)
 {
 	const uint32_t what = __atomic_load_n(&r->request, __ATOMIC_ACQUIRE);
 	struct traced t = { .record = r->record, .reserved_fd = r->reserved_fd,
-			    .own_tid = r->tid };
+			    .trap_ignored = r->trap_ignored, .own_tid = r->tid };
 	if (what == REQ_EXEC) {
 		const bool found = find_task(r, &t.pid, &t.tid);
 		reply(r, found && attach(s, t) == 0 ? 1 : 2);
@@ -282,8 +285,11 @@ static void *tracer_main(void *arg)
 	if (sigaction(SIGCHLD, NULL, &on_child) == 0 && on_child.sa_handler == SIG_DFL)
 		sigdelset(&all, SIGCHLD);
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
-	s->attach_result = attach(s, (struct traced){ .tid = s->child, .pid = s->child,
-						      .reserved_fd = (uint32_t)s->memfd });
+	struct sigaction on_trap;
+	s->attach_result = attach(s, (struct traced){
+		.tid = s->child, .pid = s->child, .reserved_fd = (uint32_t)s->memfd,
+		.trap_ignored = sigaction(SIGTRAP, NULL, &on_trap) == 0 &&
+				on_trap.sa_handler == SIG_IGN });
 	__atomic_store_n(&s->tracer_runs, true, __ATOMIC_RELEASE);
 	uint32_t seen = __atomic_load_n(&s->shared->requests, __ATOMIC_ACQUIRE);
 	/* until the command runs nobody can ask for anything */
