@@ -72,24 +72,24 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	caught = number;
 }
 
-/* What was ignored when we were started: a shell's `&` ignores SIGINT. The command
- * finds it as it would without us. */
-static bool int_was_ignored, chld_was_ignored, term_was_ignored;
-
-static void restore_ignored(void)
-{
-	if (int_was_ignored)
-		signal(SIGINT, SIG_IGN);
-	if (chld_was_ignored)
-		signal(SIGCHLD, SIG_IGN);
-	if (term_was_ignored)
-		signal(SIGTERM, SIG_IGN);
-}
-
 static bool is_ignored(int number)
 {
 	struct sigaction old;
 	return sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_IGN;
+}
+
+/* What was ignored when we were started: a shell's `&` ignores SIGINT. The command
+ * finds it as it would without us. */
+static bool int_was_ignored, chld_was_ignored, term_was_ignored;
+
+static void as_they_were(void)
+{
+	signal(SIGINT, int_was_ignored ? SIG_IGN : SIG_DFL);
+	signal(SIGTERM, term_was_ignored ? SIG_IGN : SIG_DFL);
+	if (!is_ignored(SIGHUP))
+		signal(SIGHUP, SIG_DFL);
+	if (chld_was_ignored)
+		signal(SIGCHLD, SIG_IGN);
 }
 
 static void on_file_limit(int number)
@@ -103,7 +103,7 @@ static void catch_signals(void)
 	int_was_ignored = is_ignored(SIGINT);
 	chld_was_ignored = is_ignored(SIGCHLD);
 	term_was_ignored = is_ignored(SIGTERM);
-	pthread_atfork(NULL, NULL, restore_ignored);
+	pthread_atfork(NULL, NULL, as_they_were);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		const struct sigaction act = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
 		if (numbers[i] == SIGHUP && is_ignored(SIGHUP))

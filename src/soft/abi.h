@@ -87,6 +87,7 @@ enum soft_reason {
 	WHY_UNREADABLE,
 	WHY_ENDED,
 	WHY_NO_MEMORY,
+	WHY_NO_PLACE,
 	/* with REC_FAILED: */
 	WHY_FAILED,
 	WHY_REFUSED,
@@ -96,7 +97,7 @@ enum soft_request { REQ_NONE, REQ_EXEC, REQ_EXEC_FAILED };
 
 /* A process that asks the launcher for something. */
 struct soft_slot {
-	uint32_t taken;		/* by compare-and-swap */
+	uint32_t taken;		/* by compare-and-swap: the asker's tid, or SLOT_OF_STRANGER */
 	uint32_t request;	/* enum soft_request, written last */
 	uint32_t reply;		/* futex: 0 waiting, 1 go on, 2 refused */
 	uint32_t record;
@@ -107,6 +108,7 @@ struct soft_slot {
 	uint64_t cookie;	/* … has this value: so the launcher knows whom it finds */
 };
 #define SOFT_SLOTS 128
+#define SLOT_OF_STRANGER 0xffffffffu	/* of another pid namespace, where numbers differ */
 
 struct soft_record {
 	uint32_t state;		/* enum soft_state; written last */

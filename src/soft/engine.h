@@ -306,6 +306,7 @@ struct mode {
 struct engine {
 	struct soft_shared *shared;
 	uint32_t lock;			/* translator, tables, regions */
+	uint32_t execing;		/* futex: a thread is about to exec */
 	int32_t pid;
 	bool has_fsgsbase;
 	bool counts_taken;

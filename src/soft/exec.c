@@ -20,19 +20,6 @@
 
 /* ---- asking the launcher ---- */
 
-static struct soft_slot *slot_take(void)
-{
-	for (uint32_t i = 0;; i++) {
-		struct soft_slot *const s = &E.shared->slots[i % SOFT_SLOTS];
-		uint32_t free = 0;
-		if (__atomic_compare_exchange_n(&s->taken, &free, 1, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
-			return s;
-		if (i % SOFT_SLOTS == SOFT_SLOTS - 1)
-			sys0(__NR_sched_yield);
-	}
-}
-
 /* In another pid namespace its number means nothing. */
 static bool launcher_out_of_sight(void)
 {
@@ -42,12 +29,64 @@ static bool launcher_out_of_sight(void)
 	       !mem_equal(mine, E.shared->pid_ns, (size_t)n);
 }
 
+/* Ended, but its parent has not looked yet: "PID (name) Z …" */
+static bool is_zombie(int32_t pid)
+{
+	struct line path = { 0 };
+	char text[256];
+	line_str(&path, "/proc/");
+	line_num(&path, (uint64_t)pid, 10);
+	line_str(&path, "/stat");
+	const long fd = sys4(__NR_openat, AT_CWD, path.text, O_CLOEXEC_, 0);
+	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text) - 3);
+	if (fd >= 0)
+		sys1(__NR_close, fd);
+	for (long i = n - 3; i >= 0; i--)
+		if (text[i] == ')')
+			return text[i + 2] == 'Z' || text[i + 2] == 'X';
+	return false;
+}
+
 /* The command has ended and we are an orphan, or the launcher was killed. */
 static bool launcher_is_gone(void)
 {
 	return __atomic_load_n(&E.shared->closed, __ATOMIC_ACQUIRE) ||
 	       (E.shared->launcher_pid && !launcher_out_of_sight() &&
-		sys2(__NR_kill, E.shared->launcher_pid, 0) == -3);
+		(sys2(__NR_kill, E.shared->launcher_pid, 0) == -3 ||
+		 is_zombie(E.shared->launcher_pid)));
+}
+
+/* Whoever was killed while it asked has left its slot taken. */
+static void slots_reclaim(void)
+{
+	for (uint32_t i = 0; i < SOFT_SLOTS; i++) {
+		uint32_t *const taken = &E.shared->slots[i].taken;
+		uint32_t who = __atomic_load_n(taken, __ATOMIC_RELAXED);
+		if (who && who != SLOT_OF_STRANGER && sys2(__NR_tkill, who, 0) == -3)
+			__atomic_compare_exchange_n(taken, &who, 0, false, __ATOMIC_ACQ_REL,
+						    __ATOMIC_RELAXED);
+	}
+}
+
+/* NULL: the launcher is gone. */
+static struct soft_slot *slot_take(void)
+{
+	const bool stranger = launcher_out_of_sight();
+	const uint32_t me = stranger ? SLOT_OF_STRANGER : (uint32_t)sys0(__NR_gettid);
+	for (uint32_t i = 0;; i++) {
+		struct soft_slot *const s = &E.shared->slots[i % SOFT_SLOTS];
+		uint32_t free = 0;
+		if (__atomic_compare_exchange_n(&s->taken, &free, me, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return s;
+		if (i % SOFT_SLOTS != SOFT_SLOTS - 1)
+			continue;
+		if (launcher_is_gone())
+			return NULL;
+		if (!stranger)
+			slots_reclaim();
+		sys0(__NR_sched_yield);
+	}
 }
 
 static bool ask_launcher(struct thread *t, uint32_t what)
@@ -55,6 +94,8 @@ static bool ask_launcher(struct thread *t, uint32_t what)
 	if (__atomic_load_n(&E.shared->closed, __ATOMIC_ACQUIRE))
 		return false;
 	struct soft_slot *const s = slot_take();
+	if (!s)
+		return false;
 	s->record = t->record;
 	s->pid = (int32_t)sys0(__NR_getpid);
 	s->tid = (int32_t)sys0(__NR_gettid);
@@ -238,7 +279,35 @@ static bool will_fail(long dir, uint64_t path, uint64_t flags)
 	return ret < 0 && ret != -38;
 }
 
+/* One thread of a process at a time: while one's exec ends the others, the launcher must
+ * not wait for any of them. (A vfork child has no others, and shares this word.) */
+static void exec_begin(const struct thread *t)
+{
+	uint32_t none;
+	while (!t->is_vfork && (none = 0, !__atomic_compare_exchange_n(
+			&E.execing, &none, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+		sys4(__NR_futex, &E.execing, FUTEX_WAIT, 1, 0);
+}
+
+static void exec_failed(const struct thread *t)
+{
+	if (t->is_vfork)
+		return;
+	__atomic_store_n(&E.execing, 0, __ATOMIC_RELEASE);
+	sys3(__NR_futex, &E.execing, FUTEX_WAKE, 1);
+}
+
+static long exec_now(struct thread *t, long nr, const uint64_t *a);
+
 long thread_exec(struct thread *t, long nr, const uint64_t *a)
+{
+	exec_begin(t);
+	const long ret = exec_now(t, nr, a);
+	exec_failed(t);
+	return ret;
+}
+
+static long exec_now(struct thread *t, long nr, const uint64_t *a)
 {
 	const bool at = nr == __NR_execveat;
 	const long dir = at ? (long)(int32_t)a[0] : AT_CWD;

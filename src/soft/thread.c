@@ -249,6 +249,7 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 	if (E.mdwe & 2)			/* PR_MDWE_NO_INHERIT */
 		E.mdwe = 0;
 	t->held = 0;			/* pending signals stay with the parent */
+	E.execing = 0;			/* as do its other threads */
 	mem_zero(t->corr, sizeof(t->corr));
 	mem_zero(t->vdso_corr, sizeof(t->vdso_corr));
 	sys3(__NR_madvise, counts_of(t), counts_mapped, 4);

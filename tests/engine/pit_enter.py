@@ -38,6 +38,69 @@ _start:
 PER_EXEC, AT_END = 10, 6
 
 
+# Occupies addresses of the engine.
+PLACE = """
+.globl _start
+_start:
+	mov	$60, %eax
+	mov	$5, %edi
+	syscall
+"""
+
+# Several threads exec at the same time; one of them wins.
+THREADS = """
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+static pthread_barrier_t all;
+static char **words;
+static void *go(void *unused)
+{
+	(void)unused;
+	pthread_barrier_wait(&all);
+	execv(words[2], words + 2);
+	exit(98);
+}
+int main(int argc, char **argv)
+{
+	const int n = atoi(argv[1]);
+	pthread_t t;
+	words = argv;
+	pthread_barrier_init(&all, NULL, n);
+	for (int i = 1; i < n; i++)
+		pthread_create(&t, NULL, go, NULL);
+	go(NULL);
+	return argc;
+}
+"""
+
+# More children than there are places to ask from are killed while they ask: the launcher is
+# stopped meanwhile.
+ASKING = """
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define N 130
+int main(void)
+{
+	pid_t p[N];
+	kill(getppid(), SIGSTOP);
+	for (int i = 0; i < N; i++)
+		if (!(p[i] = fork())) {
+			execl("/bin/true", "true", NULL);
+			_exit(1);
+		}
+	sleep(1);
+	for (int i = 0; i < N; i++) {
+		kill(p[i], SIGKILL);
+		waitpid(p[i], NULL, 0);
+	}
+	kill(getppid(), SIGCONT);
+	execl("/bin/echo", "echo", "goes on", NULL);
+	return 1;
+}
+"""
+
 PENDING = """
 #include <signal.h>
 #include <stdio.h>
@@ -187,6 +250,66 @@ def ignored(result):
         check(out == want, command, out, want, err)
 
 
+def ended(p, seconds=60):
+    """(status, output) of a command that may hang."""
+    try:
+        out, err = p.communicate(timeout=seconds)
+        return p.returncode, out
+    except subprocess.TimeoutExpired:
+        send(child_of(p), signal.SIGKILL)
+        p.kill()
+        p.communicate()
+        return "hung", ""
+
+
+def at_once(threads, chain, result):
+    for n in (2, 3, 4, 8) * 4:
+        got = ended(start(result, threads, str(n), chain, "xxx"))
+        check(got[0] == 7, n, "threads exec:", got)
+
+
+def crowded(asking, result):
+    got = ended(start(result, asking))
+    check(got == (0, "goes on\n"), got)
+
+
+def occupied(folder, result):
+    """A program that is where the engine goes runs as natively, and is named."""
+    for at in ("440000000000", "440010000000", "441000000000"):
+        place = build(folder, f"place{at}", PLACE, "-nostdlib", "-static",
+                      f"-Wl,-Ttext-segment=0x{at}")
+        got = ended(start(result, "sh", "-c", f"{place}; echo $?"))
+        check(got == (0, "5\n"), at, got)
+        with open(result) as f:
+            tasks = json.load(f)["runs"][0]["tasks"]
+        check("0x440000000000" in (tasks[0]["not_counted"] or ""), at, tasks)
+
+
+def runs(program):
+    """Is there a process of it?"""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline") as f:
+                if f.read().startswith(program + "\0"):
+                    return True
+        except OSError:
+            pass
+    return False
+
+
+def left_alone(chain, result):
+    """The launcher is killed, and nobody has looked at it yet: what asks it goes on."""
+    for seconds in (0.02, 0.03, 0.05):
+        p = start(result, chain, "x" * 300)
+        time.sleep(seconds)
+        p.kill()
+        begin = time.monotonic()
+        while runs(chain) and time.monotonic() - begin < 30:
+            time.sleep(0.05)
+        check(time.monotonic() - begin < 30, "an orphan waits for ever", seconds)
+        p.communicate()
+
+
 def waiting(pending, result):
     """Blocked signals that wait are still there after an exec."""
     want = subprocess.run([pending], capture_output=True, text=True).stdout
@@ -212,6 +335,10 @@ def main():
         short_of_memory(static, result)
         ignored(result)
         waiting(build(d, "pending", PENDING), result)
+        at_once(build(d, "threads", THREADS, "-pthread"), chain, result)
+        crowded(build(d, "asking", ASKING), result)
+        occupied(d, result)
+        left_alone(chain, result)
     print(f"{bad} checks failed" if bad else "all checks passed")
     return bad != 0
 

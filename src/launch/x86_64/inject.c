@@ -104,6 +104,7 @@ struct remote {
 	bool trapped;			/* by a SIGTRAP that somebody sent, likewise */
 	struct user_regs_struct regs;	/* as they were */
 	uint64_t gate;			/* a syscall instruction in its vdso */
+	int n_mapped;			/* of the engine: 0 none, 1 code, 2 data, 3 thread, 4 all */
 };
 
 /* The offset of a syscall instruction in the vdso: the same in every process. */
@@ -302,6 +303,8 @@ static int map_rest(struct remote *r, const struct image *image, int fd)
 		if (ptrace(PTRACE_GETREGS, r->pid, 0, &regs) < 0)
 			return -errno;
 	} while (engine_elf_start[regs.rip - 1 - ZONE_BASE] != 0xcc);	/* its int3 */
+	/* it stopped at the first that failed: what it was about to map tells which */
+	r->n_mapped = !regs.rax ? 4 : regs.rdi == start ? 1 : regs.rdi == ZONE_THREADS ? 2 : 3;
 	const int err = mapped((long)regs.rax, 0);
 	return err ? err : remote_write(r->pid, p->p_vaddr, engine_elf_start + p->p_offset,
 					p->p_filesz);
@@ -311,12 +314,12 @@ static int map_rest(struct remote *r, const struct image *image, int fd)
 static void unmap_all(struct remote *r, const struct image *image)
 {
 	const Elf64_Phdr *const code = segment_with(PF_X), *const data = segment_with(PF_W);
-	const uint64_t ranges[][2] = {
-		{ ZONE_THREADS, THREAD0_SIZE }, { ZONE_SHARED, pages(sizeof(struct soft_shared)) },
-		{ data->p_vaddr & ~4095ull, pages(data->p_memsz + (data->p_vaddr & 4095)) },
+	const uint64_t ranges[4][2] = {
 		{ code->p_vaddr, pages(code->p_memsz) },
+		{ data->p_vaddr & ~4095ull, pages(data->p_memsz + (data->p_vaddr & 4095)) },
+		{ ZONE_THREADS, THREAD0_SIZE }, { ZONE_SHARED, pages(sizeof(struct soft_shared)) },
 	};
-	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+	for (int i = 0; i < r->n_mapped; i++)
 		remote_call(r, SYS_munmap, (long)ranges[i][0], (long)ranges[i][1], 0, 0, 0, 0);
 	if (image->close)
 		remote_call(r, SYS_close, image->fd, 0, 0, 0, 0, 0);
@@ -376,6 +379,7 @@ static int enter(struct remote *r, const struct image *image, const struct entry
 		return WHY_UNREADABLE;
 	r->regs.eflags &= ~0x100ull;
 	err = map_code(r, image);
+	r->n_mapped = !err;
 	if (!err)
 		err = map_rest(r, image, (int)e->reserved_fd);
 	if (err < 0) {

@@ -187,7 +187,8 @@ static void at_exec(struct soft *s, const struct traced *t)
 		return;
 	if (index) {
 		r->reason = err > 0 ? (uint32_t)err :
-			    err == -ENOMEM || err == -ENOSPC ? WHY_NO_MEMORY : WHY_NO_PTRACE;
+			    err == -ENOMEM || err == -ENOSPC ? WHY_NO_MEMORY :
+			    err == -EEXIST ? WHY_NO_PLACE : WHY_NO_PTRACE;
 		__atomic_store_n(&r->state, REC_NATIVE, __ATOMIC_RELEASE);
 	}
 	if (t->pid == s->child && !t->record) {
@@ -675,6 +676,9 @@ static void fill_translated(const struct soft *s, double ns_per_tick, struct tar
 	m->translated.ns = (uint64_t)((double)ticks * ns_per_tick);
 }
 
+static const char no_place[] =
+	"has memory of its own where the engine goes (0x440000000000): ran natively, not counted";
+
 static const char *reason_text(uint32_t reason)
 {
 	switch (reason) {
@@ -682,6 +686,7 @@ static const char *reason_text(uint32_t reason)
 	case WHY_SETUID: return "set-uid, set-gid or with capabilities: ran natively, not counted";
 	case WHY_NO_PTRACE: return "ptrace was refused: ran natively, not counted";
 	case WHY_NO_MEMORY: return "no memory for the engine (ulimit -v?): ran natively, not counted";
+	case WHY_NO_PLACE: return no_place;
 	case WHY_NO_INHERIT: return "a child, left out as asked (--no-inherit)";
 	case WHY_ENDED: return "started when the command had ended: ran natively, not counted";
 	case WHY_PTRACED: return "traced by another program: ran natively, not counted";
@@ -827,6 +832,8 @@ static void watch_command(const struct child *c, const struct tare_measure_opts 
 
 static int refused(const struct soft *s, const struct tare_measure_opts *o, struct tare_why *why)
 {
+	if (s->inject_errno == EEXIST)
+		return why_set(why, TARE_E_NOT_COUNTED, "%s: %s", o->argv[0], no_place);
 	if (s->inject_errno)
 		return why_errno(why, memory_code(s->inject_errno), s->inject_errno, "entering %s",
 				 o->argv[0]);
