@@ -415,6 +415,8 @@ int inject(const struct entry *e, struct image image)
 	int err = hold_signals(&r);
 	if (err)
 		return err;
+	/* entered by half, it could not go on without us */
+	ptrace(PTRACE_SETOPTIONS, e->pid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL);
 	err = enter(&r, &image, e);
 	release_signals(&r);
 	return err;
