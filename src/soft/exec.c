@@ -62,9 +62,13 @@ static void slots_reclaim(void)
 	for (uint32_t i = 0; i < SOFT_SLOTS; i++) {
 		uint32_t *const taken = &E.shared->slots[i].taken;
 		uint32_t who = __atomic_load_n(taken, __ATOMIC_RELAXED);
-		if (who && who != SLOT_OF_STRANGER && sys2(__NR_tkill, who, 0) == -3)
-			__atomic_compare_exchange_n(taken, &who, 0, false, __ATOMIC_ACQ_REL,
-						    __ATOMIC_RELAXED);
+		if (!who || who == SLOT_OF_STRANGER || sys2(__NR_tkill, who, 0) != -3 ||
+		    !__atomic_compare_exchange_n(taken, &who, SLOT_OF_STRANGER, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		/* what it asked must not be taken for the next one's question */
+		__atomic_store_n(&E.shared->slots[i].request, REQ_NONE, __ATOMIC_RELAXED);
+		__atomic_store_n(taken, 0, __ATOMIC_RELEASE);
 	}
 }
 
@@ -297,16 +301,6 @@ static void exec_failed(const struct thread *t)
 	sys3(__NR_futex, &E.execing, FUTEX_WAKE, 1);
 }
 
-static long exec_now(struct thread *t, long nr, const uint64_t *a);
-
-long thread_exec(struct thread *t, long nr, const uint64_t *a)
-{
-	exec_begin(t);
-	const long ret = exec_now(t, nr, a);
-	exec_failed(t);
-	return ret;
-}
-
 static long exec_now(struct thread *t, long nr, const uint64_t *a)
 {
 	const bool at = nr == __NR_execveat;
@@ -324,5 +318,13 @@ static long exec_now(struct thread *t, long nr, const uint64_t *a)
 		return exec_native(t, nr, a, is_traced() ? WHY_PTRACED : WHY_NO_PTRACE);
 	const long ret = make_call(t, nr, a);
 	ask_launcher(t, REQ_EXEC_FAILED);
+	return ret;
+}
+
+long thread_exec(struct thread *t, long nr, const uint64_t *a)
+{
+	exec_begin(t);
+	const long ret = exec_now(t, nr, a);
+	exec_failed(t);
 	return ret;
 }

@@ -246,7 +246,8 @@ static void make_room_behind(uint32_t id, bool counted)
 		*(uint8_t *)(site - 1) ^= 1;
 		b->flags |= BLOCK_TURNED;
 	} else {
-		if (open.fall == E.n_links && fall->site + 4 + (int32_t)fall->leave == s->cold) {	/* as if it had never been */
+		/* as if it had never been, if it is the last that was made */
+		if (open.fall == E.n_links && fall->site + 4 + (int32_t)fall->leave == s->cold) {
 			E.n_links--;
 			s->cold += STUB_SIZE;
 		} else {

@@ -321,7 +321,7 @@ static void unmap_all(struct remote *r, const struct image *image)
 	};
 	for (int i = 0; i < r->n_mapped; i++)
 		remote_call(r, SYS_munmap, (long)ranges[i][0], (long)ranges[i][1], 0, 0, 0, 0);
-	if (image->close)
+	if (image->close && r->n_mapped < 4)	/* else it was closed there */
 		remote_call(r, SYS_close, image->fd, 0, 0, 0, 0, 0);
 }
 
