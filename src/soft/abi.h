@@ -22,8 +22,9 @@
 
 #include <stdint.h>
 
-/* The zone: no mapping of a program or of the kernel's choice lies here (ASan,
- * TSan, MSan, Go, V8 and the JVM keep away from it too). */
+/* The zone: no mapping of a program or of the kernel's choice lies here. Go, V8 and the JVM
+ * keep away from it, and so do programs built with sanitizers: for ASan it is ordinary
+ * memory, TSan and MSan only forbid all access to it (memory.c, forbid_around()). */
 #define ZONE_BASE	0x440000000000ull
 #define ZONE_SHARED	(ZONE_BASE + 0x10000000ull)	/* struct soft_shared */
 /* Arenas begin ARENA_SMALL before a large page. */
@@ -33,16 +34,21 @@
 #define ZONE_LINKS	(ZONE_BASE + 0x300000000ull - ARENA_SMALL)
 #define ZONE_HEAP	(ZONE_BASE + 0x500000000ull - ARENA_SMALL)
 #define ZONE_RETURNS	(ZONE_BASE + 0x700000000ull - ARENA_SMALL)
+#define ZONE_SCRATCH	(ZONE_BASE + 0x780000000ull)	/* while the cache is emptied */
 #define ZONE_CACHE	(ZONE_BASE + 0x800000000ull)	/* caches that need no near code */
+#define ZONE_TABLE	(ZONE_BASE + 0x900000000ull)	/* T, when it is far (place.c): 16 GiB */
 #define ZONE_THREADS	(ZONE_BASE + 0x1000000000ull)
-#define ZONE_END	(ZONE_BASE + 0x100000000000ull)
+#define ZONE_END	0x500000000000ull
+/* Threads that the zone has no room for. Sanitizers use this space: then there are fewer. */
+#define MORE_THREADS	0x100000000000ull
 /* A thread has its own things first, then, from where gs points, the shadow of its
  * stack (engine.h): the 4 GiB that 32 bits of rsp reach, and what the last of them
  * reaches beyond. */
 #define THREAD_AREA	0x20000000ull
 #define THREAD_SHADOW	((1ull << 32) + (1ull << 20))
 #define THREAD_STRIDE	(THREAD_AREA + THREAD_SHADOW)
-#define MAX_THREADS	((ZONE_END - ZONE_THREADS) / THREAD_STRIDE)
+#define MAX_ZONE_THREADS ((ZONE_END - ZONE_THREADS) / THREAD_STRIDE)
+#define MAX_THREADS	(MAX_ZONE_THREADS + (ZONE_BASE - MORE_THREADS) / THREAD_STRIDE)
 
 /* Events of the engine, in the order of the count vectors. */
 enum soft_event {

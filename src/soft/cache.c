@@ -19,6 +19,7 @@
 #define SEGMENT_LARGE (2ull << 20)
 #define IDS_OF(size) ((size) / 16)
 #define MADV_HUGEPAGE_ 14
+#define MADV_DONTNEED_ 4
 
 /* What even the shortest program that is linked dynamically needs, in bytes. */
 #define FIRST_BLOCKS (128u << 10)
@@ -27,7 +28,6 @@
 #define FIRST_COLD (32u << 10)
 
 static uint64_t blocks_mapped, links_mapped, next_mapped;
-uint64_t entries_mapped, returns_mapped;
 uint64_t counts_mapped = 1 << 18;	/* of every thread's counter array */
 
 /* ---- lookup ---- */
@@ -37,9 +37,9 @@ uint64_t counts_mapped = 1 << 18;	/* of every thread's counter array */
 static uint32_t new_entry(void)
 {
 	const uint32_t n = ++E.n_entries;
-	if (n + 1 >= (ENTRIES_END - ENTRIES) / 8)
+	if (n >= entries_max())
 		die("more targets of indirect branches than a table holds", 0);
-	arena_grow(ENTRIES, &entries_mapped, (n + 1ull) * 8);
+	arena_grow(entries_base(), &E.where.entries_mapped, (n + 1ull) * 8);
 	*entry_at(n) = (uint64_t)glue_miss;
 	return n;
 }
@@ -51,7 +51,8 @@ void entry_set(uint64_t pc, uint64_t code)
 	const struct region *const r = region_find(pc);
 	if (!r || r->ambiguous)
 		return;
-	table_map(pc, 1);
+	if (!table_map(pc, 1))
+		return;
 	const uint32_t n = *table_cell(pc) ? *table_cell(pc) : new_entry();
 	*entry_at(n) = code;
 	__atomic_store_n(table_cell(pc), n, __ATOMIC_RELEASE);
@@ -126,8 +127,40 @@ static void put_trampoline(uint64_t at, const char *to)
 	*(uint64_t *)(c + 8) = (uint64_t)to;
 }
 
+/* Ready for code. */
+static void segment_begin(struct segment *s)
+{
+	put_trampoline(s->base, glue_exit);
+	put_trampoline(s->base + 16, glue_miss);
+	s->tramp_exit = s->base;
+	s->tramp_miss = s->base + 16;
+	s->hot = s->base + TRAMPOLINES;
+	s->cold = s->end;
+	s->ids = heap_alloc(IDS_OF(s->end - s->base) * 4);
+	s->n_ids = 0;
+	s->empty = false;
+	put_other(s);
+	*return_at(0) = s->other;
+}
+
+/* One that a flush has emptied. */
+static struct segment *segment_again(const struct hood *h)
+{
+	for (uint32_t i = 0; i < E.n_segments; i++) {
+		struct segment *const s = &E.segments[i];
+		if (!s->empty || s->base < h->start || s->end > h->end)
+			continue;
+		segment_begin(s);
+		return s;
+	}
+	return NULL;
+}
+
 static struct segment *segment_new(struct hood *h)
 {
+	struct segment *const used = segment_again(h);
+	if (used)
+		return used;
 	if (E.n_segments == MAX_SEGMENTS)
 		die("the code cache is full", 0);
 	struct segment *const s = &E.segments[E.n_segments];
@@ -151,15 +184,7 @@ static struct segment *segment_new(struct hood *h)
 	if (size == SEGMENT_LARGE)
 		sys3(__NR_madvise, at, size, MADV_HUGEPAGE_);
 	*s = (struct segment){ .base = (uint64_t)at, .end = (uint64_t)at + size };
-	put_trampoline(s->base, glue_exit);
-	put_trampoline(s->base + 16, glue_miss);
-	s->tramp_exit = s->base;
-	s->tramp_miss = s->base + 16;
-	s->hot = s->base + TRAMPOLINES;
-	s->cold = s->end;
-	s->ids = heap_alloc(IDS_OF(size) * 4);
-	put_other(s);
-	*return_at(0) = s->other;
+	segment_begin(s);
 	__atomic_store_n(&E.n_segments, E.n_segments + 1, __ATOMIC_RELEASE);
 	return s;
 }
@@ -249,7 +274,7 @@ void link_leave(const struct link *l)
 static bool takes_stub(const struct segment *s, uint64_t site)
 {
 	const int64_t first = (int64_t)(s->base - site), last = (int64_t)(s->end - site);
-	return s->cold - s->hot >= 64 && first == (int32_t)first && last == (int32_t)last;
+	return !s->empty && s->cold - s->hot >= 64 && first == (int32_t)first && last == (int32_t)last;
 }
 
 /* Where the exit stub of a link can stand: beside it, or in any segment in reach. */
@@ -350,6 +375,8 @@ static void drop(uint32_t id, bool changed)
 		const bool falls = b->flags & BLOCK_FALLS;
 		if (!(b->flags & BLOCK_DEAD)) {
 			b->flags |= BLOCK_DEAD;
+			E.live_blocks--;
+			E.dead_blocks++;
 			unlink_all(b, changed);
 			leave_tables(id);
 			block_forget(id);
@@ -372,18 +399,108 @@ void cache_drop_all(void)
 			drop(id, false);
 }
 
+/* ---- emptying ---- */
+
+/* Code that is dropped stays where it is, because a thread may still be running it. When
+ * there is more of it than of code in use (and enough to be worth it), everything goes and
+ * what is needed is translated again: that costs less than what was translated since the
+ * last time, and bounds the memory. */
+#define FLUSH_DEAD 50000u	/* some 300 bytes each, with their part of the tables */
+
+static bool flush_is_due(void)
+{
+	return (E.dead_blocks > FLUSH_DEAD && E.dead_blocks > E.live_blocks &&
+		E.dead_blocks > E.flush_at) ||
+	       E.n_blocks > MAX_BLOCKS - MAX_BLOCKS / 64 || E.n_entries + 64 > entries_max();
+}
+
+static void segments_empty(void)
+{
+	for (uint32_t i = 0; i < E.n_segments; i++) {
+		struct segment *const s = &E.segments[i];
+		sys3(__NR_madvise, s->base, s->end - s->base, MADV_DONTNEED_);
+		s->empty = true;
+		s->n_ids = 0;
+	}
+	for (uint32_t i = 0; i < E.n_hoods; i++)
+		E.hoods[i].cur = NULL;
+}
+
+/* Every thread's cells are added up and start at 0. */
+static void cells_empty(void)
+{
+	for (uint32_t i = 0; i < E.n_threads; i++) {
+		struct thread *const t = thread_at(i);
+		if (t->in_use)
+			count_fold(t);
+		if (t->mapped)
+			sys3(__NR_madvise, counts_of(t), counts_mapped, MADV_DONTNEED_);
+	}
+}
+
+void cache_empty(void)
+{
+	cells_empty();
+	E.flushed_blocks += E.n_blocks;
+	const uint32_t returns = E.n_returns < MAX_RETURNS ? E.n_returns : MAX_RETURNS - 1;
+	for (uint32_t n = 1; n <= returns; n++)
+		*return_at(n) = (uint64_t)glue_return_miss;
+	segments_empty();
+	table_empty();
+	pages_save();
+	heap_empty();
+	arena_empty(ZONE_BLOCKS, blocks_mapped);
+	arena_empty(ZONE_LINKS, links_mapped);
+	E.n_blocks = E.n_links = E.n_entries = E.n_returns = 0;
+	E.live_blocks = E.dead_blocks = E.flush_at = 0;
+	translate_reset();
+	pages_restore();
+	E.flushes++;
+}
+
+bool cache_flush(struct thread *t)
+{
+	if (!others_stop(t))
+		return false;
+	cache_empty();
+	others_go_on();
+	return true;
+}
+
 /* ---- the dispatcher ---- */
+
+/* Takes the lock, to enter or make a block; empties the cache first where that is due. */
+static void lock_take_for_code(struct thread *t)
+{
+	lock_take_to_enter(t);
+	while (flush_is_due()) {
+		lock_drop();
+		if (!cache_flush(t))
+			E.flush_at = E.dead_blocks * 2;	/* not now */
+		lock_take_to_enter(t);
+	}
+}
+
+/* The code to go on at; from here on the thread is inside. */
+static uint64_t enter(struct thread *t, uint32_t id)
+{
+	if (id)
+		__atomic_store_n(&t->inside, true, __ATOMIC_RELAXED);
+	return id ? block_body(block_at(id)) : 0;
+}
 
 uint64_t cache_lookup(struct thread *t)
 {
-	const uint32_t n = t->exit_link == EXIT_RETURN ? (uint32_t)t->entry : 0;
-	const enum arrival how = t->exit_link == EXIT_INDIRECT ? ARRIVE_BY_JUMP :
-				 n ? ARRIVE_BY_RETURN : ARRIVE_DIRECTLY;
 	if (t->pc >> 12 == 0xffffffffff600ull) {
 		vsyscall(t);
 		return resume(t);
 	}
-	lock_take(t);
+	lock_take_for_code(t);
+	/* of before a flush: no such call was written since */
+	const uint32_t n = t->exit_link == EXIT_RETURN && t->entry <= E.n_returns ?
+			   (uint32_t)t->entry : 0;
+	const enum arrival how = t->exit_link == EXIT_INDIRECT ? ARRIVE_BY_JUMP :
+				 n ? ARRIVE_BY_RETURN : ARRIVE_DIRECTLY;
 	uint32_t id;
 	if (t->step_pc == t->pc) {
 		t->step_pc = 0;
@@ -398,7 +515,7 @@ uint64_t cache_lookup(struct thread *t)
 			return_set(n, id);
 	}
 	const int problem = translate_problem;
-	const uint64_t code = id ? block_body(block_at(id)) : 0;
+	const uint64_t code = enter(t, id);
 	lock_drop();
 	if (id)
 		return code;
@@ -409,11 +526,15 @@ uint64_t cache_lookup(struct thread *t)
 	signal_probe(t);
 }
 
-uint64_t cache_exit(struct thread *t, uint32_t id)
+uint64_t cache_exit(struct thread *t, uint32_t id, uint32_t flushes)
 {
+	lock_take_for_code(t);
+	if (E.flushes != flushes) {		/* the link is not there any more */
+		lock_drop();
+		t->exit_link = 1;
+		return cache_lookup(t);
+	}
 	struct link *const l = link_at(id);
-	t->pc = l->target;
-	lock_take(t);
 	uint32_t to = block_find(t->pc);
 	const uint32_t behind = to ? 0 : translate_behind(t, id);
 	if (!to)
@@ -424,7 +545,7 @@ uint64_t cache_exit(struct thread *t, uint32_t id)
 		else
 			link_to(id, to);
 	}
-	const uint64_t code = to ? block_body(block_at(to)) : 0;
+	const uint64_t code = enter(t, to);
 	t->behind = behind && block_at(behind)->above ? behind : 0;
 	lock_drop();
 	return code ? code : cache_lookup(t);
@@ -436,8 +557,5 @@ void cache_init(void)
 	arena_grow(ZONE_LINKS, &links_mapped, FIRST_LINKS);
 	zone_touch(ZONE_BLOCKS, FIRST_BLOCKS);
 	zone_touch(ZONE_LINKS, FIRST_LINKS);
-	arena_grow(ENTRIES, &entries_mapped, 8);
-	arena_grow(RETURNS, &returns_mapped, MAX_RETURNS * 8);
 	arena_grow(ZONE_RETURNS, &next_mapped, MAX_RETURNS * 4);
-	*entry_at(0) = (uint64_t)glue_miss;
 }

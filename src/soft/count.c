@@ -100,7 +100,7 @@ void count_fold(struct thread *t)
 	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);
 	if (!t->record || r->is_thread)
 		return;
-	r->blocks = E.n_blocks;
+	r->blocks = E.flushed_blocks + E.n_blocks;
 	r->code_bytes = E.code_bytes;
 	r->source_bytes = E.source_bytes;
 	r->translate_ticks = E.ticks;

@@ -10,10 +10,22 @@ static void jump_through(struct emit *e, uint32_t table)
 	bn(e, 7, 0xcd24ff | (uint64_t)table << 24);
 }
 
-/* mov ecx, [T + rcx * 4] */
-static void table_load(struct emit *e)
+/* mov ecx, [T + rcx * 4]; with the help of rdx when T is far. */
+static void table_load(struct emit *e, struct mark m)
 {
-	bn(e, 7, 0x8d0c8b | (uint64_t)(uint32_t)E.table << 24);
+	mark(e, m);
+	if (!E.where.far) {
+		bn(e, 7, 0x8d0c8b | (uint64_t)(uint32_t)E.where.table << 24);
+		return;
+	}
+	gs_store(e, RDX, OFF_S2);
+	m.in_s2 = RDX;
+	mark(e, m);
+	mov_imm64(e, RDX, E.where.table);
+	mark(e, m);
+	bn(e, 3, 0x8a0c8b);					/* mov ecx, [rdx + rcx * 4] */
+	mark(e, m);
+	gs_load(e, RDX, OFF_S2);
 }
 
 /* r holds the target, rcx's own value is in s0: look it up. */
@@ -25,8 +37,7 @@ static void emit_find(struct emit *e, int r, struct mark m)
 	if (r >= 8)
 		b1(e, 0x44);
 	b1(e, 0x89), b1(e, 0xc1 | (r & 7) << 3);		/* mov ecx, r32 */
-	mark(e, m);
-	table_load(e);
+	table_load(e, m);
 }
 
 /* … and go. */
@@ -35,7 +46,7 @@ static void emit_lookup(struct emit *e, int r, struct mark m)
 	if (!e->single) {
 		emit_find(e, r, m);
 		mark(e, m);
-		jump_through(e, ENTRIES);
+		jump_through(e, (uint32_t)entries_base());
 		return;
 	}
 	mark(e, m);
@@ -54,7 +65,7 @@ static void emit_plain_ret(struct emit *e, struct mark m)
 	bn(e, 6, 0x248cb70f6765);				/* movzx ecx, word gs:[esp + SHADOW] */
 	b4(e, SHADOW);
 	mark(e, m);
-	jump_through(e, RETURNS);
+	jump_through(e, (uint32_t)returns_base());
 }
 
 void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, struct mark m)
@@ -100,8 +111,9 @@ void emit_other(struct emit *e)
 	m.rsp_adjust = 0;
 	mark(e, m);
 	b1(e, 0x89), b1(e, 0xc9);					/* mov ecx, ecx */
-	table_load(e);
-	jump_through(e, ENTRIES);
+	table_load(e, m);
+	mark(e, m);
+	jump_through(e, (uint32_t)entries_base());
 }
 
 /* A call's push, and its number into the shadow. */

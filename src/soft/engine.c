@@ -146,10 +146,12 @@ static void single_step(struct thread *t)
 
 uint64_t resume(struct thread *t)
 {
+	t->again = 0;
 	if (t->behind) {		/* something came between: it goes there by itself */
 		++*cell_of(t, t->behind);
 		t->behind = 0;
 	}
+	left_cache(t);
 	if (t->trap || t->rflags & FLAG_TF)
 		single_step(t);
 	if (t->pending)
@@ -160,32 +162,33 @@ uint64_t resume(struct thread *t)
 	return cache_lookup(t);
 }
 
-/* The cache was left; back comes the code address to go on at. */
+/* The cache was left; back comes the code address to go on at. What the link says is read
+ * before left_cache(): after it, the cache may be emptied at any time. */
 uint64_t engine_exit(struct thread *t);
 uint64_t engine_exit(struct thread *t)
 {
 	const uint32_t id = (uint32_t)t->exit_link;
 	t->behind = 0;
 	if (id == EXIT_INDIRECT || id == EXIT_RETURN) {
+		left_cache(t);
 		if (t->pending || t->trap)
 			return resume(t);
 		return cache_lookup(t);
 	}
-	struct link *const l = link_at(id);
-	switch (l->kind) {
+	const struct link l = *link_at(id);
+	if (l.kind == LINK_SIDE)
+		++*cell_of(t, l.cell);
+	const uint32_t flushes = E.flushes;
+	left_cache(t);
+	switch (l.kind) {
 	case LINK_SIDE:
-		++*cell_of(t, l->cell);
-		/* fallthrough */
 	case LINK_JUMP:
-		if (t->pending) {
-			t->pc = l->target;
-			return resume(t);
-		}
-		return cache_exit(t, id);
+		t->pc = l.target;
+		return t->pending ? resume(t) : cache_exit(t, id, flushes);
 	case LINK_SYSCALL:
-		return syscall_exit(t, l);
+		return syscall_exit(t, &l);
 	case LINK_SPECIAL:
-		return special_exit(t, l);
+		return special_exit(t, &l);
 	case LINK_TICK:
 		vpmu_tick(t);
 		break;
@@ -193,22 +196,22 @@ uint64_t engine_exit(struct thread *t)
 		vpmu_locked(t);
 		break;
 	case LINK_FP_ENV:
-		fp_env_stored(t, l->site);
+		fp_env_stored(t, l.site);
 		break;
 	case LINK_X87:
 		vpmu_x87(t);
-		if (l->site)		/* fnsave */
-			fp_env_stored(t, l->site);
+		if (l.site)		/* fnsave */
+			fp_env_stored(t, l.site);
 		break;
 	case LINK_STALE:
 		lock_take(t);
-		cache_invalidate(l->target, l->target + 1);
+		cache_invalidate(l.target, l.target + 1);
 		lock_drop();
 		break;
 	default:
 		break;
 	}
-	t->pc = l->target;
+	t->pc = l.target;
 	return resume(t);
 }
 
@@ -242,7 +245,6 @@ uint64_t engine_main(void)
 	E.shared = (struct soft_shared *)ZONE_SHARED;
 	E.has_fsgsbase = soft_start.has_fsgsbase;
 	E.counts_taken = E.shared->event_mask >> SOFT_TAKEN & 1;
-	E.table = 0x60000000;
 	E.pid = (int32_t)sys0(__NR_getpid);
 	E.reserved_fd = soft_start.reserved_fd;
 	if (soft_start.trap_ignored) {
@@ -250,7 +252,8 @@ uint64_t engine_main(void)
 		sys4(__NR_rt_sigaction, SIGTRAP_, &ignore, 0, 8);
 	}
 	decode_amd_branches = cpu_is_amd();
-	E.n_threads = 1;
+	E.threads[0] = t;
+	E.n_threads = E.n_thread_places = 1;
 	for (int i = 0; i < 2; i++)
 		if (soft_start.cache_near_size[i])
 			E.hoods[E.n_hoods++] = (struct hood){
@@ -262,7 +265,7 @@ uint64_t engine_main(void)
 					      .end = ZONE_CACHE + (1ull << 32) };
 	t->self = t;
 	t->in_use = t->mapped = true;
-	E.n_running = 1;
+	E.n_running = E.n_own = 1;
 	t->tid = (int32_t)sys0(__NR_gettid);
 	t->engine_rsp = (uint64_t)t + THREAD_STACK_END;
 	t->record = soft_start.record;
@@ -273,6 +276,7 @@ uint64_t engine_main(void)
 	zone_map((uint64_t)t + THREAD_COUNTS, 1 << 18);
 	shadow_fault(t, shadow_of(t, t->regs[RSP] - 64));
 	cache_init();
+	places_init();
 	regions_init();
 	signals_init(t);
 	rseq_init();

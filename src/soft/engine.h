@@ -75,17 +75,17 @@ struct thread {
 	uint64_t target;		/* 0xc8 where glue jumps */
 	uint64_t app_gs;		/* 0xd0 the program's own gs base */
 	uint32_t pending;		/* 0xd8 a signal waits in pend_* */
-	uint32_t pad;
+	uint32_t again;			/* 0xdc look the code up again before entering it (stop.c) */
 	uint64_t app_gs_neg;		/* 0xe0 minus app_gs */
 	uint64_t s0;			/* 0xe8 the spill slot of rcx */
 
-	uint32_t index;
 	uint32_t record;		/* in soft_shared.records */
 	uint32_t child_record;		/* … of the task it is about to make */
 	uint32_t behind;		/* the block it is about to enter from the one above */
 	int32_t tid;
 	bool in_use;
 	bool mapped;
+	bool inside;			/* may be in the cache, or know addresses in it: see stop.c */
 	bool is_vfork;			/* another process in the same memory, … */
 	bool parent_waits;		/* … whose parent sleeps until it is gone (CLONE_VFORK) */
 	uint64_t app_mask;
@@ -151,7 +151,8 @@ _Static_assert(offsetof(struct thread, engine_rsp) == 0xb8, "glue.S");
 _Static_assert(offsetof(struct thread, exit_link) == OFF_EXIT, "glue.S");
 _Static_assert(offsetof(struct thread, target) == 0xc8, "glue.S");
 _Static_assert(offsetof(struct thread, app_gs) == OFF_APP_GS, "emit");
-_Static_assert(offsetof(struct thread, pending) == 0xd8, "glue.S");
+_Static_assert(offsetof(struct thread, pending) == 0xd8 && offsetof(struct thread, again) == 0xdc,
+	       "glue.S compares both at once");
 _Static_assert(offsetof(struct thread, app_gs_neg) == OFF_APP_GS_NEG, "emit");
 _Static_assert(offsetof(struct thread, s0) == OFF_S0, "emit, glue.S");
 _Static_assert(sizeof(struct thread) <= THREAD_FP, "thread header");
@@ -209,9 +210,10 @@ _Static_assert(sizeof(struct block) == 64, "one line");
 #define RENTRY_SIZE 43		/* … and for returns, */
 #define ENTRY_AT 5		/* … who both come in here */
 
+/* The low place (place.c) has R at its start, then P. */
+#define LOW_ENTRIES	(MAX_RETURNS * 8ull)
+
 /* Where indirect branches arrive: P has the address of each entry's code. */
-#define ENTRIES		(0x50000000u + ARENA_LARGE - ARENA_SMALL)
-#define ENTRIES_END	0x58000000u
 
 /* Where returns arrive. Every call that was written has a number; it puts it into the
  * shadow of the stack, at the place of the return address, and the return takes it from
@@ -220,7 +222,6 @@ _Static_assert(sizeof(struct block) == 64, "one line");
  * are looked at, so that whatever it holds stays within R. The shadow of a
  * place must not stand at the same place of a page as what the program uses at the time:
  * CPUs take such stores and loads for the same at first. */
-#define RETURNS		(0x58000000u + ARENA_LARGE - ARENA_SMALL)
 #define MAX_RETURNS	0x10000u	/* numbers from here on are used twice */
 #define SHADOW		0xc48u		/* gs:[esp + SHADOW] */
 
@@ -265,6 +266,7 @@ struct segment {
 	uint64_t other;		/* where returns go that the shadow was wrong about */
 	uint32_t *ids;		/* blocks of this segment by ascending code address */
 	uint32_t n_ids;
+	bool empty;		/* mapped, and free to be used again */
 };
 
 /* Memory that the program may execute. */
@@ -303,6 +305,14 @@ struct mode {
 
 #define MAX_MODES 64
 
+/* Where tables are that do not stay at one place. */
+struct places {
+	uint32_t low, low_size;		/* R and P */
+	bool far;			/* T is in the zone */
+	uint64_t table;			/* T: 4 bytes for each address (low 32 bits) */
+	uint64_t entries_mapped, returns_mapped;	/* bytes of P and R */
+};
+
 struct engine {
 	struct soft_shared *shared;
 	uint32_t lock;			/* translator, tables, regions */
@@ -310,11 +320,14 @@ struct engine {
 	int32_t pid;
 	bool has_fsgsbase;
 	bool counts_taken;
-	uint64_t table;			/* T: 4 bytes for each address (low 32 bits) */
+	struct places where;
 	uint32_t n_blocks;		/* ids 1 … n_blocks */
 	uint32_t n_links;
 	uint32_t n_entries, n_returns;
-	uint32_t n_threads;		/* slots ever used */
+	uint32_t n_threads;		/* slots ever used: threads[0] … */
+	uint32_t n_thread_places;	/* addresses tried for them */
+	uint32_t n_free_slots;		/* of them, whose thread has ended */
+	uint32_t n_own;			/* threads of this process, without vfork children */
 	uint32_t n_running;		/* threads and vfork children there are now */
 	uint32_t n_segments;
 	uint32_t n_regions;
@@ -322,13 +335,22 @@ struct engine {
 	uint64_t vdso, vdso_size;	/* the kernel's page of clock functions */
 	uint64_t code_bytes, source_bytes;
 	uint64_t ticks;			/* spent translating */
+	uint32_t stopping;		/* futex: a thread keeps the others out of the cache (stop.c) */
+	uint32_t flushes;		/* how often the cache was emptied: numbers of blocks, links
+					 * and calls of before mean nothing any more */
+	uint64_t flushed_blocks;	/* blocks there were before the last time */
+	uint32_t live_blocks;		/* those that can be entered … */
+	uint32_t dead_blocks;		/* … and those that cannot, whose code is still there */
+	uint32_t flush_at;		/* no flush before there are more dead ones than this */
 	bool no_tsc;			/* the program forbade reading it */
+	struct thread *threads[MAX_THREADS];
 	struct segment segments[MAX_SEGMENTS];
 	struct region regions[MAX_REGIONS];
 	struct hood hoods[MAX_HOODS];
 	struct k_sigaction actions[65];	/* the program's view */
 	uint32_t reserved_fd;
 	bool has_vsyscall;
+	bool zone_forbidden;		/* the program mapped it so that nobody can use it */
 	bool window_used;		/* the program maps memory where T may grow */
 	bool mem_open;			/* it opened /proc/…/mem: writes may change code */
 	bool filtered;			/* it installed a seccomp filter */
@@ -365,8 +387,11 @@ static inline struct thread *thread_self(void)
 	__asm__ volatile("mov %%gs:%c1, %0" : "=r"(t) : "i"(-(int64_t)THREAD_AREA));
 	return t;
 }
-static inline uint64_t *entry_at(uint32_t n) { return (uint64_t *)(uint64_t)ENTRIES + n; }
-static inline uint64_t *return_at(uint32_t n) { return (uint64_t *)(uint64_t)RETURNS + n; }
+static inline struct thread *thread_at(uint32_t i) { return E.threads[i]; }
+static inline uint64_t entries_base(void) { return E.where.low + LOW_ENTRIES; }
+static inline uint64_t returns_base(void) { return E.where.low; }
+static inline uint64_t *entry_at(uint32_t n) { return (uint64_t *)entries_base() + n; }
+static inline uint64_t *return_at(uint32_t n) { return (uint64_t *)returns_base() + n; }
 /* … and the next number of those that arrive at the same block */
 static inline uint32_t *return_next(uint32_t n) { return (uint32_t *)ZONE_RETURNS + n; }
 static inline uint64_t gs_of(const struct thread *t) { return (uint64_t)t + THREAD_AREA; }
@@ -377,7 +402,7 @@ static inline uint64_t shadow_of(const struct thread *t, uint64_t sp)
 /* T's cell of an address: its entry's number. */
 static inline uint32_t *table_cell(uint64_t pc)
 {
-	return (uint32_t *)(E.table + (pc & 0xffffffffu) * 4);
+	return (uint32_t *)(E.where.table + (pc & 0xffffffffu) * 4);
 }
 
 struct insn;
@@ -385,6 +410,7 @@ struct step;
 
 /* memory.c: the engine's own memory, and the program's executable regions */
 void *zone_map(uint64_t addr, uint64_t size);		/* fixed, zeroed, rw; dies if impossible */
+bool zone_try_map(uint64_t addr, uint64_t size);	/* … says so */
 void zone_touch(uint64_t addr, uint64_t size);		/* what will be used soon */
 void arena_grow_now(uint64_t base, uint64_t *mapped, uint64_t need);
 static inline void arena_grow(uint64_t base, uint64_t *mapped, uint64_t need)
@@ -393,9 +419,8 @@ static inline void arena_grow(uint64_t base, uint64_t *mapped, uint64_t need)
 		arena_grow_now(base, mapped, need);
 }
 void *heap_alloc(size_t size);
-void table_map(uint64_t pc, uint64_t len);
-bool table_is_mapped(uint64_t pc);
-bool table_fault(uint64_t addr);			/* a lookup hit a hole in T: filled */
+void heap_empty(void);
+void arena_empty(uint64_t base, uint64_t mapped);	/* all zero again, pages given back */
 bool shadow_fault(struct thread *t, uint64_t addr);	/* … in the shadow of its stack */
 void shadow_drop(struct thread *t);
 void regions_init(void);
@@ -404,7 +429,8 @@ void readable_reset(void);
 uint64_t readable_end(uint64_t pc, uint64_t end);	/* of code, by page */
 /* Where an engine's own mappings are: this one's, or another process's. */
 struct engine_view {
-	uint64_t table, entries_mapped, returns_mapped;
+	struct places where;
+	uint32_t n_thread_places;
 	uint32_t n_segments;
 	const struct segment *segments;
 	const uint8_t *t_mapped;
@@ -418,11 +444,25 @@ bool own_range(const struct engine_view *v, uint64_t at, uint64_t end, uint64_t 
 	       uint64_t *to);
 struct engine_view view_own(void);
 bool engine_owns(uint64_t start, uint64_t end);
-extern uint64_t entries_mapped, returns_mapped;		/* bytes of P and R */
 const struct region *region_find(uint64_t pc);
 void region_set(uint64_t start, uint64_t end, int prot, bool shared, bool anon);
 void region_clear(uint64_t start, uint64_t end);
 long memory_syscall(struct thread *t, long nr, const uint64_t *a);
+
+/* place.c */
+void places_init(void);					/* P, R and T of a new image */
+void places_window(uint64_t start, uint64_t end);	/* memory the program has already … */
+void places_check(void);				/* … and T moves if it is in its way */
+uint32_t entries_max(void);				/* that P has room for */
+/* Of T: */
+bool table_map(uint64_t pc, uint64_t len);		/* false: memory of the program is there */
+bool table_is_mapped(uint64_t pc);
+bool table_fault(uint64_t addr);			/* a lookup hit a hole in T: filled */
+void table_empty(void);
+/* These stop the other threads (stop.c), so not under the lock. False: they cannot. */
+bool table_go_far(struct thread *t);
+bool table_in_the_way(struct thread *t, uint64_t start, uint64_t end);
+bool place_give(struct thread *t, uint64_t start, uint64_t end);	/* to the program */
 
 /* pages.c */
 uint32_t block_find(uint64_t pc);			/* 0: none */
@@ -436,13 +476,32 @@ bool pages_open(struct thread *t, uint64_t start, uint64_t end);	/* false: none 
 /* a store hit a page we protect: opened */
 bool page_written(struct thread *t, uint64_t addr);
 void page_protect(uint64_t page);			/* before translating writable code */
+/* Around heap_empty(): forgets the blocks of all pages, not what is known of the pages. */
+void pages_save(void);
+void pages_restore(void);
 bool page_is_checked(uint64_t page);
+
+/* stop.c */
+#define STOP_KICK (-0x7a2f)	/* code of a SIGTRAP that asks a thread to leave the cache */
+/* Keeps all other threads out of the cache; returns with the lock held, to be followed by
+ * others_go_on(), which drops it. The caller must not hold the lock or be inside. False
+ * (lock not held): one of them did not come out in time, because a debugger holds it. */
+bool others_stop(struct thread *t);
+void others_go_on(void);
+void lock_take_to_enter(struct thread *t);		/* waits until nobody keeps us out */
+static inline void left_cache(struct thread *t)
+{
+	__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
+}
 
 /* cache.c */
 void entry_set(uint64_t pc, uint64_t code);		/* indirect branches to pc find it */
 uint32_t new_return(void);				/* the number of a call */
 uint64_t cache_lookup(struct thread *t);		/* code for t->pc, translating if needed */
-uint64_t cache_exit(struct thread *t, uint32_t link);	/* a direct exit: link it, or go on */
+/* A direct exit: link it, or go on. `flushes`: E.flushes when the thread left the cache. */
+uint64_t cache_exit(struct thread *t, uint32_t link, uint32_t flushes);
+bool cache_flush(struct thread *t);	/* forgets all blocks, keeps their counts; not under the lock */
+void cache_empty(void);			/* the same, by who has stopped the others */
 void cache_drop_all(void);
 void cache_drop(uint32_t id);				/* the block and the chain it stands in */
 void cache_init(void);
@@ -466,6 +525,7 @@ void put_side(uint32_t link);				/* LINK_SIDE: the code that bumps, and goes on 
 void put_other(struct segment *s);			/* into a new one */
 /* The code for those who arrive at the block in that way, written if it has none. */
 uint64_t entry_code(uint32_t id, enum arrival how);
+void translate_reset(void);				/* all blocks are gone */
 enum { PROBLEM_NONE, PROBLEM_NOT_EXECUTABLE, PROBLEM_BAD_INSN };
 extern int translate_problem;
 
@@ -488,13 +548,13 @@ void count_vec(uint8_t *vec, const struct step *s, int n);	/* of n instructions 
 void count_add(struct thread *t, int event, int64_t n, const struct mode *m);
 
 /* syscall.c */
-uint64_t syscall_exit(struct thread *t, struct link *l);
+uint64_t syscall_exit(struct thread *t, const struct link *l);
 long gate(struct thread *t, long nr, const uint64_t *args);
 
 /* thread.c */
 struct thread *thread_new(void);
 void threads_map_counts(uint64_t bytes);
-struct thread *thread_at(uint32_t i);
+bool threads_overlap(uint64_t start, uint64_t end);	/* those outside the zone */
 void thread_free(struct thread *t);
 bool thread_is_last(const struct thread *self);
 long thread_clone(struct thread *t, long nr, const uint64_t *a);
@@ -539,7 +599,7 @@ long signal_syscall(struct thread *t, long nr, const uint64_t *a);
 /* special.c */
 bool reads_gs_selector(const struct insn *in);		/* mov r/m, gs; push gs */
 void vsyscall(struct thread *t);			/* t->pc lies in the vsyscall page */
-uint64_t special_exit(struct thread *t, struct link *l);
+uint64_t special_exit(struct thread *t, const struct link *l);
 void fp_env_stored(struct thread *t, uint64_t pc);	/* by the instruction there */
 void fp_own_address(struct thread *t, uint64_t at, unsigned size);	/* of an x87 instruction */
 

@@ -122,7 +122,7 @@ glue_enter:
 	.globl glue_enter_begin
 glue_enter_begin:
 	mov	%rax, TARGET
-	cmpl	$0, PENDING
+	cmpq	$0, PENDING		/* and the word after it: code may have moved */
 	jne	glue_redispatch
 	pushq	RFLAGS
 	popfq

@@ -18,12 +18,19 @@
 #define PROT_W 2
 #define PROT_X 4
 
-void *zone_map(uint64_t addr, uint64_t size)
+bool zone_try_map(uint64_t addr, uint64_t size)
 {
 	const long at = sys6(__NR_mmap, (long)addr, (long)size, PROT_R | PROT_W,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
 			     -1, 0);
-	if (at != (long)addr)
+	if (at > 0 && at != (long)addr)		/* a kernel that takes the address for a hint */
+		sys2(__NR_munmap, at, size);
+	return at == (long)addr;
+}
+
+void *zone_map(uint64_t addr, uint64_t size)
+{
+	if (!zone_try_map(addr, size))
 		no_memory();
 	return (void *)addr;
 }
@@ -58,35 +65,16 @@ void *heap_alloc(size_t size)
 	return (void *)(ZONE_HEAP + at);
 }
 
-/* ---- T, mapped where there is code ---- */
-
-uint8_t t_mapped[T_CHUNKS];
-
-bool table_is_mapped(uint64_t pc)
+void arena_empty(uint64_t base, uint64_t mapped)
 {
-	return t_mapped[(uint32_t)pc / T_COVER];
+	if (mapped)
+		sys3(__NR_madvise, base, mapped, MADV_DONTNEED);
 }
 
-void table_map(uint64_t pc, uint64_t len)
+void heap_empty(void)
 {
-	for (uint64_t a = pc - pc % T_COVER; a < pc + len; a += T_COVER) {
-		const uint32_t i = (uint32_t)a / T_COVER;
-		if (t_mapped[i])
-			continue;
-		zone_map(E.table + i * T_CHUNK, T_CHUNK);
-		__atomic_store_n(&t_mapped[i], 1, __ATOMIC_RELEASE);
-	}
-}
-
-bool table_fault(uint64_t addr)
-{
-	if (addr < E.table || addr - E.table >= (4ull << 32))
-		return false;
-	const uint64_t i = (addr - E.table) / T_CHUNK;
-	if (t_mapped[i])
-		return true;	/* another thread was faster */
-	table_map(i * T_COVER, 1);
-	return true;
+	arena_empty(ZONE_HEAP, heap_mapped);
+	heap_used = 8;
 }
 
 /* ---- the shadow of a stack, mapped where it is used ---- */
@@ -248,6 +236,7 @@ static void maps_line(const char *p, uint64_t only)
 		E.vdso = start;
 		E.vdso_size = end - start;
 	}
+	places_window(start, end);
 	if (p[2] != 'x' || (start >= ZONE_BASE && start < ZONE_END) || start >> 63)
 		return;
 	const int prot = (p[0] == 'r' ? PROT_R : 0) | (p[1] == 'w' ? PROT_W : 0) | PROT_X;
@@ -295,6 +284,7 @@ void regions_init(void)
 	const long err = read_maps(0);
 	if (err < 0)
 		die("cannot read /proc/self/maps", (uint64_t)-err);
+	places_check();
 }
 
 bool regions_learn(struct thread *t, uint64_t pc)
@@ -306,7 +296,10 @@ bool regions_learn(struct thread *t, uint64_t pc)
 	if (!known)
 		read_maps(pc);
 	const bool found = !known && region_find(pc);
+	const bool far = found && E.window_used && !table_map(pc, 1);
 	lock_drop();
+	if (far && !table_go_far(t))
+		no_memory();
 	return found;
 }
 
@@ -346,8 +339,7 @@ static bool overlaps_code(struct thread *t, uint64_t start, uint64_t end)
 
 struct engine_view view_own(void)
 {
-	return (struct engine_view){ E.table, entries_mapped, returns_mapped, E.n_segments,
-				     E.segments, t_mapped };
+	return (struct engine_view){ E.where, E.n_thread_places, E.n_segments, E.segments, t_mapped };
 }
 
 /* The first of [start, start + size) in [at, *from). */
@@ -368,14 +360,17 @@ bool own_range(const struct engine_view *v, uint64_t at, uint64_t end, uint64_t 
 		*from = at > ZONE_BASE ? at : ZONE_BASE;
 		*to = ZONE_END;
 	}
-	own_part(ENTRIES, v->entries_mapped, at, from, to);
-	own_part(RETURNS, v->returns_mapped, at, from, to);
-	const uint64_t t_end = v->table + (4ull << 32);
-	for (uint64_t a = at < v->table ? v->table : at; a < t_end && a < *from;
-	     a += T_CHUNK - (a - v->table) % T_CHUNK)
-		if (v->t_mapped[(a - v->table) / T_CHUNK]) {
+	if (v->n_thread_places > MAX_ZONE_THREADS)
+		own_part(MORE_THREADS, (v->n_thread_places - MAX_ZONE_THREADS) * THREAD_STRIDE, at,
+			 from, to);
+	own_part(v->where.low + LOW_ENTRIES, v->where.entries_mapped, at, from, to);
+	own_part(v->where.low, v->where.returns_mapped, at, from, to);
+	const uint64_t table = v->where.table, t_end = table + (4ull << 32);
+	for (uint64_t a = at < table ? table : at; !v->where.far && a < t_end && a < *from;
+	     a += T_CHUNK - (a - table) % T_CHUNK)
+		if (v->t_mapped[(a - table) / T_CHUNK]) {
 			*from = a;
-			*to = a - (a - v->table) % T_CHUNK + T_CHUNK;
+			*to = a - (a - table) % T_CHUNK + T_CHUNK;
 		}
 	for (uint32_t i = 0; i < v->n_segments; i++) {
 		const struct segment *const s = &v->segments[i];
@@ -392,24 +387,6 @@ bool engine_owns(uint64_t start, uint64_t end)
 	uint64_t from, to;
 	const struct engine_view v = view_own();
 	return own_range(&v, start, end, &from, &to);
-}
-
-/* Would a mapping of the program at [start, end) lie where T must grow to cover
- * code that is there already? */
-static bool needed_for_table(struct thread *t, uint64_t start, uint64_t end)
-{
-	if (start >= E.table + (4ull << 32) || end <= E.table)
-		return false;
-	bool needed = false;
-	lock_take(t);
-	E.window_used = true;
-	for (uint32_t i = 0; i < E.n_regions && !needed; i++) {
-		const uint64_t len = E.regions[i].end - E.regions[i].start;
-		const uint64_t at = E.table + (uint32_t)E.regions[i].start * 4ull;
-		needed = at < end && at + len * 4 > start;
-	}
-	lock_drop();
-	return needed;
 }
 
 /* Execute-only memory is readable for us, as it is natively on CPUs without
@@ -436,9 +413,10 @@ static void new_code(struct thread *t, uint64_t start, uint64_t end, int prot, b
 	lock_take(t);
 	pages_forget(start, end);
 	region_set(start, end, prot, shared, anon);
-	if (E.window_used && prot & PROT_X)
-		table_map(start, end - start);
+	const bool far = E.window_used && prot & PROT_X && !table_map(start, end - start);
 	lock_drop();
+	if (far && !table_go_far(t))
+		no_memory();
 }
 
 static bool is_error(long ret)
@@ -446,29 +424,79 @@ static bool is_error(long ret)
 	return ret < 0 && ret > -4096;
 }
 
+/* A call for [start, end) that leaves the engine's parts alone. */
+static long call_around(struct thread *t, long nr, const uint64_t *args, uint64_t start,
+			uint64_t end)
+{
+	uint64_t from, to;
+	const struct engine_view v = view_own();
+	long ret = 0;
+	while (start < end && !is_error(ret)) {
+		const bool own = own_range(&v, start, end, &from, &to);
+		const uint64_t a[6] = { start, (own ? from : end) - start, args[2], args[3], args[4],
+					args[5] };
+		if (a[1])
+			ret = gate(t, nr, a);
+		start = own ? to : end;
+	}
+	return ret;
+}
+
+/* mmap of what nobody may touch, over the zone: sanitizers forbid all memory that no part of
+ * the program may use. Nobody notices that the engine is there. */
+static bool forbids_zone(const uint64_t *a, uint64_t end)
+{
+	return !(a[2] & 7) && a[3] & MAP_ANONYMOUS && a[3] & MAP_FIXED &&
+	       a[0] <= ZONE_BASE && end >= ZONE_END;
+}
+
+/* What MAP_32BIT chooses from. */
+#define START_OF_32BIT 0x40000000ull
+#define END_OF_32BIT 0x80000000ull
+
+/* The program wants memory at an address: gives way, or says that it cannot. */
+static void make_way(struct thread *t, const uint64_t *a, uint64_t end)
+{
+	const bool must = a[3] & MAP_FIXED;
+	if (place_give(t, a[0], end) || !must)
+		return;
+	struct line l = { 0 };
+	line_str(&l, "the program maps memory of its own at ");
+	line_hex(&l, a[0]);
+	line_str(&l, ", where the engine is (");
+	line_hex(&l, ZONE_BASE);
+	line_str(&l, " to ");
+	line_hex(&l, ZONE_END);
+	line_str(&l, ")");
+	l.text[l.len] = '\0';
+	refuse(l.text);
+}
+
 static long do_mmap(struct thread *t, const uint64_t *args)
 {
 	uint64_t a[6] = { args[0], args[1], readable_prot(args[2]), args[3], args[4], args[5] };
-	const uint64_t len = PAGE_UP(a[1]);
-	const bool fixed = a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE);
+	const uint64_t len = PAGE_UP(a[1]), end = a[0] + len;
+	const bool sane = !(a[0] & (PAGE - 1)) && len && end > a[0] && end >> 47 == 0;
 	if (mdwe_refuses(0, 0, a[2], true))
 		return -13;
-	if (fixed && (needed_for_table(t, a[0], a[0] + len) ||
-		      (!(a[3] & MAP_FIXED_NOREPLACE) && engine_owns(a[0], a[0] + len))))
-		return -12;
 	if (!(a[3] & MAP_ANONYMOUS) && (uint32_t)a[4] == E.reserved_fd)
 		return -9;
-	long at = gate(t, __NR_mmap, a);
-	if (!is_error(at) && !fixed && needed_for_table(t, (uint64_t)at, (uint64_t)at + len)) {
-		sys2(__NR_munmap, at, len);
-		if (!a[0] || a[3] & MAP_32BIT)
-			return -12;
-		a[0] = 0;
-		at = gate(t, __NR_mmap, a);
+	if (sane && forbids_zone(a, end)) {
+		const long ret = call_around(t, __NR_mmap, a, a[0], end);
+		E.zone_forbidden |= !is_error(ret);
+		return is_error(ret) ? ret : (long)a[0];
 	}
+	if (sane && a[0])
+		make_way(t, a, end);
+	long at = gate(t, __NR_mmap, a);
+	if (at == -12 && a[3] & MAP_32BIT && E.where.low >= START_OF_32BIT &&
+	    place_give(t, START_OF_32BIT, END_OF_32BIT))
+		at = gate(t, __NR_mmap, a);
 	if (is_error(at))
 		return at;
 	const uint64_t start = (uint64_t)at;
+	if (table_in_the_way(t, start, start + len) && !table_go_far(t))
+		no_memory();
 	if (a[2] & PROT_X || overlaps_code(t, start, start + len))
 		new_code(t, start, start + len, (int)a[2] & 7, (a[3] & 3) != MAP_PRIVATE,
 			 a[3] & MAP_ANONYMOUS);
@@ -477,20 +505,15 @@ static long do_mmap(struct thread *t, const uint64_t *args)
 	return at;
 }
 
-/* Of what the program unmaps, the engine's parts stay. */
-static long munmap_around(struct thread *t, uint64_t start, uint64_t end)
+/* The kernel keeps a gap between the heap and what comes after it. */
+#define BRK_GAP (1ull << 20)
+
+static long do_brk(struct thread *t, const uint64_t *a)
 {
-	uint64_t from, to;
-	const struct engine_view v = view_own();
-	long ret = 0;
-	while (start < end && ret == 0) {
-		const bool own = own_range(&v, start, end, &from, &to);
-		const uint64_t a[6] = { start, (own ? from : end) - start };
-		if (a[1])
-			ret = gate(t, __NR_munmap, a);
-		start = own ? to : end;
-	}
-	return ret;
+	const long now = sys1(__NR_brk, 0);
+	if (now > 0 && a[0] > (uint64_t)now && a[0] >> 47 == 0)
+		place_give(t, (uint64_t)now, a[0] + BRK_GAP);
+	return gate(t, __NR_brk, a);
 }
 
 static long do_munmap(struct thread *t, const uint64_t *a)
@@ -504,7 +527,7 @@ static long do_munmap(struct thread *t, const uint64_t *a)
 		lock_drop();
 	}
 	if (sane && engine_owns(a[0], end))
-		return munmap_around(t, a[0], end);
+		return call_around(t, __NR_munmap, a, a[0], end);
 	return gate(t, __NR_munmap, a);
 }
 
@@ -535,8 +558,7 @@ static long do_mremap(struct thread *t, const uint64_t *a)
 	struct region kept = { 0 };
 	if (engine_owns(a[0], old_end))
 		return -14;
-	if (fixed && (engine_owns(a[4], a[4] + PAGE_UP(a[2])) ||
-		      needed_for_table(t, a[4], a[4] + PAGE_UP(a[2]))))
+	if (fixed && !place_give(t, a[4], a[4] + PAGE_UP(a[2])))
 		return -12;
 	if (overlaps_code(t, a[0], old_end)) {
 		/* as one piece, with the program's own protection */
@@ -552,6 +574,8 @@ static long do_mremap(struct thread *t, const uint64_t *a)
 	if (is_error(at))
 		return at;
 	const uint64_t start = (uint64_t)at, len = PAGE_UP(a[2]);
+	if (table_in_the_way(t, start, start + len) && !table_go_far(t))
+		no_memory();
 	lock_take(t);
 	if (kept.end)
 		region_clear(a[0], old_end);
@@ -564,9 +588,11 @@ static long do_mremap(struct thread *t, const uint64_t *a)
 static long do_madvise(struct thread *t, const uint64_t *a)
 {
 	const uint64_t end = a[0] + PAGE_UP(a[1]);
-	if (engine_owns(a[0], end))
+	const bool own = engine_owns(a[0], end);
+	if (own && !(E.zone_forbidden && a[0] <= ZONE_BASE && end >= ZONE_END))
 		return -12;
-	const long ret = gate(t, __NR_madvise, a);
+	const long ret = own ? call_around(t, __NR_madvise, a, a[0], end) :
+			       gate(t, __NR_madvise, a);
 	if (overlaps_code(t, a[0], end)) {
 		lock_take(t);
 		cache_invalidate(a[0], end);
@@ -602,6 +628,8 @@ long memory_syscall(struct thread *t, long nr, const uint64_t *a)
 		return do_mremap(t, a);
 	case __NR_madvise:
 		return do_madvise(t, a);
+	case __NR_brk:
+		return do_brk(t, a);
 	default:
 		return do_shmdt(t, a);
 	}

@@ -288,3 +288,40 @@ void pages_forget(uint64_t start, uint64_t end)
 {
 	pages_each(start, end, page_forget);
 }
+
+/* ---- when all blocks go ---- */
+
+static struct page *saved;
+static uint64_t n_saved;
+
+/* A page without its W must be known as such; that it is written often is worth knowing. */
+static bool worth_saving(const struct page *p)
+{
+	return p->guarded || ((p->checked || p->writes) && region_find(p->addr));
+}
+
+void pages_save(void)
+{
+	n_saved = 0;
+	for (uint64_t i = 0; i < pages_size; i++)
+		n_saved += worth_saving(&pages[i]);
+	if (n_saved)
+		saved = zone_map(ZONE_SCRATCH, PAGE_UP(n_saved * sizeof(*saved)));
+	for (uint64_t i = 0, n = 0; n < n_saved; i++)
+		if (worth_saving(&pages[i]))
+			saved[n++] = pages[i];
+	pages = recent = NULL;
+	pages_size = pages_used = 0;
+}
+
+void pages_restore(void)
+{
+	for (uint64_t i = 0; i < n_saved; i++) {
+		struct page *const p = page_get(saved[i].addr, true);
+		p->guarded = saved[i].guarded;
+		p->checked = saved[i].checked;
+		p->writes = saved[i].writes;
+	}
+	if (n_saved)
+		sys2(__NR_munmap, saved, PAGE_UP(n_saved * sizeof(*saved)));
+}

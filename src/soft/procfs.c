@@ -147,12 +147,12 @@ static bool view_of(uint64_t pid, struct engine_view *v)
 	static struct segment segments[MAX_SEGMENTS];
 	static uint8_t table[T_CHUNKS];
 	struct soft_shared *shared;
-	*v = (struct engine_view){ .table = E.table, .segments = segments,
-				   .t_mapped = table };
+	*v = (struct engine_view){ .segments = segments, .t_mapped = table };
 	if (!read_other(pid, &shared, &E.shared, sizeof(shared)) || shared != E.shared)
 		return false;
-	return read_other(pid, &v->entries_mapped, &entries_mapped, sizeof(entries_mapped)) &&
-	       read_other(pid, &v->returns_mapped, &returns_mapped, sizeof(returns_mapped)) &&
+	return read_other(pid, &v->where, &E.where, sizeof(E.where)) &&
+	       read_other(pid, &v->n_thread_places, &E.n_thread_places,
+			  sizeof(E.n_thread_places)) &&
 	       read_other(pid, &v->n_segments, &E.n_segments, sizeof(E.n_segments)) &&
 	       v->n_segments <= MAX_SEGMENTS &&
 	       read_other(pid, segments, E.segments, v->n_segments * sizeof(segments[0])) &&

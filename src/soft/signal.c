@@ -485,6 +485,7 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 			 page_written(t, info->addr);
 	if (!recover(t, code, t->regs, &t->pc))
 		die("a signal at an unknown place of the cache", code);
+	left_cache(t);
 	lock_drop();
 	if (t->trap) {			/* what it single-steps did not finish */
 		t->rflags |= FLAG_TF;
@@ -501,27 +502,32 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 	deliver(t, info, uc, sync);
 }
 
-/* Another task of the run opened a counter on this one (vpmu.c). Where it finds us outside
- * the program's code it comes again, or a system call is under way, which looks for itself
- * when it is done; one that the kernel gave up for it is made again. */
-static void kicked(struct thread *t, struct k_ucontext *uc)
+/* Another thread wants us out of the cache (stop.c), or another task of the run opened a
+ * counter on this one (vpmu.c). Where the signal finds us outside the program's code it comes
+ * again, or a system call is under way, which looks for itself when it is done; one that the
+ * kernel gave up for it is made again. */
+static void kicked(struct thread *t, struct k_ucontext *uc, bool follow)
 {
 	const uint64_t pc = uc->mc.rip;
 	const struct segment *const s = segment_of(pc);
 	if (pc == (uint64_t)gate_after && uc->mc.rax == -4ull)
 		uc->mc.rax = (uint64_t)GATE_RESTART;
-	if (!s || pc < s->base + TRAMPOLINES || t->probing)
+	if (!s || pc < s->base + TRAMPOLINES || t->probing) {
+		t->again = 1;
 		return;
+	}
 	signal_take_regs(t, &uc->mc);
 	lock_take(t);
 	if (!recover(t, pc, t->regs, &t->pc))
 		die("a signal at an unknown place of the cache", pc);
+	left_cache(t);
 	lock_drop();
 	if (t->trap) {
 		t->rflags |= FLAG_TF;
 		t->trap = false;
 	}
-	vpmu_follow(t);
+	if (follow)
+		vpmu_follow(t);
 	t->exit_link = 1;
 	signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
 }
@@ -559,22 +565,33 @@ static bool sync_elsewhere(struct thread *t, struct k_siginfo *info, struct k_uc
 	return false;
 }
 
-/* Is this mov ecx, [T + rcx * 4]? */
-static bool is_table_load(uint64_t pc)
+/* Is this mov ecx, [T + rcx * 4]? Then its length. (When T is far: mov ecx, [rdx + rcx * 4],
+ * after mov rdx, T.) */
+static unsigned table_load_length(uint64_t pc)
 {
-	uint64_t bytes;
+	uint64_t bytes, table;
 	__builtin_memcpy(&bytes, (const void *)pc, 8);
-	return (bytes & 0xffffff) == 0x8d0c8b && (uint32_t)(bytes >> 24) == (uint32_t)E.table;
+	if (!E.where.far)
+		return (bytes & 0xffffff) == 0x8d0c8b &&
+		       (uint32_t)(bytes >> 24) == (uint32_t)E.where.table ? 7 : 0;
+	__builtin_memcpy(&table, (const void *)(pc - 8), 8);
+	return (bytes & 0xffffff) == 0x8a0c8b && table == E.where.table ? 3 : 0;
 }
 
 /* A fault of what we wrote ourselves, and nothing to do with the program (whose own wild
  * pointers may well point into our tables): put right, to be tried again. */
-static bool own_fault(struct thread *t, const struct k_siginfo *info, uint64_t pc)
+static bool own_fault(struct thread *t, const struct k_siginfo *info, struct k_sigcontext *m)
 {
+	const uint64_t pc = m->rip;
 	bool hole = false;
 	lock_take(t);
-	if (is_table_load(pc))
-		hole = table_fault(info->addr);
+	const unsigned load = table_load_length(pc);
+	if (load && !table_fault(info->addr)) {
+		m->rcx = 0;		/* memory of the program, where no code can be: a miss */
+		m->rip += load;
+	}
+	if (load)
+		hole = true;
 	else if (((const uint8_t *)pc)[0] == 0x65 && ((const uint8_t *)pc)[1] == 0x67)
 		hole = shadow_fault(t, info->addr);		/* gs:[esp + SHADOW] */
 	lock_drop();
@@ -601,8 +618,8 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 	const uint64_t pc = uc->mc.rip;
 	const bool sync = info->code > 0 && SYNC_SIGNALS & SIG_BIT(sig);
 
-	if (E.vpmu && sig == SIGTRAP_ && info->code == VPMU_KICK) {
-		kicked(t, uc);
+	if (sig == SIGTRAP_ && (info->code == STOP_KICK || (E.vpmu && info->code == VPMU_KICK))) {
+		kicked(t, uc, info->code == VPMU_KICK);
 		return;
 	}
 	if (sync && sync_elsewhere(t, info, uc))
@@ -613,7 +630,7 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 	}
 	const struct segment *const s = segment_of(pc);
 	if (s && pc >= s->base + TRAMPOLINES) {
-		if (sync && sig == SIGSEGV_ && own_fault(t, info, pc))
+		if (sync && sig == SIGSEGV_ && own_fault(t, info, &uc->mc))
 			return;
 		in_code(t, info, uc, sync);
 		return;

@@ -235,7 +235,7 @@ void fp_env_stored(struct thread *t, uint64_t pc)
 		fp_own_address(t, at + 8, in.rex & 8 ? 8 : 4);
 }
 
-uint64_t special_exit(struct thread *t, struct link *l)
+uint64_t special_exit(struct thread *t, const struct link *l)
 {
 	struct insn in;
 	uint8_t bytes[15];

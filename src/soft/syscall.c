@@ -224,6 +224,7 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 	case __NR_pkey_mprotect:
 	case __NR_mremap:
 	case __NR_madvise:
+	case __NR_brk:
 	case __NR_shmdt:
 		return memory_syscall(t, nr, a);
 	case __NR_close:
@@ -268,7 +269,7 @@ static void uncount_syscall(struct thread *t)
 		count_add(t, SOFT_TAKEN, -1, &E.modes[E.mode]);
 }
 
-uint64_t syscall_exit(struct thread *t, struct link *l)
+uint64_t syscall_exit(struct thread *t, const struct link *l)
 {
 	const uint64_t a[6] = { t->regs[RDI], t->regs[RSI], t->regs[RDX],
 				t->regs[R10], t->regs[R8], t->regs[R9] };

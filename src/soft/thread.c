@@ -15,11 +15,6 @@
 extern uint64_t counts_mapped;
 void thread_child(struct thread *t);
 
-struct thread *thread_at(uint32_t i)
-{
-	return (struct thread *)(ZONE_THREADS + i * THREAD_STRIDE);
-}
-
 void set_gs(struct thread *t)
 {
 	sys2(__NR_arch_prctl, 0x1001, gs_of(t));
@@ -120,6 +115,13 @@ void threads_map_counts(uint64_t bytes)
 	}
 }
 
+bool threads_overlap(uint64_t start, uint64_t end)
+{
+	const uint64_t n = E.n_thread_places;
+	return n > MAX_ZONE_THREADS && end > MORE_THREADS &&
+	       start < MORE_THREADS + (n - MAX_ZONE_THREADS) * THREAD_STRIDE;
+}
+
 static bool slot_is_free(const struct thread *t)
 {
 	if (t->in_use)
@@ -129,10 +131,10 @@ static bool slot_is_free(const struct thread *t)
 	return !t->tid || sys3(__NR_tgkill, E.pid, t->tid, 0) < 0;
 }
 
-/* Under the lock. A slot is reused only when the thread that left it is gone. */
-struct thread *thread_new(void)
+/* A slot is used again only when the thread that left it is gone. */
+static struct thread *slot_again(void)
 {
-	for (uint32_t i = 0; i < E.n_threads; i++) {
+	for (uint32_t i = 0; E.n_free_slots && i < E.n_threads; i++) {
 		struct thread *const t = thread_at(i);
 		if (!slot_is_free(t))
 			continue;
@@ -140,22 +142,51 @@ struct thread *thread_new(void)
 		mem_zero(t, sizeof(*t));
 		mem_zero(counts_of(t), CELL_BYTES(E.n_blocks));
 		t->engine_rsp = keep;
-		t->self = t;
-		t->index = i;
-		t->in_use = t->mapped = true;
-		__atomic_fetch_add(&E.n_running, 1, __ATOMIC_RELAXED);
+		E.n_free_slots--;
 		return t;
 	}
+	return NULL;
+}
+
+#define PLACES_TRIED 16		/* the program has memory there: it may go on like that */
+
+static uint64_t thread_place(uint32_t n)
+{
+	return n < MAX_ZONE_THREADS ? ZONE_THREADS + n * THREAD_STRIDE :
+				      MORE_THREADS + (n - MAX_ZONE_THREADS) * THREAD_STRIDE;
+}
+
+static struct thread *slot_new(void)
+{
 	if (E.n_threads == MAX_THREADS)
 		return NULL;
-	struct thread *const t = thread_at(E.n_threads);
-	zone_map((uint64_t)t, THREAD_STACK_END);
-	zone_map((uint64_t)counts_of(t), counts_mapped);
+	for (int i = 0; i < PLACES_TRIED && E.n_thread_places < MAX_THREADS; i++) {
+		struct thread *const t = (struct thread *)thread_place(E.n_thread_places);
+		/* one mapping, since a process may not have too many */
+		const bool got = zone_try_map((uint64_t)t, THREAD_COUNTS + counts_mapped);
+		if (!got && E.n_thread_places < MAX_ZONE_THREADS)
+			return NULL;		/* nobody else is there: a limit */
+		E.n_thread_places++;
+		if (!got)
+			continue;
+		t->engine_rsp = (uint64_t)t + THREAD_STACK_END;
+		E.threads[E.n_threads++] = t;
+		return t;
+	}
+	return NULL;
+}
+
+/* Under the lock. NULL: there is no room for another one. */
+struct thread *thread_new(void)
+{
+	struct thread *t = slot_again();
+	if (!t)
+		t = slot_new();
+	if (!t)
+		return NULL;
 	t->self = t;
-	t->index = E.n_threads++;
 	t->in_use = t->mapped = true;
 	__atomic_fetch_add(&E.n_running, 1, __ATOMIC_RELAXED);
-	t->engine_rsp = (uint64_t)t + THREAD_STACK_END;
 	return t;
 }
 
@@ -163,6 +194,9 @@ void thread_free(struct thread *t)
 {
 	shadow_drop(t);
 	t->in_use = false;
+	__atomic_fetch_add(&E.n_free_slots, 1, __ATOMIC_RELAXED);
+	if (!t->is_vfork)
+		__atomic_fetch_sub(&E.n_own, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&E.n_running, 1, __ATOMIC_RELAXED);
 }
 
@@ -232,6 +266,7 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 	const int parent = E.pid;
 	E.pid = (int32_t)sys0(__NR_getpid);
 	E.lock = 0;
+	E.stopping = 0;
 	t->tid = (int32_t)sys0(__NR_gettid);
 	for (uint32_t i = 0; i < E.n_threads; i++) {
 		struct thread *const o = thread_at(i);
@@ -241,7 +276,8 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 		o->tid = 0;
 		shadow_drop(o);
 	}
-	E.n_running = 1;
+	E.n_running = E.n_own = 1;
+	E.n_free_slots = E.n_threads - 1;
 	if (t->actions != E.actions) {
 		mem_copy(E.actions, t->actions, sizeof(E.actions));
 		t->actions = E.actions;
@@ -257,7 +293,7 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 	t->child_record = 0;
 	if (record) {
 		struct soft_record *const r = &E.shared->records[record];
-		r->blocks = r->had_blocks = E.n_blocks;
+		r->blocks = r->had_blocks = E.flushed_blocks + E.n_blocks;
 		r->code_bytes = r->had_code = E.code_bytes;
 		r->source_bytes = r->had_source = E.source_bytes;
 		r->translate_ticks = r->had_ticks = E.ticks;
@@ -324,6 +360,8 @@ static long do_thread(struct thread *t, long nr, const uint64_t *a, struct reque
 	c->tid = -1;
 	c->vslot = t->child_vslot;
 	c->is_vfork = !(q->flags & CLONE_THREAD);
+	if (!c->is_vfork)
+		__atomic_fetch_add(&E.n_own, 1, __ATOMIC_RELAXED);
 	c->parent_waits = q->flags & CLONE_VFORK;
 	c->app_altstack = q->flags & CLONE_VFORK ? t->app_altstack :
 			  (struct k_stack){ .flags = 2 };
@@ -370,12 +408,7 @@ long thread_clone(struct thread *t, long nr, const uint64_t *a)
 
 bool thread_is_last(const struct thread *self)
 {
-	for (uint32_t i = 0; i < E.n_threads; i++) {
-		const struct thread *const t = thread_at(i);
-		if (t != self && t->in_use && !t->is_vfork)
-			return false;
-	}
-	return true;
+	return __atomic_load_n(&E.n_own, __ATOMIC_ACQUIRE) == (self->is_vfork ? 0 : 1);
 }
 
 void thread_exit(struct thread *t, long nr, const uint64_t *a)

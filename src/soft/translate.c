@@ -48,6 +48,12 @@ static struct {
 static struct plan the_plan;	/* under the lock */
 int translate_problem;
 
+void translate_reset(void)
+{
+	open.id = 0;
+	loop_edge = 0;
+}
+
 /* The virtual PMU asks more of an instruction than a step tells. */
 static int decode_whole(struct step *s, struct insn *in, const uint8_t *bytes, unsigned avail)
 {
@@ -345,6 +351,7 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 	*next = emit_block(&e, p, b, id);
 	s->hot = (uint64_t)e.w;
 	b->code_len = (uint16_t)(s->hot - b->code);
+	++*(e.single ? &E.dead_blocks : &E.live_blocks);
 	E.code_bytes += b->code_len;
 	E.source_bytes += b->src_len;
 	return id;
