@@ -158,7 +158,6 @@ struct soft_shared {
 	uint32_t closed;	/* the launcher serves no more: orphans go on natively */
 	uint32_t n_records;	/* taken so far (atomic) */
 	uint32_t overflowed;	/* tasks beyond SOFT_MAX_RECORDS, summed in records[0] */
-	uint64_t engine_base, engine_size;	/* its image in the zone */
 	struct soft_slot slots[SOFT_SLOTS];
 	struct soft_record records[SOFT_MAX_RECORDS];
 };

@@ -21,6 +21,19 @@ void lock_take(struct thread *t)
 	}
 }
 
+bool lock_try(struct thread *t)
+{
+	static const int64_t nap[2] = { 0, 1000000 };
+	for (int i = 0; i < 100; i++) {
+		uint32_t free = 0;
+		if (__atomic_compare_exchange_n(&E.lock, &free, 1, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return true;
+		sys2(__NR_nanosleep, nap, 0);
+	}
+	return false;
+}
+
 void lock_drop(void)
 {
 	if (__atomic_exchange_n(&E.lock, 0, __ATOMIC_RELEASE) == 2)

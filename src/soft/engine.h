@@ -537,6 +537,9 @@ void put_stub(struct segment *s, uint32_t link);	/* the exit of a link that has 
  * original pc and how many instructions of the block were retired (count.c). */
 bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc);
 
+/* The same, for who only looks: nothing is counted, `t` may be stopped. Under the lock. */
+bool look_back(const struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc);
+
 uint64_t code_origin(uint64_t code, bool low_half);	/* the program's pc, or 0; under the lock */
 
 /* count.c */
@@ -609,6 +612,9 @@ void rseq_init(void);
 long rseq_syscall(struct thread *t, const uint64_t *a);
 void rseq_check(struct thread *t);			/* is a critical section in use? */
 
+/* ptrace.c */
+long ptrace_syscall(struct thread *t, const uint64_t *a);
+
 /* seccomp.c */
 long seccomp_syscall(struct thread *t, long nr, const uint64_t *a);
 void seccomp_strict(struct thread *t, long nr);		/* ends what strict mode ends */
@@ -644,9 +650,17 @@ void die(const char *what, uint64_t pc) __attribute__((noreturn));
 void no_memory(void) __attribute__((noreturn));		/* the program's address space is full */
 void refuse(const char *what) __attribute__((noreturn));	/* the program, not a fault of ours */
 void lock_take(struct thread *t);
+bool lock_try(struct thread *t);		/* for a moment */
 void lock_drop(void);
 uint64_t resume(struct thread *t);		/* code address for t->pc, signals first */
 uint64_t now_ns(void);
+
+/* The engine's own code. */
+extern const char __executable_start[], etext[];
+static inline bool in_engine(uint64_t pc)
+{
+	return pc >= (uint64_t)__executable_start && pc < (uint64_t)etext;
+}
 
 /* glue.S */
 extern const char glue_start[], glue_end[], glue_exit[], glue_miss[], glue_return_miss[],

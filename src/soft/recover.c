@@ -8,7 +8,7 @@
 static struct plan dry_plan;	/* under the lock */
 static struct emit dry_emit;
 
-static void apply_mark(struct thread *t, const struct mark *m, uint64_t regs[16], uint64_t *pc)
+static void apply_mark(const struct thread *t, const struct mark *m, uint64_t regs[16], uint64_t *pc)
 {
 	if (m->rcx_in_s0)
 		regs[RCX] = t->s0;
@@ -149,5 +149,16 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	}
 	if (e->found.bumped && !e->found.left)
 		leave_chain(t, id);
+	return true;
+}
+
+bool look_back(const struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
+{
+	struct segment *const s = segment_of(code);
+	const uint32_t id = s ? block_of_code(s, code) : 0;
+	if (!id)
+		return false;
+	write_dry(s, id, code);
+	apply_mark(t, &dry_emit.found, regs, pc);
 	return true;
 }

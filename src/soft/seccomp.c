@@ -12,8 +12,6 @@
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 
-extern const char __executable_start[], etext[];
-
 #define PREFIX 9
 #define JUMP(op, value, yes, no) { BPF_JMP | (op) | BPF_K, (yes), (no), (uint32_t)(value) }
 

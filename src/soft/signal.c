@@ -635,7 +635,7 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 		in_code(t, info, uc, sync);
 		return;
 	}
-	if (sync && pc - E.shared->engine_base >= E.shared->engine_size)
+	if (sync && !in_engine(pc))
 		return_again(t, uc);
 	if (sync) {
 		struct line l = { 0 };

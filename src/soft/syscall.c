@@ -241,6 +241,8 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 		const long ret = proc_syscall(t, nr, a, &done);
 		return done ? ret : plain(t, nr, a);
 	}
+	case __NR_ptrace:
+		return ptrace_syscall(t, a);
 	case __NR_seccomp:
 		return seccomp_syscall(t, nr, a);
 	case __NR_rseq:
