@@ -166,6 +166,7 @@ struct soft_shared {
 #define SOFT_FLAG_NO_INHERIT	(1u << 0)
 #define SOFT_FLAG_REFUSE	(1u << 1)	/* refuse what cannot be counted */
 #define SOFT_FLAG_VPMU		(1u << 3)	/* there is a virtual PMU (vpmu-abi.h) */
+#define SOFT_FLAG_PROC		(1u << 4)	/* a process has opened maps or the like */
 #define SOFT_FLAG_TRACE		(1u << 2)	/* tell translation on stderr (debug) */
 
 #define ENGINE_FILE_OFFSET	(64ull << 20)

@@ -621,6 +621,7 @@ void seccomp_strict(struct thread *t, long nr);		/* ends what strict mode ends *
 
 /* procfs.c */
 long proc_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
+long proc_read(struct thread *t, long nr, const uint64_t *a, bool *done);	/* procfs-read.c */
 
 /* vpmu.c, vpmu-calls.c, vpmu-files.c, vpmu-flaws.c: the virtual PMU. All but
  * vpmu_start are called under `tare run` only (E.vpmu). */

@@ -2,6 +2,7 @@
  * of maps (also of the maps of other counted processes), its descriptor out of fd.
  */
 #include "engine.h"
+#include "procfs.h"
 #include "sys.h"
 #include "text.h"
 
@@ -26,7 +27,7 @@ static void fd_link(char *path, size_t size, uint64_t fd)
 	copy_text(path, size, l.text, l.len);
 }
 
-static const char *last_part(const char *path)
+const char *proc_last_part(const char *path)
 {
 	const char *last = path;
 	for (const char *p = path; *p; p++)
@@ -35,15 +36,22 @@ static const char *last_part(const char *path)
 	return last;
 }
 
-/* ---- maps ---- */
+/* ---- files that tell of a process ---- */
 
-static bool is_maps(const char *name)
+enum proc_kind proc_kind_of(const char *last)
 {
-	return text_equal(name, "maps") || text_equal(name, "smaps") ||
-	       text_equal(name, "numa_maps");
+	static const struct { const char *name; enum proc_kind kind; } names[] = {
+		{ "maps", PROC_MAPS }, { "smaps", PROC_SMAPS }, { "numa_maps", PROC_NUMA },
+		{ "smaps_rollup", PROC_ROLLUP }, { "status", PROC_STATUS },
+		{ "pagemap", PROC_PAGEMAP }, { "mem", PROC_MEM },
+	};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (text_equal(last, names[i].name))
+			return names[i].kind;
+	return PROC_OTHER;
 }
 
-static const char *parse_hex(const char *p, uint64_t *v)
+const char *proc_parse_hex(const char *p, uint64_t *v)
 {
 	for (*v = 0;; p++) {
 		if (*p >= '0' && *p <= '9')
@@ -52,83 +60,6 @@ static const char *parse_hex(const char *p, uint64_t *v)
 			*v = *v << 4 | (uint64_t)(*p - 'a' + 10);
 		else
 			return p;
-	}
-}
-
-static void put_hex8(struct line *l, uint64_t v)
-{
-	for (uint64_t limit = 0x10000000; v < limit && limit > 1; limit >>= 4)
-		line_str(l, "0");
-	line_num(l, v, 16);
-}
-
-/* One line; what follows it in smaps goes with it. False: it is all ours. */
-static bool put_line(long out, const struct engine_view *v, const char *text, size_t len)
-{
-	uint64_t start, end, from, to;
-	const char *p = parse_hex(text, &start);
-	if (*p != '-') {
-		/* numa_maps has only starts */
-		if (own_range(v, start, start + 1, &from, &to))
-			return false;
-		sys3(__NR_write, out, text, len);
-		return true;
-	}
-	p = parse_hex(p + 1, &end);
-	if (!own_range(v, start, end, &from, &to)) {
-		sys3(__NR_write, out, text, len);
-		return true;
-	}
-	/* the kernel joins neighbours: the program's part stays */
-	bool any = false;
-	while (start < end) {
-		const bool own = own_range(v, start, end, &from, &to);
-		const uint64_t stop = own ? from : end;
-		if (stop > start) {
-			struct line l = { 0 };
-			put_hex8(&l, start);
-			line_str(&l, "-");
-			put_hex8(&l, stop);
-			sys3(__NR_write, out, l.text, l.len);
-			sys3(__NR_write, out, p, len - (size_t)(p - text));
-			any = true;
-		}
-		start = own ? to : end;
-	}
-	return any;
-}
-
-/* Lines of maps, and the first of each group of smaps, begin with an address. */
-static bool header_line(const char *p)
-{
-	uint64_t start;
-	const char *const q = parse_hex(p, &start);
-	return q - p >= 8 && (*q == '-' || *q == ' ');
-}
-
-static void copy_lines(long in, long out, const struct engine_view *v)
-{
-	static char text[32768];
-	size_t have = 0;
-	bool shown = true;
-	for (;;) {
-		const long n = sys3(__NR_read, in, text + have, sizeof(text) - have);
-		if (n <= 0)
-			return;
-		have += (size_t)n;
-		size_t line = 0;
-		for (size_t i = 0; i < have; i++) {
-			if (text[i] != '\n')
-				continue;
-			if (header_line(text + line))
-				shown = put_line(out, v, text + line, i + 1 - line);
-			else if (shown)
-				sys3(__NR_write, out, text + line, i + 1 - line);
-			line = i + 1;
-		}
-		have -= line;
-		for (size_t i = 0; i < have; i++)
-			text[i] = text[line + i];
 	}
 }
 
@@ -159,106 +90,103 @@ static bool view_of(uint64_t pid, struct engine_view *v)
 	       read_other(pid, table, t_mapped, sizeof(table));
 }
 
-static bool is_own(const struct thread *t, uint64_t pid)
+bool proc_is_own(const struct thread *t, uint64_t pid)
 {
 	return pid == (uint64_t)E.pid || pid == (uint64_t)t->tid;
 }
 
-/* A private copy of the file, without our lines, under the same number. */
-static void filter(struct thread *t, long fd, uint64_t pid)
+bool proc_view(const struct thread *t, uint64_t pid, struct engine_view *v)
 {
-	const bool own = is_own(t, pid);
-	const long out = sys2(__NR_memfd_create, "maps", 1);
-	if (out < 0)
-		return;
-	if (own)
-		pages_open(t, 0, 1ull << 47);	/* shown with the program's own protection */
-	lock_take(t);
-	struct engine_view v = view_own();
-	const bool known = own || view_of(pid, &v);
-	if (known)
-		copy_lines(fd, out, &v);
-	lock_drop();
-	if (known) {
-		sys3(__NR_lseek, out, 0, 0);
-		const long flags = sys3(__NR_fcntl, fd, 1, 0);
-		sys3(__NR_dup3, out, fd, flags & 1 ? 02000000 : 0);
+	*v = view_own();
+	return proc_is_own(t, pid) || view_of(pid, v);
+}
+
+/* Of the thread f->tid, or of the first one if there is none of that number (it was numbered
+ * in another pid namespace). */
+bool proc_signals(const struct proc_file *f, struct proc_signals *of)
+{
+	static struct k_sigaction actions[65];	/* under the lock */
+	static struct thread it;
+	uint32_t n = 0, found = 0;
+	if (!read_other(f->pid, &n, &E.n_threads, sizeof(n)) || n > MAX_THREADS)
+		return false;
+	for (uint32_t i = 0; i < n && !found; i++)
+		if (read_other(f->pid, &it, thread_at(i), offsetof(struct thread, own_actions)) &&
+		    it.in_use && (uint64_t)it.tid == f->tid)
+			found = i + 1;
+	if ((!found && !read_other(f->pid, &it, thread_at(0), offsetof(struct thread, own_actions))) ||
+	    !read_other(f->pid, actions, it.actions, sizeof(actions)))
+		return false;
+	*of = (struct proc_signals){ .blocked = it.app_mask };
+	for (int sig = 1; sig <= 64; sig++) {
+		of->caught |= actions[sig].handler > 1 ? SIG_BIT(sig) : 0;
+		of->ignored |= actions[sig].handler == 1 ? SIG_BIT(sig) : 0;
 	}
-	sys1(__NR_close, out);
+	return true;
 }
 
-/* ---- status ---- */
-
-static void put_mask(char *at, uint64_t mask)
+long proc_fd_target(uint64_t fd, char *link, size_t size)
 {
-	for (int i = 15; i >= 0; i--, mask >>= 4)
-		at[i] = "0123456789abcdef"[mask & 15];
+	char path[40];
+	fd_link(path, sizeof(path), fd);
+	const long n = sys4(__NR_readlinkat, -100, path, link, size - 1);
+	link[n > 0 ? n : 0] = '\0';
+	return n;
 }
 
-static uint64_t actions_mask(const struct thread *t, bool caught)
+static const char *parse_number(const char *p, uint64_t *v)
 {
-	uint64_t mask = 0;
-	for (int sig = 1; sig <= 64; sig++)
-		if (caught ? t->actions[sig].handler > 1 : t->actions[sig].handler == 1)
-			mask |= SIG_BIT(sig);
-	return mask;
+	for (*v = 0; *p >= '0' && *p <= '9'; p++)
+		*v = *v * 10 + (uint64_t)(*p - '0');
+	return p;
 }
 
-/* The program's own signals; and the descriptor table as large as the command would
- * have got it, unless it has grown beyond ours since. */
-static void own_status(struct thread *t, long fd)
+/* What the kernel calls struct stat. */
+struct k_stat {
+	uint64_t dev, ino, nlink;
+	uint32_t mode, uid, gid, pad;
+	uint64_t rdev, size, blksize, blocks, times[6], unused[3];
+};
+
+#define TYPE_MASK 0170000
+#define TYPE_REGULAR 0100000
+#define PROC_MAGIC 0x9fa0
+
+static bool is_proc(long fd)
 {
-	static const char with[] = "FDSize:\t2048\n";
-	char text[4096];
-	const long n = sys4(__NR_pread64, fd, text, sizeof(text) - 1, 0);
-	const long out = n > 0 ? sys2(__NR_memfd_create, "status", 1) : -1;
-	if (out < 0)
-		return;
-	text[n] = '\0';
-	const char *done = text;
-	for (char *p = text; *p; p++) {
-		if (text_starts(p, "SigCgt:\t")) {
-			put_mask(p + 8, actions_mask(t, true));
-		} else if (text_starts(p, "SigIgn:\t")) {
-			put_mask(p + 8, actions_mask(t, false));
-		} else if (text_starts(p, "SigBlk:\t")) {
-			put_mask(p + 8, t->app_mask);
-		} else if (text_starts(p, with) && E.reserved_fd < 2048 &&
-			   E.shared->fd_size) {
-			sys3(__NR_write, out, text, p - text);
-			struct line l = { 0 };
-			line_str(&l, "FDSize:\t");
-			line_num(&l, E.shared->fd_size, 10);
-			line_str(&l, "\n");
-			sys3(__NR_write, out, l.text, l.len);
-			done = p + sizeof(with) - 1;
-		}
+	uint64_t st[15];			/* struct statfs: 120 bytes, its type first */
+	return sys2(__NR_fstatfs, fd, st) == 0 && st[0] == PROC_MAGIC;
+}
+
+/* Ordinary files are told by their size, everything else by its type. */
+bool proc_identify(long fd, struct proc_file *f)
+{
+	struct k_stat st;
+	char link[128];
+	if (sys2(__NR_fstat, fd, &st) < 0 || (st.mode & TYPE_MASK) != TYPE_REGULAR || st.size ||
+	    !is_proc(fd) || proc_fd_target((uint64_t)fd, link, sizeof(link)) < 8)
+		return false;
+	const char *const last = proc_last_part(link);
+	*f = (struct proc_file){ .fd = fd, .kind = proc_kind_of(last), .ino = st.ino };
+	if (f->kind == PROC_OTHER)
+		return false;
+	/* "…/PID/NAME" or "…/PID/task/TID/NAME", wherever /proc is mounted */
+	const char *p = last;
+	int slashes = 0;
+	while (p > link && (p[-1] != '/' || ++slashes < 2))
+		p--;
+	if (parse_number(p, &f->tid) != last - 1)
+		return false;
+	f->pid = f->tid;
+	if (p - link > 6 && text_starts(p - 6, "/task/")) {
+		for (p -= 6; p > link && p[-1] != '/'; p--)
+			;
+		parse_number(p, &f->pid);
 	}
-	sys3(__NR_write, out, done, text + n - done);
-	sys3(__NR_lseek, out, 0, 0);
-	sys3(__NR_dup3, out, fd, sys3(__NR_fcntl, fd, 1, 0) & 1 ? 02000000 : 0);
-	sys1(__NR_close, out);
+	return f->pid != 0;
 }
 
 /* ---- opening ---- */
-
-/* "/proc/NUMBER/…" of the file behind a descriptor. */
-static bool proc_pid(long fd, uint64_t *pid)
-{
-	char path[40], link[80];
-	fd_link(path, sizeof(path), (uint64_t)fd);
-	const long n = sys4(__NR_readlinkat, -100, path, link, sizeof(link) - 1);
-	if (n < 8)
-		return false;
-	link[n] = '\0';
-	if (!text_starts(link, "/proc/"))
-		return false;
-	*pid = 0;
-	const char *p = link + 6;
-	while (*p >= '0' && *p <= '9')
-		*pid = *pid * 10 + (uint64_t)(*p++ - '0');
-	return p > link + 6 && *p == '/';
-}
 
 /* …/fd/N with our N: natively there is no such descriptor. */
 static bool is_our_link(const char *path, const char *last)
@@ -274,26 +202,24 @@ static long by_path(struct thread *t, long nr, const uint64_t *a, bool *done)
 	char path[256];
 	if (!copy_string(path, sizeof(path), a[nr == __NR_open || nr == __NR_readlink ? 0 : 1]))
 		return 0;
-	const char *const last = last_part(path);
+	const char *const last = proc_last_part(path);
 	const bool open = nr != __NR_readlink && nr != __NR_readlinkat;
-	const bool mem = text_equal(last, "mem"), status = text_equal(last, "status");
 	if (is_our_link(path, last)) {
 		*done = true;
 		return -2;
 	}
-	if (!open || (!mem && !status && !is_maps(last)))
+	/* a number: perhaps a link to an open file */
+	if (!open || (proc_kind_of(last) == PROC_OTHER && !(*last >= '0' && *last <= '9')))
 		return 0;
 	*done = true;
-	uint64_t pid;
+	struct proc_file f;
 	const long fd = gate(t, nr, a);
-	if (fd < 0 || !proc_pid(fd, &pid))
+	if (fd < 0 || !proc_identify(fd, &f))
 		return fd;
-	if (mem)
-		E.mem_open |= is_own(t, pid);
-	else if (status && is_own(t, pid))
-		own_status(t, fd);
-	else if (!status)
-		filter(t, fd, pid);
+	if (f.kind == PROC_MEM)
+		E.mem_open |= proc_is_own(t, f.pid);
+	else
+		__atomic_fetch_or(&E.shared->flags, SOFT_FLAG_PROC, __ATOMIC_RELAXED);
 	return fd;
 }
 
@@ -306,21 +232,31 @@ struct dirent64 {
 	char name[];
 };
 
-static bool lists_fds(uint64_t fd)
+enum listing { LISTS_OTHER, LISTS_FDS, LISTS_MAPS };
+
+static enum listing what_lists(uint64_t fd)
 {
-	char path[40], link[80];
-	fd_link(path, sizeof(path), fd);
-	const long n = sys4(__NR_readlinkat, -100, path, link, sizeof(link) - 1);
-	if (n < 8)
-		return false;
-	link[n] = '\0';
-	const char *const last = last_part(link);
-	return text_starts(link, "/proc/") &&
-	       (text_equal(last, "fd") || text_equal(last, "fdinfo"));
+	char link[80];
+	if (proc_fd_target(fd, link, sizeof(link)) < 8 || !text_starts(link, "/proc/"))
+		return LISTS_OTHER;
+	const char *const last = proc_last_part(link);
+	return text_equal(last, "fd") || text_equal(last, "fdinfo") ? LISTS_FDS :
+	       text_equal(last, "map_files") ? LISTS_MAPS : LISTS_OTHER;
 }
 
-/* Takes our descriptor out of a listing of /proc/self/fd. */
-static long hide_fd(const uint64_t *a, long got)
+/* "START-END" of map_files */
+static bool names_own_memory(const char *name)
+{
+	uint64_t start, end;
+	const char *p = proc_parse_hex(name, &start);
+	if (p == name || *p != '-')
+		return false;
+	const char *const q = proc_parse_hex(p + 1, &end);
+	return !*q && q > p + 1 && engine_owns(start, end);
+}
+
+/* Takes our descriptor out of a listing of /proc/self/fd, our mappings out of map_files. */
+static long hide_entries(const uint64_t *a, long got)
 {
 	char number[24];
 	number_text(number, sizeof(number), E.reserved_fd);
@@ -328,15 +264,17 @@ static long hide_fd(const uint64_t *a, long got)
 	for (long at = 0; at < got;) {
 		struct dirent64 *const d = (struct dirent64 *)(buf + at);
 		const uint16_t len = d->reclen;
-		if (!text_equal(d->name, number)) {
+		const enum listing of = text_equal(d->name, number) ? LISTS_FDS :
+					names_own_memory(d->name) ? LISTS_MAPS : LISTS_OTHER;
+		if (of == LISTS_OTHER) {
 			at += len;
 			continue;
 		}
-		if (!lists_fds(a[0]))
+		if (what_lists(a[0]) != of)
 			return got;
 		for (long i = at + len; i < got; i++)
 			buf[i - len] = buf[i];
-		return got - len;
+		got -= len;
 	}
 	return got;
 }
@@ -348,7 +286,7 @@ long proc_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 	*done = true;
 	long got = gate(t, nr, a);
 	while (got > 0) {
-		const long left = hide_fd(a, got);
+		const long left = hide_entries(a, got);
 		if (left)
 			return left;
 		got = gate(t, nr, a);		/* only ours was in it: that is not the end */

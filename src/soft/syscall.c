@@ -243,6 +243,17 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 	}
 	case __NR_ptrace:
 		return ptrace_syscall(t, a);
+	case __NR_read:
+	case __NR_pread64:
+	case __NR_readv:
+	case __NR_preadv:
+	case __NR_preadv2:
+	case __NR_lseek: {
+		long ret = 0;
+		if (__atomic_load_n(&E.shared->flags, __ATOMIC_RELAXED) & SOFT_FLAG_PROC)
+			ret = proc_read(t, nr, a, &done);
+		return done ? ret : plain(t, nr, a);
+	}
 	case __NR_seccomp:
 		return seccomp_syscall(t, nr, a);
 	case __NR_rseq:

@@ -1,0 +1,48 @@
+/* Files of /proc that tell of a process's memory or signals: what procfs.c opens and
+ * procfs-read.c reads. */
+#ifndef SOFT_PROCFS_H
+#define SOFT_PROCFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct thread;
+struct engine_view;
+
+enum proc_kind {
+	PROC_OTHER,
+	PROC_MAPS,		/* a line for each mapping: "START-END …" */
+	PROC_SMAPS,		/* such a line and lines about it for each mapping */
+	PROC_NUMA,		/* a line for each mapping: "START …" */
+	PROC_ROLLUP,		/* one text: the sums of smaps */
+	PROC_STATUS,		/* one text */
+	PROC_PAGEMAP,		/* 8 bytes for each page of the address space */
+	PROC_MEM,
+};
+
+/* An open file of /proc/PID or /proc/PID/task/TID. */
+struct proc_file {
+	long fd;
+	enum proc_kind kind;
+	uint64_t pid, tid;
+	uint64_t ino;
+};
+
+const char *proc_last_part(const char *path);
+enum proc_kind proc_kind_of(const char *last_part);
+/* The link /proc/self/fd/FD, cut off to `size`; its length, or -errno. */
+long proc_fd_target(uint64_t fd, char *link, size_t size);
+/* False: not an open file of a process in /proc, or of a kind that needs nothing. */
+bool proc_identify(long fd, struct proc_file *f);
+bool proc_is_own(const struct thread *t, uint64_t pid);
+/* Where the engine's memory is in that process; false: it is not a counted one. Needs
+ * the lock, also while the view is used. */
+bool proc_view(const struct thread *t, uint64_t pid, struct engine_view *v);
+/* The program's own signal masks. Needs the lock. */
+struct proc_signals { uint64_t blocked, ignored, caught; };
+bool proc_signals(const struct proc_file *f, struct proc_signals *of);
+/* "START-END" or "START" in hexadecimal: returns what follows the number. */
+const char *proc_parse_hex(const char *p, uint64_t *v);
+
+#endif
