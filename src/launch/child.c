@@ -1,4 +1,5 @@
 #include "child.h"
+#include "descriptors.h"
 #include "why.h"
 
 #include <errno.h>
@@ -40,10 +41,11 @@ static void tell(int fd, const struct message *m)
 }
 
 __attribute__((noreturn))
-static void child_side(char *const *argv, bool aslr, int go, int report)
+static void child_side(char *const *argv, bool aslr, const struct rlimit *files, int go, int report)
 {
 	struct message m = { 0 };
 	char byte;
+	setrlimit(RLIMIT_NOFILE, files);
 	if (!aslr) {
 		const int old = personality(0xffffffff);
 		if (old < 0 || personality((unsigned long)old | ADDR_NO_RANDOMIZE) < 0)
@@ -123,10 +125,11 @@ int child_start(struct child *c, char *const *argv, bool aslr, struct tare_why *
 		close(go[1]);
 		return no_pipe(err, why);
 	}
+	const struct rlimit files = descriptors_limit();
 	c->pid = fork();
 	if (c->pid == 0) {
 		close(go[1]);
-		child_side(argv, aslr, go[0], report[1]);
+		child_side(argv, aslr, &files, go[0], report[1]);
 	}
 	const int fork_errno = errno;
 	close(go[0]);

@@ -1,4 +1,5 @@
 /* Measuring a command: which backend, and one run with it. */
+#include "descriptors.h"
 #include "measure-room.h"
 #include "perf-facts.h"
 #include "set.h"
@@ -271,17 +272,28 @@ static int choose(const struct tare_events *events, char *reason, size_t size,
 	return TARE_BACKEND_SOFT;
 }
 
-int tare_backend_for(const struct tare_events *events, enum tare_backend asked,
-		     char *reason, size_t reason_size, struct tare_why *why)
+static int backend_for(const struct tare_events *events, enum tare_backend asked,
+		       char *reason, size_t reason_size, struct tare_why *why)
 {
-	if (tare_events_count(events) == 0)
-		return why_set(why, TARE_E_INVALID, "no events to count");
 	if (asked == TARE_BACKEND_AUTO)
 		return choose(events, reason, reason_size, why);
 	const bool hw = asked == TARE_BACKEND_HW;
 	const int err = hw ? try_hardware(events, why) : try_engine(events, why);
 	say(reason, reason_size, "it was asked for");
 	return err ? err : (int)asked;
+}
+
+int tare_backend_for(const struct tare_events *events, enum tare_backend asked,
+		     char *reason, size_t reason_size, struct tare_why *why)
+{
+	if (tare_events_count(events) == 0)
+		return why_set(why, TARE_E_INVALID, "no events to count");
+	const int err = descriptors_begin(why);
+	if (err)
+		return err;
+	const int backend = backend_for(events, asked, reason, reason_size, why);
+	descriptors_end();
+	return backend;
 }
 
 /* ---- a run under the engine, with kernel counters beside it ---- */
@@ -462,15 +474,10 @@ static int backend_of_run(const struct tare_measure_opts *o, struct measured *r,
 	return backend;
 }
 
-int tare_measure(const struct tare_measure_opts *o, struct tare_measurement **m,
-		 struct tare_why *why)
+static int measure(const struct tare_measure_opts *o, struct tare_measurement **m,
+		   struct tare_why *w)
 {
-	struct tare_why local = { 0 };
-	struct tare_why *const w = why ? why : &local;
-	*m = NULL;
-	int err = check(o, w);
-	if (err)
-		return err;
+	int err;
 	struct measured *const r = new_measured(o->events);
 	if (!r)
 		return why_set(w, TARE_E_NOMEM, "a measurement");
@@ -492,6 +499,22 @@ int tare_measure(const struct tare_measure_opts *o, struct tare_measurement **m,
 	}
 	*m = &r->m;
 	return 0;
+}
+
+int tare_measure(const struct tare_measure_opts *o, struct tare_measurement **m,
+		 struct tare_why *why)
+{
+	struct tare_why local = { 0 };
+	struct tare_why *const w = why ? why : &local;
+	*m = NULL;
+	int err = check(o, w);
+	if (!err)
+		err = descriptors_begin(w);
+	if (err)
+		return err;
+	err = measure(o, m, w);
+	descriptors_end();
+	return err;
 }
 
 void tare_measurement_free(struct tare_measurement *m)

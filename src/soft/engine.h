@@ -553,6 +553,8 @@ void count_add(struct thread *t, int event, int64_t n, const struct mode *m);
 /* syscall.c */
 uint64_t syscall_exit(struct thread *t, const struct link *l);
 long gate(struct thread *t, long nr, const uint64_t *args);
+/* openat for the engine itself, also where the program has used up its (soft) limit */
+long own_open(long dir, const char *path, long flags);
 
 /* thread.c */
 struct thread *thread_new(void);

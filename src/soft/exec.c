@@ -37,7 +37,7 @@ static bool is_zombie(int32_t pid)
 	line_str(&path, "/proc/");
 	line_num(&path, (uint64_t)pid, 10);
 	line_str(&path, "/stat");
-	const long fd = sys4(__NR_openat, AT_CWD, path.text, O_CLOEXEC_, 0);
+	const long fd = own_open(AT_CWD, path.text, O_CLOEXEC_);
 	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text) - 3);
 	if (fd >= 0)
 		sys1(__NR_close, fd);
@@ -141,7 +141,7 @@ static bool ask_to_enter(struct thread *t)
 static bool is_traced(void)
 {
 	char text[2048];
-	const long fd = sys4(__NR_openat, AT_CWD, "/proc/thread-self/status", O_CLOEXEC_, 0);
+	const long fd = own_open(AT_CWD, "/proc/thread-self/status", O_CLOEXEC_);
 	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text) - 1);
 	if (fd >= 0)
 		sys1(__NR_close, fd);
@@ -200,7 +200,7 @@ static uint32_t reason_of_open(long fd, const char *by_fd, int depth)
 {
 	if (gains_privilege(fd, by_fd))
 		return WHY_SETUID;
-	const long file = sys4(__NR_openat, AT_CWD, by_fd, O_CLOEXEC_, 0);
+	const long file = own_open(AT_CWD, by_fd, O_CLOEXEC_);
 	if (file < 0)
 		return 0;		/* execute-only: the launcher sees */
 	char head[257];
@@ -220,7 +220,7 @@ static uint32_t reason_against(long dir, uint64_t path, uint64_t flags, int dept
 	char first;
 	const bool empty = flags & EMPTY_PATH &&
 			   copy_guest(&first, (const void *)path, 1) && !first;
-	const long fd = empty ? dir : sys4(__NR_openat, dir, path, O_PATH_CLOEXEC, 0);
+	const long fd = empty ? dir : own_open(dir, (const char *)path, O_PATH_CLOEXEC);
 	if (fd < 0)
 		return 0;
 	fd_path(&l, fd);

@@ -254,7 +254,7 @@ static void maps_line(const char *p, uint64_t only)
 static long read_maps(uint64_t only)
 {
 	static char text[65536];
-	const long fd = sys4(__NR_openat, -100, "/proc/self/maps", 02000000, 0);
+	const long fd = own_open(-100, "/proc/self/maps", 02000000);
 	if (fd < 0)
 		return fd;
 	size_t have = 0;
@@ -282,6 +282,9 @@ static long read_maps(uint64_t only)
 void regions_init(void)
 {
 	const long err = read_maps(0);
+	if (err == -EMFILE)
+		refuse("it has no descriptor free, and the hard limit on open files (ulimit -Hn) "
+		       "allows no more: the engine cannot read its /proc/self/maps");
 	if (err < 0)
 		die("cannot read /proc/self/maps", (uint64_t)-err);
 	places_check();

@@ -494,7 +494,7 @@ static uint32_t own_rollup(const struct proc_file *f, const struct engine_view *
 	line_str(&path, "/smaps");
 	path.text[path.len] = '\0';
 	struct proc_file smaps = { .kind = PROC_SMAPS };
-	smaps.fd = sys4(__NR_openat, -100, path.text, 02000000, 0);
+	smaps.fd = own_open(-100, path.text, 02000000);
 	if (smaps.fd < 0)
 		return n;		/* no descriptor: the sums with the engine */
 	mem_copy(out, text, n + 1);

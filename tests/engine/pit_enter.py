@@ -5,6 +5,7 @@ short. The command ends as it would without us, and nothing is lost.
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -235,6 +236,31 @@ def short_of_memory(static, result):
             check([t for t in tasks if "no memory" in (t["not_counted"] or "")], kib, tasks)
 
 
+def few_files(static, result):
+    """With few descriptors a program runs as natively, or one error names the limit."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    inside = "ulimit -Sn; ulimit -Hn; cat /etc/hostname; exec ls -d /"
+    for most in (4, 5, 7, 9, 12, 16, 40):
+        for limit in ((most, hard), (most, most)):
+            def few():
+                resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+            native = subprocess.run(["sh", "-c", inside], capture_output=True, text=True,
+                                    preexec_fn=few)
+            p = start(result, "sh", "-c", inside, preexec_fn=few)
+            out, err = p.communicate(timeout=60)
+            told = (limit[1] < 16 and p.returncode == 125 and err.count("tare: ") == 1 and
+                    f"limit is {most} open files" in err and "ulimit" in err)
+            check(told or (p.returncode, out) == (native.returncode, native.stdout), limit,
+                  p.returncode, out, err, native)
+    # nothing is left for the engine in the program: it takes what the hard limit allows
+    for script, answers in (("ulimit -Sn 3", (0,)), ("ulimit -n 3", (0, 125))):
+        p = start(result, "sh", "-c", f"{script}; exec {static}")
+        out, err = p.communicate(timeout=60)
+        check(p.returncode in answers, script, p.returncode, out, err)
+        check((out == "here\n") if p.returncode == 0 else
+              "ulimit -Hn" in err and "report" not in err, script, out, err)
+
+
 def ignored(result):
     """What was ignored when we were started is ignored by the command."""
     def ignore():
@@ -335,6 +361,7 @@ def main():
         killed_child(chain, result)
         stormed(chain, result)
         short_of_memory(static, result)
+        few_files(static, result)
         ignored(result)
         waiting(build(d, "pending", PENDING), result)
         at_once(build(d, "threads", THREADS, "-pthread"), chain, result)

@@ -1,6 +1,7 @@
 /* tare_run(): a command under the engine, with a virtual PMU. */
 #include <tare/run.h>
 
+#include "descriptors.h"
 #include "model.h"
 #include "soft-run.h"
 #include "why.h"
@@ -169,7 +170,11 @@ int run_watched(const struct tare_run_opts *o,
 		return TARE_E_INVALID;
 	int err = model_flaws(r.model, o->flaws, &r.flaws, why);
 	if (!err)
-		err = soft_run(&mo, &hooks, &m, why);
+		err = descriptors_begin(why);
+	if (err)
+		return err;
+	err = soft_run(&mo, &hooks, &m, why);
+	descriptors_end();
 	remove_dir(&r);
 	*status = m.exit_status;
 	return err;

@@ -9,6 +9,7 @@
 
 #include "abi.h"
 #include "child.h"
+#include "descriptors.h"
 #include "find-task.h"
 #include "inject.h"
 #include "live.h"
@@ -322,18 +323,13 @@ static void *tracer_main(void *arg)
  * each fork copies a large table. */
 static int high_descriptor(int fd)
 {
-	struct rlimit l = { 1024, 1024 };
-	getrlimit(RLIMIT_NOFILE, &l);
+	const struct rlimit l = descriptors_limit();
 	if (l.rlim_cur > 2048)
 		return fcntl(fd, F_DUPFD, 2000);
-	const struct rlimit raised = { l.rlim_cur + 64,
-				       l.rlim_max < l.rlim_cur + 64 ? l.rlim_cur + 64 : l.rlim_max };
-	const bool can = setrlimit(RLIMIT_NOFILE, &raised) == 0;
-	const int least = can ? (int)l.rlim_cur : l.rlim_cur > 32 ? (int)l.rlim_cur - 24 : 3;
-	const int high = fcntl(fd, F_DUPFD, least);
-	if (can)
-		setrlimit(RLIMIT_NOFILE, &l);
-	return high;
+	const int high = fcntl(fd, F_DUPFD, (int)l.rlim_cur);
+	if (high >= 0)
+		return high;
+	return fcntl(fd, F_DUPFD, l.rlim_cur > 32 ? (int)l.rlim_cur - 24 : 3);
 }
 
 /* How large the descriptor table is that the command would have inherited. */
@@ -379,6 +375,8 @@ static uint32_t event_bits(const struct tare_measure_opts *o);
 
 static int memory_code(int err)
 {
+	if (err == EMFILE || err == ENFILE)
+		return TARE_E_TOO_MANY_FILES;
 	return err == ENOMEM || err == ENOSPC ? TARE_E_NOMEM : TARE_E_ENGINE;
 }
 
@@ -388,11 +386,11 @@ static int soft_open(struct soft *s, const struct tare_measure_opts *o, struct t
 	const uint32_t fd_size = fd_table_size();
 	const int fd = memfd_create("tare", MFD_CLOEXEC);
 	if (fd < 0)
-		return why_errno(why, TARE_E_ENGINE, errno, "memfd_create");
+		return why_errno(why, memory_code(errno), errno, "memfd_create");
 	s->memfd = high_descriptor(fd);
 	close(fd);
 	if (s->memfd < 0)
-		return why_errno(why, TARE_E_ENGINE, errno, "a descriptor for the engine");
+		return why_errno(why, memory_code(errno), errno, "a descriptor for the engine");
 	const size_t size = ENGINE_FILE_OFFSET + (size_t)(engine_elf_end - engine_elf_start);
 	if (ftruncate(s->memfd, (off_t)size) < 0) {
 		const int err = errno;
