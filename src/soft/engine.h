@@ -444,6 +444,7 @@ bool own_range(const struct engine_view *v, uint64_t at, uint64_t end, uint64_t 
 	       uint64_t *to);
 struct engine_view view_own(void);
 bool engine_owns(uint64_t start, uint64_t end);
+/* These three need the lock; what is found is valid as long as it is held. */
 const struct region *region_find(uint64_t pc);
 void region_set(uint64_t start, uint64_t end, int prot, bool shared, bool anon);
 void region_clear(uint64_t start, uint64_t end);
@@ -454,7 +455,7 @@ void places_init(void);					/* P, R and T of a new image */
 void places_window(uint64_t start, uint64_t end);	/* memory the program has already … */
 void places_check(void);				/* … and T moves if it is in its way */
 uint32_t entries_max(void);				/* that P has room for */
-/* Of T: */
+/* Of T; under the lock: */
 bool table_map(uint64_t pc, uint64_t len);		/* false: memory of the program is there */
 bool table_is_mapped(uint64_t pc);
 bool table_fault(uint64_t addr);			/* a lookup hit a hole in T: filled */
@@ -464,7 +465,7 @@ bool table_go_far(struct thread *t);
 bool table_in_the_way(struct thread *t, uint64_t start, uint64_t end);
 bool place_give(struct thread *t, uint64_t start, uint64_t end);	/* to the program */
 
-/* pages.c */
+/* pages.c: all but pages_shut() and pages_open(), which takes it, need the lock */
 uint32_t block_find(uint64_t pc);			/* 0: none */
 bool block_exists(uint64_t pc);				/* … even one that only its chain leads to */
 void block_note(uint32_t id);				/* a new block: found from now on … */
@@ -494,7 +495,8 @@ static inline void left_cache(struct thread *t)
 	__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
 }
 
-/* cache.c */
+/* cache.c: all but cache_lookup(), cache_exit() and cache_flush(), which take it, and segment_of() and
+ * in_cache(), which may be asked in a signal handler, need the lock */
 void entry_set(uint64_t pc, uint64_t code);		/* indirect branches to pc find it */
 uint32_t new_return(void);				/* the number of a call */
 uint64_t cache_lookup(struct thread *t);		/* code for t->pc, translating if needed */
@@ -517,7 +519,7 @@ uint32_t new_block(void);
 uint32_t new_link(uint64_t target, uint8_t kind);
 bool in_cache(uint64_t pc);
 
-/* translate.c */
+/* translate.c: under the lock */
 uint32_t translate(uint64_t pc, enum arrival how);	/* 0: cannot; see translate_problem */
 uint32_t translate_single(uint64_t pc);			/* one instruction, run once */
 uint32_t translate_behind(struct thread *t, uint32_t link);	/* … the block it leaves; 0: cannot */
@@ -532,7 +534,7 @@ extern int translate_problem;
 /* emit.c */
 void put_stub(struct segment *s, uint32_t link);	/* the exit of a link that has a site */
 
-/* recover.c */
+/* recover.c: under the lock */
 /* Reconstructs the program's state at a cache address: fixes regs, gives the
  * original pc and how many instructions of the block were retired (count.c). */
 bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc);

@@ -105,6 +105,7 @@ void shadow_drop(struct thread *t)
 
 /* ---- executable regions ---- */
 
+/* Needs the lock: regions move, and the hint is written. */
 const struct region *region_find(uint64_t pc)
 {
 	static uint32_t last;
@@ -125,6 +126,7 @@ const struct region *region_find(uint64_t pc)
 	return &E.regions[lo];
 }
 
+/* Those that change regions need the lock. */
 static void region_insert(uint32_t at, struct region r)
 {
 	if (E.n_regions == MAX_REGIONS)
@@ -340,9 +342,12 @@ static bool overlaps_code(struct thread *t, uint64_t start, uint64_t end)
 
 /* ---- the program's memory calls ---- */
 
+/* Without the lock it is what there was a moment ago: the engine only adds to it. */
 struct engine_view view_own(void)
 {
-	return (struct engine_view){ E.where, E.n_thread_places, E.n_segments, E.segments, t_mapped };
+	return (struct engine_view){ E.where, E.n_thread_places,
+				     __atomic_load_n(&E.n_segments, __ATOMIC_ACQUIRE), E.segments,
+				     t_mapped };
 }
 
 /* The first of [start, start + size) in [at, *from). */
@@ -400,14 +405,19 @@ static uint64_t readable_prot(uint64_t prot)
 }
 
 /* PR_SET_MDWE: kept by us, since the code cache itself is writable and executable. */
-static bool mdwe_refuses(uint64_t start, uint64_t end, uint64_t prot, bool fresh)
+static bool mdwe_refuses(struct thread *t, uint64_t start, uint64_t end, uint64_t prot, bool fresh)
 {
 	if (!E.mdwe || !(prot & PROT_X))
 		return false;
 	if (prot & PROT_W)
 		return true;
+	if (fresh)
+		return false;
+	lock_take(t);
 	const struct region *const r = region_find(start);
-	return !fresh && !(r && r->end >= end);
+	const bool covers = r && r->end >= end;
+	lock_drop();
+	return !covers;
 }
 
 static void new_code(struct thread *t, uint64_t start, uint64_t end, int prot, bool shared,
@@ -480,7 +490,7 @@ static long do_mmap(struct thread *t, const uint64_t *args)
 	uint64_t a[6] = { args[0], args[1], readable_prot(args[2]), args[3], args[4], args[5] };
 	const uint64_t len = PAGE_UP(a[1]), end = a[0] + len;
 	const bool sane = !(a[0] & (PAGE - 1)) && len && end > a[0] && end >> 47 == 0;
-	if (mdwe_refuses(0, 0, a[2], true))
+	if (mdwe_refuses(t, 0, 0, a[2], true))
 		return -13;
 	if (!(a[3] & MAP_ANONYMOUS) && (uint32_t)a[4] == E.reserved_fd)
 		return -9;
@@ -540,7 +550,7 @@ static long do_mprotect(struct thread *t, long nr, const uint64_t *args)
 	const uint64_t end = a[0] + PAGE_UP(a[1]);
 	if (engine_owns(a[0], end))
 		return -12;
-	if (mdwe_refuses(a[0], end, a[2], false))
+	if (mdwe_refuses(t, a[0], end, a[2], false))
 		return -13;
 	const bool had = overlaps_code(t, a[0], end);
 	const long ret = gate(t, nr, a);
