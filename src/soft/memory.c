@@ -18,6 +18,8 @@
 #define PROT_W 2
 #define PROT_X 4
 
+static uint64_t zone_bytes;		/* mapped by the next one */
+
 bool zone_try_map(uint64_t addr, uint64_t size)
 {
 	const long at = sys6(__NR_mmap, (long)addr, (long)size, PROT_R | PROT_W,
@@ -25,6 +27,8 @@ bool zone_try_map(uint64_t addr, uint64_t size)
 			     -1, 0);
 	if (at > 0 && at != (long)addr)		/* a kernel that takes the address for a hint */
 		sys2(__NR_munmap, at, size);
+	if (at == (long)addr)
+		__atomic_fetch_add(&zone_bytes, size, __ATOMIC_RELAXED);
 	return at == (long)addr;
 }
 
@@ -485,6 +489,39 @@ static void make_way(struct thread *t, const uint64_t *a, uint64_t end)
 	refuse(l.text);
 }
 
+/* ---- limits ---- */
+
+#define RLIMIT_AS_ 9
+#define INFINITE (~0ull)
+
+static uint64_t total_mapped(void)
+{
+	char text[32];
+	const long fd = sys4(__NR_openat, -100, "/proc/self/statm", 02000000, 0);
+	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text));
+	uint64_t pages = 0;
+	if (fd >= 0)
+		sys1(__NR_close, fd);
+	for (long i = 0; i < n && text[i] >= '0' && text[i] <= '9'; i++)
+		pages = pages * 10 + (uint64_t)(text[i] - '0');
+	return pages * PAGE;
+}
+
+/* The kernel refused memory to the program. Would it have got it without us? (What a limit
+ * counts of ours: what zone_try_map() mapped and has not been given back, the engine's image
+ * and the shared memory.) Then the program must not be told. */
+static void check_limit(uint64_t len)
+{
+	struct { uint64_t now, most; } limit;
+	if (sys4(__NR_prlimit64, 0, RLIMIT_AS_, 0, &limit) < 0 || limit.now == INFINITE)
+		return;
+	const uint64_t own = zone_bytes + sizeof(struct soft_shared) + THREAD_STACK_END +
+			     ((uint64_t)etext - (uint64_t)__executable_start) + sizeof(E);
+	const uint64_t all = total_mapped();
+	if (all && all - own + len <= limit.now)
+		no_memory();
+}
+
 static long do_mmap(struct thread *t, const uint64_t *args)
 {
 	uint64_t a[6] = { args[0], args[1], readable_prot(args[2]), args[3], args[4], args[5] };
@@ -505,6 +542,8 @@ static long do_mmap(struct thread *t, const uint64_t *args)
 	if (at == -12 && a[3] & MAP_32BIT && E.where.low >= START_OF_32BIT &&
 	    place_give(t, START_OF_32BIT, END_OF_32BIT))
 		at = gate(t, __NR_mmap, a);
+	if (at == -12)
+		check_limit(len);
 	if (is_error(at))
 		return at;
 	const uint64_t start = (uint64_t)at;
@@ -526,7 +565,10 @@ static long do_brk(struct thread *t, const uint64_t *a)
 	const long now = sys1(__NR_brk, 0);
 	if (now > 0 && a[0] > (uint64_t)now && a[0] >> 47 == 0)
 		place_give(t, (uint64_t)now, a[0] + BRK_GAP);
-	return gate(t, __NR_brk, a);
+	const long end = gate(t, __NR_brk, a);
+	if (now > 0 && a[0] > (uint64_t)now && end == now)
+		check_limit(a[0] - (uint64_t)now);
+	return end;
 }
 
 static long do_munmap(struct thread *t, const uint64_t *a)

@@ -39,11 +39,14 @@ static bool overlap(uint64_t start, uint64_t end, uint64_t from, uint64_t size)
 
 /* ---- the low place ---- */
 
+/* Is it free? Asked of the kernel, which minds a limit on memory, too. */
 static bool low_try(uint64_t at, uint64_t size)
 {
 	const long got = sys6(__NR_mmap, (long)at, (long)size, 0,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
 			      -1, 0);
+	if (got == -ENOMEM && size == LOW_LITTLE)
+		no_memory();
 	if (got > 0)
 		sys2(__NR_munmap, got, size);
 	return got == (long)at;
