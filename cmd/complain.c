@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static void say(const char *kind, const char *fmt, va_list ap)
 {
@@ -45,13 +46,23 @@ int complain_errno(int errno_value, const char *fmt, ...)
 	return EXIT_BAD;
 }
 
+/* Some errnos have the same text as the code: "Permission denied: permission denied". */
+static bool ends_with(const char *text, const char *end)
+{
+	const size_t n = strlen(text), m = strlen(end);
+	return n >= m && strcasecmp(text + n - m, end) == 0;
+}
+
 void complain_why(const struct tare_why *why)
 {
-	if (why->what[0])
-		complain("%s: %s", why->what, tare_err_sentence(why->code));
+	const char *const sentence = tare_err_sentence(why->code);
+	if (!why->what[0])
+		complain("%s", sentence);
+	else if (ends_with(why->what, sentence))
+		complain("%s", why->what);
 	else
-		complain("%s", tare_err_sentence(why->code));
-	const char *const remedy = tare_err_remedy(why->code);
+		complain("%s: %s", why->what, sentence);
+	const char *const remedy = tare_why_remedy(why);
 	if (remedy[0])
 		fprintf(stderr, "      %s\n", remedy);
 }

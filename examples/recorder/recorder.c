@@ -112,7 +112,7 @@ int main(void)
 	const struct tare_record_opts opts = { .name = "recorder", .only_when_asked = true };
 	if (tare_record_start(&opts, &recorder, &why) < 0) {
 		fprintf(stderr, "recorder: %s: %s\n%s\n", why.what, tare_err_sentence(why.code),
-			tare_err_remedy(why.code));
+			tare_why_remedy(&why));
 		return 1;
 	}
 	names();

@@ -8,7 +8,7 @@
  *	struct tare_why why;
  *	if (tare_event_parse(text, cpu, &list, &why) < 0)
  *		fprintf(stderr, "%s: %s\n%s\n", tare_err_name(why.code),
- *			why.what, tare_err_remedy(why.code));
+ *			why.what, tare_why_remedy(&why));
  */
 #ifndef TARE_ERR_H
 #define TARE_ERR_H
@@ -33,25 +33,30 @@ extern "C" {
 	X(EVENT_UNSUPPORTED, "the kernel does not support this event here",       \
 	  "`tare doctor` tells why; another event or machine may do")           \
 	X(NO_PMU, "this machine shows no hardware counters",                      \
-	  "count in software what the engine knows, or use a machine (or VM type) that exposes its PMU") \
+	  "run the program with the virtual PMU (`tare run -- ./program`), or count a whole " \
+	  "command in software (`tare stat`); or use a machine or VM type that shows its PMU") \
 	X(PARANOID, "kernel.perf_event_paranoid forbids this",                    \
 	  "as root: sysctl kernel.perf_event_paranoid=1; or count user mode only (:u), which " \
 	  "most kernels allow up to 2")                                         \
 	X(PERMISSION, "permission denied",                                       \
 	  "run with CAP_PERFMON, or measure your own processes")                \
 	X(SECCOMP, "a seccomp filter forbids perf_event_open",                   \
-	  "start the container with a profile that allows perf_event_open")     \
+	  "start the container with a profile that allows perf_event_open, or count in software " \
+	  "(`tare stat --backend soft`, `tare run`)")                           \
 	X(NO_PERF, "this kernel has no perf_event_open",                         \
-	  "use a kernel built with CONFIG_PERF_EVENTS, or --backend soft")      \
+	  "use a kernel built with CONFIG_PERF_EVENTS, or count in software (`tare stat " \
+	  "--backend soft`, `tare run`)")                                       \
 	X(BUSY, "another user of the PMU has it for itself",                     \
 	  "stop the other profiler (an exclusive event, a hypervisor's or vendor's driver)") \
 	X(TOO_MANY_FILES, "too many open files", "raise ulimit -n, or count fewer events") \
-	X(NO_COUNTERS, "not enough hardware counters for this group",            \
-	  "count fewer events at once, or use --exact")                         \
+	X(NO_COUNTERS, "not enough hardware counters are free",                  \
+	  "count fewer events at once, or stop other users of the PMU; `tare doctor` tells " \
+	  "how many counters are free")                                         \
 	X(WATCHDOG, "the NMI watchdog holds a counter",                          \
-	  "sysctl kernel.nmi_watchdog=0")                                       \
+	  "as root: sysctl kernel.nmi_watchdog=0; or count fewer events at once") \
 	X(RDPMC_FORBIDDEN, "user space may not read this counter",               \
-	  "echo 1 > /sys/bus/event_source/devices/cpu/rdpmc (arm64: sysctl kernel.perf_user_access=1)") \
+	  "as root: echo 1 > /sys/bus/event_source/devices/cpu/rdpmc (arm64: sysctl " \
+	  "kernel.perf_user_access=1); or read by system call (TARE_PATH_AUTO)") \
 	X(WRONG_CORE, "this event belongs to another core type",                 \
 	  "pin the program to cores of that type, or name the PMU (cpu_core/…/, cpu_atom/…/)") \
 	X(WIDTH, "this counter's width is not usable",                          \
@@ -59,7 +64,8 @@ extern "C" {
 	X(STOLEN, "the counter was taken away during the measurement",           \
 	  "stop other users of the PMU; `tare doctor` lists the usual ones")    \
 	X(NOT_SCHEDULED, "the event was never scheduled on a counter",           \
-	  "count fewer events at once, or use --exact")                         \
+	  "count fewer events at once, or stop other users of the PMU; `tare doctor` tells " \
+	  "how many counters are free")                                         \
 	X(NOT_OPENED, "the event was not opened", "")                           \
 	X(FORKED, "this counter belongs to the parent process",                  \
 	  "open a counter in the child (tare_counter_reopen)")                  \
@@ -67,10 +73,11 @@ extern "C" {
 	  "open one counter per thread")                                        \
 	X(NO_COMMAND, "command not found", "check the name and PATH")           \
 	X(NOT_EXECUTABLE, "command is not executable", "chmod +x, or name its interpreter") \
-	X(NO_PROCESS, "no such process", "")                                    \
+	X(NO_PROCESS, "no such process", "check the process id; it may have ended already") \
 	X(TIMEOUT, "the command ran out of time", "raise --timeout")            \
 	X(NO_ATTACH, "the software engine cannot join a process that runs already",  \
-	  "start it with `tare stat`, or count on a machine with hardware counters") \
+	  "start the program with `tare stat -- PROGRAM`, or attach on a machine with hardware " \
+	  "counters (--backend hw)")                                            \
 	X(NO_PTRACE, "ptrace is refused, so the software engine cannot start",   \
 	  "allow ptrace (container: --cap-add SYS_PTRACE; Yama: kernel.yama.ptrace_scope below 2)") \
 	X(NO_PROC, "/proc is not there, and the software engine reads it",       \
@@ -99,17 +106,21 @@ enum tare_err {
 };
 
 /* What went wrong with what. `what` names the thing and the value found;
- * sys_errno is the errno the kernel gave, or 0. */
+ * sys_errno is the errno the kernel gave, or 0. `remedy` is empty, or fits this
+ * case better than the list's remedy for the code. */
 struct tare_why {
 	int code;
 	int sys_errno;
 	char what[256];
+	char remedy[256];
 };
 
 /* Never NULL; unknown codes give "UNKNOWN". Static strings. */
 const char *tare_err_name(int code);
 const char *tare_err_sentence(int code);
 const char *tare_err_remedy(int code);
+/* What to do in this case: why->remedy, or else the list's; "" where there is none. */
+const char *tare_why_remedy(const struct tare_why *why);
 
 #ifdef __cplusplus
 }

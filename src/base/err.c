@@ -44,6 +44,11 @@ const char *tare_err_remedy(int code)
 	return text_of(code)->remedy;
 }
 
+const char *tare_why_remedy(const struct tare_why *why)
+{
+	return why->remedy[0] ? why->remedy : tare_err_remedy(why->code);
+}
+
 int why_set(struct tare_why *why, int code, const char *fmt, ...)
 {
 	if (!why)
@@ -52,6 +57,7 @@ int why_set(struct tare_why *why, int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	why->code = code;
 	why->sys_errno = 0;
+	why->remedy[0] = '\0';
 	vsnprintf(why->what, sizeof(why->what), fmt, ap);
 	va_end(ap);
 	return code;
@@ -67,10 +73,21 @@ int why_errno(struct tare_why *why, int code, int sys_errno, const char *fmt, ..
 	va_end(ap);
 	why->code = code;
 	why->sys_errno = sys_errno;
+	why->remedy[0] = '\0';
 	if (n < 0)
 		n = 0;
 	if ((size_t)n < sizeof(why->what))
 		snprintf(why->what + n, sizeof(why->what) - (size_t)n, ": %s",
 			 strerror(sys_errno));
 	return code;
+}
+
+void why_remedy(struct tare_why *why, const char *fmt, ...)
+{
+	if (!why)
+		return;
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(why->remedy, sizeof(why->remedy), fmt, ap);
+	va_end(ap);
 }
