@@ -137,6 +137,9 @@ struct tare_cpu {
 	bool has_serialize;			/* the `serialize` instruction */
 	bool lfence_serializes;
 	const struct tare_uarch *uarch;		/* NULL: not in the tables */
+	/* As this CPU says (Intel: cpuid leaf 0xA; eight general ones instead of four
+	 * where hyperthreading is off), else as the tables have it; 0: unknown. */
+	unsigned gp_counters, fixed_counters;
 };
 
 /* Asks the CPU (x86: cpuid; arm64: MIDR through sysfs or the ID registers).

@@ -102,6 +102,23 @@ static uint32_t take_core_type(struct tare_cpu *cpu, cpuid_fn *ask)
 	return r.eax & 0xffffff;
 }
 
+/* Leaf 0xA: eax has the version of the PMU (0: none is shown) and the number of general
+ * counters in bits 15:8, edx that of the fixed ones in bits 4:0 (SDM volume 3, 20.2). */
+static void take_counters(struct tare_cpu *cpu, cpuid_fn *ask, uint32_t last)
+{
+	struct cpuid_regs r;
+
+	cpu_counters_of_table(cpu);
+	if (cpu->vendor != TARE_VENDOR_INTEL || last < 0xa)
+		return;
+	ask(0xa, 0, &r);
+	if ((r.eax & 0xff) == 0 || (r.eax >> 8 & 0xff) == 0)
+		return;
+	cpu->gp_counters = r.eax >> 8 & 0xff;
+	/* Version 1 has no fixed counters, and edx means nothing. */
+	cpu->fixed_counters = (r.eax & 0xff) > 1 ? r.edx & 0x1f : 0;
+}
+
 void cpu_from_cpuid(struct tare_cpu *cpu, cpuid_fn *ask)
 {
 	struct cpuid_regs r;
@@ -131,4 +148,5 @@ void cpu_from_cpuid(struct tare_cpu *cpu, cpuid_fn *ask)
 	/* Arrow Lake has two kinds of atom under one model. */
 	if (cpu->core == TARE_CORE_EFFICIENT && native == CPU_NATIVE_CRESTMONT)
 		cpu->uarch = tare_uarch_by_name("crestmont");
+	take_counters(cpu, ask, last);
 }

@@ -123,6 +123,12 @@ const struct tare_uarch *tare_uarch_by_name(const char *name)
 	return NULL;
 }
 
+void cpu_counters_of_table(struct tare_cpu *cpu)
+{
+	cpu->gp_counters = cpu->uarch ? cpu->uarch->gp_counters : 0;
+	cpu->fixed_counters = cpu->uarch ? cpu->uarch->fixed_counters : 0;
+}
+
 int tare_cpu_from_name(const char *name, struct tare_cpu *cpu)
 {
 	const struct tare_uarch *const u = tare_uarch_by_name(name);
@@ -135,6 +141,7 @@ int tare_cpu_from_name(const char *name, struct tare_cpu *cpu)
 	cpu->vendor = u->vendor;
 	cpu->core = u->core;
 	cpu->uarch = u;
+	cpu_counters_of_table(cpu);
 	cpu->lfence_serializes = u->arch == TARE_ARCH_X86_64;
 	size_t n = 0;
 	for (; u->title[n] && n < sizeof(cpu->brand) - 1; n++)

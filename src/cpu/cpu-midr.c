@@ -148,6 +148,7 @@ void cpu_from_midr_files(struct tare_cpu *cpu, const char *root, int on)
 	cpu->vendor = vendor_of(cpu->midr);
 	cpu->hybrid = c.mixed;
 	cpu->uarch = tare_uarch_arm(cpu->midr);
+	cpu_counters_of_table(cpu);
 	if (cpu->hybrid && cpu->uarch)
 		cpu->core = cpu->uarch->core;
 	if (cpu->uarch)

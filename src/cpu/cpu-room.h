@@ -34,6 +34,9 @@ void cpu_from_midr_files(struct tare_cpu *cpu, const char *root, int on);
 /* tare_cpu_detect with another root for everything that is a file. */
 void cpu_detect_in(const char *root, struct tare_cpu *cpu);
 
+/* Sets the numbers of counters to those of cpu->uarch; 0 where it is not known. */
+void cpu_counters_of_table(struct tare_cpu *cpu);
+
 /* Which x86 models are which row. Model ranges are inclusive; a hybrid model
  * has one id per core type. */
 struct cpu_x86_id {

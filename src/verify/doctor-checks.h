@@ -25,6 +25,7 @@ struct doctor {
 	int pmu_err;			/* instructions:u: 0 or -errno */
 	bool kernel_mode;		/* kernel mode may be counted */
 	bool counts_wrong;		/* the known loop says instructions cannot be used */
+	bool counters_held;		/* no event got a counter: others have them all */
 	const char *engine_reason;	/* why not, when it cannot start */
 };
 

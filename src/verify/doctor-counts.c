@@ -35,6 +35,13 @@ void doctor_check_cpu(struct doctor *d)
 		    cpu->brand[0] ? cpu->brand : "no brand name");
 }
 
+/* Intel's fixed counters are instructions and cycles, in this order. The watchdog counts
+ * cycles, and the kernel prefers the fixed counter. */
+static bool fixed_cycles(const struct tare_cpu *cpu)
+{
+	return cpu->vendor == TARE_VENDOR_INTEL && cpu->fixed_counters >= 2;
+}
+
 void doctor_check_watchdog(struct doctor *d)
 {
 	const int on = d->facts.nmi_watchdog;
@@ -44,9 +51,12 @@ void doctor_check_watchdog(struct doctor *d)
 	if (!doctor_has_pmu(d))
 		return doctor_find(d, FIND_WATCHDOG_NO_PMU,
 				   "kernel.nmi_watchdog is %d; there is no counter to take", on);
-	const bool has_cycle_counter = d->report->cpu.arch == TARE_ARCH_ARM64;
-	doctor_find(d, !on ? FIND_WATCHDOG_OFF : has_cycle_counter ? FIND_WATCHDOG_CYCLES :
-		    FIND_WATCHDOG_ON, "kernel.nmi_watchdog is %d", on);
+	enum doctor_finding which = FIND_WATCHDOG_OFF;
+	if (on && d->report->cpu.arch == TARE_ARCH_ARM64)
+		which = FIND_WATCHDOG_CYCLES;
+	else if (on)
+		which = fixed_cycles(&d->report->cpu) ? FIND_WATCHDOG_FIXED : FIND_WATCHDOG_ON;
+	doctor_find(d, which, "kernel.nmi_watchdog is %d", on);
 }
 
 /* Branches fit on every general counter and on no fixed one. Where the kernel
@@ -59,10 +69,17 @@ static struct tare_encoding general_event(const struct doctor *d)
 	return doctor_generic(PERF_COUNT_HW_INSTRUCTIONS);
 }
 
+/* What the CPU says it has comes before what the tables say of its kind. */
+static unsigned expected_counters(const struct tare_cpu *cpu)
+{
+	if (cpu->gp_counters)
+		return cpu->gp_counters;
+	return cpu->uarch ? cpu->uarch->gp_counters : 0;
+}
+
 void doctor_check_counters(struct doctor *d)
 {
-	const struct tare_uarch *const uarch = d->report->cpu.uarch;
-	const unsigned expected = uarch ? uarch->gp_counters : 0;
+	const unsigned expected = expected_counters(&d->report->cpu);
 	unsigned n = 0;
 	int r = 0;
 	char of[48] = "";
@@ -72,8 +89,10 @@ void doctor_check_counters(struct doctor *d)
 	const struct tare_encoding e = general_event(d);
 	while (n < MAX_COUNTERS && (r = d->probes->fits(d->probes->arg, &e, n + 1)) == 1)
 		n++;
-	if (expected)
+	/* More than expected: then the number expected is wrong, and is not shown. */
+	if (expected >= n && expected)
 		snprintf(of, sizeof(of), " of %u that this CPU has", expected);
+	d->counters_held = n == 0;
 	if (n == 0)
 		return doctor_find(d, FIND_COUNTERS_HELD, "no event could be counted%s%s",
 				   r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");

@@ -224,6 +224,11 @@
 	X(WATCHDOG, CYCLES, "cycles", INFO,                                     \
 	  "the watchdog counts cycles, if anything (since Linux 6.5 it may do without a " \
 	  "counter): this PMU has a counter for cycles alone, and the others stay free", "") \
+	X(WATCHDOG, FIXED, "fixed", INFO,                                       \
+	  "the watchdog holds the fixed counter of cycles on every CPU, and the general " \
+	  "counters stay free: cycles then take a general counter, and a group with cycles " \
+	  "that needs all of them is never scheduled",                          \
+	  "for such a group, as root: sysctl kernel.nmi_watchdog=0")            \
 	X(WATCHDOG, ABSENT, "absent", GOOD, "this kernel has no hard lockup detector", "") \
 	                                                                        \
 	NO_PMU_ROW(X, COUNTERS)                                                 \
@@ -237,7 +242,7 @@
 	  "free a counter (NMI watchdog, other profilers), or ask for a VM with more") \
 	X(COUNTERS, HELD, "held", BAD,                                          \
 	  "events open but are never scheduled: somebody else holds every counter", \
-	  "stop other users of the PMU (perf record -a, the NMI watchdog, a driver)") \
+	  "stop other users of the PMU (perf record -a, another profiler, a driver)") \
 	                                                                        \
 	NO_PMU_ROW(X, LOOP)                                                     \
 	X(LOOP, EXACT, "exact", GOOD,                                           \

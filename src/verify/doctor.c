@@ -80,7 +80,9 @@ struct tare_encoding doctor_raw(uint64_t config)
 /* Why hardware counters are of no use, as the first half of a sentence. */
 static void say_hardware(const struct doctor *d, char *out, size_t size)
 {
-	if (d->counts_wrong)
+	if (d->counts_wrong && d->counters_held)
+		snprintf(out, size, "others hold all hardware counters");
+	else if (d->counts_wrong)
 		snprintf(out, size, "hardware counters open but do not count");
 	else if (d->perf_err)
 		snprintf(out, size, "the kernel refuses to count (%s)", strerror(-d->perf_err));

@@ -18,6 +18,7 @@
 static struct {
 	const char *vendor;		/* 12 letters */
 	uint32_t last, signature, leaf1_ecx, leaf7_edx, leaf1a_eax, ext_last, ext21_eax;
+	uint32_t leafa_eax, leafa_edx;
 	const char *hypervisor, *brand;
 } fake;
 
@@ -41,6 +42,10 @@ static void answer(uint32_t leaf, uint32_t subleaf, struct cpuid_regs *r)
 		break;
 	case 7:
 		r->edx = fake.leaf7_edx;
+		break;
+	case 0xa:
+		r->eax = fake.leafa_eax;
+		r->edx = fake.leafa_edx;
 		break;
 	case 0x1a:
 		r->eax = fake.leaf1a_eax;
@@ -195,6 +200,32 @@ static void serialising(void **state)
 	assert_true(ask().lfence_serializes);
 	fake.vendor = "CentaurHauls";
 	assert_false(ask().lfence_serializes);
+}
+
+/* Skylake has four general counters for each of two threads, all eight without
+ * hyperthreading; the tables know its kind, cpuid the CPU. */
+static void counters(void **state)
+{
+	memset(&fake, 0, sizeof(fake));
+	fake.vendor = "GenuineIntel";
+	fake.signature = 0x000506e3;
+	fake.last = 0x16;
+	assert_int_equal(ask().gp_counters, 4);		/* no PMU is shown: the tables' */
+	assert_int_equal(ask().fixed_counters, 3);
+	fake.leafa_eax = 0x07300804;
+	fake.leafa_edx = 0x00000603;
+	assert_int_equal(ask().gp_counters, 8);
+	assert_int_equal(ask().fixed_counters, 3);
+	fake.leafa_eax = 0x07300401;
+	assert_int_equal(ask().gp_counters, 4);
+	assert_int_equal(ask().fixed_counters, 0);
+	fake.last = 9;			/* the leaf does not exist */
+	fake.leafa_eax = 0x07300804;
+	assert_int_equal(ask().gp_counters, 4);
+	fake.last = 0x16;
+	fake.vendor = "AuthenticAMD";
+	fake.signature = 0x00800f12;
+	assert_int_equal(ask().gp_counters, 6);
 }
 
 /* A root folder with files. */
@@ -364,6 +395,7 @@ int main(void)
 		cmocka_unit_test(midr_from_cpuinfo),
 		cmocka_unit_test(arm_hypervisors),
 		cmocka_unit_test(here),
+		cmocka_unit_test(counters),
 	};
 	return cmocka_run_group_tests(tests, make_root, remove_root);
 }

@@ -70,6 +70,10 @@ static const struct tare_uarch neoverse = { .name = "neoverse-n1", .title = "Arm
 #define AMD .arch = TARE_ARCH_X86_64, .vendor = TARE_VENDOR_AMD
 #define ARM .arch = TARE_ARCH_ARM64, .vendor = TARE_VENDOR_ARM
 #define SKYLAKE { INTEL, .model = 0x5e, .stepping = 3, .brand = "Core i7-6700", .uarch = &skylake }
+/* Without hyperthreading: cpuid says eight, the tables four. */
+#define SKYLAKE_ALONE { INTEL, .model = 0x5e, .uarch = &skylake, .gp_counters = 8 }
+#define IVYBRIDGE_FIXED { INTEL, .model = 0x3a, .uarch = &ivybridge, .gp_counters = 4, \
+			  .fixed_counters = 3 }
 #define IVYBRIDGE { INTEL, .model = 0x3a, .uarch = &ivybridge }
 #define ZEN1 { AMD, .family = 0x17, .model = 0x01, .uarch = &zen1 }
 #define ZEN2 { AMD, .family = 0x17, .model = 0x71, .uarch = &zen1 }
@@ -275,6 +279,20 @@ static const struct finding_case cases[] = {
 	    "smt:breaks-interrupts", "tickless:none", "aslr:per-command", "huge-pages:always",
 	    "jemalloc:timed", "clock:slow", "in-txcp:no-tsx" },
 	  "3 general counters of 4 that this CPU has, others are held" },
+	{ "a watchdog on the fixed counter of cycles", "ivybridge-noisy", { IVYBRIDGE_FIXED },
+	  TARE_DOCTOR_CAVEATS, "hardware counters work, with",
+	  { "nmi-watchdog:fixed", "counters:all" }, "4 general counters at once of 4" },
+	{ "a CPU with more counters than its kind has", "skylake-quiet", { SKYLAKE_ALONE, .fits = 8 },
+	  TARE_DOCTOR_GOOD, "hardware counters work", { "counters:all" },
+	  "8 general counters at once of 8 that this CPU has" },
+	{ "a CPU that hides half of its counters", "skylake-quiet", { SKYLAKE_ALONE, .fits = 4 },
+	  TARE_DOCTOR_CAVEATS, "hardware counters work, with 1 caveat", { "counters:fewer" },
+	  "4 general counters of 8 that this CPU has" },
+	{ "all counters held by others", "zen",
+	  { ZEN2, .none_fits = true, .fits_end = -EBUSY,
+	    .is = { { HW(INSTRUCTIONS), .err = -EBUSY } } },
+	  TARE_DOCTOR_CAVEATS, "others hold all hardware counters; counting in software",
+	  { "counters:held" }, "no event could be counted" },
 	{ "a guest without a PMU", "kvm-guest", { IN_VM("KVMKVMKVM"), .pmu_err = -ENOENT, .tick_ns = 3333333 },
 	  TARE_DOCTOR_CAVEATS, "PMU hidden by KVM; counting in software",
 	  { "pmu:hidden", "paranoid:user", "capabilities:perfmon", "rdpmc:no-pmu",
