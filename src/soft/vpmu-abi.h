@@ -63,6 +63,7 @@ struct vpmu_flaws {
 	uint32_t speclock;	/* one of so many locked instructions replays */
 	uint32_t overcount;	/* constant overcounts: bits of enum vpmu_overcount */
 	uint32_t watchdog;	/* the NMI watchdog holds a counter */
+	uint32_t held;		/* counters that somebody else's pinned events hold: a mask */
 	uint64_t move_at;	/* instructions after which a counter moves, each time */
 	uint64_t steal_at;	/* … after which a counter is taken away */
 	uint32_t cycles;	/* there is an event of the clock */

@@ -230,9 +230,10 @@ static uint32_t counters_taken(uint32_t slot)
 {
 	const struct vpmu_shared *const v = vpmu();
 	uint32_t used = (uint32_t)vpmu_slot(slot)->stolen;
+	/* It counts cycles, which Intel has a fixed counter for: the second. */
 	if (v->flaws.watchdog)
-		used |= 1u << (v->model.gp - 1);
-	return used;
+		used |= 1u << (v->model.fixed >= 2 ? VPMU_FIXED_AT + 1 : v->model.gp - 1);
+	return used | v->flaws.held;
 }
 
 /* Counters that the row fits on. */

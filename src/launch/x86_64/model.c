@@ -222,6 +222,7 @@ void model_add_cycles(struct vpmu_model *m)
 	m->rows[m->n_rows++] = (struct vpmu_row){
 		.raw = m->arch_version ? 0x003c : 0x0076, .has_raw = 1,
 		.generic = 1 + PERF_COUNT_HW_CPU_CYCLES, .kind = SOFT_INSTRUCTIONS,
+		.fixed = m->fixed >= 2 ? 2 : 0,		/* fixed counter 1 */
 		.counters = ~0u, .name = "CYCLES",
 	};
 }
@@ -288,6 +289,17 @@ static void set_watchdog(struct vpmu_flaws *f, const struct model *m, uint64_t n
 	(void)n;
 	f->watchdog = 1;
 }
+/* The last general counters, and the fixed ones where more are asked for than those. */
+static void set_held(struct vpmu_flaws *f, const struct model *m, uint64_t n)
+{
+	const struct tare_uarch *const u = tare_uarch_by_name(m->name);
+	const unsigned gp = u->gp_counters < VPMU_FIXED_AT ? u->gp_counters : VPMU_FIXED_AT - 1;
+	f->held = 0;
+	for (unsigned i = 0; i < n && i < gp; i++)
+		f->held |= 1u << (gp - 1 - i);
+	for (unsigned i = gp; i < n && i < gp + u->fixed_counters; i++)
+		f->held |= 1u << (VPMU_FIXED_AT + i - gp);
+}
 static void set_wrap(struct vpmu_flaws *f, const struct model *m, uint64_t n)
 {
 	(void)m;
@@ -315,6 +327,8 @@ static const struct {
 	{ "stolen", "the counters are taken away after N virtual ms (5)", 5, 100000, set_stolen },
 	{ "cycles", "cycles can be counted, one for each instruction", 0, 0, set_cycles },
 	{ "watchdog", "the NMI watchdog holds a counter", 0, 0, set_watchdog },
+	{ "held", "somebody else's pinned events hold N counters (all)", VPMU_MAX_COUNTERS,
+	  VPMU_MAX_COUNTERS, set_held },
 	{ "wrap", "counters start 1000 below their end", 0, 0, set_wrap },
 };
 
