@@ -166,6 +166,21 @@ static int probe(const char *text, enum tare_backend backend, const struct tare_
 	return err < 0 ? err : 0;
 }
 
+/* Whether an event can be opened, and gets a counter. */
+static int probe_counter(const char *text, const struct tare_cpu *cpu)
+{
+	struct tare_events *events;
+	struct tare_why why = { 0 };
+	int err = probe(text, TARE_BACKEND_HW, cpu, &why);
+	if (err || tare_events_parse(text, cpu, &events, &why) < 0)
+		return err;
+	if (tare_events_fit(events, &why) == 0 &&
+	    (why.code == TARE_E_NO_COUNTERS || why.code == TARE_E_WATCHDOG))
+		err = why.code;
+	tare_events_free(events);
+	return err;
+}
+
 static void skip_event(struct stat_session *s, const char *name)
 {
 	const size_t at = strlen(s->skipped);
@@ -182,7 +197,7 @@ static size_t hardware_defaults(struct stat_session *s, struct buf *text)
 	int err = 0;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (err != TARE_E_NO_PMU)	/* which goes for all of them */
-			err = probe(names[i], TARE_BACKEND_HW, &s->cpu, NULL);
+			err = probe_counter(names[i], &s->cpu);
 		if (!err) {
 			buf_printf(text, ",%s", names[i]);
 			n++;
@@ -253,6 +268,8 @@ static int plan(struct stat_session *s, struct tare_why *why)
 		return 0;
 	const int backend = tare_backend_for(s->events, (enum tare_backend)s->o->backend, NULL, 0,
 					     why);
+	if (backend == TARE_E_NO_COUNTERS)
+		return stat_plan_batches(s, why);	/* a group too large: batches have none */
 	if (backend < 0)
 		return backend;
 	if (backend == TARE_BACKEND_SOFT || tare_events_fit(s->events, why) == 1)
@@ -483,6 +500,16 @@ static void warn_of_statuses(const struct stat_session *s)
 	}
 }
 
+/* The first event that was asked for and got no count; NULL: all did. */
+static const struct tare_why *lacking(const struct stat_session *s)
+{
+	for (size_t r = 0; r < s->n_runs; r++)
+		for (size_t p = 0; p < s->runs[r].n_parts; p++)
+			if (s->runs[r].parts[p]->lacking.code)
+				return &s->runs[r].parts[p]->lacking;
+	return NULL;
+}
+
 static void free_session(struct stat_session *s)
 {
 	for (size_t r = 0; r < s->n_runs; r++) {
@@ -531,6 +558,10 @@ static int run(const struct command *self, int argc, char **argv)
 	warn_of_statuses(&s);
 	if (!status)
 		status = written ? command_status(&s) : EXIT_FAILED;
+	if (lacking(&s)) {
+		complain_why(lacking(&s));
+		status = EXIT_FAILED;
+	}
 	free_session(&s);
 	return status;
 }

@@ -44,9 +44,12 @@ static void number(struct buf *out, const struct tare_event *e, const struct sum
 		put_midpoint(out, sum, false);
 }
 
-static void times(struct buf *out, uint64_t enabled, uint64_t running, const char *sep)
+/* The clocks and the engine's counts have no times: they count all the time. */
+static void times(struct buf *out, bool counted, uint64_t enabled, uint64_t running,
+		  const char *sep)
 {
-	const double percent = enabled ? 100.0 * (double)running / (double)enabled : 100.0;
+	const double percent = !counted ? 0 :
+			       enabled ? 100.0 * (double)running / (double)enabled : 100.0;
 	buf_printf(out, "%llu%s%.2f", (unsigned long long)running, sep, percent);
 }
 
@@ -78,7 +81,7 @@ void stat_csv(const struct stat_session *s, struct buf *out)
 		buf_printf(out, "%s%s%s", sep, unit_of(e), sep);
 		field(out, e->name, sep);
 		buf_str(out, sep);
-		times(out, v.enabled_ns, v.running_ns, sep);
+		times(out, v.sum.n, v.enabled_ns, v.running_ns, sep);
 		buf_str(out, sep);
 		if (v.sum.n > 1) {
 			put_percent(out, summary_percent(&v.sum));
@@ -112,7 +115,7 @@ void stat_csv_interval(const struct stat_session *s, const struct stat_interval 
 		buf_printf(out, "%s%s%s", sep, unit_of(e), sep);
 		field(out, e->name, sep);
 		buf_str(out, sep);
-		times(out, c->enabled_ns, c->running_ns, sep);
+		times(out, c->state == TARE_COUNT_OK, c->enabled_ns, c->running_ns, sep);
 		buf_printf(out, "%s%s", sep, sep);
 		derived(out, s, in->counts, i, 0, sep);
 		buf_printf(out, "%s%s%s\n", sep,

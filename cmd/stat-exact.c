@@ -50,6 +50,16 @@ static int add_batch(struct stat_session *s, const size_t *index, size_t n,
 	return parse_batch(s, index, n, &b->events, why);
 }
 
+/* One more way out, where the user has not chosen it already. */
+static void offer_engine(const struct stat_session *s, struct tare_why *why)
+{
+	const size_t len = strlen(why->remedy);
+	if (s->o->backend == TARE_BACKEND_HW &&
+	    tare_backend_for(s->events, TARE_BACKEND_SOFT, NULL, 0, NULL) == TARE_BACKEND_SOFT)
+		snprintf(why->remedy + len, sizeof(why->remedy) - len,
+			 "%scount in software (--backend soft)", len ? ", or " : "");
+}
+
 int stat_plan_batches(struct stat_session *s, struct tare_why *why)
 {
 	size_t *const batch = calloc(s->n_events + 1, sizeof(*batch));
@@ -65,12 +75,9 @@ int stat_plan_batches(struct stat_session *s, struct tare_why *why)
 			continue;
 		}
 		if (fit < 0 || n == 0) {
-			err = fit < 0 ? fit : TARE_E_NO_COUNTERS;
+			err = fit < 0 ? fit : why->code;
 			if (fit == 0)
-				*why = (struct tare_why){ .code = err };
-			if (fit == 0)
-				snprintf(why->what, sizeof(why->what), "%s beside " STAT_WITNESS,
-					 stat_event(s, i)->name);
+				offer_engine(s, why);
 			break;
 		}
 		err = add_batch(s, batch, n, why);

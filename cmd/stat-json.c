@@ -116,6 +116,22 @@ static void batches_json(struct json *j, const struct stat_session *s,
 	json_bool(j, "witnesses_agree", stat_witnesses_agree(r, &least, &most));
 }
 
+/* Why an event has no count, as the error message has it. */
+static void failure_json(struct json *j, const struct stat_run *r)
+{
+	for (size_t p = 0; p < r->n_parts; p++) {
+		const struct tare_why *const w = &r->parts[p]->lacking;
+		if (!w->code)
+			continue;
+		json_object(j, "failure");
+		json_str(j, "error", tare_err_name(w->code));
+		json_str(j, "what", w->what);
+		json_str(j, "remedy", tare_why_remedy(w));
+		json_end(j);
+		return;
+	}
+}
+
 static void run_json(struct json *j, const struct stat_session *s, const struct stat_run *r)
 {
 	const struct tare_measurement *const m = stat_part(r);
@@ -129,6 +145,7 @@ static void run_json(struct json *j, const struct stat_session *s, const struct 
 	json_bool(j, "aslr_off", m->aslr_off);
 	json_str(j, "aslr_note", m->aslr_note);
 	counts_json(j, s, r->counts);
+	failure_json(j, r);
 	batches_json(j, s, r);
 	intervals_json(j, s, r);
 	tasks_json(j, s, m);

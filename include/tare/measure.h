@@ -76,6 +76,9 @@ struct tare_measurement {
 	bool stopped;			/* ended by *stop: the counts are of a part */
 	bool aslr_off;			/* of the final image, checked, not assumed */
 	const char *aslr_note;		/* NULL, or why it is not as asked */
+	struct tare_why lacking;	/* code 0; or an event that was asked for and got no
+					 * count (the first of them): never scheduled, or its
+					 * counter was lost. Others may have theirs. */
 	uint64_t wall_ns, user_ns, system_ns;
 	size_t n_counts;
 	struct tare_count *counts;	/* one per asked event, in order */
@@ -112,8 +115,9 @@ struct tare_measure_opts {
 int tare_backend_for(const struct tare_events *events, enum tare_backend asked,
 		     char *reason, size_t reason_size, struct tare_why *why);
 
-/* Can these be on counters all at the same time, on this machine, now? 1 yes, 0 no,
- * or a negative error when one of them cannot be opened at all. */
+/* Can these be on counters all at the same time, on this machine, now? 1 yes; 0 no, and
+ * `why` tells what is lacking; or a negative error when one of them cannot be opened at
+ * all. */
 int tare_events_fit(const struct tare_events *events, struct tare_why *why);
 
 /* Can the software engine count this event? It knows what retires in user mode

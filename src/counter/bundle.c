@@ -34,14 +34,19 @@ static int set_path(struct bundle *b, enum tare_path path, const char *because)
 	return 0;
 }
 
-static struct perf_ask ask_for(const struct bundle *b, unsigned group_size)
+static struct perf_ask ask_for(const struct bundle *b, unsigned group_size,
+			       const struct perf_facts *f)
 {
-	return (struct perf_ask){
+	struct perf_ask ask = {
 		.name = b->name,
 		.cpu = -1,
 		.group_size = group_size,
+		.free = PERF_FREE_UNKNOWN,
 		.on_cpu = (unsigned)sched_getcpu(),
 	};
+	for (unsigned i = 0; i < group_size; i++)
+		perf_needs_add(&ask.needs, &b->parts[i].attr, f);
+	return ask;
 }
 
 static int open_parts(struct bundle *b, const struct tare_encoding *const *events, unsigned n,
@@ -49,8 +54,9 @@ static int open_parts(struct bundle *b, const struct tare_encoding *const *event
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct part *const p = &b->parts[i];
-		const struct perf_ask ask = ask_for(b, i + 1);
 		*p = (struct part){ .fd = -1, .members = i ? 1 : n };
+		perf_attr_fill(&p->attr, events[i]);
+		const struct perf_ask ask = ask_for(b, i + 1, f);
 		b->n_parts = i + 1;
 		const int err = part_open(p, events[i], i ? b->parts[0].fd : -1, b->pinned, &ask,
 					  f, why);
@@ -77,7 +83,7 @@ static int map_parts(struct bundle *b, char *pages)
 static int no_user_read(struct bundle *b, char *pages, const struct perf_facts *f,
 			struct tare_why *why)
 {
-	const struct perf_ask ask = ask_for(b, b->n_parts);
+	const struct perf_ask ask = ask_for(b, b->n_parts, f);
 	if (!b->wiped_on_fork)
 		return why_set(why, TARE_E_RDPMC_FORBIDDEN,
 			       "%s: this kernel cannot protect a forked child (no MADV_WIPEONFORK)",
@@ -105,7 +111,7 @@ static int no_user_read(struct bundle *b, char *pages, const struct perf_facts *
 static int check_counting(const struct bundle *b, const struct perf_facts *f,
 			  struct tare_why *why)
 {
-	const struct perf_ask ask = ask_for(b, b->n_parts);
+	const struct perf_ask ask = ask_for(b, b->n_parts, f);
 	for (unsigned i = 0; i < b->n_parts; i++) {
 		struct perf_value v;
 		const int r = part_read(&b->parts[i], &v);
@@ -157,12 +163,10 @@ static int choose_serializer(struct bundle *b, const struct tare_counter_opts *o
 }
 
 static int open_events(struct bundle *b, const struct tare_encoding *const *events, unsigned n,
-		       void *pages, const struct tare_counter_opts *o,
-		       const struct tare_cpu *cpu, struct tare_why *why)
+		       void *pages, const struct tare_counter_opts *o, struct tare_why *why)
 {
 	struct perf_facts f;
 	perf_facts_read(&f, "");
-	f.gp_counters = cpu->uarch ? cpu->uarch->gp_counters : 0;
 	b->simulated = f.simulated;
 	for (unsigned i = 0; i < n; i++)
 		if (events[i]->precise_asked)
@@ -181,7 +185,7 @@ int bundle_open(struct bundle *b, const struct tare_encoding *const *events, uns
 	b->tid = self = (pid_t)syscall(SYS_gettid);
 	b->pinned = !o->unpinned;
 	b->status = 0;
-	int err = n ? open_events(b, events, n, pages, o, &cpu, why) : 0;
+	int err = n ? open_events(b, events, n, pages, o, why) : 0;
 	if (!err && o->path != TARE_PATH_AUTO && o->path != b->path)
 		err = why_set(why, TARE_E_INVALID, "%s: cannot be read by path %s", b->name,
 			      tare_path_name(o->path));

@@ -82,9 +82,12 @@ static int no_permission(int err, const struct perf_event_attr *a, const struct 
 	 * kernel's own checks, which say EACCES for every perf reason. */
 	if (err == EPERM && f->seccomp == 2)
 		return why_errno(why, TARE_E_SECCOMP, err, "%s", ask->name);
-	if (f->simulated != PERF_SIM_NO && !a->exclude_kernel)
-		return why_errno(why, TARE_E_PARANOID, err,
-				 "%s: a virtual PMU (tare run) has no kernel to count", ask->name);
+	if (f->simulated != PERF_SIM_NO && !a->exclude_kernel) {
+		why_errno(why, TARE_E_PARANOID, err,
+			  "%s: a virtual PMU (tare run) has no kernel to count", ask->name);
+		why_remedy(why, "count user mode only (:u)");
+		return TARE_E_PARANOID;
+	}
 	if (!f->cap_perfmon) {
 		/* To Linux every level from 2 on is the same. Where a distribution made
 		 * more of 3, only an event of user mode can tell. */
@@ -119,8 +122,16 @@ static int invalid(int err, const struct perf_event_attr *a, const struct perf_a
 				 (uint64_t)a->config1);
 	/* The kernel validates a group against an empty PMU: the watchdog is not
 	 * what makes a group too large here, it only leaves less than that. */
-	return why_errno(why, TARE_E_NO_COUNTERS, err, "%s: a group of %u hardware events",
-			 ask->name, ask->group_size);
+	char has[48] = "";
+	if (f->gp_counters)
+		snprintf(has, sizeof(has), ", and this CPU has %u", f->gp_counters);
+	why_set(why, TARE_E_NO_COUNTERS,
+		"%s: a group of %u hardware events needs %u general counters%s (perf_event_open: "
+		"%s)", ask->name, ask->group_size, ask->needs.general, has, strerror(err));
+	why_remedy(why, "put fewer events in the group, or count them ungrouped");
+	if (why)
+		why->sys_errno = err;
+	return TARE_E_NO_COUNTERS;
 }
 
 int perf_diagnose_open(int err, const struct perf_event_attr *attr, const struct perf_ask *ask,
@@ -149,8 +160,11 @@ int perf_diagnose_open(int err, const struct perf_event_attr *attr, const struct
 	case ENOSPC:
 		return why_errno(why, TARE_E_NO_COUNTERS, err, "%s", ask->name);
 	case ESRCH:
-		return why_errno(why, TARE_E_NO_PROCESS, err, "%s: process %d", ask->name,
-				 (int)ask->pid);
+		why_set(why, TARE_E_NO_PROCESS, "%s: process %d (%s)", ask->name, (int)ask->pid,
+			strerror(err));
+		if (why)
+			why->sys_errno = err;
+		return TARE_E_NO_PROCESS;
 	case EMFILE:
 	case ENFILE:
 		return why_errno(why, TARE_E_TOO_MANY_FILES, err, "%s", ask->name);
@@ -165,20 +179,176 @@ int perf_diagnose_open(int err, const struct perf_event_attr *attr, const struct
 	}
 }
 
-/* Whether the NMI watchdog can be what left this event without a counter. It
- * counts cycles. ARM's PMUs have a counter for cycles alone, so there it leaves the
- * programmable ones as they are (and since 6.5 it may use no counter at all, the
- * sysctl being 1 all the same). */
-static bool may_blame_watchdog(const struct perf_ask *ask, const struct perf_facts *f)
+/* The fixed counter that an event goes to on Intel, if it is free; 0: none. The kernel
+ * puts an event there that has no further bits (edge, cmask) and falls back on a general
+ * counter; the reference cycles' has no such second place. */
+enum fixed { FIXED_NONE, FIXED_INSTRUCTIONS, FIXED_CYCLES, FIXED_REFERENCE };
+
+#define RAW_MODES 0x30000ull	/* usr and os */
+
+static enum fixed fixed_of(const struct perf_event_attr *a)
+{
+	if (a->type == PERF_TYPE_HARDWARE) {
+		switch ((uint32_t)a->config) {
+		case PERF_COUNT_HW_INSTRUCTIONS:
+			return FIXED_INSTRUCTIONS;
+		case PERF_COUNT_HW_CPU_CYCLES:
+			return FIXED_CYCLES;
+		case PERF_COUNT_HW_REF_CPU_CYCLES:
+			return FIXED_REFERENCE;
+		default:
+			return FIXED_NONE;
+		}
+	}
+	if (a->type == PERF_TYPE_HW_CACHE)
+		return FIXED_NONE;
+	switch (a->config & ~RAW_MODES) {
+	case 0x00c0:
+		return FIXED_INSTRUCTIONS;
+	case 0x003c:
+		return FIXED_CYCLES;
+	case 0x0300:
+		return FIXED_REFERENCE;
+	default:
+		return FIXED_NONE;
+	}
+}
+
+void perf_needs_add(struct perf_needs *n, const struct perf_event_attr *attr,
+		    const struct perf_facts *f)
+{
+	if (!is_core(attr, f))
+		return;
+	const enum fixed fixed = fixed_of(attr);
+	bool *const taken[] = { NULL, &n->on_instructions, &n->on_cycles, &n->on_reference };
+	if (fixed && f->fixed_counters >= (unsigned)fixed && !*taken[fixed])
+		*taken[fixed] = true;
+	else
+		n->general++;
+}
+
+/* The watchdog counts cycles: on the fixed counter where there is one, else on a general
+ * one. On ARM it leaves the programmable counters as they are (a counter for cycles
+ * alone; and since 6.5 it may use none at all, the sysctl being 1 all the same). */
+static bool watchdog_counts(const struct perf_facts *f)
 {
 	if (f->nmi_watchdog != 1)
 		return false;
 	for (unsigned i = 0; i < f->n_pmus; i++)
 		if (strncmp(f->pmus[i].name, "armv", 4) == 0)
 			return false;
-	/* With the tables' number of counters known, blame it only if the one
-	 * counter it takes is the one that was missing. */
-	return f->gp_counters == 0 || ask->group_size <= f->gp_counters;
+	return true;
+}
+
+static bool watchdog_on_fixed(const struct perf_facts *f)
+{
+	return f->fixed_counters >= FIXED_CYCLES;
+}
+
+/* Whether the events have a place without the watchdog and none beside it. */
+static bool may_blame_watchdog(const struct perf_ask *ask, const struct perf_facts *f)
+{
+	if (!watchdog_counts(f))
+		return false;
+	const unsigned needed = ask->needs.general;
+	const bool fixed = watchdog_on_fixed(f);
+	/* On the fixed counter it is only in the way of an event of cycles. */
+	if (fixed && !ask->needs.on_cycles)
+		return false;
+	if (ask->free != PERF_FREE_UNKNOWN) {
+		const unsigned here = (unsigned)ask->free;
+		return fixed ? needed <= here && needed + 1 > here : needed == here + 1;
+	}
+	return f->gp_counters == 0 || (needed <= f->gp_counters && needed + 1 > f->gp_counters);
+}
+
+static const char *plural(unsigned n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static int blame_watchdog(const struct perf_ask *ask, const struct perf_facts *f,
+			  struct tare_why *why)
+{
+	const unsigned needed = ask->needs.general + watchdog_on_fixed(f);
+	char has[64] = "";
+	if (f->gp_counters)
+		snprintf(has, sizeof(has), ", and this CPU has %u", f->gp_counters);
+	if (watchdog_on_fixed(f))
+		why_set(why, TARE_E_WATCHDOG,
+			"%s: needs %u general counter%s%s, while kernel.nmi_watchdog is 1 and the "
+			"watchdog has the fixed counter of cycles", ask->name, needed,
+			plural(needed), has);
+	else
+		why_set(why, TARE_E_WATCHDOG,
+			"%s: needs %u general counter%s%s, one of which the watchdog has "
+			"(kernel.nmi_watchdog is 1)", ask->name, needed, plural(needed), has);
+	why_remedy(why, "as root: sysctl kernel.nmi_watchdog=0");
+	return TARE_E_WATCHDOG;
+}
+
+#define HOLDERS "(a profiler's pinned events of a whole CPU, or a hypervisor)"
+
+/* Counters of both kinds that the events want. */
+static unsigned wanted(const struct perf_needs *n)
+{
+	return n->general + n->on_instructions + n->on_cycles + n->on_reference;
+}
+
+/* What would go to a fixed counter can also have a general one. */
+static bool fits_now(const struct perf_ask *ask)
+{
+	const int needed = ask->needs.general ? (int)ask->needs.general : 1;
+	return ask->free != PERF_FREE_UNKNOWN && ask->free >= needed;
+}
+
+/* There are counters now: they were not when they were wanted. */
+static int too_late(const struct perf_ask *ask, struct tare_why *why)
+{
+	if (ask->pinned)
+		return why_set(why, TARE_E_STOLEN,
+			       "%s: at the end it had no counter; %d general one%s free now",
+			       ask->name, ask->free, ask->free == 1 ? " is" : "s are");
+	if (ask->shares) {
+		why_set(why, TARE_E_NOT_SCHEDULED,
+			"%s: events take turns on the counters, and its turn did not come before "
+			"the end", ask->name);
+		why_remedy(why, "count fewer events at once");
+		return TARE_E_NOT_SCHEDULED;
+	}
+	why_set(why, TARE_E_NOT_SCHEDULED, "%s: others held the counters " HOLDERS, ask->name);
+	why_remedy(why, "stop other users of the PMU");
+	return TARE_E_NOT_SCHEDULED;
+}
+
+static int too_few_counters(const struct perf_ask *ask, const struct perf_facts *f,
+			    struct tare_why *why)
+{
+	const unsigned needed = ask->needs.general;
+	char has[96] = "";
+	if (f->gp_counters && ask->free != PERF_FREE_UNKNOWN)
+		snprintf(has, sizeof(has), "; of the %u that this CPU has, %d %s free",
+			 f->gp_counters, ask->free, ask->free == 1 ? "is" : "are");
+	else if (f->gp_counters)
+		snprintf(has, sizeof(has), "; this CPU has %u", f->gp_counters);
+	if (f->gp_counters && needed > f->gp_counters) {
+		why_set(why, TARE_E_NO_COUNTERS, "%s: needs %u general counters%s", ask->name,
+			needed, has);
+		why_remedy(why, "count fewer events at once");
+		return TARE_E_NO_COUNTERS;
+	}
+	if (fits_now(ask))
+		return too_late(ask, why);
+	if (needed)
+		why_set(why, TARE_E_NO_COUNTERS,
+			"%s: needs %u general counter%s%s: others hold them " HOLDERS, ask->name,
+			needed, plural(needed), has);
+	else
+		why_set(why, TARE_E_NO_COUNTERS,
+			"%s: needs %u fixed or general counter%s%s: others hold them " HOLDERS,
+			ask->name, wanted(&ask->needs), plural(wanted(&ask->needs)), has);
+	why_remedy(why, "stop other users of the PMU");
+	return TARE_E_NO_COUNTERS;
 }
 
 int perf_diagnose_unscheduled(const struct perf_event_attr *attr, const struct perf_ask *ask,
@@ -190,9 +360,8 @@ int perf_diagnose_unscheduled(const struct perf_event_attr *attr, const struct p
 	if (!is_core(attr, f))
 		return why_set(why, TARE_E_NOT_SCHEDULED, "%s", ask->name);
 	if (may_blame_watchdog(ask, f))
-		return why_set(why, TARE_E_WATCHDOG,
-			       "%s: no counter is free, and kernel.nmi_watchdog is 1", ask->name);
-	return why_set(why, TARE_E_NO_COUNTERS, "%s: no counter is free", ask->name);
+		return blame_watchdog(ask, f, why);
+	return too_few_counters(ask, f, why);
 }
 
 int perf_diagnose_user_read(const struct perf_event_attr *attr, const struct perf_ask *ask,

@@ -15,12 +15,27 @@
 #include <sys/types.h>
 #include <tare/err.h>
 
+/* The counters that events need which are to be counted at the same time. */
+struct perf_needs {
+	unsigned general;	/* general ones, when the PMU is theirs alone */
+	bool on_instructions, on_cycles, on_reference;	/* and these fixed ones of Intel's */
+};
+/* Adds one more event; events of other PMUs need nothing here. */
+void perf_needs_add(struct perf_needs *n, const struct perf_event_attr *attr,
+		    const struct perf_facts *f);
+
+#define PERF_FREE_UNKNOWN (-1)
+
 /* What was asked for, besides the attr. */
 struct perf_ask {
 	const char *name;	/* the event, as the user wrote it */
 	pid_t pid;		/* 0: this thread */
 	int cpu;		/* -1: any */
 	unsigned group_size;	/* hardware events in the group, this one included; 1: alone */
+	struct perf_needs needs; /* of the group, or of all events that must count at once */
+	int free;		/* general counters that are free now, or PERF_FREE_UNKNOWN */
+	bool pinned;		/* must be on a counter all the time */
+	bool shares;		/* takes turns with other events of the same user */
 	unsigned on_cpu;	/* the CPU we were running on */
 };
 
@@ -29,7 +44,9 @@ int perf_diagnose_open(int err, const struct perf_event_attr *attr, const struct
 		       const struct perf_facts *f, struct tare_why *why);
 
 /* The event is open and enabled but has no counter (a pinned one reads as end of
- * file, any one shows running time 0): WRONG_CORE, WATCHDOG or NO_COUNTERS. */
+ * file, any one shows running time 0): WRONG_CORE, WATCHDOG or NO_COUNTERS. WATCHDOG
+ * only where the events would have counters without it. Where enough are free now, it
+ * is STOLEN (a pinned one) or NOT_SCHEDULED. */
 int perf_diagnose_unscheduled(const struct perf_event_attr *attr, const struct perf_ask *ask,
 			      const struct perf_facts *f, struct tare_why *why);
 

@@ -103,6 +103,16 @@ static void ask_cpu(struct perf_facts *f, const char *root)
 	say_once(f->hypervisor_name);
 }
 
+static void ask_counters(struct perf_facts *f, const char *root)
+{
+	struct tare_cpu cpu;
+	if (root[0])
+		return;			/* a tree of files has no CPU to ask */
+	tare_cpu_detect(&cpu);
+	f->gp_counters = cpu.gp_counters;
+	f->fixed_counters = cpu.vendor == TARE_VENDOR_INTEL ? cpu.fixed_counters : 0;
+}
+
 static void read_hypervisor(struct perf_facts *f, const char *root)
 {
 	char text[4096];
@@ -194,6 +204,7 @@ void perf_facts_read(struct perf_facts *f, const char *root)
 	read_hypervisor(f, root);
 	read_pmus(f, root);
 	f->simulated = read_simulated(root);
+	ask_counters(f, root);
 }
 
 bool perf_type_is_core(const struct perf_facts *f, uint32_t type)

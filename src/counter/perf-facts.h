@@ -43,7 +43,8 @@ struct perf_facts {
 	unsigned n_pmus;	/* core PMUs: the ones that count instructions */
 	struct perf_pmu pmus[PERF_FACTS_PMUS];
 	enum perf_simulated simulated;
-	unsigned gp_counters;	/* programmable counters, from the tables; 0 unknown */
+	unsigned gp_counters;	/* programmable counters of this CPU; 0 unknown */
+	unsigned fixed_counters; /* Intel's: instructions, cycles, reference cycles, … */
 };
 
 void perf_facts_read(struct perf_facts *f, const char *root);

@@ -14,6 +14,7 @@
 #include "perf-attr.h"
 #include "perf-diagnose.h"
 #include "perf-facts.h"
+#include "perf-free.h"
 #include "scale.h"
 #include "why.h"
 
@@ -50,6 +51,8 @@ struct counter_set {
 	char *root;
 	struct perf_facts facts;	/* through set_facts() */
 	bool has_facts;
+	int free_counters;		/* through set_free() */
+	bool has_free;
 	struct target *targets;
 	size_t n_targets;
 	uint64_t start_ns, stop_ns;	/* of wall-time; stop 0: still running */
@@ -65,6 +68,14 @@ static const struct perf_facts *set_facts(struct counter_set *set)
 		perf_facts_read(&set->facts, set->root);
 	set->has_facts = true;
 	return &set->facts;
+}
+
+static int set_free(struct counter_set *set)
+{
+	if (!set->has_free)
+		set->free_counters = perf_free_counters();
+	set->has_free = true;
+	return set->free_counters;
 }
 
 static bool is_core(struct counter_set *set, uint32_t type)
@@ -115,6 +126,21 @@ static unsigned group_members(const struct target *t, size_t n_slots, int leader
 	return members;
 }
 
+/* What the open slots need that hang on `leader`; -1: on any. */
+static void add_needs(struct counter_set *set, const struct target *t, int leader,
+		      struct perf_needs *needs)
+{
+	for (size_t i = 0; i < set->n * SLOTS; i++) {
+		const struct tare_event *const e = set->events[i / SLOTS];
+		const struct slot *const s = &t->slots[i];
+		struct perf_event_attr attr;
+		if (s->fd < 0 || i % SLOTS == FAULTS || (leader >= 0 && s->leader != leader))
+			continue;
+		perf_attr_fill(&attr, i % SLOTS == PAIR ? &e->minus : &e->base);
+		perf_needs_add(needs, &attr, set_facts(set));
+	}
+}
+
 /* Opens slot s of a target, joining `leader` unless it is -1. */
 static int open_slot(struct counter_set *set, struct target *t, int s, int leader,
 		     const struct tare_encoding *e, struct tare_why *why)
@@ -145,13 +171,17 @@ static int open_slot(struct counter_set *set, struct target *t, int s, int leade
 		t->slots[s].leader = leader < 0 ? s : leader;
 		return 0;
 	}
-	const struct perf_ask ask = {
+	struct perf_ask ask = {
 		.name = event->name,
 		.pid = set->o.pid,
 		.cpu = -1,
 		.group_size = leader < 0 ? 1 : group_members(t, set->n * SLOTS, leader) + 1,
+		.free = PERF_FREE_UNKNOWN,
 		.on_cpu = (unsigned)sched_getcpu(),
 	};
+	if (leader >= 0)
+		add_needs(set, t, leader, &ask.needs);
+	perf_needs_add(&ask.needs, &attr, set_facts(set));
 	return perf_diagnose_open(-fd, &attr, &ask, set_facts(set), why);
 }
 
@@ -259,14 +289,24 @@ static void drop_last_target(struct counter_set *set)
 	free(t->slots);
 }
 
+/* The text of ESRCH is the code's own sentence: once is enough. */
+static int no_process(const struct counter_set *set, int err, struct tare_why *why)
+{
+	if (err != ESRCH)
+		return why_errno(why, TARE_E_NO_PROCESS, err, "process %d", (int)set->o.pid);
+	why_set(why, TARE_E_NO_PROCESS, "process %d", (int)set->o.pid);
+	if (why)
+		why->sys_errno = err;
+	return TARE_E_NO_PROCESS;
+}
+
 static int open_threads(struct counter_set *set, struct tare_why *why)
 {
 	char path[256];
 	snprintf(path, sizeof(path), "%s/proc/%d/task", set->root, (int)set->o.pid);
 	DIR *const d = opendir(path);
 	if (!d)
-		return why_errno(why, TARE_E_NO_PROCESS, errno == ENOENT ? ESRCH : errno, "%d",
-				 (int)set->o.pid);
+		return no_process(set, errno == ENOENT ? ESRCH : errno, why);
 	int err = 0;
 	for (const struct dirent *e; !err && (e = readdir(d));) {
 		const pid_t tid = (pid_t)atoi(e->d_name);
@@ -280,7 +320,7 @@ static int open_threads(struct counter_set *set, struct tare_why *why)
 	if (err)
 		return why_set(why, err, "counters");
 	if (set->n_targets == 0)
-		return why_set(why, TARE_E_NO_PROCESS, "%d", (int)set->o.pid);
+		return no_process(set, ESRCH, why);
 	return 0;
 }
 
@@ -292,7 +332,7 @@ static int open_all(struct counter_set *set, struct tare_why *why)
 	if (err)
 		return why_set(why, err, "counters");
 	if (open_target(set, &set->targets[0]) < 0)
-		return why_set(why, TARE_E_NO_PROCESS, "%d", (int)set->o.pid);
+		return no_process(set, ESRCH, why);
 	return 0;
 }
 
@@ -481,6 +521,56 @@ static void count_clock(const struct counter_set *set, const struct tare_event *
 	c->provenance = e->kind == TARE_EVENT_WALL_TIME ? TARE_PROV_RAW : TARE_PROV_EXACT;
 }
 
+static bool is_together(const struct counter_set *set, size_t a, size_t b)
+{
+	const int group = set->events[a]->group;
+	return a == b || set->o.pinned || (group >= 0 && group == set->events[b]->group);
+}
+
+size_t counter_set_together(const struct counter_set *set, size_t i)
+{
+	size_t n = 0;
+	for (size_t k = 0; k < set->n; k++)
+		n += has_first(set->events[k]) && is_together(set, i, k);
+	return n;
+}
+
+static int diagnose(struct counter_set *set, const struct target *t, size_t i, const char *name,
+		    int free, struct tare_why *why)
+{
+	const int leader = t->slots[SLOTS * i].leader;
+	struct perf_event_attr attr;
+	struct perf_ask ask = {
+		.name = name,
+		.pid = set->o.pid,
+		.cpu = -1,
+		.group_size = group_members(t, set->n * SLOTS, leader),
+		.free = free,
+		.pinned = set->o.pinned,
+		.shares = !set->o.pinned && counter_set_together(set, i) < set->n,
+		.on_cpu = (unsigned)sched_getcpu(),
+	};
+	perf_attr_fill(&attr, &set->events[i]->base);
+	add_needs(set, t, set->o.pinned ? -1 : leader, &ask.needs);
+	return perf_diagnose_unscheduled(&attr, &ask, set_facts(set), why);
+}
+
+int counter_set_explain(struct counter_set *set, size_t i, struct tare_why *why)
+{
+	const char *const event = set->events[i]->name;
+	const size_t others = counter_set_together(set, i) - 1;
+	char name[160];
+	if (others)
+		snprintf(name, sizeof(name), "%.80s and %zu more event%s %s", event, others,
+			 others == 1 ? "" : "s",
+			 set->o.pinned ? "at the same time" : "in its group");
+	else
+		snprintf(name, sizeof(name), "%.120s", event);
+	if (!is_core(set, set->events[i]->base.type))
+		return why_set(why, TARE_E_NOT_SCHEDULED, "%s", name);
+	return diagnose(set, &set->targets[0], i, name, set_free(set), why);
+}
+
 /* A pinned event reads as end of file from the moment it has no counter. If it
  * was never seen with one, there was none to have: too many events, or somebody
  * else's pinned ones. */
@@ -492,17 +582,8 @@ static void count_without_counter(struct counter_set *set, const struct target *
 		fail_count(c, TARE_COUNT_STOLEN, TARE_E_STOLEN);
 		return;
 	}
-	struct perf_event_attr attr;
-	perf_attr_fill(&attr, &set->events[i]->base);
-	const struct perf_ask ask = {
-		.name = set->events[i]->name,
-		.pid = set->o.pid,
-		.cpu = -1,
-		.group_size = group_members(t, set->n * SLOTS, s->leader),
-		.on_cpu = (unsigned)sched_getcpu(),
-	};
 	fail_count(c, TARE_COUNT_NOT_SCHEDULED,
-		   perf_diagnose_unscheduled(&attr, &ask, set_facts(set), NULL));
+		   diagnose(set, t, i, set->events[i]->name, PERF_FREE_UNKNOWN, NULL));
 }
 
 /* What the slots say about event i. Enabled without running is a counter that
@@ -559,8 +640,14 @@ int counter_set_read_target(struct counter_set *set, size_t target, struct tare_
 	return err;
 }
 
-/* Adds one target's count to the sum. A thread that never ran adds nothing; one
- * that lost its counter spoils the sum. */
+/* Ran, and was on no counter: what it did is in no sum. */
+static bool ran_uncounted(const struct tare_count *c)
+{
+	return c->state == TARE_COUNT_NOT_SCHEDULED && c->enabled_ns;
+}
+
+/* Adds one target's count to the sum. A thread that never ran adds nothing; one that ran
+ * without a counter makes the sum a lower bound; one that lost its counter spoils it. */
 static void add_count(struct tare_count *sum, const struct tare_count *c)
 {
 	if (sum->state == TARE_COUNT_STOLEN || c->state == TARE_COUNT_NOT_OPENED)
@@ -569,15 +656,19 @@ static void add_count(struct tare_count *sum, const struct tare_count *c)
 		*sum = *c;
 		return;
 	}
+	const bool lacks = sum->lower_bound || ran_uncounted(sum) || ran_uncounted(c);
 	sum->enabled_ns += c->enabled_ns;
 	sum->running_ns += c->running_ns;
-	if (c->state == TARE_COUNT_NOT_SCHEDULED)
+	if (c->state == TARE_COUNT_NOT_SCHEDULED) {
+		sum->lower_bound = lacks && sum->state == TARE_COUNT_OK;
 		return;
+	}
 	if (sum->state == TARE_COUNT_NOT_SCHEDULED) {
 		const uint64_t enabled = sum->enabled_ns, running = sum->running_ns;
 		*sum = *c;
 		sum->enabled_ns = enabled;
 		sum->running_ns = running;
+		sum->lower_bound = lacks;
 		return;
 	}
 	sum->value += c->value;

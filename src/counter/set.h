@@ -55,6 +55,13 @@ void counter_set_close(struct counter_set *set);	/* NULL is allowed */
 size_t counter_set_opened(const struct counter_set *set);	/* how many of the n */
 /* The cause why event i was not opened; code 0 when it was. */
 const struct tare_why *counter_set_why(const struct counter_set *set, size_t i);
+/* Why event i, which was never scheduled, got no counter: names it (and its group), the
+ * counters it needs and those that are free, which is tried now, on the calling thread.
+ * The set's own events should be off. Returns why->code. */
+int counter_set_explain(struct counter_set *set, size_t i, struct tare_why *why);
+/* Events that must be on counters together with event i, itself included: its group, or
+ * all events of a pinned set. */
+size_t counter_set_together(const struct counter_set *set, size_t i);
 /* Event i counts user mode only, because of user_fallback. */
 bool counter_set_user_only(const struct counter_set *set, size_t i);
 

@@ -107,6 +107,7 @@ static int run_command(struct hw *h, struct tare_why *why)
 	watch_child(h);
 	read_counts(h);
 	child_reap(&h->child, h->m);
+	measure_explain(h->o, h->m, h->set);
 	return 0;
 }
 
@@ -228,6 +229,7 @@ static int run_attached(struct hw *h, struct tare_why *why)
 		child_reap(&h->child, h->m);
 	h->m->aslr_off = aslr_off;	/* the target's, not that of the clock */
 	h->m->aslr_note = NULL;
+	measure_explain(h->o, h->m, h->set);
 	return 0;
 }
 

@@ -7,6 +7,8 @@
 
 #include <tare/measure.h>
 
+struct counter_set;
+
 /* Where an event can be counted. */
 enum event_place {
 	PLACE_KERNEL,		/* software events, tracepoints, clocks: on any backend */
@@ -22,6 +24,11 @@ int hw_run(const struct tare_measure_opts *o, struct tare_measurement *m,
 /* Every task by itself: follows the command with ptrace. */
 int task_run(const struct tare_measure_opts *o, struct tare_measurement *m,
 	     struct tare_why *why);
+
+/* Fills m->lacking and the codes of the counts that lack a value. `set` is what counted, or
+ * NULL where it is gone; its events are off. */
+void measure_explain(const struct tare_measure_opts *o, struct tare_measurement *m,
+		     struct counter_set *set);
 
 /* The events as an array of pointers (free() it); NULL when out of memory. */
 const struct tare_event **event_array(const struct tare_events *list);

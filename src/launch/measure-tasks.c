@@ -347,7 +347,8 @@ static void *tracer_thread(void *arg)
 
 /* ---- sums ---- */
 
-/* Worst state and provenance win; a task that was never scheduled adds nothing. */
+/* Worst state and provenance win. A task that was never scheduled adds nothing; if it ran,
+ * the sum lacks what it did. */
 static void add_up(struct tare_count *sum, const struct tare_count *c)
 {
 	if (c->state == TARE_COUNT_STOLEN || c->state == TARE_COUNT_NOT_OPENED) {
@@ -359,8 +360,10 @@ static void add_up(struct tare_count *sum, const struct tare_count *c)
 	sum->running_ns += c->running_ns;
 	sum->user_only |= c->user_only;
 	sum->perturbed |= c->perturbed;
-	if (c->state != TARE_COUNT_OK)
+	if (c->state != TARE_COUNT_OK) {
+		sum->lower_bound |= c->enabled_ns != 0;
 		return;
+	}
 	sum->value += c->value;
 	sum->raw += c->raw;
 	if (c->provenance > sum->provenance)
@@ -377,9 +380,10 @@ static void sum_tasks(struct tracer *t)
 			add_up(sum, &t->m->tasks[i].counts[k]);
 		if (t->events[k]->kind == TARE_EVENT_WALL_TIME)
 			sum->value = sum->raw = sum->enabled_ns = sum->running_ns = t->m->wall_ns;
-		if (sum->state == TARE_COUNT_OK && sum->enabled_ns && !sum->running_ns) {
+		if (sum->state == TARE_COUNT_OK && sum->provenance == TARE_PROV_NONE) {
 			sum->state = TARE_COUNT_NOT_SCHEDULED;
 			sum->code = TARE_E_NOT_SCHEDULED;
+			sum->lower_bound = false;
 		}
 	}
 }
@@ -454,6 +458,7 @@ int task_run(const struct tare_measure_opts *o, struct tare_measurement *m,
 	}
 	if (!err) {
 		sum_tasks(&t);
+		measure_explain(o, m, NULL);
 		child_tell_aslr(&t.child, t.aslr_off, m);
 	}
 	if (t.child.pid)

@@ -151,21 +151,20 @@ static int try_hardware(const struct tare_events *list, struct tare_why *why)
 	return err ? err : engine_only(list, why);
 }
 
-/* Pinned events that get no counter read as lost at once: nothing has to run. */
-int tare_events_fit(const struct tare_events *list, struct tare_why *why)
+static bool lacks_counters(int code)
 {
-	const size_t n = tare_events_count(list);
-	if (n == 0)
-		return why_set(why, TARE_E_INVALID, "no events to count");
-	const struct tare_event **const events = event_array(list);
+	return code == TARE_E_NO_COUNTERS || code == TARE_E_WATCHDOG;
+}
+
+/* Opens them pinned and reads: pinned events that get no counter read as lost at once, so
+ * that nothing has to run. As tare_events_fit(). */
+static int fit_now(const struct tare_event *const *events, size_t n, struct tare_why *why)
+{
 	struct tare_count *const counts = calloc(n + 1, sizeof(*counts));
 	const struct counter_set_opts o = { .pinned = true, .user_fallback = true };
 	struct counter_set *set = NULL;
-	int answer = TARE_E_NOMEM;
-	if (!events || !counts)
-		why_set(why, answer, "%zu events", n);
-	else
-		answer = counter_set_open(events, n, &o, &set, why);
+	int answer = counts ? counter_set_open(events, n, &o, &set, why) :
+			      why_set(why, TARE_E_NOMEM, "%zu events", n);
 	for (size_t i = 0; !answer && i < n; i++) {
 		const struct tare_why *const w = counter_set_why(set, i);
 		if (!w->code)
@@ -176,15 +175,64 @@ int tare_events_fit(const struct tare_events *list, struct tare_why *why)
 	}
 	if (!answer && counter_set_read(set, counts) == 0) {
 		answer = 1;
-		for (size_t i = 0; i < n; i++)
-			answer &= counts[i].state == TARE_COUNT_OK;
+		for (size_t i = 0; answer && i < n; i++) {
+			if (counts[i].state == TARE_COUNT_OK)
+				continue;
+			counter_set_disable(set, NULL);
+			counter_set_explain(set, i, why);
+			answer = 0;
+		}
 	}
-	if (answer == TARE_E_NO_COUNTERS || answer == TARE_E_WATCHDOG)
+	if (lacks_counters(answer))
 		answer = 0;
 	counter_set_close(set);
-	free(events);
 	free(counts);
 	return answer;
+}
+
+int tare_events_fit(const struct tare_events *list, struct tare_why *why)
+{
+	const size_t n = tare_events_count(list);
+	if (n == 0)
+		return why_set(why, TARE_E_INVALID, "no events to count");
+	const struct tare_event **const events = event_array(list);
+	if (!events)
+		return why_set(why, TARE_E_NOMEM, "%zu events", n);
+	const int answer = fit_now(events, n, why);
+	free(events);
+	return answer;
+}
+
+/* Whether each group by itself has counters now: events that take turns need not fit all
+ * at once. 0, or the code of what is lacking. That a group belongs to another core type
+ * does not count here: the command may move there. */
+static int groups_fit(const struct tare_events *list, struct tare_why *why)
+{
+	const size_t n = tare_events_count(list);
+	const struct tare_event **const group = calloc(n + 1, sizeof(*group));
+	int err = group ? 0 : why_set(why, TARE_E_NOMEM, "%zu events", n);
+	for (size_t i = 0; !err && i < n; i++) {
+		const struct tare_event *const first = tare_events_at(list, i);
+		size_t members = 0;
+		if (i && first->group >= 0 && tare_events_at(list, i - 1)->group == first->group)
+			continue;
+		if (event_place(first) != PLACE_CORE && first->group < 0)
+			continue;
+		for (size_t k = i; k < n; k++) {
+			const struct tare_event *const e = tare_events_at(list, k);
+			if (k > i && (first->group < 0 || e->group != first->group))
+				break;
+			group[members++] = e;
+		}
+		struct tare_why w = { 0 };
+		if (fit_now(group, members, &w) == 0 && lacks_counters(w.code)) {
+			err = w.code;
+			if (why)
+				*why = w;
+		}
+	}
+	free(group);
+	return err;
 }
 
 /* The first event that the engine cannot count and the kernel does not; or NULL. */
@@ -210,8 +258,12 @@ static int try_engine(const struct tare_events *list, struct tare_why *why)
 	const struct tare_event *const e = engine_lacks(list);
 	if (!e)
 		return engine_available(why);
-	return why_set(why, TARE_E_EVENT_UNCOUNTABLE, "%s%s", e->name,
-		       engine_knows(e->role) ? ": the engine sees user mode only" : "");
+	why_set(why, TARE_E_EVENT_UNCOUNTABLE, "%s%s", e->name,
+		engine_knows(e->role) ? ": the engine sees user mode only" : "");
+	if (engine_knows(e->role))
+		why_remedy(why, "count user mode (:u), or the kernel on a machine with hardware "
+			   "counters");
+	return TARE_E_EVENT_UNCOUNTABLE;
 }
 
 static bool only_kernel_events(const struct tare_events *list)
@@ -228,6 +280,13 @@ static void say(char *reason, size_t size, const char *text)
 		snprintf(reason, size, "%s", text);
 }
 
+/* Then the cause names it; of the others any event has the same. */
+static bool is_of_one_event(int code)
+{
+	return code == TARE_E_EVENT_NOT_ON_CPU || code == TARE_E_EVENT_UNSUPPORTED ||
+	       code == TARE_E_NO_COUNTERS || code == TARE_E_WRONG_CORE;
+}
+
 /* Both ways fail: the event to blame is the one that neither can count. */
 static int neither(const struct tare_events *events, int hw, const struct tare_why *why_hw,
 		   struct tare_why *why)
@@ -236,19 +295,17 @@ static int neither(const struct tare_events *events, int hw, const struct tare_w
 	if (!why)
 		return hw;
 	*why = *why_hw;
-	if (e)
+	if (e && is_of_one_event(hw)) {
+		const size_t len = strlen(why->what);
+		snprintf(why->what + len, sizeof(why->what) - len,
+			 "; the software engine cannot count %s", e->name);
+	} else if (e) {
 		why_set(why, hw, "%s (%s)", e->name,
 			engine_knows(e->role) ? "and the software engine sees user mode only" :
 						"and the software engine cannot know it");
+	}
 	why->sys_errno = why_hw->sys_errno;
 	return hw;
-}
-
-/* Then the cause names it; of the others any event has the same. */
-static bool is_of_one_event(int code)
-{
-	return code == TARE_E_EVENT_NOT_ON_CPU || code == TARE_E_EVENT_UNSUPPORTED ||
-	       code == TARE_E_NO_COUNTERS || code == TARE_E_WRONG_CORE;
 }
 
 static int choose(const struct tare_events *events, char *reason, size_t size,
@@ -262,9 +319,16 @@ static int choose(const struct tare_events *events, char *reason, size_t size,
 			*why = why_hw;
 		return hw ? hw : TARE_BACKEND_HW;
 	}
-	if (!hw) {
+	/* Events that open and never get a counter are no reason to fail before the run:
+	 * on another CPU they may. Where the engine knows them, its counts are better. */
+	const int waits = hw ? 0 : groups_fit(events, &why_hw);
+	if (!hw && (!waits || try_engine(events, NULL))) {
 		say(reason, size, "hardware counters are available");
 		return TARE_BACKEND_HW;
+	}
+	if (!hw) {
+		say(reason, size, why_hw.what);
+		return TARE_BACKEND_SOFT;
 	}
 	if (try_engine(events, NULL))
 		return neither(events, hw, &why_hw, why);
@@ -456,6 +520,91 @@ static struct measured *new_measured(const struct tare_events *events)
 	return r;
 }
 
+/* Adds one more way out to the remedy of the case. */
+static void or_else(struct tare_why *why, const char *text)
+{
+	const size_t len = strlen(why->remedy);
+	snprintf(why->remedy + len, sizeof(why->remedy) - len, "%s%s", len ? ", or " : "", text);
+}
+
+static bool is_attached(const struct tare_measure_opts *o)
+{
+	return o->pid || o->tid;
+}
+
+static bool engine_could(const struct tare_measure_opts *o)
+{
+	return !is_attached(o) && o->backend != TARE_BACKEND_SOFT && !try_engine(o->events, NULL);
+}
+
+/* What helps where counters are lacking: never what the user did already. */
+static void remedy_counters(const struct tare_measure_opts *o, bool together,
+			    struct tare_why *why)
+{
+	const bool waited = why->code == TARE_E_NOT_SCHEDULED;
+	if (!lacks_counters(why->code) && !waited)
+		return;
+	if (together && !o->pinned && !waited && !strstr(why->remedy, "ungrouped"))
+		or_else(why, "put fewer events in the group, or count them ungrouped");
+	else if (together && o->pinned && !strstr(why->remedy, "fewer events"))
+		or_else(why, "count fewer events at once");
+	if ((together || waited) && !o->pinned && !is_attached(o))
+		or_else(why, "count in batches (--exact)");
+	if (engine_could(o))
+		or_else(why, "count in software (--backend soft)");
+}
+
+#define SHOWN_PMU "use a machine or VM type that shows its PMU"
+
+/* Where there is no PMU: which of the ways out in the list are open to this run. */
+static void remedy_no_pmu(const struct tare_measure_opts *o, struct tare_why *why)
+{
+	if (why->code != TARE_E_NO_PMU)
+		return;
+	if (is_attached(o))
+		why_remedy(why, "the software engine cannot join a process that runs already: start "
+			   "the program with `tare stat -- PROGRAM`, or " SHOWN_PMU);
+	else if (engine_could(o))
+		why_remedy(why, "count in software (--backend soft), or " SHOWN_PMU);
+	else
+		why_remedy(why, "leave this event out, or " SHOWN_PMU);
+}
+
+static void explain_unscheduled(struct counter_set *set, size_t i, struct tare_count *c,
+				struct tare_why *why)
+{
+	c->code = counter_set_explain(set, i, why);
+	if (c->code == TARE_E_STOLEN)
+		c->state = TARE_COUNT_STOLEN;
+}
+
+void measure_explain(const struct tare_measure_opts *o, struct tare_measurement *m,
+		     struct counter_set *set)
+{
+	const struct counter_set_opts co = { .disabled = true, .pinned = o->pinned,
+					     .user_fallback = true };
+	const struct tare_event **const events = set ? NULL : event_array(o->events);
+	struct counter_set *own = NULL;
+	if (events && counter_set_open(events, m->n_counts, &co, &own, NULL) == 0)
+		set = own;
+	for (size_t i = 0; i < m->n_counts; i++) {
+		struct tare_count *const c = &m->counts[i];
+		struct tare_why w = { 0 };
+		if (c->state == TARE_COUNT_STOLEN)
+			why_set(&w, c->code, "%s", c->event);
+		else if (c->state == TARE_COUNT_NOT_SCHEDULED && set)
+			explain_unscheduled(set, i, c, &w);
+		else if (c->state == TARE_COUNT_NOT_SCHEDULED)
+			why_set(&w, c->code, "%s", c->event);
+		if (!w.code || m->lacking.code)
+			continue;
+		remedy_counters(o, set && counter_set_together(set, i) > 1, &w);
+		m->lacking = w;
+	}
+	counter_set_close(own);
+	free(events);
+}
+
 /* What runs already can only be counted by hardware: then its error is the reason. */
 static int backend_of_run(const struct tare_measure_opts *o, struct measured *r,
 			  struct tare_why *why)
@@ -469,8 +618,14 @@ static int backend_of_run(const struct tare_measure_opts *o, struct measured *r,
 		return TARE_BACKEND_SOFT;	/* whether it can, the run itself will tell */
 	}
 	int backend = tare_backend_for(o->events, o->backend, r->reason, sizeof(r->reason), why);
-	if (target && backend == TARE_BACKEND_SOFT)
+	if (target && backend == TARE_BACKEND_SOFT) {
 		backend = tare_backend_for(o->events, TARE_BACKEND_HW, NULL, 0, why);
+		say(r->reason, sizeof(r->reason), "only hardware can count what runs already");
+	}
+	if (backend < 0) {
+		remedy_counters(o, true, why);
+		remedy_no_pmu(o, why);
+	}
 	return backend;
 }
 

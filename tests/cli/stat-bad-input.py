@@ -67,8 +67,8 @@ check(p.returncode in (126, 127, 2), "a broken ELF file", p.returncode, p.stderr
 # Processes.
 gone = subprocess.Popen(["true"])
 gone.wait()
-refused(125, f"{gone.pid}.*no such process", "stat", "-e", "page-faults", "-p", str(gone.pid))
-refused(125, f"{gone.pid}.*no such process", "stat", "-e", "page-faults", "-t", str(gone.pid))
+refused(125, f"{gone.pid}: no such process$", "stat", "-e", "page-faults", "-p", str(gone.pid))
+refused(125, f"{gone.pid}: no such process$", "stat", "-e", "page-faults", "-t", str(gone.pid))
 # What neither hardware here nor the engine counts is named.
 p = run(tare, "stat", "-e", "cycles", "true")
 if p.returncode:
@@ -79,11 +79,18 @@ if p.returncode:
     # one line for the cause, one for the cure; the kernel's errno does not pose as a file's
     check(p.returncode == 125 and re.fullmatch(
         r"tare: cycles: the (hypervisor|kernel) .*PMU \(perf_event_open: [^)]*\): "
-        r"this machine shows no hardware counters\n +count in software .*\n", p.stderr), p.stderr)
+        r"this machine shows no hardware counters\n +leave this event out, .*\n", p.stderr), p.stderr)
+    # The cure is one that this user can take.
+    p = run(tare, "stat", "--backend", "hw", "-e", "instructions:u", "true")
+    check(p.returncode == 125 and re.search(r"\n +count in software \(--backend soft\), or use", p.stderr), p.stderr)
+    p = run(tare, "stat", "-e", "instructions:u", "-p", str(os.getpid()))
+    check(p.returncode == 125 and "`tare stat -- PROGRAM`" in p.stderr and
+          not re.search("count in software|--backend soft|tare run", p.stderr), p.stderr)
 p = run(tare, "stat", "--backend", "soft", "-e", "cycles", *touch)
 check(p.returncode == 125 and "tare: cycles: the software engine cannot know" in p.stderr, p.stderr)
 p = run(tare, "stat", "--backend", "soft", "-e", "instructions:k", *touch)
-check(p.returncode == 125 and "instructions:k: the engine sees user mode only" in p.stderr, p.stderr)
+check(p.returncode == 125 and "instructions:k: the engine sees user mode only" in p.stderr and
+      "count user mode (:u)" in p.stderr, p.stderr)
 check(not os.path.exists(ran), "the command was run")
 
 p = run(tare, "stat", "--backend", "soft", "-e", "instructions:u", "-p", str(os.getpid()))

@@ -53,6 +53,11 @@ static const struct perf_facts watchdog = {
 	.n_pmus = 1, .pmus = { { .name = "cpu", .type = 4, .rdpmc = 1 } },
 };
 
+static const struct perf_facts intel_watchdog = {
+	.has_perf = true, .paranoid = 1, .nmi_watchdog = 1, .gp_counters = 4, .fixed_counters = 3,
+	.user_access = -1, .n_pmus = 1, .pmus = { { .name = "cpu", .type = 4, .rdpmc = 1 } },
+};
+
 static const struct perf_facts rdpmc_off = {
 	.has_perf = true, .paranoid = 1, .user_access = -1,
 	.n_pmus = 1, .pmus = { { .name = "cpu", .type = 4, .rdpmc = 0 } },
@@ -153,6 +158,29 @@ static void opening(void **state)
 	}
 }
 
+#define UNKNOWN .free = PERF_FREE_UNKNOWN
+#define NEEDS(n) .cpu = -1, .needs = { .general = (n) }
+#define NEEDS_CYCLES(n) .cpu = -1, .needs = { .general = (n), .on_cycles = true }
+
+/* Intel's fixed counters take one event each; what is left over wants a general one. */
+static void needs(void **state)
+{
+	static const struct perf_event_attr attrs[] = {
+		HW(PERF_COUNT_HW_INSTRUCTIONS), HW(PERF_COUNT_HW_CPU_CYCLES),
+		TYPE(PERF_TYPE_RAW, 0xc4), TYPE(4, 0x3003c), TYPE(4, 0x010000c0), SW(2),
+		HW(PERF_COUNT_HW_REF_CPU_CYCLES), TYPE(PERF_TYPE_HW_CACHE, 0xc0),
+	};
+	struct perf_needs intel = { 0 }, amd = { 0 };
+	for (size_t i = 0; i < sizeof(attrs) / sizeof(attrs[0]); i++) {
+		perf_needs_add(&intel, &attrs[i], &intel_watchdog);
+		perf_needs_add(&amd, &attrs[i], &watchdog);
+	}
+	assert_true(intel.on_instructions && intel.on_cycles && intel.on_reference);
+	assert_int_equal(intel.general, 4);	/* 0xc4, the second cycles, cmask, the cache */
+	assert_false(amd.on_instructions || amd.on_cycles || amd.on_reference);
+	assert_int_equal(amd.general, 7);
+}
+
 static void without_a_counter(void **state)
 {
 	static const struct {
@@ -162,11 +190,37 @@ static void without_a_counter(void **state)
 		int code;
 		const char *says;
 	} rows[] = {
-		{ HW(1), { .cpu = -1, .group_size = 1 }, &plain, TARE_E_NO_COUNTERS, "no counter" },
-		{ HW(1), { .cpu = -1, .group_size = 4 }, &watchdog, TARE_E_WATCHDOG,
-		  "kernel.nmi_watchdog is 1" },
-		{ HW(1), { .cpu = -1, .group_size = 5 }, &watchdog, TARE_E_NO_COUNTERS, "" },
-		{ HW(1), { .cpu = -1, .group_size = 4 }, &arm_watchdog, TARE_E_NO_COUNTERS, "" },
+		{ HW(1), { NEEDS(1), UNKNOWN }, &plain, TARE_E_NO_COUNTERS,
+		  "needs 1 general counter: others hold them" },
+		/* A watchdog on a general counter is to blame where it makes the difference. */
+		{ HW(1), { NEEDS(4), UNKNOWN }, &watchdog, TARE_E_WATCHDOG,
+		  "needs 4 general counters, and this CPU has 4, one of which the watchdog has" },
+		{ HW(1), { NEEDS(4), .free = 3 }, &watchdog, TARE_E_WATCHDOG, "" },
+		{ HW(1), { NEEDS(4), .free = 1 }, &watchdog, TARE_E_NO_COUNTERS,
+		  "of the 4 that this CPU has, 1 is free" },
+		{ HW(1), { NEEDS(3), UNKNOWN }, &watchdog, TARE_E_NO_COUNTERS, "others hold" },
+		{ HW(1), { NEEDS(5), UNKNOWN }, &watchdog, TARE_E_NO_COUNTERS,
+		  "needs 5 general counters; this CPU has 4" },
+		{ HW(1), { NEEDS(4), UNKNOWN }, &arm_watchdog, TARE_E_NO_COUNTERS, "" },
+		/* Intel's sits on the fixed counter of cycles: in the way of cycles alone. */
+		{ HW(0), { NEEDS_CYCLES(4), UNKNOWN }, &intel_watchdog, TARE_E_WATCHDOG,
+		  "needs 5 general counters, and this CPU has 4" },
+		{ HW(0), { NEEDS_CYCLES(4), .free = 4 }, &intel_watchdog, TARE_E_WATCHDOG,
+		  "the watchdog has the fixed counter of cycles" },
+		{ HW(0), { NEEDS_CYCLES(4), .free = 2 }, &intel_watchdog, TARE_E_NO_COUNTERS,
+		  "2 are free" },
+		{ HW(0), { NEEDS_CYCLES(2), UNKNOWN }, &intel_watchdog, TARE_E_NO_COUNTERS, "" },
+		{ HW(4), { NEEDS(4), UNKNOWN }, &intel_watchdog, TARE_E_NO_COUNTERS,
+		  "needs 4 general counters; this CPU has 4: others hold them" },
+		{ HW(1), { .cpu = -1, .needs = { .on_instructions = true }, .free = 0 },
+		  &intel_watchdog, TARE_E_NO_COUNTERS, "needs 1 fixed or general counter" },
+		/* Counters are free now. */
+		{ HW(4), { NEEDS(2), .free = 4, .shares = true }, &intel_watchdog,
+		  TARE_E_NOT_SCHEDULED, "its turn did not come" },
+		{ HW(4), { NEEDS(2), .free = 4 }, &intel_watchdog, TARE_E_NOT_SCHEDULED,
+		  "others held the counters" },
+		{ HW(4), { NEEDS(2), .free = 4, .pinned = true }, &intel_watchdog, TARE_E_STOLEN,
+		  "at the end it had no counter; 4 general ones are free now" },
 		{ TYPE(10, 0xc0), { .cpu = -1, .on_cpu = 2 }, &hybrid, TARE_E_WRONG_CORE,
 		  "cpu_atom serves CPUs 12-19, this is CPU 2" },
 		{ HW(10ull << 32 | 1), { .cpu = -1, .on_cpu = 2 }, &hybrid, TARE_E_WRONG_CORE,
@@ -182,6 +236,9 @@ static void without_a_counter(void **state)
 		if (code != rows[i].code || !strstr(why.what, rows[i].says))
 			fail_msg("row %zu: %s: %s", i, tare_err_name(code), why.what);
 		assert_int_equal(why.sys_errno, 0);
+		/* Whether it was asked for is not known here. */
+		assert_null(strstr(tare_why_remedy(&why), "--exact"));
+		assert_true(*tare_why_remedy(&why));
 	}
 }
 
@@ -205,7 +262,7 @@ static void without_user_reads(void **state)
 		{ HW(1), &watchdog, true, 48, TARE_E_WATCHDOG, "" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct perf_ask ask = { .name = "the-event", .cpu = -1, .group_size = 1 };
+		const struct perf_ask ask = { .name = "the-event", NEEDS(4), UNKNOWN };
 		struct tare_why why;
 		const int code = perf_diagnose_user_read(&rows[i].attr, &ask, rows[i].f,
 							 rows[i].cap, rows[i].width, &why);
@@ -228,13 +285,21 @@ static void every_cause_has_a_remedy(void **state)
 		assert_true(strlen(tare_err_sentence(causes[i])) > 10);
 		if (!*tare_err_remedy(causes[i]))
 			fail_msg("%s has no remedy", tare_err_name(causes[i]));
+		/* An option of tare stat is no way out for a program that links the library. */
+		assert_null(strstr(tare_err_remedy(causes[i]), "--exact"));
 	}
+	assert_non_null(strstr(tare_err_remedy(TARE_E_NO_PMU), "tare run -- ./program"));
+	struct tare_why why = { .code = TARE_E_NO_PMU };
+	assert_string_equal(tare_why_remedy(&why), tare_err_remedy(TARE_E_NO_PMU));
+	strcpy(why.remedy, "another");
+	assert_string_equal(tare_why_remedy(&why), "another");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(opening),
+		cmocka_unit_test(needs),
 		cmocka_unit_test(without_a_counter),
 		cmocka_unit_test(without_user_reads),
 		cmocka_unit_test(every_cause_has_a_remedy),
