@@ -7,6 +7,10 @@
  * The kernel changes index and offset of a page only on the CPU the thread runs
  * on, between two of its instructions, so program order is all the order needed:
  * if the key read after rdpmc is the remembered one, nothing changed before.
+ *
+ * Each rdpmc has an ELF note that tells where it is and where its slow path begins, so
+ * that tare_read_guard_install() can tell a fault of this very instruction from any
+ * other, in whatever program or library it was inlined.
  */
 #ifndef TARE_COUNTER_H
 #error "include <tare/counter.h>"
@@ -17,6 +21,19 @@
 
 /* struct perf_event_mmap_page: index at 12, offset at 16. */
 #define TARE_KEY_AT 12
+
+/* An ELF note, name "tare", type 1: the places of rdpmc (local label `at`) and of the slow
+ * path (local label 9), each relative to its own word. "?": in the function's group, if it
+ * has one, so that the note goes where the function goes. */
+#define TARE_READ_NOTE(at)                                                                         \
+	"\n\t.pushsection .note.tare.read,\"a?\",@note\n\t"                                         \
+	".balign 4\n\t"                                                                            \
+	".long 5, 8, 1\n\t"                                                                        \
+	".asciz \"tare\"\n\t"                                                                      \
+	".balign 4\n\t"                                                                            \
+	".long " at "b - .\n\t"                                                                    \
+	".long 9b - .\n\t"                                                                         \
+	".popsection"
 
 /* Only a variable of its own has its address taken, so that the caller's can stay
  * in a register; in a function with many reads, too, where it would not be inlined by
@@ -38,8 +55,8 @@ TARE_INLINE int tare_counter_read(struct tare_counter *c, uint64_t *value)
 	__asm__ goto volatile(
 		"movq %c[select](%[c]), %%rcx\n\t"	/*  1 */
 		"jrcxz 9f\n\t"				/*  2 */
-		"lfence\n\t"				/*  3 */
-		"rdpmc\n\t"				/*  4 */
+		"lfence\n"				/*  3 */
+		"8:\trdpmc\n\t"			/*  4 */
 		"shlq $32, %%rdx\n\t"			/*  5 */
 		"orq %%rdx, %%rax\n\t"			/*  6 */
 		"xorq %c[sign](%[c]), %%rax\n\t"	/*  7 */
@@ -47,7 +64,7 @@ TARE_INLINE int tare_counter_read(struct tare_counter *c, uint64_t *value)
 		"movq %c[page](%[c]), %%rcx\n\t"	/*  9 */
 		"cmpq %c[key](%[c]), %%rcx\n\t"		/* 10 */
 		"je %l[fast]\n"				/* 11 */
-		"9:"
+		"9:" TARE_READ_NOTE("8")
 		: "=&a"(v)
 		: [c] "r"(c), [select] "i"(offsetof(struct tare_counter, select)),
 		  [sign] "i"(offsetof(struct tare_counter, sign)),
@@ -73,12 +90,12 @@ TARE_INLINE int tare_counter_read_pair(struct tare_counter *c, uint64_t *value)
 	__asm__ goto volatile(
 		"movq %c[pair](%[c]), %%rcx\n\t"	/*  1 */
 		"jrcxz 9f\n\t"				/*  2 */
-		"lfence\n\t"				/*  3 */
-		"rdpmc\n\t"				/*  4 */
+		"lfence\n"				/*  3 */
+		"7:\trdpmc\n\t"			/*  4 */
 		"shlq $32, %%rdx\n\t"			/*  5 */
 		"leaq (%%rax,%%rdx), %[minus]\n\t"	/*  6 */
-		"movl %c[select2](%[c]), %%ecx\n\t"	/*  7 */
-		"rdpmc\n\t"				/*  8 */
+		"movl %c[select2](%[c]), %%ecx\n"	/*  7 */
+		"8:\trdpmc\n\t"			/*  8 */
 		"shlq $32, %%rdx\n\t"			/*  9 */
 		"orq %%rdx, %%rax\n\t"			/* 10 */
 		"xorq %c[sign](%[c]), %%rax\n\t"	/* 11 */
@@ -91,7 +108,7 @@ TARE_INLINE int tare_counter_read_pair(struct tare_counter *c, uint64_t *value)
 		"movq %c[page]+4096(%[c]), %%rcx\n\t"	/* 18 */
 		"cmpq %c[key2](%[c]), %%rcx\n\t"	/* 19 */
 		"je %l[fast]\n"				/* 20 */
-		"9:"
+		"9:" TARE_READ_NOTE("7") TARE_READ_NOTE("8")
 		: "=&a"(v), [minus] "=&r"(minus)
 		: [c] "r"(c), [pair] "i"(offsetof(struct tare_counter, pair)),
 		  [select2] "i"(offsetof(struct tare_counter, select2)),
@@ -110,6 +127,7 @@ fast:
 }
 
 #undef TARE_KEY_AT
+#undef TARE_READ_NOTE
 
 #else
 

@@ -84,7 +84,8 @@ enum tare_serializer {
 enum tare_status {
 	TARE_STATUS_MOVED = 1 << 0,	/* to another register; values stay right */
 	TARE_STATUS_WRAPPED = 1 << 1,	/* it overflowed and was rewound; values stay right */
-	TARE_STATUS_FELL_BACK = 1 << 2,	/* a value came by read(2) instead; right */
+	TARE_STATUS_FELL_BACK = 1 << 2,	/* a value came by read(2) instead; right. Also where
+					 * the guard caught a fault */
 	TARE_STATUS_SCALED = 1 << 3,	/* a value was an estimate (unpinned counters) */
 	TARE_STATUS_STOLEN = 1 << 4,	/* the counter was taken away: TARE_E_STOLEN */
 	TARE_STATUS_FORKED = 1 << 5,	/* this is a child: TARE_E_FORKED */
@@ -198,6 +199,29 @@ const char *tare_serializer_name(enum tare_serializer s);	/* "lfence" */
 void tare_serialize(void);
 /* TARE_E_INVALID when this CPU does not have it. */
 int tare_serialize_with(enum tare_serializer s);
+
+/* x86: the administrator can forbid rdpmc while programs use it (0 in the PMU's rdpmc
+ * file). The kernel tells nobody and leaves `index` in the page: the next read by
+ * instruction ends in SIGSEGV, in every thread. With the guard such a read goes on by
+ * read(2), and so do the counter's later ones (until tare_counter_reopen()); its path is
+ * then TARE_PATH_READ and its status TARE_STATUS_FELL_BACK. Fast reads cost what they
+ * cost without it.
+ *
+ * The guard is a SIGSEGV handler, for the whole process. It takes a fault for its own only
+ * at an rdpmc of these very functions, in whatever program or library they were inlined
+ * (dlopen included), and hands every other signal to the handler or default action that
+ * was there before, with that one's mask. So install it after other SIGSEGV handlers, or
+ * let those hand on what is not theirs. A thread that blocks SIGSEGV is not guarded: the
+ * kernel ends a process that faults with the signal blocked. A child of fork inherits it,
+ * exec ends it. libtare must stay loaded while it is installed.
+ *
+ * Calls count, so that two libraries in a process can have it: the last
+ * tare_read_guard_remove() restores what was there before, unless somebody has put
+ * another handler on top meanwhile (TARE_E_BUSY: then the guard stays, for that handler
+ * may hand on to it, and cannot be installed again before that one is gone). By any thread. Not async-signal-safe. arm64: both do nothing and
+ * return 0, since its kernel takes the index away too, and reads go on by themselves. */
+int tare_read_guard_install(void);
+int tare_read_guard_remove(void);
 
 /* What the inline reads fall back on. */
 int tare_counter_read_slow(struct tare_counter *c, uint64_t *value);

@@ -3,6 +3,7 @@
 #include "bundle.h"
 
 #include "scale.h"
+#include "why.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -55,7 +56,7 @@ static int totals_by_call(struct bundle *b, uint64_t *totals)
 	return err;
 }
 
-static bool quick(const struct bundle *b, uint64_t *totals)
+static bool quick(struct bundle *b, uint64_t *totals)
 {
 	pmc_serialize(b->serializer);
 	for (unsigned i = b->n_parts; i--;)
@@ -133,11 +134,29 @@ static int totals_by_page(struct bundle *b, uint64_t *totals)
 	return 0;
 }
 
+/* A register that faulted under the read guard is not tried again: each try is a signal. */
+static void leave_registers(struct bundle *b)
+{
+	bool forbidden = false;
+	for (unsigned i = 0; i < b->n_parts; i++)
+		forbidden |= b->parts[i].forbidden;
+	if (!forbidden)
+		return;
+	b->path = TARE_PATH_READ;
+	b->serializer = TARE_SERIALIZE_NONE;
+	b->status |= TARE_STATUS_FELL_BACK;
+	b->resynced = true;
+	why_set(&b->reason, TARE_E_RDPMC_FORBIDDEN,
+		"%s: reading the register was forbidden after the counter was opened", b->name);
+}
+
 int bundle_totals(struct bundle *b, uint64_t *totals)
 {
 	if (b->path == TARE_PATH_READ)
 		return totals_by_call(b, totals);
 	if (b->path != TARE_PATH_RDPMC)
 		return 0;
-	return b->pinned ? totals_by_register(b, totals) : totals_by_page(b, totals);
+	const int err = b->pinned ? totals_by_register(b, totals) : totals_by_page(b, totals);
+	leave_registers(b);
+	return err;
 }

@@ -107,7 +107,7 @@ struct snapshot {
 
 /* The page and the register at one moment: retried while the kernel writes, which
  * it does at most a few times a millisecond. */
-static void snapshot(const struct part *p, bool second, struct snapshot *s)
+static void snapshot(struct part *p, bool second, struct snapshot *s)
 {
 	uint32_t seq;
 	do {
@@ -119,9 +119,13 @@ static void snapshot(const struct part *p, bool second, struct snapshot *s)
 		s->cap = p->page->cap_user_rdpmc;
 		s->key = part_key(p->page);
 		s->select = s->index ? pmc_select(s->index, second) : 0;
-		if (!s->cap || s->width < 2 || s->width > 64)
+		s->raw = 0;
+		if (!s->cap || s->width < 2 || s->width > 64 || p->forbidden)
 			s->select = 0;
-		s->raw = s->select ? pmc_read(s->select) : 0;
+		else if (s->select && !pmc_read(s->select, &s->raw))
+			p->forbidden = true;
+		if (p->forbidden)
+			s->select = 0;
 		barrier();
 	} while (p->page->lock != seq);
 }
@@ -172,12 +176,17 @@ enum part_found part_sync(struct part *p, bool second)
 	return (uint32_t)s.offset == (uint32_t)old_offset ? PART_SAME : PART_WRAPPED;
 }
 
-bool part_quick(const struct part *p, uint64_t *total)
+bool part_quick(struct part *p, uint64_t *total)
 {
+	uint64_t raw;
 	/* Before too: without a counter the register may be forbidden (arm64: SIGILL). */
 	if (!p->select || part_key(p->page) != p->key)
 		return false;
-	*total = (pmc_read(p->select) ^ p->sign) + p->bias;
+	if (!pmc_read(p->select, &raw)) {
+		p->forbidden = true;
+		return false;
+	}
+	*total = (raw ^ p->sign) + p->bias;
 	barrier();
 	return part_key(p->page) == p->key;
 }
@@ -197,9 +206,9 @@ static uint64_t since_update(const volatile struct perf_event_mmap_page *page)
 	return page->time_offset + quotient * page->time_mult + ((rest * page->time_mult) >> shift);
 }
 
-bool part_timed(const struct part *p, struct perf_value *v)
+bool part_timed(struct part *p, struct perf_value *v)
 {
-	if (!p->page)
+	if (!p->page || p->forbidden)
 		return false;
 	uint32_t seq;
 	bool readable;
@@ -216,8 +225,12 @@ bool part_timed(const struct part *p, struct perf_value *v)
 			const uint64_t passed = since_update(p->page);
 			v->enabled += passed;
 			v->running += passed;
-			v->value = (uint64_t)p->page->offset +
-				   sign_extend(pmc_read(select), width);
+			uint64_t raw;
+			if (!pmc_read(select, &raw)) {
+				p->forbidden = true;
+				return false;
+			}
+			v->value = (uint64_t)p->page->offset + sign_extend(raw, width);
 		}
 		barrier();
 	} while (p->page->lock != seq);

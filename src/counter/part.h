@@ -41,6 +41,7 @@ struct part {
 	uint32_t index;			/* 0: not readable by the program */
 	int64_t offset;
 	uint64_t select, sign, bias, key;
+	bool forbidden;			/* the register was readable, and then faulted (read guard) */
 };
 
 /* What part_sync() found. */
@@ -68,11 +69,12 @@ int part_read(const struct part *p, struct perf_value *v);
 void part_close(struct part *p);	/* the descriptor; the page is the owner's */
 
 enum part_found part_sync(struct part *p, bool second);
-/* total = events since it was opened. The caller has serialised. */
-bool part_quick(const struct part *p, uint64_t *total);
+/* total = events since it was opened. The caller has serialised. False: the page is not as
+ * remembered, or the register was forbidden meanwhile (p->forbidden). */
+bool part_quick(struct part *p, uint64_t *total);
 /* With the seqlock and the page's times, for events that may be multiplexed:
  * retries while the kernel writes. False: not readable now, use read(2). */
-bool part_timed(const struct part *p, struct perf_value *v);
+bool part_timed(struct part *p, struct perf_value *v);
 /* index and the low half of offset in one word. */
 uint64_t part_key(const volatile struct perf_event_mmap_page *page);
 

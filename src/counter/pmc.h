@@ -4,6 +4,7 @@
 #ifndef COUNTER_PMC_H
 #define COUNTER_PMC_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <tare/counter.h>
@@ -12,8 +13,15 @@
 /* From the page's `index` (never 0) to the word that selects the register in
  * struct tare_counter; `second`: for select2. 0: there is no such register. */
 uint64_t pmc_select(uint32_t index, bool second);
-/* Reads that register. Faults where the kernel does not allow it. */
-uint64_t pmc_read(uint64_t select);
+/* Reads that register. Faults where the kernel does not allow it; false when the read
+ * guard is installed and has caught that fault. */
+bool pmc_read(uint64_t select, uint64_t *value);
+
+/* The signal of such a fault; 0: nothing to guard on this architecture. */
+int pmc_guard_signal(void);
+/* Moves the context of a fault at one of our reads to where the read goes on without the
+ * register; false: it is no such fault. */
+bool pmc_guard_recover(const siginfo_t *info, void *context);
 
 /* The serialising instructions: which this CPU has, the best of them, the one the
  * inline reads of the public header have built in. */

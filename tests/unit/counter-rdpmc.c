@@ -533,6 +533,86 @@ static void groups_by_call(void **state)
 	tare_group_close(NULL);
 }
 
+#ifdef __x86_64__
+/* The guard on top of the handler that plays the PMU is a CPU that forbids rdpmc from now
+ * on: every one of our reads faults, and none is carried out. */
+static unsigned reads_before;
+
+static void forbid(void)
+{
+	reads_before = fake.reads;
+	assert_int_equal(tare_read_guard_install(), 0);
+}
+
+static void allow(void)
+{
+	assert_int_equal(tare_read_guard_remove(), 0);
+	assert_int_equal(fake.reads, reads_before);
+}
+
+static void assert_left_registers(enum tare_path path, const char *reason, unsigned status)
+{
+	assert_int_equal(path, TARE_PATH_READ);
+	assert_non_null(strstr(reason, "forbidden after the counter was opened"));
+	assert_true(status & TARE_STATUS_FELL_BACK);
+	assert_false(status & (TARE_STATUS_STOLEN | TARE_STATUS_MOVED));
+}
+
+static void forbidden_later(void **state)
+{
+	static const struct tare_event *const both[] = { &insns, &corrected };
+	const char *reason;
+	for (int unpinned = 0; unpinned < 2; unpinned++) {
+		for (unsigned i = 0; i < 2; i++) {
+			fake_reset(48);
+			fake.time = true;
+			struct tare_counter *const c = open_with(both[i], (struct tare_counter_opts){
+				.path = TARE_PATH_RDPMC, .unpinned = unpinned });
+			for (unsigned e = 0; e <= i; e++)
+				fake_event(e)->enabled = fake_event(e)->running = 1000;
+			fake_happen(fake_event(0), 1000);
+			assert_value(c, 1000);
+			forbid();
+			fake_happen(fake_event(0), 234);
+			assert_int_equal(i ? pair_of(c) : value_of(c), 1234);
+			const enum tare_path path = tare_counter_path(c, &reason);
+			assert_left_registers(path, reason, tare_counter_status(c));
+			fake_happen(fake_event(0), 1);
+			assert_value(c, 1235);
+			assert_int_equal(tare_counter_reset(c), 0);
+			fake_happen(fake_event(0), 7);
+			assert_value(c, 7);
+			allow();
+			assert_value(c, 7);
+			assert_int_equal(reads_of(c), 0);	/* not tried again… */
+			assert_int_equal(tare_counter_reopen(c, NULL), 0);
+			assert_int_equal(tare_counter_path(c, NULL), TARE_PATH_RDPMC);
+			tare_counter_close(c);
+		}
+	}
+}
+
+static void group_forbidden_later(void **state)
+{
+	const struct tare_event *const events[] = { &insns, &insns };
+	struct tare_group *g;
+	uint64_t v[2];
+	const char *reason;
+	fake_reset(48);
+	assert_int_equal(tare_group_open(events, 2, NULL, &g, NULL), 0);
+	fake_happen(fake_event(0), 5);
+	forbid();
+	fake_happen(fake_event(1), 6);
+	assert_int_equal(tare_group_read(g, v), 0);
+	assert_int_equal(v[0], 5);
+	assert_int_equal(v[1], 6);
+	const enum tare_path path = tare_group_path(g, &reason);
+	assert_left_registers(path, reason, tare_group_status(g));
+	allow();
+	tare_group_close(g);
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -553,6 +633,10 @@ int main(void)
 		cmocka_unit_test(measures_its_own_cost),
 		cmocka_unit_test(groups_are_read_together),
 		cmocka_unit_test(groups_by_call),
+#ifdef __x86_64__
+		cmocka_unit_test(forbidden_later),
+		cmocka_unit_test(group_forbidden_later),
+#endif
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ uint64_t pmc_select(uint32_t index, bool second)
 	return (uint64_t)(uintptr_t)(table + 8u * (index - 1));
 }
 
-uint64_t pmc_read(uint64_t select)
+bool pmc_read(uint64_t select, uint64_t *value)
 {
 	uint64_t v, v2;
 	const bool second = select >= (uintptr_t)counter_pmc_x10 &&
@@ -28,7 +28,19 @@ uint64_t pmc_read(uint64_t select)
 			 : "=&r"(v), "=&r"(v2)
 			 : "r"(select)
 			 : "x9", "x10", "x30", "memory");
-	return second ? v2 : v;
+	*value = second ? v2 : v;
+	return true;
+}
+
+/* Where kernel.perf_user_access is taken back, the kernel takes the index away too. */
+int pmc_guard_signal(void)
+{
+	return 0;
+}
+
+bool pmc_guard_recover(const siginfo_t *info, void *context)
+{
+	return false;
 }
 
 bool pmc_can_serialize(enum tare_serializer s, const struct tare_cpu *cpu)

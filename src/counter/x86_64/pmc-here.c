@@ -12,11 +12,27 @@ uint64_t pmc_select(uint32_t index, bool second)
 	return (uint64_t)(index - 1) | 1ull << 63;
 }
 
-uint64_t pmc_read(uint64_t select)
+/* With a note as the inline reads have it (tare/counter-x86_64.h). */
+bool pmc_read(uint64_t select, uint64_t *value)
 {
-	uint32_t low, high;
-	__asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"((uint32_t)select) : "memory");
-	return low | (uint64_t)high << 32;
+	uint32_t low = 0, high = 0, done;
+	__asm__ volatile("xorl %[done], %[done]\n"
+			 "8:\trdpmc\n\t"
+			 "incl %[done]\n"
+			 "9:\n\t"
+			 ".pushsection .note.tare.read,\"a?\",@note\n\t"
+			 ".balign 4\n\t"
+			 ".long 5, 8, 1\n\t"
+			 ".asciz \"tare\"\n\t"
+			 ".balign 4\n\t"
+			 ".long 8b - .\n\t"
+			 ".long 9b - .\n\t"
+			 ".popsection"
+			 : "+a"(low), "+d"(high), [done] "=&r"(done)
+			 : "c"((uint32_t)select)
+			 : "cc", "memory");
+	*value = low | (uint64_t)high << 32;
+	return done;
 }
 
 bool pmc_can_serialize(enum tare_serializer s, const struct tare_cpu *cpu)
