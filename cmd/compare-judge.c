@@ -82,7 +82,8 @@ static double log_chance(size_t n, size_t m)
 
 static bool is_proof(enum tare_provenance p)
 {
-	return p == TARE_PROV_EXACT || p == TARE_PROV_CORRECTED;
+	/* What is in an incomplete count is exact; what it lacks is judged by refuse(). */
+	return p == TARE_PROV_EXACT || p == TARE_PROV_CORRECTED || p == TARE_PROV_INCOMPLETE;
 }
 
 /* What cannot be compared at all, whatever the numbers. True: the verdict is in. */
@@ -102,7 +103,10 @@ static bool refuse(struct compare_line *l, const struct compare_rules *r, bool t
 		return set(l, COMPARE_CANNOT, "one of them is of user mode only");
 	/* What is never counted is missing in both; what was cut off, each time more or less. */
 	if ((a->cut_off || b->cut_off) && !threshold)
-		return set(l, COMPARE_CANNOT, "a lower bound: processes were cut off");
+		return set(l, COMPARE_CANNOT, "incomplete: processes were cut off");
+	if (a->incomplete != b->incomplete && !threshold)
+		return set(l, COMPARE_CANNOT, "incomplete in %s only",
+			   a->incomplete ? "the base" : "the new file");
 	if (strcmp(a->unit, "ns") == 0 && !threshold)
 		return set(l, COMPARE_NOT_JUDGED, "a time");
 	if ((a->perturbed || b->perturbed) && !threshold)
@@ -196,6 +200,9 @@ static void collect_notes(struct comparison *c)
 	if (a->aslr_off != b->aslr_off)
 		buf_printf(&c->notes, "address space randomisation was %s in the base and %s in "
 			   "the new file\n", a->aslr_off ? "off" : "on", b->aslr_off ? "off" : "on");
+	if (a->n_uncounted || b->n_uncounted)
+		buf_printf(&c->notes, "processes that were not counted: %zu, %zu; the counts are of "
+			   "the others\n", a->n_uncounted, b->n_uncounted);
 	if (a->n_runs != a->n_complete || b->n_runs != b->n_complete)
 		buf_printf(&c->notes, "runs that were cut short are left out: %zu, %zu\n",
 			   a->n_runs - a->n_complete, b->n_runs - b->n_complete);

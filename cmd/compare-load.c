@@ -42,7 +42,7 @@ static bool true_at(const struct json_node *object, const char *key)
 
 static bool provenance_from(const char *name, enum tare_provenance *out)
 {
-	for (int p = TARE_PROV_EXACT; name && p <= TARE_PROV_SIMULATED; p++) {
+	for (int p = TARE_PROV_EXACT; name && p <= TARE_PROV_INCOMPLETE; p++) {
 		if (strcmp(tare_provenance_name((enum tare_provenance)p), name) == 0) {
 			*out = (enum tare_provenance)p;
 			return true;
@@ -103,7 +103,9 @@ static const char *load_count(struct compare_file *f, const struct json_node *c)
 		s->provenance = p;
 	s->perturbed |= true_at(c, "perturbed");
 	s->user_only |= true_at(c, "user_only");
-	s->cut_off |= f->n_cut_off && true_at(c, "lower_bound");
+	s->incomplete |= true_at(c, "lower_bound");
+	/* Not for want of processes: then threads ran without a counter, now more, now less. */
+	s->cut_off |= true_at(c, "lower_bound") && (f->n_cut_off || !f->n_uncounted);
 	s->values[s->sum.n++] = v;	/* summarised when all are there */
 	return NULL;
 }

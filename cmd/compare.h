@@ -19,7 +19,8 @@ struct compare_series {
 	const char *unit;
 	enum tare_provenance provenance; /* the worst */
 	bool perturbed, user_only;
-	bool cut_off;			/* lacks what tasks did that were cut off */
+	bool incomplete;		/* lacks what tasks did that were not counted … */
+	bool cut_off;			/* … in a part that differs from run to run */
 	size_t n_missing;		/* runs without a value */
 	uint64_t *values;
 	struct summary sum;

@@ -36,6 +36,7 @@ static void count_json(struct json *j, const struct tare_count *c, const struct 
 	json_bool(j, "perturbed", c->perturbed);
 	json_bool(j, "user_only", c->user_only);
 	json_bool(j, "lower_bound", c->lower_bound);
+	json_bool(j, "incomplete", c->lower_bound);
 	if (counted)
 		json_u64(j, "raw", c->raw);
 	if (c->vdso)
@@ -181,6 +182,7 @@ static void summary_json(struct json *j, const struct stat_session *s, size_t i)
 	json_str(j, "provenance", v.sum.n ? tare_provenance_name(v.provenance) : NULL);
 	json_bool(j, "perturbed", v.perturbed);
 	json_bool(j, "lower_bound", v.lower_bound);
+	json_bool(j, "incomplete", v.lower_bound);
 	if (v.sum.n) {
 		const uint64_t range = v.sum.max - v.sum.min;
 		half_json(j, "midpoint", v.sum.min + range / 2, range % 2);

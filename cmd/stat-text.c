@@ -45,8 +45,11 @@ static const char *shown_unit(const struct tare_event *e)
 }
 
 /* The value of a run, or the middle of several. */
-static void put_value(struct buf *b, const struct tare_event *e, const struct summary *s)
+static void put_value(struct buf *b, const struct tare_event *e, const struct summary *s,
+		      bool lower_bound)
 {
+	if (lower_bound)
+		buf_str(b, "at least ");
 	if (is_time(e))
 		put_real(b, summary_midpoint(s) / 1e6, 2);
 	else if (is_scaled_unit(e))
@@ -78,8 +81,8 @@ static void put_provenance(struct buf *b, const struct stat_series *v)
 		buf_str(b, ", perturbed");
 	if (v->user_only)
 		buf_str(b, ", user mode");
-	if (v->lower_bound)
-		buf_str(b, ", a lower bound");
+	if (v->lower_bound && v->provenance != TARE_PROV_INCOMPLETE)
+		buf_str(b, ", incomplete");
 }
 
 static void put_missing(struct buf *b, const struct tare_event *e, const struct tare_count *c)
@@ -146,7 +149,7 @@ static void put_event(struct buf *b, const struct stat_session *s, size_t i,
 		return;
 	}
 	size_t start = b->len;
-	put_value(b, e, &v.sum);
+	put_value(b, e, &v.sum, v.lower_bound);
 	put_spread(b, e, &v.sum);
 	right_align(b, start, VALUE_WIDTH + (v.sum.n > 1 ? 8 : 0));
 	buf_printf(b, " %-4s %s%-*s%s ", shown_unit(e), term_style(fd, STYLE_BOLD), EVENT_WIDTH,
@@ -258,7 +261,7 @@ static void put_table(struct buf *b, const struct stat_session *s)
 			buf_str(b, "  ");
 			const size_t start = b->len;
 			if (run->counts[i].state == TARE_COUNT_OK)
-				put_value(b, e, &one);
+				put_value(b, e, &one, run->counts[i].lower_bound);
 			else
 				buf_str(b, "-");
 			right_align(b, start, width > 16 ? width : 16);
@@ -285,14 +288,14 @@ static void put_task(struct buf *b, const struct stat_session *s, const struct t
 		const struct tare_count *const c = &t->counts[i];
 		struct summary one;
 		summarize_values(&one, &c->value, 1);
-		if (c->state == TARE_COUNT_NOT_OPENED)
+		if (c->state == TARE_COUNT_NOT_OPENED && c->code != TARE_E_NOT_COUNTED)
 			continue;	/* known of the whole run only */
 		if (c->state != TARE_COUNT_OK) {
 			put_missing(b, e, c);
 			continue;
 		}
 		const size_t start = b->len;
-		put_value(b, e, &one);
+		put_value(b, e, &one, c->lower_bound);
 		right_align(b, start, VALUE_WIDTH);
 		buf_printf(b, " %-4s %-*s %s%s\n", shown_unit(e), EVENT_WIDTH, e->name,
 			   tare_provenance_name(c->provenance),
@@ -389,7 +392,7 @@ void stat_text_interval(const struct stat_session *s, const struct stat_interval
 			continue;
 		}
 		const size_t start = out->len;
-		put_value(out, e, &one);
+		put_value(out, e, &one, c->lower_bound);
 		right_align(out, start, VALUE_WIDTH);
 		buf_printf(out, " %-4s %-*s %s%s", shown_unit(e), EVENT_WIDTH, e->name,
 			   tare_provenance_name(c->provenance),

@@ -30,6 +30,8 @@ enum tare_provenance {
 	TARE_PROV_RAW,		/* hardware (or kernel) count as it is */
 	TARE_PROV_SCALED,	/* multiplexed: an estimate */
 	TARE_PROV_SIMULATED,	/* a virtual PMU that was told to misbehave */
+	TARE_PROV_INCOMPLETE,	/* would be exact, but parts of the run are not in it: the
+				 * true count is at least this */
 };
 const char *tare_provenance_name(enum tare_provenance p);
 
@@ -50,7 +52,8 @@ struct tare_count {
 	bool perturbed;			/* a kernel-side number (time, faults, switches) of a
 					 * run that tare itself slowed down or interrupted */
 	bool lower_bound;		/* some tasks could not be counted, or not to their end
-					 * (see tasks): the true count is at least this */
+					 * (see tasks): the true count is at least this. Its
+					 * provenance is never EXACT, its value never 0 */
 	bool user_only;			/* user mode, though the event did not ask for that */
 	uint64_t vdso;			/* the engine's: of value, in the kernel's functions for
 					 * reading clocks, whose path depends on the time */

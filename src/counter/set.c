@@ -677,6 +677,19 @@ static void add_count(struct tare_count *sum, const struct tare_count *c)
 		sum->provenance = TARE_PROV_SCALED;
 }
 
+void counter_set_mark_incomplete(struct tare_count *c)
+{
+	if (c->state != TARE_COUNT_OK)
+		return;
+	c->lower_bound = true;
+	if (c->provenance == TARE_PROV_EXACT)
+		c->provenance = TARE_PROV_INCOMPLETE;
+	if (c->value)
+		return;
+	fail_count(c, TARE_COUNT_NOT_OPENED, TARE_E_NOT_COUNTED);
+	c->lower_bound = false;
+}
+
 static void correct_by_interrupts(struct counter_set *set, struct tare_count *counts)
 {
 	if (!set->wants_irqs)
@@ -701,6 +714,9 @@ int counter_set_read(struct counter_set *set, struct tare_count *counts)
 				add_count(&counts[i], &one[i]);
 	}
 	free(one);
+	for (size_t i = 0; i < set->n; i++)
+		if (counts[i].lower_bound)
+			counter_set_mark_incomplete(&counts[i]);
 	correct_by_interrupts(set, counts);
 	return err;
 }

@@ -78,6 +78,10 @@ void counter_set_started(struct counter_set *set);
  * descriptor could not be read at all. */
 int counter_set_read(struct counter_set *set, struct tare_count *counts);
 
+/* Parts of what a count is of are not in it: then it is a lower bound and not exact, and if
+ * nothing at all is in it, there is no count. Others stay as they are. */
+void counter_set_mark_incomplete(struct tare_count *c);
+
 /* One target at a time: per-thread results of all_threads. */
 size_t counter_set_targets(const struct counter_set *set);
 pid_t counter_set_tid(const struct counter_set *set, size_t target);

@@ -385,6 +385,8 @@ static void sum_tasks(struct tracer *t)
 			sum->code = TARE_E_NOT_SCHEDULED;
 			sum->lower_bound = false;
 		}
+		if (sum->lower_bound)
+			counter_set_mark_incomplete(sum);
 	}
 }
 

@@ -32,6 +32,8 @@ const char *tare_provenance_name(enum tare_provenance p)
 		return "scaled";
 	case TARE_PROV_SIMULATED:
 		return "simulated";
+	case TARE_PROV_INCOMPLETE:
+		return "incomplete";
 	case TARE_PROV_NONE:
 		break;
 	}
@@ -455,9 +457,15 @@ static void mark_lower_bounds(const struct tare_measure_opts *o, struct tare_mea
 	bool lacking = false;
 	for (size_t t = 0; t < m->n_tasks && !o->no_inherit; t++)
 		lacking |= m->tasks[t].not_counted || m->tasks[t].cut_off;
-	for (size_t i = 0; i < m->n_counts; i++)
-		m->counts[i].lower_bound =
-			lacking && tare_engine_counts(tare_events_at(o->events, i));
+	for (size_t i = 0; i < m->n_counts; i++) {
+		if (!tare_engine_counts(tare_events_at(o->events, i)))
+			continue;
+		if (lacking)
+			counter_set_mark_incomplete(&m->counts[i]);
+		for (size_t t = 0; t < m->n_tasks; t++)
+			if (m->tasks[t].cut_off && m->tasks[t].counts)
+				counter_set_mark_incomplete(&m->tasks[t].counts[i]);
+	}
 }
 
 static int engine_run(const struct tare_measure_opts *o, struct tare_measurement *m,

@@ -93,6 +93,22 @@ p, r = stat("-e", "instructions:u", "sh", "-c", "(sleep 9) & sleep 0.1; kill -9 
 check(p.returncode == 137, p.returncode)
 check(r["runs"][0]["counts"][0]["lower_bound"] and r["summary"][0]["lower_bound"], r["runs"][0])
 check(not stat("-e", "instructions:u", "true")[1]["summary"][0]["lower_bound"], "a full count")
+for c in r["runs"][0]["counts"][0], r["summary"][0]:
+    check(c["provenance"] == "incomplete" and c["incomplete"] and c["lower_bound"], c)
+# A task of which nothing is known has no count, which is not a count of 0; and nowhere is an
+# incomplete count called exact.
+killed = ("sh", "-c", "sleep 5 & kill -9 $!; wait")
+p, r = stat("-e", "instructions:u", *killed)
+lost = [t for t in r["runs"][0]["tasks"] if t["cut_off"]]
+check(len(lost) == 1, r["runs"][0]["tasks"])
+for c in lost[0]["counts"]:
+    check((c["value"] is None and c["provenance"] is None and c["error"] == "NOT_COUNTED") or
+          (c["value"] > 0 and c["provenance"] == "incomplete" and c["incomplete"]), c)
+p = run(tare, *soft, "-e", "instructions:u", *killed)
+check(re.search(r"^ *at least [\d,]+ +instructions:u +incomplete$", p.stderr, re.M), p.stderr)
+check("exact" not in p.stderr and not re.search(r"^ +0 ", p.stderr, re.M), p.stderr)
+p = run(tare, *soft, "-x,", "-e", "instructions:u", *killed)
+check(re.fullmatch(r"[1-9]\d*,,instructions:u,0,100\.00,,,,incomplete\+lower-bound\n", p.stderr), p.stderr)
 # A command that cannot be entered has no count, which is not a count of 0.
 if os.geteuid() == 0 and os.path.exists("/bin/su"):
     nobody = lambda: (os.setgroups([]), os.setgid(65534), os.setuid(65534))
@@ -130,7 +146,7 @@ check(p.returncode == 0, p)
 alone = run(tare, *soft, "-e", "instructions:u", "-x,", "true").stderr.split(",")[0]
 inner = re.search(r"^(\d+),,instructions:u", p.stderr, re.M)
 check(inner and inner[1] == alone, "inside another tare", alone, p.stderr)
-check("a lower bound" in p.stderr and "true): not counted" in p.stderr, p.stderr)
+check(re.search(r"at least [\d,]+ +instructions:u +incomplete", p.stderr) and "true): not counted" in p.stderr, p.stderr)
 # Signals that come while a program is being entered wait, whether it ignores them or not:
 # it is entered all the same, and none is lost.
 for storm in ("kill -WINCH $p", "kill -STOP $p; kill -CONT $p"):

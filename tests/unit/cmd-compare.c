@@ -144,6 +144,21 @@ static void what_is_refused(void **state)
 	assert_int_equal(judge(exact(1, 100, 0), exact(1, 99, 0), &change), COMPARE_REGRESSION);
 }
 
+/* A lower bound is no proof, not even of itself, whatever an older file calls it. */
+static void incomplete_counts_are_refused(void **state)
+{
+	static const char *const names[] = { "incomplete", "exact", "raw" };
+	const struct compare_rules none = { 0 };
+	for (size_t i = 0; i < 3; i++) {
+		struct sample lacks = exact(5, 100, 100);
+		lacks.provenance = names[i];
+		lacks.more = ",\"lower_bound\":true";
+		assert_int_equal(judge(lacks, lacks, &none), COMPARE_CANNOT);
+		assert_int_equal(judge(exact(5, 100, 100), lacks, &none), COMPARE_CANNOT);
+		assert_int_equal(judge(lacks, exact(5, 100, 100), &none), COMPARE_CANNOT);
+	}
+}
+
 static void bad_files_are_named(void **state)
 {
 	static const struct { const char *text, *says; } bad[] = {
@@ -185,6 +200,7 @@ int main(void)
 		cmocka_unit_test(raw_counts_need_runs_or_a_threshold),
 		cmocka_unit_test(thresholds_by_event_and_kind),
 		cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(incomplete_counts_are_refused),
 		cmocka_unit_test(bad_files_are_named),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
