@@ -5,6 +5,7 @@
  *	VPMU_FILE_OFFSET	struct vpmu_shared	model, flaws, events, tasks
  *	VPMU_PAGES_OFFSET	one page per event	what mmap of its descriptor shows
  *	VPMU_TASKS_OFFSET	struct vpmu_task_mem per task slot
+ *	VPMU_HOLDS_OFFSET	a bit for each event, per process (vpmu-holds.c)
  *
  * Everything is mapped by everybody, so a process reads the counters of another
  * one, alive or dead, without asking it. Translated code of a task adds to the
@@ -16,20 +17,24 @@
 #include "abi.h"
 
 #define VPMU_MAX_ROWS	64
-#define VPMU_MAX_EVENTS	8192u
+#define VPMU_MAX_EVENTS	131072u
 #define VPMU_MAX_TASKS	16384u
+#define VPMU_MAX_HOLDERS 16384u	/* processes with descriptors of events */
 #define VPMU_MAX_COUNTERS 24	/* general-purpose ones, then the fixed ones from FIXED_AT */
 #define VPMU_FIXED_AT	16
 
 #define VPMU_FILE_OFFSET	(128ull << 20)
 #define VPMU_PAGES_OFFSET	(192ull << 20)
-#define VPMU_TASKS_OFFSET	(256ull << 20)
+#define VPMU_TASKS_OFFSET	(704ull << 20)
 #define VPMU_TASK_SIZE		0x8000ull
-#define VPMU_FILE_END		(VPMU_TASKS_OFFSET + VPMU_MAX_TASKS * VPMU_TASK_SIZE)
+#define VPMU_HOLDS_OFFSET	(VPMU_TASKS_OFFSET + VPMU_MAX_TASKS * VPMU_TASK_SIZE)
+#define VPMU_HOLD_SIZE		(VPMU_MAX_EVENTS / 8ull)
+#define VPMU_FILE_END		(VPMU_HOLDS_OFFSET + VPMU_MAX_HOLDERS * VPMU_HOLD_SIZE)
 
 #define ZONE_VPMU	(ZONE_BASE + 0x20000000ull)
-#define ZONE_VPMU_PAGES	(ZONE_BASE + 0x28000000ull)
-#define ZONE_VPMU_TASKS	(ZONE_BASE + 0x30000000ull)
+#define ZONE_VPMU_PAGES	(ZONE_BASE + 0x40000000ull)
+#define ZONE_VPMU_TASKS	(ZONE_BASE + 0x60000000ull)
+#define ZONE_VPMU_HOLDS	(ZONE_BASE + 0x80000000ull)
 
 #define VPMU_BANKS 4		/* neighbouring blocks add to different ones */
 
@@ -96,7 +101,8 @@ enum vpmu_state { VE_EXITED = -3, VE_ERROR = -2, VE_OFF = -1, VE_INACTIVE = 0, V
 /* One event of one task. Index 0 is nobody. */
 struct vpmu_event {
 	uint32_t used;
-	uint32_t refs;		/* descriptors and mappings in all processes; 0 if inherited */
+	uint32_t refs;		/* processes that hold it, and in_flight; 0 if inherited */
+	uint32_t in_flight;	/* descriptors in messages that nobody has received yet */
 	uint32_t slot;		/* of its task */
 	uint32_t owner;		/* slot of the task that opened it (PR_TASK_PERF_EVENTS_ENABLE) */
 	uint32_t row;
@@ -117,6 +123,7 @@ struct vpmu_event {
 	int32_t cpu;		/* bound to it; -1: not */
 	uint32_t software;	/* the kernel counts it; here it has a state and a place */
 	uint32_t kernel_on;	/* … which the kernel has been told */
+	uint32_t had_page;	/* its page in the file is not empty */
 	uint32_t maps, map_pages; /* how often its page is mapped, with how many behind it */
 	uint64_t kernel_id, ino; /* by which its descriptors are known */
 	uint32_t no_user;	/* exclude_user: counts nothing */
@@ -139,12 +146,14 @@ struct vpmu_slot {
 	uint32_t follows_ticks;	/* … and whether it watches the clock */
 	uint32_t deaf;		/* does not answer: is stopped */
 	uint32_t execing;	/* 1: about to exec, 2: a vfork child about to */
+	uint32_t holder;	/* of its process, from fork or exec until it has begun */
 	uint32_t events;	/* first of its list */
 	uint32_t want;		/* 1 << enum soft_event: what its code must add up */
 	uint32_t ticks;		/* … and whether it must watch the clock */
 	uint32_t ordinal;	/* repeatable number for seeds … */
 	uint32_t made;		/* … and how many tasks it made, each with one of its own */
 	uint32_t has_clock;
+	uint32_t waits;		/* a group of its events waits for its turn */
 	uint64_t zero;		/* of its clock, in instructions its code added up */
 	uint64_t next_tick;	/* instructions */
 	uint64_t next_move, next_steal;
@@ -154,6 +163,18 @@ struct vpmu_slot {
 	uint64_t locks;		/* locked instructions seen (SpecLockMap) */
 	uint64_t replays;
 	uint64_t stolen;	/* bit mask of counters others took */
+};
+
+enum vpmu_holder_state {
+	HOLDER_FREE,
+	HOLDER_MAKING,		/* of a process that has not begun */
+	HOLDER_LIVE,		/* holds its lock as long as it lives */
+	HOLDER_KEPT,		/* could not get one: its events stay */
+};
+
+struct vpmu_holder {
+	uint32_t state;
+	int32_t pid;		/* while it is being made; 0: not known yet */
 };
 
 struct vpmu_pmc {		/* 32 bytes: what rdpmc finds (emit-block.c) */
@@ -179,6 +200,9 @@ struct vpmu_shared {
 	uint32_t n_slots;		/* ever used */
 	uint32_t n_events;		/* highest index ever used */
 	uint32_t n_open;		/* events in use */
+	uint32_t maybe_free;		/* all events before it are in use */
+	uint32_t collect_at;		/* so many in use: look for those that nobody holds */
+	uint32_t n_holders;		/* ever used */
 	uint64_t next_id;
 	uint64_t next_order;
 	uint32_t next_ordinal;
@@ -192,6 +216,7 @@ struct vpmu_shared {
 	struct vpmu_model model;
 	struct vpmu_flaws flaws;
 	struct vpmu_slot slots[VPMU_MAX_TASKS];
+	struct vpmu_holder holders[VPMU_MAX_HOLDERS];
 	struct vpmu_event events[VPMU_MAX_EVENTS];
 };
 
@@ -200,5 +225,9 @@ _Static_assert(__builtin_offsetof(struct vpmu_task_mem, pmcs) == 4096, "layout")
 _Static_assert(sizeof(struct vpmu_task_mem) <= VPMU_TASK_SIZE, "layout");
 _Static_assert(sizeof(struct vpmu_shared) <= VPMU_PAGES_OFFSET - VPMU_FILE_OFFSET, "layout");
 _Static_assert(VPMU_MAX_EVENTS * 4096ull <= VPMU_TASKS_OFFSET - VPMU_PAGES_OFFSET, "layout");
+_Static_assert(sizeof(struct vpmu_shared) <= ZONE_VPMU_PAGES - ZONE_VPMU, "layout");
+_Static_assert(VPMU_MAX_EVENTS * 4096ull <= ZONE_VPMU_TASKS - ZONE_VPMU_PAGES, "layout");
+_Static_assert(VPMU_MAX_TASKS * VPMU_TASK_SIZE <= ZONE_VPMU_HOLDS - ZONE_VPMU_TASKS, "layout");
+_Static_assert(ZONE_VPMU_HOLDS + VPMU_MAX_HOLDERS * VPMU_HOLD_SIZE <= ZONE_BLOCKS, "layout");
 
 #endif

@@ -16,13 +16,14 @@
 #include <linux/prctl.h>
 
 enum { ENOENT_ = -2, ESRCH_ = -3, E2BIG_ = -7, EBADF_ = -9, ENOMEM_ = -12, EACCES_ = -13,
-       EFAULT_ = -14, EINVAL_ = -22, ENOTTY_ = -25, ESPIPE_ = -29,
+       EFAULT_ = -14, EINVAL_ = -22, ENFILE_ = -23, ENOTTY_ = -25, ESPIPE_ = -29,
        EOPNOTSUPP_ = -95 };
 
-#define MAX_MAPS 2048
+#define MAX_MAPS 65536u
 
 uint32_t vpmu_maps;
 static struct { uint64_t at, size; uint32_t event; } maps[MAX_MAPS];
+static uint32_t end_map;		/* beyond the highest one ever used */
 
 /* ---- perf_event_open ---- */
 
@@ -208,7 +209,6 @@ static long check_leader(uint32_t leader, uint32_t slot, const struct perf_event
 
 static void fill_event(struct vpmu_event *e, const struct perf_event_attr *attr, int cpu)
 {
-	e->refs = 1;
 	e->cpu = cpu;
 	e->clock = clock_of_attr(attr);
 	e->read_format = attr->read_format;
@@ -272,7 +272,7 @@ static long open_event(struct thread *t, const struct perf_event_attr *attr, uin
 	vpmu_start_clock(slot);
 	const uint32_t i = vpmu_new_event(slot);
 	if (!i)
-		return ENOMEM_;
+		return ENFILE_;
 	struct vpmu_event *const e = vpmu_event(i);
 	fill_event(e, attr, cpu);
 	e->row = (uint32_t)row;
@@ -284,7 +284,7 @@ static long open_event(struct thread *t, const struct perf_event_attr *attr, uin
 		return fd;
 	}
 	fd_note(t, (uint32_t)fd, i);
-	vpmu_schedule(slot);
+	vpmu_schedule_new(i);
 	return fd;
 }
 
@@ -533,8 +533,8 @@ static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 		return at;
 	sys3(__NR_madvise, at, size, 10);	/* DONTFORK */
 	vpmu_lock(t);
-	unsigned k = 0;
-	while (k < MAX_MAPS && maps[k].size)
+	uint32_t k = 0;
+	while (k < end_map && maps[k].size)
 		k++;
 	if (k == MAX_MAPS) {
 		vpmu_unlock();
@@ -544,9 +544,12 @@ static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 	maps[k].at = (uint64_t)at;
 	maps[k].size = size;
 	maps[k].event = i;
+	if (k == end_map)
+		end_map++;
 	vpmu_maps++;
-	e->refs++;			/* the descriptor may be closed now */
+	hold_take(i);			/* the descriptor may be closed now */
 	e->maps++;
+	e->had_page = 1;
 	e->map_pages = (uint32_t)(size / PAGE);
 	vpmu_schedule(e->slot);
 	vpmu_unlock();
@@ -556,18 +559,17 @@ static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 /* What exec unmaps. */
 void vpmu_maps_before_exec(int step)
 {
-	for (unsigned k = 0; vpmu_maps && k < MAX_MAPS; k++)
-		if (maps[k].size) {
-			vpmu_event(maps[k].event)->refs += (uint32_t)step;
+	for (uint32_t k = 0; vpmu_maps && k < end_map; k++)
+		if (maps[k].size)
 			vpmu_event(maps[k].event)->maps += (uint32_t)step;
-		}
 }
 
 void vpmu_maps_after_fork(void)
 {
 	vpmu_maps = 0;			/* MADV_DONTFORK */
-	for (unsigned k = 0; k < MAX_MAPS; k++)
+	for (uint32_t k = 0; k < end_map; k++)
 		maps[k].size = 0;
+	end_map = 0;
 }
 
 static void note_unmap(struct thread *t, uint64_t at, uint64_t size)
@@ -575,13 +577,13 @@ static void note_unmap(struct thread *t, uint64_t at, uint64_t size)
 	if (!vpmu_maps)
 		return;
 	vpmu_lock(t);
-	for (unsigned k = 0; vpmu_maps && k < MAX_MAPS; k++) {
+	for (uint32_t k = 0; vpmu_maps && k < end_map; k++) {
 		if (!maps[k].size || at > maps[k].at || at + size <= maps[k].at)
 			continue;
 		maps[k].size = 0;
 		vpmu_maps--;
 		vpmu_event(maps[k].event)->maps--;
-		fd_unref(maps[k].event);
+		hold_drop(maps[k].event);
 	}
 	vpmu_unlock();
 }
@@ -589,10 +591,10 @@ static void note_unmap(struct thread *t, uint64_t at, uint64_t size)
 /* A page may be moved, but not grow. */
 static long do_mremap(struct thread *t, const uint64_t *a, bool *done)
 {
-	unsigned k = 0;
-	while (k < MAX_MAPS && !(maps[k].size && maps[k].at == a[0]))
+	uint32_t k = 0;
+	while (k < end_map && !(maps[k].size && maps[k].at == a[0]))
 		k++;
-	*done = k < MAX_MAPS;
+	*done = k < end_map;
 	if (!*done)
 		return 0;
 	if (PAGE_UP(a[2]) > maps[k].size)
@@ -695,10 +697,27 @@ static long fd_call(struct thread *t, long nr, const uint64_t *a, bool *done)
 	return *done ? fd_dup(t, nr, a) : 0;
 }
 
+/* A dup over the descriptor of the run's file closes it, and with it goes the lock that says
+ * that this process lives. */
+static void keep_lock(struct thread *t, long nr, const uint64_t *a)
+{
+	static bool lost;
+	if (t->is_vfork)
+		return;
+	if (lost) {
+		lost = false;
+		vpmu_lock(t);
+		holds_relock();
+		vpmu_unlock();
+	}
+	lost |= (nr == __NR_dup2 || nr == __NR_dup3) && (uint32_t)a[1] == E.reserved_fd;
+}
+
 long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 {
 	__atomic_store_n(&vpmu_slot(t->vslot)->in_call, nr != __NR_rt_sigreturn, __ATOMIC_RELAXED);
 	order_syscall(t, nr, a);
+	keep_lock(t, nr, a);
 	switch (nr) {
 	case __NR_perf_event_open:
 		*done = true;

@@ -21,7 +21,7 @@
 #define MSG_PEEK_ 2
 
 uint32_t vpmu_fds;
-static uint16_t fds[MAX_FD];		/* event by descriptor; 0: not ours */
+static uint32_t fds[MAX_FD];		/* event by descriptor; 0: not ours */
 static uint32_t end_fd;			/* beyond the highest one ever used */
 
 uint32_t fd_event(uint64_t fd)
@@ -37,7 +37,7 @@ static void note(uint32_t fd, uint32_t event)
 	       !__atomic_compare_exchange_n(&end_fd, &end, fd + 1, false, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED))
 		;
-	const uint16_t was = __atomic_exchange_n(&fds[fd], (uint16_t)event, __ATOMIC_RELAXED);
+	const uint32_t was = __atomic_exchange_n(&fds[fd], event, __ATOMIC_RELAXED);
 	if (!!event != !!was)
 		__atomic_fetch_add(&vpmu_fds, event ? 1 : -1u, __ATOMIC_RELAXED);
 }
@@ -50,14 +50,11 @@ long fd_of_event(uint32_t event)
 	return -9;
 }
 
-void fd_unref(uint32_t i)
+void fds_count(uint32_t *by_event)
 {
-	struct vpmu_event *const e = vpmu_event(i);
-	if (--e->refs)
-		return;
-	const uint32_t slot = e->slot;
-	vpmu_free_event(i);
-	vpmu_schedule(slot);
+	for (uint32_t fd = 0; vpmu_fds && fd < end_fd; fd++)
+		if (fds[fd])
+			by_event[fds[fd]]++;
 }
 
 void fd_forget(struct thread *t, uint32_t fd)
@@ -65,19 +62,25 @@ void fd_forget(struct thread *t, uint32_t fd)
 	const uint32_t i = fds[fd];
 	if (t->is_vfork || !i)
 		return;			/* a vfork child's table is a copy that we do not keep */
-	note(fd, 0);
 	vpmu_lock(t);
-	fd_unref(i);
+	note(fd, 0);
+	hold_drop(i);
 	vpmu_unlock();
 }
 
-/* One that was opened with a reference already. */
+/* One that was just opened. Of a vfork child nothing is kept: what it opens is on its way to
+ * the image that it is going to exec. */
 bool fd_note(const struct thread *t, uint32_t fd, uint32_t event)
 {
 	if (fd >= MAX_FD)
 		return false;
-	if (!t->is_vfork)
-		note(fd, event);
+	if (t->is_vfork) {
+		vpmu_event(event)->refs++;
+		vpmu_event(event)->in_flight++;
+		return true;
+	}
+	note(fd, event);
+	hold_take(event);
 	return true;
 }
 
@@ -85,9 +88,9 @@ static void add(struct thread *t, uint32_t fd, uint32_t event)
 {
 	if (t->is_vfork || fd >= MAX_FD)
 		return;
-	note(fd, event);
 	vpmu_lock(t);
-	vpmu_event(event)->refs++;
+	note(fd, event);
+	hold_take(event);
 	vpmu_unlock();
 }
 
@@ -112,14 +115,18 @@ static uint64_t inode(uint32_t fd)
 	return st.ino;
 }
 
-/* The event that a descriptor of this process stands for, 0 if it is something else. */
+/* The event that a descriptor of this process stands for, 0 if it is something else.
+ * Descriptors mostly have the order of their events. */
 static uint32_t identify(uint32_t fd)
 {
+	static uint32_t last;
 	const uint64_t id = fd_kernel_id(fd), ino = id ? 0 : inode(fd);
-	for (uint32_t i = 1; (id || ino) && i <= vpmu()->n_events; i++) {
+	const uint32_t n = vpmu()->n_events;
+	for (uint32_t k = 1; (id || ino) && k <= n; k++) {
+		const uint32_t i = (last + k - 1) % n + 1;
 		const struct vpmu_event *const e = vpmu_event(i);
 		if (e->used && !e->parent && (id ? e->kernel_id == id : e->ino == ino))
-			return i;
+			return last = i;
 	}
 	return 0;
 }
@@ -153,26 +160,9 @@ long fd_new(uint32_t event, bool cloexec)
 	return fd;
 }
 
-/* ---- fork and exec ---- */
+/* ---- exec ---- */
 
-void vpmu_fds_after_fork(void)
-{
-	struct thread *const t = thread_self();
-	vpmu_lock(t);
-	for (uint32_t fd = 0; vpmu_fds && fd < end_fd; fd++)
-		if (fds[fd])
-			vpmu_event(fds[fd])->refs++;
-	vpmu_unlock();
-}
-
-void vpmu_fds_before_exec(int step)
-{
-	for (uint32_t fd = 0; vpmu_fds && fd < end_fd; fd++)
-		if (fds[fd] && sys3(__NR_fcntl, fd, F_GETFD, 0) & 1)
-			vpmu_event(fds[fd])->refs += (uint32_t)step;
-}
-
-static void scan_entry(const char *name, bool vforked)
+static void scan_entry(const char *name)
 {
 	uint32_t fd = 0;
 	for (const char *p = name; *p; p++) {
@@ -181,16 +171,12 @@ static void scan_entry(const char *name, bool vforked)
 		fd = fd * 10 + (uint32_t)(*p - '0');
 	}
 	const uint32_t i = fd < MAX_FD ? identify(fd) : 0;
-	if (!i)
-		return;
-	note(fd, i);
-	if (vforked)
-		vpmu_event(i)->refs++;
+	if (i)
+		note(fd, i);
 }
 
-/* A new image has the descriptors that were not closed on exec; those that were
- * have given up their references, and events without any go now. */
-void vpmu_fds_after_exec(bool vforked)
+/* A new image has the descriptors that were not closed on exec. */
+void vpmu_fds_after_exec(void)
 {
 	static char buf[4096];
 	if (!vpmu()->n_open)
@@ -199,16 +185,8 @@ void vpmu_fds_after_exec(bool vforked)
 	long n;
 	while (dir >= 0 && (n = sys3(__NR_getdents64, dir, buf, sizeof(buf))) > 0)
 		for (long at = 0; at < n; at += *(uint16_t *)(buf + at + 16))
-			scan_entry(buf + at + 19, vforked);
+			scan_entry(buf + at + 19);
 	sys1(__NR_close, dir);
-	for (uint32_t i = 1; i <= vpmu()->n_events; i++) {
-		struct vpmu_event *const e = vpmu_event(i);
-		if (e->used && !e->refs && !e->parent) {
-			const uint32_t slot = e->slot;
-			vpmu_free_event(i);
-			vpmu_schedule(slot);
-		}
-	}
 }
 
 /* ---- copies ---- */
@@ -280,6 +258,7 @@ static void sent(struct thread *t, int32_t fd, int step)
 		return;
 	vpmu_lock(t);
 	vpmu_event(i)->refs += (uint32_t)step;
+	vpmu_event(i)->in_flight += (uint32_t)step;
 	vpmu_unlock();
 }
 
@@ -288,10 +267,13 @@ static void received(struct thread *t, int32_t fd, int peeked)
 	const uint32_t i = (uint32_t)fd < MAX_FD ? identify((uint32_t)fd) : 0;
 	if (!i)
 		return;
-	if (peeked)
-		add(t, (uint32_t)fd, i);
-	else
-		fd_note(t, (uint32_t)fd, i);
+	add(t, (uint32_t)fd, i);
+	vpmu_lock(t);
+	if (!peeked && vpmu_event(i)->in_flight) {
+		vpmu_event(i)->in_flight--;
+		vpmu_event(i)->refs--;
+	}
+	vpmu_unlock();
 }
 
 long fd_message(struct thread *t, long nr, const uint64_t *a, bool *done)

@@ -47,6 +47,7 @@ void vpmu_unlock(void)
 /* ---- memory ---- */
 
 uint8_t vpmu_mapped[VPMU_MAX_TASKS / VPMU_CHUNK];
+uint8_t vpmu_pages_mapped[VPMU_MAX_EVENTS / VPMU_PAGE_CHUNK];
 
 static void map_shared(uint64_t at, uint64_t offset, uint64_t size)
 {
@@ -62,6 +63,13 @@ void vpmu_map_tasks(uint32_t slot)
 	const uint64_t at = slot / VPMU_CHUNK * VPMU_CHUNK * VPMU_TASK_SIZE;
 	map_shared(ZONE_VPMU_TASKS + at, VPMU_TASKS_OFFSET + at, VPMU_CHUNK * VPMU_TASK_SIZE);
 	vpmu_mapped[slot / VPMU_CHUNK] = 1;
+}
+
+void vpmu_map_pages(uint32_t event)
+{
+	const uint64_t at = event / VPMU_PAGE_CHUNK * VPMU_PAGE_CHUNK * PAGE;
+	map_shared(ZONE_VPMU_PAGES + at, VPMU_PAGES_OFFSET + at, VPMU_PAGE_CHUNK * PAGE);
+	vpmu_pages_mapped[event / VPMU_PAGE_CHUNK] = 1;
 }
 
 /* ---- values ---- */
@@ -176,10 +184,9 @@ void vpmu_show(uint32_t i)
 {
 	const struct vpmu_event *const e = vpmu_event(i);
 	const struct vpmu_shared *const v = vpmu();
-	struct perf_event_mmap_page *const p =
-		(struct perf_event_mmap_page *)(ZONE_VPMU_PAGES + i * PAGE);
-	if (!e->refs)
-		return;			/* an inherited one has no descriptor */
+	if (!e->maps)
+		return;			/* nobody looks */
+	struct perf_event_mmap_page *const p = vpmu_page(i);
 	const bool on = e->state == VE_ACTIVE;
 	__atomic_fetch_add(&p->lock, 1, __ATOMIC_SEQ_CST);
 	p->index = on ? rdpmc_index(e->counter) + 1 : 0;
@@ -372,18 +379,27 @@ static bool place_all(uint32_t slot)
 				closed = e->exclusive;
 				continue;
 			}
-			if (pinned) {
-				e->state = VE_ERROR;
-			} else {
-				closed = true;
+			if (!pinned) {
 				waits = true;
+				break;		/* and so must all after it */
 			}
+			e->state = VE_ERROR;
 		}
 	}
 	for (unsigned i = 0; i < all.n; i++)
 		vpmu_event(all.events[i])->counter = vpmu_event(all.events[i])->last_counter =
 			all.counter[i];
 	return waits;
+}
+
+static void want_event(struct vpmu_slot *s, const struct vpmu_event *e)
+{
+	const unsigned kind = vpmu()->model.rows[e->row].kind;
+	if (e->software)
+		return;
+	s->want |= ALL_INSTRUCTIONS;	/* the clock */
+	if (kind < SOFT_EVENTS)
+		s->want |= 1u << kind;
 }
 
 void vpmu_schedule(uint32_t slot)
@@ -398,7 +414,7 @@ void vpmu_schedule(uint32_t slot)
 		e->counter = -1;
 	}
 	clear_entries(slot);
-	const bool waits = !s->ended && place_all(slot);
+	s->waits = !s->ended && place_all(slot);
 	for (uint32_t i = s->events; i; i = vpmu_event(i)->next) {
 		struct vpmu_event *const e = vpmu_event(i);
 		if (e->state == VE_ACTIVE) {
@@ -408,7 +424,7 @@ void vpmu_schedule(uint32_t slot)
 		vpmu_show(i);
 	}
 	vpmu_want(slot);
-	if ((waits || f->move_at || f->steal_at) && s->events && !s->ticks) {
+	if ((s->waits || f->move_at || f->steal_at) && s->events && !s->ticks) {
 		s->ticks = 1;
 		const uint64_t now = vpmu_clock(slot);
 		s->next_tick = now + VPMU_TICK;
@@ -417,20 +433,21 @@ void vpmu_schedule(uint32_t slot)
 	}
 }
 
+/* A new event. Behind others that wait it waits as well, and nothing else changes. */
+void vpmu_schedule_new(uint32_t i)
+{
+	const struct vpmu_event *const e = vpmu_event(i);
+	if (vpmu_slot(e->slot)->waits && e->leader == i && !e->pinned && !e->software)
+		want_event(vpmu_slot(e->slot), e);
+	else
+		vpmu_schedule(e->slot);
+}
+
 /* What the task's code must add up for its events. */
 void vpmu_want(uint32_t slot)
 {
-	struct vpmu_slot *const s = vpmu_slot(slot);
-	uint32_t want = 0;
-	for (uint32_t i = s->events; i; i = vpmu_event(i)->next) {
-		const unsigned kind = vpmu()->model.rows[vpmu_event(i)->row].kind;
-		if (vpmu_event(i)->software)
-			continue;
-		want |= ALL_INSTRUCTIONS;	/* the clock */
-		if (kind < SOFT_EVENTS)
-			want |= 1u << kind;
-	}
-	s->want |= want;
+	for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next)
+		want_event(vpmu_slot(slot), vpmu_event(i));
 }
 
 void vpmu_set_state(uint32_t i, bool on)
@@ -448,49 +465,79 @@ void vpmu_set_state(uint32_t i, bool on)
 
 /* ---- events ---- */
 
+/* A thread that execs goes on under its leader's number. */
+static bool task_is_gone(const struct vpmu_slot *s)
+{
+	const int32_t who = s->execing ? s->pid : s->tid;
+	return who > 0 && is_gone((uint32_t)who);
+}
+
 /* Inherited events of tasks that were killed hold on to their places until they
  * are needed. */
 static void reap(void)
 {
 	for (uint32_t i = 1; i <= vpmu()->n_events; i++) {
 		const struct vpmu_event *const e = vpmu_event(i);
-		if (e->used && e->parent && is_gone((uint32_t)vpmu_slot(e->slot)->tid))
+		if (e->used && e->parent && task_is_gone(vpmu_slot(e->slot)))
 			vpmu_free_event(i);
 	}
+}
+
+#define COLLECT_FROM 1024
+
+/* Before there are many, or when there is no place, those of killed processes go. */
+static void collect(bool hard)
+{
+	struct vpmu_shared *const v = vpmu();
+	holds_collect(hard);
+	reap();
+	v->collect_at = v->n_open < COLLECT_FROM / 2 ? COLLECT_FROM : 2 * v->n_open;
+}
+
+static uint32_t place_for_event(void)
+{
+	struct vpmu_shared *const v = vpmu();
+	uint32_t i = v->maybe_free ? v->maybe_free : 1;
+	while (i < VPMU_MAX_EVENTS && v->events[i].used)
+		i++;
+	v->maybe_free = i;
+	return i < VPMU_MAX_EVENTS ? i : 0;
 }
 
 uint32_t vpmu_new_event(uint32_t slot)
 {
 	struct vpmu_shared *const v = vpmu();
-	for (int pass = 0; pass < 2; pass++) {
-		for (uint32_t i = 1; i < VPMU_MAX_EVENTS; i++) {
-			struct vpmu_event *const e = &v->events[i];
-			if (e->used)
-				continue;
-			mem_zero(e, sizeof(*e));
-			mem_zero((void *)(ZONE_VPMU_PAGES + i * PAGE),
-				 sizeof(struct perf_event_mmap_page));
-			e->used = 1;
-			e->slot = slot;
-			e->counter = e->last_counter = e->cpu = -1;
-			e->leader = i;
-			e->state = VE_OFF;
-			e->order = ++v->next_order;
-			e->id = ++v->next_id;
-			e->stamp = vpmu_clock(slot);
-			/* at the end: groups are read in the order of opening */
-			uint32_t *at = &vpmu_slot(slot)->events;
-			while (*at)
-				at = &vpmu_event(*at)->next;
-			*at = i;
-			if (i > v->n_events)
-				v->n_events = i;
-			v->n_open++;
-			return i;
-		}
-		reap();
+	if (v->n_open >= (v->collect_at ? v->collect_at : COLLECT_FROM))
+		collect(false);
+	uint32_t i = place_for_event();
+	if (!i) {
+		collect(true);
+		i = place_for_event();
 	}
-	return 0;
+	if (!i)
+		return 0;
+	struct vpmu_event *const e = &v->events[i];
+	const bool had_page = e->had_page;
+	mem_zero(e, sizeof(*e));
+	if (had_page)
+		mem_zero(vpmu_page(i), sizeof(struct perf_event_mmap_page));
+	e->used = 1;
+	e->slot = slot;
+	e->counter = e->last_counter = e->cpu = -1;
+	e->leader = i;
+	e->state = VE_OFF;
+	e->order = ++v->next_order;
+	e->id = ++v->next_id;
+	e->stamp = vpmu_clock(slot);
+	/* at the end: groups are read in the order of opening */
+	uint32_t *at = &vpmu_slot(slot)->events;
+	while (*at)
+		at = &vpmu_event(*at)->next;
+	*at = i;
+	if (i > v->n_events)
+		v->n_events = i;
+	v->n_open++;
+	return i;
 }
 
 static void unlink_event(uint32_t *at, uint32_t i, bool child)
@@ -501,12 +548,24 @@ static void unlink_event(uint32_t *at, uint32_t i, bool child)
 		*at = child ? vpmu_event(i)->next_child : vpmu_event(i)->next;
 }
 
+static bool leads_others(uint32_t i)
+{
+	for (uint32_t k = vpmu_slot(vpmu_event(i)->slot)->events; k; k = vpmu_event(k)->next)
+		if (k != i && vpmu_event(k)->leader == i)
+			return true;
+	return false;
+}
+
 /* What it counted goes to the event it was inherited from; members of its group
- * go on alone. */
-void vpmu_free_event(uint32_t i)
+ * go on alone. True if the others must be scheduled anew. */
+bool vpmu_free_event(uint32_t i)
 {
 	struct vpmu_event *const e = vpmu_event(i);
-	update_all(e->slot);
+	const bool leads = leads_others(i), was_on = e->state == VE_ACTIVE;
+	if (leads)
+		update_all(e->slot);
+	else
+		update(e);
 	while (e->children)
 		vpmu_free_event(e->children);
 	if (e->parent) {
@@ -517,11 +576,14 @@ void vpmu_free_event(uint32_t i)
 		unlink_event(&p->children, i, true);
 	}
 	unlink_event(&vpmu_slot(e->slot)->events, i, false);
-	for (uint32_t k = vpmu_slot(e->slot)->events; k; k = vpmu_event(k)->next)
+	for (uint32_t k = vpmu_slot(e->slot)->events; leads && k; k = vpmu_event(k)->next)
 		if (vpmu_event(k)->leader == i)
 			vpmu_event(k)->leader = k;
 	e->used = 0;
 	vpmu()->n_open--;
+	if (i < vpmu()->maybe_free)
+		vpmu()->maybe_free = i;
+	return leads || was_on;
 }
 
 /* ---- tasks ---- */
@@ -538,9 +600,10 @@ static uint32_t slot_find(void)
 		if (reusable(&v->slots[i]))
 			return i;
 	/* those that were killed could not say so */
+	collect(false);
 	for (uint32_t i = 1; i < VPMU_MAX_TASKS; i++) {
 		struct vpmu_slot *const s = &v->slots[i];
-		s->ended |= !s->execing && is_gone((uint32_t)s->tid);
+		s->ended |= task_is_gone(s);
 		if (reusable(s))
 			return i;
 	}
@@ -624,6 +687,8 @@ void vpmu_making(struct thread *t, bool is_thread)
 	struct vpmu_slot *const s = vpmu_slot(t->vslot);
 	vpmu_slot(t->child_vslot)->ordinal = s->ordinal * 0x9e3779b1u + ++s->made;
 	inherit(t->vslot, t->child_vslot, is_thread);
+	if (!is_thread)
+		holds_making(t);
 	vpmu_unlock();
 }
 
@@ -648,7 +713,9 @@ void vpmu_forked(struct thread *t)
 	t->vslot = t->child_vslot;
 	begin(t);
 	vpmu_maps_after_fork();
-	vpmu_fds_after_fork();
+	vpmu_lock(t);
+	holds_forked(t->vslot);
+	vpmu_unlock();
 }
 
 static void free_events(uint32_t slot)
@@ -662,6 +729,9 @@ void vpmu_made(struct thread *t, long ret, bool is_thread)
 	const uint32_t slot = t->child_vslot;
 	struct vpmu_slot *const s = vpmu_slot(slot);
 	vpmu_lock(t);
+	/* (it may have ended, and its slot be another's) */
+	if (!is_thread && (s->tid == SLOT_RESERVED || s->tid == ret))
+		holds_made(slot, ret < 0 ? 0 : (int32_t)ret);
 	if (ret < 0) {
 		free_events(slot);
 		s->tid = 0;
@@ -694,6 +764,11 @@ void vpmu_ended(struct thread *t)
 		vpmu_show(i);
 	}
 	s->ended = 1;
+	if (t->is_vfork || thread_is_last(t)) {
+		if (!t->is_vfork)
+			vpmu_maps_before_exec(-1);
+		holds_end(t);
+	}
 	vpmu_unlock();
 }
 
@@ -705,10 +780,9 @@ void vpmu_before_exec(struct thread *t)
 	vpmu_lock(t);
 	vpmu_slot(t->vslot)->execing = t->is_vfork ? 2 : 1;
 	vpmu_slot(t->vslot)->pid = (int32_t)sys0(__NR_getpid);
-	if (!t->is_vfork) {
+	if (!t->is_vfork)
 		vpmu_maps_before_exec(-1);
-		vpmu_fds_before_exec(-1);
-	}
+	holds_before_exec(t);
 	vpmu_unlock();
 	sys0(__NR_gettid);		/* a kick that is under way comes now */
 }
@@ -717,10 +791,8 @@ void vpmu_exec_failed(struct thread *t)
 {
 	vpmu_lock(t);
 	vpmu_slot(t->vslot)->execing = 0;
-	if (!t->is_vfork) {
+	if (!t->is_vfork)
 		vpmu_maps_before_exec(1);
-		vpmu_fds_before_exec(1);
-	}
 	vpmu_unlock();
 }
 
@@ -762,14 +834,11 @@ void vpmu_start(struct thread *t)
 {
 	E.vpmu = true;
 	map_shared(ZONE_VPMU, VPMU_FILE_OFFSET, sizeof(struct vpmu_shared));
-	map_shared(ZONE_VPMU_PAGES, VPMU_PAGES_OFFSET, VPMU_MAX_EVENTS * PAGE);
 	E.modes[0].locked = vpmu()->flaws.speclock;
 	vpmu_lock(t);
 	t->vslot = slot_of_exec();
-	bool vforked = false;
 	if (t->vslot) {
 		struct vpmu_slot *const s = vpmu_slot(t->vslot);
-		vforked = s->execing == 2;
 		s->execing = 0;
 		s->tid = t->tid;
 		events_on_exec(t->vslot);
@@ -777,7 +846,8 @@ void vpmu_start(struct thread *t)
 		t->vslot = slot_new(E.pid, t->tid);
 	}
 	slot_map(t);
-	vpmu_fds_after_exec(vforked);
+	vpmu_fds_after_exec();
+	holds_after_exec(t->vslot);
 	vpmu_unlock();
 	vpmu_follow(t);
 }

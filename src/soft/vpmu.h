@@ -3,6 +3,7 @@
  *	vpmu.c		tasks, values, which event is on which counter, the pages
  *	vpmu-calls.c	perf_event_open, ioctl, mmap
  *	vpmu-fds.c	its descriptors, and where they come from
+ *	vpmu-holds.c	which process holds which event; those that were killed
  *	vpmu-read.c	what read() gives
  *	vpmu-flaws.c	what the flaws add, and when
  *	vpmu-files.c	sysfs and procfs as the model has them; cpuid
@@ -37,6 +38,18 @@ static inline struct vpmu_task_mem *vpmu_mem(uint32_t slot)
 		vpmu_map_tasks(slot);
 	return (struct vpmu_task_mem *)(ZONE_VPMU_TASKS + slot * VPMU_TASK_SIZE);
 }
+
+/* So are the events' pages: most events have none mapped. */
+#define VPMU_PAGE_CHUNK 1024u
+extern uint8_t vpmu_pages_mapped[VPMU_MAX_EVENTS / VPMU_PAGE_CHUNK];
+void vpmu_map_pages(uint32_t event);
+static inline void *vpmu_page(uint32_t event)
+{
+	if (!vpmu_pages_mapped[event / VPMU_PAGE_CHUNK])
+		vpmu_map_pages(event);
+	return (void *)(ZONE_VPMU_PAGES + event * 4096ull);
+}
+
 static inline uint64_t vpmu_sum(uint32_t slot, unsigned k)
 {
 	const uint64_t *const a = vpmu_mem(slot)->acc[k];
@@ -53,11 +66,12 @@ void vpmu_unlock(void);
 uint64_t vpmu_value(const struct vpmu_event *e);	/* its own, up to now */
 void vpmu_times(const struct vpmu_event *e, uint64_t *enabled, uint64_t *running);
 void vpmu_schedule(uint32_t slot);
+void vpmu_schedule_new(uint32_t event);
 void vpmu_set_state(uint32_t event, bool on);
 void vpmu_want(uint32_t slot);
 bool vpmu_fits(uint32_t leader, uint32_t extra_row);	/* the group, on an empty PMU */
 uint32_t vpmu_new_event(uint32_t slot);
-void vpmu_free_event(uint32_t event);
+bool vpmu_free_event(uint32_t event);			/* true: schedule the others */
 void vpmu_show(uint32_t event);				/* brings its page up to date */
 
 /* vpmu-flaws.c */
@@ -87,15 +101,25 @@ extern uint32_t vpmu_fds;		/* descriptors of events in this process */
 uint32_t fd_event(uint64_t fd);		/* 0: it is none of one */
 long fd_of_event(uint32_t event);	/* negative: none here */
 long fd_new(uint32_t event, bool cloexec);
-bool fd_note(const struct thread *t, uint32_t fd, uint32_t event);
+bool fd_note(const struct thread *t, uint32_t fd, uint32_t event);	/* under the lock */
 void fd_forget(struct thread *t, uint32_t fd);
-void fd_unref(uint32_t event);		/* under the lock */
 uint64_t fd_kernel_id(uint64_t fd);	/* 0: not an event of the kernel's */
 long fd_dup(struct thread *t, long nr, const uint64_t *a);
 void fd_close_range(struct thread *t, const uint64_t *a);
 long fd_message(struct thread *t, long nr, const uint64_t *a, bool *done);
-void vpmu_fds_after_exec(bool vforked);
-void vpmu_fds_after_fork(void);
-void vpmu_fds_before_exec(int step);	/* -1: those closed by it; +1: it failed */
+void vpmu_fds_after_exec(void);
+void fds_count(uint32_t *by_event);	/* adds how many descriptors each event has here */
+
+/* vpmu-holds.c: all under the lock */
+void hold_take(uint32_t event);		/* one more descriptor or mapping here */
+void hold_drop(uint32_t event);		/* one less: the last one frees the event */
+void holds_making(struct thread *t);	/* before a process is made, for t->child_vslot */
+void holds_made(uint32_t slot, int32_t pid);	/* … after it; 0: it was not */
+void holds_forked(uint32_t slot);	/* in the child of a fork */
+void holds_before_exec(const struct thread *t);
+void holds_after_exec(uint32_t slot);	/* after vpmu_fds_after_exec() */
+void holds_end(const struct thread *t);	/* the last thread ends */
+void holds_collect(bool hard);		/* frees what only killed processes held */
+void holds_relock(void);
 
 #endif
