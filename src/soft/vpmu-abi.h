@@ -161,7 +161,6 @@ struct vpmu_slot {
 		uint64_t steps, count;
 	} irqs, faults;
 	uint64_t locks;		/* locked instructions seen (SpecLockMap) */
-	uint64_t replays;
 	uint64_t stolen;	/* bit mask of counters others took */
 };
 

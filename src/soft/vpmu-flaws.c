@@ -69,7 +69,7 @@ uint64_t vpmu_extra(uint32_t slot, const struct vpmu_row *row, uint64_t clock)
 	case VPMU_INTERRUPTS_AND_FAULTS:
 		return irqs + faults(slot, clock);
 	case VPMU_SPECLOCKMAP:
-		return vpmu_slot(slot)->replays;
+		return vpmu_slot(slot)->locks;
 	default:
 		return (row->plus_irqs ? irqs - alone : 0) + (row->plus_faults ? faults(slot, clock) : 0) +
 		       (f->speclock ? vpmu_mem(slot)->replayed[row->kind] : 0);
@@ -82,8 +82,9 @@ bool vpmu_lazy(void)
 	return f->irq_period || f->fault_period || f->speclock;
 }
 
-/* A locked instruction has retired. Now and then everything since the last one is
- * counted again: the speculation across it was rolled back. */
+/* A locked instruction has retired. The CPU ran ahead of it, which SpecLockMapCommit counts
+ * each time (the report: one uncontended instruction is enough to see it). Now and then that
+ * was rolled back: everything since the last one is counted again. */
 void vpmu_locked(struct thread *t)
 {
 	struct vpmu_slot *const s = vpmu_slot(t->vslot);
@@ -94,7 +95,6 @@ void vpmu_locked(struct thread *t)
 		return;
 	const bool replay = s->locks++ &&
 			    mix(seed_of(t->vslot) + s->locks) % one_of == 0;
-	s->replays += replay;
 	for (unsigned k = 0; k < SOFT_EVENTS; k++) {
 		if (!(acc >> k & 1))
 			continue;

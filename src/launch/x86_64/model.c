@@ -317,7 +317,7 @@ static const struct {
 	{ "undercount", "one of N interrupts counts in the interrupt event only (16)", 16, 1000000,
 	  set_undercount },
 	{ "faults", "N page faults a virtual second, likewise (1000)", 1000, 1000000, set_faults },
-	{ "speclockmap", "one of N locked instructions counts again what came before it (64)", 64,
+	{ "speclockmap", "locked instructions run ahead; one of N counts again what came before it (64)", 64,
 	  1000000, set_speclock },
 	{ "overcount", "what this CPU counts more than once (core2 to westmere, k10, bobcat)", 0, 0,
 	  set_overcount },
