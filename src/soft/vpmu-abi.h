@@ -147,6 +147,7 @@ struct vpmu_slot {
 	uint32_t deaf;		/* does not answer: is stopped */
 	uint32_t execing;	/* 1: about to exec, 2: a vfork child about to */
 	uint32_t holder;	/* of its process, from fork or exec until it has begun */
+	uint32_t filtered;	/* the image before the exec installed a seccomp filter */
 	uint32_t events;	/* first of its list */
 	uint32_t want;		/* 1 << enum soft_event: what its code must add up */
 	uint32_t ticks;		/* … and whether it must watch the clock */

@@ -424,10 +424,36 @@ static void apply(uint32_t i, uint32_t what)
 
 /* The event and, for enable and disable, everything inherited from it; brought
  * up to date first. */
+/* A seccomp filter of the program's own may refuse the call, or end the program: it sees one
+ * with the same numbers, of an event that counts nothing. What the kernel itself says to that,
+ * perhaps because a filter from outside refuses it to everybody, is no answer. */
+static bool is_filtered(struct thread *t, const uint64_t *a, long *err)
+{
+	const struct perf_event_attr nothing = { .type = PERF_TYPE_SOFTWARE,
+		.size = PERF_ATTR_SIZE_VER0, .config = PERF_COUNT_SW_DUMMY, .disabled = 1,
+		.exclude_kernel = 1, .exclude_hv = 1 };
+	const uint64_t b[6] = { (uint64_t)&nothing, a[1], a[2], a[3], a[4] };
+	if (!E.filtered)
+		return false;
+	*err = gate(t, __NR_perf_event_open, b);
+	if (*err >= 0) {
+		sys1(__NR_close, *err);
+		return false;
+	}
+	const long kernel = sys6(__NR_perf_event_open, (long)b[0], (long)b[1], (long)b[2], (long)b[3],
+				 (long)b[4], 0);
+	if (kernel >= 0)
+		sys1(__NR_close, kernel);
+	return kernel != *err;
+}
+
 static void apply_to_family(uint32_t i, uint32_t what)
 {
 	vpmu_schedule(vpmu_event(i)->slot);
 	apply(i, what);
+	long refusal;
+	if (is_filtered(t, a, &refusal))
+		return refusal;
 	if (what != PERF_EVENT_IOC_RESET)
 		for (uint32_t c = vpmu_event(i)->children; c; c = vpmu_event(c)->next_child)
 			apply_to_family(c, what);

@@ -803,6 +803,7 @@ static uint32_t slot_of_exec(void)
 			return i;
 	return 0;
 }
+	vpmu_slot(t->vslot)->filtered = E.filtered;
 
 static void events_on_exec(uint32_t slot)
 {
@@ -861,6 +862,7 @@ static int counter_of_ecx(uint32_t ecx)
 		return (int)ecx;
 	if (ecx >> 30 == 1 && (ecx & 0x3fffffffu) < m->fixed)
 		return VPMU_FIXED_AT + (int)(ecx & 0x3fffffffu);
+		E.filtered = s->filtered;
 	return -1;
 }
 
