@@ -114,6 +114,7 @@ struct vpmu_event {
 	int32_t state;		/* enum vpmu_state */
 	int32_t counter;	/* while active; -1: none */
 	int32_t last_counter;
+	uint32_t needs_turn;	/* it leads a group that needs counters */
 	uint64_t order;		/* position among the task's groups */
 	uint64_t read_format;
 	uint64_t id;
@@ -146,8 +147,8 @@ struct vpmu_slot {
 	uint32_t follows_ticks;	/* … and whether it watches the clock */
 	uint32_t deaf;		/* does not answer: is stopped */
 	uint32_t execing;	/* 1: about to exec, 2: a vfork child about to */
-	uint32_t holder;	/* of its process, from fork or exec until it has begun */
 	uint32_t filtered;	/* the image before the exec installed a seccomp filter */
+	uint32_t holder;	/* of its process, from fork or exec until it has begun */
 	uint32_t events;	/* first of its list */
 	uint32_t want;		/* 1 << enum soft_event: what its code must add up */
 	uint32_t ticks;		/* … and whether it must watch the clock */

@@ -207,6 +207,39 @@ static long check_leader(uint32_t leader, uint32_t slot, const struct perf_event
 	return 0;
 }
 
+/* A read of so many events gives so many bytes (__perf_event_read_size() of the kernel). */
+static uint64_t read_size(uint64_t format, uint64_t events)
+{
+	uint64_t size = 0, entry = 8;
+	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
+		size += 8;
+	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
+		size += 8;
+	if (format & PERF_FORMAT_ID)
+		entry += 8;
+	if (format & PERF_FORMAT_LOST)
+		entry += 8;
+	return format & PERF_FORMAT_GROUP ? size + 8 + entry * events : size + entry;
+}
+
+#define MAX_READ (16 * 1024)
+
+/* Whether some member could no longer be read if one more joined (perf_event_validate_size()). */
+static bool is_full(uint32_t leader, uint64_t format)
+{
+	const uint32_t first = vpmu_slot(vpmu_event(leader)->slot)->events;
+	uint64_t n = 1;
+	for (uint32_t k = first; k; k = vpmu_event(k)->next)
+		n += vpmu_event(k)->leader == leader;
+	if (read_size(format, n) > MAX_READ)
+		return true;
+	for (uint32_t k = first; k; k = vpmu_event(k)->next)
+		if (vpmu_event(k)->leader == leader &&
+		    read_size(vpmu_event(k)->read_format, n) > MAX_READ)
+			return true;
+	return false;
+}
+
 static void fill_event(struct vpmu_event *e, const struct perf_event_attr *attr, int cpu)
 {
 	e->cpu = cpu;
@@ -255,6 +288,8 @@ static long reasons_against(const struct perf_event_attr *attr, uint32_t slot, u
 		return EINVAL_;
 	if (output && !has_buffer(output))
 		return EINVAL_;
+	if (leader && is_full(leader, attr->read_format))
+		return E2BIG_;
 	if (cpu >= 0 && !is_bound_to(vpmu_slot(slot)->tid, cpu))
 		return EOPNOTSUPP_;
 	return 0;
@@ -328,6 +363,8 @@ static long open_under(struct thread *t, const struct perf_event_attr *attr, con
 		return err;
 	if (!!l->inherit != attr->inherit || check_leader(leader, slot, attr, (int)a[2]))
 		return EINVAL_;
+	if (is_full(leader, attr->read_format))
+		return E2BIG_;
 	if (!is_on(l)) {
 		alone.disabled = 1;
 		alone.enable_on_exec |= l->enable_on_exec && !attr->disabled;
@@ -350,6 +387,14 @@ static long open_software(struct thread *t, const struct perf_event_attr *attr, 
 		const long fd = open_under(t, attr, a, leader);
 		vpmu_unlock();
 		return fd;
+	}
+	/* the kernel does not know all of the group */
+	if (leader) {
+		vpmu_lock(t);
+		const bool full = is_full(leader, attr->read_format);
+		vpmu_unlock();
+		if (full)
+			return E2BIG_;
 	}
 	const long fd = gate(t, __NR_perf_event_open, a);
 	if (fd < 0)
@@ -379,10 +424,36 @@ static void switch_software(uint32_t leader)
 	}
 }
 
+/* A seccomp filter of the program's own may refuse the call, or end the program: it sees one
+ * with the same numbers, of an event that counts nothing. What the kernel itself says to that,
+ * perhaps because a filter from outside refuses it to everybody, is no answer. */
+static bool is_filtered(struct thread *t, const uint64_t *a, long *err)
+{
+	const struct perf_event_attr nothing = { .type = PERF_TYPE_SOFTWARE,
+		.size = PERF_ATTR_SIZE_VER0, .config = PERF_COUNT_SW_DUMMY, .disabled = 1,
+		.exclude_kernel = 1, .exclude_hv = 1 };
+	const uint64_t b[6] = { (uint64_t)&nothing, a[1], a[2], a[3], a[4] };
+	if (!E.filtered)
+		return false;
+	*err = gate(t, __NR_perf_event_open, b);
+	if (*err >= 0) {
+		sys1(__NR_close, *err);
+		return false;
+	}
+	const long kernel = sys6(__NR_perf_event_open, (long)b[0], (long)b[1], (long)b[2], (long)b[3],
+				 (long)b[4], 0);
+	if (kernel >= 0)
+		sys1(__NR_close, kernel);
+	return kernel != *err;
+}
+
 static long do_open(struct thread *t, const uint64_t *a)
 {
 	struct perf_event_attr attr;
 	const int pid = (int)a[1], cpu = (int)a[2], group = (int)a[3];
+	long refusal;
+	if (is_filtered(t, a, &refusal))
+		return refusal;
 	if (a[4] & ~15ull)
 		return EINVAL_;
 	long err = copy_attr(&attr, a[0]);
@@ -424,36 +495,10 @@ static void apply(uint32_t i, uint32_t what)
 
 /* The event and, for enable and disable, everything inherited from it; brought
  * up to date first. */
-/* A seccomp filter of the program's own may refuse the call, or end the program: it sees one
- * with the same numbers, of an event that counts nothing. What the kernel itself says to that,
- * perhaps because a filter from outside refuses it to everybody, is no answer. */
-static bool is_filtered(struct thread *t, const uint64_t *a, long *err)
-{
-	const struct perf_event_attr nothing = { .type = PERF_TYPE_SOFTWARE,
-		.size = PERF_ATTR_SIZE_VER0, .config = PERF_COUNT_SW_DUMMY, .disabled = 1,
-		.exclude_kernel = 1, .exclude_hv = 1 };
-	const uint64_t b[6] = { (uint64_t)&nothing, a[1], a[2], a[3], a[4] };
-	if (!E.filtered)
-		return false;
-	*err = gate(t, __NR_perf_event_open, b);
-	if (*err >= 0) {
-		sys1(__NR_close, *err);
-		return false;
-	}
-	const long kernel = sys6(__NR_perf_event_open, (long)b[0], (long)b[1], (long)b[2], (long)b[3],
-				 (long)b[4], 0);
-	if (kernel >= 0)
-		sys1(__NR_close, kernel);
-	return kernel != *err;
-}
-
 static void apply_to_family(uint32_t i, uint32_t what)
 {
 	vpmu_schedule(vpmu_event(i)->slot);
 	apply(i, what);
-	long refusal;
-	if (is_filtered(t, a, &refusal))
-		return refusal;
 	if (what != PERF_EVENT_IOC_RESET)
 		for (uint32_t c = vpmu_event(i)->children; c; c = vpmu_event(c)->next_child)
 			apply_to_family(c, what);

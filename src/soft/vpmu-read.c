@@ -13,7 +13,7 @@
 
 enum { EFAULT_ = -14, ENOSPC_ = -28 };
 
-#define MAX_WORDS 2048
+#define MAX_WORDS 2048		/* 16 KiB: larger groups are refused (vpmu-calls.c) */
 
 struct reading {
 	uint64_t value, enabled, running;
@@ -120,8 +120,9 @@ static unsigned fill(uint64_t *w, uint32_t i)
 			w[n++] = 0;
 		return n;
 	}
-	n += one_entry(w + n, format, e->leader, first.value);
-	for (uint32_t k = vpmu_slot(e->slot)->events; k && n < MAX_WORDS - 4;
+	const unsigned entry = one_entry(w + n, format, e->leader, first.value);
+	n += entry;
+	for (uint32_t k = vpmu_slot(e->slot)->events; k && n + entry <= MAX_WORDS;
 	     k = vpmu_event(k)->next) {
 		if (k == e->leader || vpmu_event(k)->leader != e->leader || vpmu_event(k)->parent)
 			continue;

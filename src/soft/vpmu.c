@@ -353,11 +353,30 @@ uint32_t vpmu_next_group(uint32_t slot, bool pinned, uint64_t after)
 	uint32_t best = 0;
 	for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next) {
 		const struct vpmu_event *const e = vpmu_event(i);
-		if (e->leader == i && !!e->pinned == pinned && e->order > after &&
+		if (e->leader == i && e->needs_turn && !!e->pinned == pinned && e->order > after &&
 		    e->state >= VE_INACTIVE && (!best || e->order < vpmu_event(best)->order))
 			best = i;
 	}
 	return best;
+}
+
+/* Software events among themselves need no counter: they are on whenever their leader is. */
+static void place_software(uint32_t slot)
+{
+	const uint32_t first = vpmu_slot(slot)->events;
+	for (uint32_t i = first; i; i = vpmu_event(i)->next) {
+		struct vpmu_event *const e = vpmu_event(i);
+		e->needs_turn = e->leader == i && (e->pinned || e->exclusive);
+	}
+	for (uint32_t i = first; i; i = vpmu_event(i)->next)
+		if (!vpmu_event(i)->software)
+			vpmu_event(vpmu_event(i)->leader)->needs_turn = 1;
+	for (uint32_t i = first; i; i = vpmu_event(i)->next) {
+		struct vpmu_event *const e = vpmu_event(i);
+		const struct vpmu_event *const l = vpmu_event(e->leader);
+		if (!l->needs_turn && l->state >= VE_INACTIVE && e->state >= VE_INACTIVE)
+			e->state = VE_ACTIVE;
+	}
 }
 
 /* Pinned groups first, then the others in their order, until one does not fit, as
@@ -367,6 +386,7 @@ static bool place_all(uint32_t slot)
 	struct assignment all = { .taken = counters_taken(slot) };
 	uint32_t on = 0;
 	bool closed = false, waits = false;
+	place_software(slot);
 	for (int pinned = 1; pinned >= 0; pinned--) {
 		uint64_t after = 0;
 		uint32_t g;
@@ -783,6 +803,7 @@ void vpmu_before_exec(struct thread *t)
 	if (!t->is_vfork)
 		vpmu_maps_before_exec(-1);
 	holds_before_exec(t);
+	vpmu_slot(t->vslot)->filtered = E.filtered;
 	vpmu_unlock();
 	sys0(__NR_gettid);		/* a kick that is under way comes now */
 }
@@ -803,7 +824,6 @@ static uint32_t slot_of_exec(void)
 			return i;
 	return 0;
 }
-	vpmu_slot(t->vslot)->filtered = E.filtered;
 
 static void events_on_exec(uint32_t slot)
 {
@@ -842,6 +862,7 @@ void vpmu_start(struct thread *t)
 		struct vpmu_slot *const s = vpmu_slot(t->vslot);
 		s->execing = 0;
 		s->tid = t->tid;
+		E.filtered = s->filtered;
 		events_on_exec(t->vslot);
 	} else {
 		t->vslot = slot_new(E.pid, t->tid);
@@ -862,7 +883,6 @@ static int counter_of_ecx(uint32_t ecx)
 		return (int)ecx;
 	if (ecx >> 30 == 1 && (ecx & 0x3fffffffu) < m->fixed)
 		return VPMU_FIXED_AT + (int)(ecx & 0x3fffffffu);
-		E.filtered = s->filtered;
 	return -1;
 }
 

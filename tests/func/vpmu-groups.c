@@ -3,6 +3,7 @@
 #include "vpmu.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
 
 #define FORMAT (PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_TOTAL_TIME_ENABLED | \
 		PERF_FORMAT_TOTAL_TIME_RUNNING)
@@ -132,6 +133,34 @@ static void no_group(void)
 	close(fds[0]);
 }
 
+/* A group grows until a read of it would exceed 16 KiB, in the format of each of its members
+ * (perf_event_validate_size()). */
+static void check_largest(bool virtual_first, uint64_t format, int want)
+{
+	struct perf_event_attr a = vpmu_instructions(), b = vpmu_attr(PERF_TYPE_SOFTWARE,
+								  PERF_COUNT_SW_DUMMY);
+	static int fds[2100];
+	struct rlimit l;
+	int n = 1;
+	getrlimit(RLIMIT_NOFILE, &l);
+	if (l.rlim_max < 2200) {
+		printf("groups of %d members: skipped, ulimit -H -n is %ju\n", want, (uintmax_t)l.rlim_max);
+		return;
+	}
+	l.rlim_cur = 2200;
+	setrlimit(RLIMIT_NOFILE, &l);
+	a.read_format = b.read_format = format;
+	fds[0] = vpmu_open(virtual_first ? &a : &b, 0, -1, -1, 0);
+	CHECK(fds[0] >= 0, "%d", fds[0]);
+	while (n < 2100 && (fds[n] = vpmu_open(n == 1 && !virtual_first ? &a : &b, 0, -1, fds[0], 0)) >= 0)
+		n++;
+	CHECK(n == want && fds[n] == -E2BIG, "%d members, then %d", n, fds[n]);
+	static uint64_t w[2100];
+	const ssize_t got = read(fds[0], w, sizeof(w));
+	CHECK(got > 16000 && w[0] == (uint64_t)n, "%zd bytes, %ju members", got, (uintmax_t)w[0]);
+	close_all(fds, (unsigned)n);
+}
+
 int main(void)
 {
 	struct perf_event_attr a = vpmu_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
@@ -144,5 +173,8 @@ int main(void)
 	no_group();
 	led_by_hardware();
 	led_by_software();
+	check_largest(true, FORMAT, 1022);
+	check_largest(false, FORMAT, 1022);
+	check_largest(true, PERF_FORMAT_GROUP, 2047);
 	return 0;
 }
