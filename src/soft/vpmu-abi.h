@@ -127,6 +127,7 @@ struct vpmu_event {
 	uint32_t had_page;	/* its page in the file is not empty */
 	uint32_t maps, map_pages; /* how often its page is mapped, with how many behind it */
 	uint64_t kernel_id, ino; /* by which its descriptors are known */
+	uint32_t user_read;	/* rdpmc was allowed when it was opened */
 	uint32_t no_user;	/* exclude_user: counts nothing */
 	uint32_t copy_of;	/* the event of the parent task it was copied from */
 	uint64_t value;
@@ -155,6 +156,7 @@ struct vpmu_slot {
 	uint32_t ordinal;	/* repeatable number for seeds … */
 	uint32_t made;		/* … and how many tasks it made, each with one of its own */
 	uint32_t has_clock;
+	uint32_t may_rdpmc;	/* its process has mapped an event that may be read */
 	uint32_t waits;		/* a group of its events waits for its turn */
 	uint64_t zero;		/* of its clock, in instructions its code added up */
 	uint64_t next_tick;	/* instructions */
@@ -213,6 +215,10 @@ struct vpmu_shared {
 	uint32_t inherits_groups;	/* this kernel allows both inherit and FORMAT_GROUP */
 	uint32_t time_mult;
 	uint64_t time_zero;
+	uint32_t rdpmc;			/* what the file of that name says: 0, 1, 2 */
+	uint32_t rdpmc_writers;		/* somebody has had it open for writing */
+	uint64_t rdpmc_dev, rdpmc_ino;	/* that file */
+	uint64_t proc_dev, sys_dev;	/* of /proc and /sys */
 	char dir[256];			/* the files that show the model, no slash at the end */
 	struct vpmu_model model;
 	struct vpmu_flaws flaws;

@@ -21,7 +21,7 @@ enum { ENOENT_ = -2, ESRCH_ = -3, E2BIG_ = -7, EBADF_ = -9, ENOMEM_ = -12, EACCE
 
 #define MAX_MAPS 65536u
 
-uint32_t vpmu_maps;
+uint32_t vpmu_maps, vpmu_readable;
 static struct { uint64_t at, size; uint32_t event; } maps[MAX_MAPS];
 static uint32_t end_map;		/* beyond the highest one ever used */
 
@@ -253,6 +253,7 @@ static void fill_event(struct vpmu_event *e, const struct perf_event_attr *attr,
 	e->enable_on_exec = attr->enable_on_exec;
 	e->remove_on_exec = attr->remove_on_exec;
 	e->no_user = attr->exclude_user;
+	e->user_read = vpmu()->rdpmc != 0;
 	e->state = attr->disabled ? VE_OFF : VE_INACTIVE;
 }
 
@@ -586,6 +587,23 @@ static long do_ioctl(struct thread *t, uint32_t i, uint64_t what, uint64_t arg)
 
 /* ---- mmap ---- */
 
+/* As with CR4.PCE: all tasks of the process may use rdpmc while it has mapped an event. */
+static void count_readable(uint32_t event, int step)
+{
+	if (!vpmu_event(event)->user_read)
+		return;
+	vpmu_readable += (uint32_t)step;
+	if (vpmu_readable != (step > 0))
+		return;
+	for (uint32_t i = 1; i <= vpmu()->n_slots; i++) {
+		struct vpmu_slot *const s = vpmu_slot(i);
+		if (s->pid != E.pid || s->ended)
+			continue;
+		s->may_rdpmc = vpmu_readable;
+		vpmu_schedule(i);
+	}
+}
+
 static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 {
 	struct vpmu_event *const e = vpmu_event(i);
@@ -618,6 +636,7 @@ static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 	if (k == end_map)
 		end_map++;
 	vpmu_maps++;
+	count_readable(i, 1);
 	hold_take(i);			/* the descriptor may be closed now */
 	e->maps++;
 	e->had_page = 1;
@@ -637,7 +656,7 @@ void vpmu_maps_before_exec(int step)
 
 void vpmu_maps_after_fork(void)
 {
-	vpmu_maps = 0;			/* MADV_DONTFORK */
+	vpmu_maps = vpmu_readable = 0;	/* MADV_DONTFORK */
 	for (uint32_t k = 0; k < end_map; k++)
 		maps[k].size = 0;
 	end_map = 0;
@@ -653,6 +672,7 @@ static void note_unmap(struct thread *t, uint64_t at, uint64_t size)
 			continue;
 		maps[k].size = 0;
 		vpmu_maps--;
+		count_readable(maps[k].event, -1);
 		vpmu_event(maps[k].event)->maps--;
 		hold_drop(maps[k].event);
 	}
@@ -814,6 +834,13 @@ long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 	case __NR_close_range:
 		fd_close_range(t, a);
 		return 0;
+	case __NR_write:
+	case __NR_pwrite64: {
+		const long ret = vpmu_write(t, a, done);
+		if (*done)
+			return ret;
+		break;
+	}
 	case __NR_sendmsg:
 	case __NR_recvmsg:
 	case __NR_pidfd_getfd:

@@ -189,12 +189,13 @@ void vpmu_show(uint32_t i)
 	struct perf_event_mmap_page *const p = vpmu_page(i);
 	const bool on = e->state == VE_ACTIVE;
 	__atomic_fetch_add(&p->lock, 1, __ATOMIC_SEQ_CST);
-	p->index = on ? rdpmc_index(e->counter) + 1 : 0;
-	p->offset = (int64_t)(e->value + e->child_value - (on ? first_value() + e->total : 0));
+	const bool readable = on && e->user_read;
+	p->index = readable ? rdpmc_index(e->counter) + 1 : 0;
+	p->offset = (int64_t)(e->value + e->child_value - (readable ? first_value() + e->total : 0));
 	p->time_enabled = to_ns(e->enabled + e->child_enabled);
 	p->time_running = to_ns(e->running + e->child_running);
 	p->cap_bit0_is_deprecated = 1;
-	p->cap_user_rdpmc = 1;
+	p->cap_user_rdpmc = !!e->user_read;
 	p->cap_user_time = v->has_time;
 	p->cap_user_time_zero = v->has_time;
 	p->pmc_width = (uint16_t)v->model.width;
@@ -220,10 +221,17 @@ static void clear_entries(uint32_t slot)
 		entry_of_counter(slot, c)->minus_ecx = NO_ECX;
 }
 
+static bool may_rdpmc(bool mapped)
+{
+	return vpmu()->rdpmc == 2 || (vpmu()->rdpmc && mapped);
+}
+
 /* The entry that rdpmc finds; none where only C knows the answer. */
 static void set_entry(const struct vpmu_event *e)
 {
 	const struct vpmu_row *const row = &vpmu()->model.rows[e->row];
+	if (!may_rdpmc(vpmu_slot(e->slot)->may_rdpmc))
+		return;
 	if (vpmu_lazy() || row->kind >= SOFT_EVENTS || e->no_user || e->software)
 		return;
 	struct vpmu_pmc *const p = entry_of_counter(e->slot, e->counter);
@@ -706,6 +714,7 @@ void vpmu_making(struct thread *t, bool is_thread)
 	t->child_vslot = slot_new(is_thread ? E.pid : 0, SLOT_RESERVED);
 	struct vpmu_slot *const s = vpmu_slot(t->vslot);
 	vpmu_slot(t->child_vslot)->ordinal = s->ordinal * 0x9e3779b1u + ++s->made;
+	vpmu_slot(t->child_vslot)->may_rdpmc = is_thread && s->may_rdpmc;
 	inherit(t->vslot, t->child_vslot, is_thread);
 	if (!is_thread)
 		holds_making(t);
@@ -863,6 +872,7 @@ void vpmu_start(struct thread *t)
 		s->execing = 0;
 		s->tid = t->tid;
 		E.filtered = s->filtered;
+		s->may_rdpmc = 0;
 		events_on_exec(t->vslot);
 	} else {
 		t->vslot = slot_new(E.pid, t->tid);
@@ -903,7 +913,7 @@ static uint64_t counter_value(struct thread *t, int counter)
 void vpmu_rdpmc(struct thread *t)
 {
 	const int counter = counter_of_ecx((uint32_t)t->regs[RCX]);
-	if (counter < 0 || !vpmu_maps) {
+	if (counter < 0 || !may_rdpmc(vpmu_readable)) {
 		count_add(t, SOFT_INSTRUCTIONS, -1, &E.modes[E.mode]);
 		signal_raise(t, SIGSEGV_, 0x80, 0, 13, 0);
 	}

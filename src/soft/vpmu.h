@@ -6,7 +6,8 @@
  *	vpmu-holds.c	which process holds which event; those that were killed
  *	vpmu-read.c	what read() gives
  *	vpmu-flaws.c	what the flaws add, and when
- *	vpmu-files.c	sysfs and procfs as the model has them; cpuid
+ *	vpmu-files.c	sysfs and procfs as the model has them
+ *	vpmu-cpuid.c	cpuid
  *	vpmu-clock.c	what code must add up; turns, counters that move
  *	vpmu-order.c	threads begin one after the other
  *
@@ -88,8 +89,13 @@ void order_syscall(struct thread *t, long nr, const uint64_t *a);
 
 /* vpmu-calls.c */
 extern uint32_t vpmu_maps;		/* pages of events mapped here */
+extern uint32_t vpmu_readable;		/* … of these, of events that rdpmc may read */
 void vpmu_maps_after_fork(void);
 void vpmu_maps_before_exec(int step);	/* -1: they go; +1: it failed */
+
+/* vpmu-files.c */
+void vpmu_note_writer(long fd);		/* a file of the model was opened for writing */
+long vpmu_write(struct thread *t, const uint64_t *a, bool *done);
 
 /* vpmu-read.c */
 bool vpmu_is_mixed(uint32_t event);	/* software events and others in its group */

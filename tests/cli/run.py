@@ -3,6 +3,7 @@
 
 usage: run.py TARE PAGES
 """
+import fcntl
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cli  # noqa: E402
@@ -209,6 +211,126 @@ def faults(loop):
             nets = {stat(model, [net], loop, flaws="interrupts=5000,faults=5000", seed=s)[net]["value"]
                     for s in range(4)}
             check(nets == {plain}, model, nets, plain)
+
+
+INSIDE = r"""
+import ctypes, os, struct, sys
+folder = sys.argv[1]
+libc = ctypes.CDLL(None, use_errno=True)
+def said(fd):
+    with os.fdopen(fd) as f:
+        text = f.read()
+    return next((l.split(":")[1].strip() for l in text.splitlines() if l.startswith("model name")), text.strip())
+def openat2(dirfd, path):
+    how = struct.pack("QQQ", os.O_RDONLY, 0, 0)
+    fd = libc.syscall(437, dirfd, path.encode(), how, len(how))
+    return said(fd) if fd >= 0 else "openat2: %d" % ctypes.get_errno()
+def mode(st):
+    return "%o %d" % (st.st_mode & 0o7777, st.st_size)
+INFO, TYPE = "/proc/cpuinfo", "/sys/bus/event_source/devices/cpu/type"
+os.symlink(INFO, folder + "/info")
+os.symlink("/", folder + "/root")
+os.symlink("/sys/bus", folder + "/bus")
+info, kind, seen, there = [], [], [], []
+proc, root = os.open("/proc", os.O_RDONLY), os.open("/", os.O_RDONLY)
+for path in (INFO, "/proc//cpuinfo", "//proc/./cpuinfo", "/sys/../proc/cpuinfo", "/proc/self/root/proc/cpuinfo",
+             "/proc/self/../cpuinfo", folder + "/info", folder + "/root/proc/cpuinfo"):
+    info.append(said(os.open(path, os.O_RDONLY)))
+    info.append(openat2(-100, path))
+    seen.append(mode(os.stat(path)))
+info.append(said(os.open("cpuinfo", os.O_RDONLY, dir_fd=proc)))
+info.append(said(os.open("proc/cpuinfo", os.O_RDONLY, dir_fd=root)))
+info.append(openat2(proc, "cpuinfo"))
+seen.append(mode(os.stat("cpuinfo", dir_fd=proc)))
+seen.append(mode(os.stat("proc/cpuinfo", dir_fd=root)))
+os.chdir("/proc")
+info.append(said(os.open("cpuinfo", os.O_RDONLY)))
+info.append(openat2(-100, "cpuinfo"))
+seen.append(mode(os.stat("cpuinfo")))
+bus = os.open("/sys/bus", os.O_RDONLY)
+for path in (TYPE, "/sys/devices/cpu/type", "/proc/self/root" + TYPE, folder + "/root" + TYPE,
+             folder + "/bus/event_source/devices/cpu/type"):
+    kind.append(said(os.open(path, os.O_RDONLY)))
+    there.append(os.access(path, os.R_OK))
+    there.append(os.path.exists(path))
+kind.append(said(os.open("event_source/devices/cpu/type", os.O_RDONLY, dir_fd=bus)))
+there.append(os.access("event_source/devices/cpu", os.R_OK, dir_fd=bus))
+os.chdir(folder + "/bus/event_source/devices")
+kind.append(said(os.open("cpu/type", os.O_RDONLY)))
+os.chdir("cpu/events")
+kind.append(said(os.open("../type", os.O_RDONLY)))
+there.append(os.getcwd() == "/sys/bus/event_source/devices/cpu/events")
+there.append("instructions" in os.listdir("."))
+there.append(os.path.exists("../../../../../../proc/version"))
+kind.append(said(os.open("../../../../../bus/event_source/devices/cpu/type", os.O_RDONLY)))
+alias = open("/sys/devices/system/cpu/modalias").read()
+there.append("ven0000fam0006mod005E" in alias and open("/sys/devices/system/cpu/cpu0/uevent").read() ==
+             "MODALIAS=" + alias)
+# what is not the model's stays the machine's
+there.append(os.readlink(folder + "/info") == INFO)
+there.append(open("/proc/self/comm").read() == open(folder + "/root/proc/self/comm").read())
+print(sorted(set(info)), sorted(set(kind)), len(set(seen)), set(there) if all(there) else there, sep="|")
+"""
+
+
+def paths():
+    """However a file of the model is named, it is the model's."""
+    inside = os.path.join(folder, "inside")
+    os.mkdir(inside)
+    got = virtual("skylake", sys.executable, "-c", INSIDE, inside)
+    check(got.stdout == "['Intel(R) Core(TM) i7-6700K CPU @ 4.00GHz']|['4']|1|{True}\n", got.stdout, got.stderr)
+    got = virtual("skylake", "sh", "-c", "cd /proc; cat cpuinfo")
+    check("i7-6700K" in got.stdout, got.stdout)
+    if shutil.which("lscpu", path=ENV["PATH"]):
+        got = virtual("zen2", "lscpu")
+        check(re.search(r"Model name: .*3900X", got.stdout) and
+              re.search(r"^CPU family:\s*23$", got.stdout, re.M) and
+              re.search(r"^Model:\s*113$", got.stdout, re.M), got.stdout)
+    # the modalias is made of what this machine has
+    check(os.path.exists("/sys/devices/system/cpu/modalias"), "no modalias here")
+
+
+def wait_until(what, *about):
+    for _ in range(600):
+        if what():
+            return
+        time.sleep(0.1)
+    check(False, "not in a minute", *about)
+
+
+def killed():
+    """SIGKILL leaves no files: neither of the launcher alone, nor of all that it started."""
+    tmp = os.path.join(folder, "tmp3")
+    os.mkdir(tmp)
+    def start(command):
+        p = subprocess.Popen([TARE, "run", "--", "sh", "-c", command], stdout=subprocess.PIPE,
+                             env={**ENV, "TMPDIR": tmp}, text=True, start_new_session=True)
+        return p, int(p.stdout.readline())
+    # the command goes on with its files, and takes them along
+    p, pid = start("echo $$; sleep 2; read type </sys/bus/event_source/devices/cpu/type; echo $type")
+    p.kill()
+    p.wait()
+    check(os.listdir(tmp), "gone too early")
+    text = p.stdout.read()
+    check(text == "4\n", text)
+    wait_until(lambda: not os.listdir(tmp), os.listdir(tmp))
+    p, pid = start("echo $$; exec sleep 1000")
+    os.killpg(p.pid, signal.SIGKILL)
+    p.wait()
+    wait_until(lambda: not os.listdir(tmp), os.listdir(tmp))
+    # where really everything was killed, the next run tidies up; what others keep stays
+    left, kept = os.path.join(tmp, "tare-run-aaaaaa"), os.path.join(tmp, "tare-run-bbbbbb")
+    for path in left, kept:
+        os.makedirs(path + "/devices/cpu")
+        open(path + "/devices/cpu/type", "w").close()
+        open(path + "/lock", "w").close()
+        os.utime(path, (0, 0))
+    with open(kept + "/lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        virtual("zen2", "true", env={**ENV, "TMPDIR": tmp})
+        check(os.listdir(tmp) == ["tare-run-bbbbbb"] and os.path.exists(kept + "/devices/cpu/type"),
+              os.listdir(tmp))
+    shutil.rmtree(tmp)
 
 
 def speclockmap():
@@ -500,7 +622,7 @@ folder = tempfile.mkdtemp(prefix="run-test")
 try:
     loop = program(LOOP, "loop", "-static")
     phases = program(PHASES, "phases", "-static")
-    for part, args in ((errors, ()), (ended, ()), (identity, ()), (hardware_path, (loop,)),
+    for part, args in ((errors, ()), (ended, ()), (killed, ()), (identity, ()), (paths, ()), (hardware_path, (loop,)),
                        (corrections, (loop,)), (faults, (loop,)), (speclockmap, ()),
                        (multiplexing, (phases,)), (overcounts, ()),
                        (perf, (loop,)), (papi, ()), (speed, ())):

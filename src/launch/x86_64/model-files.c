@@ -48,6 +48,23 @@ static void make_file(struct folder *f, const char *name, const char *fmt, ...)
 		f->err = errno;
 }
 
+/* Root's alone, as the kernel has it; writes to it are looked at (soft/vpmu-files.c). */
+static void rdpmc_file(struct folder *f, struct vpmu_shared *v)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	make_file(f, "devices/cpu/rdpmc", "%u\n", (unsigned)v->rdpmc);
+	snprintf(path, sizeof(path), "%s/devices/cpu/rdpmc", f->dir);
+	if (f->err)
+		return;
+	if (chmod(path, 0600) < 0 || stat(path, &st) < 0) {
+		f->err = errno;
+		return;
+	}
+	v->rdpmc_dev = st.st_dev;
+	v->rdpmc_ino = st.st_ino;
+}
+
 /* The other PMUs of this machine stay where they are. */
 static void link_others(struct folder *f)
 {
@@ -84,7 +101,7 @@ static void event_file(struct folder *f, const struct vpmu_model *m, unsigned ge
 	}
 }
 
-static void pmu_folder(struct folder *f, const struct vpmu_shared *v, const char *marker)
+static void pmu_folder(struct folder *f, struct vpmu_shared *v, const char *marker)
 {
 	const struct vpmu_model *const m = &v->model;
 	const bool intel = m->arch_version;
@@ -94,7 +111,7 @@ static void pmu_folder(struct folder *f, const struct vpmu_shared *v, const char
 	make_dir(f, "devices/cpu/events");
 	make_dir(f, "devices/cpu/caps");
 	make_file(f, "devices/cpu/type", "4\n");
-	make_file(f, "devices/cpu/rdpmc", "1\n");
+	rdpmc_file(f, v);
 	make_file(f, "devices/cpu/perf_event_mux_interval_ms", "4\n");
 	make_file(f, "devices/cpu/tare_simulated", "%s\n", marker);
 	make_file(f, "devices/cpu/format/event", intel ? "config:0-7\n" : "config:0-7,32-35\n");
@@ -145,11 +162,31 @@ static void cpuinfo(struct folder *f, const struct vpmu_model *m)
 		f->err = errno;
 }
 
-int model_files(const struct vpmu_shared *v, const char *marker, const char *dir)
+/* "cpu:type:x86,ven0002fam0019mod0061:feature:…": this machine's, with the identity replaced. */
+static void modalias(struct folder *f, const struct vpmu_model *m)
+{
+	char features[16384];
+	FILE *const in = fopen("/sys/devices/system/cpu/modalias", "re");
+	const size_t n = in ? fread(features, 1, sizeof(features) - 1, in) : 0;
+	if (in)
+		fclose(in);
+	features[n] = '\0';
+	const char *const rest = strstr(features, ":feature:");
+	char text[64];
+	snprintf(text, sizeof(text), "cpu:type:x86,ven%04Xfam%04Xmod%04X", m->arch_version ? 0 : 2,
+		 m->family, m->model);
+	if (!rest)
+		return;
+	make_file(f, "modalias", "%s%s", text, rest);
+	make_file(f, "uevent", "MODALIAS=%s%s", text, rest);
+}
+
+int model_files(struct vpmu_shared *v, const char *marker, const char *dir)
 {
 	struct folder f = { .dir = dir };
 	pmu_folder(&f, v, marker);
 	cpuinfo(&f, &v->model);
+	modalias(&f, &v->model);
 	make_file(&f, "perf_event_paranoid", "2\n");
 	make_file(&f, "nmi_watchdog", "%d\n", v->flaws.watchdog ? 1 : 0);
 	make_file(&f, "mux_interval", "4\n");

@@ -21,7 +21,7 @@ int model_flaws(const struct model *m, const char *list, struct vpmu_flaws *out,
 
 /* Writes the files that show the model into `dir` (made by the caller). `marker` is
  * what the PMU's tare_simulated says. 0 or an errno. */
-int model_files(const struct vpmu_shared *v, const char *marker, const char *dir);
+int model_files(struct vpmu_shared *v, const char *marker, const char *dir);
 
 /* tare_run(); `ended` (may be NULL) sees the run's memory when the command has ended. */
 int run_watched(const struct tare_run_opts *o,

@@ -3,17 +3,18 @@
 
 #include "descriptors.h"
 #include "model.h"
+#include "run-folder.h"
 #include "soft-run.h"
 #include "why.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,26 +22,11 @@ struct run {
 	const struct tare_run_opts *o;
 	const struct model *model;
 	struct vpmu_flaws flaws;
-	char dir[256];		/* "" while there is none */
+	struct run_folder folder;
 	const struct soft_shared *shared;
 	void (*ended)(const struct soft_shared *shared, void *arg);
 	void *arg;
 };
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	remove(path);
-	return 0;
-}
-
-static void remove_dir(struct run *r)
-{
-	if (r->dir[0])
-		nftw(r->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-}
 
 /* How the kernel turns the time-stamp counter into its clock, for the pages. */
 static void tsc_fields(struct vpmu_shared *v)
@@ -77,25 +63,26 @@ static bool kernel_inherits_groups(void)
 
 static int make_files(struct run *r, struct vpmu_shared *v, struct tare_why *why)
 {
-	const char *const tmp = getenv("TMPDIR");
 	char marker[192];
 	const char *const list = r->o->flaws;
 	snprintf(marker, sizeof(marker), "%s%.180s", list && *list ? "flaws " : "exact",
 		 list && *list ? list : "");
-	if (snprintf(r->dir, sizeof(r->dir), "%s/tare-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp") >=
-	    (int)sizeof(r->dir)) {
-		r->dir[0] = '\0';
-		return why_set(why, TARE_E_RANGE, "TMPDIR is too long: %s", tmp);
-	}
-	if (!mkdtemp(r->dir)) {
-		const int err = errno;
-		r->dir[0] = '\0';
-		return why_errno(why, TARE_E_IO, err, "a folder in %s", tmp ? tmp : "/tmp");
-	}
-	chmod(r->dir, 0755);		/* the command may become somebody else */
-	memcpy(v->dir, r->dir, sizeof(v->dir));
-	const int err = model_files(v, marker, r->dir);
-	return err ? why_errno(why, TARE_E_IO, err, "files in %s", r->dir) : 0;
+	int err = run_folder_make(&r->folder, why);
+	if (err)
+		return err;
+	memcpy(v->dir, r->folder.path, sizeof(v->dir));
+	err = model_files(v, marker, r->folder.path);
+	return err ? why_errno(why, TARE_E_IO, err, "files in %s", r->folder.path) : 0;
+}
+
+/* By which the engine knows files of theirs. */
+static void note_devices(struct vpmu_shared *v)
+{
+	struct stat st;
+	if (stat("/proc/self/stat", &st) == 0)
+		v->proc_dev = st.st_dev;
+	if (stat("/sys", &st) == 0)
+		v->sys_dev = st.st_dev;
 }
 
 /* The file has holes almost everywhere; a limit on the size of files means others. */
@@ -135,9 +122,14 @@ static int setup(int memfd, struct soft_shared *shared, void *arg, struct tare_w
 	if (r->flaws.cycles)
 		model_add_cycles(&v->model);
 	tsc_fields(v);
+	note_devices(v);
+	v->rdpmc = 1;
 	v->n_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
 	v->inherits_groups = kernel_inherits_groups();
 	const int err = make_files(r, v, why);
+	if (!err)
+		run_folder_keep(&r->folder, memfd, (struct run_folder_map[]){
+			{ v, sizeof(*v) }, { shared, sizeof(*shared) }, { 0 } });
 	munmap(v, sizeof(*v));
 	if (!err)
 		shared->flags |= SOFT_FLAG_VPMU;
@@ -161,7 +153,8 @@ int run_watched(const struct tare_run_opts *o,
 		void (*ended)(const struct soft_shared *shared, void *arg), void *arg, int *status,
 		struct tare_why *why)
 {
-	struct run r = { .o = o, .flaws = { .seed = o->seed }, .ended = ended, .arg = arg };
+	struct run r = { .o = o, .flaws = { .seed = o->seed }, .ended = ended, .arg = arg,
+			 .folder = RUN_FOLDER_NONE };
 	struct tare_measurement m = { 0 };
 	const struct tare_measure_opts mo = { .argv = o->argv, .aslr = o->aslr, .stop = o->stop };
 	const struct soft_hooks hooks = { .setup = setup, .before_reap = tell_end, .arg = &r };
@@ -175,7 +168,7 @@ int run_watched(const struct tare_run_opts *o,
 		return err;
 	err = soft_run(&mo, &hooks, &m, why);
 	descriptors_end();
-	remove_dir(&r);
+	run_folder_remove(&r.folder);
 	*status = m.exit_status;
 	return err;
 }
