@@ -14,6 +14,7 @@
 #define SOFT_ENGINE_H
 
 #include "abi.h"
+#include "fpstate.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -117,6 +118,8 @@ struct thread {
 	bool flags_loaded;		/* … and it was a popf or iret, which has its own TF */
 	bool stepped_pushf;		/* … and it was a pushf, which shows TF */
 	uint16_t app_gs_sel;
+	uint64_t fp_seen;		/* fp_facts.seen, … */
+	int32_t fp_seen_tid;		/* … if this is still its tid: a fork child starts over */
 	uint32_t vslot, child_vslot;	/* in the virtual PMU; of the task it is making */
 };
 
@@ -142,6 +145,8 @@ struct thread {
 #define OFF_APP_GS	0xd0
 #define OFF_APP_GS_NEG	0xe0
 #define FLAG_TF		0x100u
+/* what rt_sigreturn takes from a frame: CF PF AF ZF SF TF DF OF RF AC; NT and ID stay */
+#define SIGRETURN_FLAGS	0x50dd5ull
 _Static_assert(offsetof(struct thread, regs) == OFF_REGS, "glue.S");
 _Static_assert(offsetof(struct thread, pc) == OFF_PC, "glue.S");
 _Static_assert(offsetof(struct thread, rflags) == OFF_RFLAGS, "glue.S");
@@ -355,6 +360,8 @@ struct engine {
 	bool mem_open;			/* it opened /proc/…/mem: writes may change code */
 	bool filtered;			/* it installed a seccomp filter */
 	uint32_t mdwe;			/* PR_SET_MDWE's bits */
+	bool fp_known;			/* fp is filled in: see fp_learn() */
+	struct fp_facts fp;		/* … what does not differ between threads */
 	bool vpmu;			/* `tare run`: there is a virtual PMU */
 	uint8_t mode, n_modes;		/* what new blocks use; modes besides 0 */
 	struct mode modes[MAX_MODES];
@@ -598,6 +605,7 @@ void signal_fatal(struct thread *t, int sig) __attribute__((noreturn));
 void signal_raise(struct thread *t, int sig, int code, uint64_t addr, int trapno, int err)
 	__attribute__((noreturn));
 void mask_set(struct thread *t, uint64_t app_mask);
+void fp_learn(void);					/* E.fp, from CPUID */
 bool copy_guest(void *to, const void *from, size_t n);	/* false: a fault */
 
 /* signal-calls.c */
@@ -677,7 +685,8 @@ long gate_call(struct thread *t, const uint64_t *nr_and_args);
 long glue_copy(void *to, const void *from, size_t n);
 long glue_peek(const void *at);
 long glue_clone(long nr, const uint64_t *args, struct thread *child);
-uint32_t glue_xsave(void *to);
+void glue_xsave(void *to, uint64_t features);
+void glue_fxsave(void *to);
 void glue_sigreturn(void *uc) __attribute__((noreturn));
 void glue_go(struct thread *t) __attribute__((noreturn));	/* redispatch on the engine stack */
 

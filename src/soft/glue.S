@@ -246,7 +246,8 @@ glue_restorer:
 /* Kernel calls this on the thread's signal stack: (sig, info, uc). */
 	.globl glue_master
 glue_master:
-	cld
+	pushq	$2			/* the kernel clears DF and TF, but not AC */
+	popfq
 	push	%rbp
 	call	master
 	pop	%rbp
@@ -254,36 +255,18 @@ glue_master:
 	.globl glue_end
 glue_end:
 
-/* uint32_t glue_xsave(to): the live FP state as the kernel lays it out in a
- * signal frame; returns its size. `to` is 64-byte aligned and zeroed. */
+/* void glue_xsave(to, features): of the live FP state. `to` is 64-byte aligned. A feature in
+ * its initial state is written, but not told in the header, as in the kernel's frames. */
 	.text
 	.globl glue_xsave
 glue_xsave:
-	push	%rbx
-	mov	%rdi, %r8
-	mov	$0x0d, %eax
-	xor	%ecx, %ecx
-	cpuid
-	mov	%ebx, %r9d		/* size of the enabled features */
-	xor	%ecx, %ecx
-	xgetbv
-	mov	%eax, %r10d
-	/* header must start as zero */
-	mov	%r8, %rdi
-	add	$512, %rdi
-	mov	$8, %ecx
-	push	%rax
-	xor	%eax, %eax
-	rep stosq
-	pop	%rax
-	xsave64	(%r8)
-	movl	$0x46505853, 464(%r8)
-	lea	4(%r9), %r11d
-	mov	%r11d, 468(%r8)
-	mov	%r10d, 472(%r8)
-	mov	%edx, 476(%r8)
-	mov	%r9d, 480(%r8)
-	movl	$0x46505845, (%r8, %r9)
-	mov	%r11d, %eax
-	pop	%rbx
+	mov	%rsi, %rax
+	mov	%rsi, %rdx
+	shr	$32, %rdx
+	xsave64	(%rdi)
+	ret
+/* void glue_fxsave(to) */
+	.globl glue_fxsave
+glue_fxsave:
+	fxsave64 (%rdi)
 	ret

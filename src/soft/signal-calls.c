@@ -116,8 +116,9 @@ static void do_sigreturn(struct thread *t)
 		signal_raise(t, SIGSEGV_, 0x80, 0, 0, 0);
 	if ((uc.mc.cs | 3) != 0x33)
 		die("a signal handler returned to another code segment", uc.mc.rip);
+	const uint64_t kept = t->rflags & ~SIGRETURN_FLAGS;
 	signal_take_regs(t, &uc.mc);
-	t->rflags = (uc.mc.eflags & 0x50dd5ull) | 0x202;
+	t->rflags = (uc.mc.eflags & SIGRETURN_FLAGS) | kept;
 	t->pc = uc.mc.rip;
 	t->app_mask = uc.sigmask & ~NEVER_BLOCKED;
 	altstack_set(t, uc.stack);	/* the kernel does not mind either if it cannot */

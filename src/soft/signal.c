@@ -166,6 +166,104 @@ void signals_as_engine(struct thread *t)
 		kernel_mask(t->app_mask);
 }
 
+/* ---- the FP state ---- */
+
+static void cpuid(uint32_t leaf, uint32_t sub, uint32_t r[4])
+{
+	__asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3])
+			 : "a"(leaf), "c"(sub));
+}
+
+static uint64_t xgetbv(uint32_t which)
+{
+	uint32_t a, d;
+	__asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(which));
+	return (uint64_t)d << 32 | a;
+}
+
+/* CPUID is slow in a virtual machine, so only when it is needed for the first time, or about
+ * to be forbidden. The size of all features is one question, of each one more. */
+void fp_learn(void)
+{
+	uint32_t r[4];
+	if (E.fp_known)
+		return;
+	cpuid(1, 0, r);
+	if (r[2] >> 27 & 1)			/* OSXSAVE */
+		E.fp.xcr0 = xgetbv(0);
+	if (E.fp.xcr0 & FP_DYNAMIC) {
+		for (unsigned i = 2; i < FP_FEATURES; i++) {
+			if (!(E.fp.xcr0 >> i & 1))
+				continue;
+			cpuid(0xd, i, r);
+			E.fp.end[i] = r[0] + r[1];
+		}
+	} else if (E.fp.xcr0 & ~FP_LEGACY) {
+		cpuid(0xd, 0, r);
+		E.fp.end[63 - __builtin_clzll(E.fp.xcr0)] = r[1];
+	}
+	E.fp_known = true;
+}
+
+#define MAGIC1 0x46505853u
+#define MAGIC2 0x46505845u
+
+/* As the kernel lays it out at the end of fxsave's 512 bytes (struct _fpx_sw_bytes). */
+struct fp_sw {
+	uint32_t magic, extended_size;
+	uint64_t features;
+	uint32_t size, pad[7];
+};
+
+static struct fp_sw *fp_sw(uint64_t fpstate)
+{
+	return (struct fp_sw *)(fpstate + 464);
+}
+
+static uint32_t fp_size(uint64_t fpstate)
+{
+	if (!fpstate)
+		return 0;
+	return fp_sw(fpstate)->magic == MAGIC1 ? fp_sw(fpstate)->extended_size : 512;
+}
+
+/* A frame of the kernel's own tells what the thread's state has. */
+static void fp_note(struct thread *t, uint64_t fpstate)
+{
+	if (!fpstate || fp_sw(fpstate)->magic != MAGIC1)
+		return;
+	t->fp_seen = fp_sw(fpstate)->features;
+	t->fp_seen_tid = t->tid;
+}
+
+/* Puts the live FP state to THREAD_FP, as the kernel would into a frame for this thread.
+ * Returns the flags of a ucontext with it. */
+static uint64_t fp_save(struct thread *t)
+{
+	fp_learn();
+	struct fp_facts facts = E.fp;
+	facts.seen = t->fp_seen_tid == t->tid ? t->fp_seen : 0;
+	if (facts.permitted)
+		facts.in_use = xgetbv(1);
+	const struct fp_layout l = fp_layout(&facts);
+	const uint64_t at = (uint64_t)t + THREAD_FP;
+	if (l.size + 4 > THREAD_ALT - THREAD_FP)
+		die("the FP state is larger than expected", l.size);
+	if (!l.features) {
+		glue_fxsave((void *)at);
+		mem_zero(fp_sw(at), sizeof(struct fp_sw));
+		return 0;
+	}
+	uint64_t *const header = (uint64_t *)(at + FP_LEGACY_SIZE);
+	mem_zero(header, FP_HEADER_END - FP_LEGACY_SIZE);
+	glue_xsave((void *)at, l.features);
+	*header |= FP_LEGACY;			/* as the kernel does, whatever is in use */
+	*fp_sw(at) = (struct fp_sw){ .magic = MAGIC1, .extended_size = l.size + 4,
+				     .features = l.features, .size = l.size };
+	*(uint32_t *)(at + l.size) = MAGIC2;
+	return UC_FP_XSTATE;
+}
+
 /* ---- leaving ---- */
 
 /* Goes on at t->pc with the program's mask and the given FP state (0: initial). */
@@ -208,12 +306,11 @@ void signal_probe(struct thread *t)
 		.r15 = t->regs[R15], .rdi = t->regs[RDI], .rsi = t->regs[RSI],
 		.rbp = t->regs[RBP], .rbx = t->regs[RBX], .rdx = t->regs[RDX],
 		.rax = t->regs[RAX], .rcx = t->regs[RCX], .rsp = t->regs[RSP],
-		.rip = t->pc, .eflags = (t->rflags & 0x40dd5ull) | FLAG_TF | 0x202,
+		.rip = t->pc, .eflags = (t->rflags & SIGRETURN_FLAGS) | FLAG_TF | 0x202,
 		.cs = 0x33, .ss = 0x2b,
 	};
 	/* the live FP state is the program's; the kernel takes it from here again */
-	const uint32_t size = glue_xsave((void *)((uint64_t)t + THREAD_FP));
-	f.uc.flags = UC_SS | (size > 512 ? UC_FP_XSTATE : 0);
+	f.uc.flags = UC_SS | fp_save(t);
 	f.uc.mc.fpstate = (uint64_t)t + THREAD_FP;
 	f.uc.sigmask = ~SYNC_SIGNALS;
 	t->probing = true;
@@ -235,14 +332,6 @@ void signal_fatal(struct thread *t, int sig)
 }
 
 /* ---- frames ---- */
-
-static uint32_t fp_size(uint64_t fpstate)
-{
-	if (!fpstate)
-		return 0;
-	const uint32_t *const sw = (const uint32_t *)(fpstate + 464);
-	return sw[0] == 0x46505853u ? sw[1] : 512;
-}
 
 bool signal_on_altstack(const struct k_stack *s, uint64_t sp)
 {
@@ -427,7 +516,7 @@ void signal_deliver_pending(struct thread *t)
 		info.addr = t->pc;		/* a seccomp filter: after its system call */
 	if (t->pend_stale) {			/* a handler has returned since */
 		t->pend_stale = false;
-		glue_xsave((void *)((uint64_t)t + THREAD_FP));
+		t->pend_uc.flags = (t->pend_uc.flags & ~(uint64_t)UC_FP_XSTATE) | fp_save(t);
 	}
 	t->pending = 0;
 	deliver(t, &info, &t->pend_uc, t->pend_forced);
@@ -437,8 +526,7 @@ void signal_deliver_pending(struct thread *t)
 static struct k_ucontext *live_context(struct thread *t)
 {
 	struct k_ucontext *const uc = &t->pend_uc;
-	const uint32_t size = glue_xsave((void *)((uint64_t)t + THREAD_FP));
-	*uc = (struct k_ucontext){ .flags = UC_SS | (size > 512 ? UC_FP_XSTATE : 0) };
+	*uc = (struct k_ucontext){ .flags = UC_SS | fp_save(t) };
 	uc->mc.fpstate = (uint64_t)t + THREAD_FP;
 	return uc;
 }
@@ -538,7 +626,8 @@ static void probed(struct thread *t, const struct k_siginfo *info, const struct 
 	t->probing = false;
 	if (info->signo == SIGTRAP_ && info->code == 2)
 		die("an instruction the engine does not know, or code it did not see", t->pc);
-	t->rflags = (uc->mc.eflags & ~(uint64_t)FLAG_TF) | (t->rflags & FLAG_TF);
+	const uint64_t live = SIGRETURN_FLAGS & ~(uint64_t)FLAG_TF;
+	t->rflags = (uc->mc.eflags & live) | (t->rflags & ~live);
 	note_fault(t, info, &uc->mc);
 	deliver(t, info, uc, true);
 }
@@ -617,6 +706,7 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 	struct thread *const t = thread_self();
 	const uint64_t pc = uc->mc.rip;
 	const bool sync = info->code > 0 && SYNC_SIGNALS & SIG_BIT(sig);
+	fp_note(t, uc->mc.fpstate);
 
 	if (sig == SIGTRAP_ && (info->code == STOP_KICK || (E.vpmu && info->code == VPMU_KICK))) {
 		kicked(t, uc, info->code == VPMU_KICK);

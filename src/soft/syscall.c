@@ -119,6 +119,12 @@ static long do_arch_prctl(struct thread *t, const uint64_t *a)
 		return 0;
 	case 0x1004:		/* ARCH_GET_GS */
 		return copy_guest((void *)a[1], &t->app_gs, 8) ? 0 : -14;
+	case 0x1023: {		/* ARCH_REQ_XCOMP_PERM */
+		const long ret = gate(t, __NR_arch_prctl, a);
+		if (ret == 0 && a[1] < 64)
+			E.fp.permitted |= 1ull << a[1];
+		return ret;
+	}
 	case 0x5001:		/* ARCH_SHSTK_ENABLE: our returns are not its returns */
 		return -95;
 	default:
