@@ -197,6 +197,10 @@ void emit_side(struct emit *e, const struct block *b);
 uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint32_t id);
 
 /* translate.c */
+/* The arithmetic flags that may not be the program's after `done` instructions of a block,
+ * because counting it, or the block before it, has replaced them: the program writes them
+ * before it reads them. */
+unsigned flags_lost_at(const struct plan *p, const struct block *b, int done, bool bumped);
 unsigned last_flow(const struct plan *p);		/* of its last instruction */
 void plan_vector(const struct plan *p, int n, uint8_t *vec);	/* of its first n instructions */
 bool decode_block(struct plan *p, uint64_t pc, const uint8_t *src, uint64_t avail, int max,

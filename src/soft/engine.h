@@ -59,6 +59,7 @@ struct k_siginfo {
 enum { SIGILL_ = 4, SIGTRAP_ = 5, SIGABRT_ = 6, SIGBUS_ = 7, SIGFPE_ = 8, SIGKILL_ = 9,
        SIGSEGV_ = 11, SIGCHLD_ = 17, SIGCONT_ = 18, SIGSTOP_ = 19, SIGTSTP_ = 20,
        SIGTTIN_ = 21, SIGTTOU_ = 22, SIGURG_ = 23, SIGWINCH_ = 28, SIGSYS_ = 31 };
+#define SA_SIGINFO_ 4ull
 #define SYNC_SIGNALS (SIG_BIT(SIGILL_) | SIG_BIT(SIGTRAP_) | SIG_BIT(SIGBUS_) | \
 		      SIG_BIT(SIGFPE_) | SIG_BIT(SIGSEGV_) | SIG_BIT(SIGSYS_))
 
@@ -107,6 +108,7 @@ struct thread {
 	uint64_t temp_mask;		/* sigsuspend and the like were interrupted under it */
 	bool has_temp_mask;
 	bool probing;			/* the CPU is asked what happens at pc: see signal_probe */
+	uint8_t flag_steps;		/* the CPU steps in the cache, so often: see step_on() */
 	bool has_shadow;		/* pages of its shadow are mapped */
 	uint64_t cookie;		/* while the launcher is asked (soft_slot) */
 	uint64_t rseq;			/* its registered area, or 0 */
@@ -360,6 +362,7 @@ struct engine {
 	bool mem_open;			/* it opened /proc/…/mem: writes may change code */
 	bool filtered;			/* it installed a seccomp filter */
 	uint32_t mdwe;			/* PR_SET_MDWE's bits */
+	bool precise;			/* handlers may look at the flags of faults */
 	bool fp_known;			/* fp is filled in: see fp_learn() */
 	struct fp_facts fp;		/* … what does not differ between threads */
 	bool vpmu;			/* `tare run`: there is a virtual PMU */
@@ -549,6 +552,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc);
 /* The same, for who only looks: nothing is counted, `t` may be stopped. Under the lock. */
 bool look_back(const struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc);
 
+bool flags_are_lost(uint64_t code);			/* some, there; under the lock: see flags_lost_at() */
 uint64_t code_origin(uint64_t code, bool low_half);	/* the program's pc, or 0; under the lock */
 
 /* count.c */
@@ -582,6 +586,7 @@ bool copy_string(char *to, size_t size, uint64_t from);	/* of the program; cut o
 void app_gs_set(struct thread *t, uint64_t base);
 
 /* exec.c */
+bool is_traced(void);					/* the calling thread, as /proc tells */
 long thread_exec(struct thread *t, long nr, const uint64_t *a);
 
 /* signal.c */

@@ -138,7 +138,7 @@ static bool ask_to_enter(struct thread *t)
 	return false;
 }
 
-static bool is_traced(void)
+bool is_traced(void)
 {
 	char text[2048];
 	const long fd = own_open(AT_CWD, "/proc/thread-self/status", O_CLOEXEC_);

@@ -112,6 +112,23 @@ static void leave_chain(struct thread *t, uint32_t id)
 	}
 }
 
+bool flags_are_lost(uint64_t code)
+{
+	struct segment *const s = segment_of(code);
+	const uint32_t id = s ? block_of_code(s, code) : 0;
+	if (!id)
+		return false;
+	const struct block *const b = block_at(id);
+	if (b->flags & (BLOCK_IENTRY_ONLY | BLOCK_OTHER))
+		return false;
+	write_dry(s, id, code);
+	if (b->flags & BLOCK_SIDE)
+		return b->flags & BLOCK_TAKEN_PLAIN && dry_emit.found.bumped;
+	if (dry_emit.found.left && b->flags & BLOCK_TAKEN_PLAIN)
+		return true;
+	return flags_lost_at(&dry_plan, b, dry_emit.found.retired, dry_emit.found.bumped);
+}
+
 bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 {
 	struct segment *const s = segment_of(code);

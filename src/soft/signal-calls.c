@@ -12,6 +12,21 @@
 #define SS_AUTODISARM_ (1u << 31)
 #define NEVER_BLOCKED (SIG_BIT(SIGKILL_) | SIG_BIT(SIGSTOP_))
 
+/* A handler that gets a ucontext finds the flags of a fault in it. From now on counting keeps
+ * them where an instruction may fault, at some cost. */
+#define FAULT_SIGNALS (SIG_BIT(SIGSEGV_) | SIG_BIT(SIGBUS_) | SIG_BIT(SIGFPE_) | SIG_BIT(SIGILL_))
+
+static void look_for_precise(struct thread *t, int sig, const struct k_sigaction *act)
+{
+	if (E.precise || !(FAULT_SIGNALS & SIG_BIT(sig)) || act->handler <= 1 ||
+	    !(act->flags & SA_SIGINFO_))
+		return;
+	lock_take(t);
+	E.precise = true;
+	cache_drop_all();
+	lock_drop();
+}
+
 static long do_sigaction(struct thread *t, const uint64_t *a)
 {
 	const int sig = (int)a[0];
@@ -25,6 +40,7 @@ static long do_sigaction(struct thread *t, const uint64_t *a)
 	old = t->actions[sig];
 	if (a[1]) {
 		new.mask &= ~NEVER_BLOCKED;
+		look_for_precise(t, sig, &new);
 		const struct k_sigaction k = signal_kernel_action(sig, &new);
 		const uint64_t args[6] = { (uint64_t)sig, (uint64_t)&k, 0, 8 };
 		/* set before the call: a signal that comes with it finds it */

@@ -25,7 +25,6 @@
 
 #include <asm/unistd.h>
 
-#define SA_SIGINFO_ 4ull
 #define SA_RESTORER_ 0x04000000ull
 #define SA_ONSTACK_ 0x08000000ull
 #define SA_RESTART_ 0x10000000ull
@@ -590,6 +589,44 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 	deliver(t, info, uc, sync);
 }
 
+/* A signal that came between the increment of a block and the instruction that writes the
+ * flags which the increment replaced. It waits until the CPU has run that one: in the cache,
+ * instruction by instruction. (A tracer would see the traps and might keep them.) True if it
+ * does. */
+#define MAX_FLAG_STEPS 64	/* rep instructions step once for each round */
+
+static bool step_on(struct thread *t, struct k_ucontext *uc)
+{
+	lock_take(t);
+	const bool lost = t->flag_steps < MAX_FLAG_STEPS && flags_are_lost(uc->mc.rip);
+	lock_drop();
+	if (!lost || (!t->flag_steps && (E.filtered || is_traced())))
+		return false;
+	t->flag_steps++;
+	uc->mc.eflags |= FLAG_TF;
+	return true;
+}
+
+/* A step, or whatever else comes first, is done. True if the next one follows. */
+static bool stepped(struct thread *t, const struct k_siginfo *info, struct k_ucontext *uc,
+		    bool in_cache)
+{
+	const bool trap = info->signo == SIGTRAP_ && info->code == 2;
+	uc->mc.eflags &= ~(uint64_t)FLAG_TF;
+	if (trap && in_cache && step_on(t, uc))
+		return true;
+	t->flag_steps = 0;
+	t->pend_stale = !trap || !in_cache;
+	if (!trap)
+		return false;
+	if (!in_cache)
+		return true;		/* C is about to look for what waits */
+	struct k_siginfo waited = t->pend_info;
+	t->pending = 0;
+	in_code(t, &waited, uc, false);
+	return true;
+}
+
 /* Another thread wants us out of the cache (stop.c), or another task of the run opened a
  * counter on this one (vpmu.c). Where the signal finds us outside the program's code it comes
  * again, or a system call is under way, which looks for itself when it is done; one that the
@@ -706,8 +743,14 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 	struct thread *const t = thread_self();
 	const uint64_t pc = uc->mc.rip;
 	const bool sync = info->code > 0 && SYNC_SIGNALS & SIG_BIT(sig);
+	const struct segment *const s = segment_of(pc);
+	const bool in_cache = s && pc >= s->base + TRAMPOLINES;
 	fp_note(t, uc->mc.fpstate);
 
+	if (sync && in_cache && sig == SIGSEGV_ && own_fault(t, info, &uc->mc))
+		return;
+	if (t->flag_steps && stepped(t, info, uc, in_cache))
+		return;
 	if (sig == SIGTRAP_ && (info->code == STOP_KICK || (E.vpmu && info->code == VPMU_KICK))) {
 		kicked(t, uc, info->code == VPMU_KICK);
 		return;
@@ -718,10 +761,11 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 		hold(t, info);
 		return;
 	}
-	const struct segment *const s = segment_of(pc);
-	if (s && pc >= s->base + TRAMPOLINES) {
-		if (sync && sig == SIGSEGV_ && own_fault(t, info, &uc->mc))
-			return;
+	if (in_cache && !sync && !t->trap && step_on(t, uc)) {
+		keep(t, info, uc);
+		return;
+	}
+	if (in_cache) {
 		in_code(t, info, uc, sync);
 		return;
 	}

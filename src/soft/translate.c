@@ -97,6 +97,19 @@ static unsigned counting_flags(void)
 	return E.modes[E.mode].acc ? FLAG_ARITH : FLAG_ARITH & ~FLAG_CF;
 }
 
+/* Will the program see all flags if the instruction raises a signal? Always at one that is
+ * made for it; at a load and the like once there is a handler that is told where (E.precise),
+ * because it costs. (Of what is not simple `in` tells more.) */
+#define CLASS_MAY_FAULT (CLASS_LOAD | CLASS_STORE | CLASS_DIV | CLASS_X87 | CLASS_FP | \
+			 CLASS_SIMD_INT | CLASS_MMX)
+
+static bool shows_flags(const struct step *s, const struct insn *in)
+{
+	if (s->classes & CLASS_FAR || (E.precise && s->classes & CLASS_MAY_FAULT))
+		return true;
+	return !s->simple && (in->flow == FLOW_FAULT || (E.precise && in->special));
+}
+
 /* Are flags that counting changes read before written from pc on? */
 static bool flags_live_at(uint64_t pc, int depth)
 {
@@ -112,7 +125,7 @@ static bool flags_live_at(uint64_t pc, int depth)
 		const uint64_t left = readable_end(pc, r->end - pc > 32 ? pc + 32 : r->end) - pc;
 		if (decode_step(&s, &in, (const uint8_t *)pc, (unsigned)left) <= 0)
 			return true;
-		if (s.flags_read & need)
+		if (s.flags_read & need || shows_flags(&s, &in))
 			return true;
 		need &= ~(unsigned)s.flags_written;
 		if (!need)
@@ -148,6 +161,22 @@ static bool flags_live_at(uint64_t pc, int depth)
 	return true;
 }
 
+unsigned flags_lost_at(const struct plan *p, const struct block *b, int done, bool bumped)
+{
+	unsigned lost = E.modes[b->mode].acc ? FLAG_ARITH : FLAG_ARITH & ~FLAG_CF;
+	int from = 0;
+	if (b->inc_how == INC_PLAIN && bumped) {
+		from = b->inc_at;
+	} else {
+		readable_reset();
+		if (flags_live_at(b->pc, 2))
+			return 0;
+	}
+	for (int i = from; i < done; i++)
+		lost &= ~(unsigned)p->step[i].flags_written;
+	return lost;
+}
+
 static bool flags_live_after(const struct plan *p)
 {
 	const struct insn *const last = &p->in[p->n - 1];
@@ -174,6 +203,8 @@ static int dead_flags_at(const struct plan *p, unsigned live)
 	int best = -1;
 	for (int i = p->n - 1; i >= 0; i--) {
 		live = (live & ~(unsigned)p->step[i].flags_written) | p->step[i].flags_read;
+		if (shows_flags(&p->step[i], &p->in[i]))
+			live = FLAG_ARITH;
 		if (!(live & counted))
 			best = i;
 	}
@@ -192,9 +223,9 @@ static void place_counter(const struct plan *p, struct block *b)
 {
 	const unsigned flow = last_flow(p);
 	const bool tail = flow == FLOW_RET || flow == FLOW_JMP_IND || flow == FLOW_CALL_IND;
-	int at = dead_flags_at(p, FLAG_ARITH);
+	int at = b->flags & BLOCK_SINGLE ? -1 : dead_flags_at(p, FLAG_ARITH);
 	b->inc_how = INC_PLAIN;
-	if (at < 0 && !tail && !flags_live_after(p)) {
+	if (at < 0 && !(b->flags & BLOCK_SINGLE) && !tail && !flags_live_after(p)) {
 		at = dead_flags_at(p, 0);
 		b->flags |= BLOCK_LOOKED_ON;
 	}
