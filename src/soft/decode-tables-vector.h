@@ -711,18 +711,18 @@ VOP(V0F38, NP, 49, STEP(K_MOD, 1))	/* ldtilecfg tilerelease */
 VROW(VEC(GR, C_W0 | C_L0, .check = CHECK_REG0))
 VROW(VEC(A_MODRM | A_RM_X, C_W0 | C_L0, .check = CHECK_C0))
 VOP(V0F38, NP, 5E, VEC(XR | A_NOMEM, C_W0 | C_L0 | C_VV | C_VVK | C_REGK | C_DISTINCT))	/* tdpbuud */
-VOP(V0F38, NP, F2, VEC(GR | A_REG_W | A_VV_R, WIG | C_L0 | C_VV, .flags = F_ALL))	/* andn */
+VOP(V0F38, NP, F2, VEC(GR | A_REG_W | A_VV_R, WIG | C_L0 | C_VV, .flags = F_BITS))	/* andn */
 VOP(V0F38, NP, F3, STEP(K_REG, 1))	/* blsr blsmsk blsi */
 VROW(NONE)
-VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_ALL))
-VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_ALL))
-VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_ALL))
+VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_BITS))
+VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_BITS))
+VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_BITS))
 VROW(NONE)
 VROW(NONE)
 VROW(NONE)
 VROW(NONE)
-VOP(V0F38, NP, F5, VEC(GR | A_REG_W | A_VV_R, WIG | C_L0 | C_VV, .flags = F_ALL))	/* bzhi */
-VOP(V0F38, NP, F7, VEC(GR | A_REG_W | A_VV_R, WIG | C_L0 | C_VV, .flags = F_ALL))	/* bextr */
+VOP(V0F38, NP, F5, VEC(GR | A_REG_W | A_VV_R, WIG | C_L0 | C_VV, .flags = F_BITS))	/* bzhi */
+VOP(V0F38, NP, F7, VEC(GR | A_REG_W | A_VV_R, WIG | C_L0 | C_VV, .flags = F_ZF_UNDEF))	/* bextr */
 VOP(V0F38, 66, 00, VEC(XR, WIG | L01 | C_VV, .classes = INT))	/* vpshufb */
 VOP(V0F38, 66, 01, VEC(XR, WIG | L01 | C_VV, .classes = INT))	/* vphaddw */
 VOP(V0F38, 66, 02, VEC(XR, WIG | L01 | C_VV, .classes = INT))	/* vphaddd */
@@ -1524,21 +1524,21 @@ VOP(X8, NP, EE, VEC(XR | IB, C_W0 | C_L0 | C_VV, .classes = INT))	/* vpcomud */
 VOP(X8, NP, EF, VEC(XR | IB, C_W0 | C_L0 | C_VV, .classes = INT))	/* vpcomuq */
 VOP(X9, NP, 01, STEP(K_REG, 1))	/* blcfill blsfill blcs tzmsk blcic blsic t1mskc */
 VROW(NONE)
-VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_ALL))
-VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_ALL))
-VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_ALL))
-VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_ALL))
-VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_ALL))
-VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_ALL))
-VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_ALL))
+VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_BITS))
+VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_BITS))
+VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_BITS))
+VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_BITS))
+VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_BITS))
+VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_BITS))
+VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_BITS))
 VOP(X9, NP, 02, STEP(K_REG, 1))	/* blcmsk blci */
 VROW(NONE)
-VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_ALL))
+VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_BITS))
 VROW(NONE)
 VROW(NONE)
 VROW(NONE)
 VROW(NONE)
-VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_ALL))
+VROW(VEC(GR | A_VV_W, WIG | C_L0 | C_VV, .flags = F_BITS))
 VROW(NONE)
 VOP(X9, NP, 12, STEP(K_REG, 1))	/* llwpcb slwpcb */
 VROW(VEC(GW | A_NOMEM, WIG | C_L0))
@@ -1580,7 +1580,7 @@ VOP(X9, NP, DB, VEC(XR, C_W0 | C_L0, .classes = INT))	/* vphaddudq */
 VOP(X9, NP, E1, VEC(XR, C_W0 | C_L0, .classes = INT))	/* vphsubbw */
 VOP(X9, NP, E2, VEC(XR, C_W0 | C_L0, .classes = INT))	/* vphsubwd */
 VOP(X9, NP, E3, VEC(XR, C_W0 | C_L0, .classes = INT))	/* vphsubdq */
-VOP(XA, NP, 10, VEC(GR | A_REG_W | A_IMM(I_32), WIG | C_L0, .flags = F_ALL))	/* bextr */
+VOP(XA, NP, 10, VEC(GR | A_REG_W | A_IMM(I_32), WIG | C_L0, .flags = F_ZF_UNDEF))	/* bextr */
 VOP(XA, NP, 12, STEP(K_REG, 1))	/* lwpins lwpval */
 VROW(VEC(GR | A_VV_W | A_IMM(I_32), WIG | C_L0 | C_VV, .flags = F_CF))
 VROW(VEC(GR | A_VV_W | A_IMM(I_32), WIG | C_L0 | C_VV))

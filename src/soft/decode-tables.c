@@ -25,9 +25,12 @@
 const struct op_flagset decode_flagsets[F_COUNT] = {
 #define SZAP (FLAG_SF | FLAG_ZF | FLAG_AF | FLAG_PF)
 	[F_ALL] = { 0, FLAG_ARITH, FLAG_ARITH },
+	[F_LOGIC] = { 0, FLAG_ARITH, FLAG_ARITH },
 	[F_ADC] = { FLAG_CF, FLAG_ARITH, FLAG_ARITH },
 	[F_INC] = { 0, FLAG_ARITH & ~FLAG_CF, FLAG_ARITH & ~FLAG_CF },
 	[F_MAYBE] = { 0, 0, FLAG_ARITH },
+	[F_SHIFT] = { 0, FLAG_ARITH & ~FLAG_AF, FLAG_ARITH },
+	[F_SHIFT_DOUBLE] = { 0, FLAG_ARITH & ~FLAG_AF, FLAG_ARITH },
 	[F_ROT] = { 0, FLAG_CF | FLAG_OF, FLAG_CF | FLAG_OF },
 	[F_ROT_MAYBE] = { 0, 0, FLAG_CF | FLAG_OF },
 	[F_RCL] = { FLAG_CF, FLAG_CF | FLAG_OF, FLAG_CF | FLAG_OF },
@@ -48,7 +51,9 @@ const struct op_flagset decode_flagsets[F_COUNT] = {
 	[F_CMPS] = { 0, FLAG_ARITH, FLAG_ARITH },
 	[F_READ_CF_ZF] = { FLAG_CF | FLAG_ZF, 0, 0 },
 	[F_READ_PF] = { FLAG_PF, 0, 0 },
-	[F_CFZF] = { 0, FLAG_CF | FLAG_ZF, FLAG_ARITH },
+	[F_COUNT_ZEROES] = { 0, FLAG_ZF, FLAG_ARITH },
+	[F_COMPARE_X87] = { 0, FLAG_CF | FLAG_ZF | FLAG_PF, FLAG_ARITH },
+	[F_BITS] = { 0, FLAG_CF | FLAG_ZF | FLAG_SF | FLAG_OF, FLAG_ARITH },
 	[F_EVERYTHING] = { FLAG_ARITH, 0, FLAG_ARITH },
 };
 
@@ -174,12 +179,12 @@ enum {
 
 const struct op decode_one[256] = {
 	ARITH(0x00, F_ALL, A_LOCK, 0),
-	ARITH(0x08, F_ALL, A_LOCK, 0),
+	ARITH(0x08, F_LOGIC, A_LOCK, 0),
 	ARITH(0x10, F_ADC, A_LOCK, 0),
 	ARITH(0x18, F_ADC, A_LOCK, 0),
-	ARITH(0x20, F_ALL, A_LOCK, 0),
+	ARITH(0x20, F_LOGIC, A_LOCK, 0),
 	ARITH(0x28, F_ALL, A_LOCK, A_ZEROES),
-	ARITH(0x30, F_ALL, A_LOCK, A_ZEROES),
+	ARITH(0x30, F_LOGIC, A_LOCK, A_ZEROES),
 	[0x38] = LEAF(RM | A_REG_R | B8, .flags = F_ALL),
 	[0x39] = LEAF(RM | A_REG_R, .flags = F_ALL),
 	[0x3a] = LEAF(RM | A_REG_R | B8, .flags = F_ALL),
@@ -199,8 +204,8 @@ const struct op decode_one[256] = {
 	[0x6f] = FAULT(A_STRING | A_IMPLICIT, .regs = R_OUTS, .classes = LD),
 	SIXTEEN(0x70, JCC(I_REL8)),
 	[0x80] = STEP(K_REG, G_80), [0x81] = STEP(K_REG, G_81), [0x83] = STEP(K_REG, G_83),
-	[0x84] = LEAF(RM | A_REG_R | B8, .flags = F_ALL),	/* test */
-	[0x85] = LEAF(RM | A_REG_R, .flags = F_ALL),
+	[0x84] = LEAF(RM | A_REG_R | B8, .flags = F_LOGIC),	/* test */
+	[0x85] = LEAF(RM | A_REG_R, .flags = F_LOGIC),
 	[0x86] = STEP(K_MOD, G_86), [0x87] = STEP(K_MOD, G_87),	/* xchg */
 	[0x88] = LEAF(RMW | A_REG_R | B8),
 	[0x89] = LEAF(RMW | A_REG_R),
@@ -230,8 +235,8 @@ const struct op decode_one[256] = {
 	[0xa5] = LEAF(A_STRING | A_IMPLICIT, .regs = R_MOVS, .classes = LD | ST),
 	[0xa6] = LEAF(A_STRING | A_IMPLICIT, .regs = R_MOVS, .flags = F_CMPS, .classes = LD),
 	[0xa7] = LEAF(A_STRING | A_IMPLICIT, .regs = R_MOVS, .flags = F_CMPS, .classes = LD),
-	[0xa8] = LEAF(IB, .flags = F_ALL, .regs = R_A_R),
-	[0xa9] = LEAF(IZ, .flags = F_ALL, .regs = R_A_R),
+	[0xa8] = LEAF(IB, .flags = F_LOGIC, .regs = R_A_R),
+	[0xa9] = LEAF(IZ, .flags = F_LOGIC, .regs = R_A_R),
 	[0xaa] = LEAF(A_STRING | A_IMPLICIT, .regs = R_STOS, .classes = ST),
 	[0xab] = LEAF(A_STRING | A_IMPLICIT, .regs = R_STOS, .classes = ST),
 	[0xac] = LEAF(A_STRING | A_IMPLICIT, .regs = R_LODS, .classes = LD),
@@ -326,14 +331,14 @@ const struct op decode_0f[256] = {
 	[0xa1] = LEAF(A_IMPLICIT, .regs = R_SP, .classes = LD),
 	[0xa2] = LEAF(A_NO66, .regs = R_CPUID, .special = SPECIAL_CPUID, .classes = CLASS_FENCE),
 	[0xa3] = LEAF(RM | A_REG_R, .flags = F_BT),
-	[0xa4] = LEAF(RMRW | A_REG_R | IB | A_SHIFT, .flags = F_ALL),
+	[0xa4] = LEAF(RMRW | A_REG_R | IB | A_SHIFT, .flags = F_SHIFT_DOUBLE),
 	[0xa5] = LEAF(RMRW | A_REG_R, .flags = F_MAYBE, .regs = R_C_R),
 	[0xa6] = STEP(K_REG, G_0FA6), [0xa7] = STEP(K_REG, G_0FA7),	/* VIA PadLock */
 	[0xa8] = LEAF(A_IMPLICIT, .regs = R_SP, .classes = ST),
 	[0xa9] = LEAF(A_IMPLICIT, .regs = R_SP, .special = SPECIAL_GS_LOAD, .classes = LD),
 	[0xaa] = FAULT(0, .regs = R_EVERYTHING, .flags = F_EVERYTHING),		/* rsm */
 	[0xab] = LEAF(RMRW | A_REG_R | A_LOCK, .flags = F_BT),
-	[0xac] = LEAF(RMRW | A_REG_R | IB | A_SHIFT, .flags = F_ALL),
+	[0xac] = LEAF(RMRW | A_REG_R | IB | A_SHIFT, .flags = F_SHIFT_DOUBLE),
 	[0xad] = LEAF(RMRW | A_REG_R, .flags = F_MAYBE, .regs = R_C_R),
 	[0xae] = STEP(K_MOD, G_0FAE),
 	[0xaf] = LEAF(RM | A_REG_R | A_REG_W, .flags = F_MUL, .classes = CLASS_MUL),
@@ -361,12 +366,12 @@ const struct op decode_0f[256] = {
 
 #define GROUP1(g, at) \
 	[g] = LEAF(RMRW | A_LOCK | (at), .flags = F_ALL), \
-	[g + 1] = LEAF(RMRW | A_LOCK | (at), .flags = F_ALL), \
+	[g + 1] = LEAF(RMRW | A_LOCK | (at), .flags = F_LOGIC), \
 	[g + 2] = LEAF(RMRW | A_LOCK | (at), .flags = F_ADC), \
 	[g + 3] = LEAF(RMRW | A_LOCK | (at), .flags = F_ADC), \
-	[g + 4] = LEAF(RMRW | A_LOCK | (at), .flags = F_ALL), \
+	[g + 4] = LEAF(RMRW | A_LOCK | (at), .flags = F_LOGIC), \
 	[g + 5] = LEAF(RMRW | A_LOCK | (at), .flags = F_ALL), \
-	[g + 6] = LEAF(RMRW | A_LOCK | (at), .flags = F_ALL), \
+	[g + 6] = LEAF(RMRW | A_LOCK | (at), .flags = F_LOGIC), \
 	[g + 7] = LEAF(RM | (at), .flags = F_ALL)
 
 #define SHIFTS(g, at, rot, rcl, sh, ...) \
@@ -415,10 +420,10 @@ const struct op decode_groups[G_COUNT] = {
 	[G_8F] = LEAF(RMW | A_IMPLICIT, .regs = R_SP, .classes = LD),
 	[G_90] = LEAF(0),					/* nop, pause */
 	[G_90 + 1] = LEAF(A_OP_R | A_OP_W, .regs = R_A_RW),
-	SHIFTS(G_C0, A_RM8 | IB | A_SHIFT, F_ROT, F_RCL_MAYBE, F_ALL, .regs = R_NONE),
-	SHIFTS(G_C1, IB | A_SHIFT, F_ROT, F_RCL, F_ALL, .regs = R_NONE),
-	SHIFTS(G_D0, A_RM8, F_ROT, F_RCL, F_ALL, .regs = R_NONE),
-	SHIFTS(G_D1, 0, F_ROT, F_RCL, F_ALL, .regs = R_NONE),
+	SHIFTS(G_C0, A_RM8 | IB | A_SHIFT, F_ROT, F_RCL, F_SHIFT, .regs = R_NONE),
+	SHIFTS(G_C1, IB | A_SHIFT, F_ROT, F_RCL, F_SHIFT, .regs = R_NONE),
+	SHIFTS(G_D0, A_RM8, F_ROT, F_RCL, F_SHIFT, .regs = R_NONE),
+	SHIFTS(G_D1, 0, F_ROT, F_RCL, F_SHIFT, .regs = R_NONE),
 	SHIFTS(G_D2, A_RM8, F_ROT_MAYBE, F_RCL_MAYBE, F_MAYBE, .regs = R_C_R),
 	SHIFTS(G_D3, 0, F_ROT_MAYBE, F_RCL_MAYBE, F_MAYBE, .regs = R_C_R),
 	[G_C6] = LEAF(RMW | A_RM8 | IB), [G_C6 + 7] = STEP(K_MOD, G_C6_7),
@@ -428,13 +433,13 @@ const struct op decode_groups[G_COUNT] = {
 			 .flags = F_EVERYTHING),
 	[G_C7_F8] = LEAF(A_MODRM | A_RM_X | IZ, .flow = FLOW_XBEGIN, .regs = R_A_W,
 			 .flags = F_EVERYTHING),
-	[G_F6] = LEAF(RM | A_RM8 | IB, .flags = F_ALL), [G_F6 + 1] = LEAF(RM | A_RM8 | IB, .flags = F_ALL),
+	[G_F6] = LEAF(RM | A_RM8 | IB, .flags = F_LOGIC), [G_F6 + 1] = LEAF(RM | A_RM8 | IB, .flags = F_LOGIC),
 	[G_F6 + 2] = LEAF(RMRW | A_RM8 | A_LOCK), [G_F6 + 3] = LEAF(RMRW | A_RM8 | A_LOCK, .flags = F_ALL),
 	[G_F6 + 4] = LEAF(RM | A_RM8, .flags = F_MUL, .regs = R_A_RW, .classes = CLASS_MUL),
 	[G_F6 + 5] = LEAF(RM | A_RM8, .flags = F_MUL, .regs = R_A_RW, .classes = CLASS_MUL),
 	[G_F6 + 6] = LEAF(RM | A_RM8, .flags = F_MAYBE, .regs = R_A_RW, .classes = CLASS_DIV),
 	[G_F6 + 7] = LEAF(RM | A_RM8, .flags = F_MAYBE, .regs = R_A_RW, .classes = CLASS_DIV),
-	[G_F7] = LEAF(RM | IZ, .flags = F_ALL), [G_F7 + 1] = LEAF(RM | IZ, .flags = F_ALL),
+	[G_F7] = LEAF(RM | IZ, .flags = F_LOGIC), [G_F7 + 1] = LEAF(RM | IZ, .flags = F_LOGIC),
 	[G_F7 + 2] = LEAF(RMRW | A_LOCK), [G_F7 + 3] = LEAF(RMRW | A_LOCK, .flags = F_ALL),
 	[G_F7 + 4] = LEAF(RM, .flags = F_MUL, .regs = R_MUL, .classes = CLASS_MUL),
 	[G_F7 + 5] = LEAF(RM, .flags = F_MUL, .regs = R_MUL, .classes = CLASS_MUL),
@@ -475,7 +480,7 @@ const struct op decode_groups[G_COUNT] = {
 	[G_D9_E8 + 4] = X_X(), [G_D9_E8 + 5] = X_X(), [G_D9_E8 + 6] = X_X(),
 	FCMOV(G_DA_REG), [G_DA_REG + 5] = STEP(K_RM, G_DA_E8), [G_DA_E8 + 1] = X_X(),
 	FCMOV(G_DB_REG), [G_DB_REG + 4] = STEP(K_RM, G_DB_E0),
-	[G_DB_REG + 5] = X_X(, .flags = F_ALL), [G_DB_REG + 6] = X_X(, .flags = F_ALL),
+	[G_DB_REG + 5] = X_X(, .flags = F_COMPARE_X87), [G_DB_REG + 6] = X_X(, .flags = F_COMPARE_X87),
 	[G_DB_E0] = X_X(), [G_DB_E0 + 1] = X_X(), [G_DB_E0 + 2] = X_X(), [G_DB_E0 + 3] = X_X(), [G_DB_E0 + 4] = X_X(),
 	[G_DD_REG] = X_X(), [G_DD_REG + 1] = X_X(), [G_DD_REG + 2] = X_X(), [G_DD_REG + 3] = X_X(),
 	[G_DD_REG + 4] = X_X(), [G_DD_REG + 5] = X_X(),
@@ -485,7 +490,7 @@ const struct op decode_groups[G_COUNT] = {
 	[G_DE_D8 + 1] = X_X(),
 	[G_DF_REG] = X_X(), [G_DF_REG + 1] = X_X(), [G_DF_REG + 2] = X_X(), [G_DF_REG + 3] = X_X(),
 	[G_DF_REG + 4] = STEP(K_RM, G_DF_E0), [G_DF_E0] = X_X(, .regs = R_A_W),
-	[G_DF_REG + 5] = X_X(, .flags = F_ALL), [G_DF_REG + 6] = X_X(, .flags = F_ALL),
+	[G_DF_REG + 5] = X_X(, .flags = F_COMPARE_X87), [G_DF_REG + 6] = X_X(, .flags = F_COMPARE_X87),
 
 	[G_0F00] = LEAF(RMW), [G_0F00 + 1] = LEAF(RMW), [G_0F00 + 2] = FAULT(RM), [G_0F00 + 3] = FAULT(RM),
 	[G_0F00 + 4] = LEAF(RM, .flags = F_ZF), [G_0F00 + 5] = LEAF(RM, .flags = F_ZF),
@@ -584,9 +589,9 @@ const struct op decode_groups[G_COUNT] = {
 	/* bsf and bsr keep the register when the source is 0; tzcnt and lzcnt are
 	 * bsf and bsr on a CPU that lacks them. */
 	[G_0FBC] = LEAF(RM | A_REG_R | A_REG_W, .flags = F_ZF_UNDEF), [G_0FBC + 1] = LEAF(RM | A_REG_R | A_REG_W, .flags = F_ZF_UNDEF),
-	[G_0FBC + 2] = LEAF(RM | A_REG_R | A_REG_W, .flags = F_CFZF), [G_0FBC + 3] = LEAF(RM | A_REG_R | A_REG_W, .flags = F_ZF_UNDEF),
+	[G_0FBC + 2] = LEAF(RM | A_REG_R | A_REG_W, .flags = F_COUNT_ZEROES), [G_0FBC + 3] = LEAF(RM | A_REG_R | A_REG_W, .flags = F_ZF_UNDEF),
 	[G_0FBD] = LEAF(RM | A_REG_R | A_REG_W, .flags = F_ZF_UNDEF), [G_0FBD + 1] = LEAF(RM | A_REG_R | A_REG_W, .flags = F_ZF_UNDEF),
-	[G_0FBD + 2] = LEAF(RM | A_REG_R | A_REG_W, .flags = F_CFZF), [G_0FBD + 3] = LEAF(RM | A_REG_R | A_REG_W, .flags = F_ZF_UNDEF),
+	[G_0FBD + 2] = LEAF(RM | A_REG_R | A_REG_W, .flags = F_COUNT_ZEROES), [G_0FBD + 3] = LEAF(RM | A_REG_R | A_REG_W, .flags = F_ZF_UNDEF),
 	[G_0FC7] = STEP(K_REG, G_0FC7_MEM), [G_0FC7 + 1] = STEP(K_REG, G_0FC7_REG),
 	[G_0FC7_MEM + 1] = LEAF(RMRW | A_LOCK, .regs = R_CMPXCHG8B, .flags = F_ZF),
 	[G_0FC7_MEM + 3] = FAULT(RM | A_NP, .regs = R_D_R_A_R),				/* xrstors */

@@ -98,18 +98,21 @@ struct op_flagset {
 };
 enum op_flags {
 	F_NONE,
-	F_ALL,		/* add, sub, cmp, and, neg … : all six written */
+	F_ALL,		/* add, sub, cmp, neg … : all six written */
+	F_LOGIC,	/* and, or, xor, test: AF is undefined, and cleared by every CPU */
 	F_ADC,		/* reads CF, writes all */
 	F_INC,		/* all but CF */
 	F_MAYBE,	/* shift by cl, div: perhaps all */
-	F_ROT,		/* rol by one: CF OF */
+	F_SHIFT,	/* shl by one: AF undefined. Another count: see shift_flags() in decode.c */
+	F_SHIFT_DOUBLE,	/* shld by one: likewise, and nothing is certain beyond the operand's size */
+	F_ROT,		/* rol by one: CF OF; another count: CF */
 	F_ROT_MAYBE,
 	F_RCL,		/* reads CF too */
 	F_RCL_MAYBE,
 	F_BT,		/* CF; OF SF AF PF undefined, ZF kept */
 	F_MUL,		/* CF OF; the others undefined, and kept by AMD */
 	F_ZF,		/* only ZF */
-	F_ZF_UNDEF,	/* bsf: ZF, the others undefined */
+	F_ZF_UNDEF,	/* bsf, bextr: ZF; the others undefined or not relied on */
 	F_CF,		/* only CF */
 	F_CMC,		/* reads and writes CF */
 	F_READ_CF,
@@ -122,7 +125,9 @@ enum op_flags {
 	F_CMPS,		/* rep makes it conditional */
 	F_READ_CF_ZF,
 	F_READ_PF,
-	F_CFZF,		/* writes CF ZF */
+	F_COUNT_ZEROES,	/* lzcnt, tzcnt: as bsr, bsf, which CPUs without them execute */
+	F_COMPARE_X87,	/* fcomi: CF ZF PF; the others cleared or kept */
+	F_BITS,		/* andn, blsr, bzhi …: ZF SF CF OF; AF PF undefined */
 	F_EVERYTHING,	/* unknown: read all, perhaps written */
 	F_COUNT
 };

@@ -541,6 +541,26 @@ static INLINE void fill_regs(struct insn *in, const struct walk *k, const struct
 	in->regs_killed = ((whole ? written : 0) | (opsize16 ? 0 : set->killed)) & ~read;
 }
 
+/* Shifts and rotates by an immediate, as far as the manuals of both vendors define the
+ * flags: OF only for a count of 1 (Intel CPUs keep it when they rotate a register by more,
+ * AMD's write it), CF of a shift only below the operand's size, AF never. */
+static unsigned shift_flags(unsigned flags, unsigned count, unsigned size)
+{
+	unsigned written = decode_flagsets[flags].written;
+	if (count != 1)
+		written &= ~FLAG_OF;
+	switch (flags) {
+	case F_RCL:	/* through CF, so modulo 9, 17, 33 or 65: nothing happens if that is 0 */
+		return count % (size + 1) ? written : 0;
+	case F_SHIFT:
+		return count < size ? written : written & ~FLAG_CF;
+	case F_SHIFT_DOUBLE:
+		return count < size ? written : 0;
+	default:
+		return written;
+	}
+}
+
 static INLINE void fill_flags(struct insn *in, const struct walk *k, const struct op *op)
 {
 	/* jcc, setcc, cmovcc, by the condition without its lowest bit */
@@ -555,10 +575,13 @@ static INLINE void fill_flags(struct insn *in, const struct walk *k, const struc
 	if (op->attr & A_CC) {
 		in->flags_read = conditions[in->opcode >> 1 & 7];
 	} else if (op->attr & A_SHIFT) {
-		/* A count of 0 keeps all flags; so does rcl of 16 bits by 17. */
-		if (!(in->imm & (k->v.w ? 63 : 31)))
+		const bool byte = op->attr & A_RM8;
+		const unsigned count = (unsigned)in->imm & (k->v.w ? 63 : 31);
+		const unsigned size = byte ? 8 : k->v.w ? 64 : !k->plain && in->opsize16 ? 16 : 32;
+		in->flags_written = shift_flags(op->flags, count, size);
+		if (!count)	/* keeps all flags */
 			in->flags_written = in->flags_touched = 0;
-		else if (op->flags == F_RCL && !k->plain && in->opsize16)
+		else if (byte && !(count & 31))	/* does REX.W widen the count of a byte shift? */
 			in->flags_written = 0;
 	}
 }
@@ -820,6 +843,8 @@ static bool is_fast(const struct op *op, unsigned row)
 	default:
 		return false;
 	}
+	if (op->attr & A_SHIFT && op->attr & A_RM8)	/* shift_flags() depends on the count */
+		return false;
 	/* 8C and 0F A8 may read gs, which only their bytes tell */
 	return !op->special && !op->check && !(op->attr & A_SIB) && row != 0x8c && row != 0x1a8;
 }
@@ -830,7 +855,8 @@ static void learn(struct leaf *l, unsigned row, unsigned reg)
 	l->bits = L_KNOWN;
 	if (!op || !is_fast(op, row))
 		return;
-	struct insn in = { .opcode = row & 255, .map = row >> 8, .imm = 1 };
+	/* A shift by 31: what it writes, one by any count but 0 writes too. */
+	struct insn in = { .opcode = row & 255, .map = row >> 8, .imm = 31 };
 	struct walk k = { .plain = true };
 	fill_flags(&in, &k, op);
 	l->flags_read = in.flags_read;

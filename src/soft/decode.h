@@ -56,10 +56,12 @@ enum insn_special {
 	SPECIAL_WRPKRU,
 };
 
-/* Arithmetic flags, as bits of rflags. A flag that the manuals call undefined is in
- * flags_written only where CPUs really replace it: mul, div, bt, bsf leave the old
- * value on some, and a program could see it. A flag that is written only sometimes
- * (shift by cl, rep string with rcx = 0) is likewise only in flags_touched. */
+/* Arithmetic flags, as bits of rflags. flags_written holds what every CPU replaces: what
+ * the manuals of Intel and AMD both define. A flag that one of them calls undefined may keep
+ * its old value on some CPU, and a program could see it (mul, div, bt, bsf on AMD; OF after
+ * a rotate by an immediate on Intel); it is only in flags_touched. So is a flag that is
+ * written only sometimes (shift by cl, rep string with rcx = 0). The exception is AF after
+ * and, or, xor and test: undefined, but cleared on every CPU known. */
 #define FLAG_CF 0x001u
 #define FLAG_PF 0x004u
 #define FLAG_AF 0x010u
@@ -126,7 +128,7 @@ struct insn {
 				 * 1 explicit modrm memory operand; 2 implicit only (push, movs …) */
 	uint8_t vsib;
 	uint16_t flags_read;	/* FLAG_… */
-	uint16_t flags_written;	/* certainly written (or undefined) */
+	uint16_t flags_written;	/* certainly written, on every CPU */
 	uint16_t flags_touched;	/* possibly written; superset of flags_written */
 	uint16_t regs_read;	/* bit n = GPR n (rax=0 … r15=15), any width; implicit too */
 	uint16_t regs_written;	/* any width, partial and conditional writes too */
@@ -153,8 +155,9 @@ struct step {
 	uint32_t classes;
 };
 
-/* Decodes to a step; `in` is filled only where it is not simple. (What is simple may be
- * told as not.) Keeps what it learns of an opcode: one thread at a time. */
+/* Decodes to a step; `in` is filled only where it is not simple. A simple instruction may
+ * be reported as not simple, and flags_written may lack flags that decode_insn() has (of
+ * shifts). Remembers what it learns of an opcode: one thread at a time. */
 int decode_step(struct step *s, struct insn *in, const uint8_t *bytes, unsigned avail);
 
 #endif

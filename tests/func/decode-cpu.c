@@ -5,8 +5,11 @@
  * with the flags it is said not to read turned over; with the registers it is said not
  * to read changed. Then: rip has moved by the length; flags not touched and registers
  * not written have kept their values; flags written and registers killed have the same
- * values in all runs. Bytes the decoder refuses must be refused by the CPU. What this
- * CPU lacks (SIGILL) or cannot do with these operands (other signals) proves nothing.
+ * values in all runs. What this CPU lacks (SIGILL) or cannot do with these operands (other
+ * signals) proves nothing. So the tables may say less than this CPU does, and never more:
+ * the test holds on every CPU for tables that hold on every CPU. Bytes that the decoder
+ * refuses and this CPU executes are only reported: a CPU may be newer than the tables, and
+ * decode-zydis checks what is an instruction.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +33,7 @@ static uint8_t *code, *data, *pattern;
 static pid_t child;
 static struct user_regs_struct home;
 static struct user_fpregs_struct fp_home;
-static uint64_t executed, refused, unknown, signalled, failures;
+static uint64_t executed, refused, newer, unknown, signalled, failures;
 
 static uint64_t *gpr(struct user_regs_struct *r, unsigned n)
 {
@@ -182,9 +185,14 @@ static void try_bytes(const uint8_t *bytes, unsigned len)
 	struct user_regs_struct r;
 	start_registers(&r, 0);
 	refused++;
-	const int sig = step(&r);
-	if (sig == 0 && !ignores_w(code))
-		fail("ran what the decoder refuses", code, &in, r.rip - (uintptr_t)code, 0);
+	if (step(&r) != 0 || ignores_w(code))
+		return;
+	if (!newer++) {
+		printf("this CPU executes what the decoder refuses:");
+		for (unsigned i = 0; i < 12; i++)
+			printf(" %02x", code[i]);
+		putchar('\n');
+	}
 }
 
 static void try_modrms(uint8_t *bytes, unsigned at)
@@ -197,6 +205,27 @@ static void try_modrms(uint8_t *bytes, unsigned at)
 	}
 	bytes[at] = 0xc4;	/* ah or spl */
 	try_bytes(bytes, at + 1);
+}
+
+/* Shifts by an immediate: what they write depends on the count. */
+static void shifts(void)
+{
+	static const char *const prefixes[] = { "", "\x66", "\x48", "\x4d", "\x40" };
+	static const char *const opcodes[] = { "\xc0", "\xc1", "\x0f\xa4", "\x0f\xac" };
+	for (unsigned p = 0; p < sizeof(prefixes) / sizeof(*prefixes); p++)
+		for (unsigned op = 0; op < sizeof(opcodes) / sizeof(*opcodes); op++)
+			for (unsigned reg = 0; reg < 8; reg++)
+				for (unsigned count = 0; count <= 0x41; count++) {
+					uint8_t bytes[16];
+					const unsigned np = strlen(prefixes[p]), no = strlen(opcodes[op]);
+					memcpy(bytes, prefixes[p], np);
+					memcpy(bytes + np, opcodes[op], no);
+					bytes[np + no] = 0x03 | reg << 3;
+					bytes[np + no + 1] = count;
+					try_bytes(bytes, np + no + 2);
+					bytes[np + no] |= 0xc0;
+					try_bytes(bytes, np + no + 2);
+				}
 }
 
 static void legacy(void)
@@ -249,10 +278,12 @@ int main(void)
 	CHECK(ptrace(PTRACE_GETREGS, child, 0, &home) == 0 && ptrace(PTRACE_GETFPREGS, child, 0, &fp_home) == 0,
 	      "%s", strerror(errno));
 	legacy();
+	shifts();
 	vex();
 	kill(child, SIGKILL);
-	printf("%" PRIu64 " executed, %" PRIu64 " refused by both, %" PRIu64 " not on this CPU, %" PRIu64
-	       " signalled, %" PRIu64 " fail\n", executed, refused, unknown, signalled, failures);
+	printf("%" PRIu64 " executed, %" PRIu64 " refused by both, %" PRIu64 " only by the decoder, %" PRIu64
+	       " not on this CPU, %" PRIu64 " signalled, %" PRIu64 " fail\n",
+	       executed, refused - newer, newer, unknown, signalled, failures);
 	CHECK(executed > 10000, "only %" PRIu64 " instructions could be executed", executed);
 	return failures != 0;
 }

@@ -23,6 +23,26 @@ static bool shift_by_zero(const ZydisDecodedInstruction *z, const struct insn *i
 	return shift && (in->imm & (in->rex & 8 ? 63 : 31)) == 0;
 }
 
+static unsigned shift_count(const struct insn *in)
+{
+	return (unsigned)in->imm & (in->rex & 8 ? 63 : 31);
+}
+
+static bool by_one(const ZydisDecodedInstruction *z, const struct insn *in)
+{
+	if (in->map == 0 && (in->opcode & 0xfe) == 0xd0)
+		return true;
+	const bool counted = in->map == 0 ? (in->opcode & 0xfe) == 0xc0 : in->map == 1 && (in->opcode & 0xf7) == 0xa4;
+	return counted && shift_count(in) == 1;
+}
+
+static bool shift_too_far(const ZydisDecodedInstruction *z, const struct insn *in)
+{
+	const bool one = in->map == 0 && (in->opcode & 0xfe) == 0xc0 && (in->modrm >> 3 & 7) >= 4;
+	const bool two = in->map == 1 && (in->opcode & 0xf7) == 0xa4;
+	return (one || two) && shift_count(in) >= z->operand_width;
+}
+
 static bool repeated(const ZydisDecodedInstruction *z, const struct insn *in)
 {
 	return in->classes & CLASS_REP;
@@ -128,19 +148,21 @@ static const struct exception reviewed[] = {
 	{ 0, BIT(IN_FLAGS_WRITTEN) | BIT(IN_FLAGS_TOUCHED), shift_by_zero, "likewise, known beforehand" },
 	{ M(RCL), BIT(IN_FLAGS_WRITTEN), narrow, "8 and 16 bits: the count is taken modulo 9 and 17 and may be 0" },
 	{ M(RCR), BIT(IN_FLAGS_WRITTEN), narrow, "likewise" },
+	{ 0, BIT(IN_FLAGS_WRITTEN), by_one, "OF is defined for a count of 1 (SDM, APM)" },
+	{ 0, BIT(IN_FLAGS_WRITTEN), shift_too_far, "CF, of shld and shrd all, undefined beyond the operand's size" },
+	{ M(AND), BIT(IN_FLAGS_WRITTEN), NULL, "AF is undefined, but cleared by every CPU known (see decode-cpu)" },
+	{ M(OR), BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
+	{ M(XOR), BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
+	{ M(TEST), BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
+	{ M(BEXTR), BIT(IN_FLAGS_WRITTEN), NULL, "only ZF is relied on" },
+	{ M(SBB), BIT(IN_FLAGS_WRITTEN), NULL, "AF is defined (SDM, APM)" },
+	{ M(FCOMI), BIT(IN_FLAGS_WRITTEN), NULL, "OF SF AF: not in every edition of the manuals" },
+	{ M(FCOMIP), BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
+	{ M(FUCOMI), BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
+	{ M(FUCOMIP), BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
 	{ 0, BIT(IN_FLAGS_WRITTEN) | BIT(IN_FLAGS_READ), repeated,
 	  "with rcx = 0 nothing happens; ZF is looked at after an iteration, not before (SDM, REP)" },
-	{ M(MUL), BIT(IN_FLAGS_WRITTEN), NULL, "all but CF OF are undefined and AMD keeps them (see decode-cpu)" },
-	{ M(IMUL), BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
-	{ M(DIV), BIT(IN_FLAGS_WRITTEN), NULL, "all are undefined and AMD keeps some" },
-	{ M(IDIV), BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
-	{ M(BT), BIT(IN_FLAGS_WRITTEN), NULL, "OF SF AF PF are undefined and CPUs keep them" },
-	{ M(BTS), BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
-	{ M(BTR), BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
-	{ M(BTC), BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
-	{ M(BSF), BIT(IN_FLAGS_WRITTEN), NULL, "all but ZF undefined; CPUs keep some" },
-	{ M(BSR), BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
-	{ M(TZCNT), BIT(IN_FLAGS_WRITTEN), NULL, "all but CF ZF undefined; bsf where the CPU lacks it" },
+	{ M(TZCNT), BIT(IN_FLAGS_WRITTEN), NULL, "bsf where the CPU lacks it: CF undefined" },
 	{ M(LZCNT), BIT(IN_FLAGS_WRITTEN), NULL, "likewise, bsr" },
 	{ M(VPTEST), BIT(IN_FLAGS_TOUCHED) | BIT(IN_FLAGS_WRITTEN), NULL, "clears OF AF PF SF as ptest does (SDM)" },
 	{ M(VTESTPS), BIT(IN_FLAGS_TOUCHED) | BIT(IN_FLAGS_WRITTEN), NULL, "likewise" },
