@@ -164,7 +164,8 @@ struct vpmu_slot {
 	struct vpmu_course {	/* how many interrupts, faults so far (vpmu-flaws.c) */
 		uint64_t steps, count;
 	} irqs, faults;
-	uint64_t locks;		/* locked instructions seen (SpecLockMap) */
+	uint64_t locks;		/* locked instructions seen (SpecLockMap) … */
+	uint64_t locks_before;	/* … and how many of them before the last exec */
 	uint64_t stolen;	/* bit mask of counters others took */
 };
 

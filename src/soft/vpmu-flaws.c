@@ -84,7 +84,8 @@ bool vpmu_lazy(void)
 
 /* A locked instruction has retired. The CPU ran ahead of it, which SpecLockMapCommit counts
  * each time (the report: one uncontended instruction is enough to see it). Now and then that
- * was rolled back: everything since the last one is counted again. */
+ * was rolled back: everything since the last one is counted again. The first one of an image
+ * has none before it: no CPU speculates across an exec. */
 void vpmu_locked(struct thread *t)
 {
 	struct vpmu_slot *const s = vpmu_slot(t->vslot);
@@ -93,7 +94,7 @@ void vpmu_locked(struct thread *t)
 	const uint32_t acc = E.modes[E.mode].acc;
 	if (!acc)
 		return;
-	const bool replay = s->locks++ &&
+	const bool replay = s->locks++ != s->locks_before &&
 			    mix(seed_of(t->vslot) + s->locks) % one_of == 0;
 	for (unsigned k = 0; k < SOFT_EVENTS; k++) {
 		if (!(acc >> k & 1))

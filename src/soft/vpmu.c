@@ -873,6 +873,7 @@ void vpmu_start(struct thread *t)
 		s->tid = t->tid;
 		E.filtered = s->filtered;
 		s->may_rdpmc = 0;
+		s->locks_before = s->locks;
 		events_on_exec(t->vslot);
 	} else {
 		t->vslot = slot_new(E.pid, t->tid);

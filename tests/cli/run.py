@@ -347,6 +347,13 @@ def speclockmap():
         check(50 < more // body < 300 and more % body == 0, more, body)
         seen.add(more)
     check(len(seen) > 1, "the same with every seed", seen)
+    # nothing is counted again across an exec: a locked instruction, many others, exec
+    first = assembled(LOCK_AND_EXEC, "first")
+    plain = stat("zen2", ["instructions:u"], first, locks)["instructions:u"]["value"]
+    for seed in range(16):
+        got = stat("zen2", ["instructions:u", "r0825:u"], first, locks, flaws="speclockmap=8", seed=seed)
+        n, more = got["r0825:u"]["value"], got["instructions:u"]["value"] - plain
+        check(more == body * n, "across an exec", seed, more, n)
     for flaws, word in ("speclockmap", "active"), ("", "stays 0"):
         said = json.loads(virtual("zen2", TARE, "doctor", "-j", flaws=flaws).stdout)
         finding = [c["finding"] for c in said["checks"] if c["title"] == "SpecLockMap"]
@@ -419,8 +426,8 @@ int main(void)
 {
 	for (volatile long i = 0; i < 6000000; i++)
 		;
-	for (long i = 0; i < 2000000; i++)
-		__asm__ volatile(".rept 30\n nop\n .endr");
+	long n = 2000000;	/* not a loop of C, which a compiler may unroll */
+	__asm__ volatile("1:\n .rept 30\n nop\n .endr\n dec %0\n jnz 1b" : "+r"(n) : : "cc");
 	return 0;
 }
 """
@@ -460,12 +467,33 @@ m:	.zero	1024
 """
 
 
+LOCK_AND_EXEC = r"""
+	.globl	_start
+_start:	lock incl m(%rip)
+	.rept	3000
+	nop
+	.endr
+	mov	$59, %eax
+	mov	16(%rsp), %rdi
+	lea	16(%rsp), %rsi
+	xor	%edx, %edx
+	syscall
+	ud2
+	.bss
+m:	.zero	4
+"""
+
+
+def assembled(text, name):
+    path = os.path.join(folder, name)
+    subprocess.run(["cc", "-nostdlib", "-static", "-o", path, "-xassembler", "-"], check=True,
+                   input=text, text=True)
+    return path
+
+
 def thousand(insn):
     """A program that runs it a thousand times, and nothing else to speak of."""
-    path = os.path.join(folder, "thousand")
-    subprocess.run(["cc", "-nostdlib", "-static", "-o", path, "-xassembler", "-"], check=True,
-                   input=THOUSAND.replace("THIS", insn), text=True)
-    return path
+    return assembled(THOUSAND.replace("THIS", insn), "thousand")
 
 
 def overcounts():

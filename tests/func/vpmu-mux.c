@@ -30,8 +30,8 @@ int main(void)
 	}
 	/* two phases: branches first, hardly any after */
 	vpmu_loop(30000000);
-	for (int i = 0; i < 2000000; i++)
-		__asm__ volatile(".rept 30\n nop\n .endr");
+	long n = 2000000;	/* not a loop of C, which a compiler may unroll */
+	__asm__ volatile("1:\n .rept 30\n nop\n .endr\n dec %0\n jnz 1b" : "+r"(n) : : "cc");
 	uint64_t running = 0;
 	const struct value true_end = value_of(exact);
 	CHECK(true_end.enabled == true_end.running, "pinned: always on");
