@@ -14,8 +14,11 @@
 #include <unistd.h>
 
 #define ROUNDS 100000
-#define INLINE_READ 14		/* instructions, counted in tare/counter-aarch64.h */
+/* Instructions, counted in tare/counter-aarch64.h. A compiler may put one move of its own
+ * between two reads (GCC 14 does, GCC 12 does not). */
+#define INLINE_READ 14
 #define INLINE_PAIR 24
+#define COMPILERS_MOVE 1
 #define NET (8 * (ROUNDS - 1))	/* known_loop(ROUNDS) beyond known_loop(1) */
 
 static struct tare_counter *open_by(const char *name, enum tare_path path)
@@ -77,13 +80,14 @@ static void exact(const char *name, enum tare_path ask, enum tare_path want)
 	const uint64_t one = over_loop(c, 1);
 	tap_is(over_loop(c, 1000000) - one, 8 * 999999, "%s by %s: 8 million", name,
 	       tare_path_name(path));
-	struct tare_overhead o;
-	tap_ok(tare_counter_overhead(c, &o) == 0 && o.agreeing == o.samples,
-	       "%s by %s: an empty pair is always %" PRIu64 " (%u of %u)", name,
+	struct tare_overhead o = { 0 };
+	const int err = tare_counter_overhead(c, &o);
+	tap_ok(err == 0 && o.agreeing == o.samples, "%s by %s: an empty pair is always %" PRIu64 " (%u of %u)", name,
 	       tare_path_name(path), o.typical, o.agreeing, o.samples);
 	if (path == TARE_PATH_RDPMC)
-		tap_is(o.typical, INLINE_READ, "%s: an inline read is %d instructions", name,
-		       INLINE_READ);
+		tap_ok(o.typical >= INLINE_READ && o.typical <= INLINE_READ + COMPILERS_MOVE,
+		       "%s: an inline read is %d instructions (%" PRIu64 " with the compiler's)", name,
+		       INLINE_READ, o.typical);
 	char text[64];
 	tap_is(tare_counter_status(c), 0, "%s by %s: undisturbed (%s)", name, tare_path_name(path),
 	       tare_status_text(tare_counter_status(c), text, sizeof(text)));
@@ -123,11 +127,13 @@ static void pair(enum tare_path ask)
 	tap_is(exact_runs(c, over_loop_pair), 10, "a pair by %s: exact, ten of ten", by);
 	tap_is(exact_runs(c, over_loop), 10, "a pair by %s, read as one counter: ten of ten", by);
 	tap_is(tare_counter_status(c), 0, "a pair by %s: undisturbed", by);
-	struct tare_overhead o;
-	if (ask == TARE_PATH_RDPMC)
-		tap_ok(tare_counter_overhead(c, &o) == 0 && o.min == INLINE_PAIR &&
-			       o.max == INLINE_PAIR,
-		       "an inline read of a pair is %d instructions", INLINE_PAIR);
+	struct tare_overhead o = { 0 };
+	if (ask == TARE_PATH_RDPMC) {
+		const int err = tare_counter_overhead(c, &o);
+		tap_ok(err == 0 && o.min >= INLINE_PAIR && o.max <= INLINE_PAIR + COMPILERS_MOVE && o.min == o.max,
+		       "an inline read of a pair is %d instructions (%" PRIu64 " with the compiler's)",
+		       INLINE_PAIR, o.min);
+	}
 	tare_counter_close(c);
 
 	/* Counts one per instruction: the difference is none. */

@@ -1,6 +1,8 @@
 /* The tables against libpfm4: every event that it knows under the same name must
  * have the same code. Where the two disagree, and we stay with ours, the case is
- * listed below with the reason; a listed case that no longer disagrees fails too.
+ * listed below with the reason; a listed case that no longer disagrees fails too, unless
+ * it is known to depend on the version. What only one of the two knows is not compared; the
+ * number of such events is printed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,6 +58,7 @@ static const struct {
 	const char *pmu, *event;
 	uint64_t theirs;
 	const char *reason;
+	bool some;		/* only some versions of libpfm4 disagree */
 } exceptions[] = {
 	{ "atom", "HW_INT_RCV", 0x01c8,
 	  "Intel's list and the paper's r5100c8 have no unit mask; broken there anyway" },
@@ -73,6 +76,8 @@ static const struct {
 	{ "ivb", "ARITH:FPU_DIV", 0x1040414,
 	  "the paper counted with Sandy Bridge's mask 0x01, and its figure belongs to that" },
 	{ "ivb_ep", "ARITH:FPU_DIV", 0x1040414, "as ivb" },
+	{ "adl_glc", "INST_RETIRED.PREC_DIST", 0x01c0,
+	  "Intel's list has the fixed counter's code; libpfm4 before 4.13 has it too", true },
 };
 
 static bool used[sizeof(exceptions) / sizeof(exceptions[0])];
@@ -164,7 +169,7 @@ static void codes_agree(void **state)
 	assert_true(pmus >= 5);
 	assert_true(agreed >= 40);
 	for (size_t i = 0; i < sizeof(exceptions) / sizeof(exceptions[0]); i++)
-		if (!used[i] && has_pmu(exceptions[i].pmu))
+		if (!used[i] && !exceptions[i].some && has_pmu(exceptions[i].pmu))
 			fail_msg("%s %s: listed as an exception, but it agrees", exceptions[i].pmu,
 				 exceptions[i].event);
 }
