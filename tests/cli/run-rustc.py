@@ -44,7 +44,14 @@ def compiler():
         print("no rustc here (Debian: rustc)")
         sys.exit(77)
     root = run(rustc, "--print", "sysroot").stdout.strip()
-    return os.path.join(root, "bin/rustc")
+    path = os.path.join(root, "bin/rustc")
+    # With the C library's allocator, what a thread frees depends on when others allocate:
+    # the intervals that run beside worker threads differ, and not for a reason of tare's.
+    with open(path, "rb") as f:
+        if b"jemalloc" not in f.read():
+            print(f"{path} has no allocator of its own, as rustup's rustc has")
+            sys.exit(77)
+    return path
 
 
 def profile(rustc, counter, i, flaws, seed):
