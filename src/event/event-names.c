@@ -189,6 +189,16 @@ static void add_table(struct tare_event_names *l, const struct tare_cpu *cpu)
 	}
 }
 
+/* libpfm4 has several PMUs for one CPU (on Intel the architectural one beside the model's),
+ * and some names in both: they mean the first one. */
+static bool is_listed(const struct tare_event_names *l, const char *name)
+{
+	for (size_t i = l->n; i-- > 0 && l->entries[i].name.source == l->source;)
+		if (strcmp(l->entries[i].text, name) == 0)
+			return true;
+	return false;
+}
+
 /* A name of the kernel's or of libpfm4's: listed if it parses, and once. */
 static void add_foreign(const char *name, const char *note, void *arg)
 {
@@ -196,6 +206,8 @@ static void add_foreign(const char *name, const char *note, void *arg)
 	struct tare_event ev = { .unit = "", .scale = 1.0 };
 
 	if (l->source == TARE_NAME_LIBPFM4 && tare_cpu_event_by_name(l->cpu->uarch, name))
+		return;
+	if (is_listed(l, name))
 		return;
 	if (event_resolve(name, l->cpu, 1, &ev, NULL) == 0)
 		add_row(l, l->source, name, note, ev.row, ev.role);
