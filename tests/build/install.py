@@ -51,10 +51,14 @@ with tempfile.TemporaryDirectory(prefix="tare-") as tmp:
     strict = ("cc", "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-D_GNU_SOURCE")
     run(*strict, outside, "-o", tmp / "shared", *flags("--cflags", "--libs"))
     run(*strict, "-static", outside, "-o", tmp / "static", *flags("--cflags", "--libs", "--static"))
-    # The least of some runs: a page that is not in the page cache yet is one fault more.
-    said = [min((run(tmp / kind, env=env) for _ in range(8)), key=lambda t: int("0" + re.sub(r"\D", "", t)))
-            for kind in ("shared", "static")]
-    check(re.fullmatch(r"page-faults [1-9]\d* raw 1\n", said[0]), said)
+    # Page faults, or what the engine counts where the kernel refuses its own events. The
+    # least of some runs: a page that is not in the page cache yet is one fault more.
+    can = subprocess.run([root / "bin/tare", "stat", "--backend", "hw", "-e", "page-faults:u", "true"],
+                         capture_output=True).returncode == 0
+    event, provenance = ("page-faults", "raw") if can else ("instructions:u", "exact")
+    said = [min((run(tmp / kind, event, env=env) for _ in range(8)),
+                key=lambda t: int("0" + re.sub(r"\D", "", t))) for kind in ("shared", "static")]
+    check(re.fullmatch(rf"{event} [1-9]\d* {provenance} 1\n", said[0]), said)
     check(said[0] == said[1], "shared and static differ", said)
     check("libtare.so.0" in run("readelf", "-d", tmp / "shared"), "not linked with libtare.so.0")
 

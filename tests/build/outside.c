@@ -1,4 +1,4 @@
-/* A program outside the tree: counts the page faults of true(1) with libtare. */
+/* A program outside the tree: counts an event of true(1) with libtare. usage: outside EVENT */
 #include <tare/tare.h>
 
 #include <inttypes.h>
@@ -11,15 +11,17 @@ int buf_add(void)
 	return 1;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc != 2)
+		return 2;
 	char *const command[] = { (char *)"true", NULL };
 	struct tare_events *events;
 	struct tare_measurement *m;
 	struct tare_why why = { 0 };
 	struct tare_cpu cpu;
 	tare_cpu_detect(&cpu);
-	if (tare_events_parse("page-faults", &cpu, &events, &why) < 0) {
+	if (tare_events_parse(argv[1], &cpu, &events, &why) < 0) {
 		fprintf(stderr, "%s: %s\n", why.what, tare_err_sentence(why.code));
 		return 1;
 	}

@@ -25,6 +25,21 @@ def run(*args, **how):
     return subprocess.run(args, text=True, **how)
 
 
+def perf_refused(tare):
+    """Why the kernel's own events cannot be counted here (one line), or None: Debian's
+    perf_event_paranoid of 3 refuses users, a container's seccomp profile everybody."""
+    p = run(tare, "stat", "--backend", "hw", "-e", "page-faults:u", "true")
+    return p.stderr.splitlines()[0].removeprefix("tare: ") if p.returncode else None
+
+
+def skip(why):
+    """What was checked so far must be right; the rest cannot be tried here."""
+    if bad:
+        finish()
+    print(why)
+    sys.exit(77)
+
+
 def until(condition, what, seconds=60):
     """Waits for what must come, however slow the machine is."""
     end = time.monotonic() + seconds

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Completion in a real bash, and the man pages know every option. usage: completion.py TARE"""
 import os, re, shutil, subprocess, sys
-from cli import check, finish, run
+from cli import check, finish, perf_refused, run
 
 tare = os.path.abspath(sys.argv[1])
 here = os.path.dirname(os.path.abspath(__file__))
@@ -61,11 +61,12 @@ for command in commands:
         check(described <= every, f"tare-{command}.1 describes", described - every)
 
 # Colour and progress are for terminals only.
-check("\033" not in run(tare, "stat", "-e", "page-faults", "true").stderr, "colour in a pipe")
+event = "instructions:u" if perf_refused(tare) else "page-faults"
+check("\033" not in run(tare, "stat", "-e", event, "true").stderr, "colour in a pipe")
 if shutil.which("script"):
     def on_terminal(**env):
-        return run("script", "-qec", f"{tare} stat -e page-faults true", "/dev/null",
+        return run("script", "-qec", f"{tare} stat -e {event} true", "/dev/null",
                    env=dict(os.environ, TERM="xterm", **env)).stdout
-    check("\033[1mpage-faults" in on_terminal(NO_COLOR=""), "no colour on a terminal")
+    check(f"\033[1m{event}" in on_terminal(NO_COLOR=""), "no colour on a terminal")
     check("\033" not in on_terminal(NO_COLOR="1"), "colour in spite of NO_COLOR")
 finish()

@@ -2,7 +2,7 @@
 """tare stat and bad input: one clear error, a failing status, nothing run and nothing lost.
 usage: stat-bad-input.py TARE PAGES"""
 import json, os, pty, re, resource, signal, subprocess, sys, tempfile
-from cli import check, finish, run, until_runs
+from cli import check, finish, perf_refused, run, skip, until_runs
 
 tare, pages = map(os.path.abspath, sys.argv[1:3])
 folder = tempfile.mkdtemp(prefix="tare-")
@@ -44,6 +44,8 @@ refused(125, "malformed event list", "stat", "-e", "page-faults}", *touch)
 refused(125, ".", "stat", "-e", "", *touch)
 refused(125, ".", "stat", "-e", ",", *touch)
 refused(125, ".", "stat", "-e", "page-faults:Q", *touch)
+if perf_refused(tare):
+    skip(perf_refused(tare))
 # Commands.
 refused(127, "no-such-command-here: command not found", "stat", "-e", "page-faults",
         "no-such-command-here")

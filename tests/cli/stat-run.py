@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """tare stat counts, with kernel events that any machine has. usage: stat-run.py TARE PAGES"""
 import json, os, re, shutil, signal, subprocess, sys, tempfile, time
-from cli import can_refuse, check, check_schema, finish, refuse, run
+from cli import can_refuse, check, check_schema, finish, perf_refused, refuse, run, skip
 
 tare, pages = map(os.path.abspath, sys.argv[1:3])
+if perf_refused(tare):
+    skip(perf_refused(tare))
 
 
 def stat(*args, **how):

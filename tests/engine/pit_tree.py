@@ -119,6 +119,9 @@ def privileged():
     if os.geteuid():
         print("not root: set-uid and execute-only programs are not tried")
         return
+    if "NoNewPrivs:\t1" in open("/proc/self/status").read():
+        print("no new privileges may be had here: set-uid and execute-only programs are not tried")
+        return
     d = tempfile.mkdtemp(prefix="tare-pit", dir="/var/tmp")
     os.chmod(d, 0o755)
     try:

@@ -14,6 +14,7 @@
 #include <tare/counter.h>
 
 #include "fake-perf.h"
+#include "perf-facts.h"
 
 static const struct tare_event insns = {
 	.name = (char *)"instructions:u", .kind = TARE_EVENT_PERF,
@@ -387,6 +388,30 @@ static void tells_why_not(void **state)
 	}
 }
 
+/* What this machine's own /proc says of the watchdog must not matter. */
+static int watchdog;
+
+void __real_perf_facts_read(struct perf_facts *f, const char *root);
+void __wrap_perf_facts_read(struct perf_facts *f, const char *root);
+
+void __wrap_perf_facts_read(struct perf_facts *f, const char *root)
+{
+	__real_perf_facts_read(f, root);
+	f->nmi_watchdog = watchdog;
+}
+
+static void watchdog_is_blamed(void **state)
+{
+	struct tare_counter *c;
+	struct tare_why why;
+	fake_reset(48);
+	fake.counters = 0;
+	watchdog = 1;
+	assert_int_equal(tare_counter_open_event(&insns, NULL, &c, &why), TARE_E_WATCHDOG);
+	watchdog = 0;
+	assert_int_equal(tare_counter_open_event(&insns, NULL, &c, &why), TARE_E_NO_COUNTERS);
+}
+
 static void is_refused(void **state)
 {
 	struct tare_counter *c;
@@ -628,7 +653,7 @@ int main(void)
 		cmocka_unit_test(other_serializers),
 		cmocka_unit_test(unpinned_is_scaled),
 		cmocka_unit_test(tells_why_not),
-		cmocka_unit_test(is_refused),
+		cmocka_unit_test(is_refused), cmocka_unit_test(watchdog_is_blamed),
 		cmocka_unit_test(resets),
 		cmocka_unit_test(measures_its_own_cost),
 		cmocka_unit_test(groups_are_read_together),
