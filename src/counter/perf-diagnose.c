@@ -137,6 +137,10 @@ static int invalid(int err, const struct perf_event_attr *a, const struct perf_a
 int perf_diagnose_open(int err, const struct perf_event_attr *attr, const struct perf_ask *ask,
 		       const struct perf_facts *f, struct tare_why *why)
 {
+	/* The kernel looks at permissions before it looks for a free descriptor. Without one
+	 * the call would fail anyway, and the facts that explain a refusal are not known. */
+	if (f->no_files)
+		return why_errno(why, TARE_E_TOO_MANY_FILES, EMFILE, "%s", ask->name);
 	switch (err) {
 	case ENOENT:
 	case ENODEV:

@@ -4,6 +4,7 @@
 #include <tare/cpu.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/perf_event.h>
@@ -194,8 +195,10 @@ static enum perf_simulated read_simulated(const char *root)
 void perf_facts_read(struct perf_facts *f, const char *root)
 {
 	memset(f, 0, sizeof(*f));
+	errno = 0;
 	f->paranoid = read_int(root, "/proc/sys/kernel/perf_event_paranoid", INT_MIN);
 	f->has_perf = f->paranoid != INT_MIN;
+	f->no_files = !f->has_perf && (errno == EMFILE || errno == ENFILE);
 	if (!f->has_perf)
 		f->paranoid = -1;
 	f->nmi_watchdog = read_int(root, "/proc/sys/kernel/nmi_watchdog", -1);

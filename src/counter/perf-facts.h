@@ -34,6 +34,7 @@ struct perf_pmu {
 struct perf_facts {
 	int paranoid;		/* perf_event_paranoid; -1: no such file, so no perf */
 	bool has_perf;		/* the paranoid file exists */
+	bool no_files;		/* no descriptor was free to read any of this */
 	bool cap_perfmon;	/* CAP_PERFMON or CAP_SYS_ADMIN is effective */
 	int seccomp;		/* Seccomp: of /proc/self/status; -1 unknown */
 	int nmi_watchdog;	/* 0, 1; -1 unknown */
