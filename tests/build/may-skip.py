@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""tools/report-tests permits the skips that tests/may-skip.txt has, and no others; and what
+is in that file are tests. usage: may-skip.py SOURCE BUILD"""
+import fnmatch, json, os, re, subprocess, sys, tempfile
+
+source, build = sys.argv[1:3]
+bad = 0
+
+
+def check(ok, *what):
+    global bad
+    if not ok:
+        bad += 1
+        print("failed:", *what)
+
+
+def report(rows, allowed, units=0):
+    """(status, text) for tests with these results: (name, result, what it printed)."""
+    with tempfile.TemporaryDirectory() as tmp:
+        os.mkdir(f"{tmp}/meson-logs")
+        with open(f"{tmp}/meson-logs/testlog.json", "w") as f:
+            for name, result, text in rows:
+                f.write(json.dumps({"name": f"tare:suite / {name}", "result": result, "stdout": text}) + "\n")
+        with open(f"{tmp}/allowed", "w") as f:
+            f.write(allowed)
+        p = subprocess.run([f"{source}/tools/report-tests", tmp, *[f"{tmp}/none{i}" for i in range(units)]],
+                           capture_output=True, text=True, env={**os.environ, "TARE_MAY_SKIP": f"{tmp}/allowed"})
+        return p.returncode, p.stdout + p.stderr
+
+
+good = ("a", "OK", "")
+status, text = report([good], "")
+check(status == 0 and text == "1 passed, 0 failed, 0 skipped\n", text)
+status, text = report([good, ("b", "FAIL", ""), ("c", "TIMEOUT", "")], "")
+check(status == 1 and "failed: b (FAIL)" in text and "1 passed, 2 failed, 0 skipped" in text, text)
+skipped = ("b-1", "SKIP", "something\nno tool here (package tool)\n")
+status, text = report([good, skipped], "b-* | no tool\\|no thing | true\n")
+check(status == 0 and text.startswith("skipped: b-1: no tool here (package tool)\n1 passed, 0 failed, 1 skipped"), text)
+for allowed in ("", "# nothing\n", "c-* | no tool | true\n", "b-* | other reason | true\n", "b-* | no tool | false\n"):
+    status, text = report([good, skipped], allowed)
+    check(status == 1 and "failed: b-1 (skipped, and not as" in text and "1 passed, 1 failed, 0 skipped" in text,
+          allowed, text)
+# A build that is not there is a skip of its own; no test at all is a failure.
+status, text = report([good], "unit tests of none* | not built | true\n", units=1)
+check(status == 0 and "skipped: unit tests of none0: not built" in text, text)
+check(report([good], "", units=1)[0] == 1, "a build that is missing and must not be")
+check(report([], "")[0] == 1, "no tests")
+check(report([skipped], "b-1 | no | true\n")[0] == 1, "nothing but skips")
+check(report([good], "two | fields\n")[0] != 0, "a malformed list")
+
+# Every row of the real list is of a test that there is.
+names = [t["name"] for t in json.loads(subprocess.run(["meson", "introspect", "--tests", build],
+                                                      capture_output=True, text=True, check=True).stdout)]
+rows = [re.split(r"\s+\|\s+", line.strip())[0] for line in open(f"{source}/tests/may-skip.txt")
+        if line.strip() and not line.startswith("#")]
+check(len(rows) > 10, rows)
+for row in rows:
+    check(row.startswith("unit tests of ") or fnmatch.filter(names, row), "no such test:", row)
+print(f"{bad} checks failed" if bad else "all checks passed")
+sys.exit(bad != 0)
