@@ -12,9 +12,10 @@ static int read_all(const char *path, struct buf *text, struct tare_why *why)
 	char chunk[65536];
 	size_t n;
 	FILE *const f = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+	if (!f && errno == ENOENT)
+		return why_set(why, TARE_E_NO_FILE, "%s", path);
 	if (!f)
-		return why_set(why, errno == ENOENT ? TARE_E_NO_FILE : TARE_E_IO, "%s: %s", path,
-			       strerror(errno));
+		return why_set(why, TARE_E_IO, "%s: %s", path, strerror(errno));
 	errno = 0;
 	while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
 		buf_add(text, chunk, n);

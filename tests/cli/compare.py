@@ -71,7 +71,7 @@ for args, says in (
         ((base, result("scaled.json", [1000000] * 5, provenance="scaled")), "an estimate is no proof"),
         ((base, result("raw.json", [1000000] * 5, provenance="raw")), "exact against raw"),
         ((base, result("other.json", [5], event="branches:u")), "only in the base"),
-        ((base, "missing.json"), "missing.json: No such file"),
+        ((base, "missing.json"), "missing.json: no such file\n"),
         ((base,), "two files are wanted"),
         ((base, "/dev/null"), "the file is empty"),
         ((base, f"{here}/compare.py"), "JSON, byte 0"),
