@@ -218,14 +218,32 @@ static enum fixed fixed_of(const struct perf_event_attr *a)
 	}
 }
 
+static bool is_arm(const struct perf_facts *f)
+{
+	for (unsigned i = 0; i < f->n_pmus; i++)
+		if (strncmp(f->pmus[i].name, "armv", 4) == 0)
+			return true;
+	return false;
+}
+
+/* ARM's one counter for cycles alone. */
+static enum fixed fixed_of_arm(const struct perf_event_attr *a)
+{
+	if (a->type == PERF_TYPE_HARDWARE)
+		return fixed_of(a) == FIXED_CYCLES ? FIXED_CYCLES : FIXED_NONE;
+	return a->type != PERF_TYPE_HW_CACHE && a->config == 0x11 ? FIXED_CYCLES : FIXED_NONE;
+}
+
 void perf_needs_add(struct perf_needs *n, const struct perf_event_attr *attr,
 		    const struct perf_facts *f)
 {
 	if (!is_core(attr, f))
 		return;
-	const enum fixed fixed = fixed_of(attr);
+	enum fixed fixed = is_arm(f) ? fixed_of_arm(attr) : fixed_of(attr);
+	if (!is_arm(f) && f->fixed_counters < (unsigned)fixed)
+		fixed = FIXED_NONE;
 	bool *const taken[] = { NULL, &n->on_instructions, &n->on_cycles, &n->on_reference };
-	if (fixed && f->fixed_counters >= (unsigned)fixed && !*taken[fixed])
+	if (fixed && !*taken[fixed])
 		*taken[fixed] = true;
 	else
 		n->general++;
@@ -236,12 +254,7 @@ void perf_needs_add(struct perf_needs *n, const struct perf_event_attr *attr,
  * alone; and since 6.5 it may use none at all, the sysctl being 1 all the same). */
 static bool watchdog_counts(const struct perf_facts *f)
 {
-	if (f->nmi_watchdog != 1)
-		return false;
-	for (unsigned i = 0; i < f->n_pmus; i++)
-		if (strncmp(f->pmus[i].name, "armv", 4) == 0)
-			return false;
-	return true;
+	return f->nmi_watchdog == 1 && !is_arm(f);
 }
 
 static bool watchdog_on_fixed(const struct perf_facts *f)
@@ -363,6 +376,12 @@ int perf_diagnose_unscheduled(const struct perf_event_attr *attr, const struct p
 		return wrong_core(0, elsewhere, ask, why);
 	if (!is_core(attr, f))
 		return why_set(why, TARE_E_NOT_SCHEDULED, "%s", ask->name);
+	/* We are on a core of its type, and counters are free: the task was on another. */
+	const struct perf_pmu *const p = perf_facts_pmu(f, attr->type, attr->config);
+	if (f->n_pmus > 1 && p && p->cpus[0] && fits_now(ask))
+		return why_set(why, TARE_E_WRONG_CORE,
+			       "%s: PMU %s serves CPUs %s, and the program ran on others",
+			       ask->name, p->name, p->cpus);
 	if (may_blame_watchdog(ask, f))
 		return blame_watchdog(ask, f, why);
 	return too_few_counters(ask, f, why);

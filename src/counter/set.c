@@ -27,6 +27,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* Whoever takes turns has had one after so long: the kernel changes them every few ms. */
+#define TURNS_NS 100000000u
+
 enum { BASE, PAIR, FAULTS, SLOTS };	/* of an event */
 
 struct slot {
@@ -547,7 +550,8 @@ static int diagnose(struct counter_set *set, const struct target *t, size_t i, c
 		.group_size = group_members(t, set->n * SLOTS, leader),
 		.free = free,
 		.pinned = set->o.pinned,
-		.shares = !set->o.pinned && counter_set_together(set, i) < set->n,
+		.shares = !set->o.pinned && counter_set_together(set, i) < set->n &&
+			  t->slots[SLOTS * i].v.enabled < TURNS_NS,
 		.on_cpu = (unsigned)sched_getcpu(),
 	};
 	perf_attr_fill(&attr, &set->events[i]->base);

@@ -586,11 +586,32 @@ static void explain_unscheduled(struct counter_set *set, size_t i, struct tare_c
 		c->state = TARE_COUNT_STOLEN;
 }
 
+/* Events of two core types in one run: what ran on one is missing on the other, and
+ * nothing is wrong. */
+static bool counted_elsewhere(const struct tare_measure_opts *o, const struct tare_measurement *m)
+{
+	for (size_t i = 0; i < m->n_counts; i++)
+		if (m->counts[i].state == TARE_COUNT_OK &&
+		    event_place(tare_events_at(o->events, i)) == PLACE_CORE)
+			return true;
+	return false;
+}
+
+static bool all_counted(const struct tare_measurement *m)
+{
+	for (size_t i = 0; i < m->n_counts; i++)
+		if (m->counts[i].state != TARE_COUNT_OK)
+			return false;
+	return true;
+}
+
 void measure_explain(const struct tare_measure_opts *o, struct tare_measurement *m,
 		     struct counter_set *set)
 {
 	const struct counter_set_opts co = { .disabled = true, .pinned = o->pinned,
 					     .user_fallback = true };
+	if (all_counted(m))
+		return;
 	const struct tare_event **const events = set ? NULL : event_array(o->events);
 	struct counter_set *own = NULL;
 	if (events && counter_set_open(events, m->n_counts, &co, &own, NULL) == 0)
@@ -604,7 +625,8 @@ void measure_explain(const struct tare_measure_opts *o, struct tare_measurement 
 			explain_unscheduled(set, i, c, &w);
 		else if (c->state == TARE_COUNT_NOT_SCHEDULED)
 			why_set(&w, c->code, "%s", c->event);
-		if (!w.code || m->lacking.code)
+		if (!w.code || m->lacking.code ||
+		    (w.code == TARE_E_WRONG_CORE && counted_elsewhere(o, m)))
 			continue;
 		remedy_counters(o, set && counter_set_together(set, i) > 1, &w);
 		m->lacking = w;

@@ -170,15 +170,19 @@ static void needs(void **state)
 		TYPE(PERF_TYPE_RAW, 0xc4), TYPE(4, 0x3003c), TYPE(4, 0x010000c0), SW(2),
 		HW(PERF_COUNT_HW_REF_CPU_CYCLES), TYPE(PERF_TYPE_HW_CACHE, 0xc0),
 	};
-	struct perf_needs intel = { 0 }, amd = { 0 };
+	struct perf_needs intel = { 0 }, amd = { 0 }, on_arm = { 0 };
 	for (size_t i = 0; i < sizeof(attrs) / sizeof(attrs[0]); i++) {
 		perf_needs_add(&intel, &attrs[i], &intel_watchdog);
 		perf_needs_add(&amd, &attrs[i], &watchdog);
+		perf_needs_add(&on_arm, &attrs[i], &arm_watchdog);
 	}
 	assert_true(intel.on_instructions && intel.on_cycles && intel.on_reference);
 	assert_int_equal(intel.general, 4);	/* 0xc4, the second cycles, cmask, the cache */
 	assert_false(amd.on_instructions || amd.on_cycles || amd.on_reference);
 	assert_int_equal(amd.general, 7);
+	/* Only cycles have a counter of their own; types 4 are RAW there too. */
+	assert_true(on_arm.on_cycles && !on_arm.on_instructions && !on_arm.on_reference);
+	assert_int_equal(on_arm.general, 6);
 }
 
 static void without_a_counter(void **state)
@@ -226,6 +230,8 @@ static void without_a_counter(void **state)
 		{ HW(10ull << 32 | 1), { .cpu = -1, .on_cpu = 2 }, &hybrid, TARE_E_WRONG_CORE,
 		  "cpu_atom" },
 		{ TYPE(10, 0xc0), { .cpu = -1, .on_cpu = 12 }, &hybrid, TARE_E_NO_COUNTERS, "" },
+		{ TYPE(10, 0xc0), { NEEDS(1), .on_cpu = 12, .free = 4 }, &hybrid, TARE_E_WRONG_CORE,
+		  "cpu_atom serves CPUs 12-19, and the program ran on others" },
 		{ SW(1), { .cpu = -1 }, &plain, TARE_E_NOT_SCHEDULED, "" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
