@@ -14,7 +14,7 @@
 struct run_opts {
 	const char *cpu, *flaws;
 	uint64_t seed;
-	bool aslr, list;
+	bool aslr, list, cycles, kernel_as_user;
 };
 
 static const struct opt opts[] = {
@@ -24,6 +24,10 @@ static const struct opt opts[] = {
 	  TO(run_opts, flaws) },
 	{ OPT_U64, 's', "seed", "N", "of what is random about the flaws (default: 0)",
 	  TO(run_opts, seed) },
+	{ OPT_FLAG, 0, "cycles", NULL, "let cycles be counted: one for each instruction",
+	  TO(run_opts, cycles) },
+	{ OPT_FLAG, 0, "kernel-as-user", NULL,
+	  "count user mode for events that include the kernel", TO(run_opts, kernel_as_user) },
 	{ OPT_FLAG, 0, "aslr", NULL, "leave address space layout randomisation on",
 	  TO(run_opts, aslr) },
 	{ OPT_FLAG, 'l', "list", NULL, "show the models and the flaws", TO(run_opts, list) },
@@ -76,9 +80,27 @@ static void catch_signals(void)
 	signal(SIGCHLD, SIG_DFL);
 }
 
+/* When the command has ended: what it did not get, and what was not what it asked for. */
+static void close_run(const struct tare_run_report *r)
+{
+	const size_t max = sizeof(r->uncounted) / sizeof(r->uncounted[0]);
+	if (r->asked_cycles[0])
+		caution("run: %s asked for cycles, which the virtual PMU does not have; `tare run "
+			"--cycles` counts one for each instruction", r->asked_cycles);
+	if (r->kernel_as_user[0])
+		caution("run: events of %s include the kernel; they counted user mode only "
+			"(--kernel-as-user)", r->kernel_as_user);
+	for (size_t i = 0; i < r->n_uncounted && i < max; i++)
+		caution("run: process %d (%s): %s; counts that include it are too low",
+			r->uncounted[i].pid, r->uncounted[i].name, r->uncounted[i].why);
+	if (r->n_uncounted > max)
+		caution("run: %zu more processes were not counted", r->n_uncounted - max);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct run_opts o = { 0 };
+	struct tare_run_report report = { 0 };
 	struct tare_why why;
 	int first, status;
 
@@ -91,9 +113,13 @@ static int run(const struct command *self, int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	const struct tare_run_opts ro = { .argv = argv + first, .cpu = o.cpu, .flaws = o.flaws,
-					  .seed = o.seed, .aslr = o.aslr, .stop = &stop };
+					  .seed = o.seed, .aslr = o.aslr, .stop = &stop,
+					  .cycles = o.cycles, .kernel_as_user = o.kernel_as_user,
+					  .report = &report };
 	catch_signals();
-	if (tare_run(&ro, &status, &why) < 0) {
+	const int err = tare_run(&ro, &status, &why);
+	close_run(&report);
+	if (err < 0) {
 		complain_why(&why);
 		return why.code == TARE_E_NO_COMMAND ? 127 :
 		       why.code == TARE_E_NOT_EXECUTABLE ? 126 : EXIT_FAILED;

@@ -213,7 +213,8 @@ static void kernel_defaults(struct stat_session *s, struct buf *text)
 {
 	for (size_t i = 0; i < sizeof(kernel_events) / sizeof(kernel_events[0]); i++) {
 		const char *const name = kernel_events[i];
-		if (probe(name, TARE_BACKEND_HW, &s->cpu, NULL) == TARE_E_PARANOID)
+		const int err = probe(name, TARE_BACKEND_HW, &s->cpu, NULL);
+		if (err == TARE_E_PARANOID || err == TARE_E_VIRTUAL_KERNEL)
 			skip_event(s, name);
 		else
 			buf_printf(text, "%s%s", text->len ? "," : "", name);

@@ -93,7 +93,10 @@ extern "C" {
 	X(MISMATCH, "these cannot be compared", "")                             \
 	X(RANGE, "value out of range", "")                                      \
 	X(NOSPC, "no space left on the device", "free some space, or write elsewhere") \
-	X(UNTESTED_CPU, "this CPU is not in the tables", "see docs/adding-a-cpu.md")
+	X(UNTESTED_CPU, "this CPU is not in the tables", "see docs/adding-a-cpu.md") \
+	X(VIRTUAL_KERNEL, "a virtual PMU (tare run) has no kernel to count",          \
+	  "count user mode only (:u), or start it with `tare run --kernel-as-user`, which counts " \
+	  "user mode instead")
 
 enum tare_err {
 	TARE_OK = 0,

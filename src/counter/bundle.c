@@ -167,7 +167,11 @@ static int open_events(struct bundle *b, const struct tare_encoding *const *even
 {
 	struct perf_facts f;
 	perf_facts_read(&f, "");
-	b->simulated = f.simulated;
+	for (unsigned i = 0; i < n; i++) {
+		const struct perf_event_attr a = { .type = events[i]->type,
+			.config = events[i]->config, .exclude_kernel = events[i]->exclude_kernel };
+		b->simulated[i] = perf_facts_simulated(&f, &a);
+	}
 	for (unsigned i = 0; i < n; i++)
 		if (events[i]->precise_asked)
 			return why_set(why, TARE_E_INVALID,

@@ -28,7 +28,7 @@ struct bundle {
 	struct tare_why reason;		/* why this path; .what is a sentence */
 	bool pinned;
 	bool resynced;			/* parts have changed: the fast read must be told */
-	enum perf_simulated simulated;
+	enum perf_simulated simulated[BUNDLE_MAX];	/* of each part */
 	pid_t pid, tid;			/* whose it is */
 	unsigned status;		/* enum tare_status */
 };

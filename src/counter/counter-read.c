@@ -142,7 +142,7 @@ int tare_counter_sample(struct tare_counter *c, struct tare_sample *s)
 		return sample_clock(c, s);
 	err = bundle_values(&k->b, v);
 	if (!err)
-		err = counter_sample(s, v, k->b.n_parts == 2, k->start, k->b.simulated,
+		err = counter_sample(s, v, k->b.n_parts == 2, k->start, k->b.simulated[0],
 				     counter_is_core(&k->event.base));
 	if (!err && s->scaled)
 		k->b.status |= TARE_STATUS_SCALED;

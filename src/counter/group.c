@@ -189,8 +189,8 @@ int tare_group_sample(struct tare_group *g, struct tare_sample *s)
 		const struct member *const m = &g->members[i];
 		const bool pair = m->kind == TARE_EVENT_MINUS;
 		if (pair || m->kind == TARE_EVENT_PERF) {
-			err = counter_sample(&s[i], &v[m->part], pair, m->start, g->b.simulated,
-					     m->core);
+			err = counter_sample(&s[i], &v[m->part], pair, m->start,
+					     g->b.simulated[m->part], m->core);
 			continue;
 		}
 		s[i].value = s[i].raw = total_of(m, NULL) - m->start;

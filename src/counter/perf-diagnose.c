@@ -82,12 +82,8 @@ static int no_permission(int err, const struct perf_event_attr *a, const struct 
 	 * kernel's own checks, which say EACCES for every perf reason. */
 	if (err == EPERM && f->seccomp == 2)
 		return why_errno(why, TARE_E_SECCOMP, err, "%s", ask->name);
-	if (f->simulated != PERF_SIM_NO && !a->exclude_kernel) {
-		why_errno(why, TARE_E_PARANOID, err,
-			  "%s: a virtual PMU (tare run) has no kernel to count", ask->name);
-		why_remedy(why, "count user mode only (:u)");
-		return TARE_E_PARANOID;
-	}
+	if (f->simulated != PERF_SIM_NO && !a->exclude_kernel)
+		return why_errno(why, TARE_E_VIRTUAL_KERNEL, err, "%s", ask->name);
 	if (!f->cap_perfmon) {
 		/* To Linux every level from 2 on is the same. Where a distribution made
 		 * more of 3, only an event of user mode can tell. */

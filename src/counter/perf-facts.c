@@ -183,13 +183,38 @@ static void read_pmus(struct perf_facts *f, const char *root)
 	closedir(d);
 }
 
-static enum perf_simulated read_simulated(const char *root)
+static void read_simulated(struct perf_facts *f, const char *root)
 {
-	char text[64];
+	char text[256];
 	if (!read_text(root, "/sys/bus/event_source/devices/cpu/tare_simulated", text,
 		       sizeof(text)))
-		return PERF_SIM_NO;
-	return strcmp(text, "exact") == 0 ? PERF_SIM_EXACT : PERF_SIM_FLAWS;
+		return;
+	f->simulated = strncmp(text, "exact", 5) == 0 && (!text[5] || text[5] == '\n') ?
+		       PERF_SIM_EXACT : PERF_SIM_FLAWS;
+	f->kernel_as_user = strstr(text, "\nkernel-as-user");
+	const char *p = strstr(text, "\ncycles");
+	for (p = p ? p + 7 : ""; *p == ' ' && f->n_cycles < 8;) {
+		char *end;
+		f->cycles[f->n_cycles++] = strtoull(p, &end, 16);
+		p = end;
+	}
+}
+
+enum perf_simulated perf_facts_simulated(const struct perf_facts *f,
+					 const struct perf_event_attr *a)
+{
+	if (f->simulated != PERF_SIM_EXACT)
+		return f->simulated;
+	if (f->kernel_as_user && !a->exclude_kernel)
+		return PERF_SIM_FLAWS;
+	const uint32_t generic = (uint32_t)a->config;
+	if (f->n_cycles && a->type == PERF_TYPE_HARDWARE &&
+	    (generic == PERF_COUNT_HW_CPU_CYCLES || generic == PERF_COUNT_HW_REF_CPU_CYCLES))
+		return PERF_SIM_FLAWS;
+	for (unsigned i = 0; a->type == PERF_TYPE_RAW && i < f->n_cycles; i++)
+		if (f->cycles[i] == a->config)
+			return PERF_SIM_FLAWS;
+	return PERF_SIM_EXACT;
 }
 
 void perf_facts_read(struct perf_facts *f, const char *root)
@@ -206,7 +231,7 @@ void perf_facts_read(struct perf_facts *f, const char *root)
 	read_self(f, root);
 	read_hypervisor(f, root);
 	read_pmus(f, root);
-	f->simulated = read_simulated(root);
+	read_simulated(f, root);
 	ask_counters(f, root);
 }
 

@@ -21,6 +21,8 @@
  * retired and nothing else, so its counts are the engine's own and exact.
  * Anything else ("flaws …"): it was told to misbehave like some CPU, and its
  * counts must never be taken for a measurement of this machine. */
+/* Further lines name what is not exact in an exact one: "cycles" and the codes of events that
+ * count them, "kernel-as-user". */
 enum perf_simulated { PERF_SIM_NO, PERF_SIM_EXACT, PERF_SIM_FLAWS };
 
 struct perf_pmu {
@@ -44,11 +46,19 @@ struct perf_facts {
 	unsigned n_pmus;	/* core PMUs: the ones that count instructions */
 	struct perf_pmu pmus[PERF_FACTS_PMUS];
 	enum perf_simulated simulated;
+	bool kernel_as_user;	/* it counts user mode for events that include the kernel */
+	unsigned n_cycles;	/* codes of events that count no real cycles; with them the */
+	uint64_t cycles[8];	/* generic events cycles and ref-cycles */
 	unsigned gp_counters;	/* programmable counters of this CPU; 0 unknown */
 	unsigned fixed_counters; /* Intel's: instructions, cycles, reference cycles, … */
 };
 
 void perf_facts_read(struct perf_facts *f, const char *root);
+
+/* Whether an event with that type, config and exclude_kernel is a virtual PMU's, and exact. */
+struct perf_event_attr;
+enum perf_simulated perf_facts_simulated(const struct perf_facts *f,
+					 const struct perf_event_attr *a);
 
 /* The core PMU an event of that type and config goes to: by type, or the upper
  * half of config (the extended type of hybrid CPUs) for the generic types. With

@@ -243,7 +243,7 @@ static bool happens_in_kernel(const struct tare_event *e)
 static bool may_fall_back(const struct counter_set *set, size_t i, int err)
 {
 	const struct tare_event *const e = set->events[i];
-	return err == TARE_E_PARANOID && set->o.user_fallback && !e->has_modifier &&
+	return (err == TARE_E_PARANOID || err == TARE_E_VIRTUAL_KERNEL) && set->o.user_fallback && !e->has_modifier &&
 	       !e->base.exclude_kernel && !e->base.exclude_user && !set->user_only[i] &&
 	       !happens_in_kernel(e);
 }
@@ -621,7 +621,10 @@ static void count_slots(struct counter_set *set, const struct target *t, size_t 
 	c->value = minus(minus(v[BASE].value, v[PAIR].value), v[FAULTS].value);
 	const bool scaled = v[BASE].scaled || v[PAIR].scaled || v[FAULTS].scaled;
 	const bool core = is_core(set, e->base.type);
-	c->provenance = counter_provenance(core ? set_facts(set)->simulated : PERF_SIM_NO, core,
+	const struct perf_event_attr attr = { .type = e->base.type, .config = e->base.config,
+		.exclude_kernel = e->base.exclude_kernel || set->user_only[i] };
+	c->provenance = counter_provenance(core ? perf_facts_simulated(set_facts(set), &attr) :
+						  PERF_SIM_NO, core,
 					   e->kind != TARE_EVENT_PERF, scaled);
 	/* A virtual PMU's counts are exact, but its interrupts and faults are not those
 	 * of the machine, which is where totals come from. */

@@ -55,6 +55,7 @@ struct vpmu_row {
 	uint8_t plus_irqs, plus_faults;
 	uint8_t fixed;		/* 1 + the fixed counter it goes to, 0 for none */
 	uint8_t only_fixed;
+	uint8_t is_cycles;	/* VPMU_NOTHING unless asked for */
 	uint32_t counters;	/* general-purpose counters it fits on */
 	char name[64];
 };
@@ -71,7 +72,6 @@ struct vpmu_flaws {
 	uint32_t held;		/* counters that somebody else's pinned events hold: a mask */
 	uint64_t move_at;	/* instructions after which a counter moves, each time */
 	uint64_t steal_at;	/* … after which a counter is taken away */
-	uint32_t cycles;	/* there is an event of the clock */
 	uint32_t wrap;		/* counters start just below their end */
 };
 
@@ -83,6 +83,12 @@ enum vpmu_overcount {
 	OVER_FENCE_STORE = 16,	/* cpuid, sfence, mfence, clflush as stores */
 	OVER_LOADS = 32,	/* leave as two loads, some stores as loads */
 	UNDER_PADD_LOAD = 64,	/* paddb, paddw, paddq from memory not as loads */
+};
+
+/* Names of programs, each once. */
+struct vpmu_names {
+	uint32_t n;
+	char name[16][16];
 };
 
 struct vpmu_model {
@@ -216,6 +222,9 @@ struct vpmu_shared {
 	uint32_t inherits_groups;	/* this kernel allows both inherit and FORMAT_GROUP */
 	uint32_t time_mult;
 	uint64_t time_zero;
+	uint32_t kernel_as_user;	/* events that include the kernel count user mode */
+	struct vpmu_names asked_cycles;	/* … and got none */
+	struct vpmu_names used_as_user;	/* … opened events that include the kernel */
 	uint32_t rdpmc;			/* what the file of that name says: 0, 1, 2 */
 	uint32_t rdpmc_writers;		/* somebody has had it open for writing */
 	uint64_t rdpmc_dev, rdpmc_ino;	/* that file */

@@ -99,6 +99,39 @@ static int find_row_by(uint64_t generic, uint64_t raw, bool is_raw)
 	return ENOENT_;
 }
 
+/* The program, once. */
+static void note_program(const struct thread *t, struct vpmu_names *names)
+{
+	const struct soft_record *const r = &E.shared->records[t->record];
+	const char *name = r->exe;
+	for (const char *p = r->exe; *p; p++)
+		if (*p == '/')
+			name = p + 1;
+	char short_name[sizeof(names->name[0])];
+	copy_text(short_name, sizeof(short_name), *name ? name : "?", text_len(*name ? name : "?"));
+	for (uint32_t i = 0; i < names->n; i++)
+		if (text_equal(names->name[i], short_name))
+			return;
+	if (names->n == sizeof(names->name) / sizeof(names->name[0]))
+		return;
+	mem_copy(names->name[names->n], short_name, sizeof(short_name));
+	__atomic_store_n(&names->n, names->n + 1, __ATOMIC_RELEASE);
+}
+
+/* Cycles that the model would count if it had been asked to. */
+static bool misses_cycles(const struct perf_event_attr *attr)
+{
+	const struct vpmu_model *const m = &vpmu()->model;
+	for (uint32_t i = 0; i < m->n_rows; i++) {
+		const struct vpmu_row *const r = &m->rows[i];
+		if (r->is_cycles && r->kind == VPMU_NOTHING &&
+		    (attr->type == PERF_TYPE_RAW ? r->has_raw && r->raw == (attr->config & RAW_MASK) :
+		     attr->type == PERF_TYPE_HARDWARE && r->generic == 1 + (uint32_t)attr->config))
+			return true;
+	}
+	return false;
+}
+
 /* The row of the model that counts this, or what is wrong with it. */
 static int find_row(const struct perf_event_attr *attr)
 {
@@ -145,7 +178,7 @@ static uint32_t find_task(struct thread *t, int pid, long *err)
 /* Before anything is looked up. */
 static long check(const struct perf_event_attr *attr, int pid, int cpu, uint64_t flags)
 {
-	if (!attr->exclude_kernel)
+	if (!attr->exclude_kernel && !(vpmu()->kernel_as_user && !attr->exclude_user))
 		return EACCES_;			/* paranoid 2 */
 	if (attr->freq ? attr->sample_freq > 100000 : attr->sample_period >> 63)
 		return EINVAL_;
@@ -303,8 +336,12 @@ static long open_event(struct thread *t, const struct perf_event_attr *attr, uin
 	const uint32_t output = flags & PERF_FLAG_FD_OUTPUT ? group : 0;
 	const int row = find_row(attr);
 	const long err = reasons_against(attr, slot, leader, row, output, cpu);
+	if (row < 0 && misses_cycles(attr))
+		note_program(t, &vpmu()->asked_cycles);
 	if (err)
 		return err;
+	if (!attr->exclude_kernel)
+		note_program(t, &vpmu()->used_as_user);
 	vpmu_start_clock(slot);
 	const uint32_t i = vpmu_new_event(slot);
 	if (!i)

@@ -16,6 +16,11 @@ static const struct perf_facts plain = {
 	.n_pmus = 1, .pmus = { { .name = "cpu", .type = 4, .rdpmc = 1 } },
 };
 
+static const struct perf_facts simulated = {
+	.has_perf = true, .paranoid = 2, .user_access = -1, .simulated = PERF_SIM_EXACT,
+	.n_pmus = 1, .pmus = { { .name = "cpu", .type = 4, .rdpmc = 1 } },
+};
+
 static const struct perf_facts no_pmu = {
 	.has_perf = true, .paranoid = 2, .hypervisor = true, .hypervisor_name = "QEMU",
 	.user_access = -1,
@@ -128,6 +133,8 @@ static void opening(void **state)
 		{ ENOSPC, TYPE(PERF_TYPE_BREAKPOINT, 0), { .cpu = -1 }, &plain,
 		  TARE_E_NO_COUNTERS, "" },
 		{ EBUSY, HW(1), { .cpu = -1 }, &plain, TARE_E_BUSY, "" },
+		/* the virtual PMU has options of its own */
+		{ EACCES, HWK(1), { .cpu = -1 }, &simulated, TARE_E_VIRTUAL_KERNEL, "" },
 		/* core types */
 		{ ENOENT, TYPE(10, 0xc0), { .cpu = 3, .pid = -1 }, &hybrid, TARE_E_WRONG_CORE,
 		  "cpu_atom serves CPUs 12-19" },

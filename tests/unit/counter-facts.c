@@ -175,6 +175,32 @@ static void the_simulated_marker(void **state)
 	assert_int_equal(f.simulated, PERF_SIM_FLAWS);
 }
 
+/* An exact virtual PMU may have events that are not. */
+static void what_is_not_exact(void **state)
+{
+	static const struct { const char *marker; struct perf_event_attr a; int want; } rows[] = {
+#define ROW(marker, t, c, k, want)                                                         \
+	{ marker, { .type = PERF_TYPE_##t, .config = c, .exclude_kernel = k }, PERF_SIM_##want }
+		ROW("exact\n", HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0, EXACT),
+		ROW("exact\ncycles 0x76\n", HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 1, FLAWS),
+		ROW("exact\ncycles 0x76\n", HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES, 1, FLAWS),
+		ROW("exact\ncycles 0x76\n", HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 1, EXACT),
+		ROW("exact\ncycles 0x3c 0x13c\n", RAW, 0x13c, 1, FLAWS),
+		ROW("exact\ncycles 0x3c 0x13c\n", RAW, 0xc0, 1, EXACT),
+		ROW("exact\nkernel-as-user\n", RAW, 0xc0, 0, FLAWS),
+		ROW("exact\nkernel-as-user\n", RAW, 0xc0, 1, EXACT),
+		ROW("exact\nkernel-as-user\ncycles 0x76\n", RAW, 0x76, 1, FLAWS),
+		ROW("flaws wrap\ncycles 0x76\n", RAW, 0xc0, 1, FLAWS),
+#undef ROW
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct perf_facts f;
+		put("/sys/bus/event_source/devices/cpu/tare_simulated", rows[i].marker);
+		perf_facts_read(&f, root);
+		assert_int_equal(perf_facts_simulated(&f, &rows[i].a), rows[i].want);
+	}
+}
+
 static void cpu_lists(void **state)
 {
 	assert_true(perf_cpulist_has("", 7));
@@ -215,7 +241,7 @@ int main(void)
 		TEST(capabilities_are_bits),	TEST(a_hybrid_laptop),
 		TEST(an_arm_board),		TEST(hypervisors_are_named),
 		TEST(an_arm_guest),
-		TEST(the_simulated_marker),	TEST(cpu_lists),
+		TEST(the_simulated_marker), TEST(what_is_not_exact),	TEST(cpu_lists),
 		TEST(interrupts_by_column),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,10 +89,13 @@ static void event_file(struct folder *f, const struct vpmu_model *m, unsigned ge
 	for (uint32_t i = 0; i < m->n_rows; i++) {
 		char path[64];
 		const struct vpmu_row *const r = &m->rows[i];
-		if (r->generic != generic || !r->has_raw)
+		if (r->generic != generic || !r->has_raw || r->kind == VPMU_NOTHING)
 			continue;
 		snprintf(path, sizeof(path), "devices/cpu/events/%s", name);
-		if (r->raw & ~0xffull)
+		if (r->raw >> 32)	/* AMD: event bits 8-11 */
+			make_file(f, path, "event=0x%x\n", (unsigned)(r->raw & 0xff) |
+				  (unsigned)(r->raw >> 24 & 0xf00));
+		else if (r->raw & ~0xffull)
 			make_file(f, path, "event=0x%02x,umask=0x%02x\n", (unsigned)r->raw & 0xff,
 				  (unsigned)(r->raw >> 8) & 0xff);
 		else
@@ -125,6 +128,8 @@ static void pmu_folder(struct folder *f, struct vpmu_shared *v, const char *mark
 		make_file(f, "devices/cpu/format/pc", "config:19\n");
 		make_file(f, "devices/cpu/caps/pmu_name", "%s\n", m->name);
 	}
+	event_file(f, m, 1, "cpu-cycles");
+	event_file(f, m, 10, "ref-cycles");
 	event_file(f, m, 2, "instructions");
 	event_file(f, m, 5, "branch-instructions");
 	link_others(f);
@@ -187,7 +192,7 @@ int model_files(struct vpmu_shared *v, const char *marker, const char *dir)
 	pmu_folder(&f, v, marker);
 	cpuinfo(&f, &v->model);
 	modalias(&f, &v->model);
-	make_file(&f, "perf_event_paranoid", "2\n");
+	make_file(&f, "perf_event_paranoid", "%d\n", v->kernel_as_user ? 1 : 2);
 	make_file(&f, "nmi_watchdog", "%d\n", v->flaws.watchdog ? 1 : 0);
 	make_file(&f, "mux_interval", "4\n");
 	return f.err;

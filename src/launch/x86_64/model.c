@@ -214,17 +214,38 @@ void model_fill(const struct model *m, struct vpmu_model *out)
 		add_architectural(out);
 }
 
-/* The virtual clock as the CPU's cycles, for programs that do nothing without them. */
-void model_add_cycles(struct vpmu_model *m)
+/* ---- cycles ---- */
+
+static void cycles_row(struct vpmu_model *m, bool on, unsigned generic, uint64_t raw, unsigned fixed)
 {
 	if (m->n_rows == VPMU_MAX_ROWS)
 		return;
-	m->rows[m->n_rows++] = (struct vpmu_row){
-		.raw = m->arch_version ? 0x003c : 0x0076, .has_raw = 1,
-		.generic = 1 + PERF_COUNT_HW_CPU_CYCLES, .kind = SOFT_INSTRUCTIONS,
-		.fixed = m->fixed >= 2 ? 2 : 0,		/* fixed counter 1 */
-		.counters = ~0u, .name = "CYCLES",
-	};
+	struct vpmu_row *const r = &m->rows[m->n_rows++];
+	*r = (struct vpmu_row){ .raw = raw, .has_raw = 1, .generic = (uint8_t)generic,
+				.kind = on ? SOFT_INSTRUCTIONS : VPMU_NOTHING, .is_cycles = 1,
+				.counters = ~0u };
+	if (fixed && fixed <= m->fixed)
+		r->fixed = (uint8_t)fixed;
+	snprintf(r->name, sizeof(r->name), "CYCLES");
+}
+
+#define CYCLES (1 + PERF_COUNT_HW_CPU_CYCLES)
+#define REF_CYCLES (1 + PERF_COUNT_HW_REF_CPU_CYCLES)
+
+/* One cycle for each instruction, for programs that do nothing without them. Codes: Intel SDM
+ * volume 3, 20.2.1.2 (fixed counters 1 and 2; 0x0300 is Linux's name for the latter); AMD PPR,
+ * PMCx076, and PMCx120 since Zen 4 (arch/x86/events/amd/core.c). */
+void model_add_cycles(struct vpmu_model *m, bool on)
+{
+	if (m->arch_version) {
+		cycles_row(m, on, CYCLES, 0x003c, 2);
+		cycles_row(m, on, REF_CYCLES, 0x0300, 3);
+		m->rows[m->n_rows - 1].only_fixed = m->fixed >= 3;
+		cycles_row(m, on, 0, 0x013c, 0);
+		return;
+	}
+	cycles_row(m, on, CYCLES, 0x0076, 0);
+	cycles_row(m, on, REF_CYCLES, 0x100000120, 0);
 }
 
 /* ---- flaws ---- */
@@ -277,12 +298,6 @@ static void set_stolen(struct vpmu_flaws *f, const struct model *m, uint64_t n)
 	(void)m;
 	f->steal_at = n * PER_MS;
 }
-static void set_cycles(struct vpmu_flaws *f, const struct model *m, uint64_t n)
-{
-	(void)m;
-	(void)n;
-	f->cycles = 1;
-}
 static void set_watchdog(struct vpmu_flaws *f, const struct model *m, uint64_t n)
 {
 	(void)m;
@@ -325,7 +340,6 @@ static const struct {
 	{ "moved", "a counter goes to another register every N virtual ms (5)", 5, 100000,
 	  set_moved },
 	{ "stolen", "the counters are taken away after N virtual ms (5)", 5, 100000, set_stolen },
-	{ "cycles", "cycles can be counted, one for each instruction", 0, 0, set_cycles },
 	{ "watchdog", "the NMI watchdog holds a counter", 0, 0, set_watchdog },
 	{ "held", "somebody else's pinned events hold N counters (all)", VPMU_MAX_COUNTERS,
 	  VPMU_MAX_COUNTERS, set_held },
@@ -369,6 +383,9 @@ static int one_flaw(const struct model *m, const char *item, size_t len, unsigne
 		flaws[i].set(out, m, n);
 		return 0;
 	}
+	if (len == 6 && strncmp(item, "cycles", 6) == 0)
+		return why_set(why, TARE_E_INVALID,
+			       "\"cycles\" is no flaw, but an option: `tare run --cycles`");
 	return why_set(why, TARE_E_INVALID, "no flaw \"%.*s\"; `tare run --list` shows them",
 		       len > 100 ? 100 : (int)len, item);
 }

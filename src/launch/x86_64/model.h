@@ -7,13 +7,14 @@
 #include <tare/err.h>
 #include <tare/run.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct model;		/* an identity: who the CPU says it is */
 
 const struct model *model_find(const char *name, struct tare_why *why);	/* NULL: nearest to here */
 void model_fill(const struct model *m, struct vpmu_model *out);
-void model_add_cycles(struct vpmu_model *m);		/* the flaw of that name */
+void model_add_cycles(struct vpmu_model *m, bool on);	/* not on: known, but refused */
 
 /* Flaws of that model from a list like "interrupts=1000,overcount". */
 int model_flaws(const struct model *m, const char *list, struct vpmu_flaws *out,

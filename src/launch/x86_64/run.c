@@ -24,6 +24,7 @@ struct run {
 	struct vpmu_flaws flaws;
 	struct run_folder folder;
 	const struct soft_shared *shared;
+	struct vpmu_shared *v;
 	void (*ended)(const struct soft_shared *shared, void *arg);
 	void *arg;
 };
@@ -61,12 +62,27 @@ static bool kernel_inherits_groups(void)
 	return fd >= 0;
 }
 
+/* What the PMU's tare_simulated says: how far its counts are the engine's own, then the codes
+ * of events that are not, and whether what includes the kernel is (counter/perf-facts.h). */
+static void make_marker(const struct run *r, const struct vpmu_shared *v, char *out, size_t size)
+{
+	const char *const list = r->o->flaws;
+	size_t n = (size_t)snprintf(out, size, "%s%.120s", list && *list ? "flaws " : "exact",
+				    list && *list ? list : "");
+	if (r->o->kernel_as_user)
+		n += (size_t)snprintf(out + n, size - n, "\nkernel-as-user");
+	if (!r->o->cycles)
+		return;
+	n += (size_t)snprintf(out + n, size - n, "\ncycles");
+	for (uint32_t i = 0; i < v->model.n_rows; i++)
+		if (v->model.rows[i].is_cycles)
+			n += (size_t)snprintf(out + n, size - n, " 0x%jx", (uintmax_t)v->model.rows[i].raw);
+}
+
 static int make_files(struct run *r, struct vpmu_shared *v, struct tare_why *why)
 {
-	char marker[192];
-	const char *const list = r->o->flaws;
-	snprintf(marker, sizeof(marker), "%s%.180s", list && *list ? "flaws " : "exact",
-		 list && *list ? list : "");
+	char marker[256];
+	make_marker(r, v, marker, sizeof(marker));
 	int err = run_folder_make(&r->folder, why);
 	if (err)
 		return err;
@@ -119,8 +135,8 @@ static int setup(int memfd, struct soft_shared *shared, void *arg, struct tare_w
 		return why_errno(why, TARE_E_ENGINE, errno, "shared memory for the virtual PMU");
 	model_fill(r->model, &v->model);
 	v->flaws = r->flaws;
-	if (r->flaws.cycles)
-		model_add_cycles(&v->model);
+	model_add_cycles(&v->model, r->o->cycles);
+	v->kernel_as_user = r->o->kernel_as_user;
 	tsc_fields(v);
 	note_devices(v);
 	v->rdpmc = 1;
@@ -130,7 +146,7 @@ static int setup(int memfd, struct soft_shared *shared, void *arg, struct tare_w
 	if (!err)
 		run_folder_keep(&r->folder, memfd, (struct run_folder_map[]){
 			{ v, sizeof(*v) }, { shared, sizeof(*shared) }, { 0 } });
-	munmap(v, sizeof(*v));
+	r->v = v;
 	if (!err)
 		shared->flags |= SOFT_FLAG_VPMU;
 	return err;
@@ -142,6 +158,41 @@ static void tell_end(pid_t child, void *arg)
 	(void)child;
 	if (r->ended)
 		r->ended(r->shared, r->arg);
+}
+
+/* ---- what is to be said ---- */
+
+static void join_names(char *out, size_t size, const struct vpmu_names *names)
+{
+	const uint32_t n = __atomic_load_n(&names->n, __ATOMIC_ACQUIRE);
+	size_t at = 0;
+	out[0] = '\0';
+	for (uint32_t i = 0; i < n && at < size; i++)
+		at += (size_t)snprintf(out + at, size - at, "%s%.15s", i ? ", " : "", names->name[i]);
+}
+
+static void fill_report(const struct run *r, const struct tare_measurement *m)
+{
+	struct tare_run_report *const to = r->o->report;
+	if (!to)
+		return;
+	*to = (struct tare_run_report){ 0 };
+	if (r->v) {
+		join_names(to->asked_cycles, sizeof(to->asked_cycles), &r->v->asked_cycles);
+		join_names(to->kernel_as_user, sizeof(to->kernel_as_user), &r->v->used_as_user);
+	}
+	for (size_t i = 0; i < m->n_tasks; i++) {
+		const struct tare_task *const t = &m->tasks[i];
+		const size_t k = to->n_uncounted;
+		if (!t->not_counted)
+			continue;
+		to->n_uncounted++;
+		if (k >= sizeof(to->uncounted) / sizeof(to->uncounted[0]))
+			continue;
+		to->uncounted[k].pid = t->pid;
+		to->uncounted[k].why = t->not_counted;
+		snprintf(to->uncounted[k].name, sizeof(to->uncounted[k].name), "%.31s", t->comm);
+	}
 }
 
 int tare_run(const struct tare_run_opts *o, int *status, struct tare_why *why)
@@ -168,6 +219,12 @@ int run_watched(const struct tare_run_opts *o,
 		return err;
 	err = soft_run(&mo, &hooks, &m, why);
 	descriptors_end();
+	fill_report(&r, &m);
+	for (size_t i = 0; i < m.n_tasks; i++)
+		free(m.tasks[i].counts);
+	free(m.tasks);
+	if (r.v)
+		munmap(r.v, sizeof(*r.v));
 	run_folder_remove(&r.folder);
 	*status = m.exit_status;
 	return err;
