@@ -435,10 +435,10 @@ static const struct tare_event_row ivybridge_events[] = {
 	  .note = "620,550 +/- 17,451 in the paper's benchmark",
 	  .source = PAPER("Tables 2 and 7") },
 	{ .name = "ARITH:FPU_DIV", .role = TARE_ROLE_DIVIDES,
-	  .raw = 0x1040114, .has_raw = true, .documented = true, .trust = EXECUTED,
-	  .note = "3,244,139 +/- 17,414 in the paper's benchmark; CMASK 1, EDGE; Sandy "
-		  "Bridge's unit mask, libpfm4 has 0x04 here",
-	  .source = PAPER("Tables 2 and 7") },
+	  .raw = 0x1040414, .has_raw = true, .documented = true, .trust = EXECUTED,
+	  .note = "CMASK 1, EDGE; the paper's 3,244,139 +/- 17,414 were counted with Sandy "
+		  "Bridge's unit mask, 0x01",
+	  .source = PERFMON("IVB, IVT") "; " PAPER("Tables 2 and 7") },
 	{ .name = "FP_COMP_OPS_EXE:X87", .role = TARE_ROLE_FP1,
 	  .raw = 0x0110, .has_raw = true, .documented = true, .trust = UOPS | EXECUTED,
 	  .note = "49,025,110 +/- 37,400 in the paper's benchmark; its Table 2 prints the "
@@ -916,6 +916,19 @@ static const struct tare_event_row sapphirerapids_events[] = {
 static const struct tare_uarch sapphirerapids = {
 	.name = "sapphirerapids",
 	.title = "Intel Sapphire Rapids",
+	.arch = TARE_ARCH_X86_64,
+	.vendor = TARE_VENDOR_INTEL,
+	.core = TARE_CORE_UNIFORM,
+	.gp_counters = 8,
+	.fixed_counters = 4,
+	.events = sapphirerapids_events,
+	.n_events = COUNT_OF(sapphirerapids_events),
+};
+
+/* Sapphire Rapids with more cores: Intel's list (EMR) has the same codes. */
+static const struct tare_uarch emeraldrapids = {
+	.name = "emeraldrapids",
+	.title = "Intel Emerald Rapids",
 	.arch = TARE_ARCH_X86_64,
 	.vendor = TARE_VENDOR_INTEL,
 	.core = TARE_CORE_UNIFORM,
@@ -1437,6 +1450,7 @@ static const struct tare_uarch *const uarchs[] = {
 	&tigerlake,
 	&rocketlake,
 	&sapphirerapids,
+	&emeraldrapids,
 	&goldencove,
 	&redwoodcove,
 	&graniterapids,
@@ -1513,7 +1527,7 @@ static const struct cpu_x86_id ids[] = {
 	{ .vendor = TARE_VENDOR_INTEL, .family = 0x06, .first_model = 0x8f, .last_model = 0x8f,
 	  .core = TARE_CORE_UNIFORM, .uarch = &sapphirerapids },
 	{ .vendor = TARE_VENDOR_INTEL, .family = 0x06, .first_model = 0xcf, .last_model = 0xcf,
-	  .core = TARE_CORE_UNIFORM, .uarch = &sapphirerapids },
+	  .core = TARE_CORE_UNIFORM, .uarch = &emeraldrapids },
 	{ .vendor = TARE_VENDOR_INTEL, .family = 0x06, .first_model = 0x97, .last_model = 0x97,
 	  .core = TARE_CORE_PERFORMANCE, .uarch = &goldencove },
 	{ .vendor = TARE_VENDOR_INTEL, .family = 0x06, .first_model = 0x9a, .last_model = 0x9a,
@@ -1618,8 +1632,7 @@ static const struct cpu_alias aliases[] = {
 	{ .alias = "rkl", .uarch = &rocketlake },
 	{ .alias = "cypresscove", .uarch = &rocketlake },
 	{ .alias = "spr", .uarch = &sapphirerapids },
-	{ .alias = "emr", .uarch = &sapphirerapids },
-	{ .alias = "emeraldrapids", .uarch = &sapphirerapids },
+	{ .alias = "emr", .uarch = &emeraldrapids },
 	{ .alias = "alderlake", .uarch = &goldencove },
 	{ .alias = "adl", .uarch = &goldencove },
 	{ .alias = "raptorlake", .uarch = &goldencove },

@@ -33,7 +33,7 @@ static const struct { const char *uarch, *pmu; } pairs[] = {
 	{ "broadwell", "bdw" }, { "broadwell", "bdw_ep" },
 	{ "skylake", "skl" }, { "skylake", "skx" }, { "skylake", "clx" },
 	{ "icelake", "icl" }, { "icelake", "icx" },
-	{ "sapphirerapids", "spr" }, { "sapphirerapids", "emr" },
+	{ "sapphirerapids", "spr" }, { "emeraldrapids", "emr" },
 	{ "graniterapids", "gnr" },
 	{ "silvermont", "slm" }, { "goldmont", "glm" }, { "tremont", "tmt" },
 	{ "knightslanding", "knl" }, { "knightslanding", "knm" },
@@ -73,9 +73,6 @@ static const struct {
 	{ "snb", "BR_INST_RETIRED.ALL_BRANCHES", 0x04c4,
 	  "the other way round: Intel's list has the architectural event, 0x04 is precise" },
 	{ "snb_ep", "BR_INST_RETIRED.ALL_BRANCHES", 0x04c4, "as snb" },
-	{ "ivb", "ARITH:FPU_DIV", 0x1040414,
-	  "the paper counted with Sandy Bridge's mask 0x01, and its figure belongs to that" },
-	{ "ivb_ep", "ARITH:FPU_DIV", 0x1040414, "as ivb" },
 	{ "adl_glc", "INST_RETIRED.PREC_DIST", 0x01c0,
 	  "Intel's list has the fixed counter's code; libpfm4 before 4.13 has it too", true },
 };

@@ -47,6 +47,10 @@ static const struct model models[] = {
 	  "Intel(R) Core(TM) i7-1065G7 CPU @ 1.30GHz" },
 	{ "sapphirerapids", TARE_VENDOR_INTEL, 6, 0x8f, 8, 48, 5, 0,
 	  "Intel(R) Xeon(R) Platinum 8480+" },
+	{ "emeraldrapids", TARE_VENDOR_INTEL, 6, 0xcf, 2, 48, 5, 0,
+	  "INTEL(R) XEON(R) PLATINUM 8592+" },
+	{ "graniterapids", TARE_VENDOR_INTEL, 6, 0xad, 1, 48, 5, 0,
+	  "Intel(R) Xeon(R) 6980P" },
 	{ "k10", TARE_VENDOR_AMD, 0x10, 4, 3, 48, 0, OVER_X87_STATE,
 	  "AMD Phenom(tm) II X4 955 Processor" },
 	{ "bobcat", TARE_VENDOR_AMD, 0x14, 2, 0, 48, 0, OVER_X87_STATE,
@@ -59,6 +63,8 @@ static const struct model models[] = {
 	  "AMD Ryzen 9 5950X 16-Core Processor" },
 	{ "zen4", TARE_VENDOR_AMD, 0x19, 0x61, 2, 48, 0, 0,
 	  "AMD Ryzen 9 7950X 16-Core Processor" },
+	{ "zen5", TARE_VENDOR_AMD, 0x1a, 0x44, 0, 48, 0, 0,
+	  "AMD Ryzen 9 9950X 16-Core Processor" },
 };
 
 const char *tare_run_model(size_t i, const char **about)
