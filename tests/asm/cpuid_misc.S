@@ -1,4 +1,5 @@
 /* cpuid_misc: cpuid, cmpxchg*, xadd, lock, clflush, fences, prefetch, rdtsc. */
+//@ need cx16 rdtscp xsave
 #include "kernel.inc"
 	.globl	_start
 _start:

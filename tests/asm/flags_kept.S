@@ -1,5 +1,6 @@
 /* flags_kept: every pattern of CF PF AF ZF SF DF OF crosses every kind of block
  * end unchanged: read back whole with pushf, by lahf and seto, by each setcc. */
+//@ need xsave
 #include "kernel.inc"
 	.macro	SET
 	pushq	%rbx			//= store

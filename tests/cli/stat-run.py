@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tare stat counts, with kernel events that any machine has. usage: stat-run.py TARE PAGES"""
 import json, os, re, shutil, signal, subprocess, sys, tempfile, time
-from cli import can_refuse, check, check_schema, finish, perf_refused, refuse, run, skip
+from cli import can_refuse, check, check_schema, finish, perf_refused, refuse, run, skip, until
 
 tare, pages = map(os.path.abspath, sys.argv[1:3])
 if perf_refused(tare):
@@ -184,16 +184,16 @@ check([float(r[0]) for r in rows] == sorted(float(r[0]) for r in rows), p.stderr
 # A running process, for as long as a command runs: the command starts the work and waits
 # for its end.
 def wait_attached(p):
-    """Until the program holds a counter."""
-    for _ in range(1000):
+    """Until the program holds a counter and waits. (It opens one on itself first, to see
+    whether that works, and does not wait then.)"""
+    def attached():
         try:
             links = [os.readlink(f"/proc/{p.pid}/fd/{n}") for n in os.listdir(f"/proc/{p.pid}/fd")]
+            state = open(f"/proc/{p.pid}/stat").read().rsplit(")", 1)[1].split()[0]
         except OSError:
-            links = []
-        if any("perf_event" in l for l in links):
-            return
-        time.sleep(0.01)
-    check(False, "never attached")
+            return False
+        return state == "S" and any("perf_event" in link for link in links)
+    until(attached, "the counter of a running process")
 
 
 folder = tempfile.mkdtemp(prefix="tare-")

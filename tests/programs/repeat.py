@@ -4,8 +4,8 @@
 usage: repeat.py [--runs N] [--neighbours] EXCEPTIONS WORKERS
 
 EXCEPTIONS and WORKERS are the C++ program and the two-thread program of the
-tests. The half of the runs with --neighbours has 4 busy processes a CPU beside
-it. Every event is compared, with ==; of WORKERS each worker thread's.
+tests. The half of the runs with --neighbours has 4 busy processes a CPU, at most 64,
+beside it. Every event is compared, with ==; of WORKERS each worker thread's.
 """
 import argparse
 import os
@@ -25,7 +25,7 @@ import suite  # noqa: E402
 
 class Neighbours:
     def __enter__(self):
-        n = 4 * (os.cpu_count() or 1)
+        n = min(4 * len(os.sched_getaffinity(0)), 64)
         self.busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
                      for _ in range(n)]
         print(f"with {n} busy neighbours")
