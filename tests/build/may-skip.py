@@ -31,6 +31,8 @@ def report(rows, allowed, units=0):
 good = ("a", "OK", "")
 status, text = report([good], "")
 check(status == 0 and text == "1 passed, 0 failed, 0 skipped\n", text)
+status, text = report([("a", "OK", "fine\nnote: no tool\nnote: no tool\n")], "")
+check(status == 0 and text == "note: a: no tool\n1 passed, 0 failed, 0 skipped\n", text)
 status, text = report([good, ("b", "FAIL", ""), ("c", "TIMEOUT", "")], "")
 check(status == 1 and "failed: b (FAIL)" in text and "1 passed, 2 failed, 0 skipped" in text, text)
 skipped = ("b-1", "SKIP", "something\nno tool here (package tool)\n")

@@ -626,7 +626,7 @@ def perf_counts(text):
 
 def perf(loop):
     if not shutil.which("perf"):
-        print("without perf (linux-perf): perf stat is not tried")
+        print("note: without perf (package linux-perf) perf stat is not tried")
         return
     events = "instructions:u,branches:u"
     env = dict(line.split("=", 1) for line in
@@ -694,7 +694,7 @@ int main(void)
 
 def papi():
     if not shutil.which("papi_avail") or not os.path.exists("/usr/include/papi.h"):
-        print("without papi-tools, libpapi-dev: PAPI is not tried")
+        print("note: without papi-tools and libpapi-dev PAPI is not tried")
         return
     got = virtual("haswell", "papi_avail")
     check(re.search(r"PAPI_TOT_INS\s+\S+\s+Yes", got.stdout) and

@@ -64,7 +64,7 @@ def main():
             tried += 1
             bad += check("32-bit", seven32)
         else:
-            print("32-bit: skipped: cannot be built or run here")
+            print("note: no 32-bit program is tried: cannot be built or run here")
         if os.geteuid() == 0 and shutil.which("setpriv"):
             suid = os.path.join(d, "seven")
             with open(source, "w") as f:
@@ -75,7 +75,7 @@ def main():
             tried += 1
             bad += check("set-uid", suid)
         else:
-            print("set-uid: skipped: only root can make one")
+            print("note: no set-uid program is tried: only root can make one")
     if not tried:
         counting.skip("neither a 32-bit nor a set-uid program could be made")
     return 1 if bad else 0

@@ -104,7 +104,7 @@ def newborns():
 
 def traced():
     if not shutil.which("strace"):
-        print("no strace: a program traced by another is not tried")
+        print("note: no strace: a program traced by another is not tried")
         return
     p, run = stat("strace", "-o", "/dev/null", "sh", "-c", "exit 5")
     check(p.returncode == 5 and any("traced" in why for why in not_counted(run)), p, run)
@@ -117,10 +117,10 @@ def traced():
 
 def privileged():
     if os.geteuid():
-        print("not root: set-uid and execute-only programs are not tried")
+        print("note: not root: set-uid and execute-only programs are not tried")
         return
     if "NoNewPrivs:\t1" in open("/proc/self/status").read():
-        print("no new privileges may be had here: set-uid and execute-only programs are not tried")
+        print("note: no new privileges may be had here: set-uid and execute-only programs are not tried")
         return
     d = tempfile.mkdtemp(prefix="tare-pit", dir="/var/tmp")
     os.chmod(d, 0o755)
@@ -156,7 +156,7 @@ def privileged():
 def namespaces():
     unshare = shutil.which("unshare")
     if not unshare or subprocess.run([unshare, "-Urpf", "true"], stderr=subprocess.DEVNULL).returncode:
-        print("no namespaces: a process with other numbers is not tried")
+        print("note: no namespaces: a process with other numbers is not tried")
         return
     p, run = stat(unshare, "-Urpf", "sh", "-c", "echo $$; ls -d /; exit 6")
     check(p.stdout == "1\n/\n" and p.returncode == 6, p)

@@ -94,7 +94,7 @@ def campaign(args, folder):
     good = True
     for name, command in commands(args):
         if not os.path.exists(command[0]):
-            print(f"{name}: skipped: {command[0]} is not installed")
+            print(f"note: {name} is not run: {command[0]} is not installed")
             continue
         # with taken branches and without: nothing else may differ
         got = [counted(command, folder, expect.SETS[i % 2]) for i in range(args.runs)]

@@ -224,8 +224,9 @@ def main():
                 print("   ", line)
             failed += bool(bad)
             passed += not bad
-    print(f"{passed} programs the same, {failed} different, {len(skipped)} skipped"
-          + (f": {' '.join(skipped)}" if skipped else ""))
+    print(f"{passed} programs the same, {failed} different, {len(skipped)} skipped")
+    if skipped:
+        print(f"note: not run, for want of what they need: {' '.join(skipped)}")
     return 1 if failed or not passed else 0
 
 
