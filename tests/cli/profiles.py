@@ -333,7 +333,7 @@ def check_diff(paths):
 def check_rustc(tmp):
     rustc = shutil.which("rustc")
     if not rustc:
-        print("rustc is not installed: its files are not made here, only the kept ones read")
+        print("note: rustc is not installed: its files are not made here, only the kept ones read")
         return
     with open(f"{tmp}/small.rs", "w") as f:
         f.write("#![no_std]\n#![crate_type = \"lib\"]\npub fn add(a: u32, b: u32) -> u32 { a + b }\n")
@@ -341,12 +341,19 @@ def check_rustc(tmp):
     for i in range(3):
         r = run(rustc, "-Z", f"self-profile={tmp}/runs", "--emit=metadata", "small.rs", cwd=tmp, env=env)
         if r.returncode:
-            print("this rustc does not self-profile:", r.stderr.strip().splitlines()[-1:])
+            print("note: this rustc does not self-profile:", *r.stderr.strip().splitlines()[-1:])
             return
     run(rustc, "-Z", f"self-profile={tmp}/all", "-Z", "self-profile-events=all", "--emit=obj", "small.rs",
         cwd=tmp, env=env)
     files = sorted(glob.glob(f"{tmp}/runs/*"))
     check(len(files) == 3, "rustc wrote", files)
+    version = struct.unpack("<I", open(files[0], "rb").read(8)[4:])[0]
+    if version != 9:            # an older rustc; the class above reads only the present version
+        print(f"note: this rustc writes version {version}: its files are read by tare, and not compared")
+        for f in files:
+            p = run(TARE, "summarize", f)
+            check(p.returncode == 0 and "typeck" in p.stdout, "version", version, p.stdout[:500], p.stderr)
+        return
     check_all(files[0])
     check_all(glob.glob(f"{tmp}/all/*")[0])
     check_aggregate(files)
