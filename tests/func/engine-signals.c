@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -179,9 +180,20 @@ static int eat_stack(int n)
 	return n < 0 ? 0 : eat_stack(n + 1) + big[0];
 }
 
+/* `ulimit -s` may be unlimited, and memory is not. */
+static void limit_stack(void)
+{
+	struct rlimit r;
+	getrlimit(RLIMIT_STACK, &r);
+	if (r.rlim_cur > 8 << 20)
+		r.rlim_cur = 8 << 20;
+	setrlimit(RLIMIT_STACK, &r);
+}
+
 static void altstack(void)
 {
 	const size_t size = 65536;
+	limit_stack();
 	char *const mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const stack_t ss = { .ss_sp = mem, .ss_size = size };
 	sigaltstack(&ss, NULL);
