@@ -45,13 +45,13 @@ test: test-packages fetch-arm64 all $(BUILD)-san/build.ninja
 test-kernel: test-packages fetch-arm64 all
 	@TARE_TEST_ARGS="--suite kernel" tools/run-tests $(BUILD)
 
-# The build may have been set up for another prefix.
 # Every real program, and a hundred runs of some.
 test-programs: test-packages all
 	@TARE_BUILD=$(BUILD) tests/programs/run.py
 	@TARE_BUILD=$(BUILD) tests/programs/repeat.py --runs 100 --neighbours \
 		$(BUILD)/tests/engine/engine-exceptions $(BUILD)/tests/programs/engine-workers
 
+# The build may have been set up for another prefix.
 install: all
 	@meson configure $(BUILD) -Dprefix=$(PREFIX)
 	@ninja -C $(BUILD) >$(BUILD)/ninja.log 2>&1 || { cat $(BUILD)/ninja.log; exit 1; }
