@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 		printf("out of a callback: %s\n", s.c_str());
 	}
 	try {
-		std::vector<int>().at(3);
+		(void)std::vector<int>().at(3);
 	} catch (const std::out_of_range &) {
 		printf("out of range\n");
 	}
