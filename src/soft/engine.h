@@ -475,6 +475,14 @@ bool table_go_far(struct thread *t);
 bool table_in_the_way(struct thread *t, uint64_t start, uint64_t end);
 bool place_give(struct thread *t, uint64_t start, uint64_t end);	/* to the program */
 
+/* alias.c: shared memory that is executed in one mapping and written in another */
+bool alias_known(uint64_t pc);		/* all who can write the shared code there are known */
+uint64_t alias_of_code(uint64_t addr);	/* where known code is written; 0: nowhere */
+uint64_t alias_code_of(uint64_t addr);	/* where what is written there is executed; or 0 */
+void alias_touched(struct thread *t, uint64_t start, uint64_t end);	/* by a memory call */
+void aliases_before_fork(void);
+void aliases_in_child(void);
+
 /* pages.c: all but pages_shut() and pages_open(), which takes it, need the lock */
 uint32_t block_find(uint64_t pc);			/* 0: none */
 bool block_exists(uint64_t pc);				/* … even one that only its chain leads to */
@@ -486,6 +494,7 @@ bool pages_shut(void);					/* has any page lost its W? */
 bool pages_open(struct thread *t, uint64_t start, uint64_t end);	/* false: none was shut */
 /* a store hit a page we protect: opened */
 bool page_written(struct thread *t, uint64_t addr);
+void pages_release(uint64_t start, uint64_t end);	/* opened, and without blocks */
 void page_protect(uint64_t page);			/* before translating writable code */
 /* Around heap_empty(): forgets the blocks of all pages, not what is known of the pages. */
 void pages_save(void);

@@ -531,6 +531,8 @@ static long do_mmap(struct thread *t, const uint64_t *args)
 		return -13;
 	if (!(a[3] & MAP_ANONYMOUS) && (uint32_t)a[4] == E.reserved_fd)
 		return -9;
+	if (sane && a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE))
+		alias_touched(t, a[0], end);
 	if (sane && forbids_zone(a, end)) {
 		const long ret = call_around(t, __NR_mmap, a, a[0], end);
 		E.zone_forbidden |= !is_error(ret);
@@ -575,6 +577,8 @@ static long do_munmap(struct thread *t, const uint64_t *a)
 {
 	const uint64_t end = a[0] + PAGE_UP(a[1]);
 	const bool sane = !(a[0] & (PAGE - 1)) && a[1] && end > a[0] && end >> 47 == 0;
+	if (sane)
+		alias_touched(t, a[0], end);
 	if (sane && overlaps_code(t, a[0], end)) {
 		lock_take(t);
 		pages_forget(a[0], end);
@@ -590,6 +594,7 @@ static long do_mprotect(struct thread *t, long nr, const uint64_t *args)
 {
 	const uint64_t a[6] = { args[0], args[1], readable_prot(args[2]), args[3] };
 	const uint64_t end = a[0] + PAGE_UP(a[1]);
+	alias_touched(t, a[0], end);
 	if (engine_owns(a[0], end))
 		return -12;
 	if (mdwe_refuses(t, a[0], end, a[2], false))
@@ -611,6 +616,9 @@ static long do_mremap(struct thread *t, const uint64_t *a)
 	const uint64_t old_end = a[0] + PAGE_UP(a[1]);
 	const bool fixed = a[3] & MREMAP_FIXED;
 	struct region kept = { 0 };
+	alias_touched(t, a[0], old_end);
+	if (fixed)
+		alias_touched(t, a[4], a[4] + PAGE_UP(a[2]));
 	if (engine_owns(a[0], old_end))
 		return -14;
 	if (fixed && !place_give(t, a[4], a[4] + PAGE_UP(a[2])))
@@ -643,6 +651,7 @@ static long do_mremap(struct thread *t, const uint64_t *a)
 static long do_madvise(struct thread *t, const uint64_t *a)
 {
 	const uint64_t end = a[0] + PAGE_UP(a[1]);
+	alias_touched(t, a[0], end);
 	const bool own = engine_owns(a[0], end);
 	if (own && !(E.zone_forbidden && a[0] <= ZONE_BASE && end >= ZONE_END))
 		return -12;

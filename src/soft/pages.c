@@ -19,6 +19,7 @@
 #define PROT_R 1
 #define PROT_W 2
 #define MAX_RETRIES 1000
+#define ALIAS_SCAN (1ull << 30)	/* larger: a call whose memory is not known, all is opened */
 #define BUCKETS 128		/* by the address; its bits that do not tell the bucket are in … */
 
 /* … what leads to a block: */
@@ -192,9 +193,11 @@ void page_protect(uint64_t addr)
 {
 	struct page *const p = page_get(addr, true);
 	const struct region *const r = region_find(addr);
-	if (p->guarded || p->checked || !r || !(r->prot & PROT_W))
+	const uint64_t alias = alias_of_code(addr);
+	if (p->guarded || p->checked || !r || !(alias || r->prot & PROT_W))
 		return;
-	if (sys3(__NR_mprotect, addr, PAGE, (r->prot & ~PROT_W) | PROT_R) < 0)
+	if (sys3(__NR_mprotect, alias ? alias : addr, PAGE,
+		 alias ? PROT_R : (r->prot & ~PROT_W) | PROT_R) < 0)
 		p->checked = true;
 	else
 		p->guarded = true, n_guarded++;
@@ -206,24 +209,27 @@ void page_protect(uint64_t addr)
 static void page_open(struct page *p)
 {
 	const struct region *const r = region_find(p->addr);
+	const uint64_t alias = alias_of_code(p->addr);
 	page_drop(p);
 	p->guarded = false;
 	n_guarded--;
-	sys3(__NR_mprotect, p->addr, PAGE, r ? r->prot : PROT_R | PROT_W);
+	sys3(__NR_mprotect, alias ? alias : p->addr, PAGE,
+	     r && !alias ? r->prot : PROT_R | PROT_W);
 }
 
 /* A store of `t` faulted. When another thread's store opened the page between the fault
  * and here, it is tried again; were it never to succeed, that would be the program's. */
 bool page_written(struct thread *t, uint64_t addr)
 {
-	struct page *const p = pages ? page_get(PAGE_DOWN(addr), false) : NULL;
+	const uint64_t code = alias_code_of(addr);
+	struct page *const p = pages ? page_get(PAGE_DOWN(code ? code : addr), false) : NULL;
 	if (!p)
 		return false;
 	if (!p->guarded) {
 		const struct region *const r = region_find(addr);
 		t->retries = t->retry_at == addr ? t->retries + 1 : 0;
 		t->retry_at = addr;
-		return r && r->prot & PROT_W && t->retries < MAX_RETRIES;
+		return (code || (r && r->prot & PROT_W)) && t->retries < MAX_RETRIES;
 	}
 	t->retry_at = 0;
 	if (++p->writes >= WRITES_BEFORE_CHECKING)
@@ -273,8 +279,20 @@ bool pages_open(struct thread *t, uint64_t start, uint64_t end)
 		return false;
 	lock_take(t);
 	pages_each(start, end, open_if_guarded);
+	/* pages are listed by where they are executed, not by where they are written */
+	for (uint64_t a = start; a < end && end - start < ALIAS_SCAN; a += PAGE) {
+		const uint64_t code = alias_code_of(a);
+		if (code)
+			pages_each(code, code + 1, open_if_guarded);
+	}
 	lock_drop();
 	return true;
+}
+
+void pages_release(uint64_t start, uint64_t end)
+{
+	pages_each(start, end, open_if_guarded);
+	pages_each(start, end, page_drop);
 }
 
 static void page_forget(struct page *p)

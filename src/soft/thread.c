@@ -265,6 +265,7 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 {
 	const int parent = E.pid;
 	E.pid = (int32_t)sys0(__NR_getpid);
+	aliases_in_child();
 	E.lock = 0;
 	E.stopping = 0;
 	t->tid = (int32_t)sys0(__NR_gettid);
@@ -310,6 +311,7 @@ static long do_fork(struct thread *t, long nr, const uint64_t *a, struct request
 	long ret;
 	lock_take(t);
 	const uint32_t record = record_begin(t, false);
+	aliases_before_fork();
 	if (nr == __NR_clone3) {
 		q->args.stack = q->args.stack_size = 0;
 		const uint64_t args[6] = { (uint64_t)&q->args, q->size };
