@@ -109,7 +109,9 @@ struct thread {
 	bool has_temp_mask;
 	bool probing;			/* the CPU is asked what happens at pc: see signal_probe */
 	uint8_t flag_steps;		/* the CPU steps in the cache, so often: see step_on() */
-	bool has_shadow;		/* pages of its shadow are mapped */
+	uint64_t shadow_last;		/* the chunk of its shadow mapped last; 0: none is */
+	uint64_t shadow_common;		/* one of those that are the same memory; or 0 */
+	uint32_t shadow_run;		/* chunks in a row, each below the one before */
 	uint64_t cookie;		/* while the launcher is asked (soft_slot) */
 	uint64_t rseq;			/* its registered area, or 0 */
 	bool strict;			/* seccomp's strict mode, which is ours to keep */

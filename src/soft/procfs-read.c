@@ -445,7 +445,8 @@ static const char *pss_kind(const struct record *r)
 	for (; *p != '\n'; p++)
 		if (*p == '/' && !slash)
 			slash = p;
-	return !slash ? "Pss_Anon:" : text_starts(slash, "/memfd:tare") ? "Pss_Shmem:" : "Pss_File:";
+	return !slash ? "Pss_Anon:" : text_starts(slash, "/memfd:tare") ||
+	       text_starts(slash, "/dev/zero") ? "Pss_Shmem:" : "Pss_File:";
 }
 
 static void subtract_record(char *sums, struct record *r)
