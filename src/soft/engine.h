@@ -108,6 +108,7 @@ struct thread {
 	uint64_t temp_mask;		/* sigsuspend and the like were interrupted under it */
 	bool has_temp_mask;
 	bool probing;			/* the CPU is asked what happens at pc: see signal_probe */
+	bool trying;			/* … and may go on behind it: see signal_try */
 	uint8_t flag_steps;		/* the CPU steps in the cache, so often: see step_on() */
 	uint64_t shadow_last;		/* the chunk of its shadow mapped last; 0: none is */
 	uint64_t shadow_common;		/* one of those that are the same memory; or 0 */
@@ -616,6 +617,9 @@ void signals_as_engine(struct thread *t);
 /* The program jumped to where no code is: lets the CPU and the kernel say what
  * that means, and delivers it. */
 void signal_probe(struct thread *t) __attribute__((noreturn));
+/* Likewise an instruction at t->pc that probably faults, and was counted; if it does not,
+ * the program goes on behind it. Not for one with an operand through gs. */
+void signal_try(struct thread *t) __attribute__((noreturn));
 void signal_fatal(struct thread *t, int sig) __attribute__((noreturn));
 /* raises a synchronous signal for the program at t->pc */
 void signal_raise(struct thread *t, int sig, int code, uint64_t addr, int trapno, int err)
@@ -629,6 +633,7 @@ long signal_syscall(struct thread *t, long nr, const uint64_t *a);
 
 /* special.c */
 bool reads_gs_selector(const struct insn *in);		/* mov r/m, gs; push gs */
+void uncount(struct thread *t, uint64_t pc);		/* the instruction there has not retired */
 void vsyscall(struct thread *t);			/* t->pc lies in the vsyscall page */
 uint64_t special_exit(struct thread *t, const struct link *l);
 void fp_env_stored(struct thread *t, uint64_t pc);	/* by the instruction there */
@@ -703,7 +708,7 @@ long glue_peek(const void *at);
 long glue_clone(long nr, const uint64_t *args, struct thread *child);
 void glue_xsave(void *to, uint64_t features);
 void glue_fxsave(void *to);
-void glue_sigreturn(void *uc) __attribute__((noreturn));
+void glue_sigreturn(void *uc, uint64_t flags) __attribute__((noreturn));
 void glue_go(struct thread *t) __attribute__((noreturn));	/* redispatch on the engine stack */
 
 #endif

@@ -234,8 +234,11 @@ clone_after:
 	call	thread_child
 	ud2
 
+/* glue_sigreturn(uc, flags): the flags that rt_sigreturn leaves alone (NT, ID) from there. */
 	.globl glue_sigreturn
 glue_sigreturn:
+	push	%rsi
+	popfq
 	mov	%rdi, %rsp
 	.globl glue_restorer
 glue_restorer:

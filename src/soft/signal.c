@@ -287,7 +287,7 @@ void signal_leave(struct thread *t, uint64_t fpstate, uint64_t fp_flags)
 	f.uc.mc.fpstate = fpstate;
 	/* a signal that waits comes first; none may join it */
 	f.uc.sigmask = (t->pending ? ~0ull : t->app_mask) & ~SYNC_SIGNALS;
-	glue_sigreturn(&f.uc);
+	glue_sigreturn(&f.uc, 2);
 }
 
 /* Goes to t->pc itself, with the program's registers and TF: no code of the
@@ -313,7 +313,13 @@ void signal_probe(struct thread *t)
 	f.uc.mc.fpstate = (uint64_t)t + THREAD_FP;
 	f.uc.sigmask = ~SYNC_SIGNALS;
 	t->probing = true;
-	glue_sigreturn(&f.uc);
+	glue_sigreturn(&f.uc, (t->rflags & ~SIGRETURN_FLAGS) | 2);
+}
+
+void signal_try(struct thread *t)
+{
+	t->trying = true;
+	signal_probe(t);
 }
 
 void signal_fatal(struct thread *t, int sig)
@@ -657,12 +663,35 @@ static void kicked(struct thread *t, struct k_ucontext *uc, bool follow)
 	signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
 }
 
+/* The CPU ran what it was asked to try. */
+static void tried(struct thread *t, const struct k_ucontext *uc) __attribute__((noreturn));
+static void tried(struct thread *t, const struct k_ucontext *uc)
+{
+	if (uc->mc.cs != 0x33)
+		die("a far transfer to code that is not 64-bit", t->pc);
+	const uint64_t kept = t->rflags & ~SIGRETURN_FLAGS;
+	signal_take_regs(t, &uc->mc);
+	t->rflags = (t->rflags & SIGRETURN_FLAGS & ~(uint64_t)FLAG_TF) | kept;
+	t->pc = uc->mc.rip;
+	t->exit_link = 1;
+	signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
+}
+
 /* What the CPU said at t->pc (signal_probe). */
 static void probed(struct thread *t, const struct k_siginfo *info, const struct k_ucontext *uc)
 {
-	t->probing = false;
+	const bool counted = t->trying;
+	t->probing = t->trying = false;
+	if (info->signo == SIGTRAP_ && info->code == 2 && counted)
+		tried(t, uc);
 	if (info->signo == SIGTRAP_ && info->code == 2)
 		die("an instruction the engine does not know, or code it did not see", t->pc);
+	if (counted)
+		uncount(t, t->pc);
+	if (t->trap) {			/* what it single-steps did not finish */
+		t->rflags |= FLAG_TF;
+		t->trap = false;
+	}
 	const uint64_t live = SIGRETURN_FLAGS & ~(uint64_t)FLAG_TF;
 	t->rflags = (uc->mc.eflags & live) | (t->rflags & ~live);
 	note_fault(t, info, &uc->mc);

@@ -19,6 +19,39 @@ bool reads_gs_selector(const struct insn *in)
 	       (in->map == 1 && in->opcode == 0xa8);
 }
 
+/* The instruction at pc was counted with its block, and raises a signal instead. */
+void uncount(struct thread *t, uint64_t pc)
+{
+	struct insn in;
+	struct step step;
+	uint8_t bytes[15], vec[SOFT_EVENTS];
+	const struct mode *const mode = &E.modes[E.mode];
+	unsigned have = 15;
+	while (have && !copy_guest(bytes, (const void *)pc, have))
+		have--;
+	if (!have || decode_insn(&in, bytes, have) <= 0)
+		return;
+	step = (struct step){ .len = in.len, .classes = in.classes };
+	count_vec(vec, &step, 1);
+	if (E.vpmu)
+		vpmu_overcount(vec, &in);
+	vec[SOFT_TAKEN] = (E.counts_taken || mode->taken) && in.classes & CLASS_BRANCH;
+	for (int k = 0; k < SOFT_EVENTS; k++)
+		count_add(t, k, -(int64_t)vec[k], mode);
+}
+
+static void fault(struct thread *t, int sig, int code, uint64_t addr, int trapno, int err)
+	__attribute__((noreturn));
+static void fault(struct thread *t, int sig, int code, uint64_t addr, int trapno, int err)
+{
+	uncount(t, t->pc);
+	if (t->trap) {			/* what it single-steps did not finish */
+		t->rflags |= FLAG_TF;
+		t->trap = false;
+	}
+	signal_raise(t, sig, code, addr, trapno, err);
+}
+
 static bool pop(struct thread *t, uint64_t *v, unsigned size)
 {
 	*v = 0;
@@ -28,16 +61,24 @@ static bool pop(struct thread *t, uint64_t *v, unsigned size)
 	return true;
 }
 
+static bool is_canonical(uint64_t pc)
+{
+	return pc >> 47 == 0;		/* what user code may jump to */
+}
+
+#define FLAG_NT 0x4000u
+
 /* retf, iretq within 64-bit user code: an indirect branch that pops more. */
 static bool far_return(struct thread *t, const struct insn *in)
 {
 	const unsigned size = in->rex & 8 ? 8 : in->opsize16 ? 2 : 4;
 	const uint64_t rsp = t->regs[RSP];
 	uint64_t rip, cs, flags, sp, ss;
-	if (!pop(t, &rip, size) || !pop(t, &cs, size) || (uint16_t)cs != 0x33)
+	if (!pop(t, &rip, size) || !pop(t, &cs, size) || (uint16_t)cs != 0x33 || !is_canonical(rip))
 		goto fault;
 	if (in->opcode == 0xcf) {
-		if (!pop(t, &flags, size) || !pop(t, &sp, size) || !pop(t, &ss, size))
+		if (t->rflags & FLAG_NT || !pop(t, &flags, size) || !pop(t, &sp, size) ||
+		    !pop(t, &ss, size) || (uint16_t)ss != 0x2b)
 			goto fault;
 		t->rflags = (flags & 0x250dd5ull) | 0x202;
 		t->flags_loaded = t->trap;
@@ -50,6 +91,16 @@ static bool far_return(struct thread *t, const struct insn *in)
 fault:
 	t->regs[RSP] = rsp;
 	return false;
+}
+
+static uint64_t fs_base(void)
+{
+	uint64_t base = 0;
+	if (E.has_fsgsbase)
+		__asm__ volatile("rdfsbase %0" : "=r"(base));
+	else
+		sys2(__NR_arch_prctl, 0x1003, &base);
+	return base;
 }
 
 static uint64_t operand_address(const struct thread *t, const struct insn *in,
@@ -76,18 +127,35 @@ static uint64_t operand_address(const struct thread *t, const struct insn *in,
 	}
 	if (in->addr32)
 		at = (uint32_t)at;
-	return at + (in->segment == 0x65 ? t->app_gs : 0);
+	return at + (in->segment == 0x65 ? t->app_gs : in->segment == 0x64 ? fs_base() : 0);
+}
+
+/* Memory that the instruction needs is not there. The CPU says what that means, unless the
+ * address goes through gs, which is not the program's. */
+static void memory_fault(struct thread *t, const struct insn *in, uint64_t at, bool write)
+	__attribute__((noreturn));
+static void memory_fault(struct thread *t, const struct insn *in, uint64_t at, bool write)
+{
+	if (in->segment != 0x65)
+		signal_try(t);
+	fault(t, SIGSEGV_, 1, at, 14, write ? 6 : 4);
+}
+
+/* Of the offset in a far pointer. AMD knows none of 8 bytes. */
+static unsigned far_size(const struct insn *in)
+{
+	return in->rex & 8 && !decode_amd_branches ? 8 : in->opsize16 && !(in->rex & 8) ? 2 : 4;
 }
 
 /* jmp and call m16:32, m16:64 that stay in 64-bit user code. */
 static bool far_branch(struct thread *t, const struct insn *in, const uint8_t *s)
 {
-	const unsigned size = in->rex & 8 ? 8 : in->opsize16 ? 2 : 4;
+	const unsigned size = far_size(in);
 	const uint64_t from = operand_address(t, in, s, t->pc);
 	uint64_t to = 0;
 	uint16_t cs;
-	if (in->segment == 0x64 || !copy_guest(&to, (const void *)from, size) ||
-	    !copy_guest(&cs, (const void *)(from + size), 2) || cs != 0x33)
+	if (!copy_guest(&to, (const void *)from, size) ||
+	    !copy_guest(&cs, (const void *)(from + size), 2) || cs != 0x33 || !is_canonical(to))
 		return false;
 	if ((in->modrm >> 3 & 7) == 3) {
 		const uint64_t frame[2] = { t->pc + in->len, 0x33 };
@@ -102,49 +170,83 @@ static bool far_branch(struct thread *t, const struct insn *in, const uint8_t *s
 	return true;
 }
 
-/* mov to and from gs, push gs, pop gs, lgs: the program's selector is a number
- * here. The flat segments of Linux all have base 0. */
-static void gs_selector(struct thread *t, const struct insn *in, const uint8_t *s)
+/* The base that a selector gives: fs is lent for the purpose. */
+static uint64_t selector_base(uint16_t sel)
 {
-	const bool reg = in->has_modrm && (in->modrm & 0xc0) == 0xc0;
-	const unsigned size = in->opsize16 ? 2 : 8;
-	uint64_t v = 0;
-	if (in->map == 1 && in->opcode == 0xa8) {		/* push */
-		v = t->app_gs_sel;
+	if (!(sel & ~3u) || sel == 0x2b || sel == 0x33 || sel == 0x23)
+		return 0;		/* the flat segments of Linux */
+	uint16_t old;
+	const uint64_t old_base = fs_base();
+	__asm__ volatile("mov %%fs, %0" : "=r"(old));
+	__asm__ volatile("mov %0, %%fs" : : "r"((uint32_t)sel));
+	const uint64_t base = fs_base();
+	__asm__ volatile("mov %0, %%fs" : : "r"((uint32_t)old));
+	sys2(__NR_arch_prctl, 0x1002, old_base);
+	return base;
+}
+
+/* What loading gs with a selector does: nothing, or the fault of the CPU. */
+static void check_selector(struct thread *t, uint16_t sel)
+{
+	uint32_t rights = 0;
+	uint8_t known, readable;
+	if (!(sel & ~3u))
+		return;
+	__asm__ volatile("lar %2, %0\n\tsete %1" : "+r"(rights), "=q"(known)
+			 : "r"((uint32_t)sel) : "cc");
+	__asm__ volatile("verr %w1\n\tsete %0" : "=q"(readable) : "r"((uint32_t)sel) : "cc");
+	if (!readable)
+		fault(t, SIGSEGV_, 0x80, 0, 13, sel & ~3);
+	if (known && !(rights >> 15 & 1))
+		fault(t, SIGBUS_, 0x80, 0, 11, sel & ~3);	/* not present */
+}
+
+static void store_gs_selector(struct thread *t, const struct insn *in, const uint8_t *s)
+{
+	const uint64_t v = t->app_gs_sel;
+	if (in->map == 1) {					/* push */
+		const unsigned size = in->opsize16 ? 2 : 8;
 		if (!copy_guest((void *)(t->regs[RSP] - size), &v, size))
-			signal_raise(t, SIGSEGV_, 1, t->regs[RSP] - size, 14, 6);
+			signal_try(t);
 		t->regs[RSP] -= size;
 		return;
 	}
-	if (in->map == 0 && in->opcode == 0x8c) {		/* mov r/m, gs */
+	if ((in->modrm & 0xc0) == 0xc0) {			/* mov r, gs */
 		uint64_t *const r = &t->regs[modrm_rm(in)];
-		if (!reg && !copy_guest((void *)operand_address(t, in, s, t->pc), &t->app_gs_sel, 2))
-			signal_raise(t, SIGSEGV_, 1, operand_address(t, in, s, t->pc), 14, 6);
-		if (reg)
-			*r = in->opsize16 ? (*r & ~0xffffull) | t->app_gs_sel : t->app_gs_sel;
+		*r = in->opsize16 ? (*r & ~0xffffull) | v : v;
 		return;
 	}
-	if (in->map == 1 && in->opcode == 0xa9) {		/* pop */
-		if (!copy_guest(&v, (const void *)t->regs[RSP], size))
-			signal_raise(t, SIGSEGV_, 1, t->regs[RSP], 14, 4);
-	} else if (in->opcode == 0x8e && reg) {
-		v = t->regs[modrm_rm(in)];
-	} else if (in->opcode == 0x8e && in->segment != 0x64) {
-		if (!copy_guest(&v, (const void *)operand_address(t, in, s, t->pc), 2))
-			signal_raise(t, SIGSEGV_, 1, operand_address(t, in, s, t->pc), 14, 4);
-	} else {
-		die("lgs, or gs loaded through fs", t->pc);
+	const uint64_t at = operand_address(t, in, s, t->pc);
+	if (!copy_guest((void *)at, &v, 2))
+		memory_fault(t, in, at, true);
+}
+
+/* mov to gs, pop gs, lgs: the program's selector is a number here. */
+static void load_gs_selector(struct thread *t, const struct insn *in, const uint8_t *s)
+{
+	const bool is_pop = in->map == 1 && in->opcode == 0xa9, is_lgs = in->map == 1 && !is_pop;
+	const unsigned size = is_pop ? (in->opsize16 ? 2 : 8) : is_lgs ? far_size(in) : 0;
+	uint64_t offset = 0;
+	uint16_t sel = (uint16_t)t->regs[modrm_rm(in)];
+	if (is_pop) {
+		if (!copy_guest(&offset, (const void *)t->regs[RSP], size))
+			signal_try(t);
+		sel = (uint16_t)offset;
+	} else if ((in->modrm & 0xc0) != 0xc0) {
+		const uint64_t at = operand_address(t, in, s, t->pc);
+		if (!copy_guest(&offset, (const void *)at, size) ||
+		    !copy_guest(&sel, (const void *)(at + size), 2))
+			memory_fault(t, in, at, false);
 	}
-	const uint16_t sel = (uint16_t)v;
-	if (sel & ~3u && sel != 0x2b && sel != 0x33 && sel != 0x23) {
-		if (sel & 4)
-			die("a selector of the local descriptor table for gs", t->pc);
-		signal_raise(t, SIGSEGV_, 0x80, 0, 13, sel & ~3);
-	}
-	if (in->map == 1 && in->opcode == 0xa9)
+	check_selector(t, sel);
+	if (is_pop)
 		t->regs[RSP] += size;
+	if (is_lgs) {
+		uint64_t *const r = &t->regs[(in->modrm >> 3 & 7) | (in->rex & 4 ? 8 : 0)];
+		*r = size == 2 ? (*r & ~0xffffull) | (uint16_t)offset : offset;
+	}
 	t->app_gs_sel = sel;
-	app_gs_set(t, 0);
+	app_gs_set(t, selector_base(sel));
 }
 
 static void popf(struct thread *t, const struct insn *in)
@@ -152,7 +254,7 @@ static void popf(struct thread *t, const struct insn *in)
 	const unsigned size = in->opsize16 ? 2 : 8;
 	uint64_t v;
 	if (!pop(t, &v, size))
-		signal_raise(t, SIGSEGV_, 1, t->regs[RSP], 14, 4);
+		signal_try(t);
 	if (size == 2)
 		v |= t->rflags & ~0xffffull;
 	/* what user mode may change: CF PF AF ZF SF TF DF OF NT AC ID */
@@ -257,8 +359,11 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 	} else if (in.special == SPECIAL_GSBASE_WRITE) {
 		app_gs_set(t, wide ? t->regs[rm] : (uint32_t)t->regs[rm]);
 		t->pc = next;
-	} else if (in.special == SPECIAL_GS_LOAD || reads_gs_selector(&in)) {
-		gs_selector(t, &in, bytes);
+	} else if (in.special == SPECIAL_GS_LOAD) {
+		load_gs_selector(t, &in, bytes);
+		t->pc = next;
+	} else if (reads_gs_selector(&in)) {
+		store_gs_selector(t, &in, bytes);
 		t->pc = next;
 	} else if (in.flow == FLOW_XBEGIN) {
 		t->regs[RAX] = 0;	/* aborted, no reason given: always legal */
@@ -266,11 +371,14 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 	} else if (in.flow == FLOW_FAR && (in.opcode == 0xcb || in.opcode == 0xca ||
 					   in.opcode == 0xcf) && in.map == 0) {
 		if (!far_return(t, &in))
-			die("a far return to another code segment", l->target);
+			signal_try(t);
 		t->exit_link = 0;
 	} else if (in.flow == FLOW_FAR && in.opcode == 0xff && in.map == 0) {
-		if (!far_branch(t, &in, bytes))
-			die("a far branch to another code segment", l->target);
+		const bool done = far_branch(t, &in, bytes);
+		if (!done && in.segment == 0x65)
+			die("a far branch through gs to another code segment", l->target);
+		if (!done)
+			signal_try(t);
 		t->exit_link = 0;
 	} else if (in.special == SPECIAL_CPUID) {
 		vpmu_cpuid(t);
@@ -287,10 +395,12 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 			t->regs[RAX] = (uint64_t)ret;
 			t->pc = next;
 		}
-	} else if (in.special == SPECIAL_SHSTK) {
+	} else if (in.special == SPECIAL_SHSTK && in.map == 1 && in.opcode == 0x1e) {
 		t->pc = next;		/* no shadow stack here: rdssp is a nop */
-	} else {
+	} else if (in.seg_used == 0x65 || (in.flow == FLOW_SYSENTER && !decode_amd_branches)) {
 		die("an instruction the engine cannot run", t->pc);
+	} else {
+		signal_try(t);		/* they have nothing to work on: incssp, enclu, uiret … */
 	}
 	const bool indirect = t->exit_link == 0;
 	if (t->pending || t->trap || t->rflags & FLAG_TF)
