@@ -109,6 +109,7 @@ struct thread {
 	bool has_temp_mask;
 	bool probing;			/* the CPU is asked what happens at pc: see signal_probe */
 	bool trying;			/* … and may go on behind it: see signal_try */
+	bool learning;			/* the next SIGTRAP is its own: see learn_altstack */
 	uint8_t flag_steps;		/* the CPU steps in the cache, so often: see step_on() */
 	uint64_t shadow_last;		/* the chunk of its shadow mapped last; 0: none is */
 	uint64_t shadow_common;		/* one of those that are the same memory; or 0 */

@@ -98,9 +98,16 @@ void signal_altstack(struct thread *t)
 	sys2(__NR_sigaltstack, &alt, 0);
 }
 
+/* An exec ends the alternate stack but keeps its flags, which only a frame tells: so the
+ * process traps once, while there is no such stack. */
+static void learn_altstack(struct thread *t)
+{
+	t->learning = true;
+	__asm__ volatile("int3" : : : "memory");
+}
+
 void signals_init(struct thread *t)
 {
-	signal_altstack(t);
 	t->actions = E.actions;
 	for (int sig = 1; sig <= 64; sig++) {
 		const struct k_sigaction none = { 0 };
@@ -122,6 +129,8 @@ void signals_init(struct thread *t)
 	sys4(__NR_rt_sigprocmask, 0, 0, &t->app_mask, 8);
 	if (t->app_mask & SYNC_SIGNALS)
 		kernel_mask(t->app_mask);
+	learn_altstack(t);
+	signal_altstack(t);
 }
 
 /* An exec hands on which signals are ignored and which are blocked: the kernel must
@@ -149,8 +158,21 @@ static void give_back_held(struct thread *t)
 	t->held &= ~t->app_mask;
 }
 
+/* The flags of the alternate stack as the program set them; whether there is one does not
+ * matter here. */
+static void altstack_flags_as_app(const struct thread *t)
+{
+	struct k_stack alt = { .flags = t->app_altstack.flags };
+	if (!(alt.flags & SS_DISABLE_)) {
+		alt.sp = (uint64_t)t + THREAD_ALT;
+		alt.size = THREAD_STACK - THREAD_ALT;
+	}
+	sys2(__NR_sigaltstack, &alt, 0);
+}
+
 void signals_as_app(struct thread *t)
 {
+	altstack_flags_as_app(t);
 	sync_actions(t, true);
 	if (t->app_mask & SYNC_SIGNALS)
 		sys4(__NR_rt_sigprocmask, 2, &t->app_mask, 0, 8);
@@ -160,6 +182,7 @@ void signals_as_app(struct thread *t)
 
 void signals_as_engine(struct thread *t)
 {
+	signal_altstack(t);
 	sync_actions(t, false);
 	if (t->app_mask & SYNC_SIGNALS && !t->pending)
 		kernel_mask(t->app_mask);
@@ -776,6 +799,11 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 	const bool in_cache = s && pc >= s->base + TRAMPOLINES;
 	fp_note(t, uc->mc.fpstate);
 
+	if (t->learning && sig == SIGTRAP_ && sync) {
+		t->app_altstack.flags = uc->stack.flags;
+		t->learning = false;
+		return;
+	}
 	if (sync && in_cache && sig == SIGSEGV_ && own_fault(t, info, &uc->mc))
 		return;
 	if (t->flag_steps && stepped(t, info, uc, in_cache))
