@@ -244,9 +244,9 @@ void record_names(struct soft_record *r)
 /* AMD, and Hygon, which is one of its designs. */
 static bool cpu_is_amd(void)
 {
-	uint32_t a = 0, b, c = 0, d;
-	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-	return b == 0x68747541 || b == 0x6f677948;	/* "Auth", "Hygo" */
+	uint32_t r[4] = { 0 };
+	glue_cpuid(0, 0, r);
+	return r[1] == 0x68747541 || r[1] == 0x6f677948;	/* "Auth", "Hygo" */
 }
 
 /* First thing that runs in a new image. */

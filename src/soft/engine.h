@@ -60,6 +60,8 @@ enum { SIGILL_ = 4, SIGTRAP_ = 5, SIGABRT_ = 6, SIGBUS_ = 7, SIGFPE_ = 8, SIGKIL
        SIGSEGV_ = 11, SIGCHLD_ = 17, SIGCONT_ = 18, SIGSTOP_ = 19, SIGTSTP_ = 20,
        SIGTTIN_ = 21, SIGTTOU_ = 22, SIGURG_ = 23, SIGWINCH_ = 28, SIGSYS_ = 31 };
 #define SA_SIGINFO_ 4ull
+#define ARCH_GET_CPUID_ 0x1011
+#define ARCH_SET_CPUID_ 0x1012
 #define SYNC_SIGNALS (SIG_BIT(SIGILL_) | SIG_BIT(SIGTRAP_) | SIG_BIT(SIGBUS_) | \
 		      SIG_BIT(SIGFPE_) | SIG_BIT(SIGSEGV_) | SIG_BIT(SIGSYS_))
 
@@ -366,6 +368,7 @@ struct engine {
 	bool mem_open;			/* it opened /proc/…/mem: writes may change code */
 	bool filtered;			/* it installed a seccomp filter */
 	uint32_t mdwe;			/* PR_SET_MDWE's bits */
+	bool cpuid_forbidden;		/* a thread forbade it once (ARCH_SET_CPUID) */
 	bool precise;			/* handlers may look at the flags of faults */
 	bool fp_known;			/* fp is filled in: see fp_learn() */
 	struct fp_facts fp;		/* … what does not differ between threads */
@@ -674,7 +677,7 @@ void vpmu_locked(struct thread *t);
 void vpmu_x87(struct thread *t);
 bool vpmu_asks_x87(const struct insn *in);		/* it may count twice: see vpmu_x87 */
 void vpmu_rdpmc(struct thread *t);			/* at t->pc, counted already */
-void vpmu_cpuid(struct thread *t);
+bool vpmu_cpuid(struct thread *t);			/* false: it is forbidden */
 void vpmu_overcount(uint8_t *vec, const struct insn *in);
 long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
 long vpmu_path(struct thread *t, long nr, const uint64_t *a, bool *done);
@@ -709,6 +712,8 @@ long glue_peek(const void *at);
 long glue_clone(long nr, const uint64_t *args, struct thread *child);
 void glue_xsave(void *to, uint64_t features);
 void glue_fxsave(void *to);
+extern const char cpuid_insn[], cpuid_fault[];
+bool glue_cpuid(uint32_t leaf, uint32_t sub, uint32_t answer[4]);
 void glue_sigreturn(void *uc, uint64_t flags) __attribute__((noreturn));
 void glue_go(struct thread *t) __attribute__((noreturn));	/* redispatch on the engine stack */
 

@@ -258,6 +258,28 @@ glue_master:
 	.globl glue_end
 glue_end:
 
+/* bool glue_cpuid(leaf, subleaf, uint32_t answer[4]): the only cpuid of the engine. The program,
+ * or who traces it, may have forbidden it (ARCH_SET_CPUID): then it faults, and false. */
+	.text
+	.globl glue_cpuid, cpuid_insn, cpuid_fault
+glue_cpuid:
+	push	%rbx
+	mov	%rdx, %r8
+	mov	%edi, %eax
+	mov	%esi, %ecx
+cpuid_insn:
+	cpuid
+	mov	%eax, 0(%r8)
+	mov	%ebx, 4(%r8)
+	mov	%ecx, 8(%r8)
+	mov	%edx, 12(%r8)
+	mov	$1, %eax
+	pop	%rbx
+	ret
+cpuid_fault:
+	xor	%eax, %eax
+	pop	%rbx
+	ret
 /* void glue_xsave(to, features): of the live FP state. `to` is 64-byte aligned. A feature in
  * its initial state is written, but not told in the header, as in the kernel's frames. */
 	.text

@@ -190,10 +190,14 @@ void signals_as_engine(struct thread *t)
 
 /* ---- the FP state ---- */
 
+/* Even if the program has forbidden it. */
 static void cpuid(uint32_t leaf, uint32_t sub, uint32_t r[4])
 {
-	__asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3])
-			 : "a"(leaf), "c"(sub));
+	if (glue_cpuid(leaf, sub, r))
+		return;
+	sys2(__NR_arch_prctl, ARCH_SET_CPUID_, 1);
+	glue_cpuid(leaf, sub, r);
+	sys2(__NR_arch_prctl, ARCH_SET_CPUID_, 0);
 }
 
 static uint64_t xgetbv(uint32_t which)
@@ -727,6 +731,10 @@ static bool sync_elsewhere(struct thread *t, struct k_siginfo *info, struct k_uc
 	const uint64_t pc = uc->mc.rip;
 	if (within(pc, copy_begin, copy_end)) {
 		uc->mc.rip = (uint64_t)copy_fault;
+		return true;
+	}
+	if (pc == (uint64_t)cpuid_insn) {
+		uc->mc.rip = (uint64_t)cpuid_fault;
 		return true;
 	}
 	if (t->probing)

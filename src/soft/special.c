@@ -381,7 +381,10 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 			signal_try(t);
 		t->exit_link = 0;
 	} else if (in.special == SPECIAL_CPUID) {
-		vpmu_cpuid(t);
+		if (E.cpuid_forbidden && sys1(__NR_arch_prctl, ARCH_GET_CPUID_) == 0)
+			signal_try(t);
+		if (!vpmu_cpuid(t))
+			signal_try(t);
 		t->pc = next;
 	} else if (in.special == SPECIAL_RDPMC) {
 		vpmu_rdpmc(t);

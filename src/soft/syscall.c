@@ -119,6 +119,9 @@ static long do_arch_prctl(struct thread *t, const uint64_t *a)
 		return 0;
 	case 0x1004:		/* ARCH_GET_GS */
 		return copy_guest((void *)a[1], &t->app_gs, 8) ? 0 : -14;
+	case ARCH_SET_CPUID_:
+		E.cpuid_forbidden |= !a[1];
+		return gate(t, __NR_arch_prctl, a);
 	case 0x1023: {		/* ARCH_REQ_XCOMP_PERM */
 		const long ret = gate(t, __NR_arch_prctl, a);
 		if (ret == 0 && a[1] < 64)

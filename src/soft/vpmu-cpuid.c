@@ -5,14 +5,6 @@ struct answer {
 	uint32_t a, b, c, d;
 };
 
-static struct answer ask(uint32_t leaf, uint32_t subleaf)
-{
-	struct answer r;
-	__asm__ volatile("cpuid" : "=a"(r.a), "=b"(r.b), "=c"(r.c), "=d"(r.d)
-			 : "a"(leaf), "c"(subleaf));
-	return r;
-}
-
 static uint32_t four(const char *s)
 {
 	uint32_t v;
@@ -51,10 +43,10 @@ static struct answer pmu_leaf(const struct vpmu_model *m)
 #define AMD_PERFCTR_CORE (1u << 23)
 #define AMD_PERFMON_V2_LEAF 0x80000022u
 
-static struct answer virtual_cpuid(uint32_t leaf, uint32_t sub)
+static struct answer virtual_cpuid(uint32_t leaf, uint32_t sub, const uint32_t real[4])
 {
 	const struct vpmu_model *const m = &vpmu()->model;
-	struct answer r = ask(leaf, sub);
+	struct answer r = { real[0], real[1], real[2], real[3] };
 	switch (leaf) {
 	case 0:
 		put_vendor(&r);
@@ -98,7 +90,7 @@ static struct answer virtual_cpuid(uint32_t leaf, uint32_t sub)
 	return r;
 }
 
-void vpmu_cpuid(struct thread *t)
+bool vpmu_cpuid(struct thread *t)
 {
 	/* cpuid is slow in a virtual machine: remember the answers */
 	static struct { uint32_t leaf, sub; struct answer r; bool known; } seen[64];
@@ -111,7 +103,12 @@ void vpmu_cpuid(struct thread *t)
 	if (keep && seen[at].known && seen[at].leaf == leaf && seen[at].sub == sub) {
 		r = seen[at].r;
 	} else {
-		r = virtual_cpuid(leaf, sub);
+		uint32_t real[4];
+		if (!glue_cpuid(leaf, sub, real)) {
+			lock_drop();
+			return false;
+		}
+		r = virtual_cpuid(leaf, sub, real);
 		seen[at].leaf = leaf;
 		seen[at].sub = sub;
 		seen[at].r = r;
@@ -122,4 +119,5 @@ void vpmu_cpuid(struct thread *t)
 	t->regs[RBX] = r.b;
 	t->regs[RCX] = r.c;
 	t->regs[RDX] = r.d;
+	return true;
 }
