@@ -165,6 +165,10 @@ uint64_t resume(struct thread *t)
 		t->behind = 0;
 	}
 	left_cache(t);
+	if (t->trace_asked) {
+		t->trace_asked = false;
+		traced_asked(t);
+	}
 	if (t->trap || t->rflags & FLAG_TF)
 		single_step(t);
 	if (t->pending)

@@ -111,6 +111,7 @@ struct thread {
 	bool has_temp_mask;
 	bool probing;			/* the CPU is asked what happens at pc: see signal_probe */
 	bool trying;			/* … and may go on behind it: see signal_try */
+	bool trace_asked;		/* traced_asked() is to be called */
 	bool learning;			/* the next SIGTRAP is its own: see learn_altstack */
 	uint8_t flag_steps;		/* the CPU steps in the cache, so often: see step_on() */
 	uint64_t shadow_last;		/* the chunk of its shadow mapped last; 0: none is */
@@ -369,6 +370,7 @@ struct engine {
 	bool filtered;			/* it installed a seccomp filter */
 	uint32_t mdwe;			/* PR_SET_MDWE's bits */
 	bool cpuid_forbidden;		/* a thread forbade it once (ARCH_SET_CPUID) */
+	bool traced;			/* or about to be: see traced.c */
 	bool precise;			/* handlers may look at the flags of faults */
 	bool fp_known;			/* fp is filled in: see fp_learn() */
 	struct fp_facts fp;		/* … what does not differ between threads */
@@ -649,8 +651,15 @@ void rseq_init(void);
 long rseq_syscall(struct thread *t, const uint64_t *a);
 void rseq_check(struct thread *t);			/* is a critical section in use? */
 
-/* ptrace.c */
+/* traced.c */
+#define TRACED_KICK (-0x7a30)	/* code of a SIGTRAP that asks a process to traced_asked() */
 long ptrace_syscall(struct thread *t, const uint64_t *a);
+void traced_asked(struct thread *t);
+void traced_thread(struct thread *t);			/* a new one of a traced process */
+void traced_code(struct thread *t);			/* likewise after code was mapped */
+
+/* ptrace.c */
+long ptrace_registers(struct thread *t, const uint64_t *a);	/* the program's, of a tracee */
 
 /* seccomp.c */
 long seccomp_syscall(struct thread *t, long nr, const uint64_t *a);

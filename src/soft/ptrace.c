@@ -132,7 +132,7 @@ static long do_peekuser(struct thread *t, const uint64_t *a)
 	return copy_guest((void *)a[3], (const char *)&u + a[2], 8) ? 0 : -14;
 }
 
-long ptrace_syscall(struct thread *t, const uint64_t *a)
+long ptrace_registers(struct thread *t, const uint64_t *a)
 {
 	switch (a[0]) {
 	case PTRACE_GETREGS:

@@ -660,16 +660,17 @@ static bool stepped(struct thread *t, const struct k_siginfo *info, struct k_uco
 	return true;
 }
 
-/* Another thread wants us out of the cache (stop.c), or another task of the run opened a
- * counter on this one (vpmu.c). Where the signal finds us outside the program's code it comes
- * again, or a system call is under way, which looks for itself when it is done; one that the
- * kernel gave up for it is made again. */
-static void kicked(struct thread *t, struct k_ucontext *uc, bool follow)
+/* Another thread wants us out of the cache (stop.c), another task of the run opened a counter
+ * on this one (vpmu.c), or is about to trace it (traced.c). Where the signal finds us outside
+ * the program's code it comes again, or a system call is under way, which looks for itself
+ * when it is done; one that the kernel gave up for it is made again. */
+static void kicked(struct thread *t, const struct k_siginfo *info, struct k_ucontext *uc)
 {
 	const uint64_t pc = uc->mc.rip;
 	const struct segment *const s = segment_of(pc);
 	if (pc == (uint64_t)gate_after && uc->mc.rax == -4ull)
 		uc->mc.rax = (uint64_t)GATE_RESTART;
+	t->trace_asked |= info->code == TRACED_KICK;	/* resume() looks */
 	if (!s || pc < s->base + TRAMPOLINES || t->probing) {
 		t->again = 1;
 		return;
@@ -684,7 +685,7 @@ static void kicked(struct thread *t, struct k_ucontext *uc, bool follow)
 		t->rflags |= FLAG_TF;
 		t->trap = false;
 	}
-	if (follow)
+	if (info->code == VPMU_KICK)
 		vpmu_follow(t);
 	t->exit_link = 1;
 	signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
@@ -816,8 +817,9 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 		return;
 	if (t->flag_steps && stepped(t, info, uc, in_cache))
 		return;
-	if (sig == SIGTRAP_ && (info->code == STOP_KICK || (E.vpmu && info->code == VPMU_KICK))) {
-		kicked(t, uc, info->code == VPMU_KICK);
+	if (sig == SIGTRAP_ && (info->code == STOP_KICK || info->code == TRACED_KICK ||
+				(E.vpmu && info->code == VPMU_KICK))) {
+		kicked(t, info, uc);
 		return;
 	}
 	if (sync && sync_elsewhere(t, info, uc))

@@ -249,8 +249,12 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 	case __NR_mremap:
 	case __NR_madvise:
 	case __NR_brk:
-	case __NR_shmdt:
-		return memory_syscall(t, nr, a);
+	case __NR_shmdt: {
+		const long ret = memory_syscall(t, nr, a);
+		if (E.traced && (nr == __NR_mmap || nr == __NR_mprotect))
+			traced_code(t);
+		return ret;
+	}
 	case __NR_close:
 	case __NR_close_range:
 	case __NR_dup2:

@@ -214,6 +214,8 @@ void thread_child(struct thread *t)
 	set_gs(t);
 	t->tid = (int32_t)sys0(__NR_gettid);
 	signal_altstack(t);
+	if (E.traced)
+		traced_thread(t);
 	shadow_fault(t, shadow_of(t, t->regs[RSP] - 64));	/* it calls soon */
 	record_start(t, t->record, !t->is_vfork, E.pid);
 	if (E.vpmu)
