@@ -142,7 +142,7 @@ struct soft_record {
 	uint64_t live_corr;
 	uint64_t live_vectors;	/* of block 0, which is none */
 	uint64_t live_n_blocks;	/* address of the number of blocks, a uint32_t */
-	uint32_t traced;	/* it is ready to be traced by another task (traced.c) */
+	uint32_t traced;	/* is it ready to be traced by another task? See traced.c */
 };
 
 #define SOFT_MAX_RECORDS 65000

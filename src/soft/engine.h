@@ -655,6 +655,7 @@ void rseq_check(struct thread *t);			/* is a critical section in use? */
 #define TRACED_KICK (-0x7a30)	/* code of a SIGTRAP that asks a process to traced_asked() */
 long ptrace_syscall(struct thread *t, const uint64_t *a);
 void traced_asked(struct thread *t);
+void traced_heard(struct thread *t);
 void traced_thread(struct thread *t);			/* a new one of a traced process */
 void traced_code(struct thread *t);			/* likewise after code was mapped */
 

@@ -670,7 +670,8 @@ static void kicked(struct thread *t, const struct k_siginfo *info, struct k_ucon
 	const struct segment *const s = segment_of(pc);
 	if (pc == (uint64_t)gate_after && uc->mc.rax == -4ull)
 		uc->mc.rax = (uint64_t)GATE_RESTART;
-	t->trace_asked |= info->code == TRACED_KICK;	/* resume() looks */
+	if (info->code == TRACED_KICK)
+		traced_heard(t);
 	if (!s || pc < s->base + TRAMPOLINES || t->probing) {
 		t->again = 1;
 		return;

@@ -202,6 +202,8 @@ static long do_kill(struct thread *t, long nr, const uint64_t *a)
 	if (sig == SIGKILL_ && to > 0 && (to == E.pid || (nr == __NR_tkill && to == t->tid)) &&
 	    !t->is_vfork)
 		signal_fatal(t, sig);
+	if (sig == SIGSTOP_ && (to == E.pid || to == t->tid))
+		traced_asked(t);	/* whoever waits for that stop may trace it */
 	return gate(t, nr, a);
 }
 

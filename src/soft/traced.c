@@ -7,17 +7,20 @@
  * possible (a limit on address space) the faults remain.
  *
  * A tracer tells the engine in its victim with a signal, before it attaches, and waits until
- * the victim has no holes.
+ * the victim has no holes. A process that stops itself is ready, because tracers like to
+ * wait for that; one that others have stopped is not.
  */
 #include "engine.h"
 #include "sys.h"
+#include "text.h"
 
 #include <asm/unistd.h>
 
 #define PTRACE_TRACEME_ 0
 #define PTRACE_ATTACH_ 16
 #define PTRACE_SEIZE_ 0x4206
-#define WAIT_ROUNDS 200			/* of half a millisecond; a stopped victim never answers */
+#define WAIT_ROUNDS 200			/* of half a millisecond */
+enum { TRACED_HEARD = 1, TRACED_READY };	/* soft_record.traced */
 
 /* The whole shadow of a stack, in one mapping. What stood there may go: see SHADOW. */
 void traced_thread(struct thread *t)
@@ -54,7 +57,14 @@ static void prepare(struct thread *t)
 void traced_asked(struct thread *t)
 {
 	prepare(t);
-	__atomic_store_n(&E.shared->records[t->record].traced, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&E.shared->records[t->record].traced, TRACED_READY, __ATOMIC_RELEASE);
+}
+
+/* The same, where the lock may be taken: it is done as soon as possible. */
+void traced_heard(struct thread *t)
+{
+	t->trace_asked = true;		/* resume() looks */
+	__atomic_store_n(&E.shared->records[t->record].traced, TRACED_HEARD, __ATOMIC_RELEASE);
 }
 
 static struct soft_record *record_of(int32_t tid)
@@ -68,19 +78,45 @@ static struct soft_record *record_of(int32_t tid)
 	return NULL;
 }
 
+/* A stopped task would take the signal when its tracer lets it go on, and show it. */
+static bool is_stopped(int32_t tid)
+{
+	struct line path = { 0 };
+	char text[256];
+	line_str(&path, "/proc/");
+	line_num(&path, (uint64_t)tid, 10);
+	line_str(&path, "/stat");
+	path.text[path.len] = '\0';
+	const long fd = sys4(__NR_openat, -100, path.text, 0, 0);
+	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text));
+	if (fd >= 0)
+		sys1(__NR_close, fd);
+	for (long i = n - 3; i >= 0; i--)
+		if (text[i] == ')')
+			return text[i + 2] == 'T' || text[i + 2] == 't';
+	return true;
+}
+
 static void ask(int32_t tid)
 {
 	struct soft_record *const r = record_of(tid);
-	if (!r || __atomic_load_n(&r->traced, __ATOMIC_ACQUIRE))
+	const struct k_siginfo info = { .signo = SIGTRAP_, .code = TRACED_KICK };
+	uint32_t state = TRACED_HEARD;	/* a signal is sent only when the one before was taken */
+	if (!r)
 		return;
-	struct k_siginfo info = { .signo = SIGTRAP_, .code = TRACED_KICK };
 	for (int i = 0; i < WAIT_ROUNDS; i++) {
 		const int64_t half_ms[2] = { 0, 500000 };
-		/* again and again: it comes to nothing in a system call, or in C */
-		if (i % 20 == 0 && sys4(__NR_rt_tgsigqueueinfo, r->pid, tid, SIGTRAP_, &info) < 0)
+		if (i == 0 && __atomic_load_n(&r->traced, __ATOMIC_ACQUIRE) == TRACED_READY)
 			return;
+		if (state == TRACED_HEARD) {
+			__atomic_store_n(&r->traced, 0, __ATOMIC_RELEASE);
+			if (is_stopped(tid) ||
+			    sys4(__NR_rt_tgsigqueueinfo, r->pid, tid, SIGTRAP_, &info) < 0)
+				return;
+		}
 		sys2(__NR_nanosleep, half_ms, 0);
-		if (__atomic_load_n(&r->traced, __ATOMIC_ACQUIRE))
+		state = __atomic_load_n(&r->traced, __ATOMIC_ACQUIRE);
+		if (state == TRACED_READY)
 			return;
 	}
 }
