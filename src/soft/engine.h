@@ -549,6 +549,7 @@ bool in_cache(uint64_t pc);
 
 /* translate.c: under the lock */
 uint32_t translate(uint64_t pc, enum arrival how);	/* 0: cannot; see translate_problem */
+void links_retire(void);
 uint32_t translate_single(uint64_t pc);			/* one instruction, run once */
 uint32_t translate_behind(struct thread *t, uint32_t link);	/* … the block it leaves; 0: cannot */
 void put_side(uint32_t link);				/* LINK_SIDE: the code that bumps, and goes on */

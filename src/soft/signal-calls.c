@@ -13,7 +13,8 @@
 #define NEVER_BLOCKED (SIG_BIT(SIGKILL_) | SIG_BIT(SIGSTOP_))
 
 /* A handler that gets a ucontext finds the flags of a fault in it. From now on counting keeps
- * them where an instruction may fault, at some cost. */
+ * them where an instruction may fault, at some cost. Blocks that there are when the program has
+ * several threads already stay as they are: other threads may be in them. */
 #define FAULT_SIGNALS (SIG_BIT(SIGSEGV_) | SIG_BIT(SIGBUS_) | SIG_BIT(SIGFPE_) | SIG_BIT(SIGILL_))
 
 static void look_for_precise(struct thread *t, int sig, const struct k_sigaction *act)
@@ -23,7 +24,10 @@ static void look_for_precise(struct thread *t, int sig, const struct k_sigaction
 		return;
 	lock_take(t);
 	E.precise = true;
-	cache_drop_all();
+	if (E.n_running == 1) {
+		links_retire();
+		cache_drop_all();
+	}
 	lock_drop();
 }
 
