@@ -149,9 +149,9 @@ def build(folder, name, source, *options):
     return path
 
 
-def start(result, *command, **how):
+def start(result, *command, env=counting.ENV, **how):
     return subprocess.Popen(counting.engine_command(["instructions"], result) + list(command),
-                            env=counting.ENV, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True, **how)
 
 
@@ -338,6 +338,27 @@ def left_alone(chain, result):
         p.communicate()
 
 
+def leaves_nothing(folder, result):
+    """tare is killed: the command goes on to its end, and nothing else is left."""
+    tmp, done = f"{folder}/tmp", f"{folder}/done"
+    os.mkdir(tmp)
+    shared = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
+    p = start(result, "sh", "-c", f"echo begun; sleep 1; ls -d / >{done}.part; mv {done}.part {done}",
+              env={**counting.ENV, "TMPDIR": tmp})
+    p.stdout.readline()
+    pid = child_of(p)
+    p.kill()
+    p.wait()
+    until = time.monotonic() + 60
+    while os.path.exists(f"/proc/{pid}") and time.monotonic() < until:
+        time.sleep(0.05)
+    check(os.path.exists(done) and open(done).read() == "/\n", "the command did not go on")
+    check(not os.listdir(tmp), os.listdir(tmp))
+    now = set(os.listdir("/dev/shm")) if shared else set()
+    check(not [f for f in now - shared if "tare" in f], now - shared)
+    p.communicate()
+
+
 def waiting(pending, result):
     """Blocked signals that wait are still there after an exec."""
     want = subprocess.run([pending], capture_output=True, text=True).stdout
@@ -368,6 +389,7 @@ def main():
         crowded(build(d, "asking", ASKING), result)
         occupied(d, result)
         left_alone(chain, result)
+        leaves_nothing(d, result)
     print(f"{bad} checks failed" if bad else "all checks passed")
     return bad != 0
 
