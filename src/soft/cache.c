@@ -392,13 +392,6 @@ void cache_drop(uint32_t id)
 	drop(id, true);
 }
 
-void cache_drop_all(void)
-{
-	for (uint32_t id = 1; id <= E.n_blocks; id++)
-		if (!(block_at(id)->flags & (BLOCK_DEAD | BLOCK_SINGLE)))
-			drop(id, false);
-}
-
 /* ---- emptying ---- */
 
 /* Code that is dropped stays where it is, because a thread may still be running it. When

@@ -532,7 +532,6 @@ uint64_t cache_lookup(struct thread *t);		/* code for t->pc, translating if need
 uint64_t cache_exit(struct thread *t, uint32_t link, uint32_t flushes);
 bool cache_flush(struct thread *t);	/* forgets all blocks, keeps their counts; not under the lock */
 void cache_empty(void);			/* the same, by who has stopped the others */
-void cache_drop_all(void);
 void cache_drop(uint32_t id);				/* the block and the chain it stands in */
 void cache_init(void);
 void link_to(uint32_t link, uint32_t block);
@@ -549,7 +548,6 @@ bool in_cache(uint64_t pc);
 
 /* translate.c: under the lock */
 uint32_t translate(uint64_t pc, enum arrival how);	/* 0: cannot; see translate_problem */
-void links_retire(void);
 uint32_t translate_single(uint64_t pc);			/* one instruction, run once */
 uint32_t translate_behind(struct thread *t, uint32_t link);	/* … the block it leaves; 0: cannot */
 void put_side(uint32_t link);				/* LINK_SIDE: the code that bumps, and goes on */

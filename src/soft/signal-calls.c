@@ -13,8 +13,7 @@
 #define NEVER_BLOCKED (SIG_BIT(SIGKILL_) | SIG_BIT(SIGSTOP_))
 
 /* A handler that gets a ucontext finds the flags of a fault in it. From now on counting keeps
- * them where an instruction may fault, at some cost. Blocks that there are when the program has
- * several threads already stay as they are: other threads may be in them. */
+ * them where an instruction may fault, at some cost; blocks of before are made anew. */
 #define FAULT_SIGNALS (SIG_BIT(SIGSEGV_) | SIG_BIT(SIGBUS_) | SIG_BIT(SIGFPE_) | SIG_BIT(SIGILL_))
 
 static void look_for_precise(struct thread *t, int sig, const struct k_sigaction *act)
@@ -22,13 +21,8 @@ static void look_for_precise(struct thread *t, int sig, const struct k_sigaction
 	if (E.precise || !(FAULT_SIGNALS & SIG_BIT(sig)) || act->handler <= 1 ||
 	    !(act->flags & SA_SIGINFO_))
 		return;
-	lock_take(t);
 	E.precise = true;
-	if (E.n_running == 1) {
-		links_retire();
-		cache_drop_all();
-	}
-	lock_drop();
+	cache_flush(t);
 }
 
 static long do_sigaction(struct thread *t, const uint64_t *a)

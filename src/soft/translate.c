@@ -252,20 +252,6 @@ static void retire(struct link *l)
 	l->leave = 1;
 }
 
-/* Before all blocks are dropped, when no thread is in one: nobody goes from block to block any
- * more, so that leading the branches back to stubs, for which there may be no room, can be
- * spared. Entries stay; they are used again. */
-void links_retire(void)
-{
-	for (uint32_t id = 1; id <= E.n_links; id++) {
-		struct link *const l = link_at(id);
-		struct segment *const s = l->linked ? segment_of(l->site) : NULL;
-		const uint32_t from = s ? block_of_code(s, l->site) : 0;
-		if (from && !l->leave && !(block_at(from)->flags & (BLOCK_IENTRY_ONLY | BLOCK_OTHER)))
-			retire(l);
-	}
-}
-
 /* From now on the branch at `site` leaves a chain by that link, and is counted there. */
 static void leave_by(struct segment *s, struct link *l, uint64_t site, uint32_t cell)
 {

@@ -33,10 +33,11 @@ static bool covers(const struct mode *m, uint32_t want, bool ticks)
  * anew, as it is needed. */
 static void change_mode(struct thread *t, uint32_t want, bool ticks)
 {
-	lock_take(t);
+	if (!others_stop(t))
+		refuse("a thread of the program is held by a debugger and cannot follow the virtual PMU");
 	const struct mode *const now = &E.modes[E.mode];
 	if (covers(now, want, ticks)) {		/* another thread was faster */
-		lock_drop();
+		others_go_on();
 		return;
 	}
 	if (E.n_modes + 1 == MAX_MODES)
@@ -47,9 +48,9 @@ static void change_mode(struct thread *t, uint32_t want, bool ticks)
 		.taken = (now->acc | want) >> SOFT_TAKEN & 1,
 		.locked = now->locked,
 	};
-	cache_drop_all();
+	cache_empty();
 	E.mode = E.n_modes;
-	lock_drop();
+	others_go_on();
 	/* threads without a tick of their own have all the time there is */
 	for (uint32_t i = 0; i < E.n_threads; i++) {
 		struct thread *const o = thread_at(i);
