@@ -97,7 +97,16 @@ void emit_rentry(struct emit *e, uint64_t pc)
 	bn(e, 5, 0x0824648d48);					/* lea rsp, [rsp + 8] */
 }
 
-/* Compares the source with what was translated, 8 bytes at a time, without flags. */
+/* The next piece of the source to compare: aligned, because the program may have set AC. */
+static unsigned piece(uint64_t at, unsigned left)
+{
+	unsigned size = 8;
+	while (size > left || at % size)
+		size /= 2;
+	return size;
+}
+
+/* Compares the source with what was translated, up to 8 bytes at a time, without flags. */
 static void emit_check(struct emit *e, const struct block *b)
 {
 	struct mark m = plain(b->pc, 0, e);
@@ -112,9 +121,7 @@ static void emit_check(struct emit *e, const struct block *b)
 	unsigned n_fix = 0;
 	unsigned at = 0;
 	while (at < b->src_len) {
-		/* the last piece overlaps the one before, or is done bytewise */
-		unsigned size = b->src_len - at >= 8 ? 8 : b->src_len - at >= 4 ? 4 :
-				b->src_len - at >= 2 ? 2 : 1;
+		const unsigned size = piece(b->pc + at, b->src_len - at);
 		uint64_t want = 0;
 		for (unsigned i = 0; i < size; i++)
 			want |= (uint64_t)src[at + i] << (8 * i);

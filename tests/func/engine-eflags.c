@@ -19,7 +19,7 @@
 #define ARITH 0x8d5u
 
 uint64_t set, got, rsp;			/* the flags of the way, and those it ended with */
-uint64_t entry_flags, go_on, nowhere;
+uint64_t entry_flags, go_on, nowhere, shared_code;
 uint32_t entry_mxcsr;
 uint16_t entry_cw;
 uint8_t data[64] __attribute__((aligned(64))), stack[32768] __attribute__((aligned(64)));
@@ -57,6 +57,7 @@ WAY(way_divide, RESUME "mov $0, %edx\n mov $0, %ecx\n mov $1, %eax\n div %ecx");
 WAY(way_jump, RESUME "jmp *nowhere(%rip)");
 WAY(way_hlt, RESUME "hlt");
 WAY(way_calls, "lea 1f(%rip), %rax\n mov $5, %ecx\n 3: call *%rax\n loop 3b\n jmp 2f\n 1: ret");
+WAY(way_shared, "call *shared_code(%rip)\n mov %rax, result(%rip)");
 WAY(way_cpuid, "mov $0, %eax\n mov $0, %ecx\n cpuid");
 /* the kernel, or who stands for it, reads and writes where nothing is aligned */
 WAY(way_syscall, "mov $63, %eax\n lea names+1(%rip), %rdi\n syscall\n mov %rax, result(%rip)");
@@ -105,7 +106,7 @@ static const struct { const char *name; void (*way)(void); } ways[] = {
 	{ "unaligned load", way_unaligned }, { "unaligned push", way_unaligned_stack },
 	{ "unaligned call", way_unaligned_call }, { "unaligned return", way_unaligned_return },
 	{ "division", way_divide }, { "jump to data", way_jump }, { "hlt", way_hlt },
-	{ "calls", way_calls }, { "cpuid", way_cpuid }, { "system call", way_syscall },
+	{ "calls", way_calls }, { "shared code", way_shared }, { "cpuid", way_cpuid }, { "system call", way_syscall },
 	{ "writev", way_writev }, { "sigaction", way_sigaction },
 };
 
@@ -144,8 +145,20 @@ static void timers(uint64_t flags)
 	       (unsigned long)(last.entry & sticky));
 }
 
+/* Code in memory that others may change is compared before it runs, where it is not aligned. */
+static void make_shared_code(void)
+{
+	static const uint8_t code[] = { 0xb8, 0x2a, 0, 0, 0, 0x90, 0x48, 0x8d, 0x40, 1, 0x90, 0xc3 };
+	const int fd = memfd_create("code", 0);
+	if (fd < 0 || ftruncate(fd, 4096) || pwrite(fd, code, sizeof(code), 3) != sizeof(code))
+		perror("shared code");
+	shared_code = 3 + (uint64_t)mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+	close(fd);
+}
+
 int main(void)
 {
+	make_shared_code();
 	static const int signals[] = { SIGUSR1, SIGSEGV, SIGTRAP, SIGILL, SIGFPE, SIGBUS, SIGALRM };
 	struct sigaction sa = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO };
 	for (unsigned i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
