@@ -123,6 +123,45 @@ for i = 1, n * 10 do parts[#parts + 1] = string.format("%d:%s", i, string.rep("x
 print(s, #table.concat(parts), fib(20 + math.floor(math.log(n, 2) / 2)))
 """
 
+ERLANG = """-module(work).
+-export([main/1]).
+fib(N) when N < 2 -> N;
+fib(N) -> fib(N - 1) + fib(N - 2).
+app([], L) -> L;
+app([H | T], L) -> [H | app(T, L)].
+nrev([]) -> [];
+nrev([H | T]) -> app(nrev(T), [H]).
+loop(0) -> ok;
+loop(N) -> nrev(lists:seq(1, 300)), loop(N - 1).
+main([Arg]) ->
+    N = list_to_integer(atom_to_list(Arg)),
+    loop(N),
+    io:format("~p ~p~n", [fib(20 + trunc(math:log2(N))),
+                          hd(lists:sort([(X * 7919) rem 100003 || X <- lists:seq(1, N * 50)]))]).
+"""
+
+# A recursion through 6 MB of stack, again and again.
+DEEP = """#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noinline)) static long deep(long n, long *sum)
+{
+	volatile long frame[8];
+	frame[n & 7] = n;
+	if (n == 0)
+		return 0;
+	const long below = deep(n - 1, sum);
+	*sum += frame[n & 7];
+	return below + 1;
+}
+int main(int argc, char **argv)
+{
+	long sum = 0, total = 0;
+	for (long i = 0; i < atol(argv[1]); i++)
+		total += deep(50000, &sum);
+	printf("%ld %ld\\n", total, sum);
+}
+"""
+
 JS = """const n = Number(process.argv[2]);
 class P { constructor(x, y) { this.x = x; this.y = y; } add(o) { return new P(this.x + o.x, this.y + o.y); } }
 let x = 12345, s = 0; const m = new Map();
@@ -201,6 +240,8 @@ def generate(folder, scale=1.0):
     put("work.pl", PERL)
     put("work.lua", LUA)
     put("work.js", JS)
+    put("work.erl", ERLANG)
+    put("deep.c", DEEP)
     put("Work.java", JAVA)
     put("work.sql", sql(r, n(60_000)))
     put("video.yuv", video(r, n(60)))

@@ -27,8 +27,10 @@ SUITE = [
                "-vf scale=320x240 -c:v mpeg4 -threads 1 -f null -"),
     ("node", "node work.js {5n}"),
     ("java", "java -cp classes Work {5n}"),
+    ("erlang", "erl +S 1:1 -noshell -s work main {5n} -s init stop"),
+    ("deep", "./deep {1n}"),
 ]
-ONLY_REPORTED = {"java"}        # not in the geometric mean
+ONLY_REPORTED = {"java", "erlang", "deep"}        # not in the geometric mean
 
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "HOME": "/nonexistent",
        "PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0", "GIT_CONFIG_NOSYSTEM": "1",
@@ -51,6 +53,10 @@ def prepare(folder):
         subprocess.run(["gcc", "-E", "big.c", "-o", "big.i"], cwd=folder, check=True)
     if shutil.which("javac"):
         subprocess.run(["javac", "-d", "classes", "Work.java"], cwd=folder, check=True)
+    if shutil.which("erlc"):
+        subprocess.run(["erlc", "work.erl"], cwd=folder, check=True)
+    if shutil.which("gcc"):
+        subprocess.run(["gcc", "-O1", "-o", "deep", "deep.c"], cwd=folder, check=True)
     repo = os.path.join(folder, "repo")
     if not shutil.which("git") or os.path.exists(repo):
         return
@@ -82,5 +88,7 @@ def commands(scale):
         text = template.replace("{cc1}", cc1()).replace("{python}", python())
         text = re.sub(r"\{(\d+)n\}", lambda m: str(int(m.group(1)) * n), text)
         program = text.split()[0]
+        # (./deep is made by prepare(), later)
+        program = "gcc" if program == "./deep" else program
         ok = shutil.which(program, path=ENV["PATH"]) or os.path.exists(program)
         yield name, text if ok else None, None if ok else f"{program} is not installed"
