@@ -127,7 +127,7 @@ static void unref(uint32_t i)
 	if (!e->used || --e->refs)
 		return;
 	const uint32_t slot = e->slot;
-	if (vpmu_free_event(i))
+	if (vpmu_free_event(i) && !vpmu_slot(slot)->ended)
 		vpmu_schedule(slot);
 }
 
