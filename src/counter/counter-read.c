@@ -21,16 +21,29 @@ void counter_arm(struct tare_counter *c)
 	const bool fast = k->b.path == TARE_PATH_RDPMC && k->b.pinned && event->select &&
 			  k->b.serializer == pmc_inline_serializer();
 	const bool pair = fast && k->b.n_parts == 2 && minus->select;
-	c->select = fast && k->b.n_parts == 1 ? event->select : 0;
+	/* A signal handler may read in between: not before all of it is new. */
+	c->select = c->pair = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	c->sign = event->sign;
 	c->key = event->key;
 	c->bias = event->bias - k->start - (pair ? minus->bias : 0);
-	c->pair = pair ? minus->select : 0;
 	c->select2 = event->select;
 	c->sign2 = minus->sign;
 	c->key2 = minus->key;
 	c->page2 = (const void *)minus->page;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	c->select = fast && k->b.n_parts == 1 ? event->select : 0;
+	c->pair = pair ? minus->select : 0;
 	k->b.resynced = false;
+}
+
+void counter_skip(struct tare_counter *c, uint64_t n)
+{
+	struct counter_cold *const k = counter_cold(c);
+	k->start += n;
+	k->last -= n;
+	if (c->select || c->pair)
+		c->bias -= n;
 }
 
 uint64_t counter_now_ns(void)

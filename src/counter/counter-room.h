@@ -34,6 +34,8 @@ void counter_free(struct tare_counter *c);
 /* Arms the fast read from what part_sync() left in the parts, or disarms it. */
 void counter_arm(struct tare_counter *c);
 void counter_disarm(struct tare_counter *c);
+/* From now on values are n less: what the owner counted for itself. */
+void counter_skip(struct tare_counter *c, uint64_t n);
 
 /* How a number came about; `core`: of a core PMU, not the kernel's own events. */
 enum tare_provenance counter_provenance(enum perf_simulated sim, bool core, bool corrected,
