@@ -95,6 +95,9 @@ static void show_info(const struct tare_profile_info *i)
 		printf("clamped     %" PRIu64 "\n", i->clamped);
 	if (i->dropped)
 		printf("dropped     %" PRIu64 "\n", i->dropped);
+	if (i->pages)
+		printf("pages       %" PRIu64 " written while recording, %" PRIu64 " %s, %s\n", i->pages,
+		       i->page_cost, i->unit, i->is_time ? "events of their own" : "in no event");
 }
 
 static int run(const struct command *self, int argc, char **argv)

@@ -64,6 +64,8 @@ struct tare_profile_info {
 	const char *provenance;		/* "exact", "raw", … or "" */
 	uint64_t clamped;		/* intervals whose counter ran backwards */
 	uint64_t dropped;		/* events lost at recording time */
+	uint64_t pages;			/* full pages written during the recording, and what that */
+	uint64_t page_cost;		/* counted: in ns it is in the events, else in none */
 	const struct tare_profile_thread *threads;	/* named ones, by id */
 	size_t n_threads;
 };

@@ -22,6 +22,24 @@
  * events is written by one system call. A thread's values start at 0 when it
  * registers (wall-time: all threads share one axis).
  *
+ * The recorder's own work is not in the values: what writing a page, and making a
+ * string id, count is taken off all later values of that thread, so that an interval in
+ * which a page was written counts the same as one in which none was (x86-64: to the
+ * instruction, as far as the counter is exact; elsewhere a few instructions stay). The
+ * profile says how many pages were written and what that counted. Time cannot be taken
+ * off: of a counter in ns, each page written is an interval of its own, kind "Recorder",
+ * label "page written", which no filter of kinds leaves out.
+ *
+ * Signal handlers may call tare_record_begin, end, instant and integer, and
+ * tare_record_here on a thread that is registered already, whatever they interrupted: these
+ * functions themselves, the writing of a page, another handler. What a handler records
+ * lies inside the interval that it interrupted. Signals are blocked while a page is
+ * written, while a string id is made, and while a thread registers or ends. All other
+ * functions here take locks and are not for handlers; nor may a handler leave by
+ * siglongjmp, or use the handle after tare_record_stop(). Events of a handler that runs
+ * while its thread ends, and those that find both of a thread's pages full, are counted as
+ * dropped.
+ *
  * A crash or kill loses at most the last unwritten page of each thread; what was
  * written is readable. A full disk stops the recording, not the program, and
  * tare_record_stop() tells. A thread that ends writes its page; exit() stops the
@@ -62,8 +80,9 @@ int tare_record_stop(struct tare_recorder *r, struct tare_why *why);
 int tare_record_flush(struct tare_recorder *r);
 const char *tare_record_path(const struct tare_recorder *r);	/* of the file, or "" */
 
-/* A string id. Each call writes the text again: keep the id. 0: failed, or (kind)
- * filtered out; events of kind 0 are not recorded and no counter is read for them. */
+/* A string id. Each call writes the text again: keep the id. Of a text longer than
+ * 1 MiB the rest is left out. 0: failed, or (kind) filtered out; events of kind 0 are not
+ * recorded and no counter is read for them. */
 uint64_t tare_record_string(struct tare_recorder *r, const char *text);
 uint64_t tare_record_kind(struct tare_recorder *r, const char *name);
 /* Label and arguments; takes a lock, so not for the innermost loop. */
@@ -76,6 +95,9 @@ struct tare_record_state {
 	uint64_t clamped;	/* intervals whose counter ran backwards, or too far */
 	uint64_t dropped;	/* events not recorded: misnested, disk full, counter lost */
 	uint64_t misnested;	/* intervals ended while an inner one was open */
+	uint64_t pages;		/* written while their thread was recording */
+	uint64_t page_cost;	/* what that counted, in the counter's unit; of a counter in
+				 * ns it is in the events, of others it is in none */
 };
 void tare_record_state(struct tare_recorder *r, struct tare_record_state *s);
 
@@ -89,10 +111,14 @@ void tare_record_name(struct tare_record_thread *t, const char *name);
 struct tare_record_thread {
 	struct tare_counter *counter;
 	uint8_t *next, *end;	/* the next record, and the end of the page */
-	uint32_t depth;		/* open intervals, and TARE_RECORD_PAIR */
+	/* Gives another place for the record when `next` is beyond `end`. x86-64: not to be
+	 * called from C, see tare_record_slot(). */
+	uint8_t *(*room)(struct tare_record_thread *t);
+	uint32_t depth;		/* 1 + open intervals, and TARE_RECORD_PAIR */
 	uint32_t id;		/* already in all records of the page */
 };
 
+/* All zero: not begun; the end of it does nothing. */
 struct tare_interval {
 	uint64_t kind, id, start;
 	uint32_t depth;
@@ -104,7 +130,6 @@ struct tare_interval {
 void tare_record_odd_begin(struct tare_record_thread *t, struct tare_interval *i);
 void tare_record_odd_end(struct tare_record_thread *t, struct tare_interval *i, uint64_t end,
 			 int err);
-void tare_record_full(struct tare_record_thread *t);
 
 TARE_INLINE int tare_record_now(struct tare_record_thread *t, uint32_t depth, uint64_t *value)
 {
@@ -112,23 +137,70 @@ TARE_INLINE int tare_record_now(struct tare_record_thread *t, uint32_t depth, ui
 					: tare_counter_read(t->counter, value);
 }
 
+/* The place of one record, taken by a single instruction: a handler that interrupts gets
+ * the places after it. Beyond the page's end, t->room gives one.
+ *
+ * On x86-64 the way to t->room is asm, so that it has the same instructions in every
+ * program: the recorder measures once how many, and takes them off. t->room keeps all
+ * registers but the vector ones; it is given t on the stack, below the red zone, and leaves
+ * the place there. */
+TARE_INLINE uint8_t *tare_record_slot(struct tare_record_thread *t)
+{
+	uint8_t *slot;
+#ifdef __x86_64__
+	__asm__ volatile(
+		"movl $32, %k[slot]\n\t"
+		"xaddq %[slot], %c[next](%[t])\n\t"
+		"cmpq %c[end](%[t]), %[slot]\n\t"
+		"jae 1f\n"
+		"2:\n\t"
+		".subsection 1\n"
+		"1:\n\t"
+		"leaq -128(%%rsp), %%rsp\n\t"
+		"pushq %[t]\n\t"
+		"call *%c[room](%[t])\n\t"
+		"popq %[slot]\n\t"
+		"leaq 128(%%rsp), %%rsp\n\t"
+		"jmp 2b\n\t"
+		".previous"
+		: [slot] "=&r"(slot)
+		: [t] "r"(t), [next] "i"(offsetof(struct tare_record_thread, next)),
+		  [end] "i"(offsetof(struct tare_record_thread, end)),
+		  [room] "i"(offsetof(struct tare_record_thread, room))
+		: "cc", "memory"
+#ifdef __SSE2__
+		, "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+		  "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
+#endif
+#ifdef __AVX512F__
+		, "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24",
+		  "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3",
+		  "k4", "k5", "k6", "k7"
+#endif
+	);
+#else
+	slot = __atomic_fetch_add(&t->next, 32, __ATOMIC_RELAXED);
+	if (__builtin_expect(slot >= t->end, 0))
+		slot = t->room(t);
+#endif
+	return slot;
+}
+
 /* A record is 32 bytes, little-endian as the machines here are: kind, id, thread (there
- * already), the low 32 bits of p1, 48 bits of p2, the high 16 of p1. */
+ * already), the low 32 bits of p1, 48 bits of p2, the high 16 of p1. The kind is
+ * written last, and 0 before: a record is finished when it has one. */
 TARE_INLINE void tare_record_put(struct tare_record_thread *t, uint64_t kind, uint64_t id,
 				 uint64_t p1, uint64_t p2)
 {
-	uint8_t *const r = t->next;
+	uint8_t *const r = tare_record_slot(t);
 	const uint32_t low = (uint32_t)p1;
 	const uint16_t high = (uint16_t)(p1 >> 32);
-	__builtin_memcpy(r, &kind, 8);
 	__builtin_memcpy(r + 8, &id, 8);
 	__builtin_memcpy(r + 20, &low, 4);
 	__builtin_memcpy(r + 24, &p2, 8);
 	__builtin_memcpy(r + 30, &high, 2);
 	/* pairs with the acquire of the thread that stops the recorder */
-	__atomic_store_n(&t->next, r + 32, __ATOMIC_RELEASE);
-	if (__builtin_expect(r + 32 == t->end, 0))
-		tare_record_full(t);
+	__atomic_store_n((uint64_t *)(void *)r, kind, __ATOMIC_RELEASE);
 }
 
 TARE_INLINE void tare_record_begin(struct tare_record_thread *t, struct tare_interval *i,
@@ -167,7 +239,7 @@ TARE_INLINE void tare_record_end(struct tare_record_thread *t, struct tare_inter
 		tare_record_odd_end(t, i, end, err);
 		return;
 	}
-	t->depth = depth - 1;
+	t->depth--;
 	i->depth = TARE_RECORD_NOT;	/* ended again: nothing */
 	tare_record_put(t, i->kind, i->id, start, end);
 }

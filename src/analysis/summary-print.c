@@ -196,6 +196,16 @@ static void own_text(const struct tare_summary *s, const struct tare_summary_row
 	if (s->info->dropped)
 		buf_printf(out, "%" PRIu64 " events were dropped while recording\n",
 			   s->info->dropped);
+	if (s->info->pages) {
+		buf_printf(out, "%" PRIu64 " page%s written while recording: ", s->info->pages,
+			   s->info->pages == 1 ? " was" : "s were");
+		quantity_add(out, s->info, (int64_t)s->info->page_cost);
+		if (s->info->is_time)
+			buf_str(out, ", in the table as \"page written\"\n");
+		else
+			buf_printf(out, "%s%s, in no interval\n", *s->info->unit ? " " : "",
+				   s->info->unit);
+	}
 	own_artifacts(s, out);
 }
 
@@ -376,6 +386,8 @@ void json_profile_info(struct json *j, const struct tare_profile_info *i)
 	json_u64(j, "process", i->process_id);
 	json_u64(j, "clamped", i->clamped);
 	json_u64(j, "dropped", i->dropped);
+	json_u64(j, "pages", i->pages);
+	json_u64(j, "page_cost", i->page_cost);
 }
 
 static void own_json_row(struct json *j, const struct tare_summary *s,

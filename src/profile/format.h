@@ -48,6 +48,8 @@
 #define MM_REFERENCE 0xFEu
 #define MM_SEPARATOR 0x1Eu		/* between label and arguments of an event id */
 
+#define MM_TEXT_MAX (1u << 20)		/* of one text: ours; the format has no limit */
+
 #define MM_VALUE_BITS 48
 #define MM_INSTANT 0xFFFFFFFFFFFFull
 #define MM_INTEGER 0xFFFFFFFFFFFEull

@@ -185,6 +185,12 @@ static int read_own(struct tare_profile *p, const struct json_node *own, struct 
 	n = json_get(own, "dropped");
 	if (n && !json_to_u64(n, &i->dropped))
 		return wrong(p, why, "tare.dropped is not a number");
+	n = json_get(own, "pages");
+	if (n && !json_to_u64(n, &i->pages))
+		return wrong(p, why, "tare.pages is not a number");
+	n = json_get(own, "page_cost");
+	if (n && !json_to_u64(n, &i->page_cost))
+		return wrong(p, why, "tare.page_cost is not a number");
 	return read_threads(p, json_get(own, "threads"), why);
 }
 

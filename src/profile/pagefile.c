@@ -76,6 +76,8 @@ static void write_meta(const struct pagefile *f, const struct pagefile_closing *
 	if (end) {
 		json_u64(&j, "clamped", end->clamped);
 		json_u64(&j, "dropped", end->dropped);
+		json_u64(&j, "pages", end->pages);
+		json_u64(&j, "page_cost", end->page_cost);
 		json_array(&j, "threads");
 		for (size_t i = 0; i < end->n_threads; i++) {
 			json_object(&j, NULL);
@@ -171,6 +173,18 @@ static void add_literal(struct pagefile *f, const char *text, size_t len)
 	}
 }
 
+/* What a reader takes, up to the last whole character. */
+static size_t text_len(const struct pagefile_part *part)
+{
+	size_t n = part->len;
+	if (n <= MM_TEXT_MAX)
+		return n;
+	n = MM_TEXT_MAX;
+	while (n && ((uint8_t)part->text[n] & 0xC0) == 0x80)
+		n--;
+	return n;
+}
+
 uint64_t pagefile_string(struct pagefile *f, const struct pagefile_part *parts, size_t n)
 {
 	static const uint8_t terminator = MM_TERMINATOR;
@@ -180,7 +194,7 @@ uint64_t pagefile_string(struct pagefile *f, const struct pagefile_part *parts, 
 	const uint64_t addr = f->next_addr;
 	for (size_t i = 0; i < n; i++) {
 		if (parts[i].text) {
-			add_literal(f, parts[i].text, parts[i].len);
+			add_literal(f, parts[i].text, text_len(&parts[i]));
 			continue;
 		}
 		uint8_t reference[9] = { MM_REFERENCE };

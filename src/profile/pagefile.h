@@ -34,6 +34,7 @@ struct pagefile_part {
 /* What is known only at the end. */
 struct pagefile_closing {
 	uint64_t clamped, dropped;
+	uint64_t pages, page_cost;	/* see struct tare_profile_info */
 	const struct tare_profile_thread *threads;
 	size_t n_threads;
 };
@@ -42,7 +43,7 @@ struct pagefile_closing {
  * is not; then TARE_E_IO with EEXIST. */
 int pagefile_open(const char *path, int flags, const struct tare_profile_meta *meta,
 		  struct pagefile **f, struct tare_why *why);
-/* 0: failed. */
+/* 0: failed. Texts are cut to MM_TEXT_MAX bytes. */
 uint64_t pagefile_string(struct pagefile *f, const struct pagefile_part *parts, size_t n);
 /* `page` has MM_PAGE_HEADER_SIZE bytes of room, then n records (n > 0). */
 int pagefile_events(struct pagefile *f, uint8_t *page, size_t n);

@@ -51,3 +51,36 @@ uint64_t straighten(struct straightener *s, uint8_t *records, size_t n)
 	}
 	return changed;
 }
+
+static bool in_order(struct straightener *s, const uint8_t *records, size_t n)
+{
+	uint64_t last = s->last, last_start = s->last_start;
+	for (size_t i = 0; i < n; i++, records += 32) {
+		struct mm_event e;
+		mm_decode(records, 1, &e);
+		if (e.p2 == MM_INTEGER)
+			continue;
+		const uint64_t end = e.p2 == MM_INSTANT ? e.p1 : e.p2;
+		if (end < last || (e.p1 < last && e.p1 > last_start))
+			return false;
+		last = end;
+		last_start = e.p1;
+	}
+	s->last = last;
+	s->last_start = last_start;
+	return true;
+}
+
+void straighten_handlers(struct straightener *s, uint8_t *records, size_t n)
+{
+	if (in_order(s, records, n))
+		return;
+	s->n = 0;
+	if (s->last)
+		push(s, s->last_start, s->last);
+	straighten(s, records, n);
+	if (s->n) {
+		s->last_start = s->shut[s->n - 1].start;
+		s->n = 0;
+	}
+}

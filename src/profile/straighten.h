@@ -16,6 +16,7 @@
 /* All zero at first; one for each thread. */
 struct straightener {
 	uint64_t last;			/* the latest end */
+	uint64_t last_start;		/* of that one */
 	/* Intervals with none around them yet, the latest last; of very many the first
 	 * are forgotten. */
 	struct { uint64_t start, end; } shut[STRAIGHTEN_DEPTH];
@@ -25,5 +26,10 @@ struct straightener {
 /* The next n records (version 9) of the thread, in the order they were written. Returns
  * how many were changed. */
 uint64_t straighten(struct straightener *s, uint8_t *records, size_t n);
+/* The same for a counter that never runs back, at a fraction of the cost: only a signal
+ * handler that recorded between the read of an end and the taking of its record's place,
+ * or while a page was written, can be out of order. The interval that it interrupted then
+ * ends with the handler's. */
+void straighten_handlers(struct straightener *s, uint8_t *records, size_t n);
 
 #endif

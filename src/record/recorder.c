@@ -1,22 +1,32 @@
-/* The recorder: one file, and per thread a counter and a page of records.
+/* The recorder: one file, and per thread a counter and two pages of records.
  *
- * A thread writes its records into its page without a lock; `next` is stored with
- * release after each. A full page goes to the file under the recorder's lock, which
- * also guards the list of threads and `closed`. Whoever stops the recorder takes
- * the lock, sets `closed` and writes the pages of all threads up to their `next`;
- * a thread that then comes with a full page finds it closed.
+ * A thread takes the place of a record in its page by one instruction and writes it
+ * without a lock, its kind last (tare_record_put). Whoever interrupts that, a signal
+ * handler, takes the places after it. When the page is full, record_room() writes it to
+ * the file under the recorder's lock, which also guards the list of threads and `closed`,
+ * and the page is used again. In a handler a record of the page can be unfinished: its
+ * place was taken and the handler came before its kind was written. The page is then
+ * left as it is (`waiting`), the thread goes on in its other one, and both are written when
+ * that is full. Whoever stops the recorder takes the lock, sets `closed` and writes what
+ * is left of all threads.
+ *
+ * Signals are blocked wherever the lock is held or a thread's words are not consistent
+ * (struct aside). What a thread does there it counts, by a read of the counter before
+ * and after, and takes off all its later values (counter_skip). Two reads do not see
+ * all of it: the way to them and back is `room_cost`, measured when a thread registers.
  *
  * Memory comes from mmap, not malloc: a recorder that changed the sizes of the
  * program's heap would change what it measures (the report's PID effect).
  */
+#include "counter-room.h"
 #include "pagefile.h"
+#include "room.h"
 #include "straighten.h"
-
-#include <tare/record.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -26,29 +36,42 @@
 #define PAGE_RECORDS (MM_PAGE_MAX / 32 - 1)
 #define NAME_SIZE 32
 
+#define PAGE_BYTES (PAGE_RECORDS * 32)
+#define NO_DEPTH 1u			/* no interval is open: 0 is one that never began */
+
 struct thread {
 	struct tare_record_thread fast;
 	struct tare_recorder *recorder;
 	struct thread *next;		/* in the recorder's list */
-	uint8_t *page;			/* header room, then records */
+	uint8_t *records[2];		/* two pages; room for a header before each */
+	unsigned page;			/* the one that is written into */
+	bool waiting;			/* the other one is full, and not in the file */
+	bool gone;			/* the thread has ended */
+	bool measuring;			/* nothing is written: see measure_room */
+	uint8_t nowhere[32];		/* where a record goes that is dropped */
 	char name[NAME_SIZE];
 	uint64_t offset;		/* added to every value when a page is written */
 	uint64_t clamped, dropped, misnested;
-	struct straightener straightener;	/* of a corrected counter */
-	bool gone;			/* the thread has ended */
+	uint64_t room_cost;		/* counted by record_room outside of its two reads */
+	uint64_t pages, page_cost;	/* see struct tare_record_state */
+	struct straightener straightener;
 	size_t mapped;			/* bytes from here on */
 };
 
 struct tare_recorder {
 	pthread_mutex_t lock;
+	pthread_mutex_t name_lock;	/* of the threads' names; no handler takes it */
 	struct pagefile *file;
 	pid_t pid;
+	uint64_t serial;		/* no other recorder has had it */
 	bool closed;
 	int error;			/* first */
 	struct tare_event *event;
 	struct tare_events *events;
 	uint64_t start_ns;		/* monotonic */
 	bool shared_axis;		/* wall-time */
+	bool is_time;			/* ns: pages are events, and nothing is taken off */
+	uint64_t own_kind, own_label;	/* of these events */
 	struct thread *threads;
 	uint32_t n_threads;
 	pthread_key_t key;
@@ -57,11 +80,17 @@ struct tare_recorder {
 	struct tare_recorder *next;	/* of all that are to be stopped at exit */
 };
 
-/* The handle that this thread asked for last. */
-static __thread struct { struct tare_recorder *recorder; struct thread *thread; } here;
+/* The handle that this thread asked for last. In the thread's own block, as an access from
+ * a handler may not allocate. */
+static __thread struct {
+	uint64_t serial;
+	struct thread *thread;
+} here __attribute__((tls_model("initial-exec")));
 
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tare_recorder *all;
+/* What a thread reads that has no counter (any more). */
+static struct tare_counter *zero;
 
 /* `base` is not seen from here; this is all of it that is needed. */
 static int fail(struct tare_why *why, int code, const char *thing, const char *problem)
@@ -79,9 +108,10 @@ static void *map_pages(size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static size_t page_bytes(void)
+/* A thread's block: its struct, and two pages at multiples of 64. */
+static size_t block_bytes(void)
 {
-	return sizeof(struct thread) + MM_PAGE_HEADER_SIZE + (PAGE_RECORDS + 1) * 32 + 64;
+	return sizeof(struct thread) + 2 * (64 + PAGE_BYTES + 64);
 }
 
 static uint64_t monotonic_ns(void)
@@ -97,10 +127,81 @@ static void set_error(struct tare_recorder *r, int err)
 		r->error = err;
 }
 
+static struct thread *outer(struct tare_record_thread *t)
+{
+	return (struct thread *)t;	/* its first member */
+}
+
+static void count(uint64_t *sum, uint64_t n)
+{
+	__atomic_fetch_add(sum, n, __ATOMIC_RELAXED);	/* handlers count too */
+}
+
+/* The recorder's own work on a thread: signals are blocked, cancellation is off, and the
+ * thread's counter is read before and after. */
+struct aside {
+	struct thread *t;		/* whose counter it is; NULL: none */
+	uint64_t start;
+	sigset_t mask;
+	int cancel, error;
+};
+
+static void step_aside(struct aside *a, struct thread *t)
+{
+	sigset_t all_signals;
+	sigfillset(&all_signals);
+	pthread_sigmask(SIG_SETMASK, &all_signals, &a->mask);
+	a->t = t;
+	if (t && tare_record_now(&t->fast, t->fast.depth, &a->start) != 0)
+		a->t = NULL;
+	a->error = errno;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &a->cancel);
+}
+
+/* Returns what was counted; of a counter that is not of time it is taken off, and `more`
+ * with it. */
+static uint64_t step_back(const struct aside *a, uint64_t more)
+{
+	struct thread *const t = a->t;
+	uint64_t now, counted = 0;
+	pthread_setcancelstate(a->cancel, NULL);
+	errno = a->error;
+	if (t && tare_record_now(&t->fast, t->fast.depth, &now) == 0) {
+		counted = now - a->start + more;
+		if (!t->recorder->is_time)
+			counter_skip(t->fast.counter, counted);
+	}
+	pthread_sigmask(SIG_SETMASK, &a->mask, NULL);
+	return counted;
+}
+
+/* The calling thread's handle of this recorder, if it has one that counts. */
+static struct thread *own_thread(const struct tare_recorder *r)
+{
+	struct thread *const t = r && here.serial == r->serial ? here.thread : NULL;
+	return t && !t->gone ? t : NULL;
+}
+
+/* How many places of the page that is written into were taken. */
 static size_t n_records(const struct thread *t)
 {
 	const uint8_t *const next = __atomic_load_n(&t->fast.next, __ATOMIC_ACQUIRE);
-	return (size_t)(next - (t->page + MM_PAGE_HEADER_SIZE)) / 32;
+	if (!t->fast.end)
+		return 0;
+	return next >= t->fast.end ? PAGE_RECORDS
+				   : (size_t)(next - t->records[t->page]) / 32;
+}
+
+static bool finished(const uint8_t *record)
+{
+	return __atomic_load_n((const uint64_t *)(const void *)record, __ATOMIC_ACQUIRE) != 0;
+}
+
+static bool all_finished(const uint8_t *records, size_t n)
+{
+	while (n && finished(records + 32 * (n - 1)))
+		n--;
+	return n == 0;
 }
 
 static uint64_t later(uint64_t value, uint64_t offset)
@@ -123,48 +224,169 @@ static void shift_records(uint8_t *records, size_t n, uint64_t offset)
 	}
 }
 
-/* Under the lock. */
-static void write_page(struct tare_recorder *r, struct thread *t)
+/* Records that will never be finished: of a handler that left by a jump. */
+static size_t leave_out_unfinished(uint8_t *records, size_t n)
 {
-	const size_t n = n_records(t);
+	size_t kept = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!finished(records + 32 * i))
+			continue;
+		if (kept != i)
+			memcpy(records + 32 * kept, records + 32 * i, 32);
+		kept++;
+	}
+	return kept;
+}
+
+/* Under the lock. */
+static void write_records(struct tare_recorder *r, struct thread *t, uint8_t *records, size_t n)
+{
 	if (!n)
 		return;
 	if (t->offset)
-		shift_records(t->page + MM_PAGE_HEADER_SIZE, n, t->offset);
+		shift_records(records, n, t->offset);
 	if (r->event->kind == TARE_EVENT_MINUS)
-		t->clamped += straighten(&t->straightener, t->page + MM_PAGE_HEADER_SIZE, n);
-	const int err = pagefile_events(r->file, t->page, n);
+		t->clamped += straighten(&t->straightener, records, n);
+	else
+		straighten_handlers(&t->straightener, records, n);
+	const int err = pagefile_events(r->file, records - MM_PAGE_HEADER_SIZE, n);
 	if (err < 0) {
-		t->dropped += n;
+		count(&t->dropped, n);
 		set_error(r, err);
 	}
 }
 
-/* The owner's side of a page that is full, or to be flushed. */
-static void flush(struct thread *t)
+static void clear_page(struct thread *t, unsigned page, size_t n)
 {
-	struct tare_recorder *const r = t->recorder;
-	if (r && getpid() == r->pid) {
-		pthread_mutex_lock(&r->lock);
-		if (r->closed)
-			t->dropped += n_records(t);
-		else
-			write_page(r, t);
-		t->fast.next = t->page + MM_PAGE_HEADER_SIZE;
-		pthread_mutex_unlock(&r->lock);
-	} else {
-		t->fast.next = t->page + MM_PAGE_HEADER_SIZE;
+	for (size_t i = 0; i < n; i++) {
+		mm_put64(t->records[page] + 32 * i, 0);
+		mm_put32(t->records[page] + 32 * i + 16, t->fast.id);
 	}
 }
 
-static struct thread *outer(struct tare_record_thread *t)
+static void use_page(struct thread *t, unsigned page)
 {
-	return (struct thread *)t;	/* its first member */
+	t->page = page;
+	t->fast.next = t->records[page];
+	t->fast.end = t->records[page] + PAGE_BYTES;
 }
 
-void tare_record_full(struct tare_record_thread *t)
+/* Under the lock, by the owner: the file, or where it takes no more, nowhere. False: the
+ * page has an unfinished record, which only the handler's return can finish. */
+static bool empty_page(struct tare_recorder *r, struct thread *t, unsigned page, size_t n)
 {
-	flush(outer(t));
+	if (!all_finished(t->records[page], n))
+		return false;
+	if (r->closed)
+		count(&t->dropped, n);
+	else
+		write_records(r, t, t->records[page], n);
+	clear_page(t, page, n);
+	return true;
+}
+
+/* Signals are blocked. False: both pages are full, and one waits for its unfinished
+ * record. */
+static bool make_room(struct thread *t)
+{
+	struct tare_recorder *const r = t->recorder;
+	const size_t n = n_records(t);
+	if (t->measuring || getpid() != r->pid) {
+		clear_page(t, t->page, n);
+		use_page(t, t->page);
+		return true;
+	}
+	pthread_mutex_lock(&r->lock);
+	if (t->waiting && empty_page(r, t, !t->page, PAGE_RECORDS))
+		t->waiting = false;
+	bool room = false;
+	if (!t->waiting) {
+		room = true;
+		if (empty_page(r, t, t->page, n)) {
+			use_page(t, t->page);
+		} else if (n == PAGE_RECORDS) {
+			t->waiting = true;
+			clear_page(t, !t->page, PAGE_RECORDS);
+			use_page(t, !t->page);
+		}
+	}
+	pthread_mutex_unlock(&r->lock);
+	return room;
+}
+
+/* Signals are blocked, and there is room. */
+static uint8_t *take(struct thread *t)
+{
+	uint8_t *const slot = t->fast.next;
+	t->fast.next += 32;
+	return slot;
+}
+
+static void sum_page(struct thread *t, uint64_t counted)
+{
+	t->pages++;
+	t->page_cost += counted;
+}
+
+/* Of a time: the page as an event of its own, after the record that had no room. */
+static void put_own(struct thread *t, uint64_t start)
+{
+	struct tare_recorder *const r = t->recorder;
+	uint64_t end;
+	if (!r->own_kind || tare_record_now(&t->fast, t->fast.depth, &end) != 0 || end < start ||
+	    end > MM_VALUE_MAX)
+		return;
+	uint8_t *const slot = take(t);
+	const struct mm_event e = { .kind = r->own_kind, .id = r->own_label,
+				    .thread = t->fast.id, .p1 = start, .p2 = end };
+	mm_encode(slot, &e);
+	sum_page(t, end - start);
+}
+
+uint8_t *record_room(struct tare_record_thread *fast)
+{
+	struct thread *const t = outer(fast);
+	struct aside a;
+	if (!t->fast.end) {			/* it has ended, or never was */
+		t->fast.next = NULL;
+		count(&t->dropped, 1);
+		return t->nowhere;
+	}
+	step_aside(&a, t);
+	uint64_t cost = 0;
+	bool written = false;
+	/* A handler may have made room before signals were blocked. */
+	if (t->fast.next >= t->fast.end) {
+		written = make_room(t);
+		cost = t->room_cost;
+	}
+	uint8_t *slot = t->nowhere;
+	if (t->fast.next < t->fast.end) {
+		slot = take(t);
+		if (written && t->recorder->is_time && a.t)
+			put_own(t, a.start);
+	} else {
+		t->fast.next = t->fast.end;
+		count(&t->dropped, 1);
+	}
+	const uint64_t counted = step_back(&a, cost);
+	if (written && !t->recorder->is_time)
+		sum_page(t, counted);
+	return slot;
+}
+
+/* The owner's pages go out, full or not. */
+static void flush(struct thread *t)
+{
+	struct aside a;
+	const bool some = t->waiting || n_records(t);
+	step_aside(&a, t);
+	const bool written = some && make_room(t);
+	if (written && t->recorder->is_time && a.t && t->fast.next < t->fast.end)
+		put_own(t, a.start);
+	const uint64_t counted = step_back(&a, 0);
+	if (written && !t->recorder->is_time)
+		sum_page(t, counted);
 }
 
 /* The read failed: the interval will not be recorded. */
@@ -173,8 +395,8 @@ void tare_record_odd_begin(struct tare_record_thread *t, struct tare_interval *i
 	struct thread *const o = outer(t);
 	t->depth--;
 	i->depth = TARE_RECORD_NOT;
-	o->dropped++;
-	if (o->recorder && getpid() == o->recorder->pid)
+	count(&o->dropped, 1);
+	if (o->recorder && !o->gone && getpid() == o->recorder->pid)
 		set_error(o->recorder, TARE_E_STOLEN);
 }
 
@@ -183,50 +405,65 @@ static void clamp(struct tare_record_thread *t, struct tare_interval *i, uint64_
 {
 	const uint64_t start = i->start < MM_VALUE_MAX ? i->start : MM_VALUE_MAX;
 	const uint64_t last = end < start ? start : end < MM_VALUE_MAX ? end : MM_VALUE_MAX;
-	outer(t)->clamped += start != i->start || last != end;
+	count(&outer(t)->clamped, start != i->start || last != end);
 	t->depth--;
 	i->depth = TARE_RECORD_NOT;
 	tare_record_put(t, i->kind, i->id, start, last);
 }
 
-void tare_record_odd_end(struct tare_record_thread *t, struct tare_interval *i, uint64_t end,
-			 int err)
+static __attribute__((noinline)) void odd_end(struct tare_record_thread *t,
+					      struct tare_interval *i, uint64_t end, int err)
 {
 	struct thread *const o = outer(t);
-	if (i->depth == TARE_RECORD_NOT)
-		return;
 	if (i->depth == t->depth && !err) {
 		clamp(t, i, end);
 		return;
 	}
 	/* Either the read failed; or one inside it is still open (its record would
 	 * break the order of the file); or it was ended already. */
-	o->misnested += !err;
-	o->dropped++;
-	if (err && o->recorder && getpid() == o->recorder->pid)
+	count(&o->misnested, !err);
+	count(&o->dropped, 1);
+	if (err && o->recorder && !o->gone && getpid() == o->recorder->pid)
 		set_error(o->recorder, err);
-	if (i->depth <= t->depth)
+	if (i->depth <= t->depth && i->depth > (NO_DEPTH | (t->depth & TARE_RECORD_PAIR)))
 		t->depth = i->depth - 1;
 	i->depth = TARE_RECORD_NOT;
 }
 
-/* A thread ends: its page goes out and back to the system, its counter is closed. The
+void tare_record_odd_end(struct tare_record_thread *t, struct tare_interval *i, uint64_t end,
+			 int err)
+{
+	/* Filtered out, ended already, or never begun. */
+	if (i->depth != TARE_RECORD_NOT && i->depth)
+		odd_end(t, i, end, err);
+}
+
+/* A handler that still runs on this thread drops its events. */
+static void shut(struct thread *t)
+{
+	t->fast.next = t->fast.end = NULL;
+	t->fast.counter = zero;
+	t->gone = true;
+}
+
+/* A thread ends: its pages go out and back to the system, its counter is closed. The
  * name and the sums stay. */
 static void thread_ends(void *arg)
 {
 	struct thread *const t = arg;
 	struct tare_recorder *const r = t->recorder;
-	flush(t);
-	tare_counter_close(t->fast.counter);
-	t->fast.counter = NULL;
-	if (here.thread == t)
-		here.recorder = NULL;
+	struct tare_counter *const counter = t->fast.counter;
+	struct aside a;
+	step_aside(&a, NULL);
+	make_room(t);
 	const size_t keep = (size_t)sysconf(_SC_PAGESIZE);
 	pthread_mutex_lock(&r->lock);
-	t->gone = true;
+	shut(t);
 	if (keep >= sizeof(*t) && keep < t->mapped && munmap((char *)t + keep, t->mapped - keep) == 0)
 		t->mapped = keep;
 	pthread_mutex_unlock(&r->lock);
+	tare_counter_close(counter);
+	step_back(&a, 0);
 }
 
 static int open_counter(struct tare_recorder *r, struct thread *t, struct tare_why *why)
@@ -234,53 +471,104 @@ static int open_counter(struct tare_recorder *r, struct thread *t, struct tare_w
 	const int err = tare_counter_open_event(r->event, NULL, &t->fast.counter, why);
 	if (err < 0)
 		return err;
-	t->fast.depth = r->event->kind == TARE_EVENT_MINUS ? TARE_RECORD_PAIR : 0;
+	t->fast.depth = NO_DEPTH | (r->event->kind == TARE_EVENT_MINUS ? TARE_RECORD_PAIR : 0);
 	if (r->shared_axis)
 		t->offset = monotonic_ns() - r->start_ns;
 	return 0;
 }
 
 /* For a thread that cannot be counted, and a recorder that is none. Each thread has
- * its own: what is written is thrown away, but by two at once it would go too far. The
- * counter `zero` is shared; a read of it that fails is as good. */
+ * its own, as its depth is written; the counter is shared, and a read of it that fails is as
+ * good. */
 static struct tare_record_thread *inert(void)
 {
-	static __thread struct thread one;
-	static __thread uint8_t page[MM_PAGE_HEADER_SIZE + 64];
-	static struct tare_counter *zero;
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	if (one.page)
-		return &one.fast;
-	pthread_mutex_lock(&lock);
-	if (!zero)
-		tare_counter_open("zero", &zero, NULL);
-	pthread_mutex_unlock(&lock);
+	static __thread struct thread one __attribute__((tls_model("initial-exec")));
 	one.fast.counter = zero;
-	one.page = page;
-	one.fast.next = page + MM_PAGE_HEADER_SIZE;
-	one.fast.end = one.fast.next + 32;
+	one.fast.room = record_room_entry;
+	if (!one.fast.depth)
+		one.fast.depth = NO_DEPTH;
 	return &one.fast;
+}
+
+static int open_zero(struct tare_why *why)
+{
+	pthread_mutex_lock(&all_lock);
+	const int err = zero ? 0 : tare_counter_open("zero", &zero, why);
+	pthread_mutex_unlock(&all_lock);
+	return err;
+}
+
+/* What one record counts, with (page full) or without (32 bytes left) the way to
+ * record_room. */
+static __attribute__((noinline)) uint64_t measure_put(struct thread *t, size_t left)
+{
+	uint64_t before = 0, after = 0;
+	t->fast.next = t->fast.end - left;
+	if (tare_record_now(&t->fast, t->fast.depth, &before) != 0)
+		return 0;
+	tare_record_put(&t->fast, 1, 1, 0, 0);
+	if (tare_record_now(&t->fast, t->fast.depth, &after) != 0)
+		return 0;
+	return after - before;
+}
+
+/* The most frequent value, or 0 when not even half agree: a counter of cycles. */
+static uint64_t agreed(const uint64_t *values, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		unsigned same = 0;
+		for (unsigned k = 0; k < n; k++)
+			same += values[k] == values[i];
+		if (2 * same > n)
+			return values[i];
+	}
+	return 0;
+}
+
+/* Sets room_cost. The first rounds find page faults and unbound symbols. */
+static void measure_room(struct thread *t)
+{
+	enum { FIRST = 2, ROUNDS = 7 };
+	uint64_t with[FIRST + ROUNDS], without[FIRST + ROUNDS];
+	t->measuring = true;
+	for (unsigned i = 0; i < FIRST + ROUNDS; i++) {
+		without[i] = measure_put(t, 32);
+		with[i] = measure_put(t, 0);
+	}
+	t->measuring = false;
+	const uint64_t w = agreed(with + FIRST, ROUNDS), wo = agreed(without + FIRST, ROUNDS);
+	t->room_cost = w && wo && w > wo ? w - wo : 0;
+	t->pages = t->page_cost = 0;
+	clear_page(t, 0, PAGE_RECORDS);
+	use_page(t, 0);
+}
+
+static void lay_out(struct thread *t)
+{
+	/* Records at multiples of 64; the page's header right before them. */
+	uint8_t *at = (uint8_t *)(t + 1);
+	for (unsigned i = 0; i < 2; i++) {
+		at = (uint8_t *)(((uintptr_t)at + MM_PAGE_HEADER_SIZE + 63) & ~(uintptr_t)63);
+		t->records[i] = at;
+		at += PAGE_BYTES;
+	}
 }
 
 static struct thread *add_thread(struct tare_recorder *r, struct tare_why *why)
 {
-	struct thread *const t = map_pages(page_bytes());
+	struct thread *const t = map_pages(block_bytes());
 	if (!t) {
 		fail(why, TARE_E_NOMEM, "a thread's page", "");
 		set_error(r, TARE_E_NOMEM);
 		return NULL;
 	}
 	t->recorder = r;
-	t->mapped = page_bytes();
-	/* Records at multiples of 8; the page's header right before them. */
-	uint8_t *const records =
-		(uint8_t *)(((uintptr_t)(t + 1) + MM_PAGE_HEADER_SIZE + 63) & ~(uintptr_t)63);
-	t->page = records - MM_PAGE_HEADER_SIZE;
-	t->fast.next = records;
-	t->fast.end = records + PAGE_RECORDS * 32;
+	t->mapped = block_bytes();
+	t->fast.room = record_room_entry;
+	lay_out(t);
 	const int err = open_counter(r, t, why);
 	if (err < 0) {
-		munmap(t, page_bytes());
+		munmap(t, t->mapped);
 		set_error(r, err);
 		return NULL;
 	}
@@ -289,26 +577,41 @@ static struct thread *add_thread(struct tare_recorder *r, struct tare_why *why)
 	t->next = r->threads;
 	r->threads = t;
 	pthread_mutex_unlock(&r->lock);
-	for (size_t i = 0; i < PAGE_RECORDS; i++)
-		mm_put32(records + 32 * i + 16, t->fast.id);
+	use_page(t, 0);
+	clear_page(t, 0, PAGE_RECORDS);
+	if (!r->is_time) {
+		measure_room(t);
+		tare_counter_reset(t->fast.counter);
+	}
 	pthread_setspecific(r->key, t);
+	here.serial = r->serial;
+	here.thread = t;
+	return t;
+}
+
+static struct thread *register_here(struct tare_recorder *r, struct tare_why *why)
+{
+	struct aside a;
+	step_aside(&a, NULL);
+	struct thread *t = pthread_getspecific(r->key);
+	if (!t)
+		t = add_thread(r, why);
+	here.serial = t ? r->serial : 0;
+	here.thread = t;
+	step_back(&a, 0);
 	return t;
 }
 
 struct tare_record_thread *tare_record_here(struct tare_recorder *r)
 {
-	if (here.recorder == r && r)
+	if (r && here.serial == r->serial)
 		return &here.thread->fast;
+	if (!zero)
+		open_zero(NULL);
 	if (!r || r->closed || getpid() != r->pid)
 		return inert();
-	struct thread *t = pthread_getspecific(r->key);
-	if (!t)
-		t = add_thread(r, NULL);
-	if (!t)
-		return inert();
-	here.recorder = r;
-	here.thread = t;
-	return &t->fast;
+	struct thread *const t = register_here(r, NULL);
+	return t ? &t->fast : inert();
 }
 
 void tare_record_name(struct tare_record_thread *t, const char *name)
@@ -316,17 +619,28 @@ void tare_record_name(struct tare_record_thread *t, const char *name)
 	struct thread *const o = outer(t);
 	if (!o->recorder)
 		return;
-	pthread_mutex_lock(&o->recorder->lock);
+	pthread_mutex_lock(&o->recorder->name_lock);
 	snprintf(o->name, sizeof(o->name), "%s", name);
-	pthread_mutex_unlock(&o->recorder->lock);
+	pthread_mutex_unlock(&o->recorder->name_lock);
+}
+
+static uint64_t put_string(struct tare_recorder *r, const struct pagefile_part *parts, size_t n)
+{
+	struct aside a;
+	if (getpid() != r->pid)
+		return 0;
+	step_aside(&a, own_thread(r));
+	const uint64_t id = r->closed ? 0 : pagefile_string(r->file, parts, n);
+	step_back(&a, 0);
+	return id;
 }
 
 uint64_t tare_record_string(struct tare_recorder *r, const char *text)
 {
-	const struct pagefile_part part = { .text = text, .len = strlen(text) };
-	if (!r || getpid() != r->pid)
+	if (!r)
 		return 0;
-	return pagefile_string(r->file, &part, 1);
+	const struct pagefile_part part = { .text = text, .len = strlen(text) };
+	return put_string(r, &part, 1);
 }
 
 /* Whether `name` is in the comma list. */
@@ -353,20 +667,23 @@ uint64_t tare_record_event_id(struct tare_recorder *r, uint64_t label, const uin
 {
 	static const char separator[] = { MM_SEPARATOR };
 	struct pagefile_part parts[64] = { { .id = label } };
-	if (!r || n_args > 31 || getpid() != r->pid)
+	if (!r || n_args > 31)
 		return 0;
 	for (size_t i = 0; i < n_args; i++) {
 		parts[1 + 2 * i] = (struct pagefile_part){ .text = separator, .len = 1 };
 		parts[2 + 2 * i] = (struct pagefile_part){ .id = args[i] };
 	}
-	return pagefile_string(r->file, parts, 1 + 2 * n_args);
+	return put_string(r, parts, 1 + 2 * n_args);
 }
 
 int tare_record_flush(struct tare_recorder *r)
 {
 	if (!r)
 		return 0;
-	flush(outer(tare_record_here(r)));
+	tare_record_here(r);
+	struct thread *const t = own_thread(r);
+	if (t)
+		flush(t);
 	return r->error;
 }
 
@@ -380,14 +697,19 @@ void tare_record_state(struct tare_recorder *r, struct tare_record_state *s)
 	*s = (struct tare_record_state){ 0 };
 	if (!r)
 		return;
+	struct aside a;
+	step_aside(&a, own_thread(r));
 	pthread_mutex_lock(&r->lock);
 	s->error = r->error;
 	for (const struct thread *t = r->threads; t; t = t->next) {
 		s->clamped += t->clamped;
 		s->dropped += t->dropped;
 		s->misnested += t->misnested;
+		s->pages += t->pages;
+		s->page_cost += t->page_cost;
 	}
 	pthread_mutex_unlock(&r->lock);
+	step_back(&a, 0);
 }
 
 /* The arguments as one line, from the kernel's own copy. */
@@ -422,6 +744,7 @@ static int parse_event(struct tare_recorder *r, const char *name, struct tare_wh
 		return fail(why, TARE_E_INVALID, name, ": a recorder has one counter");
 	r->event = (struct tare_event *)tare_events_at(r->events, 0);
 	r->shared_axis = r->event->kind == TARE_EVENT_WALL_TIME;
+	r->is_time = r->shared_axis || (r->event->unit && strcmp(r->event->unit, "ns") == 0);
 	return 0;
 }
 
@@ -490,20 +813,25 @@ static void free_recorder(struct tare_recorder *r)
 {
 	for (struct thread *t = r->threads, *next; t; t = next) {
 		next = t->next;
-		tare_counter_close(t->fast.counter);
+		if (!t->gone)
+			tare_counter_close(t->fast.counter);
 		munmap(t, t->mapped);
 	}
 	tare_events_free(r->events);
 	free(r->kinds);
 	pthread_key_delete(r->key);
 	pthread_mutex_destroy(&r->lock);
+	pthread_mutex_destroy(&r->name_lock);
 	munmap(r, sizeof(*r));
 }
 
+static int stop(struct tare_recorder *r, bool at_exit, struct tare_why *why);
+
+/* Threads may still be recording: their pages stay. */
 static void stop_all(void)
 {
 	while (all)
-		tare_record_stop(all, NULL);
+		stop(all, true, NULL);
 }
 
 static void register_exit(struct tare_recorder *r)
@@ -541,10 +869,21 @@ static int start(struct tare_recorder *r, const struct tare_record_opts *o, stru
 	if (err < 0)
 		return err;
 	r->start_ns = monotonic_ns();
-	const struct thread *const t = add_thread(r, why);
+	const struct thread *const t = register_here(r, why);
 	if (!t)
 		return r->error;
-	return open_file(r, t, o, why);
+	err = open_file(r, t, o, why);
+	if (err == 0 && r->is_time) {
+		r->own_kind = tare_record_string(r, "Recorder");
+		r->own_label = tare_record_string(r, "page written");
+	}
+	return err;
+}
+
+static uint64_t next_serial(void)
+{
+	static uint64_t serial;
+	return __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
 }
 
 int tare_record_start(const struct tare_record_opts *o, struct tare_recorder **out,
@@ -554,10 +893,14 @@ int tare_record_start(const struct tare_record_opts *o, struct tare_recorder **o
 	const char *const asked = getenv("TARE_RECORD_DIR");
 	if (o->only_when_asked && !(asked && *asked))
 		return 0;
+	if (open_zero(why) < 0)
+		return why ? why->code : TARE_E_NOMEM;
 	struct tare_recorder *const r = map_pages(sizeof(*r));
 	if (!r)
 		return fail(why, TARE_E_NOMEM, "recorder", "");
 	pthread_mutex_init(&r->lock, NULL);
+	pthread_mutex_init(&r->name_lock, NULL);
+	r->serial = next_serial();
 	r->pid = getpid();
 	if (pthread_key_create(&r->key, thread_ends) != 0) {
 		munmap(r, sizeof(*r));
@@ -566,6 +909,7 @@ int tare_record_start(const struct tare_record_opts *o, struct tare_recorder **o
 	const int err = start(r, o, why);
 	if (err < 0) {
 		pthread_setspecific(r->key, NULL);
+		here.serial = 0;
 		free_recorder(r);
 		return err;
 	}
@@ -582,6 +926,8 @@ static int close_file(struct tare_recorder *r, struct tare_why *why)
 	for (const struct thread *t = r->threads; t; t = t->next) {
 		closing.clamped += t->clamped;
 		closing.dropped += t->dropped;
+		closing.pages += t->pages;
+		closing.page_cost += t->page_cost;
 		if (names && t->name[0])
 			names[closing.n_threads++] =
 				(struct tare_profile_thread){ t->fast.id, t->name };
@@ -592,36 +938,65 @@ static int close_file(struct tare_recorder *r, struct tare_why *why)
 		names[i] = names[closing.n_threads - 1 - i];
 		names[closing.n_threads - 1 - i] = swap;
 	}
+	pthread_mutex_lock(&r->name_lock);
 	const int err = pagefile_close(r->file, &closing, why);
+	pthread_mutex_unlock(&r->name_lock);
 	free(names);
 	return err;
 }
 
-int tare_record_stop(struct tare_recorder *r, struct tare_why *why)
+/* Under the lock; the thread does not record any more, or its last records may be lost. */
+static void write_rest(struct tare_recorder *r, struct thread *t)
 {
-	if (!r)
-		return 0;
+	const unsigned pages[2] = { !t->page, t->page };
+	const size_t taken[2] = { t->waiting ? PAGE_RECORDS : 0, n_records(t) };
+	for (int i = 0; i < 2; i++) {
+		uint8_t *const records = t->records[pages[i]];
+		const size_t n = leave_out_unfinished(records, taken[i]);
+		count(&t->dropped, taken[i] - n);
+		write_records(r, t, records, n);
+	}
+}
+
+static void forget_forked(struct tare_recorder *r)
+{
+	pagefile_abandon(r->file);
+	for (struct thread *t = r->threads; t; t = t->next)
+		t->fast.counter = NULL;
+	free_recorder(r);
+}
+
+static int stop(struct tare_recorder *r, bool at_exit, struct tare_why *why)
+{
+	struct aside a;
 	unregister_exit(r);
-	if (here.recorder == r)
-		here.recorder = NULL;
+	step_aside(&a, NULL);
+	if (here.serial == r->serial)
+		here.serial = 0;
 	pthread_setspecific(r->key, NULL);
 	if (getpid() != r->pid) {		/* a forked child's copy */
-		pagefile_abandon(r->file);
-		for (struct thread *t = r->threads; t; t = t->next)
-			t->fast.counter = NULL;
-		free_recorder(r);
+		forget_forked(r);
+		step_back(&a, 0);
 		return 0;
 	}
 	pthread_mutex_lock(&r->lock);
 	r->closed = true;
 	for (struct thread *t = r->threads; t; t = t->next)
 		if (!t->gone)
-			write_page(r, t);
+			write_rest(r, t);
 	pthread_mutex_unlock(&r->lock);
 	const int error = r->error;
 	int err = close_file(r, why);
 	if (err == 0 && error < 0)
 		err = fail(why, error, r->path, "");
-	free_recorder(r);
+	r->file = NULL;
+	if (!at_exit)
+		free_recorder(r);
+	step_back(&a, 0);
 	return err;
+}
+
+int tare_record_stop(struct tare_recorder *r, struct tare_why *why)
+{
+	return r ? stop(r, false, why) : 0;
 }

@@ -73,20 +73,21 @@ static bool recorded(const uint8_t *r, uint64_t value)
 
 static int child(void)
 {
-	static uint8_t page[8 * 32];
+	static uint8_t page[8 * 32] __attribute__((aligned(8)));
 	struct tare_counter *const one = make_counter(1, TARE_SERIALIZE_LFENCE);
 	struct tare_counter *const two = make_counter(2, TARE_SERIALIZE_LFENCE);
-	struct tare_record_thread t = { .counter = one, .next = page, .end = page + sizeof(page) };
+	struct tare_record_thread t = { .counter = one, .next = page, .end = page + sizeof(page),
+					.depth = 1 };
 	ptrace(PTRACE_TRACEME, 0, 0, 0);
 	raise(SIGSTOP);
 	if (read_one(one) != COUNT_A || read_two(two) != COUNT_A - COUNT_B)
 		return 4;
 	interval(&t, KIND, ID);
 	t.counter = two;
-	t.depth = TARE_RECORD_PAIR;
+	t.depth = TARE_RECORD_PAIR | 1;
 	interval(&t, KIND, ID);
 	interval(&t, 0, ID);		/* filtered out */
-	if (t.next != page + 64 || t.depth != TARE_RECORD_PAIR)
+	if (t.next != page + 64 || t.depth != (TARE_RECORD_PAIR | 1))
 		return 5;
 	return recorded(page, COUNT_A) && recorded(page + 32, COUNT_A - COUNT_B) ? 0 : 6;
 }
