@@ -120,9 +120,14 @@ static int run(const struct command *self, int argc, char **argv)
 	int status = EXIT_GOOD;
 	if (o.info) {
 		show_info(tare_profile_info(p));
-	} else if (tare_view(p, &v, STDOUT_FILENO, &why) < 0) {
-		complain_why(&why);
-		status = EXIT_BAD;
+	} else {
+		const int err = tare_view(p, &v, STDOUT_FILENO, &why);
+		if (err < 0) {
+			complain_why(&why);
+			status = EXIT_BAD;
+		} else if (err == TARE_VIEW_EMPTY || !tare_profile_info(p)->n_events) {
+			fputs("No events.\n", stderr);	/* as mmview has it */
+		}
 	}
 	profile_cautions(p);
 	tare_profile_close(p);

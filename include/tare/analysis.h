@@ -266,6 +266,7 @@ struct tare_view_opts {
 	uint64_t skip, count;		/* of the matching ones; count 0: all */
 	bool measureme;			/* byte for byte as measureme's `mmview` */
 };
+#define TARE_VIEW_EMPTY 1	/* .measureme: no event has a time, and nothing is written */
 int tare_view(struct tare_profile *p, const struct tare_view_opts *o, int fd,
 	      struct tare_why *why);
 

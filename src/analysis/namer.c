@@ -122,6 +122,15 @@ void escape_none(struct buf *out, const char *text, size_t len)
 	buf_add(out, text, len);
 }
 
+void escape_line(struct buf *out, const char *text, size_t len)
+{
+	const size_t from = out->len;
+	buf_add(out, text, len);
+	for (size_t i = from; i < out->len; i++)
+		if (out->data[i] == '\n' || out->data[i] == '\r')
+			out->data[i] = ' ';
+}
+
 void escape_csv(struct buf *out, const char *text, size_t len)
 {
 	bool quote = false;

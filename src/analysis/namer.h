@@ -48,6 +48,8 @@ const char *named_arg(const struct named *n, unsigned i, size_t *len);
 /* Without the quotes around. */
 void escape_json(struct buf *out, const char *text, size_t len);
 void escape_none(struct buf *out, const char *text, size_t len);
+/* Line breaks become spaces. */
+void escape_line(struct buf *out, const char *text, size_t len);
 /* RFC 4180: quoted where it must be. */
 void escape_csv(struct buf *out, const char *text, size_t len);
 

@@ -87,6 +87,11 @@ static char *digits(char *end, uint64_t v)
 	return end;
 }
 
+char *u64_digits(char *end, uint64_t v)
+{
+	return digits(end, v);
+}
+
 void sink_u64(struct sink *s, uint64_t v)
 {
 	char text[24];
@@ -105,4 +110,39 @@ void sink_milli(struct sink *s, uint64_t v)
 	end[-4] = '.';
 	const char *const at = digits(end - 4, v / 1000);
 	sink_add(s, at, (size_t)(end - at));
+}
+
+void sink_u64_right(struct sink *s, uint64_t v, unsigned width)
+{
+	char text[48];
+	char *const end = text + sizeof(text);
+	const char *at = digits(end, v);
+	if (end - at < (ptrdiff_t)width)
+		at = memset(end - width, ' ', (size_t)(at - (end - width)));
+	sink_add(s, at, (size_t)(end - at));
+}
+
+void sink_u64_left(struct sink *s, uint64_t v, unsigned width)
+{
+	char text[48];
+	char *const end = text + 24;
+	const char *const at = digits(end, v);
+	memset(end, ' ', 24);
+	const size_t n = (size_t)(end - at);
+	sink_add(s, at, n > width ? n : width);
+}
+
+void sink_line(struct sink *s, const char *text, size_t n)
+{
+	while (n) {
+		size_t plain = 0;
+		while (plain < n && text[plain] != '\n' && text[plain] != '\r')
+			plain++;
+		sink_add(s, text, plain);
+		if (plain == n)
+			return;
+		sink_add(s, " ", 1);
+		text += plain + 1;
+		n -= plain + 1;
+	}
 }

@@ -49,6 +49,13 @@ static inline void sink_str(struct sink *s, const char *text)
 }
 
 void sink_u64(struct sink *s, uint64_t v);
+/* The digits of v before `end` (20 at most); returns where they start. */
+char *u64_digits(char *end, uint64_t v);
+/* In at least `width` columns (up to 24): spaces on its left, or on its right. */
+void sink_u64_right(struct sink *s, uint64_t v, unsigned width);
+void sink_u64_left(struct sink *s, uint64_t v, unsigned width);
+/* On one line: line breaks in it become spaces. */
+void sink_line(struct sink *s, const char *text, size_t n);
 /* v / 1000 with three decimals. */
 void sink_milli(struct sink *s, uint64_t v);
 
