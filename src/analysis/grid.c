@@ -77,33 +77,59 @@ static size_t *widths(const struct grid *g)
 
 static void pad(struct buf *out, size_t n)
 {
-	while (n--)
-		buf_chr(out, ' ');
+	static const char spaces[] = "                                                                ";
+	for (size_t step; n; n -= step) {
+		step = n < sizeof(spaces) - 1 ? n : sizeof(spaces) - 1;
+		buf_add(out, spaces, step);
+	}
+}
+
+/* A label may hold a line break. */
+static void add_flat(struct buf *out, const char *text, size_t len)
+{
+	const size_t from = out->len;
+	buf_add(out, text, len);
+	for (size_t k = from; k < out->len; k++)
+		if (out->data[k] == '\n' || out->data[k] == '\r' || out->data[k] == '\t')
+			out->data[k] = ' ';
+}
+
+/* The width of every cell; and that of each column into w. NULL: out of memory. */
+static uint32_t *cell_widths(const struct grid *g, size_t *w)
+{
+	uint32_t *const width = malloc((g->n + 1) * sizeof(*width));
+	for (size_t i = 0; width && i < g->n; i++) {
+		const size_t column = i % g->columns;
+		size_t len;
+		const char *const text = cell(g, i, &len);
+		const size_t here = display_width(text, len);
+		width[i] = here < UINT32_MAX ? (uint32_t)here : UINT32_MAX;
+		if (here > w[column] && (column || here <= GRID_NAME_MOST))
+			w[column] = here;
+	}
+	return width;
 }
 
 void grid_plain(const struct grid *g, struct buf *out)
 {
-	size_t *const w = widths(g);
-	if (!w || g->failed || buf_failed(&g->text))
+	size_t *const w = calloc(g->columns, sizeof(*w));
+	uint32_t *const width = w ? cell_widths(g, w) : NULL;
+	if (!width || g->failed || buf_failed(&g->text))
 		out->failed = true;
 	for (size_t i = 0; !out->failed && i < g->n; i++) {
 		const size_t column = i % g->columns;
 		size_t len;
 		const char *const text = cell(g, i, &len);
-		const size_t width = display_width(text, len);
-		const size_t gap = w[column] > width ? w[column] - width : 0;
+		const size_t gap = w[column] > width[i] ? w[column] - width[i] : 0;
 		if (column)
-			buf_str(out, "  ");
-		if (column)
-			pad(out, gap);
-		for (size_t k = 0; k < len; k++)	/* a label may hold a line break */
-			buf_chr(out, text[k] == '\n' || text[k] == '\r' || text[k] == '\t'
-						? ' ' : text[k]);
+			pad(out, gap + 2);
+		add_flat(out, text, len);
 		if (column + 1 == g->columns)
 			buf_chr(out, '\n');
 		else if (!column)
 			pad(out, gap);
 	}
+	free(width);
 	free(w);
 }
 

@@ -11,6 +11,10 @@
 
 #include "buf.h"
 
+/* A first column is not made wider than this: a few very long names would pad every other
+ * row. Theirs is then not aligned. Not where there is a frame. */
+#define GRID_NAME_MOST 200
+
 struct grid {
 	size_t columns;
 	struct buf text;	/* all cells */

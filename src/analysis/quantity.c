@@ -5,6 +5,21 @@
 #include <stdio.h>
 #include <string.h>
 
+/* v / 1000 with three decimals, and its unit. */
+static void add_thousandths(struct buf *b, uint64_t v, const char *unit)
+{
+	char text[32];
+	size_t n = sizeof(text);
+	for (unsigned i = 0; i < 3; i++, v /= 10)
+		text[--n] = (char)('0' + v % 10);
+	text[--n] = '.';
+	do
+		text[--n] = (char)('0' + v % 10);
+	while ((v /= 10) != 0);
+	buf_add(b, text + n, sizeof(text) - n);
+	buf_str(b, unit);
+}
+
 void quantity_add(struct buf *b, const struct tare_profile_info *i, int64_t v)
 {
 	const uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
@@ -15,11 +30,35 @@ void quantity_add(struct buf *b, const struct tare_profile_info *i, int64_t v)
 	else if (u < 1000)
 		buf_printf(b, "%" PRIu64 " ns", u);
 	else if (u < 1000000)
-		buf_printf(b, "%" PRIu64 ".%03" PRIu64 " us", u / 1000, u % 1000);
+		add_thousandths(b, u, " us");
 	else if (u < 1000000000)
-		buf_printf(b, "%" PRIu64 ".%03" PRIu64 " ms", u / 1000000, u / 1000 % 1000);
+		add_thousandths(b, u / 1000, " ms");
 	else
-		buf_printf(b, "%" PRIu64 ".%03" PRIu64 " s", u / 1000000000, u / 1000000 % 1000);
+		add_thousandths(b, u / 1000000, " s");
+}
+
+/* As "%.2f%%" has it: the exact value of the double is rounded, so what is near the middle
+ * is left to printf. */
+void percent_add(struct buf *b, double v)
+{
+	const double scaled = v * 100;
+	const double middle = scaled - floor(scaled) - 0.5;
+	if (!(v >= 0 && v < 1e9) || (middle > -1e-4 && middle < 1e-4)) {
+		buf_printf(b, "%.2f%%", v);
+		return;
+	}
+	const uint64_t whole = (uint64_t)(scaled + 0.5);
+	char text[32];
+	size_t n = sizeof(text);
+	uint64_t left = whole / 100;
+	text[--n] = '%';
+	text[--n] = (char)('0' + whole % 10);
+	text[--n] = (char)('0' + whole / 10 % 10);
+	text[--n] = '.';
+	do
+		text[--n] = (char)('0' + left % 10);
+	while ((left /= 10) != 0);
+	buf_add(b, text + n, sizeof(text) - n);
 }
 
 void quantity_signed(struct buf *b, const struct tare_profile_info *i, int64_t v)
@@ -113,9 +152,28 @@ static unsigned code_width(uint32_t c)
 	return 1;
 }
 
+/* How many bytes from the start are plain, one column each. */
+static size_t plain_bytes(const char *text, size_t len)
+{
+	size_t n = 0;
+	for (; n + 8 <= len; n += 8) {
+		uint64_t v;
+		memcpy(&v, text + n, 8);
+		/* a byte of 0x80 and more, below 0x20, or 0x7F sets its top bit */
+		const uint64_t ones = 0x0101010101010101ull, tops = 0x80 * ones;
+		if ((v | (v - 0x20 * ones) | (v + ones)) & tops)
+			break;
+	}
+	while (n < len && (unsigned char)text[n] >= 0x20 && (unsigned char)text[n] < 0x7F)
+		n++;
+	return n;
+}
+
 size_t display_width(const char *text, size_t len)
 {
-	size_t width = 0;
+	size_t width = plain_bytes(text, len);
+	text += width;
+	len -= width;
 	for (size_t i = 0; i < len; ) {
 		const unsigned char c = (unsigned char)text[i++];
 		uint32_t code = c < 0x80 ? c : c < 0xE0 ? c & 0x1F : c < 0xF0 ? c & 0xF : c & 7;

@@ -11,6 +11,8 @@ struct json;
 
 /* A time as 1.234 ms; other counts grouped, 1,234,567. Without unit. */
 void quantity_add(struct buf *b, const struct tare_profile_info *i, int64_t v);
+/* "12.34%". */
+void percent_add(struct buf *b, double v);
 void quantity_signed(struct buf *b, const struct tare_profile_info *i, int64_t v);
 /* twice / 2 in plain digits: "0.5", "12". */
 void quantity_half(struct buf *b, uint64_t twice);

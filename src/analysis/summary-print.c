@@ -102,7 +102,7 @@ static void own_row(struct grid *g, const struct tare_summary *s, const struct s
 	text_cell(g, r->name);
 	value_cell(g, s->info, r->self);
 	if (s->total)
-		buf_printf(&g->text, "%.2f%%", percent(r->self, s->total));
+		percent_add(&g->text, percent(r->self, s->total));
 	else
 		buf_str(&g->text, "-");
 	grid_done(g);
