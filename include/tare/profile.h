@@ -82,6 +82,7 @@ enum tare_profile_warning_kind {
 	TARE_PROFILE_LOST_STRING,	/* strings the cut-off tail held: <unknown> */
 	TARE_PROFILE_BAD_EVENT_ID,	/* label or argument empty or with control bytes */
 	TARE_PROFILE_BACKWARDS,		/* intervals that end before they start */
+	TARE_PROFILE_LONG_STRING,	/* texts of more than 1 MiB: cut */
 	TARE_PROFILE_OVERLAP,		/* siblings that overlap without nesting */
 	TARE_PROFILE_WARNINGS,
 };
@@ -127,7 +128,7 @@ void tare_profile_cursor_free(struct tare_profile_cursor *c);
 /* The text of a string id into out (NUL-terminated, cut to fit), like snprintf:
  * returns its whole length or a negative error (a cycle, an address outside the
  * file). Invalid UTF-8 becomes U+FFFD; an unmapped id gives "<unknown>". In an
- * event id the bytes 0x1E separate label and arguments. */
+ * event id the bytes 0x1E separate label and arguments. Texts are cut to 1 MiB. */
 long tare_profile_text(struct tare_profile *p, uint64_t id, char *out, size_t size,
 		       struct tare_why *why);
 

@@ -282,6 +282,7 @@ static const char *const warning_text[TARE_PROFILE_WARNINGS] = {
 	[TARE_PROFILE_LOST_STRING] = "refers to strings in its lost part, shown as <unknown>",
 	[TARE_PROFILE_BAD_EVENT_ID] = "has event names that are empty or hold control characters",
 	[TARE_PROFILE_BACKWARDS] = "has intervals that end before they start, taken as empty",
+	[TARE_PROFILE_LONG_STRING] = "has names longer than 1 MiB, which are cut",
 	[TARE_PROFILE_OVERLAP] = "has intervals that overlap without nesting: their self values are not exact",
 };
 

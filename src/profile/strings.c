@@ -17,7 +17,6 @@
 
 #define DEPTH_MAX 64
 #define REFERENCES_MAX 65536u
-#define TEXT_MAX (1u << 20)
 #define SPARSE_SHIFT 37		/* ids have 27 bits */
 
 struct index_pass {
@@ -204,10 +203,13 @@ uint64_t strings_addr(const struct tare_profile *p, uint64_t id)
 	return 0;
 }
 
+#define TOO_LONG 1		/* the rest of the text is left out */
+
 struct expansion {
 	struct tare_profile *p;
 	struct buf *out;
 	size_t start;		/* out's length before */
+	size_t most;		/* bytes of text */
 	unsigned references;
 	int depth;
 	struct tare_why *why;
@@ -237,10 +239,10 @@ static int expand_reference(struct expansion *x, uint64_t addr)
 	return err;
 }
 
-/* TARE_E_RANGE: the stream ends before the string does. */
+/* TARE_E_RANGE: the stream ends before the string does. TOO_LONG: the text is cut. */
 static int expand_at(struct expansion *x, uint64_t addr)
 {
-	const struct tare_profile *const p = x->p;
+	struct tare_profile *const p = x->p;
 	for (;;) {
 		const uint8_t *bytes;
 		const size_t len = stream_span(p, &p->streams[MM_STRINGS], addr, &bytes);
@@ -249,8 +251,11 @@ static int expand_at(struct expansion *x, uint64_t addr)
 		size_t n = 0;
 		while (n < len && bytes[n] < MM_REFERENCE)
 			n++;
-		if (x->out->len - x->start + n > TEXT_MAX)
-			return refuse(x, addr, "is longer than 1 MiB");
+		if (x->out->len - x->start + n > x->most) {
+			buf_add(x->out, bytes, x->most - (x->out->len - x->start));
+			profile_warn(p, TARE_PROFILE_LONG_STRING, 1);
+			return TOO_LONG;
+		}
 		buf_add(x->out, bytes, n);
 		addr += n;
 		if (n == len)
@@ -258,7 +263,7 @@ static int expand_at(struct expansion *x, uint64_t addr)
 		if (bytes[n] == MM_TERMINATOR)
 			return 0;
 		const int err = expand_reference(x, addr);
-		if (err < 0)
+		if (err)
 			return err;
 		addr += 1 + p->id_size;
 	}
@@ -341,7 +346,9 @@ static void make_valid(struct buf *out, size_t start)
 
 int strings_text(struct tare_profile *p, uint64_t id, struct buf *out, struct tare_why *why)
 {
-	struct expansion x = { .p = p, .out = out, .start = out->len, .why = why };
+	/* The metadata has the names of all threads in it. */
+	struct expansion x = { .p = p, .out = out, .start = out->len, .why = why,
+			       .most = id == MM_METADATA_ID ? 64 * MM_TEXT_MAX : MM_TEXT_MAX };
 	const int err = expand_id(&x, id);
 	if (err < 0)
 		return err;
