@@ -5,17 +5,23 @@
 #include "term.h"
 
 struct aggregate_opts {
-	bool json, no_macro, no_micro;
+	bool json, no_macro, no_micro, by_name;
 	unsigned limit, top;
-	int compat;
+	int compat, sort;
 	const char *output;
 };
+
+static const char *const sorts[] = { "self", "variation", "percent", "name", NULL };
 
 static const struct opt opts[] = {
 	{ OPT_UINT, 'n', "limit", "N", "values of each list of extremes (default 10)",
 	  TO(aggregate_opts, limit), .min = 1, .max = 1000000 },
 	{ OPT_UINT, 't', "top", "N", "items of the table of self values (default 10)",
 	  TO(aggregate_opts, top), .min = 1, .max = 4e9 },
+	{ OPT_CHOICE, 's', "sort", "KEY", "of that table: self (default), variation, percent (the "
+	  "variation's share) or name", TO(aggregate_opts, sort), .choices = sorts },
+	{ OPT_FLAG, 'g', "by-name", NULL, "also the variations grouped by the name they lie in",
+	  TO(aggregate_opts, by_name) },
 	{ OPT_FLAG, 0, "no-macro", NULL, "without the table of self values",
 	  TO(aggregate_opts, no_macro) },
 	{ OPT_FLAG, 0, "no-micro", NULL, "without the lists of sample intervals",
@@ -33,9 +39,12 @@ static int aggregate(const struct aggregate_opts *o, struct tare_profile **p, si
 {
 	struct tare_aggregate *a;
 	const struct tare_aggregate_opts ao = { .limit = o->limit, .measureme = o->compat == 1,
+						.by_name = o->by_name,
+						.sort = (enum tare_macro_sort)o->sort,
 						.progress = profile_progress("aggregate") };
 	const struct tare_aggregate_print print = { .measureme = o->compat == 1, .top = o->top,
 						    .no_macro = o->no_macro,
+						    .by_name = o->by_name,
 						    .no_micro = o->no_micro };
 	int err = tare_aggregate(p, n, &ao, &a, why);
 	progress_clear();

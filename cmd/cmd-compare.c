@@ -40,47 +40,6 @@ static const struct opt opts[] = {
 	{ OPT_END },
 };
 
-/* [EVENT=]N[%]; event names may contain = (cpu/event=0x3c/), numbers do not. */
-static bool parse_threshold(const char *text, struct compare_threshold *t)
-{
-	char number[64];
-	const char *const equals = strrchr(text, '=');
-	const char *const value = equals ? equals + 1 : text;
-	size_t n = strlen(value);
-	*t = (struct compare_threshold){ .percent = -1, .absolute = -1 };
-	if (equals) {
-		t->event = text;
-		t->event_len = (size_t)(equals - text);
-	}
-	const bool percent = n && value[n - 1] == '%';
-	n -= percent;
-	double v;
-	if (n == 0 || n >= sizeof(number) || (equals && equals == text))
-		return false;
-	memcpy(number, value, n);
-	number[n] = '\0';
-	if (!text_to_real(number, &v) || v < 0)
-		return false;
-	*(percent ? &t->percent : &t->absolute) = v;
-	return true;
-}
-
-static bool parse_thresholds(const struct opt_list *l, struct compare_rules *r)
-{
-	r->thresholds = calloc(l->n + 1, sizeof(*r->thresholds));
-	if (!r->thresholds)
-		abort();
-	for (size_t i = 0; i < l->n; i++) {
-		if (!parse_threshold(l->items[i], &r->thresholds[i])) {
-			complain("compare: --threshold wants [EVENT=]N[%%], for example "
-				 "instructions:u=0.1%%, not \"%s\"", l->items[i]);
-			return false;
-		}
-		r->n_thresholds++;
-	}
-	return true;
-}
-
 /* a,{b,c}:u is not needed here: names as the file has them, commas inside /…/ kept. */
 static const char **split_events(char *text)
 {
@@ -214,7 +173,7 @@ static int run(const struct command *self, int argc, char **argv)
 	r.allow_scaled = o.allow_scaled;
 	r.any_change = o.any_change;
 	r.only = names ? split_events(names) : NULL;
-	if (parse_thresholds(&o.thresholds, &r))
+	if (thresholds_parse("compare", &o.thresholds, &r.thresholds, &r.n_thresholds))
 		status = load_and_compare(&o, &r, argv + first, (size_t)(argc - first));
 	free(r.thresholds);
 	free((void *)r.only);

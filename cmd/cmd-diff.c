@@ -4,20 +4,24 @@
 #include "complain.h"
 #include "profiles.h"
 #include "term.h"
+#include "threshold.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { EXIT_COMPARED = 0, EXIT_GREW = 1, EXIT_CANNOT = 2 };
+enum { FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_JSON };
 
 struct diff_opts {
-	struct opt_list base, change, exclude;
+	struct opt_list base, change, exclude, thresholds;
 	bool json, all;
 	unsigned top;
-	int by, compat;
-	double threshold, share;
+	int by, compat, format;
+	double share;
 	const char *output;
 };
 
+static const char *const formats[] = { "text", "markdown", "json", NULL };
 static const char *const by_words[] = { "label", "kind", "args", "thread", NULL };
 
 static const struct opt opts[] = {
@@ -30,15 +34,18 @@ static const struct opt opts[] = {
 	{ OPT_LIST, 'e', "exclude", "TEXT", "leave out names with TEXT in them",
 	  TO(diff_opts, exclude) },
 	{ OPT_GROUP, .help = "For CI" },
-	{ OPT_REAL, 'T', "threshold", "PCT", "exit with 1 when something grew by more than PCT % "
-	  "beyond the runs' own variation", TO(diff_opts, threshold), .min = 0, .max = 1e9 },
-	{ OPT_REAL, 0, "share", "PCT", "of single names only those with at least PCT % of the total "
-	  "(default 1)", TO(diff_opts, share), .min = 0, .max = 100 },
+	{ OPT_LIST, 'T', "threshold", "[NAME=]N[%]", "exit with 1 when something grew beyond the runs' "
+	  "own variation, and by more than N, or N percent of the base; for NAME or for all; may be "
+	  "given again", TO(diff_opts, thresholds) },
+	{ OPT_REAL, 0, "share", "PCT", "of names without a threshold of their own only those with at "
+	  "least PCT % of the total (default 1)", TO(diff_opts, share), .min = 0, .max = 100 },
 	{ OPT_GROUP, .help = "How it is shown" },
 	{ OPT_FLAG, 'a', "all", NULL, "also what is the same", TO(diff_opts, all) },
 	{ OPT_UINT, 'n', "top", "N", "only the N largest differences", TO(diff_opts, top),
 	  .min = 1, .max = 4e9 },
-	{ OPT_FLAG, 'j', "json", NULL, "JSON (schema tare.diff/1)", TO(diff_opts, json) },
+	{ OPT_CHOICE, 'f', "format", "FORMAT", "text, markdown or json (schema tare.diff/1)",
+	  TO(diff_opts, format), .choices = formats },
+	{ OPT_FLAG, 'j', "json", NULL, "the same as --format json", TO(diff_opts, json) },
 	{ OPT_FILE, 'o', "output", "FILE", "write there instead of stdout", TO(diff_opts, output) },
 	{ OPT_CHOICE, 0, "compat", "TOOL", "measureme: byte for byte what its `summarize diff` prints",
 	  TO(diff_opts, compat), .choices = compat_words },
@@ -95,38 +102,89 @@ static void unload(struct group *g)
 	free(g->paths);
 }
 
-static int judge(const struct diff_opts *o, const struct tare_diff *d)
+static double middle(const struct tare_diff_side *s)
 {
-	const char *name;
-	if (o->threshold < 0)
+	return ((double)s->self_min + (double)s->self_max) / 2;
+}
+
+/* How far a row grew beyond what it may: 0, or more. A name with too little share of the
+ * total is judged only by a threshold that names it. */
+static double excess(const struct compare_threshold *t, size_t n,
+		     const struct tare_diff_row *r, bool small)
+{
+	double allowed;
+	if (!r->beyond || r->self <= 0 ||
+	    !thresholds_allow(t, n, r->name, middle(&r->base), small, &allowed))
+		return 0;
+	return (double)r->self > allowed ? (double)r->self - allowed : 0;
+}
+
+static int judge(const struct diff_opts *o, const struct tare_diff *d,
+		 const struct compare_threshold *t, size_t n)
+{
+	const struct tare_diff_row *worst = &d->total;
+	double most = excess(t, n, &d->total, false);
+	const double least = o->share / 100 * middle(&d->total.change);
+	for (size_t i = 0; i < d->n_rows; i++) {
+		const struct tare_diff_row *const r = &d->rows[i];
+		const double e = excess(t, n, r, middle(&r->change) < least);
+		if (e > most) {
+			most = e;
+			worst = r;
+		}
+	}
+	if (most == 0)
 		return EXIT_COMPARED;
-	const double worst = tare_diff_growth(d, o->share, &name);
-	if (worst <= o->threshold)
-		return EXIT_COMPARED;
-	complain("%s grew by %.4g%% beyond the runs' own variation; allowed are %g%%", name, worst,
-		 o->threshold);
+	const double base = middle(&worst->base), by = (double)worst->self;
+	if (base > 0)
+		complain("%s grew by %.15g (%.4g%%), beyond the runs' own variation and its threshold "
+			 "of %.15g", worst->name, by, 100 * by / base, by - most);
+	else
+		complain("%s grew by %.15g, beyond the runs' own variation and its threshold of %.15g",
+			 worst->name, by, by - most);
 	return EXIT_GREW;
+}
+
+/* A misspelt name would silently judge nothing. */
+static bool all_known(const struct tare_diff *d, const struct compare_threshold *t, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		bool known = !t[i].event;
+		for (size_t k = 0; !known && k <= d->n_rows; k++) {
+			const char *const name = k < d->n_rows ? d->rows[k].name : d->total.name;
+			known = strlen(name) == t[i].event_len &&
+				memcmp(name, t[i].event, t[i].event_len) == 0;
+		}
+		if (!known) {
+			complain("diff: --threshold: no profile has the name \"%.*s\"",
+				 (int)t[i].event_len, t[i].event);
+			return false;
+		}
+	}
+	return true;
 }
 
 static int show(const struct diff_opts *o, const struct tare_diff *d)
 {
 	const struct tare_diff_print print = {
 		.exclude = o->exclude.items, .n_exclude = o->exclude.n, .all = o->all, .top = o->top,
-		.measureme = o->compat == 1,
+		.measureme = o->compat == 1, .markdown = o->format == FORMAT_MARKDOWN,
 	};
 	struct tare_why why = { 0 };
 	const int fd = export_open(o->output);
 	if (fd < 0)
 		return EXIT_CANNOT;
-	const int err = o->json ? tare_diff_json(d, &print, fd, &why)
-				: tare_diff_text(d, &print, fd, &why);
+	const bool json = o->json || o->format == FORMAT_JSON;
+	const int err = json ? tare_diff_json(d, &print, fd, &why)
+			     : tare_diff_text(d, &print, fd, &why);
 	if (err < 0)
 		complain_why(&why);
 	return export_close(fd, o->output, err < 0 ? EXIT_BAD : EXIT_GOOD) == EXIT_GOOD
 		? EXIT_COMPARED : EXIT_CANNOT;
 }
 
-static int diff(const struct diff_opts *o, struct group *base, struct group *change)
+static int diff(const struct diff_opts *o, const struct compare_threshold *t, size_t n_t,
+		struct group *base, struct group *change)
 {
 	struct tare_why why = { 0 };
 	struct tare_diff *d = NULL;
@@ -138,16 +196,16 @@ static int diff(const struct diff_opts *o, struct group *base, struct group *cha
 		complain_why(&why);
 		return EXIT_CANNOT;
 	}
-	int status = show(o, d);
+	int status = all_known(d, t, n_t) ? show(o, d) : EXIT_CANNOT;
 	if (status == EXIT_COMPARED)
-		status = judge(o, d);
+		status = judge(o, d, t, n_t);
 	tare_diff_free(d);
 	return status;
 }
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct diff_opts o = { .threshold = -1, .share = 1 };
+	struct diff_opts o = { .share = 1 };
 	int first;
 	if (!opts_parse(self, &argc, argv, &o, &first))
 		return first;
@@ -161,11 +219,14 @@ static int run(const struct command *self, int argc, char **argv)
 	for (size_t i = 0; i < o.change.n; i++)
 		add_path(&change, o.change.items[i]);
 	int status = EXIT_CANNOT;
+	struct compare_threshold *t = NULL;
+	size_t n_t = 0;
 	if ((argc != first && argc - first != 2) || !base.n_paths || !change.n_paths)
 		complain("diff: two profiles or directories of profiles are wanted, the base "
 			 "first (or --base and --change, as often as there are runs)");
-	else
-		status = diff(&o, &base, &change);
+	else if (thresholds_parse("diff", &o.thresholds, &t, &n_t))
+		status = diff(&o, t, n_t, &base, &change);
+	free(t);
 	unload(&base);
 	unload(&change);
 	return status;

@@ -10,6 +10,7 @@
 #include "buf.h"
 #include "json.h"
 #include "summary.h"
+#include "threshold.h"
 
 #include <tare/measure.h>
 
@@ -46,13 +47,6 @@ struct compare_file {
 int compare_load(struct compare_file *f, const char *path, struct tare_why *why);
 void compare_unload(struct compare_file *f);
 const struct compare_series *compare_find(const struct compare_file *f, const char *event);
-
-struct compare_threshold {
-	const char *event;		/* NULL: every event */
-	size_t event_len;
-	double percent;			/* < 0: not given */
-	double absolute;		/* < 0: not given */
-};
 
 struct compare_rules {
 	struct compare_threshold *thresholds;

@@ -6,9 +6,15 @@
  *		printf("%s %" PRId64 "\n", s->rows[i].name, s->rows[i].self);
  *	tare_summary_free(s);
  *
- * Every function walks its profiles in one pass (aggregate: one per thread) with
- * memory that grows with the number of distinct names, not of events. Results are
- * in a fixed order: equal input, equal output.
+ * Every function walks its profiles in one pass (aggregate: one per thread). Memory
+ * grows with the number of distinct names and of threads, and with the depth of the
+ * stacks (more than 4 Mi intervals inside each other, of a tree more than 65,536, are
+ * TARE_E_FORMAT), not with the
+ * events themselves, but for two things that are small beside the file: an open profile
+ * has 4 bytes for each virtual string id, of which rustc gives one to every invocation
+ * (400 MB at most); aggregate has 8 bytes for each 256 events. The file itself is
+ * mapped, and given back on the way. Results are in a fixed order: equal input, equal
+ * output.
  */
 #ifndef TARE_ANALYSIS_H
 #define TARE_ANALYSIS_H
@@ -121,6 +127,7 @@ struct tare_extreme {
 	uint32_t thread;	/* where it is, when count is 1 */
 	uint64_t from, to;	/* points of the first run, see tare_aggregate_describe */
 	uint64_t parent;
+	size_t outlier;		/* of a variation: as in struct tare_macro_row */
 };
 
 struct tare_extremes {
@@ -132,6 +139,15 @@ struct tare_macro_row {
 	const char *name;
 	int64_t min, max;	/* of the self value over the runs */
 	uint64_t min_count, max_count;
+	size_t outlier;		/* number of the run, from 1, without which the range would be
+				 * smallest; 0: no single run makes it */
+};
+
+/* The sample intervals that lie right inside events of one name and vary. */
+struct tare_name_variation {
+	const char *name;	/* "" outside of all events */
+	uint64_t n;
+	uint64_t largest, sum;	/* of max - min */
 };
 
 struct tare_difference {	/* an event that is not in all runs alike */
@@ -153,17 +169,24 @@ struct tare_aggregate {
 	struct tare_extremes smallest_range, largest_range;	/* variations */
 	/* [0]: no variation; [i]: max - min in (2^(i-2), 2^(i-1)] */
 	uint64_t histogram[TARE_AGGREGATE_BUCKETS];
-	struct tare_macro_row *macro;	/* by largest self value */
+	struct tare_macro_row *macro;	/* by largest self value, or as asked */
 	size_t n_macro;
 	uint64_t total_min, total_max;
+	size_t total_outlier;
+	struct tare_name_variation *by_name;	/* by sum; with .by_name */
+	size_t n_by_name;
 	struct tare_difference *differences;	/* by total count */
 	size_t n_differences;
 	uint64_t n_more_differences;	/* not in the list */
 	struct aggregate_store *store;
 };
 
+enum tare_macro_sort { TARE_MACRO_SELF, TARE_MACRO_VARIATION, TARE_MACRO_PERCENT, TARE_MACRO_NAME };
+
 struct tare_aggregate_opts {
 	unsigned limit;			/* values of each extreme; 0: 10 */
+	bool by_name;			/* also by the name they lie in; some slower */
+	enum tare_macro_sort sort;
 	bool measureme;			/* refuse what measureme's `aggregate` refuses */
 	struct tare_progress progress;
 };
@@ -175,6 +198,7 @@ void tare_aggregate_free(struct tare_aggregate *a);
 struct tare_aggregate_print {
 	bool measureme;		/* byte for byte as measureme's `summarize aggregate` */
 	bool no_macro, no_micro;
+	bool by_name;		/* the table by name, too; of a result with .by_name */
 	size_t top;		/* rows of the macro table; 0: 10 */
 };
 int tare_aggregate_text(const struct tare_aggregate *a, const struct tare_aggregate_print *o,
@@ -196,7 +220,7 @@ struct tare_diff_side {
 struct tare_diff_row {
 	const char *name;
 	struct tare_diff_side base, change;
-	int64_t self;		/* mean of change - mean of base */
+	int64_t self;		/* middle of change's range - middle of base's, towards 0 */
 	int64_t gap;		/* between the ranges; 0: they overlap. Same sign as self */
 	bool beyond;		/* exceeds the runs' own variation */
 };
@@ -231,6 +255,7 @@ struct tare_diff_print {
 	bool all;			/* also what did not change */
 	size_t top;
 	bool measureme;			/* byte for byte as measureme's `summarize diff` */
+	bool markdown;			/* tables for a pull request */
 };
 int tare_diff_text(const struct tare_diff *d, const struct tare_diff_print *o, int fd,
 		   struct tare_why *why);

@@ -63,6 +63,8 @@ static int add_occurrences(const struct tare_aggregate *a, const struct tare_ext
 	const int err = describe(a, x, measureme, out, why);
 	if (!measureme && a->n_threads > 1)
 		buf_printf(out, " (thread %u)", x->thread);
+	if (!measureme && x->outlier)
+		buf_printf(out, " (run %zu differs most)", x->outlier);
 	buf_chr(out, '\n');
 	return err;
 }
@@ -143,15 +145,26 @@ static void add_count_range(struct buf *out, uint64_t min, uint64_t max)
 		buf_printf(out, "..%" PRIu64, max);
 }
 
+static void outlier_cell(struct grid *g, size_t outlier)
+{
+	if (outlier)
+		buf_printf(&g->text, "run %zu", outlier);
+	grid_done(g);
+}
+
 static void macro(const struct tare_aggregate *a, size_t top, struct buf *out)
 {
 	const struct tare_profile_info *const i = &a->runs[0]->info;
-	struct grid g = { .columns = 3 };
-	buf_printf(out, "Self values over %zu run%s (%s%s%s):\n", a->n_runs, a->n_runs == 1 ? "" : "s",
+	const bool runs = a->n_runs > 2;
+	struct grid g = { .columns = 3 + runs };
+	buf_printf(out, "Self values over %zu run%s (%s%s%s), middle and half of their range:\n",
+		   a->n_runs, a->n_runs == 1 ? "" : "s",
 		   *i->counter ? i->counter : "no counter named", *i->unit ? ", " : "", i->unit);
 	grid_cell(&g, "item", 4);
 	grid_cell(&g, "count", 5);
 	grid_cell(&g, "self", 4);
+	if (runs)
+		grid_cell(&g, "differs most", 12);
 	for (size_t k = 0; k < a->n_macro && k < top; k++) {
 		const struct tare_macro_row *const r = &a->macro[k];
 		grid_cell(&g, r->name, strlen(r->name));
@@ -159,21 +172,56 @@ static void macro(const struct tare_aggregate *a, size_t top, struct buf *out)
 		grid_done(&g);
 		add_spread(&g.text, r->min, r->max);
 		grid_done(&g);
+		if (runs)
+			outlier_cell(&g, r->outlier);
 	}
 	grid_cell(&g, "total of all threads", 20);
 	grid_cell(&g, "", 0);
 	add_spread(&g.text, (int64_t)a->total_min, (int64_t)a->total_max);
 	grid_done(&g);
+	if (runs)
+		outlier_cell(&g, a->total_outlier);
 	grid_plain(&g, out);
 	grid_free(&g);
 	if (a->n_macro > top)
 		buf_printf(out, "(%zu more items)\n", a->n_macro - top);
 }
 
+/* Which names the variation lies in. */
+static void by_name(const struct tare_aggregate *a, size_t top, struct buf *out)
+{
+	struct grid g = { .columns = 4 };
+	buf_str(out, "Sample intervals that vary, by the name they lie in:\n");
+	grid_cell(&g, "item", 4);
+	grid_cell(&g, "intervals", 9);
+	grid_cell(&g, "largest", 7);
+	grid_cell(&g, "sum", 3);
+	for (size_t k = 0; k < a->n_by_name && k < top; k++) {
+		const struct tare_name_variation *const v = &a->by_name[k];
+		if (*v->name)
+			grid_cell(&g, v->name, strlen(v->name));
+		else
+			grid_cell(&g, "(outside of all)", 16);
+		buf_printf(&g.text, "%" PRIu64, v->n);
+		grid_done(&g);
+		buf_str(&g.text, "±");
+		quantity_half(&g.text, v->largest);
+		grid_done(&g);
+		buf_str(&g.text, "±");
+		quantity_half(&g.text, v->sum);
+		grid_done(&g);
+	}
+	grid_plain(&g, out);
+	grid_free(&g);
+	if (a->n_by_name > top)
+		buf_printf(out, "(%zu more items)\n", a->n_by_name - top);
+	buf_chr(out, '\n');
+}
+
 static void histogram(const struct tare_aggregate *a, struct buf *out)
 {
 	uint64_t most = 1;
-	buf_str(out, "Sample intervals by variation:\n");
+	buf_str(out, "Sample intervals by variation (bars are logarithmic):\n");
 	for (unsigned i = 0; i < TARE_AGGREGATE_BUCKETS; i++)
 		most = a->histogram[i] > most ? a->histogram[i] : most;
 	for (unsigned i = 0; i < TARE_AGGREGATE_BUCKETS; i++) {
@@ -242,6 +290,8 @@ int tare_aggregate_text(const struct tare_aggregate *a, const struct tare_aggreg
 			macro(a, o->top ? o->top : 10, &out);
 			buf_chr(&out, '\n');
 		}
+		if (o->by_name)
+			by_name(a, o->top ? o->top : 10, &out);
 		if (!o->no_micro) {
 			err = micro(a, false, &out, why);
 			buf_chr(&out, '\n');
@@ -255,8 +305,16 @@ int tare_aggregate_text(const struct tare_aggregate *a, const struct tare_aggreg
 	return err;
 }
 
+static void json_outlier(struct json *j, size_t outlier)
+{
+	if (outlier)
+		json_u64(j, "outlier_run", outlier);
+	else
+		json_null(j, "outlier_run");
+}
+
 static int json_extremes(struct json *j, const struct tare_aggregate *a, const char *key,
-			 const struct tare_extremes *e, struct tare_why *why)
+			 const struct tare_extremes *e, bool ranges, struct tare_why *why)
 {
 	int err = 0;
 	json_array(j, key);
@@ -269,6 +327,8 @@ static int json_extremes(struct json *j, const struct tare_aggregate *a, const c
 			err = describe(a, &e->list[i], false, &text, why);
 			json_strn(j, "where", text.data ? text.data : "", text.len);
 			json_u64(j, "thread", e->list[i].thread);
+			if (ranges)
+				json_outlier(j, e->list[i].outlier);
 			buf_free(&text);
 		}
 		json_end(j);
@@ -288,6 +348,21 @@ static void json_macro(struct json *j, const struct tare_aggregate *a)
 		json_i64(j, "self_max", r->max);
 		json_u64(j, "count_min", r->min_count);
 		json_u64(j, "count_max", r->max_count);
+		json_outlier(j, r->outlier);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void json_by_name(struct json *j, const struct tare_aggregate *a)
+{
+	json_array(j, "by_name");
+	for (size_t i = 0; i < a->n_by_name; i++) {
+		json_object(j, NULL);
+		json_str(j, "name", *a->by_name[i].name ? a->by_name[i].name : NULL);
+		json_u64(j, "intervals", a->by_name[i].n);
+		json_u64(j, "largest_range", a->by_name[i].largest);
+		json_u64(j, "sum_of_ranges", a->by_name[i].sum);
 		json_end(j);
 	}
 	json_end(j);
@@ -327,14 +402,19 @@ int tare_aggregate_json(const struct tare_aggregate *a, int fd, struct tare_why 
 	json_u64(&j, "intervals", a->n_intervals);
 	json_u64(&j, "total_min", a->total_min);
 	json_u64(&j, "total_max", a->total_max);
+	if (a->total_outlier)
+		json_u64(&j, "total_outlier_run", a->total_outlier);
+	else
+		json_null(&j, "total_outlier_run");
 	json_macro(&j, a);
-	int err = json_extremes(&j, a, "smallest_durations", &a->smallest, why);
+	json_by_name(&j, a);
+	int err = json_extremes(&j, a, "smallest_durations", &a->smallest, false, why);
 	if (err == 0)
-		err = json_extremes(&j, a, "largest_durations", &a->largest, why);
+		err = json_extremes(&j, a, "largest_durations", &a->largest, false, why);
 	if (err == 0)
-		err = json_extremes(&j, a, "smallest_ranges", &a->smallest_range, why);
+		err = json_extremes(&j, a, "smallest_ranges", &a->smallest_range, true, why);
 	if (err == 0)
-		err = json_extremes(&j, a, "largest_ranges", &a->largest_range, why);
+		err = json_extremes(&j, a, "largest_ranges", &a->largest_range, true, why);
 	json_array(&j, "histogram");
 	for (unsigned i = 0; i < TARE_AGGREGATE_BUCKETS; i++) {
 		if (!a->histogram[i])

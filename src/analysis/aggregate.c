@@ -10,6 +10,7 @@
 
 #include "why.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define BLOCK 256
@@ -29,7 +30,16 @@ struct pass {
 	uint64_t negative;
 	uint64_t least_wanted, most_wanted;	/* shorter, longer: among the extremes */
 	uint64_t done, told;
+	int64_t *value;			/* per run, for outlier_of */
+	uint64_t last_owner;		/* record whose row is `last_row` */
+	uint32_t last_row;
 	struct tare_why *why;
+};
+
+/* Where the interval under way is in each run: `at`, or the same place in a block. */
+struct place {
+	const size_t *at;
+	size_t i;
 };
 
 static int no_memory(struct pass *s)
@@ -102,22 +112,91 @@ static struct tare_extreme extreme(const struct pass *s, const struct point *ear
 				      .parent = early->parent };
 }
 
+size_t outlier_of(const int64_t *v, size_t n)
+{
+	if (n < 3)
+		return 0;
+	size_t least = v[0] > v[1], most = !least;
+	int64_t second_least = v[most], second_most = v[least];
+	for (size_t r = 2; r < n; r++) {
+		if (v[r] < v[least]) {
+			second_least = v[least];
+			least = r;
+		} else if (v[r] < second_least) {
+			second_least = v[r];
+		}
+		if (v[r] > v[most]) {
+			second_most = v[most];
+			most = r;
+		} else if (v[r] > second_most) {
+			second_most = v[r];
+		}
+	}
+	const int64_t below = second_least - v[least], above = v[most] - second_most;
+	return below == above ? 0 : below > above ? least + 1 : most + 1;
+}
+
+static size_t outlier_at(struct pass *s, const struct place *where)
+{
+	for (size_t r = 0; r < s->n; r++) {
+		const struct points *const f = &s->feed[r];
+		const size_t i = where->at ? where->at[r] : where->i;
+		const struct point *const early = &f->buf[f->head + i];
+		const struct point *const late = where->at || !i ? &s->prev[r] : early - 1;
+		s->value[r] = late->time < early->time ? 0 : (int64_t)(late->time - early->time);
+	}
+	return outlier_of(s->value, s->n);
+}
+
+/* The event that the interval lies right inside of: the one that starts it, or else the one
+ * around its first point. */
+static void add_to_name(struct pass *s, const struct point *early, uint64_t range)
+{
+	struct aggregate_store *const st = s->st;
+	const uint64_t owner = point_type(early) == POINT_START ? point_record(early)
+								 : early->parent;
+	if (owner != s->last_owner) {
+		s->last_owner = owner;
+		s->last_row = owner == NO_RECORD ? 0 : points_row(&st->run[0], owner);
+	}
+	if (s->last_row >= st->n_varied) {
+		const uint32_t n = 2 * s->last_row + 64;
+		struct tare_name_variation *const more = realloc(st->varied, n * sizeof(*more));
+		if (!more) {
+			st->run[0].err = no_memory(s);
+			return;
+		}
+		memset(more + st->n_varied, 0, (n - st->n_varied) * sizeof(*more));
+		st->varied = more;
+		st->n_varied = n;
+	}
+	struct tare_name_variation *const v = &st->varied[s->last_row];
+	v->n++;
+	v->sum += range;
+	v->largest = range > v->largest ? range : v->largest;
+}
+
 /* Small ranges, which nearly all are, are only counted, and join the lists at the end;
  * here the first of its size is noted, or a large one. */
 static void add_range(struct pass *s, const struct point *early, const struct point *late,
-		      uint64_t range)
+		      uint64_t range, const struct place *where)
 {
 	struct tare_aggregate *const a = s->a;
 	const size_t limit = s->st->limit;
-	const struct tare_extreme x = extreme(s, early, late, range);
+	struct tare_extreme x = extreme(s, early, late, range);
 	if (range < SMALL_RANGES) {
+		x.outlier = outlier_at(s, where);
 		s->st->small[range] = x;
 		return;
 	}
 	a->histogram[bucket_of(range)]++;
-	if (wanted_smallest(&a->smallest_range, limit, range))
+	const bool small = wanted_smallest(&a->smallest_range, limit, range);
+	const bool large = wanted_largest(&a->largest_range, limit, range);
+	if (small || large)
+		x.outlier = outlier_at(s, where);
+	if (small)
 		add_smallest(&a->smallest_range, limit, &x);
-	if (wanted_largest(&a->largest_range, limit, range))
+	if (large)
 		add_largest(&a->largest_range, limit, &x);
 }
 
@@ -153,12 +232,15 @@ static void add_durations(struct pass *s, const struct point *early, const struc
 
 /* One interval of the first run, from `early` to `late`, with its extremes. */
 static inline void add_interval(struct pass *s, const struct point *early,
-				const struct point *late, uint64_t min, uint64_t max)
+				const struct point *late, uint64_t min, uint64_t max,
+				const size_t *at, size_t i)
 {
 	const uint64_t range = max - min;
 	if (__builtin_expect(range >= SMALL_RANGES, 0) ||
 	    __builtin_expect(s->st->n_small[range]++ == 0, 0))
-		add_range(s, early, late, range);
+		add_range(s, early, late, range, &(struct place){ at, i });
+	if (__builtin_expect(s->o->by_name && range, 0))
+		add_to_name(s, early, range);
 	if (__builtin_expect((min <= s->least_wanted) | (max >= s->most_wanted), 0))
 		add_durations(s, early, late, min, max);
 }
@@ -210,7 +292,7 @@ static void compare_block(struct pass *s, size_t n)
 	const struct point *const p = s->feed[0].buf + s->feed[0].head;
 	s->a->n_intervals += n > skip ? n - skip : 0;
 	for (size_t i = skip; i < n; i++)
-		add_interval(s, &p[i], i ? &p[i - 1] : &s->prev[0], min[i], max[i]);
+		add_interval(s, &p[i], i ? &p[i - 1] : &s->prev[0], min[i], max[i], NULL, i);
 	for (size_t r = 0; n && r < s->n; r++) {
 		struct points *const f = &s->feed[r];
 		s->prev[r] = f->buf[f->head + n - 1];
@@ -299,7 +381,7 @@ static void shared_point(struct pass *s, const size_t *at)
 		max = d > max ? d : max;
 	}
 	s->a->n_intervals++;
-	add_interval(s, &s->feed[0].buf[s->feed[0].head + at[0]], &s->prev[0], min, max);
+	add_interval(s, &s->feed[0].buf[s->feed[0].head + at[0]], &s->prev[0], min, max, at, 0);
 }
 
 /* Goes along the first run's window; compares between neighbours, notes the rest. */
@@ -583,9 +665,39 @@ static int all_threads(struct pass *s)
 	return err;
 }
 
-static int by_value(const void *a, const void *b)
+static int by_number(double x, double y)
+{
+	return x > y ? -1 : x < y;
+}
+
+static double relative(const struct tare_macro_row *r)
+{
+	const double middle = fabs((double)r->min + (double)r->max) / 2;
+	const double half = ((double)r->max - (double)r->min) / 2;
+	return half == 0 ? 0 : middle > 0 ? half / middle : INFINITY;
+}
+
+static int compare_macro(const void *a, const void *b, void *arg)
 {
 	const struct tare_macro_row *const x = a, *const y = b;
+	int order = 0;
+	switch (*(const enum tare_macro_sort *)arg) {
+	case TARE_MACRO_VARIATION: {
+		const uint64_t dx = (uint64_t)x->max - (uint64_t)x->min;
+		const uint64_t dy = (uint64_t)y->max - (uint64_t)y->min;
+		order = dx > dy ? -1 : dx < dy;
+		break;
+	}
+	case TARE_MACRO_PERCENT:
+		order = by_number(relative(x), relative(y));
+		break;
+	case TARE_MACRO_NAME:
+		return strcmp(x->name, y->name);
+	default:
+		break;
+	}
+	if (order)
+		return order;
 	if (x->max != y->max)
 		return x->max > y->max ? -1 : 1;
 	return strcmp(x->name, y->name);
@@ -606,22 +718,52 @@ static int make_macro(struct pass *s)
 			const bool has = i + 1 < run->n_self;
 			const int64_t v = has ? run->self[i + 1] : 0;
 			const uint64_t c = has ? run->count[i + 1] : 0;
+			s->value[r] = v;
 			row.min = v < row.min ? v : row.min;
 			row.max = v > row.max ? v : row.max;
 			row.min_count = c < row.min_count ? c : row.min_count;
 			row.max_count = c > row.max_count ? c : row.max_count;
 		}
+		row.outlier = outlier_of(s->value, s->n);
 		if (row.max_count)
 			a->macro[a->n_macro++] = row;
 	}
-	qsort(a->macro, a->n_macro, sizeof(*a->macro), by_value);
+	enum tare_macro_sort sort = s->o->sort;
+	qsort_r(a->macro, a->n_macro, sizeof(*a->macro), compare_macro, &sort);
 	a->total_min = UINT64_MAX;
 	for (size_t r = 0; r < s->n; r++) {
 		const uint64_t total = st->run[r].total;
+		s->value[r] = (int64_t)total;
 		a->total_min = total < a->total_min ? total : a->total_min;
 		a->total_max = total > a->total_max ? total : a->total_max;
 	}
+	a->total_outlier = outlier_of(s->value, s->n);
 	return 0;
+}
+
+static int by_variation(const void *a, const void *b)
+{
+	const struct tare_name_variation *const x = a, *const y = b;
+	if (x->sum != y->sum)
+		return x->sum > y->sum ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static int make_by_name(struct pass *s)
+{
+	struct tare_aggregate *const a = s->a;
+	const struct aggregate_store *const st = s->st;
+	a->by_name = calloc(st->n_varied + 1, sizeof(*a->by_name));
+	if (!a->by_name)
+		return no_memory(s);
+	for (uint32_t i = 0; i < st->n_varied; i++) {
+		if (!st->varied[i].n)
+			continue;
+		a->by_name[a->n_by_name] = st->varied[i];
+		a->by_name[a->n_by_name++].name = i ? names_text(&st->names, i - 1) : "";
+	}
+	qsort(a->by_name, a->n_by_name, sizeof(*a->by_name), by_variation);
+	return st->run[0].err;
 }
 
 static uint64_t difference_sum(const struct tare_difference *d, size_t n)
@@ -669,7 +811,9 @@ static int aggregate(struct pass *s)
 	st->run = calloc(s->n, sizeof(*st->run));
 	s->feed = calloc(s->n, sizeof(*s->feed));
 	s->prev = calloc(s->n, sizeof(*s->prev));
-	if (!st->run || !s->feed || !s->prev || !alloc_extremes(&a->smallest, st->limit) ||
+	s->value = calloc(s->n, sizeof(*s->value));
+	s->last_owner = NO_RECORD;
+	if (!st->run || !s->feed || !s->prev || !s->value || !alloc_extremes(&a->smallest, st->limit) ||
 	    !alloc_extremes(&a->largest, st->limit) ||
 	    !alloc_extremes(&a->smallest_range, st->limit) ||
 	    !alloc_extremes(&a->largest_range, st->limit))
@@ -688,6 +832,8 @@ static int aggregate(struct pass *s)
 	}
 	if (err == 0)
 		err = make_macro(s);
+	if (err == 0)
+		err = make_by_name(s);
 	if (err == 0)
 		err = make_differences(s);
 	return err;
@@ -729,6 +875,7 @@ int tare_aggregate(struct tare_profile **runs, size_t n, const struct tare_aggre
 	err = aggregate(&s);
 	free(s.feed);
 	free(s.prev);
+	free(s.value);
 	if (err < 0) {
 		tare_aggregate_free(a);
 		return err;
@@ -748,6 +895,8 @@ void tare_aggregate_free(struct tare_aggregate *a)
 	names_free(&st->names);
 	names_free(&st->differing);
 	free(st->counts);
+	free(st->varied);
+	free(a->by_name);
 	free(st);
 	free(a->smallest.list);
 	free(a->largest.list);

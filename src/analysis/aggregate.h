@@ -17,6 +17,12 @@ struct aggregate_store {
 	struct names differing;		/* events where runs differ */
 	uint64_t *counts;		/* by name, then run */
 	uint32_t n_differing;
+	struct tare_name_variation *varied;	/* by label + 1; [0]: outside of all */
+	uint32_t n_varied;
 };
+
+/* Of n values over the runs, the number (from 1) of the one without which their range would
+ * be smallest; 0: there are less than three, or leaving out one does not help. */
+size_t outlier_of(const int64_t *values, size_t n);
 
 #endif

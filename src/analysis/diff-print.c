@@ -43,15 +43,13 @@ static const char *verdict(const struct tare_diff *d, const struct tare_diff_row
 
 static void range_cell(struct grid *g, const struct tare_diff *d, const struct tare_diff_side *s)
 {
-	quantity_add(&g->text, d->info, s->self_mean);
-	if (s->self_min != s->self_max) {
-		buf_str(&g->text, " ±");
-		if (d->info->is_time)
-			quantity_add(&g->text, d->info, (s->self_max - s->self_min) / 2);
-		else
-			quantity_half(&g->text, (uint64_t)(s->self_max - s->self_min));
-	}
+	quantity_range(&g->text, d->info, s->self_min, s->self_max);
 	grid_done(g);
+}
+
+static double middle(const struct tare_diff_side *s)
+{
+	return ((double)s->self_min + (double)s->self_max) / 2;
 }
 
 static void own_row(struct grid *g, const struct tare_diff *d, const struct tare_diff_row *r)
@@ -61,7 +59,7 @@ static void own_row(struct grid *g, const struct tare_diff *d, const struct tare
 	range_cell(g, d, &r->change);
 	quantity_signed(&g->text, d->info, r->self);
 	grid_done(g);
-	const double p = change_percent(r, (double)r->base.self_mean, (double)r->change.self_mean);
+	const double p = change_percent(r, middle(&r->base), middle(&r->change));
 	if (isnan(p))
 		buf_str(&g->text, "-");
 	else if (isinf(p))
@@ -72,6 +70,14 @@ static void own_row(struct grid *g, const struct tare_diff *d, const struct tare
 	buf_printf(&g->text, "%+" PRId64, (int64_t)(r->change.count_mean - r->base.count_mean));
 	grid_done(g);
 	cell(g, verdict(d, r));
+}
+
+static void put_grid(const struct grid *g, const struct tare_diff_print *o, struct buf *out)
+{
+	if (o->markdown)
+		grid_markdown(g, out);
+	else
+		grid_plain(g, out);
 }
 
 static void own_artifacts(const struct tare_diff *d, const struct tare_diff_print *o,
@@ -96,7 +102,7 @@ static void own_artifacts(const struct tare_diff *d, const struct tare_diff_prin
 	}
 	if (g.n > g.columns) {
 		buf_chr(out, '\n');
-		grid_plain(&g, out);
+		put_grid(&g, o, out);
 	}
 	out->failed |= g.failed;
 	grid_free(&g);
@@ -127,8 +133,10 @@ static void own_text(const struct tare_diff *d, const struct tare_diff_print *o,
 			own_row(&g, d, r);
 	}
 	own_row(&g, d, &d->total);
-	grid_plain(&g, out);
+	put_grid(&g, o, out);
 	grid_free(&g);
+	if (o->markdown)
+		buf_chr(out, '\n');
 	if (o->top && shown > o->top)
 		buf_printf(out, "(%zu more items)\n", shown - o->top);
 	if (same)
@@ -201,7 +209,7 @@ static void measureme_text(const struct tare_diff *d, const struct tare_diff_pri
 			measureme_row(&g, &d->rows[i], longest);
 	grid_framed(&g, out);
 	buf_str(out, "Total cpu time: ");
-	signed_duration(out, d->total.self, false);
+	signed_duration(out, d->total.change.self_mean - d->total.base.self_mean, false);
 	buf_chr(out, '\n');
 	cell(&a, "Item");
 	cell(&a, "Artifact Size Change");
@@ -252,8 +260,7 @@ static void json_row(struct json *j, const char *key, const struct tare_diff_row
 	json_side(j, "base", &r->base);
 	json_side(j, "change", &r->change);
 	json_i64(j, "self", r->self);
-	json_f64(j, "self_percent",
-		 change_percent(r, (double)r->base.self_mean, (double)r->change.self_mean));
+	json_f64(j, "self_percent", change_percent(r, middle(&r->base), middle(&r->change)));
 	json_i64(j, "gap", r->gap);
 	json_bool(j, "beyond_variation", r->beyond);
 	json_end(j);
@@ -284,7 +291,7 @@ static void measureme_json(struct json *j, const struct tare_diff *d)
 		rust_signed(j, "time", r, time);
 		json_f64(j, "time_change",
 			 change_percent(r, (double)b->time_mean, (double)c->time_mean));
-		rust_signed(j, "self_time", r, r->self);
+		rust_signed(j, "self_time", r, c->self_mean - b->self_mean);
 		json_f64(j, "self_time_change",
 			 change_percent(r, (double)b->self_mean, (double)c->self_mean));
 		json_i64(j, "number_of_cache_misses", (int64_t)(c->misses_mean - b->misses_mean));
@@ -304,7 +311,8 @@ static void measureme_json(struct json *j, const struct tare_diff *d)
 		json_end(j);
 	}
 	json_end(j);
-	rust_signed(j, "total_time", &d->total, d->total.self);
+	rust_signed(j, "total_time", &d->total,
+		    d->total.change.self_mean - d->total.base.self_mean);
 	json_end(j);
 }
 

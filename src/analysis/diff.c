@@ -56,7 +56,8 @@ static struct tare_diff_side side(const struct side_sum *s, size_t n)
 
 static void judge(struct tare_diff_row *r)
 {
-	r->self = r->change.self_mean - r->base.self_mean;
+	r->self = (int64_t)(((__int128)r->change.self_min + r->change.self_max -
+			     r->base.self_min - r->base.self_max) / 2);
 	if (r->change.self_min > r->base.self_max)
 		r->gap = r->change.self_min - r->base.self_max;
 	else if (r->change.self_max < r->base.self_min)

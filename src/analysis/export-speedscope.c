@@ -74,6 +74,8 @@ static int enter(struct scope *s, const struct mm_event *e)
 		return err;
 	if (s->depth == s->cap) {
 		const uint32_t cap = s->cap ? 2 * s->cap : 64;
+		if (s->depth > NESTING_MOST)
+			return nesting_error(s->p, NESTING_MOST, s->why);
 		struct frame *const stack = realloc(s->stack, cap * sizeof(*stack));
 		if (!stack)
 			return why_set(s->why, TARE_E_NOMEM, "export");

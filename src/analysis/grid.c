@@ -133,6 +133,43 @@ void grid_plain(const struct grid *g, struct buf *out)
 	free(w);
 }
 
+/* Names are code, so that nothing in them is markup. In code, a | must still be escaped,
+ * and a ` would end it. */
+static void markdown_cell(struct buf *out, const char *text, size_t len, bool code)
+{
+	buf_str(out, code && len ? " `" : " ");
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '|')
+			buf_chr(out, '\\');
+		const bool line = text[i] == '\n' || text[i] == '\r' || text[i] == '\t';
+		buf_chr(out, line ? ' ' : code && text[i] == '`' ? '\'' : text[i]);
+	}
+	buf_str(out, code && len ? "` |" : " |");
+}
+
+void grid_markdown(const struct grid *g, struct buf *out)
+{
+	if (g->failed || buf_failed(&g->text))
+		out->failed = true;
+	for (size_t i = 0; !out->failed && i < g->n; i++) {
+		const size_t column = i % g->columns;
+		size_t len;
+		const char *const text = cell(g, i, &len);
+		if (!column)
+			buf_chr(out, '|');
+		markdown_cell(out, text, len, !column && i >= g->columns);
+		if (column + 1 < g->columns)
+			continue;
+		buf_chr(out, '\n');
+		if (i + 1 == g->columns) {
+			buf_str(out, "|---|");
+			for (size_t c = 1; c < g->columns; c++)
+				buf_str(out, "---:|");
+			buf_chr(out, '\n');
+		}
+	}
+}
+
 static void rule(const struct grid *g, const size_t *w, struct buf *out)
 {
 	for (size_t c = 0; c < g->columns; c++) {

@@ -28,6 +28,8 @@ void grid_cell(struct grid *g, const char *text, size_t len);
 void grid_done(struct grid *g);
 /* The first column left, all others right. */
 void grid_plain(const struct grid *g, struct buf *out);
+/* A Markdown table; what would end a cell or a name is escaped. */
+void grid_markdown(const struct grid *g, struct buf *out);
 void grid_framed(const struct grid *g, struct buf *out);
 void grid_free(struct grid *g);
 

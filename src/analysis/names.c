@@ -314,6 +314,12 @@ uint32_t threads_miss(struct threads *t, uint32_t id)
 	return t->last;
 }
 
+int nesting_error(const struct tare_profile *p, uint32_t most, struct tare_why *why)
+{
+	return why_set(why, TARE_E_FORMAT, "%.120s: more than %u intervals inside each other",
+		       p->path, most);
+}
+
 void threads_free(struct threads *t)
 {
 	free(t->ids);

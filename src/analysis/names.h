@@ -14,6 +14,11 @@
 #include "reader.h"
 
 #define NO_NAME UINT32_MAX
+/* Intervals inside each other: no program has so many, and a file of zeros would take all
+ * memory for them. */
+#define NESTING_MOST (4u << 20)
+/* Of a thread's stack at first: a file may have very many threads. */
+#define STACK_FIRST 8u
 
 /* The same value, but the compiler may not guess it: keeps it from turning
  * arithmetic on a truth value back into a branch. */
@@ -151,6 +156,8 @@ static inline uint32_t threads_index(struct threads *t, uint32_t id)
 	return threads_miss(t, id);
 }
 void threads_free(struct threads *t);
+/* TARE_E_FORMAT. */
+int nesting_error(const struct tare_profile *p, uint32_t most, struct tare_why *why);
 /* The name a thread has in the profile, or NULL. */
 const char *thread_name(const struct tare_profile_info *info, uint32_t id);
 

@@ -178,6 +178,10 @@ bool points_last_thread(struct points_run *r, uint32_t *thread)
 static bool grow_stack(struct points *s)
 {
 	const uint32_t cap = s->cap ? 2 * s->cap : 64;
+	if (s->depth > NESTING_MOST) {
+		s->run->err = nesting_error(s->run->p, NESTING_MOST, s->run->why);
+		return false;
+	}
 	struct point_frame *const stack = realloc(s->stack, cap * sizeof(*stack));
 	if (!stack)
 		return out_of_memory(s->run);
@@ -483,6 +487,13 @@ bool points_fill(struct points *s, size_t want)
 			return false;
 	}
 	return true;
+}
+
+uint32_t points_row(struct points_run *r, uint64_t record)
+{
+	struct mm_event e;
+	profile_record(r->p, record, &e);
+	return id_info(r, e.id).row;
 }
 
 int points_describe(struct tare_profile *p, uint64_t record, struct buf *out,

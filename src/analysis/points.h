@@ -128,6 +128,9 @@ int points_open(struct points *s, struct points_run *run, uint32_t thread);
 bool points_fill(struct points *s, size_t want);
 void points_close(struct points *s);
 
+/* The label of a record's event, + 1; 0: run->err says why. */
+uint32_t points_row(struct points_run *r, uint64_t record);
+
 /* "Query `typeck(arg)`" without the kind where it is Query or GenericActivity. */
 int points_describe(struct tare_profile *p, uint64_t record, struct buf *out,
 		    struct tare_why *why);

@@ -68,6 +68,31 @@ void quantity_signed(struct buf *b, const struct tare_profile_info *i, int64_t v
 	quantity_add(b, i, v);
 }
 
+static void add_half(struct buf *b, uint64_t twice)
+{
+	buf_grouped(b, twice / 2);
+	buf_str(b, twice % 2 ? ".5" : "");
+}
+
+void quantity_range(struct buf *b, const struct tare_profile_info *i, int64_t min, int64_t max)
+{
+	const uint64_t width = (uint64_t)max - (uint64_t)min;
+	if (i->is_time || !width) {
+		quantity_add(b, i, min + (int64_t)(width / 2));
+		if (width) {
+			buf_str(b, " ±");
+			quantity_add(b, i, (int64_t)(width - width / 2));
+		}
+		return;
+	}
+	const int64_t sum = min + max;
+	if (sum < 0)
+		buf_chr(b, '-');
+	add_half(b, sum < 0 ? 0 - (uint64_t)sum : (uint64_t)sum);
+	buf_str(b, " ±");
+	add_half(b, width);
+}
+
 void quantity_half(struct buf *b, uint64_t twice)
 {
 	buf_printf(b, "%" PRIu64 "%s", twice / 2, twice % 2 ? ".5" : "");

@@ -14,6 +14,9 @@ void quantity_add(struct buf *b, const struct tare_profile_info *i, int64_t v);
 /* "12.34%". */
 void percent_add(struct buf *b, double v);
 void quantity_signed(struct buf *b, const struct tare_profile_info *i, int64_t v);
+/* The middle of a range and half its width, which together are the range: "1,234 ±56"; of a
+ * time the half is rounded up, so that they hold it. Just the value where it is one. */
+void quantity_range(struct buf *b, const struct tare_profile_info *i, int64_t min, int64_t max);
 /* twice / 2 in plain digits: "0.5", "12". */
 void quantity_half(struct buf *b, uint64_t twice);
 /* {:.2?} of a Duration of v ns: 1.23ms. */

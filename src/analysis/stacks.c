@@ -17,6 +17,7 @@
 
 #include <stdlib.h>
 
+#define LEVELS_MOST 65536u		/* of a tree: a path has all names above it */
 #define UNLISTED (NO_NAME - 1)		/* a stack without a node */
 
 struct frame {
@@ -140,7 +141,9 @@ static struct thread *thread_of(struct pass *s, uint32_t id)
 static bool push(struct thread *t, uint64_t start, uint64_t end, uint32_t node)
 {
 	if (t->depth == t->cap) {
-		const uint32_t cap = t->cap ? 2 * t->cap : 64;
+		const uint32_t cap = t->cap ? 2 * t->cap : STACK_FIRST;
+		if (t->depth > LEVELS_MOST)
+			return false;
 		struct frame *const stack = realloc(t->stack, cap * sizeof(*stack));
 		if (!stack)
 			return false;
@@ -349,6 +352,9 @@ static int pass_error(const struct pass *s)
 		return s->labels->err;
 	if (s->err < 0 && s->err != TARE_E_NOMEM)
 		return s->err;
+	for (uint32_t i = 0; i < s->n_thread; i++)
+		if (s->thread[i].depth > LEVELS_MOST)
+			return nesting_error(s->p, LEVELS_MOST, s->why);
 	return why_set(s->why, TARE_E_NOMEM, "%.120s: stacks", s->p->path);
 }
 

@@ -36,6 +36,7 @@ struct thread {
 	uint32_t depth, cap;
 	uint64_t start, end;
 	uint32_t row;		/* NO_NAME, or its name with TARE_BY_THREAD */
+	bool too_deep;
 };
 
 struct summary_store {
@@ -149,9 +150,13 @@ static inline struct thread *thread_of(struct summary_store *st, uint32_t id)
 
 static bool reserve_stack(struct thread *t, size_t more)
 {
-	size_t cap = t->cap ? t->cap : 64;
+	size_t cap = t->cap ? t->cap : STACK_FIRST;
 	if (t->stack && t->depth + more < cap)
 		return true;
+	if (t->depth > NESTING_MOST) {
+		t->too_deep = true;
+		return false;
+	}
 	while (cap <= BOTTOM + t->depth + more)		/* one above the top may be looked at */
 		cap *= 2;
 	if (cap > UINT32_MAX)
@@ -475,6 +480,9 @@ static int pass_error(struct pass *s)
 		return s->labels->err;
 	if (s->kinds.resolver->err < 0)
 		return s->kinds.resolver->err;
+	for (uint32_t i = 0; i < s->store->n_thread; i++)
+		if (s->store->thread[i].too_deep)
+			return nesting_error(s->p, NESTING_MOST, s->why);
 	return why_set(s->why, TARE_E_NOMEM, "%.120s: summary", s->p->path);
 }
 

@@ -537,6 +537,120 @@ def check_odd_files(tmp):
     check(len(rows) == n and sum(r["self"] for r in rows) == sum(i % 7 for i in range(n)), "rows")
 
 
+def within(mib, *command):
+    """Run where no more than so much memory can be had, the mapped file included."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
+    with open(os.devnull, "w") as null:
+        return subprocess.run(command, stdout=null, stderr=subprocess.PIPE, text=True, preexec_fn=limit)
+
+
+PLAIN = b'{"start_time":1,"process_id":2,"cmd":"x","counter":{"name":"instructions:u","units":[["instructions",1]]}}'
+
+
+def check_long_names(tmp):
+    """A name of 2 MB is read, cut; one of 100 kB does not pad the rows of others."""
+    path = f"{tmp}/long.mm_profdata"
+    write_profile(path, PLAIN, [b"Query", b"short", b"L" * 2000000], [(0, 1, 1, 0, 5), (0, 2, 1, 6, 9)])
+    r = run(TARE, "summarize", path)
+    check(r.returncode == 0 and "longer than 1 MiB" in r.stderr, "2 MB", r.stderr)
+    check(max(map(len, r.stdout.splitlines())) < 1100000, "cut")
+    write_profile(path, PLAIN, [b"Query", b"short", b"L" * 100000], [(0, 1, 1, 0, 5), (0, 2, 1, 6, 9)])
+    for command in (["summarize", path], ["aggregate", path, path], ["diff", "-a", path, path]):
+        r = run(TARE, *command)
+        row = [line for line in r.stdout.splitlines() if line.startswith("short ")]
+        check(r.returncode == 0 and row and len(row[0]) < 300, command, row and len(row[0]))
+
+
+def check_empty(tmp):
+    path = f"{tmp}/none.mm_profdata"
+    write_profile(path, PLAIN, [b"Query"], [])
+    for command in (["view"], ["view", "--compat", "measureme"]):
+        r = run(TARE, *command, path)
+        check(r.returncode == 0 and not r.stdout and r.stderr == "No events.\n", command, r.stderr)
+
+
+def check_crox_args(tmp):
+    """crox writes arguments in the order of Rust's HashMap; found with rustc 1.95."""
+    path = f"{tmp}/args.mm_profdata"
+    for n, order in ((1, [0]), (3, [0, 1, 2]), (4, [1, 3, 0, 2]), (5, [4, 1, 3, 0, 2]),
+                     (8, [4, 3, 2, 7, 1, 6, 0, 5]), (15, [14, 7, 10, 6, 5, 4, 12, 3, 2, 9, 13, 1, 8, 11, 0])):
+        name = b"\x1e".join([b"f"] + [b"v%d" % i for i in range(n)])
+        write_profile(path, PLAIN, [b"Query", name], [(0, 1, 1, 0, 5000)])
+        for extra, want in (["--compat", "measureme"], order), ([], list(range(n))):
+            event = json.loads(run(TARE, "export", "--to", "chrome", *extra, path).stdout)
+            event = next(e for e in (event if extra else event["traceEvents"]) if e.get("ph") == "X")
+            check(list(event["args"].items()) == [(f"arg{i}", f"v{i}") for i in want], n, event["args"])
+
+
+def check_run_groups(tmp):
+    """diff and aggregate show a range as the same: its middle, and half of it."""
+    def group(name, values):
+        os.makedirs(f"{tmp}/{name}")
+        for i, v in enumerate(values):
+            write_profile(f"{tmp}/{name}/{i}.mm_profdata", PLAIN, [b"Query", b"work", b"rest"],
+                          [(0, 1, 1, 0, v), (0, 2, 1, v, v + 1000000)])
+        return f"{tmp}/{name}"
+    base, change = group("base", [100010, 100020, 161784]), group("change", [161884, 161885, 161886])
+    d = run(TARE, "diff", "-a", base, change).stdout
+    row = next(line for line in d.splitlines() if line.startswith("work"))
+    check("130,897 ±30,887 " in row and "161,885 ±1 " in row and "+30,988" in row, row)
+    a = run(TARE, "aggregate", "-s", "variation", "-g", *sorted(glob.glob(f"{base}/*"))).stdout
+    lines = a.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("item"))
+    check(lines[at + 1].split()[:3] == ["work", "1", "130897"] and "±30887 " in lines[at + 1] and
+          lines[at + 1].endswith("run 3"), lines[at + 1])
+    check(lines[at + 2].startswith("rest ") and "±0 " in lines[at + 2] and
+          not lines[at + 2].endswith("run 3"), lines[at + 2])
+    check("bars are logarithmic" in a, "bars")
+    named = lines[next(i for i, line in enumerate(lines) if "by the name" in line) + 2]
+    check(named.split() == ["work", "1", "±30887", "±30887"], named)
+    check(re.search(r"±30887 instructions: .*work.*run 3 differs most", a), "which run")
+    j = json.loads(run(TARE, "aggregate", "-j", "-g", *sorted(glob.glob(f"{base}/*"))).stdout)
+    check_schema(j, "tare.aggregate-1")
+    check(j["by_name"] == [{"name": "work", "intervals": 1, "largest_range": 61774, "sum_of_ranges": 61774}] and
+          j["total_outlier_run"] == 3, "JSON", j["by_name"])
+    for limit, status in (("30988", 0), ("30987", 1), ("24%", 0), ("23%", 1), ("work=30988", 0),
+                          ("work=1%", 1), ("rest=0", 0), ("1", 1)):
+        r = run(TARE, "diff", "-T", limit, base, change)
+        check(r.returncode == status and ("grew by" in r.stderr) == bool(status), "-T", limit, r.stderr)
+    r = run(TARE, "diff", "-T", "1", "-T", "work=40000", "-T", "total=40000", base, change)
+    check(r.returncode == 0, "the name's own threshold", r.stderr)
+    for bad in ("x", "=1", "-1", "work=", "nobody=1"):
+        r = run(TARE, "diff", "-T", bad, base, change)
+        check(r.returncode == 2 and bad.split("=")[0] in r.stderr, bad, r.stderr)
+    r = run(TARE, "diff", "-f", "markdown", base, change)
+    check("\n| item | base | change |" in r.stdout and "\n|---|---:|" in r.stdout and
+          "| `work` | 130,897 ±30,887 |" in r.stdout, r.stdout)
+    check(json.loads(run(TARE, "diff", "-f", "json", base, change).stdout)["schema"] == "tare.diff/1", "-f json")
+
+
+def check_usage():
+    for command in ("record", "summarize", "aggregate", "diff", "export", "view", "compare"):
+        for wrong in ([], ["--nonsense"], ["-o"], ["--top=x", "a", "b"]):
+            r = run(TARE, command, *wrong)
+            check(r.returncode == 2 and r.stderr, command, wrong, r.returncode)
+
+
+def check_bounds(tmp):
+    """Memory is bounded by what is there, not by what a file claims."""
+    path = f"{tmp}/zeros.mm_profdata"
+    write_profile(path, PLAIN, [b"Query"], [])
+    n = 32 * (9 << 20)
+    with open(path, "ab") as f:          # a page of zeros: nine million intervals inside each other
+        f.write(struct.pack("<BI", 0, n))
+        f.truncate(f.tell() + n)
+    for command in (["summarize", path], ["summarize", "-t", path], ["aggregate", path, path],
+                    ["export", "--to", "speedscope", path]):
+        r = within(3500, TARE, *command)
+        check(r.returncode == 1 and "inside each other" in r.stderr, command, r.returncode, r.stderr)
+    path = f"{tmp}/threads.mm_profdata"
+    write_profile(path, PLAIN, [b"Query", b"f"], [(0, 1, i, 0, 7) for i in range(300000)])
+    for command in (["summarize", path], ["summarize", "-t", path]):
+        r = within(200, TARE, *command)
+        check(r.returncode == 0, command, r.stderr)
+
+
 def check_bad_input(tmp):
     for name, content, what in (("empty", b"", "empty"), ("text", b"hello, world", "MMPD"),
                                 ("seven", b"MMPD\7\0\0\0", "version 7"),
@@ -582,6 +696,13 @@ with tempfile.TemporaryDirectory() as tmp:
         check_recorded_soft(tmp)
         check_noise(tmp)
     check_odd_files(tmp)
+    check_long_names(tmp)
+    check_empty(tmp)
+    check_crox_args(tmp)
+    check_run_groups(tmp)
+    check_usage()
+    if ENGINE:
+        check_bounds(tmp)  # a sanitizer needs more
     check_bad_input(tmp)
     check_rustc(tmp)
 finish()
