@@ -60,7 +60,6 @@ static int leave(struct scope *s)
 static int enter(struct scope *s, const struct mm_event *e)
 {
 	const uint64_t end = e->p2 < e->p1 ? e->p1 : e->p2;
-	struct named n;
 	int err = 0;
 	while (err == 0 && s->depth) {
 		const struct frame *const top = &s->stack[s->depth - 1];
@@ -68,10 +67,13 @@ static int enter(struct scope *s, const struct mm_event *e)
 			break;
 		err = leave(s);
 	}
-	if (err == 0)
-		err = namer_event(&s->namer, e, &n);
 	if (err < 0)
 		return err;
+	const uint32_t name = resolve(s->namer.labels, e->id);
+	if (name == NO_NAME)
+		return s->namer.labels->err;
+	if (s->namer.kinds.slot[kinds_slot(&s->namer.kinds, e->kind)].name == NO_NAME)
+		return s->namer.kinds.resolver->err;
 	if (s->depth == s->cap) {
 		const uint32_t cap = s->cap ? 2 * s->cap : 64;
 		if (s->depth > NESTING_MOST)
@@ -82,10 +84,10 @@ static int enter(struct scope *s, const struct mm_event *e)
 		s->stack = stack;
 		s->cap = cap;
 	}
-	s->stack[s->depth++] = (struct frame){ e->p1, end, n.label_number };
+	s->stack[s->depth++] = (struct frame){ e->p1, end, name };
 	s->first = e->p1 < s->first ? e->p1 : s->first;
 	s->last = end > s->last ? end : s->last;
-	return put_mark(s, end, n.label_number, false);
+	return put_mark(s, end, name, false);
 }
 
 /* A thread with intervals, and the records between which they lie. */
@@ -125,20 +127,31 @@ static int collect(struct scope *s, const struct place *place)
 	return err;
 }
 
-/* Values never go back, even where intervals overlap. */
+static inline char *before(char *at, const char *text, size_t n)
+{
+	return memcpy(at - n, text, n);
+}
+
+/* Values never go back, even where intervals overlap. Each line is put together from its
+ * end, as digits are. */
 static void write_chunk(struct scope *s, size_t n, uint64_t *at, bool *first)
 {
-	struct sink *const out = &s->out;
+	static const char open[] = ",\n{\"type\":\"O\",\"frame\":", close[] = ",\n{\"type\":\"C\",\"frame\":";
+	static const char value[] = ",\"at\":";
 	while (n--) {
 		const struct mark *const m = &s->marks[n];
+		char line[96];
+		char *const end = line + sizeof(line);
+		char *p = before(end, "}", 1);
 		*at = m->at > *at ? m->at : *at;
-		sink_str(out, *first ? "{\"type\":\"" : ",\n{\"type\":\"");
+		p = u64_digits(p, *at);
+		p = before(p, value, sizeof(value) - 1);
+		p = u64_digits(p, m->frame >> 1);
+		p = before(p, m->frame & 1 ? open : close, sizeof(open) - 1);
+		if (*first)
+			p += 2;
 		*first = false;
-		sink_str(out, m->frame & 1 ? "O\",\"frame\":" : "C\",\"frame\":");
-		sink_u64(out, m->frame >> 1);
-		sink_str(out, ",\"at\":");
-		sink_u64(out, *at);
-		sink_str(out, "}");
+		sink_add(&s->out, p, (size_t)(end - p));
 	}
 }
 
