@@ -428,13 +428,14 @@
 	X(THP, ABSENT, "absent", INFO, "this kernel has none", "")              \
 	                                                                        \
 	X(JEMALLOC, TIMED, "timed", CAVEAT,                                     \
-	  "jemalloc gives memory back by the clock (10 s by default), so the addresses " \
-	  "of later allocations, and counts with them, vary in longer runs",    \
+	  "jemalloc gives memory back by the clock, in many steps over the decay time (10 s " \
+	  "by default), so the addresses of later allocations, and counts with them, vary " \
+	  "in runs of less than a second already",                              \
 	  "export MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0")               \
 	X(JEMALLOC, STILL, "still", GOOD, "memory is not given back by the clock", "") \
 	X(JEMALLOC, NOT_SEEN, "not-seen", INFO,                                 \
 	  "a program with jemalloc linked in gives memory back by the clock, which makes " \
-	  "counts of runs over 10 s vary",                                      \
+	  "counts vary, in runs of less than a second already",                 \
 	  "for such a program: MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0")  \
 	                                                                        \
 	X(CLOCK, FAST, "fast", GOOD, "", "")                                    \

@@ -162,7 +162,8 @@ if os.geteuid() == 0:
 
 # jemalloc, by its name alone (the library need not be there).
 _, found = report(env={**env, "LD_PRELOAD": "/nowhere/libjemalloc.so.2"})
-has(found, "jemalloc:timed")
+timed = has(found, "jemalloc:timed")
+check("less than a second" in " ".join(map(str, timed.values())), "how long a run must be", timed)
 _, found = report(env={**env, "LD_PRELOAD": "/nowhere/libjemalloc.so.2",
                        "MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0"})
 has(found, "jemalloc:still")
