@@ -27,24 +27,48 @@ struct printer {
 	struct tare_why *why;
 };
 
+/* The text from `from` on, moved to the right of `width` columns. */
+static void align_right(struct buf *line, size_t from, size_t width)
+{
+	static const char spaces[] = "                    ";
+	const size_t len = line->len - from;
+	if (len >= width)
+		return;
+	buf_add(line, spaces, width - len);
+	memmove(line->data + from + width - len, line->data + from, len);
+	memset(line->data + from, ' ', width - len);
+}
+
+static void quantity_column(struct buf *line, const struct tare_profile_info *info, int64_t v,
+			    size_t width)
+{
+	const size_t from = line->len;
+	quantity_add(line, info, v);
+	align_right(line, from, width);
+	buf_chr(line, ' ');
+}
+
 static void tree_line(struct printer *p, const struct stack_node *n)
 {
 	const struct tare_stacks *const t = p->t;
 	const uint64_t all = t->nodes[0].total;
 	struct buf *const line = &p->line;
-	struct buf v = { 0 };
 	line->len = 0;
-	quantity_add(&v, t->info, (int64_t)n->total);
-	buf_printf(line, "%6.2f%% %14s ", all ? 100.0 * (double)n->total / (double)all : 0.0,
-		   v.data ? v.data : "");
-	v.len = 0;
-	quantity_add(&v, t->info, n->self);
-	buf_printf(line, "%14s %9" PRIu64 "  %*s%s\n", v.data ? v.data : "", n->count,
-		   (int)(2 * (n->depth < 100 ? n->depth : 100)), "",
-		   names_text(&t->names, n->name));
-	line->failed |= buf_failed(&v);
-	buf_free(&v);
-	sink_add(&p->out, line->data, line->len);
+	percent_add(line, all ? 100.0 * (double)n->total / (double)all : 0.0);
+	align_right(line, 0, 7);
+	buf_chr(line, ' ');
+	quantity_column(line, t->info, (int64_t)n->total, 14);
+	quantity_column(line, t->info, n->self, 14);
+	const size_t from = line->len;
+	buf_u64(line, n->count);
+	align_right(line, from, 9);
+	buf_str(line, "  ");
+	for (uint32_t d = n->depth < 100 ? n->depth : 100; d; d--)
+		buf_str(line, "  ");
+	buf_add(line, names_text(&t->names, n->name), names_len(&t->names, n->name));
+	buf_chr(line, '\n');
+	if (!buf_failed(line))
+		sink_add(&p->out, line->data, line->len);
 }
 
 static void collapsed_line(struct printer *p, const char *path, size_t len, int64_t self)
@@ -97,6 +121,8 @@ struct resort {
 	uint32_t most;
 	struct sorted_runs *into;
 	struct buf last;		/* the key before; a name ends with NUL */
+	size_t *ends;			/* of its names in it */
+	uint32_t n_ends, cap_ends;
 	uint32_t *path;			/* its nodes, from the root on */
 	uint32_t depth, cap;
 	uint32_t hidden;		/* depth of `last`, where that is too little; or 0 */
@@ -143,17 +169,51 @@ static bool grow_part(struct resort *r)
 	return nodes && fresh;
 }
 
+/* Where two texts differ first, or n. */
+static size_t first_difference(const char *a, const char *b, size_t n)
+{
+	size_t i = 0;
+	for (; i + 8 <= n; i += 8) {
+		uint64_t x, y;
+		memcpy(&x, a + i, 8);
+		memcpy(&y, b + i, 8);
+		if (x != y)
+			break;
+	}
+	while (i < n && a[i] == b[i])
+		i++;
+	return i;
+}
+
 /* How many levels the key shares with the one before; *at: where the next begins. */
 static uint32_t shared_levels(const struct resort *r, const struct run_item *item, size_t *at)
 {
-	uint32_t levels = 0;
-	*at = 0;
-	for (size_t i = 0; i < item->len && i < r->last.len && item->key[i] == r->last.data[i]; i++)
-		if (!item->key[i]) {
-			levels++;
-			*at = i + 1;
-		}
+	const size_t least = item->len < r->last.len ? item->len : r->last.len;
+	const size_t same = least ? first_difference(item->key, r->last.data, least) : 0;
+	uint32_t levels = r->n_ends;
+	while (levels && r->ends[levels - 1] > same)
+		levels--;
+	*at = levels ? r->ends[levels - 1] : 0;
 	return levels;
+}
+
+/* The key becomes the last one: `at` bytes, `depth` - 1 levels, are already there. */
+static bool note_key(struct resort *r, const struct run_item *item, size_t at, uint32_t depth)
+{
+	r->last.len = at;
+	buf_add(&r->last, item->key + at, item->len - at);
+	if (depth > r->cap_ends) {
+		const uint32_t cap = 2 * depth + 64;
+		size_t *const ends = realloc(r->ends, cap * sizeof(*ends));
+		if (!ends)
+			return false;
+		r->ends = ends;
+		r->cap_ends = cap;
+	}
+	r->n_ends = depth;
+	if (depth)
+		r->ends[depth - 1] = item->len;
+	return !buf_failed(&r->last);
 }
 
 static bool push_node(struct resort *r, uint32_t depth)
@@ -180,14 +240,13 @@ static int take_item(void *arg, const struct run_item *item)
 		return 0;
 	const uint32_t depth = item->len ? above + 1 : 0;
 	r->hidden = depth && (double)(uint64_t)item->v[V_TOTAL] < r->p->least ? depth : 0;
-	r->last.len = 0;
-	buf_add(&r->last, item->key, item->len);
+	const bool noted = note_key(r, item, at, depth);
 	int err = 0;
 	if (r->part.n == r->most)
 		err = write_part(r);
 	if (err < 0)
 		return err;
-	if ((r->part.n == r->most && !grow_part(r)) || buf_failed(&r->last))
+	if ((r->part.n == r->most && !grow_part(r)) || !noted)
 		return why_set(r->p->why, TARE_E_NOMEM, "stacks");
 	if (r->hidden) {
 		r->depth = above;
@@ -220,6 +279,7 @@ static int print_sorted_runs(struct printer *p)
 	free(r.part.nodes);
 	free(r.fresh);
 	free(r.path);
+	free(r.ends);
 	buf_free(&r.last);
 	if (err == 0)
 		err = sorted_runs_merge(r.into, print_item, p, p->why);

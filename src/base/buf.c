@@ -58,15 +58,26 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 	va_end(again);
 }
 
+void buf_u64(struct buf *b, uint64_t value)
+{
+	char text[24];
+	size_t n = sizeof(text);
+	do
+		text[--n] = (char)('0' + value % 10);
+	while ((value /= 10) != 0);
+	buf_add(b, text + n, sizeof(text) - n);
+}
+
 void buf_grouped(struct buf *b, uint64_t value)
 {
-	char digits[24];
-	const int n = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value);
-	for (int i = 0; i < n; i++) {
-		if (i && (n - i) % 3 == 0)
-			buf_chr(b, ',');
-		buf_chr(b, digits[i]);
+	char text[32];
+	size_t n = sizeof(text);
+	for (unsigned digits = 0; value || !digits; value /= 10, digits++) {
+		if (digits && digits % 3 == 0)
+			text[--n] = ',';
+		text[--n] = (char)('0' + value % 10);
 	}
+	buf_add(b, text + n, sizeof(text) - n);
 }
 
 void buf_free(struct buf *b)

@@ -25,6 +25,7 @@ void buf_add(struct buf *b, const void *bytes, size_t n);
 void buf_str(struct buf *b, const char *s);
 void buf_chr(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void buf_u64(struct buf *b, uint64_t value);
 /* 1234567 as 1,234,567 */
 void buf_grouped(struct buf *b, uint64_t value);
 static inline bool buf_failed(const struct buf *b) { return b->failed; }
