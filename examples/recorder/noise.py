@@ -2,8 +2,10 @@
 """The noise tables of the report, made by one command.
 
 usage: noise.py [--runs N] [-o DIR] TARE RECORDER
+       noise.py [--runs N] [-o DIR] --rustc RUSTC TARE
 
-Records the example N times (10) with each counter, and writes to DIR (.) noise.md, the
+Records the example, or rustc compiling a small program (its self-profiler; the compiler
+itself, not rustup's proxy), N times (10) with each counter, and writes to DIR (.) noise.md, the
 "macro" noise (self value of each item, middle ± half range over the runs) and the "micro"
 noise (the same for every single sample interval), with a plot of each, noise-macro.svg and
 noise-micro.svg. Counters:
@@ -12,8 +14,10 @@ noise-micro.svg. Counters:
   instructions:u              in the software engine, which counts exactly
   instructions:u              on a simulated Zen 2 with interrupts: each counts as one
   instructions-minus-irqs:u   there, too: the correction of the report
+
+rustc's instructions:u of the engine are those of a simulated Zen 2 without flaws.
 """
-import argparse, json, math, subprocess, tempfile
+import argparse, glob, json, math, os, subprocess, tempfile
 from decimal import Decimal
 
 ZEN = ["--cpu", "zen2", "--flaws", "interrupts"]
@@ -39,6 +43,54 @@ def record(tare, recorder, runs, options):
                        check=True, stdout=subprocess.DEVNULL)
         out = subprocess.run([tare, "aggregate", "-j", d], check=True, capture_output=True)
         return json.loads(out.stdout)
+
+
+PROGRAM = """
+use std::collections::HashMap;
+fn main() {
+    let mut m = HashMap::new();
+    for i in 0..1000u64 {
+        m.insert(i, i * i);
+    }
+    println!("{}", m.values().sum::<u64>());
+}
+"""
+
+
+def compile_once(tare, rustc, folder, counter, flaws, seed):
+    """One compilation, its profile in folder. Its counters belong to the thread that opens
+    them, so no code is generated."""
+    env = {"PATH": "/usr/bin:/bin", "HOME": folder, "RUSTC_BOOTSTRAP": "1",
+           "MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0"}
+    before = [] if counter == "wall-time" else [tare, "run", "--cpu", "zen2", "--flaws", flaws,
+                                               "--seed", str(seed), "--"]
+    subprocess.run([*before, rustc, "--emit=metadata", "-Z", f"self-profile={folder}/{seed:03}",
+                    "-Z", f"self-profile-counter={counter}", "p.rs"], check=True, cwd=folder, env=env,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def record_rustc(tare, rustc, runs, counter, flaws):
+    with tempfile.TemporaryDirectory() as d:
+        with open(f"{d}/p.rs", "w", encoding="utf-8") as f:
+            f.write(PROGRAM)
+        for i in range(runs + 1):
+            compile_once(tare, rustc, d, counter, flaws, i)
+        # the first one creates the files that the others replace
+        files = sorted(f for i in range(1, runs + 1) for f in glob.glob(f"{d}/{i:03}/*.mm_profdata"))
+        if len(files) != runs:
+            raise SystemExit(f"{rustc}: {len(files)} profiles of {runs} runs")
+        out = subprocess.run([tare, "aggregate", "-j", *files], check=True, capture_output=True)
+        result = json.loads(out.stdout)
+        for p in result["profiles"]:
+            p["provenance"] = "raw" if counter == "wall-time" else "simulated" if flaws else "exact"
+        return result
+
+
+def ten_largest(results):
+    """The ten items with the most instructions, in every result."""
+    names = [i["name"] for i in results[1]["items"][:10]]
+    for r in results:
+        r["items"] = [i for n in names for i in r["items"] if i["name"] == n]
 
 
 def half(n):
@@ -99,7 +151,8 @@ def macro_svg(results):
     x = lambda e: left + 60 + (e - decades[0]) * (right - left - 60) / (decades[-1] - decades[0])
     parts, y = [text(20, 24, "Macro noise: half range of the self values, % of the value",
                      'font-size="15" font-weight="bold"')], 60
-    bottom = y + 76 * len(COUNTERS) - 10
+    block = 16 + 15 * max(len(a["items"]) for a in results)
+    bottom = y + block * len(COUNTERS) - 10
     for e in decades:
         label = "1%" if e == 0 else f"{10.0 ** e:g}%" if e > -4 else f"1e{e}%"
         parts += [f'<line x1="{x(e):.1f}" y1="{y - 14}" x2="{x(e):.1f}" y2="{bottom}" stroke="#ddd"/>',
@@ -113,7 +166,7 @@ def macro_svg(results):
             at, row = (x(max(math.log10(r), decades[0])) if r else left), y + 15 * i
             parts += [text(left - 14, row + 4, item["name"], 'text-anchor="end" fill="#555"'),
                       f'<circle cx="{at:.1f}" cy="{row}" r="5" fill="{"#2e7d32" if not r else "#e53935"}"/>']
-        y += 76
+        y += block
     return svg(900, bottom + 36, parts)
 
 
@@ -153,10 +206,19 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--runs", type=int, default=10)
     p.add_argument("-o", "--output", default=".")
+    p.add_argument("--rustc", help="the compiler to record instead of the example")
     p.add_argument("tare")
-    p.add_argument("recorder")
+    p.add_argument("recorder", nargs="?")
     o = p.parse_args()
-    results = [record(o.tare, o.recorder, o.runs, options) for _, _, options in COUNTERS]
+    if bool(o.rustc) == bool(o.recorder):
+        p.error("either RECORDER or --rustc is wanted")
+    if o.rustc:
+        tare = os.path.abspath(o.tare)
+        results = [record_rustc(tare, o.rustc, o.runs, name, "interrupts" if "Zen" in where else "")
+                   for name, where, _ in COUNTERS]
+        ten_largest(results)
+    else:
+        results = [record(o.tare, o.recorder, o.runs, options) for _, _, options in COUNTERS]
     lines = macro(results) + micro(results)
     print("\n".join(lines))
     for name, content in (("noise.md", "\n".join(lines) + "\n"), ("noise-macro.svg", macro_svg(results)),
