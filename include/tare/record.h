@@ -147,7 +147,7 @@ TARE_INLINE int tare_record_now(struct tare_record_thread *t, uint32_t depth, ui
 TARE_INLINE uint8_t *tare_record_slot(struct tare_record_thread *t)
 {
 	uint8_t *slot;
-#ifdef __x86_64__
+#if defined(__x86_64__) && !defined(__ILP32__)
 	__asm__ volatile(
 		"movl $32, %k[slot]\n\t"
 		"xaddq %[slot], %c[next](%[t])\n\t"
