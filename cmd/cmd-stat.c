@@ -1,7 +1,9 @@
 /* tare stat: count what a command executes. */
+#include "clean-env.h"
 #include "command.h"
 #include "complain.h"
 #include "output.h"
+#include "program.h"
 #include "stat.h"
 #include "term.h"
 
@@ -39,6 +41,10 @@ static const struct opt opts[] = {
 	  TO(stat_opts, exact) },
 	{ OPT_FLAG, 0, "aslr", NULL, "leave address space randomisation on",
 	  TO(stat_opts, aslr) },
+	{ OPT_FLAG, 0, "clean-env", NULL, "run the command in a fixed environment: "
+	  CLEAN_ENV_HELP, TO(stat_opts, clean_env) },
+	{ OPT_LIST, 0, "keep", "VAR", "with --clean-env, leave this variable in; may be given "
+	  "again", TO(stat_opts, keep) },
 	{ OPT_REAL, 0, "timeout", "S", "end the command after S seconds",
 	  TO(stat_opts, timeout_s), .min = 0.001, .max = 1e9 },
 	{ OPT_FLAG, 0, "refuse-uncounted", NULL, "fail where the software engine meets a program "
@@ -143,6 +149,10 @@ static bool check_options(const struct stat_opts *o, bool command)
 		      "or --tid";
 	else if (attach && !command && o->repeat != 1)
 		bad = "--repeat wants a command to run";
+	else if (o->keep.n && !o->clean_env)
+		bad = "--keep wants --clean-env; without it every variable is kept";
+	else if (o->clean_env && !command)
+		bad = "--clean-env wants a command to run";
 	if (bad)
 		complain("stat: %s", bad);
 	return !bad;
@@ -450,6 +460,9 @@ static int all_runs(struct stat_session *s, struct output *out)
 	if (!err)
 		return 0;
 	complain_why(&why);
+	if (err == TARE_E_NO_COMMAND && s->o->clean_env && !strchr(s->argv[0], '/'))
+		caution("--clean-env looks in PATH=%s; name the file, or --keep PATH",
+			env_get(s->envp, "PATH"));
 	return status_of_error(err);
 }
 
@@ -553,7 +566,11 @@ static int run(const struct command *self, int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	catch_signals();
+	char **const ours = environ;
+	s.envp = o.clean_env ? clean_environment(&o.keep) : environ;
+	environ = s.envp;		/* which the command inherits */
 	int status = all_runs(&s, &out);
+	environ = ours;
 	bool written = print(&s, &out);
 	written &= output_close(&out);
 	warn_of_statuses(&s);
@@ -564,6 +581,9 @@ static int run(const struct command *self, int argc, char **argv)
 		status = EXIT_FAILED;
 	}
 	free_session(&s);
+	if (o.clean_env)
+		clean_environment_free(s.envp);
+	free(o.keep.items);
 	return status;
 }
 

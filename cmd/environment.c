@@ -1,4 +1,5 @@
 #include "environment.h"
+#include "program.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -44,12 +45,67 @@ static void text_of_file(struct json *j, const char *key, const char *path)
 
 /* Sizes of the strings the kernel puts on the new stack: they move it, and with it
  * alignment and counts. */
-static size_t environment_bytes(void)
+static size_t environment_bytes(char *const *envp)
 {
 	size_t n = 0;
-	for (char **e = environ; e && *e; e++)
-		n += strlen(*e) + 1;
+	for (; envp && *envp; envp++)
+		n += strlen(*envp) + 1;
 	return n;
+}
+
+/* Every variable's name with the length of its value. Values may be secrets, which a
+ * result file must not spread. */
+static void variables_json(struct json *j, char *const *envp)
+{
+	json_object(j, "variables");
+	for (; envp && *envp; envp++) {
+		const size_t name = strcspn(*envp, "=");
+		const size_t all = strlen(*envp);
+		char *const key = strndup(*envp, name);
+		if (!key)
+			abort();
+		json_u64(j, key, all > name ? all - name - 1 : 0);
+		free(key);
+	}
+	json_end(j);
+}
+
+/* Variables whose values are no secrets and change what the loader, the C library or an
+ * interpreter does. */
+static const char *const settings[] = {
+	"LANG", "LANGUAGE", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC",
+	"LC_TIME", "LD_BIND_NOW", "LD_LIBRARY_PATH", "MALLOC_ARENA_MAX", "PERL_HASH_SEED",
+	"PERL_PERTURB_KEYS", "PYTHONHASHSEED", "PYTHONMALLOC", "TZ",
+};
+
+static void settings_json(struct json *j, char *const *envp)
+{
+	json_object(j, "settings");
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		const char *const value = env_get(envp, settings[i]);
+		if (value)
+			json_str(j, settings[i], value);
+	}
+	json_end(j);
+}
+
+/* The features that the kernel lists: "flags" on x86, "Features" on arm64, of the first CPU.
+ * Libraries choose code by them. */
+static void features_json(struct json *j)
+{
+	FILE *const f = fopen("/proc/cpuinfo", "re");
+	char *line = NULL;
+	size_t size = 0;
+	bool found = false;
+	while (f && !found && getline(&line, &size, f) > 0)
+		found = strncmp(line, "flags", 5) == 0 || strncmp(line, "Features", 8) == 0;
+	if (f)
+		fclose(f);
+	char *const colon = found ? strchr(line, ':') : NULL;
+	if (colon)
+		line[strcspn(line, "\n")] = '\0';
+	json_str(j, "cpu_features", colon ? colon + 1 + strspn(colon + 1, " \t") : NULL);
+	free(line);
 }
 
 static void date(struct json *j)
@@ -62,7 +118,7 @@ static void date(struct json *j)
 	json_str(j, "date", text);
 }
 
-void environment_json(struct json *j)
+void environment_json(struct json *j, char *const *envp)
 {
 	struct utsname u;
 	cpu_set_t set;
@@ -81,11 +137,14 @@ void environment_json(struct json *j)
 	number_of_file(j, "smt_active", "/sys/devices/system/cpu/smt/active");
 	text_of_file(j, "transparent_hugepage", "/sys/kernel/mm/transparent_hugepage/enabled");
 	text_of_file(j, "loadavg", "/proc/loadavg");
-	json_str(j, "glibc_tunables", getenv("GLIBC_TUNABLES"));
-	json_str(j, "ld_preload", getenv("LD_PRELOAD"));
-	json_u64(j, "environ_bytes", environment_bytes());
+	json_str(j, "glibc_tunables", env_get(envp, "GLIBC_TUNABLES"));
+	json_str(j, "ld_preload", env_get(envp, "LD_PRELOAD"));
+	json_u64(j, "environ_bytes", environment_bytes(envp));
+	variables_json(j, envp);
+	settings_json(j, envp);
 	char cwd[4096];
 	json_str(j, "cwd", getcwd(cwd, sizeof(cwd)));
+	features_json(j);
 }
 
 static const char *arch_name(enum tare_arch a)

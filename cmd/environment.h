@@ -6,8 +6,9 @@
 
 #include <tare/cpu.h>
 
-/* The members of "environment"; the object is opened and closed by the caller. */
-void environment_json(struct json *j);
+/* The members of "environment"; the object is opened and closed by the caller. `envp` is
+ * the environment of the measured command. */
+void environment_json(struct json *j, char *const *envp);
 /* The object "cpu". */
 void cpu_json(struct json *j, const char *key, const struct tare_cpu *cpu);
 

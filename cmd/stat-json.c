@@ -1,5 +1,6 @@
 /* tare stat -j: schema tare.stat/1, described in docs/stat-json.md. */
 #include "environment.h"
+#include "program.h"
 #include "stat.h"
 
 static const char *state_name(enum tare_count_state st)
@@ -208,6 +209,7 @@ static void options_json(struct json *j, const struct stat_session *s)
 	json_bool(j, "inherit", !s->o->no_inherit);
 	json_bool(j, "exact", s->o->exact);
 	json_bool(j, "aslr", s->o->aslr);
+	json_bool(j, "clean_env", s->o->clean_env);
 	if (s->o->pid)
 		json_u64(j, "pid", s->o->pid);
 	if (s->o->tid)
@@ -231,8 +233,10 @@ void stat_json(const struct stat_session *s, struct buf *out)
 	json_str(&j, "backend_reason", first->backend_reason);
 	json_object(&j, "environment");
 	json_bool(&j, "aslr_off", first->aslr_off);
-	environment_json(&j);
+	environment_json(&j, s->envp);
 	json_end(&j);
+	/* Attached, the command only says how long to count. */
+	program_json(&j, s->o->pid || s->o->tid ? (char *[]){ NULL } : s->argv, s->envp);
 	options_json(&j, s);
 	json_array(&j, "runs");
 	for (size_t r = 0; r < s->n_runs; r++)

@@ -11,6 +11,7 @@
 #define CMD_STAT_H
 
 #include "buf.h"
+#include "options.h"
 #include "summary.h"
 
 #include <tare/tare.h>
@@ -27,6 +28,8 @@ struct stat_opts {
 	bool per_thread, no_inherit, exact, aslr, refuse;
 	int backend;			/* enum tare_backend */
 	double timeout_s;
+	bool clean_env;
+	struct opt_list keep;		/* variables that --clean-env leaves in */
 };
 
 /* One interval of -I: what was counted since the one before. */
@@ -55,6 +58,7 @@ struct stat_batch {
 struct stat_session {
 	const struct stat_opts *o;
 	char *const *argv;		/* the command; may be empty when attached */
+	char **envp;			/* its environment */
 	struct tare_cpu cpu;
 	struct tare_events *events;
 	size_t n_events;

@@ -1,0 +1,369 @@
+/* What does a command run? A changed library changes counts as a changed program does,
+ * so a result names the files by build ID, or by SHA-256 where they have none.
+ *
+ * Which libraries a program gets depends on run paths, LD_LIBRARY_PATH, LD_PRELOAD, the
+ * linker's cache and the CPU. The dynamic linker of the program knows: it is run with
+ * --list, as ldd(1) does, in the environment of the command. This runs no code of the
+ * program. */
+#include "program.h"
+#include "sha256.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { DEPTH = 4 };			/* of scripts run by scripts; Linux allows 5 */
+
+struct image {
+	const char *data;
+	size_t size;
+};
+
+static struct image map(const char *path)
+{
+	struct image im = { 0 };
+	struct stat st;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return im;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+		void *const at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (at != MAP_FAILED)
+			im = (struct image){ at, (size_t)st.st_size };
+	}
+	close(fd);
+	return im;
+}
+
+static void unmap(struct image im)
+{
+	if (im.data)
+		munmap((void *)im.data, im.size);
+}
+
+/* ---- ELF ---- */
+
+static bool inside(struct image im, uint64_t at, uint64_t n)
+{
+	return at <= im.size && n <= im.size - at;
+}
+
+static bool is_elf64(struct image im)
+{
+	return im.size >= sizeof(Elf64_Ehdr) && memcmp(im.data, ELFMAG, SELFMAG) == 0 &&
+	       im.data[EI_CLASS] == ELFCLASS64 && im.data[EI_DATA] == ELFDATA2LSB;
+}
+
+/* The next program header of a type; *i goes on from call to call. */
+static bool find_segment(struct image im, uint32_t type, unsigned *i, Elf64_Phdr *out)
+{
+	Elf64_Ehdr h;
+	if (!is_elf64(im))
+		return false;
+	memcpy(&h, im.data, sizeof(h));
+	while (*i < h.e_phnum) {
+		const uint64_t at = h.e_phoff + (uint64_t)(*i)++ * sizeof(*out);
+		if (!inside(im, at, sizeof(*out)))
+			return false;
+		memcpy(out, im.data + at, sizeof(*out));
+		if (out->p_type == type && inside(im, out->p_offset, out->p_filesz))
+			return true;
+	}
+	return false;
+}
+
+static bool interpreter_of(struct image im, char *out, size_t size)
+{
+	Elf64_Phdr p;
+	unsigned i = 0;
+	if (!find_segment(im, PT_INTERP, &i, &p) || p.p_filesz == 0 || p.p_filesz > size)
+		return false;
+	memcpy(out, im.data + p.p_offset, p.p_filesz);
+	out[p.p_filesz - 1] = '\0';
+	return true;
+}
+
+static uint64_t padded(uint64_t n)
+{
+	return (n + 3) & ~UINT64_C(3);
+}
+
+/* One segment of notes: size of the name, size of the content, type, both padded. */
+static bool build_id_in(const char *p, uint64_t left, struct buf *out)
+{
+	while (left >= sizeof(Elf64_Nhdr)) {
+		Elf64_Nhdr n;
+		memcpy(&n, p, sizeof(n));
+		const uint64_t head = sizeof(n) + padded(n.n_namesz);
+		const uint64_t all = head + padded(n.n_descsz);
+		if (all > left)
+			return false;
+		if (n.n_type == NT_GNU_BUILD_ID && n.n_namesz == 4 &&
+		    memcmp(p + sizeof(n), "GNU", 4) == 0) {
+			buf_str(out, "build-id:");
+			for (uint32_t i = 0; i < n.n_descsz; i++)
+				buf_printf(out, "%02x", (unsigned char)p[head + i]);
+			return true;
+		}
+		p += all;
+		left -= all;
+	}
+	return false;
+}
+
+static void put_id(struct image im, struct buf *out)
+{
+	Elf64_Phdr p;
+	char hex[65];
+	for (unsigned i = 0; find_segment(im, PT_NOTE, &i, &p);)
+		if (build_id_in(im.data + p.p_offset, p.p_filesz, out))
+			return;
+	sha256_hex(im.data, im.size, hex);
+	buf_printf(out, "sha256:%s", hex);
+}
+
+/* ---- which file is it ---- */
+
+const char *env_get(char *const *envp, const char *name)
+{
+	const size_t n = strlen(name);
+	for (; envp && *envp; envp++)
+		if (strncmp(*envp, name, n) == 0 && (*envp)[n] == '=')
+			return *envp + n + 1;
+	return NULL;
+}
+
+/* As execvp(3) looks for it. */
+static bool find_command(const char *name, char *const *envp, char out[PATH_MAX])
+{
+	const char *dir = env_get(envp, "PATH");
+	struct stat st;
+	if (strchr(name, '/'))
+		return snprintf(out, PATH_MAX, "%s", name) < PATH_MAX;
+	for (dir = dir ? dir : "/bin:/usr/bin"; dir; dir = strchr(dir, ':') ? strchr(dir, ':') + 1 : NULL) {
+		const int n = (int)strcspn(dir, ":");
+		const int len = snprintf(out, PATH_MAX, "%.*s%s%s", n, dir, n ? "/" : "", name);
+		if (len < PATH_MAX && access(out, X_OK) == 0 && stat(out, &st) == 0 &&
+		    S_ISREG(st.st_mode))
+			return true;
+	}
+	return false;
+}
+
+static bool is_env(const char *path)
+{
+	const char *const slash = strrchr(path, '/');
+	return strcmp(slash ? slash + 1 : path, "env") == 0;
+}
+
+/* The interpreter of a script's first line; of `#!/usr/bin/env -S prog` it is prog. */
+static bool interpreter_of_script(struct image im, char *const *envp, char out[PATH_MAX])
+{
+	char line[256] = "", *rest = NULL;
+	if (im.size < 3 || memcmp(im.data, "#!", 2) != 0)
+		return false;
+	for (size_t i = 2; i < im.size && i - 2 < sizeof(line) - 1 && im.data[i] != '\n'; i++)
+		line[i - 2] = im.data[i];
+	const char *word = strtok_r(line, " \t\r", &rest);
+	if (!word)
+		return false;
+	if (is_env(word)) {
+		do
+			word = strtok_r(NULL, " \t\r", &rest);
+		while (word && (word[0] == '-' || strchr(word, '=')));
+	}
+	return word && find_command(word, envp, out);
+}
+
+/* ---- libraries ---- */
+
+/* What `linker --list program` prints. */
+static void ask_linker(const char *linker, const char *program, char *const *envp,
+		       struct buf *out)
+{
+	int ends[2], status;
+	char chunk[4096];
+	ssize_t n;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return;
+	const pid_t pid = fork();
+	if (pid == 0) {
+		char *const args[] = { (char *)linker, (char *)"--list", (char *)program, NULL };
+		const int null = open("/dev/null", O_RDWR);
+		if (null < 0 || dup2(null, 0) < 0 || dup2(ends[1], 1) < 0 || dup2(null, 2) < 0)
+			_exit(127);
+		execve(linker, args, envp);
+		_exit(127);
+	}
+	close(ends[1]);
+	while (pid > 0 && ((n = read(ends[0], chunk, sizeof(chunk))) > 0 ||
+			   (n < 0 && errno == EINTR)))
+		if (n > 0)
+			buf_add(out, chunk, (size_t)n);
+	close(ends[0]);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* "\tlibz.so.1 => /lib/libz.so.1 (0x7f…)" or "\t/lib64/ld-linux.so.2 (0x7f…)". The name is
+ * the last part of the path in the second form; the vDSO has no file. */
+static bool parse_library(char *line, const char **name, const char **path)
+{
+	line += strspn(line, " \t");
+	char *const arrow = strstr(line, " => ");
+	char *const address = strrchr(line, '(');
+	if (address && address > line)
+		address[-1] = '\0';
+	if (arrow)
+		*arrow = '\0';
+	*path = arrow ? arrow + 4 : line;
+	const char *const slash = strrchr(line, '/');
+	*name = slash ? slash + 1 : line;
+	return **path == '/';
+}
+
+struct libc {
+	char kind[8], version[32], build[128], path[PATH_MAX];
+	struct buf id;
+};
+
+/* "GNU C Library (Debian GLIBC 2.36-9) stable release version 2.36." is in the file. */
+static void read_banner(struct image im, struct libc *l)
+{
+	static const char start[] = "GNU C Library (", middle[] = "release version ";
+	const char *const end = im.data + im.size;
+	const char *const at = memmem(im.data, im.size, start, sizeof(start) - 1);
+	if (!at)
+		return;
+	const char *const build = at + sizeof(start) - 1;
+	const size_t near = (size_t)(end - build) < 256 ? (size_t)(end - build) : 256;
+	const char *const close = memchr(build, ')', near);
+	const char *const v = memmem(build, near, middle, sizeof(middle) - 1);
+	if (close)
+		snprintf(l->build, sizeof(l->build), "%.*s", (int)(close - build), build);
+	if (v) {
+		const char *const number = v + sizeof(middle) - 1;
+		size_t n = 0;
+		while (number + n < end && strchr("0123456789.", number[n]) && number[n])
+			n++;
+		if (n && number[n - 1] == '.')
+			n--;		/* the end of the sentence */
+		snprintf(l->version, sizeof(l->version), "%.*s", (int)n, number);
+	}
+}
+
+static void note_libc(const char *name, const char *path, struct image im, struct libc *l)
+{
+	const bool musl = strncmp(name, "libc.musl", 9) == 0 || strncmp(name, "ld-musl", 7) == 0;
+	if (l->kind[0] || (!musl && strncmp(name, "libc.so.", 8) != 0))
+		return;
+	snprintf(l->kind, sizeof(l->kind), musl ? "musl" : "glibc");
+	snprintf(l->path, sizeof(l->path), "%s", path);
+	put_id(im, &l->id);
+	if (!musl)
+		read_banner(im, l);
+}
+
+static void file_json(struct json *j, const char *name, const char *path, struct image im)
+{
+	struct buf id = { 0 };
+	if (im.data)
+		put_id(im, &id);
+	json_object(j, NULL);
+	json_str(j, "name", name);
+	json_str(j, "path", path);
+	json_str(j, "id", id.data);
+	json_end(j);
+	buf_free(&id);
+}
+
+static void libraries_json(struct json *j, const char *linker, const char *program,
+			   char *const *envp, struct libc *l)
+{
+	struct buf text = { 0 };
+	char *rest = NULL;
+	json_array(j, "libraries");
+	if (linker[0])
+		ask_linker(linker, program, envp, &text);
+	for (char *line = text.data ? strtok_r(text.data, "\n", &rest) : NULL; line;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		const char *name, *path;
+		if (!parse_library(line, &name, &path))
+			continue;
+		const struct image im = map(path);
+		file_json(j, name, path, im);
+		if (im.data)
+			note_libc(name, path, im, l);
+		unmap(im);
+	}
+	json_end(j);
+	buf_free(&text);
+}
+
+static void libc_json(struct json *j, const struct libc *l)
+{
+	if (!l->kind[0]) {
+		json_null(j, "libc");
+		return;
+	}
+	json_object(j, "libc");
+	json_str(j, "kind", l->kind);
+	json_str(j, "version", l->version[0] ? l->version : NULL);
+	json_str(j, "build", l->build[0] ? l->build : NULL);
+	json_str(j, "path", l->path);
+	json_str(j, "id", l->id.data);
+	json_end(j);
+}
+
+static void executable_json(struct json *j, const char *path, struct image im,
+			    char *const *envp)
+{
+	char linker[256] = "";
+	struct buf id = { 0 };
+	struct libc l = { 0 };
+	put_id(im, &id);
+	const bool dynamic = interpreter_of(im, linker, sizeof(linker));
+	json_str(j, "path", path);
+	json_str(j, "id", id.data);
+	json_bool(j, "static", is_elf64(im) && !dynamic);
+	libraries_json(j, linker, path, envp, &l);
+	libc_json(j, &l);
+	buf_free(&id);
+	buf_free(&l.id);
+}
+
+void program_json(struct json *j, char *const *argv, char *const *envp)
+{
+	char path[PATH_MAX], next[PATH_MAX];
+	struct image im = { 0 };
+	if (argv[0] && find_command(argv[0], envp, path))
+		im = map(path);
+	if (!im.data) {
+		json_null(j, "program");
+		return;
+	}
+	json_object(j, "program");
+	json_array(j, "scripts");
+	for (int depth = 0; depth < DEPTH && interpreter_of_script(im, envp, next); depth++) {
+		const char *const slash = strrchr(path, '/');
+		const struct image after = map(next);
+		if (!after.data)
+			break;
+		file_json(j, slash ? slash + 1 : path, path, im);
+		unmap(im);
+		im = after;
+		memcpy(path, next, sizeof(path));
+	}
+	json_end(j);
+	executable_json(j, path, im, envp);
+	json_end(j);
+	unmap(im);
+}
