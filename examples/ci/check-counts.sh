@@ -1,15 +1,20 @@
 #!/bin/sh
 # Fails when a command executes more than it did when its baseline was made.
 #
-#   check-counts.sh BASELINE COMMAND [ARGUMENT]…
+#   check-counts.sh BASELINE.json COMMAND [ARGUMENT]…
 #
-# Without a file BASELINE, one is made; commit it. Afterwards the command is counted
-# again and compared: 0 the same or better, 1 a regression, 2 cannot compare. To accept
-# a change, remove the file and run again.
+# The command is counted, the result is kept as BASELINE.new.json and compared with
+# BASELINE.json: exit status 0 the same or better, 1 a regression, 2 cannot compare.
+# A missing baseline is status 2: nothing was compared. To make a baseline, or to accept
+# a change, copy the new file over it and commit it:
+#
+#   mv BASELINE.new.json BASELINE.json
 #
 #   TARE         the program                       (tare)
 #   TARE_EVENTS  what is counted                   (instructions:u)
-#   TARE_RUNS    how often                         (3)
+#   TARE_RUNS    how often                         (5)
+#   TARE_KEEP    variables the command needs       (none), for example
+#                "CARGO_HOME PYTHONHASHSEED"; it sees no others of yours
 #   TARE_ARGS    options of `tare compare`         (none), for example
 #                -T instructions:u=0.1%
 #   TARE_REPORT  file for a Markdown report        (none), for example
@@ -17,30 +22,41 @@
 set -u
 tare=${TARE:-tare}
 [ $# -ge 2 ] || {
-	echo "usage: $0 BASELINE COMMAND [ARGUMENT]..." >&2
+	echo "usage: $0 BASELINE.json COMMAND [ARGUMENT]..." >&2
 	exit 2
 }
 baseline=$1
+result=${baseline%.json}.new.json
 shift
+
+report() {
+	[ -z "${TARE_REPORT:-}" ] || cat >>"$TARE_REPORT"
+}
 
 # Libraries choose code by CPU; runners differ. Without this the same program executes
 # other instructions on another machine. (x86; harmless elsewhere.)
 GLIBC_TUNABLES=${GLIBC_TUNABLES:-glibc.cpu.hwcaps=-AVX2,-AVX512F,-AVX512VL,-ERMS,-FSRM}
 export GLIBC_TUNABLES
+keep='--keep GLIBC_TUNABLES'
+for variable in ${TARE_KEEP:-}; do
+	keep="$keep --keep $variable"
+done
 
-result=$(mktemp) || exit 2
-trap 'rm -f "$result"' EXIT
-
-"$tare" stat -j -o "$result" -e "${TARE_EVENTS:-instructions:u}" -r "${TARE_RUNS:-3}" -- "$@" || {
-	echo "$0: the command failed, so there is nothing to compare" >&2
+# --clean-env: the environment of a runner has another size every time.
+# shellcheck disable=SC2086
+"$tare" stat -j -o "$result" -e "${TARE_EVENTS:-instructions:u}" -r "${TARE_RUNS:-5}" \
+	--clean-env $keep -- "$@" || {
+	echo "$0: the command failed, so nothing was compared" >&2
+	echo "**Nothing was compared**: \`$*\` failed." | report
 	exit 2
 }
 if [ ! -e "$baseline" ]; then
-	cp "$result" "$baseline" || exit 2
-	echo "made $baseline"
-	exit 0
+	echo "$0: NOTHING WAS COMPARED: there is no $baseline" >&2
+	echo "To make it: mv $result $baseline, and commit it." >&2
+	echo "**Nothing was compared**: there is no \`$baseline\`; \`$result\` can become it." | report
+	exit 2
 fi
 # shellcheck disable=SC2086
 set -- ${TARE_ARGS:-} "$baseline" "$result"
-[ -z "${TARE_REPORT:-}" ] || "$tare" compare -f markdown "$@" >>"$TARE_REPORT"
+[ -z "${TARE_REPORT:-}" ] || "$tare" compare -f markdown "$@" | report
 "$tare" compare "$@"

@@ -97,14 +97,25 @@ compare(0, "-T", "page-faults=1", "a.json", "b.json")
 
 script = f"{here}/../../examples/ci/check-counts.sh"
 env = dict(os.environ, TARE=tare, TARE_EVENTS="page-faults", TARE_RUNS="5")
-for step, status in ((("base.counts", pages, "100"), 0),    # makes the baseline
-                     (("base.counts", pages, "100"), 0), (("base.counts", pages, "101"), 1),
-                     (("base.counts", "false"), 2), (("base.counts",), 2)):
-    p = run("sh", script, *step, env=env)
+# No baseline: it fails, says so everywhere, and leaves what can become one.
+p = run("sh", script, "counts.json", pages, "100", env=dict(env, TARE_REPORT="none.md"))
+check(p.returncode == 2 and "NOTHING WAS COMPARED: there is no counts.json" in p.stderr, p.returncode, p.stderr)
+check("**Nothing was compared**" in open("none.md").read() and not os.path.exists("counts.json"), "report")
+os.rename("counts.new.json", "counts.json")
+for step, status in ((("counts.json", pages, "100"), 0), (("counts.json", pages, "101"), 1),
+                     (("counts.json", "false"), 2), (("counts.json",), 2)):
+    # the caller's environment has another size each time
+    p = run("sh", script, *step, env=dict(env, STEP=step[-1] * 100))
     check(p.returncode == status, step, p.returncode, p.stdout, p.stderr)
+    check("/tmp" not in p.stdout.replace(pages, ""), "no temporary paths", p.stdout)
 env.update(TARE_REPORT="report.md", TARE_ARGS="-T page-faults=2")
-p = run("sh", script, "base.counts", pages, "102", env=env)
-check(p.returncode == 0 and "within the threshold" in open("report.md").read(), p.stdout, p.stderr)
+p = run("sh", script, "counts.json", pages, "102", env=env)
+report = open("report.md").read()
+check(p.returncode == 0 and "within the threshold" in report, p.stdout, p.stderr)
+check("### `counts.json` → `counts.new.json`" in report, report)
+# What it keeps is what the command sees.
+p = run("sh", script, "kept.json", "env", env=dict(env, TARE_KEEP="A B", A="1", B="2", C="3"))
+check("A=1\nB=2\n" in p.stdout and "C=3" not in p.stdout and "GLIBC_TUNABLES=" in p.stdout, p.stdout)
 # The workflow calls the script as it is, and is YAML (where Python can read that).
 workflow = open(f"{here}/../../examples/ci/github-workflow.yml").read()
 for variable in re.findall(r"\b(TARE_[A-Z]+)\b(?!_)", workflow):
