@@ -14,7 +14,7 @@ enum { FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_JSON };
 struct compare_opts {
 	struct opt_list thresholds;
 	const char *events;
-	bool allow_scaled, any_change, json;
+	bool allow_scaled, any_change, ignore_environment, json;
 	int format;
 	const char *output;
 };
@@ -23,8 +23,8 @@ static const char *const formats[] = { "text", "markdown", "json", NULL };
 
 static const struct opt opts[] = {
 	{ OPT_GROUP, .help = "What is a regression" },
-	{ OPT_LIST, 'T', "threshold", "[EVENT=]N[%]", "let pass what is not more than N, or N "
-	  "percent of the base; for EVENT or for all; may be given again", TO(compare_opts,
+	{ OPT_LIST, 'T', "threshold", "[EVENT=]N[%]", "let pass what grew by not more than "
+	  "N counts, or N % of the base; for EVENT or for all; may be given again", TO(compare_opts,
 	  thresholds) },
 	{ OPT_EVENTS, 'e', "event", "LIST", "judge only these events, and insist that they can "
 	  "be judged", TO(compare_opts, events) },
@@ -32,6 +32,8 @@ static const struct opt opts[] = {
 	  any_change) },
 	{ OPT_FLAG, 0, "allow-scaled", NULL, "accept multiplexed counts, which are estimates",
 	  TO(compare_opts, allow_scaled) },
+	{ OPT_FLAG, 0, "ignore-environment", NULL, "judge although libc, CPU features or the "
+	  "environment differ", TO(compare_opts, ignore_environment) },
 	{ OPT_GROUP, .help = "How it is shown (on standard output)" },
 	{ OPT_CHOICE, 'f', "format", "FORMAT", "text, markdown or json", TO(compare_opts, format),
 	  .choices = formats },
@@ -172,6 +174,7 @@ static int run(const struct command *self, int argc, char **argv)
 	char *const names = o.events ? strdup(o.events) : NULL;
 	r.allow_scaled = o.allow_scaled;
 	r.any_change = o.any_change;
+	r.ignore_environment = o.ignore_environment;
 	r.only = names ? split_events(names) : NULL;
 	if (thresholds_parse("compare", &o.thresholds, &r.thresholds, &r.n_thresholds))
 		status = load_and_compare(&o, &r, argv + first, (size_t)(argc - first));
@@ -188,8 +191,8 @@ const struct command cmd_compare = {
 	.usage = "[OPTION]… BASE.json NEW.json…",
 	.about = "Compares results of `tare stat -j`. Exact and corrected counts are proof as "
 		 "they stand, at ±0 or at their own measured spread; raw ones need runs or a "
-		 "threshold; scaled ones are refused. Exit status: 0 same or better, 1 "
-		 "regression, 2 cannot compare.",
+		 "threshold; scaled ones are refused, and so are files of another libc, CPU or "
+		 "environment. Exit status: 0 same or better, 1 regression, 2 cannot compare.",
 	.opts = opts,
 	.run = run,
 };

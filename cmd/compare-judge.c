@@ -192,9 +192,6 @@ static void collect_notes(struct comparison *c)
 	if (strcmp(a->command.data, b->command.data) != 0)
 		buf_printf(&c->notes, "the commands differ: '%s', '%s'\n", a->command.data,
 			   b->command.data);
-	if (strcmp(a->cpu, b->cpu) != 0)
-		buf_printf(&c->notes, "the CPUs differ (%s, %s): libraries may choose other code "
-			   "for them; GLIBC_TUNABLES can pin that\n", a->cpu, b->cpu);
 	if (strcmp(a->backend, b->backend) != 0)
 		buf_printf(&c->notes, "the backends differ: %s, %s\n", a->backend, b->backend);
 	if (a->aslr_off != b->aslr_off)
@@ -228,6 +225,30 @@ static bool refuse_files(struct comparison *c)
 	return c->reason[0] != '\0';
 }
 
+/* Counts of different environments: their differences are shown and mean nothing. */
+static bool refuse_environment(struct comparison *c, const struct compare_rules *r)
+{
+	if (!c->differences.len || r->ignore_environment)
+		return false;
+	c->verdict = COMPARE_CANNOT;
+	snprintf(c->reason, sizeof(c->reason), "not measured under the same conditions; measure "
+		 "both in the same way (tare stat --clean-env), or judge all the same with "
+		 "--ignore-environment");
+	for (size_t i = 0; i < c->n_lines; i++)
+		if (c->lines[i].verdict != COMPARE_CANNOT)
+			set(&c->lines[i], COMPARE_NOT_JUDGED, "other conditions");
+	return true;
+}
+
+static void note_unchanged(struct comparison *c)
+{
+	const char *const a = json_text(c->base->program, "id");
+	const char *const b = json_text(c->new->program, "id");
+	if (c->verdict == COMPARE_REGRESSION && a && b && strcmp(a, b) == 0)
+		buf_printf(&c->notes, "the executable is the same file (%s): what changed is what it "
+			   "reads or what surrounds it\n", json_text(c->base->program, "path"));
+}
+
 static enum compare_verdict worst_line(struct comparison *c, const struct compare_rules *r)
 {
 	enum compare_verdict worst = COMPARE_SAME;
@@ -254,16 +275,19 @@ void compare_judge(struct comparison *c, const struct compare_file *base,
 	*c = (struct comparison){ .base = base, .new = new };
 	collect_lines(c, rules);
 	collect_notes(c);
+	compare_environment(c);
 	for (size_t i = 0; i < c->n_lines; i++)
 		judge_line(&c->lines[i], rules);
-	if (!refuse_files(c))
+	if (!refuse_files(c) && !refuse_environment(c, rules))
 		c->verdict = worst_line(c, rules);
+	note_unchanged(c);
 }
 
 void compare_free(struct comparison *c)
 {
 	free(c->lines);
 	buf_free(&c->notes);
+	buf_free(&c->differences);
 }
 
 enum compare_verdict compare_overall(const struct comparison *c, size_t n)

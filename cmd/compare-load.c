@@ -29,7 +29,7 @@ static int read_all(const char *path, struct buf *text, struct tare_why *why)
 	return 0;
 }
 
-static const char *text_at(const struct json_node *object, const char *key)
+const char *json_text(const struct json_node *object, const char *key)
 {
 	const struct json_node *const n = json_get(object, key);
 	return n && n->type == JSON_STRING ? n->text : NULL;
@@ -39,6 +39,12 @@ static bool true_at(const struct json_node *object, const char *key)
 {
 	const struct json_node *const n = json_get(object, key);
 	return n && n->type == JSON_BOOL && n->truth;
+}
+
+static const struct json_node *object_at(const struct json_node *object, const char *key)
+{
+	const struct json_node *const n = json_get(object, key);
+	return n && n->type == JSON_OBJECT ? n : NULL;
 }
 
 static bool provenance_from(const char *name, enum tare_provenance *out)
@@ -78,7 +84,7 @@ const struct compare_series *compare_find(const struct compare_file *f, const ch
 /* One entry of "counts" into its series. */
 static const char *load_count(struct compare_file *f, const struct json_node *c)
 {
-	const char *const event = text_at(c, "event");
+	const char *const event = json_text(c, "event");
 	const struct json_node *const value = json_get(c, "value");
 	enum tare_provenance p;
 	uint64_t v;
@@ -89,7 +95,7 @@ static const char *load_count(struct compare_file *f, const struct json_node *c)
 		s = add_series(f, event);
 	if (s->sum.n + s->n_missing >= f->n_runs)
 		return NULL;		/* the same event twice in a run: the first counts */
-	const char *const unit = text_at(c, "unit");
+	const char *const unit = json_text(c, "unit");
 	if (unit)
 		s->unit = unit;
 	if (value->type == JSON_NULL) {
@@ -98,7 +104,7 @@ static const char *load_count(struct compare_file *f, const struct json_node *c)
 	}
 	if (!json_to_u64(value, &v))
 		return "a \"value\" is not a whole number";
-	if (!provenance_from(text_at(c, "provenance"), &p))
+	if (!provenance_from(json_text(c, "provenance"), &p))
 		return "a count has no known \"provenance\"";
 	if (p > s->provenance)
 		s->provenance = p;
@@ -115,8 +121,8 @@ static void count_uncounted(struct compare_file *f, const struct json_node *run)
 {
 	const struct json_node *const tasks = json_get(run, "tasks");
 	for (const struct json_node *t = tasks ? tasks->first : NULL; t; t = t->next) {
-		f->n_cut_off += text_at(t, "cut_off") != NULL;
-		f->n_uncounted += text_at(t, "not_counted") || text_at(t, "cut_off");
+		f->n_cut_off += json_text(t, "cut_off") != NULL;
+		f->n_uncounted += json_text(t, "not_counted") || json_text(t, "cut_off");
 	}
 }
 
@@ -166,11 +172,13 @@ static const char *load_tree(struct compare_file *f)
 	for (const struct json_node *r = runs->first; r; r = r->next)
 		f->n_runs++;
 	load_command(f);
-	const char *const backend = text_at(f->root, "backend");
-	const char *const brand = text_at(json_get(f->root, "cpu"), "brand");
+	const char *const backend = json_text(f->root, "backend");
+	const char *const brand = json_text(json_get(f->root, "cpu"), "brand");
 	f->backend = backend ? backend : "unknown";
 	f->cpu = brand ? brand : "unknown";
-	f->aslr_off = true_at(json_get(f->root, "environment"), "aslr_off");
+	f->environment = object_at(f->root, "environment");
+	f->program = object_at(f->root, "program");
+	f->aslr_off = true_at(f->environment, "aslr_off");
 	f->same_status = true;
 	/* By itself, so that the array of the others may move. */
 	struct compare_series elapsed = { .event = "elapsed", .unit = "ns",
@@ -204,7 +212,7 @@ int compare_load(struct compare_file *f, const char *path, struct tare_why *why)
 	buf_free(&text);
 	if (err)
 		return err;
-	const char *const schema = text_at(f->root, "schema");
+	const char *const schema = json_text(f->root, "schema");
 	if (!schema || strcmp(schema, "tare.stat/1") != 0) {
 		err = why_set(why, TARE_E_FORMAT,
 			      "%s: not a result of `tare stat -j`: its schema is \"%.40s\", "

@@ -118,9 +118,9 @@ static enum style style_of(enum compare_verdict v)
 static const char *const titles[N_CELLS] = { "event", "base", "new", "change", "provenance",
 					     "verdict" };
 
-static void put_notes(struct buf *out, const struct comparison *c, const char *before)
+static void put_lines(struct buf *out, const struct buf *lines, const char *before)
 {
-	const char *p = c->notes.data;
+	const char *p = lines->data;
 	while (p && *p) {
 		const size_t n = strcspn(p, "\n");
 		buf_printf(out, "%s%.*s.\n", before, (int)n, p);
@@ -166,7 +166,8 @@ static void text_one(const struct comparison *c, int fd, struct buf *out)
 		free_cells(cells);
 	}
 	buf_chr(out, '\n');
-	put_notes(out, c, " Note: ");
+	put_lines(out, &c->differences, " Differs: ");
+	put_lines(out, &c->notes, " Note: ");
 }
 
 void compare_text(const struct comparison *c, size_t n, int fd, struct buf *out)
@@ -211,8 +212,9 @@ static void markdown_one(const struct comparison *c, struct buf *out)
 		free_cells(cells);
 	}
 	buf_chr(out, '\n');
-	put_notes(out, c, "- ");
-	if (c->notes.len)
+	put_lines(out, &c->differences, "- **Differs**: ");
+	put_lines(out, &c->notes, "- ");
+	if (c->notes.len || c->differences.len)
 		buf_chr(out, '\n');
 }
 
@@ -256,6 +258,18 @@ static void line_json(struct json *j, const struct compare_line *l)
 	json_end(j);
 }
 
+static void lines_json(struct json *j, const char *key, const struct buf *lines)
+{
+	const char *p = lines->data;
+	json_array(j, key);
+	while (p && *p) {
+		const size_t n = strcspn(p, "\n");
+		json_strn(j, NULL, p, n);
+		p += n + 1;
+	}
+	json_end(j);
+}
+
 static void comparison_json(struct json *j, const struct comparison *c)
 {
 	json_object(j, NULL);
@@ -263,14 +277,8 @@ static void comparison_json(struct json *j, const struct comparison *c)
 	json_str(j, "new", c->new->path);
 	json_str(j, "verdict", compare_verdict_name(c->verdict));
 	json_str(j, "reason", c->reason[0] ? c->reason : NULL);
-	json_array(j, "notes");
-	const char *p = c->notes.data;
-	while (p && *p) {
-		const size_t n = strcspn(p, "\n");
-		json_strn(j, NULL, p, n);
-		p += n + 1;
-	}
-	json_end(j);
+	lines_json(j, "differences", &c->differences);
+	lines_json(j, "notes", &c->notes);
 	json_array(j, "events");
 	for (size_t i = 0; i < c->n_lines; i++)
 		line_json(j, &c->lines[i]);

@@ -2,6 +2,7 @@
  *
  *	compare-load.c    a file (tare.stat/1) to series of values per event
  *	compare-judge.c   two series to a verdict
+ *	compare-environment.c   what differs around the program
  *	compare-show.c    text, Markdown, JSON
  */
 #ifndef CMD_COMPARE_H
@@ -33,6 +34,7 @@ struct compare_file {
 	struct buf command;
 	const char *backend;
 	const char *cpu;		/* its brand */
+	const struct json_node *environment, *program;	/* NULL: the file does not say */
 	bool aslr_off;
 	size_t n_runs, n_complete;
 	bool same_status;		/* of all complete runs */
@@ -53,6 +55,7 @@ struct compare_rules {
 	size_t n_thresholds;
 	bool allow_scaled;
 	bool any_change;		/* fewer is as bad as more */
+	bool ignore_environment;	/* judge in spite of what differs around the program */
 	const char *const *only;	/* event names, NULL at the end; NULL: all */
 };
 
@@ -71,7 +74,7 @@ struct compare_line {
 	double delta, percent;		/* of the midpoints */
 	double allowed;			/* what a threshold lets pass; 0: none given */
 	enum compare_verdict verdict;
-	char reason[128];		/* or "" */
+	char reason[192];		/* or "" */
 };
 
 /* One NEW against the base. */
@@ -80,12 +83,18 @@ struct comparison {
 	struct compare_line *lines;
 	size_t n_lines;
 	struct buf notes;		/* one per line, each ends with \n */
+	struct buf differences;		/* the same: what forbids to compare */
 	enum compare_verdict verdict;
-	char reason[160];		/* of COMPARE_CANNOT as a whole, or "" */
+	char reason[256];		/* of COMPARE_CANNOT as a whole, or "" */
 };
 void compare_judge(struct comparison *c, const struct compare_file *base,
 		   const struct compare_file *new, const struct compare_rules *rules);
 void compare_free(struct comparison *c);
+
+/* Fills c->differences, and c->notes with what may matter or is not known. */
+void compare_environment(struct comparison *c);
+/* A member of an object that is a text, or NULL. */
+const char *json_text(const struct json_node *object, const char *key);
 
 void compare_text(const struct comparison *c, size_t n, int fd, struct buf *out);
 void compare_markdown(const struct comparison *c, size_t n, struct buf *out);

@@ -1,0 +1,374 @@
+/* What differs around the program, between two results?
+ *
+ * Counts of one program differ by hundreds of instructions for one more environment
+ * variable (the dynamic linker and libc walk through them), and by parts of a percent for
+ * another libc, or another CPU for which libc chooses other functions. Such files cannot
+ * be compared: a change of the program would be drowned, or imitated. The kernel, the
+ * folder and libraries besides libc are named; a library may be what was changed.
+ *
+ * Files of older versions lack some of this; what they lack is named as not known. */
+#include "compare.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *shown(const char *text)
+{
+	return text ? text : "none";
+}
+
+static bool equal(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* ---- libc and other libraries ---- */
+
+static const struct json_node *libc_of(const struct compare_file *f)
+{
+	const struct json_node *const n = json_get(f->program, "libc");
+	return n && n->type == JSON_OBJECT ? n : NULL;
+}
+
+static void put_libc(struct buf *out, const struct json_node *libc)
+{
+	const char *const build = json_text(libc, "build"), *const id = json_text(libc, "id");
+	buf_printf(out, "%s %s (%s, %.22s)", shown(json_text(libc, "kind")),
+		   shown(json_text(libc, "version")), build ? build : "no banner", shown(id));
+}
+
+static void compare_libc(struct comparison *c)
+{
+	const struct json_node *const a = libc_of(c->base), *const b = libc_of(c->new);
+	if (!a || !b) {
+		if (a || b)
+			buf_printf(&c->notes, "%s uses no shared libc\n", a ? c->new->path : c->base->path);
+		return;
+	}
+	if (equal(json_text(a, "id"), json_text(b, "id")))
+		return;
+	buf_printf(&c->differences, "another %slibc: ",
+		   equal(json_text(a, "version"), json_text(b, "version")) ? "build of " : "");
+	put_libc(&c->differences, a);
+	buf_str(&c->differences, ", ");
+	put_libc(&c->differences, b);
+	buf_str(&c->differences, "; measure both on one system, or in the same container image\n");
+}
+
+/* The dynamic linker comes with libc. */
+static bool is_libc_part(const char *name)
+{
+	return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "ld-", 3) == 0 ||
+	       strncmp(name, "libc.musl", 9) == 0;
+}
+
+static const struct json_node *find_file(const struct json_node *list, const char *name)
+{
+	for (const struct json_node *f = list ? list->first : NULL; f; f = f->next)
+		if (equal(json_text(f, "name"), name))
+			return f;
+	return NULL;
+}
+
+/* Files that changed, came or went. */
+static void note_files(struct comparison *c, const char *key)
+{
+	const struct json_node *const a = json_get(c->base->program, key);
+	const struct json_node *const b = json_get(c->new->program, key);
+	for (const struct json_node *f = a ? a->first : NULL; f; f = f->next) {
+		const char *const name = json_text(f, "name");
+		if (!name || is_libc_part(name))
+			continue;
+		const struct json_node *const g = find_file(b, name);
+		if (!g)
+			buf_printf(&c->notes, "%s is used by the base only\n", name);
+		else if (!equal(json_text(f, "id"), json_text(g, "id")))
+			buf_printf(&c->notes, "%s changed (%s: %.22s; %s: %.22s)\n", name,
+				   shown(json_text(f, "path")), shown(json_text(f, "id")),
+				   shown(json_text(g, "path")), shown(json_text(g, "id")));
+	}
+	for (const struct json_node *g = b ? b->first : NULL; g; g = g->next) {
+		const char *const name = json_text(g, "name");
+		if (name && !is_libc_part(name) && !find_file(a, name))
+			buf_printf(&c->notes, "%s is used by the new one only\n", name);
+	}
+}
+
+static void compare_programs(struct comparison *c)
+{
+	if (!c->base->program || !c->new->program) {
+		const bool base = !c->base->program;
+		buf_printf(&c->notes, "%s%s%s not say which libc and libraries the command used, so "
+			   "they are not compared\n", base ? c->base->path : c->new->path,
+			   base && !c->new->program ? " and " : "",
+			   base && !c->new->program ? "the new file do" : " does");
+		return;
+	}
+	compare_libc(c);
+	note_files(c, "libraries");
+	note_files(c, "scripts");
+}
+
+/* ---- CPU features ---- */
+
+/* What glibc's functions of several versions look for (sysdeps/x86_64/multiarch, fpu/multiarch
+ * and the choice of glibc-hwcaps folders), 2.28 to 2.41. `needs`: looked for only beside
+ * that one. Others, such as sha_ni, are for libraries that choose by themselves. */
+static const struct {
+	const char *feature;		/* as the kernel names it */
+	const char *tunable;		/* as glibc.cpu.hwcaps names it */
+	const char *needs;
+} dispatch[] = {
+	{ "ssse3", "SSSE3", NULL },
+	{ "sse4_1", "SSE4_1", NULL },
+	{ "sse4_2", "SSE4_2", NULL },
+	{ "popcnt", "POPCNT", NULL },
+	{ "erms", "ERMS", NULL },
+	{ "fsrm", "FSRM", NULL },
+	{ "xsavec", "XSAVEC", NULL },
+	{ "fma4", "FMA4", NULL },
+	{ "avx", "AVX", NULL },
+	{ "avx2", "AVX2", "avx" },
+	{ "bmi1", "BMI1", "avx2" },
+	{ "bmi2", "BMI2", "avx2" },
+	{ "abm", "LZCNT", "avx2" },
+	{ "movbe", "MOVBE", "avx2" },
+	{ "fma", "FMA", "avx2" },
+	{ "rtm", "RTM", "avx2" },
+	{ "avx512f", "AVX512F", NULL },
+	{ "avx512vl", "AVX512VL", "avx512f" },
+	{ "avx512bw", "AVX512BW", "avx512vl" },
+	{ "avx512cd", "AVX512CD", "avx512vl" },
+	{ "avx512dq", "AVX512DQ", "avx512vl" },
+};
+enum { N_DISPATCH = sizeof(dispatch) / sizeof(dispatch[0]) };
+
+/* `word` in a list; what surrounds it is not of a word. */
+static bool has_word(const char *list, const char *word)
+{
+	const size_t n = strlen(word);
+	for (const char *p = list; (p = strstr(p, word)); p += n)
+		if ((p == list || strchr(" ,=:", p[-1])) && strchr(" ,:", p[n]))
+			return true;
+	return false;
+}
+
+static bool is_masked(const char *tunables, const char *name)
+{
+	char word[32];
+	snprintf(word, sizeof(word), "-%s", name);
+	return tunables && has_word(tunables, word);
+}
+
+/* Does libc see feature i? It does not where GLIBC_TUNABLES hides it. */
+static bool libc_sees(const struct compare_file *f, const char *features, size_t i)
+{
+	if (!has_word(features, dispatch[i].feature) ||
+	    is_masked(json_text(f->environment, "glibc_tunables"), dispatch[i].tunable))
+		return false;
+	for (size_t k = 0; dispatch[i].needs && k < i; k++)
+		if (strcmp(dispatch[k].feature, dispatch[i].needs) == 0)
+			return libc_sees(f, features, k);
+	return true;
+}
+
+static bool is_x86(const struct compare_file *f)
+{
+	return equal(json_text(f->environment, "machine"), "x86_64");
+}
+
+/* Names of `of` that `other` lacks. */
+static void put_missing(struct buf *out, const char *of, const char *other)
+{
+	char word[64];
+	for (const char *p = of; *p; p += strcspn(p, " "), p += strspn(p, " ")) {
+		const int n = (int)strcspn(p, " ");
+		snprintf(word, sizeof(word), "%.*s", n, p);
+		if (!has_word(other, word))
+			buf_printf(out, " %s", word);
+	}
+}
+
+/* The features that count: on x86 those libc sees, elsewhere all. */
+static void seen_features(const struct compare_file *f, const char *features, struct buf *out)
+{
+	buf_str(out, "");
+	if (!is_x86(f)) {
+		buf_str(out, features);
+		return;
+	}
+	for (size_t i = 0; i < N_DISPATCH; i++)
+		if (libc_sees(f, features, i))
+			buf_printf(out, "%s%s", out->len ? " " : "", dispatch[i].feature);
+}
+
+/* By these, cryptography and compression libraries choose code; libc does not. */
+static const char *const by_others[] = {
+	"adx", "aes", "avx512ifma", "gfni", "pclmulqdq", "sha_ni", "vaes", "vpclmulqdq",
+};
+
+static void note_others(struct comparison *c, const char *a, const char *b)
+{
+	struct buf names = { 0 };
+	for (size_t i = 0; i < sizeof(by_others) / sizeof(by_others[0]); i++)
+		if (has_word(a, by_others[i]) != has_word(b, by_others[i]))
+			buf_printf(&names, " %s", by_others[i]);
+	if (names.len)
+		buf_printf(&c->notes, "one of the CPUs lacks%s, by which libraries may choose code\n",
+			   names.data);
+	buf_free(&names);
+}
+
+static void compare_features(struct comparison *c)
+{
+	const char *const a = json_text(c->base->environment, "cpu_features");
+	const char *const b = json_text(c->new->environment, "cpu_features");
+	const bool other = strcmp(c->base->cpu, c->new->cpu) != 0;
+	if (a && b) {
+		struct buf x = { 0 }, y = { 0 }, gone = { 0 }, come = { 0 };
+		seen_features(c->base, a, &x);
+		seen_features(c->new, b, &y);
+		put_missing(&gone, x.data, y.data);
+		put_missing(&come, y.data, x.data);
+		if (gone.len || come.len)
+			buf_printf(&c->differences, "other CPU features, by which libc chooses code:%s%s%s%s; "
+				   "measure both on one kind of CPU, or hide them in both with "
+				   "GLIBC_TUNABLES=glibc.cpu.hwcaps=-NAME,…\n",
+				   gone.len ? " only the base has" : "", gone.len ? gone.data : "",
+				   come.len ? " only the new one has" : "", come.len ? come.data : "");
+		note_others(c, a, b);
+		buf_free(&x);
+		buf_free(&y);
+		buf_free(&gone);
+		buf_free(&come);
+	} else {
+		buf_printf(&c->notes, "%s does not say which features the CPU has, so they are not "
+			   "compared\n", a ? c->new->path : c->base->path);
+	}
+	if (other)
+		buf_printf(&c->notes, "the CPUs differ (%s, %s): libraries that choose code by CPU may "
+			   "choose otherwise; for glibc, GLIBC_TUNABLES can pin that\n", c->base->cpu,
+			   c->new->cpu);
+}
+
+/* ---- environment variables ---- */
+
+static void differs(struct comparison *c, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void differs(struct comparison *c, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	text[strcspn(text, "\n")] = '\0';
+	buf_printf(&c->differences, "%s\n", text);
+}
+
+static void compare_value(struct comparison *c, const char *key, const char *name)
+{
+	const char *const a = json_text(c->base->environment, key);
+	const char *const b = json_text(c->new->environment, key);
+	if (!equal(a, b))
+		differs(c, "%s was %.200s and is %.200s", name, shown(a), shown(b));
+}
+
+static void compare_settings(struct comparison *c)
+{
+	const struct json_node *const a = json_get(c->base->environment, "settings");
+	const struct json_node *const b = json_get(c->new->environment, "settings");
+	if (!a || !b)
+		return;
+	for (const struct json_node *v = a->first; v; v = v->next)
+		if (v->key && !equal(json_text(a, v->key), json_text(b, v->key)))
+			differs(c, "%s was %.200s and is %.200s", v->key, shown(json_text(a, v->key)),
+				shown(json_text(b, v->key)));
+	for (const struct json_node *v = b->first; v; v = v->next)
+		if (v->key && !json_get(a, v->key))
+			differs(c, "%s was not set and is %.200s", v->key, shown(json_text(b, v->key)));
+}
+
+enum { MOST_NAMES = 6 };
+
+static void put_name(struct buf *out, size_t n, const char *name)
+{
+	if (n < MOST_NAMES)
+		buf_printf(out, "%s%.60s", n ? ", " : "", name);
+	else if (n == MOST_NAMES)
+		buf_str(out, ", …");
+}
+
+/* Variables of `of` that `other` lacks or, with `lengths`, that have another length there. */
+static size_t put_variables(struct buf *out, const struct json_node *of,
+			    const struct json_node *other, bool lengths)
+{
+	size_t n = 0;
+	for (const struct json_node *v = of->first; v; v = v->next) {
+		const struct json_node *const w = v->key ? json_get(other, v->key) : v;
+		if (lengths ? w && !equal(v->text, w->text) : !w)
+			put_name(out, n++, v->key);
+	}
+	return n;
+}
+
+static void name_variables(struct comparison *c, struct buf *text)
+{
+	const struct json_node *const a = json_get(c->base->environment, "variables");
+	const struct json_node *const b = json_get(c->new->environment, "variables");
+	struct buf gone = { 0 }, come = { 0 }, longer = { 0 };
+	if (!a || !b || a->type != JSON_OBJECT || b->type != JSON_OBJECT)
+		return;
+	if (put_variables(&gone, a, b, false))
+		buf_printf(text, "; only in the base: %s", gone.data);
+	if (put_variables(&come, b, a, false))
+		buf_printf(text, "; only in the new one: %s", come.data);
+	if (put_variables(&longer, a, b, true))
+		buf_printf(text, "; of another length: %s", longer.data);
+	buf_free(&gone);
+	buf_free(&come);
+	buf_free(&longer);
+}
+
+static void compare_variables(struct comparison *c)
+{
+	uint64_t a, b;
+	struct buf names = { 0 };
+	buf_str(&names, "");
+	const bool known = json_to_u64(json_get(c->base->environment, "environ_bytes"), &a) &&
+			   json_to_u64(json_get(c->new->environment, "environ_bytes"), &b);
+	name_variables(c, &names);
+	if (!known)
+		buf_str(&c->notes, "the size of the environment is not known of both files, so it is "
+			"not compared\n");
+	else if (a != b || names.len)
+		differs(c, "the environment had %llu bytes and has %llu%s", (unsigned long long)a,
+			(unsigned long long)b, names.data);
+	buf_free(&names);
+}
+
+/* ---- what is only noted ---- */
+
+static void note_value(struct comparison *c, const char *key, const char *name)
+{
+	const struct json_node *const a = json_get(c->base->environment, key);
+	const struct json_node *const b = json_get(c->new->environment, key);
+	if (a && b && a->text && b->text && strcmp(a->text, b->text) != 0)
+		buf_printf(&c->notes, "%s differs: %.100s, %.100s\n", name, a->text, b->text);
+}
+
+void compare_environment(struct comparison *c)
+{
+	compare_programs(c);
+	compare_features(c);
+	compare_value(c, "glibc_tunables", "GLIBC_TUNABLES");
+	compare_value(c, "ld_preload", "LD_PRELOAD");
+	compare_settings(c);
+	compare_variables(c);
+	note_value(c, "kernel", "the kernel");
+	note_value(c, "cwd", "the working folder");
+	note_value(c, "cpus_allowed", "the number of CPUs");
+}
