@@ -189,10 +189,11 @@ const struct command cmd_compare = {
 	.name = "compare",
 	.summary = "tell whether a count got worse",
 	.usage = "[OPTION]… BASE.json NEW.json…",
-	.about = "Compares results of `tare stat -j`. Exact and corrected counts are proof as "
-		 "they stand, at ±0 or at their own measured spread; raw ones need runs or a "
-		 "threshold; scaled ones are refused, and so are files of another libc, CPU or "
-		 "environment. Exit status: 0 same or better, 1 regression, 2 cannot compare.",
+	.about = "Compares results of `tare stat -j`. Exact and corrected counts that are ±0 are "
+		 "proof as they stand; those that vary by themselves, and raw ones, are judged by "
+		 "how much they vary, which takes five runs on either side; scaled ones are "
+		 "refused, and so are files of another libc, CPU or environment. Exit status: "
+		 "0 same or better, 1 regression, 2 cannot compare.",
 	.opts = opts,
 	.run = run,
 };

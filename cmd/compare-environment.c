@@ -372,3 +372,60 @@ void compare_environment(struct comparison *c)
 	note_value(c, "cwd", "the working folder");
 	note_value(c, "cpus_allowed", "the number of CPUs");
 }
+
+/* ---- why does it vary ---- */
+
+/* "python", "/usr/bin/python3.11", but not "pythonic". */
+static bool is_program(const char *word, size_t len, const char *name)
+{
+	const char *base = word;
+	for (size_t i = 0; i < len; i++)
+		if (word[i] == '/')
+			base = word + i + 1;
+	const size_t n = strlen(name), left = len - (size_t)(base - word);
+	return left >= n && strncmp(base, name, n) == 0 &&
+	       (left == n || strchr("0123456789.", base[n]));
+}
+
+/* Whether the command is, or names, that program: it may run under env or a shell. */
+static bool runs(const struct comparison *c, const char *name)
+{
+	const char *const path = json_text(c->new->program, "path");
+	if (path && is_program(path, strlen(path), name))
+		return true;
+	for (const char *p = c->new->command.data; *p; p += strspn(p, " ")) {
+		const size_t n = strcspn(p, " ");
+		if (is_program(p, n, name))
+			return true;
+		p += n;
+	}
+	return false;
+}
+
+static const char *usual_cause(const struct comparison *c)
+{
+	if (runs(c, "python"))
+		return "Python seeds its hashes by chance: set PYTHONHASHSEED=0";
+	if (runs(c, "perl"))
+		return "Perl seeds its hashes by chance: set PERL_HASH_SEED=0 and PERL_PERTURB_KEYS=0";
+	if (runs(c, "node"))
+		return "node has hash seeds and compiles in other threads: try node --predictable "
+		       "--hash-seed=1 --random-seed=1";
+	if (runs(c, "java"))
+		return "Java compiles and collects garbage in other threads: try -Xint -XX:+UseSerialGC";
+	return "usual causes are hash seeds (PYTHONHASHSEED=0, PERL_HASH_SEED=0), random numbers, the "
+	       "time, process numbers, and threads that take turns";
+}
+
+void compare_note_causes(struct comparison *c)
+{
+	for (size_t i = 0; i < c->n_lines; i++) {
+		if (!c->lines[i].varies)
+			continue;
+		buf_printf(&c->notes, "%s varies from run to run by itself; %s\n", c->lines[i].event,
+			   !c->base->aslr_off || !c->new->aslr_off ?
+			   "addresses were random: measure without --aslr, where it was not refused" :
+			   usual_cause(c));
+		return;
+	}
+}

@@ -1,12 +1,11 @@
 /* Is the new count worse?
  *
- * Exact and corrected counts are proof as they stand: where the ranges of the two
- * files overlap they are the same, where they do not they differ, be it by one.
- * Raw counts carry noise that a few runs may not show: with n and m runs, all new
- * ones lie above all old ones by chance once in (n+m over n), so that many runs are
- * wanted until that is rarer than 1 in 100 (5 and 5: 1 in 252) unless a threshold
- * says what matters. Scaled counts are estimates and times are weather: neither is
- * judged unless asked for. */
+ * Exact and corrected counts of a program that does the same in every run are proof as
+ * they stand: they differ, be it by one, or they do not. That the program does the same
+ * is seen where all runs agree and one of the files has two of them at least. One that
+ * varies by itself (hash seeds, addresses, time), and every raw count, is judged by how
+ * much it varies: compare-noise.c. Scaled counts are estimates and times vary with the
+ * machine: neither is judged unless asked for. */
 #include "compare.h"
 
 #include <math.h>
@@ -75,11 +74,6 @@ static bool set(struct compare_line *l, enum compare_verdict v, const char *fmt,
 	return true;
 }
 
-static double log_chance(size_t n, size_t m)
-{
-	return -(lgamma((double)(n + m) + 1) - lgamma((double)n + 1) - lgamma((double)m + 1));
-}
-
 static bool is_proof(enum tare_provenance p)
 {
 	/* What is in an incomplete count is exact; what it lacks is judged by refuse(). */
@@ -116,10 +110,65 @@ static bool refuse(struct compare_line *l, const struct compare_rules *r, bool t
 			   tare_provenance_name(a->provenance),
 			   tare_provenance_name(b->provenance));
 	if (!is_proof(a->provenance) && !threshold && a->provenance != TARE_PROV_SCALED &&
-	    log_chance(a->sum.n, b->sum.n) > log(0.01))
+	    !compare_enough_runs(a->sum.n, b->sum.n))
 		return set(l, COMPARE_NOT_JUDGED,
 			   "raw, too few runs to tell from noise (stat -r 5, or a threshold)");
 	return false;
+}
+
+static bool one_value(const struct compare_series *s)
+{
+	return s->sum.min == s->sum.max;
+}
+
+/* The program does the same in every run, as far as the runs show. */
+static bool is_steady(const struct compare_line *l)
+{
+	const struct compare_series *const a = l->base, *const b = l->new;
+	return is_proof(a->provenance) && is_proof(b->provenance) && one_value(a) && one_value(b) &&
+	       (a->sum.n > 1 || b->sum.n > 1);
+}
+
+/* It differs for certain. */
+static void judge_change(struct compare_line *l, const struct compare_rules *r, double by)
+{
+	if (fabs(by) <= l->allowed)
+		set(l, COMPARE_SAME, "within the threshold");
+	else if (by < 0 && !r->any_change)
+		set(l, COMPARE_IMPROVED, "%s", "");
+	else
+		set(l, COMPARE_REGRESSION, "%s", "");
+}
+
+static void set_within(struct compare_line *l, const struct compare_noise *noise)
+{
+	struct buf margin = { 0 };
+	put_real(&margin, noise->margin, noise->margin < 10 ? 1 : 0);
+	set(l, COMPARE_SAME, "it varies by itself; %zu and %zu runs show changes beyond ±%s%s",
+	    l->base->sum.n, l->new->sum.n, margin.data, noise->enough ? "" :
+	    ", more runs smaller ones");
+	buf_free(&margin);
+}
+
+/* A count that varies by itself, or may. */
+static void judge_varying(struct compare_line *l, const struct compare_rules *r, bool threshold)
+{
+	const size_t n = l->base->sum.n, m = l->new->sum.n;
+	const struct compare_noise noise = compare_noise(l->base, l->new);
+	const bool fewer = noise.difference < 0 && !r->any_change;
+	if (n + m > 2 && !noise.beyond)
+		set_within(l, &noise);
+	else if (noise.enough || threshold)
+		judge_change(l, r, noise.difference);
+	else if (fewer)
+		set(l, COMPARE_SAME, "fewer; %zu and %zu runs are too few to call it improved "
+		    "(stat -r 10)", n, m);
+	else if (n + m > 2)
+		set(l, COMPARE_CANNOT, "it varies by itself, and %zu and %zu runs are too few to "
+		    "tell a change from that (stat -r 10)", n, m);
+	else
+		set(l, COMPARE_CANNOT, "they differ, and one run on either side does not tell "
+		    "whether it varies by itself (stat -r 2)");
 }
 
 static void judge_line(struct compare_line *l, const struct compare_rules *r)
@@ -137,17 +186,13 @@ static void judge_line(struct compare_line *l, const struct compare_rules *r)
 	l->allowed = allowed;
 	if (refuse(l, r, threshold))
 		return;
-	const struct summary *const a = &l->base->sum, *const b = &l->new->sum;
-	const bool more = b->min > a->max, fewer = b->max < a->min;
-	if (!more && !fewer)
-		set(l, COMPARE_SAME, "%s", a->min == a->max && b->min == b->max ?
-						   "" : "within their spread");
-	else if (fabs(l->delta) <= allowed)
-		set(l, COMPARE_SAME, "within the threshold");
-	else if (fewer && !r->any_change)
-		set(l, COMPARE_IMPROVED, "%s", "");
+	l->varies = is_proof(l->base->provenance) && (!one_value(l->base) || !one_value(l->new));
+	if (one_value(l->base) && one_value(l->new) && l->delta == 0)
+		set(l, COMPARE_SAME, "%s", "");
+	else if (!is_steady(l))
+		judge_varying(l, r, threshold);
 	else
-		set(l, COMPARE_REGRESSION, "%s", "");
+		judge_change(l, r, l->delta);
 }
 
 /* ---- a pair of files ---- */
@@ -186,6 +231,13 @@ static void collect_lines(struct comparison *c, const struct compare_rules *r)
 			add_line(c, c->new->series[i].event);
 }
 
+static void note_single(struct comparison *c, const struct compare_file *f)
+{
+	if (f->n_complete == 1)
+		buf_printf(&c->notes, "%s has one run, which tells nothing of how much the "
+			   "counts vary\n", f->path);
+}
+
 static void collect_notes(struct comparison *c)
 {
 	const struct compare_file *const a = c->base, *const b = c->new;
@@ -203,6 +255,9 @@ static void collect_notes(struct comparison *c)
 	if (a->n_runs != a->n_complete || b->n_runs != b->n_complete)
 		buf_printf(&c->notes, "runs that were cut short are left out: %zu, %zu\n",
 			   a->n_runs - a->n_complete, b->n_runs - b->n_complete);
+	note_single(c, a);
+	if (strcmp(a->path, b->path) != 0)
+		note_single(c, b);
 }
 
 /* What makes the whole pair incomparable. */
@@ -280,6 +335,7 @@ void compare_judge(struct comparison *c, const struct compare_file *base,
 		judge_line(&c->lines[i], rules);
 	if (!refuse_files(c) && !refuse_environment(c, rules))
 		c->verdict = worst_line(c, rules);
+	compare_note_causes(c);
 	note_unchanged(c);
 }
 

@@ -11,23 +11,27 @@ static bool is_time(const struct compare_series *s)
 	return strcmp(s->unit, "ns") == 0;
 }
 
-/* 1,234 ±5; times in milliseconds. */
+/* 1,234 ±5; times in milliseconds. One run has no spread, which is not ±0. */
 static void put_side(struct buf *b, const struct compare_series *s)
 {
 	if (!s || !s->sum.n) {
 		buf_str(b, "-");
 		return;
 	}
-	if (is_time(s)) {
+	const bool one = s->sum.n == 1;
+	if (is_time(s))
 		put_real(b, summary_midpoint(&s->sum) / 1e6, 2);
+	else
+		put_midpoint(b, &s->sum, true);
+	if (!one) {
 		buf_str(b, " ±");
-		put_real(b, summary_half_range(&s->sum) / 1e6, 2);
-		buf_str(b, " ms");
-		return;
+		if (is_time(s))
+			put_real(b, summary_half_range(&s->sum) / 1e6, 2);
+		else
+			put_half_range(b, &s->sum, true);
 	}
-	put_midpoint(b, &s->sum, true);
-	buf_str(b, " ±");
-	put_half_range(b, &s->sum, true);
+	buf_str(b, is_time(s) ? " ms" : "");
+	buf_str(b, one ? " (one run)" : "");
 }
 
 static void put_change(struct buf *b, const struct compare_line *l)
@@ -235,7 +239,7 @@ static void side_json(struct json *j, const char *key, const struct compare_seri
 	json_object(j, key);
 	json_u64(j, "n", s->sum.n);
 	json_f64(j, "midpoint", summary_midpoint(&s->sum));
-	json_f64(j, "half_range", summary_half_range(&s->sum));
+	json_f64(j, "half_range", s->sum.n > 1 ? summary_half_range(&s->sum) : NAN);
 	json_u64(j, "min", s->sum.min);
 	json_u64(j, "max", s->sum.max);
 	json_str(j, "provenance", tare_provenance_name(s->provenance));

@@ -2,6 +2,7 @@
  *
  *	compare-load.c    a file (tare.stat/1) to series of values per event
  *	compare-judge.c   two series to a verdict
+ *	compare-noise.c   whether runs differ by more than the program varies by itself
  *	compare-environment.c   what differs around the program
  *	compare-show.c    text, Markdown, JSON
  */
@@ -74,8 +75,21 @@ struct compare_line {
 	double delta, percent;		/* of the midpoints */
 	double allowed;			/* what a threshold lets pass; 0: none given */
 	enum compare_verdict verdict;
+	bool varies;			/* an exact count that is not the same in all runs */
 	char reason[192];		/* or "" */
 };
+
+/* Two groups of runs of a count that varies; see compare-noise.c. */
+struct compare_noise {
+	double difference;		/* of the means */
+	double margin;			/* what the program's own variation can explain */
+	bool beyond;			/* the difference is more than that; where there are
+					 * enough runs this is proof, else a suspicion */
+	bool enough;			/* runs for a proof */
+};
+struct compare_noise compare_noise(const struct compare_series *a, const struct compare_series *b);
+/* Can n and m runs prove anything about a count that varies? */
+bool compare_enough_runs(size_t n, size_t m);
 
 /* One NEW against the base. */
 struct comparison {
@@ -93,6 +107,8 @@ void compare_free(struct comparison *c);
 
 /* Fills c->differences, and c->notes with what may matter or is not known. */
 void compare_environment(struct comparison *c);
+/* Adds a note about the usual causes of a count that varies by itself. */
+void compare_note_causes(struct comparison *c);
 /* A member of an object that is a text, or NULL. */
 const char *json_text(const struct json_node *object, const char *key);
 

@@ -258,8 +258,8 @@ check(alone[0] == both[0] and both[-1] == "exact", "the engine has nothing to su
 
 # compare: proof to the last instruction.
 with tempfile.TemporaryDirectory() as d:
-    for name, n in (("a", "10"), ("b", "10"), ("c", "11")):
-        run(tare, *soft, "-j", "-o", f"{d}/{name}", "-e", "instructions:u", pages, n)
+    for name, n, runs in (("a", "10", "2"), ("b", "10", "1"), ("c", "11", "1")):
+        run(tare, *soft, "-j", "-o", f"{d}/{name}", "-e", "instructions:u", "-r", runs, pages, n)
     check(run(tare, "compare", f"{d}/a", f"{d}/b").returncode == 0, "the same")
     p = run(tare, "compare", f"{d}/a", f"{d}/c")
     check(p.returncode == 1 and "exact" in p.stdout, p.stdout)
