@@ -17,4 +17,13 @@ check("exit status: 1" in p.stdout, p.stdout)
 runs = re.findall(r"^instructions:u (\d+) +instructions-minus-irqs:u (\d+)", p.stdout, re.M)
 check(len(runs) == 5 and len({r[0] for r in runs}) > 1 and len({r[1] for r in runs}) == 1,
       "noisy and still", p.stdout)
+# Counts that differ are explained: the net is that of the same CPU without flaws, and where this
+# machine's CPU has another one, the reason is given.
+exact = re.search(r"^The same CPU without the flaw counts (\d+)\.$", p.stdout, re.M)
+check(exact and {exact[1]} == {r[1] for r in runs}, "the net is exact", p.stdout)
+own = re.search(r"^  instructions:u +[\d,]+ ±0 +([\d,]+) ±0", p.stdout, re.M)[1].replace(",", "")
+says = ("That is what tare stat counted above" if exact and own == exact[1] else
+        f"Above, tare stat counted {own}: on this machine's own CPU")
+check(says in p.stdout, says, p.stdout)
+check("callgrind: not installed" in p.stdout or "which is not the same: it" in p.stdout, p.stdout)
 finish()
