@@ -8,12 +8,12 @@
  * pointers, and a program that links it pays for their relocation at every start.
  */
 #include "event-room.h"
+#include "pfm-abi.h"
 
 #include "buf.h"
 #include "why.h"
 
 #include <dlfcn.h>
-#include <perfmon/pfmlib_perf_event.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,13 +21,8 @@
 
 #define SONAME "libpfm.so.4"
 
-/* What is called of it, under its own names. */
-#define PFM_CALLS(X) \
-	X(pfm_initialize) X(pfm_strerror) X(pfm_get_os_event_encoding) X(pfm_get_pmu_info) \
-	X(pfm_get_event_next) X(pfm_get_event_info) X(pfm_get_event_attr_info)
-
-#define X(name) static __typeof__(&name) call_##name;
-PFM_CALLS(X)
+#define X(name, result, arguments) static result(*call_##name) arguments;
+PFM_ABI_CALLS(X)
 #undef X
 
 static bool works;
@@ -37,8 +32,8 @@ static bool find_calls(void *lib)
 {
 	bool all = true;
 
-#define X(name) all &= (*(void **)&call_##name = dlsym(lib, #name)) != NULL;
-	PFM_CALLS(X)
+#define X(name, result, arguments) all &= (*(void **)&call_##name = dlsym(lib, #name)) != NULL;
+	PFM_ABI_CALLS(X)
 #undef X
 	return all;
 }
@@ -52,7 +47,7 @@ static void start(void)
 		snprintf(missing, sizeof(missing), "%s", text ? text : SONAME);
 		return;
 	}
-	works = find_calls(lib) && call_pfm_initialize() == PFM_SUCCESS;
+	works = find_calls(lib) && call_pfm_initialize() == PFM_ABI_SUCCESS;
 	if (!works)
 		snprintf(missing, sizeof(missing), "%s: cannot be used", SONAME);
 }
@@ -85,47 +80,66 @@ static bool spell(const char *name, char *out, size_t size)
 int event_pfm_find(const char *name, const struct tare_cpu *cpu, struct tare_event *ev,
 		   struct tare_why *why)
 {
-	struct perf_event_attr attr = { .size = sizeof(attr) };
-	pfm_perf_encode_arg_t arg = { .attr = &attr, .size = sizeof(arg) };
+	/* The library writes an attr of its own, possibly larger, size. */
+	union {
+		struct perf_event_attr attr;
+		char room[512];
+	} out = { .attr = { .size = sizeof(out.attr) } };
+	const struct perf_event_attr *const attr = &out.attr;
+	struct pfm_abi_encode arg = { .attr = &out.attr, .size = sizeof(arg) };
 	char spelt[192];
 
 	if (!ready() || !event_is_here(cpu) || !spell(name, spelt, sizeof(spelt)))
 		return EVENT_NOT_MINE;
-	const int err = call_pfm_get_os_event_encoding(spelt, PFM_PLM0 | PFM_PLM3 | PFM_PLMH,
-						  PFM_OS_PERF_EVENT, &arg);
-	if (err == PFM_ERR_UMASK || err == PFM_ERR_FEATCOMB)
+	const int err = call_pfm_get_os_event_encoding(spelt, PFM_ABI_PLM0 | PFM_ABI_PLM3 | PFM_ABI_PLMH,
+						  PFM_ABI_OS_PERF_EVENT, &arg);
+	if (err == PFM_ABI_ERR_UMASK || err == PFM_ABI_ERR_FEATCOMB)
 		return why_set(why, TARE_E_SYNTAX, "%s: libpfm4 says: %s", name, call_pfm_strerror(err));
-	if (err != PFM_SUCCESS)
+	if (err != PFM_ABI_SUCCESS)
 		return EVENT_NOT_MINE;
-	ev->base.type = attr.type;
-	ev->base.config = attr.config;
-	ev->base.config1 = attr.config1;
-	ev->base.config2 = attr.config2;
-	if (attr.exclude_user || attr.exclude_kernel) {	/* …:u=1 in libpfm4's own way */
-		ev->base.exclude_user = attr.exclude_user;
-		ev->base.exclude_kernel = attr.exclude_kernel;
-		ev->base.exclude_hv = attr.exclude_hv;
+	ev->base.type = attr->type;
+	ev->base.config = attr->config;
+	ev->base.config1 = attr->config1;
+	ev->base.config2 = attr->config2;
+	if (attr->exclude_user || attr->exclude_kernel) {	/* …:u=1 in libpfm4's own way */
+		ev->base.exclude_user = attr->exclude_user;
+		ev->base.exclude_kernel = attr->exclude_kernel;
+		ev->base.exclude_hv = attr->exclude_hv;
 	}
 	return EVENT_FOUND;
 }
 
+/* The first PMU of a processor core with a number of at least *i. Numbers may have gaps;
+ * how many there are, only the library that was loaded knows. */
+static bool next_core_pmu(int *i, struct pfm_abi_pmu *pmu)
+{
+	for (;; (*i)++) {
+		*pmu = (struct pfm_abi_pmu){ .size = sizeof(*pmu) };
+		const int err = call_pfm_get_pmu_info(*i, pmu);
+		if (err == PFM_ABI_ERR_INVAL)
+			return false;
+		if (err == PFM_ABI_SUCCESS && pmu->type == PFM_ABI_PMU_TYPE_CORE)
+			return true;
+	}
+}
+
 /* Whether NAME[:UMASK…] is an event of that PMU, by name. */
-static bool pmu_has(const pfm_pmu_info_t *pmu, const char *name)
+static bool pmu_has(const struct pfm_abi_pmu *pmu, const char *name)
 {
 	const size_t len = strcspn(name, ":");
 
 	for (int i = pmu->first_event; i != -1; i = call_pfm_get_event_next(i)) {
-		pfm_event_info_t info = { .size = sizeof(info) };
-		if (call_pfm_get_event_info(i, PFM_OS_NONE, &info) != PFM_SUCCESS ||
+		struct pfm_abi_event info = { .size = sizeof(info) };
+		if (call_pfm_get_event_info(i, PFM_ABI_OS_NONE, &info) != PFM_ABI_SUCCESS ||
 		    strncasecmp(info.name, name, len) || info.name[len])
 			continue;
 		if (!name[len])
 			return true;
 		const char *const umask = name + len + 1;
 		for (int a = 0; a < info.nattrs; a++) {
-			pfm_event_attr_info_t attr = { .size = sizeof(attr) };
-			if (call_pfm_get_event_attr_info(i, a, PFM_OS_NONE, &attr) == PFM_SUCCESS &&
-			    attr.type == PFM_ATTR_UMASK && !strcasecmp(attr.name, umask))
+			struct pfm_abi_attr attr = { .size = sizeof(attr) };
+			if (call_pfm_get_event_attr_info(i, a, PFM_ABI_OS_NONE, &attr) == PFM_ABI_SUCCESS &&
+			    attr.type == PFM_ABI_ATTR_UMASK && !strcasecmp(attr.name, umask))
 				return true;
 		}
 		return false;
@@ -142,10 +156,9 @@ int event_pfm_elsewhere(const char *name, const struct tare_cpu *cpu, struct tar
 	if (!ready() || !spell(name, spelt, sizeof(spelt)))
 		return EVENT_NOT_MINE;
 	const bool here = event_is_here(cpu);
-	for (pfm_pmu_t i = PFM_PMU_NONE; i < PFM_PMU_MAX; i++) {
-		pfm_pmu_info_t pmu = { .size = sizeof(pmu) };
-		if (call_pfm_get_pmu_info(i, &pmu) != PFM_SUCCESS || pmu.type != PFM_PMU_TYPE_CORE ||
-		    (pmu.is_present && here) || !pmu_has(&pmu, spelt))
+	struct pfm_abi_pmu pmu;
+	for (int i = 0; next_core_pmu(&i, &pmu); i++) {
+		if ((pmu.is_present && here) || !pmu_has(&pmu, spelt))
 			continue;
 		if (n++ < 4)
 			buf_printf(&pmus, " %s", pmu.name);
@@ -160,15 +173,15 @@ int event_pfm_elsewhere(const char *name, const struct tare_cpu *cpu, struct tar
 	return err;
 }
 
-static void each_umask(int event, const pfm_event_info_t *info,
+static void each_umask(int event, const struct pfm_abi_event *info,
 		       void (*each)(const char *name, const char *note, void *arg), void *arg)
 {
 	bool any = false;
 
 	for (int a = 0; a < info->nattrs; a++) {
-		pfm_event_attr_info_t attr = { .size = sizeof(attr) };
-		if (call_pfm_get_event_attr_info(event, a, PFM_OS_NONE, &attr) != PFM_SUCCESS ||
-		    attr.type != PFM_ATTR_UMASK)
+		struct pfm_abi_attr attr = { .size = sizeof(attr) };
+		if (call_pfm_get_event_attr_info(event, a, PFM_ABI_OS_NONE, &attr) != PFM_ABI_SUCCESS ||
+		    attr.type != PFM_ABI_ATTR_UMASK)
 			continue;
 		struct buf name = { 0 };
 		buf_printf(&name, "%s:%s", info->name, attr.name);
@@ -186,14 +199,13 @@ void event_pfm_each(const struct tare_cpu *cpu,
 {
 	if (!ready() || !event_is_here(cpu))
 		return;
-	for (pfm_pmu_t i = PFM_PMU_NONE; i < PFM_PMU_MAX; i++) {
-		pfm_pmu_info_t pmu = { .size = sizeof(pmu) };
-		if (call_pfm_get_pmu_info(i, &pmu) != PFM_SUCCESS || pmu.type != PFM_PMU_TYPE_CORE ||
-		    !pmu.is_present)
+	struct pfm_abi_pmu pmu;
+	for (int i = 0; next_core_pmu(&i, &pmu); i++) {
+		if (!pmu.is_present)
 			continue;
 		for (int e = pmu.first_event; e != -1; e = call_pfm_get_event_next(e)) {
-			pfm_event_info_t info = { .size = sizeof(info) };
-			if (call_pfm_get_event_info(e, PFM_OS_NONE, &info) == PFM_SUCCESS)
+			struct pfm_abi_event info = { .size = sizeof(info) };
+			if (call_pfm_get_event_info(e, PFM_ABI_OS_NONE, &info) == PFM_ABI_SUCCESS)
 				each_umask(e, &info, each, arg);
 		}
 	}
