@@ -1,16 +1,30 @@
 # What a newcomer types. Meson and ninja do the work.
+#
+#	make                        build; installs nothing, needs no privilege
+#	make packages               install what a build needs (apt, with sudo)
+#	make demo                   build, installing what is missing, and show it
+#	make test                   the same with everything the tests use
+#	make install PREFIX=~/.local
+#	make uninstall PREFIX=~/.local
+#
+# TESTS=false leaves the tests out of the build.
 PREFIX ?= /usr/local
+# Not every shell expands the tilde of PREFIX=~/.local.
+override PREFIX := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
 DESTDIR ?=
 BUILD ?= build
 WERROR ?= false
+TESTS ?= true
+# Only /usr has the folders of the distribution: lib/x86_64-linux-gnu, lib64.
+LIBDIR ?= $(shell tools/libdir $(PREFIX))
 
 ARM64 = $(BUILD)-arm64
 
 # The steps of a target are in order; ninja is what runs things at once.
 .NOTPARALLEL:
-.PHONY: all packages test-packages arm64 fetch-arm64 demo test test-kernel test-programs bench install clean
+.PHONY: all needs packages test-packages arm64 fetch-arm64 demo demo-packages test test-kernel test-programs bench install uninstall clean
 
-all: packages $(BUILD)/build.ninja
+all: needs $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -v >$(BUILD)/ninja.log 2>&1 || { cat $(BUILD)/ninja.log; exit 1; }
 	@$(MAKE) --no-print-directory arm64
 	@echo "built $(BUILD)/tare"
@@ -26,8 +40,14 @@ fetch-arm64:
 	@TARE_DEBIAN_SUITE=bookworm tools/fetch-arm64 kernel >/dev/null || [ $$? = 77 ]
 	@TARE_DEBIAN_SUITE=trixie tools/fetch-arm64 kernel >/dev/null || [ $$? = 77 ]
 
-$(BUILD)/build.ninja:
-	@meson setup $(BUILD) --prefix=$(PREFIX) -Dwerror=$(WERROR)
+# What is missing, by the names of this distribution's packages.
+needs:
+	@tools/needs
+
+$(BUILD)/build.ninja: | needs
+	@mkdir -p $(BUILD)
+	@meson setup $(BUILD) --prefix=$(PREFIX) --libdir=$(LIBDIR) -Dwerror=$(WERROR) -Dtests=$(TESTS) \
+		>$(BUILD)/setup.log 2>&1 || { cat $(BUILD)/setup.log; exit 1; }
 
 $(BUILD)-san/build.ninja:
 	@meson setup $(BUILD)-san -Dwerror=$(WERROR) -Db_sanitize=address,undefined -Db_lundef=false
@@ -53,16 +73,24 @@ test-programs: test-packages all
 
 # The build may have been set up for another prefix.
 install: all
-	@meson configure $(BUILD) -Dprefix=$(PREFIX)
+	@meson configure $(BUILD) -Dprefix=$(PREFIX) -Dlibdir=$(LIBDIR)
 	@ninja -C $(BUILD) >$(BUILD)/ninja.log 2>&1 || { cat $(BUILD)/ninja.log; exit 1; }
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild --quiet
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig 2>/dev/null || true
 	@echo "installed to $(DESTDIR)$(PREFIX)"
+	@[ -n "$(DESTDIR)" ] || tools/after-install $(PREFIX) $(LIBDIR)
+
+# Removes what `make install` with the same PREFIX and DESTDIR puts in place.
+uninstall: $(BUILD)/build.ninja
+	@meson configure $(BUILD) -Dprefix=$(PREFIX) -Dlibdir=$(LIBDIR)
+	@tools/uninstall $(BUILD) "$(DESTDIR)"
 
 # What a newcomer should see first.
-demo: all
-	@tools/install-packages demo
+demo: demo-packages all
 	@tools/demo $(BUILD)/tare
+
+demo-packages:
+	@tools/install-packages demo
 
 bench: all
 	@[ -x bench/run ] || { echo "tare: bench/run is not there"; exit 1; }

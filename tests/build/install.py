@@ -101,5 +101,34 @@ with tempfile.TemporaryDirectory(prefix="tare-") as tmp:
     check(script.exists() and script.read_text() == run(root / "bin/tare", "completion", "bash"),
           "completion")
     run("bash", "-n", script)
+    # The documents, and the schemas that JSON output names.
+    for kind, place in (("docs/*.md", "share/doc/tare/docs"), ("docs/*.svg", "share/doc/tare/docs"),
+                        ("docs/*.schema.json", "share/tare/schemas"), ("README.md", "share/doc/tare")):
+        wanted = {p.name for p in source.glob(kind)}
+        check(wanted and wanted <= {p.name for p in (root / place).glob("*")}, kind, "not in", place)
+
+    # A prefix of one's own: the lines that are printed make the README's line work.
+    own = tmp / "own"
+    shutil.copytree(root, own, symlinks=True)
+    its_pc = own / pc.relative_to(root)
+    its_pc.write_text(its_pc.read_text().replace(f"prefix={prefix}", f"prefix={own}"))
+    clean = {k: v for k, v in os.environ.items() if k not in ("PKG_CONFIG_PATH", "LD_LIBRARY_PATH")}
+    lines = run(source / "tools/after-install", own, libdir.relative_to(root), env=clean)
+    for name in ("PATH", "PKG_CONFIG_PATH", "LD_LIBRARY_PATH"):
+        check(f"  export {name}={own}" in lines, name, lines)
+    exports = "\n".join(l for l in lines.splitlines() if l.startswith("  export "))
+    run("sh", "-euc", f"{exports}\ncd {own}\ncc -D_GNU_SOURCE {outside} -o outside "
+        "$(pkg-config --cflags --libs tare)\n./outside\ntare --version", env=clean)
+    check(run("sh", "-euc", f"{exports}\n{source}/tools/after-install {own} {libdir.relative_to(root)}",
+              env=clean) == "", "nothing to say where everything is found")
+
+    # What was installed goes, and nothing else.
+    stranger = root / "share/man/man1/stranger.1"
+    stranger.write_text("")
+    shutil.rmtree(own)
+    run(source / "tools/uninstall", build, tmp)
+    left = [p for p in root.rglob("*") if not p.is_dir()]
+    check(left == [stranger], "left behind", left)
+    check(not [p for p in root.rglob("tare*")], "folders left behind", list(root.rglob("tare*")))
 print(f"{bad} checks failed" if bad else "all checks passed")
 sys.exit(bad != 0)

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""`make` builds and does nothing else: no package is installed, no privilege asked for; what is
+missing is named as this distribution names it. usage: make.py SOURCE
+
+The tools that a build calls are stand-ins that write down how they were called."""
+import os, pathlib, shutil, subprocess, sys, tempfile
+
+source = pathlib.Path(sys.argv[1])
+bad = 0
+
+
+def check(ok, *what):
+    global bad
+    if not ok:
+        bad += 1
+        print("failed:", *what)
+
+
+if not shutil.which("make"):
+    print("skipped: no make")
+    sys.exit(77)
+tmp = pathlib.Path(tempfile.mkdtemp(prefix="tare-"))
+calls = tmp / "calls"
+
+
+def folder(name, tools, real=()):
+    """A folder for PATH with stand-ins and with links to real programs."""
+    place = tmp / name
+    place.mkdir()
+    for tool in tools:
+        (place / tool).write_text(f"""#!/bin/sh
+echo {tool} "$*" >>{calls}
+case "{tool} $1" in
+"meson --version") echo 1.0.0 ;;
+"meson setup") echo chatter; mkdir -p "$2"; touch "$2/build.ninja" ;;
+"ninja "*) echo chatter ;;
+esac
+""")
+        (place / tool).chmod(0o755)
+    for program in real:
+        (place / program).symlink_to(shutil.which(program))
+    return str(place)
+
+
+def make(path, *args, release=None):
+    calls.write_text("")
+    env = {"PATH": path, "HOME": str(tmp), "LC_ALL": "C"}
+    if release:
+        (tmp / "release").write_text(release)
+        env["TARE_OS_RELEASE"] = str(tmp / "release")
+    p = subprocess.run([shutil.which("make"), "--no-print-directory", "-C", source, f"BUILD={tmp}/b", *args],
+                       env=env, text=True, capture_output=True)
+    return p, calls.read_text()
+
+
+plain = ("sh", "uname", "dirname", "mkdir", "touch", "cat", "cp", "grep", "sed", "cksum", "rm", "id", "env")
+privileged = ("sudo", "apt-get", "apt", "dpkg-query", "doas", "su")
+whole = folder("whole", privileged + ("meson", "ninja", "cc", "objcopy", "pkg-config"), plain)
+p, log = make(whole)
+check(p.returncode == 0 and "built" in p.stdout, p.stdout, p.stderr)
+check("meson setup" in log and "ninja -C" in log, log)
+for tool in privileged:
+    check(not any(line.split()[0] == tool for line in log.splitlines()), "make called", tool, log)
+check("chatter" not in p.stdout + p.stderr, "not quiet", p.stdout, p.stderr)
+shutil.rmtree(tmp / "b")
+p, log = make(whole, "TESTS=false", "PREFIX=~/.local")
+check("-Dtests=false" in log and f"--prefix={tmp}/.local --libdir=lib " in log, log)
+shutil.rmtree(tmp / "b")
+
+# Something is missing.
+empty = folder("empty", privileged, plain)
+for release, says in {
+        "ID=debian": "apt-get install gcc libc6-dev meson ninja-build",
+        "ID=linuxmint\nID_LIKE=\"ubuntu debian\"": "apt-get install gcc",
+        "ID=fedora": "dnf install gcc glibc-devel meson ninja-build",
+        "ID=arch": "pacman -S gcc glibc meson ninja ",
+        "ID=\"opensuse-tumbleweed\"\nID_LIKE=\"opensuse suse\"": "zypper install gcc glibc-devel meson ninja ",
+        "ID=alpine": "apk add build-base musl-dev meson samurai",
+        "ID=unheard-of": "Debian's names: gcc libc6-dev meson ninja-build"}.items():
+    p, log = make(empty, release=release)
+    check(p.returncode != 0 and says in p.stderr, release, p.stdout, p.stderr)
+    check(not log and not (tmp / "b").exists(), "something was done", log)
+partly = folder("partly", privileged + ("meson", "cc", "objcopy"), plain)
+p, log = make(partly, release="ID=debian")
+check("not installed here: ninja-build" in p.stderr and "gcc" not in p.stderr, p.stderr)
+
+# Only below /usr the folder for libraries is the distribution's.
+for prefix in ("/usr/local", "/opt/tare", f"{tmp}/.local"):
+    said = subprocess.run([source / "tools/libdir", prefix], text=True, capture_output=True).stdout
+    check(said == "lib\n", prefix, said)
+if os.path.exists("/etc/debian_version") and shutil.which("cc"):
+    multiarch = subprocess.run(["cc", "-print-multiarch"], text=True, capture_output=True).stdout
+    said = subprocess.run([source / "tools/libdir", "/usr"], text=True, capture_output=True).stdout
+    check(said == f"lib/{multiarch}" and len(multiarch) > 3, said)
+shutil.rmtree(tmp)
+print(f"{bad} checks failed" if bad else "all checks passed")
+sys.exit(bad != 0)
