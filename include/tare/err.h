@@ -96,7 +96,10 @@ extern "C" {
 	X(UNTESTED_CPU, "this CPU is not in the tables", "see docs/adding-a-cpu.md") \
 	X(VIRTUAL_KERNEL, "a virtual PMU (tare run) has no kernel to count",          \
 	  "count user mode only (:u), or start it with `tare run --kernel-as-user`, which counts " \
-	  "user mode instead")
+	  "user mode instead")                                                  \
+	X(TRACEPOINT, "tare counts no tracepoints",                             \
+	  "perf stat -e counts them; the event `syscalls` counts all system calls") \
+	X(DELAY, "the command ended before the delay was over", "lower --delay")
 
 enum tare_err {
 	TARE_OK = 0,

@@ -107,6 +107,9 @@ struct tare_measure_opts {
 	double timeout_s;		/* 0: none */
 	unsigned interval_ms;		/* 0: none; else on_interval is called that often, with
 					 * the totals so far */
+	unsigned delay_ms;		/* 0: none; else the first call of on_interval comes then
+					 * (once, where interval_ms is 0): to subtract what was
+					 * counted until then */
 	void (*on_interval)(const struct tare_measurement *so_far, void *arg);
 	void *arg;
 	volatile const int *stop;	/* when *stop != 0 (SIGINT): end early */

@@ -269,6 +269,18 @@ static bool modified_twice(const struct parser *p, const char *name)
 	return twice;
 }
 
+/* subsystem:name, as perf writes tracepoints: two identifiers in lower case, and the second
+ * is no list of modifiers that somebody mistyped. */
+static bool is_tracepoint(const char *name)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+	const size_t head = strspn(name, letters);
+	const char *const tail = name + head + 1;
+
+	return head && name[head] == ':' && strlen(tail) > 2 && !tail[strspn(tail, letters)] &&
+	       tail[strspn(tail, mod_letters)];
+}
+
 /* A colon may be part of the name (libpfm4's BR_INST_RETIRED:CONDITIONAL) or
  * begin the modifiers, so both readings are tried; the modifiers win. */
 static int parse_name(struct parser *p, struct item *it, const char *end)
@@ -280,6 +292,9 @@ static int parse_name(struct parser *p, struct item *it, const char *end)
 	if (!it->base_name)
 		return nomem(p->why);
 	int err = event_resolve(it->base_name, p->cpu, position(p, p->at), &it->ev, p->why);
+	if (!mods && err == TARE_E_EVENT_UNKNOWN && is_tracepoint(it->base_name))
+		return why_set(p->why, TARE_E_TRACEPOINT, "position %zu: %s", position(p, p->at),
+			       it->base_name);
 	if (!mods && err == TARE_E_EVENT_UNKNOWN) {
 		const char *const colon = memrchr(p->at, ':', (size_t)(end - p->at));
 		if (!colon || colon == p->at)

@@ -110,6 +110,19 @@ const struct tare_event **event_array(const struct tare_events *list)
 	return array;
 }
 
+/* Precision is a property of samples: perf takes the modifier and counts as without it. */
+static int refuse_precise(const struct tare_events *list, struct tare_why *why)
+{
+	for (size_t i = 0; i < tare_events_count(list); i++) {
+		const struct tare_event *const e = tare_events_at(list, i);
+		if (e->base.precise_asked)
+			return why_set(why, TARE_E_INVALID,
+				       "%s: modifier p asks for precise samples, and a count has "
+				       "none; leave it out", e->name);
+	}
+	return 0;
+}
+
 /* ---- the choice ---- */
 
 static int engine_only(const struct tare_events *list, struct tare_why *why)
@@ -354,6 +367,8 @@ int tare_backend_for(const struct tare_events *events, enum tare_backend asked,
 {
 	if (tare_events_count(events) == 0)
 		return why_set(why, TARE_E_INVALID, "no events to count");
+	if (refuse_precise(events, why))
+		return TARE_E_INVALID;
 	const int err = descriptors_begin(why);
 	if (err)
 		return err;
@@ -503,7 +518,7 @@ static int check(const struct tare_measure_opts *o, struct tare_why *why)
 		return why_set(why, TARE_E_INVALID, "a negative process id");
 	if (!command && !o->pid && !o->tid)
 		return why_set(why, TARE_E_NO_COMMAND, "no command");
-	return 0;
+	return refuse_precise(o->events, why);
 }
 
 static struct measured *new_measured(const struct tare_events *events)

@@ -14,8 +14,9 @@ void watch_start(struct watch *w, const struct tare_measure_opts *o,
 	*w = (struct watch){ .o = o, .m = m, .start_ns = start_ns,
 			     .next_ns = UINT64_MAX, .timeout_ns = UINT64_MAX,
 			     .kill_ns = UINT64_MAX };
-	if (o->interval_ms && o->on_interval)
-		w->next_ns = start_ns + (uint64_t)o->interval_ms * 1000000u;
+	const unsigned first_ms = o->delay_ms ? o->delay_ms : o->interval_ms;
+	if (first_ms && o->on_interval)
+		w->next_ns = start_ns + (uint64_t)first_ms * 1000000u;
 	if (o->timeout_s > 0)
 		w->timeout_ns = start_ns + (uint64_t)(o->timeout_s * 1e9);
 }
@@ -65,6 +66,9 @@ enum watch_verdict watch_check(struct watch *w, pid_t victim)
 		return WATCH_ON;
 	/* Intervals stay on their grid, however late one was noticed. */
 	const uint64_t step = (uint64_t)w->o->interval_ms * 1000000u;
-	w->next_ns += step * ((now - w->next_ns) / step + 1);
+	if (!step)
+		w->next_ns = UINT64_MAX;	/* it was the delay */
+	else
+		w->next_ns += step * ((now - w->next_ns) / step + 1);
 	return WATCH_INTERVAL;
 }
