@@ -168,9 +168,9 @@ static int run(const struct command *self, int argc, char **argv)
 	if (argc - first < 2) {
 		complain("compare: two files are wanted at least: tare compare BASE.json "
 			 "NEW.json…");
-		return EXIT_CANNOT;
+		return EXIT_USAGE;
 	}
-	int status = EXIT_CANNOT;
+	int status;
 	char *const names = o.events ? strdup(o.events) : NULL;
 	r.allow_scaled = o.allow_scaled;
 	r.any_change = o.any_change;
@@ -178,6 +178,8 @@ static int run(const struct command *self, int argc, char **argv)
 	r.only = names ? split_events(names) : NULL;
 	if (thresholds_parse("compare", &o.thresholds, &r.thresholds, &r.n_thresholds))
 		status = load_and_compare(&o, &r, argv + first, (size_t)(argc - first));
+	else
+		status = EXIT_USAGE;
 	free(r.thresholds);
 	free((void *)r.only);
 	free(names);

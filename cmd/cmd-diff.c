@@ -218,7 +218,7 @@ static int run(const struct command *self, int argc, char **argv)
 		add_path(&base, o.base.items[i]);
 	for (size_t i = 0; i < o.change.n; i++)
 		add_path(&change, o.change.items[i]);
-	int status = EXIT_CANNOT;
+	int status = EXIT_USAGE;
 	struct compare_threshold *t = NULL;
 	size_t n_t = 0;
 	if ((argc != first && argc - first != 2) || !base.n_paths || !change.n_paths)
@@ -241,6 +241,5 @@ const struct command cmd_diff = {
 		 "differ by among themselves, else `within`. Exit status: 0 compared, 1 grew "
 		 "beyond --threshold, 2 cannot compare.",
 	.opts = opts,
-	.usage_status = EXIT_CANNOT,
 	.run = run,
 };

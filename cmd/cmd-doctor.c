@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 /* 0, 1 and 2 are the doctor's verdicts; a wrong option must not look like one. */
-#define EXIT_DOCTOR_USAGE 64
 
 #define TEXT_COLUMN 8		/* where meanings and remedies start */
 #define TITLE_WIDTH 26
@@ -163,7 +162,7 @@ static int run(const struct command *self, int argc, char **argv)
 		return first;
 	if (first < argc) {
 		complain("doctor: unexpected operand '%s'; it takes none", argv[first]);
-		return EXIT_DOCTOR_USAGE;
+		return EXIT_USAGE;
 	}
 	if (tare_doctor(NULL, NULL, &report, &why) < 0) {
 		complain_why(&why);
@@ -192,6 +191,5 @@ const struct command cmd_doctor = {
 	.about = "Checks what can be counted on this machine and what disturbs counts. Exit "
 		 "status: 0 good, 1 cannot count, 2 counts with caveats.",
 	.opts = opts,
-	.usage_status = EXIT_DOCTOR_USAGE,
 	.run = run,
 };

@@ -5,6 +5,7 @@
 #include "complain.h"
 #include "environment.h"
 #include "json.h"
+#include "stat.h"
 #include "term.h"
 
 #include <tare/doctor.h>
@@ -24,6 +25,7 @@
 #define NAME_WIDTH 34
 #define ENCODING_WIDTH 20
 #define HERE_WIDTH 8
+#define METRIC_WIDTH 44
 
 struct list_opts {
 	const char *cpu;
@@ -517,6 +519,72 @@ static void show_facts(struct listing *l)
 	}
 }
 
+/* ---- metrics ---- */
+
+/* What the metric's two events get here: "yes", "engine", "no", or "-" where none is tried. */
+static const char *metric_here(const struct listing *l, const struct stat_metric *m)
+{
+	char both[128];
+	struct tare_events *e;
+	if (!l->try_them)
+		return "-";
+	snprintf(both, sizeof(both), "%s,%s", m->top, m->bottom);
+	if (tare_events_parse(both, l->cpu, &e, NULL) < 0)
+		return "no";
+	const int answer = backend(e, TARE_BACKEND_AUTO, NULL);
+	tare_events_free(e);
+	return answer < 0 ? "no" : answer == TARE_BACKEND_SOFT ? "engine" : "yes";
+}
+
+static void metric_formula(const struct stat_metric *m, char *out, size_t size)
+{
+	if (m->factor == 1)
+		snprintf(out, size, "%s / %s", m->top, m->bottom);
+	else
+		snprintf(out, size, "%.0f * %s / %s", m->factor, m->top, m->bottom);
+}
+
+static void metric_row(struct listing *l, const struct stat_metric *m, const char *formula)
+{
+	struct json *const j = &l->json;
+	if (!l->as_json) {
+		buf_printf(&l->out, "  %-*s%-*s%s\n      %s\n", NAME_WIDTH - 2, m->name, METRIC_WIDTH,
+			   formula, metric_here(l, m), m->help);
+		return;
+	}
+	json_object(j, NULL);
+	json_str(j, "name", m->name);
+	json_str(j, "formula", formula);
+	json_str(j, "unit", m->unit);
+	json_str(j, "here", metric_here(l, m));
+	json_str(j, "note", m->help);
+	json_end(j);
+}
+
+/* Of these `tare stat -M` takes the names. */
+static void list_metrics(struct listing *l)
+{
+	const struct stat_metric *m;
+	char formula[128];
+	bool any = false;
+	if (l->as_json)
+		json_array(&l->json, "metrics");
+	for (size_t i = 0; (m = stat_metric_at(i)); i++) {
+		if (!wanted(l, m->name, TARE_ROLE_OTHER))
+			continue;
+		if (!any && !l->as_json)
+			buf_printf(&l->out, "%s%smetrics, for tare stat -M%s\n", l->heading < 0 ? "" : "\n",
+				   term_style(STDOUT_FILENO, STYLE_BOLD),
+				   term_style(STDOUT_FILENO, STYLE_NONE));
+		any = true;
+		metric_formula(m, formula, sizeof(formula));
+		metric_row(l, m, formula);
+		l->n_rows++;
+	}
+	if (l->as_json)
+		json_end(&l->json);
+}
+
 static int list_events(struct listing *l)
 {
 	struct tare_event_names *names;
@@ -544,10 +612,12 @@ static int list_events(struct listing *l)
 	tare_event_names_close(names);
 	if (l->as_json) {
 		json_end(&l->json);
+		list_metrics(l);
 		json_str(&l->json, "libpfm4_missing", missing);
 		json_end(&l->json);
 		buf_chr(&l->out, '\n');
 	} else {
+		list_metrics(l);
 		causes_text(l);
 		if (missing)
 			buf_printf(&l->out, "libpfm4's names are not shown: %s\n", missing);

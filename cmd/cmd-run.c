@@ -136,6 +136,5 @@ const struct command cmd_run = {
 		 "exact, unless flaws are switched on.",
 	.opts = opts,
 	.runs_command = true,
-	.usage_status = EXIT_FAILED,
 	.run = run,
 };

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Statuses of our own failures, apart from the command's: as env(1), timeout(1) */
@@ -28,7 +29,16 @@ static const struct opt opts[] = {
 	  "as COMMAND runs, or until Ctrl-C", TO(stat_opts, pid), .min = 1, .max = 4194304 },
 	{ OPT_UINT, 't', "tid", "TID", "count a running thread", TO(stat_opts, tid),
 	  .min = 1, .max = 4194304 },
-	{ OPT_FLAG, 0, "no-inherit", NULL, "leave out the processes and threads that the "
+	{ OPT_EVENTS, 'M', "metrics", "LIST", "metrics, of which `tare list` shows the names; the "
+	  "events they need are counted by themselves", TO(stat_opts, metrics) },
+	{ OPT_COUNT, 'd', "detailed", NULL, "more events: caches on hardware (-dd, -ddd: still "
+	  "more), kinds of instructions in software", TO(stat_opts, detailed) },
+	{ OPT_FLAG, 'n', "null", NULL, "count nothing, show the time only", TO(stat_opts, null) },
+	{ OPT_FLAG, 0, "all-user", NULL, "count every event in user mode only",
+	  TO(stat_opts, all_user) },
+	{ OPT_FLAG, 0, "all-kernel", NULL, "count every event in the kernel only",
+	  TO(stat_opts, all_kernel) },
+	{ OPT_FLAG, 'i', "no-inherit", NULL, "leave out the processes and threads that the "
 	  "command starts", TO(stat_opts, no_inherit) },
 	{ OPT_FLAG, 0, "per-thread", NULL, "also show every process and thread by itself",
 	  TO(stat_opts, per_thread) },
@@ -45,8 +55,15 @@ static const struct opt opts[] = {
 	  CLEAN_ENV_HELP, TO(stat_opts, clean_env) },
 	{ OPT_LIST, 0, "keep", "VAR", "with --clean-env, leave this variable in; may be given "
 	  "again", TO(stat_opts, keep) },
-	{ OPT_REAL, 0, "timeout", "S", "end the command after S seconds",
-	  TO(stat_opts, timeout_s), .min = 0.001, .max = 1e9 },
+	{ OPT_UINT, 0, "timeout", "MS", "end the command after MS milliseconds",
+	  TO(stat_opts, timeout_ms), .min = 10, .max = 4e9 },
+	{ OPT_UINT, 'D', "delay", "MS", "leave out the first MS milliseconds of the command",
+	  TO(stat_opts, delay_ms), .min = 0, .max = 86400000 },
+	{ OPT_STRING, 0, "pre", "CMD", "run CMD with sh before each run, uncounted",
+	  TO(stat_opts, pre) },
+	{ OPT_STRING, 0, "post", "CMD", "run CMD with sh after each run, uncounted",
+	  TO(stat_opts, post) },
+	{ OPT_FLAG, 'S', "sync", NULL, "call sync(2) before each run", TO(stat_opts, sync) },
 	{ OPT_FLAG, 0, "refuse-uncounted", NULL, "fail where the software engine meets a program "
 	  "that it cannot enter, instead of running it uncounted", TO(stat_opts, refuse) },
 	{ OPT_GROUP, .help = "How it is shown (on standard error)" },
@@ -55,9 +72,63 @@ static const struct opt opts[] = {
 	  "order", TO(stat_opts, separator) },
 	{ OPT_FILE, 'o', "output", "FILE", "write to FILE; -: standard output",
 	  TO(stat_opts, output) },
+	{ OPT_FLAG, 0, "append", NULL, "add to the end of FILE", TO(stat_opts, append) },
 	{ OPT_FLAG, 0, "table", NULL, "also show every run by itself", TO(stat_opts, table) },
 	{ OPT_UINT, 'I', "interval-print", "MS", "show what was counted in every MS milliseconds",
 	  TO(stat_opts, interval_ms), .min = 1, .max = 86400000 },
+	{ OPT_UINT, 0, "interval-count", "N", "show only the first N intervals of -I",
+	  TO(stat_opts, interval_count), .min = 1, .max = 1000000 },
+	{ OPT_FLAG, 'v', "verbose", NULL, "say how each event is counted, and which run begins",
+	  TO(stat_opts, verbose) },
+	{ OPT_FLAG, 'B', "big-num", NULL, "numbers with separators: they always have them",
+	  TO(stat_opts, big_num) },
+	/* Of perf stat, and not to be had here. */
+#define CPUS "tare counts a command, a process or a thread, not CPUs; use perf stat for that"
+	{ OPT_REFUSED, 'a', "all-cpus", .help = CPUS },
+	{ OPT_REFUSED, 'A', "no-aggr", .help = CPUS },
+	{ OPT_REFUSED, 'C', "cpu", .help = CPUS "; to pin the command: taskset -c LIST" },
+	{ OPT_REFUSED, 'G', "cgroup", .help = CPUS },
+	{ OPT_REFUSED, 0, "for-each-cgroup", .help = CPUS },
+	{ OPT_REFUSED, 0, "per-socket", .help = CPUS },
+	{ OPT_REFUSED, 0, "per-die", .help = CPUS },
+	{ OPT_REFUSED, 0, "per-cache", .help = CPUS },
+	{ OPT_REFUSED, 0, "per-core", .help = CPUS },
+	{ OPT_REFUSED, 0, "per-node", .help = CPUS },
+	{ OPT_REFUSED, 0, "percore-show-thread", .help = CPUS },
+	{ OPT_REFUSED, 0, "smi-cost", .help = CPUS },
+#undef CPUS
+#define BPF "tare uses no BPF; use perf stat for that"
+	{ OPT_REFUSED, 'b', "bpf-prog", .help = BPF },
+	{ OPT_REFUSED, 0, "bpf-counters", .help = BPF },
+	{ OPT_REFUSED, 0, "bpf-attr-map", .help = BPF },
+#undef BPF
+#define TOPDOWN "the metrics that tare knows are ratios of two events: see -M and `tare list`"
+	{ OPT_REFUSED, 0, "topdown", .help = TOPDOWN },
+	{ OPT_REFUSED, 0, "td-level", .help = TOPDOWN },
+	{ OPT_REFUSED, 'T', "transaction", .help = TOPDOWN },
+	{ OPT_REFUSED, 0, "metric-only", .help = "a ratio without its counts cannot be judged; "
+	  "-M shows both" },
+	{ OPT_REFUSED, 0, "metric-no-group", .help = "metrics are never grouped; --exact keeps "
+	  "their events from being multiplexed" },
+	{ OPT_REFUSED, 0, "metric-no-merge", .help = "metrics are never grouped; --exact keeps "
+	  "their events from being multiplexed" },
+#undef TOPDOWN
+	{ OPT_REFUSED, 0, "no-scale", .help = "a multiplexed count without scaling is of unknown "
+	  "size; --exact avoids multiplexing, and -j has the unscaled value as `raw`" },
+	{ OPT_REFUSED, 'c', "scale", .help = "multiplexed counts are always scaled, and marked" },
+	{ OPT_REFUSED, 0, "no-big-num", .help = "for programs there are -x and -j" },
+	{ OPT_REFUSED, 0, "log-fd", .help = "name a file: -o FILE, or -o /dev/fd/N" },
+	{ OPT_REFUSED, 0, "control", .help = "counting cannot be switched from outside; a program "
+	  "can count parts of itself: see libtare(3)" },
+	{ OPT_REFUSED, 0, "interval-clear", .help = "there is no such mode; watch(1) clears the "
+	  "screen" },
+	{ OPT_REFUSED, 0, "summary", .help = "the intervals of -I add up to the total; -j has "
+	  "both" },
+	{ OPT_REFUSED, 0, "no-csv-summary", .help = "-I prints no summary" },
+	{ OPT_REFUSED, 0, "quiet", .help = "-o /dev/null" },
+	{ OPT_REFUSED, 0, "no-merge", .help = "every event is shown as it was asked for" },
+	{ OPT_REFUSED, 0, "hybrid-merge", .help = "name the PMU: cpu_core/…/, cpu_atom/…/" },
+	{ OPT_REFUSED, 0, "cputype", .help = "name the PMU: cpu_core/…/, cpu_atom/…/" },
 	{ OPT_END },
 };
 
@@ -128,6 +199,25 @@ static void catch_signals(void)
 
 /* ---- options ---- */
 
+/* What perf allows and what would mean nothing, or something else than it seems. */
+static const char *conflict(const struct stat_opts *o)
+{
+	if (o->interval_count && !o->interval_ms)
+		return "--interval-count counts the intervals of -I, which is not given";
+	if (o->delay_ms && o->exact)
+		return "--delay and --exact cannot be combined: the batches would begin at "
+		       "different instructions";
+	if (o->delay_ms && o->per_thread)
+		return "--delay and --per-thread cannot be combined";
+	if (o->null && (o->events || o->metrics || o->detailed))
+		return "--null counts nothing; it cannot be combined with --event, --metrics or "
+		       "--detailed";
+	if (o->all_user && o->all_kernel)
+		return "--all-user and --all-kernel cannot be combined; without both, all is "
+		       "counted";
+	return NULL;
+}
+
 static bool check_options(const struct stat_opts *o, bool command)
 {
 	const bool attach = o->pid || o->tid;
@@ -153,6 +243,8 @@ static bool check_options(const struct stat_opts *o, bool command)
 		bad = "--keep wants --clean-env; without it every variable is kept";
 	else if (o->clean_env && !command)
 		bad = "--clean-env wants a command to run";
+	else
+		bad = conflict(o);
 	if (bad)
 		complain("stat: %s", bad);
 	return !bad;
@@ -191,7 +283,7 @@ static int probe_counter(const char *text, const struct tare_cpu *cpu)
 	return err;
 }
 
-static void skip_event(struct stat_session *s, const char *name)
+void stat_skip_event(struct stat_session *s, const char *name)
 {
 	const size_t at = strlen(s->skipped);
 	snprintf(s->skipped + at, sizeof(s->skipped) - at, "%s%s", at ? ", " : "", name);
@@ -199,6 +291,20 @@ static void skip_event(struct stat_session *s, const char *name)
 
 /* Adds to `text` the default hardware events this machine has; the others are
  * named in s->skipped. Returns how many there are. */
+static int probe_open(const char *text, const struct tare_cpu *cpu)
+{
+	return probe(text, TARE_BACKEND_HW, cpu, NULL);
+}
+
+static int probe_default(const struct stat_session *s, const char *name,
+			 int (*how)(const char *text, const struct tare_cpu *cpu))
+{
+	char text[64];
+	const char mode = stat_mode(s->o);
+	snprintf(text, sizeof(text), mode ? "%s:%c" : "%s", name, mode);
+	return how(text, &s->cpu);
+}
+
 static size_t hardware_defaults(struct stat_session *s, struct buf *text)
 {
 	static const char *const names[] = { "cycles", "instructions", "branches",
@@ -207,13 +313,13 @@ static size_t hardware_defaults(struct stat_session *s, struct buf *text)
 	int err = 0;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (err != TARE_E_NO_PMU)	/* which goes for all of them */
-			err = probe_counter(names[i], &s->cpu);
+			err = probe_default(s, names[i], probe_counter);
 		if (!err) {
 			buf_printf(text, ",%s", names[i]);
 			n++;
 			continue;
 		}
-		skip_event(s, names[i]);
+		stat_skip_event(s, names[i]);
 	}
 	return n;
 }
@@ -223,9 +329,9 @@ static void kernel_defaults(struct stat_session *s, struct buf *text)
 {
 	for (size_t i = 0; i < sizeof(kernel_events) / sizeof(kernel_events[0]); i++) {
 		const char *const name = kernel_events[i];
-		const int err = probe(name, TARE_BACKEND_HW, &s->cpu, NULL);
-		if (err == TARE_E_PARANOID || err == TARE_E_VIRTUAL_KERNEL)
-			skip_event(s, name);
+		const int err = probe_default(s, name, probe_open);
+		if (err == TARE_E_PARANOID || err == TARE_E_VIRTUAL_KERNEL || (err && stat_mode(s->o)))
+			stat_skip_event(s, name);
 		else
 			buf_printf(text, "%s%s", text->len ? "," : "", name);
 	}
@@ -254,28 +360,43 @@ static void default_events(struct stat_session *s, struct buf *text)
 	buf_free(&hardware);
 }
 
+static bool choose_text(struct stat_session *s, struct buf *text)
+{
+	if (s->o->events)
+		buf_str(text, s->o->events);
+	else if (s->o->null)
+		buf_str(text, "zero");		/* opens no counter */
+	else if (!s->o->metrics)
+		default_events(s, text);
+	if (!stat_set_mode(s, text))
+		return false;
+	stat_add_details(s, text);
+	return stat_add_metrics(s, text);
+}
+
 static bool choose_events(struct stat_session *s)
 {
 	struct tare_why why = { 0 };
 	struct buf text = { 0 };
-	if (s->o->events)
-		buf_str(&text, s->o->events);
-	else
-		default_events(s, &text);
+	if (!choose_text(s, &text)) {
+		buf_free(&text);
+		return false;
+	}
 	const int err = tare_events_parse(text.data, &s->cpu, &s->events, &why);
 	buf_free(&text);
 	if (err) {
 		complain_why(&why);
 		return false;
 	}
-	s->n_events = tare_events_count(s->events);
+	s->n_events = s->o->null ? 0 : tare_events_count(s->events);
+	stat_place_metrics(s);
 	return true;
 }
 
 /* Batches are only needed where counters are scarce. */
 static int plan(struct stat_session *s, struct tare_why *why)
 {
-	if (!s->o->exact)
+	if (!s->o->exact || s->o->null)
 		return 0;
 	const int backend = tare_backend_for(s->events, (enum tare_backend)s->o->backend, NULL, 0,
 					     why);
@@ -295,7 +416,35 @@ struct live {			/* what on_interval needs */
 	struct stat_run *run;
 	struct output *out;
 	struct tare_count *before;
+	struct tare_count *delayed;	/* what was counted until --delay was over */
+	uint64_t delayed_ns;		/* when that was; 0: it is not */
 };
+
+static void end_delay(struct live *l, const struct tare_measurement *so_far)
+{
+	l->delayed_ns = so_far->wall_ns ? so_far->wall_ns : 1;
+	for (size_t i = 0; i < l->s->n_events; i++)
+		l->delayed[i] = l->before[i] = so_far->counts[i];
+}
+
+/* Takes out of the run what came before the end of the delay. */
+static void apply_delay(const struct live *l, struct tare_measurement *m)
+{
+	if (!l->s->o->delay_ms)
+		return;
+	m->wall_ns -= l->delayed_ns < m->wall_ns ? l->delayed_ns : m->wall_ns;
+	for (size_t i = 0; i < l->s->n_events; i++) {
+		if (l->delayed_ns) {
+			m->counts[i] = stat_delta(&m->counts[i], &l->delayed[i]);
+			continue;
+		}
+		/* over before the delay was */
+		m->counts[i].state = TARE_COUNT_NOT_SCHEDULED;
+		m->counts[i].code = TARE_E_DELAY;
+	}
+	if (!l->delayed_ns)
+		m->wall_ns = 0;
+}
 
 static void add_interval(struct live *l, const struct tare_measurement *so_far)
 {
@@ -310,14 +459,24 @@ static void add_interval(struct live *l, const struct tare_measurement *so_far)
 		delta[i] = stat_delta(&so_far->counts[i], &l->before[i]);
 		l->before[i] = so_far->counts[i];
 	}
-	r->intervals[r->n_intervals++] = (struct stat_interval){ so_far->wall_ns, delta };
+	r->intervals[r->n_intervals++] =
+		(struct stat_interval){ so_far->wall_ns - l->delayed_ns, delta };
 }
 
 static void on_interval(const struct tare_measurement *so_far, void *arg)
 {
 	struct live *const l = arg;
 	struct buf text = { 0 };
+	const unsigned most = l->s->o->interval_count;
+	if (l->s->o->delay_ms && !l->delayed_ns) {
+		end_delay(l, so_far);
+		return;
+	}
+	if (most && l->run->n_intervals == most)
+		return;
 	add_interval(l, so_far);
+	if (l->run->n_intervals == most && attached && !l->s->argv[0])
+		stop = 1;	/* with a command, it is waited for */
 	const struct stat_interval *const last = &l->run->intervals[l->run->n_intervals - 1];
 	if (l->s->o->json)
 		return;
@@ -327,6 +486,26 @@ static void on_interval(const struct tare_measurement *so_far, void *arg)
 		stat_text_interval(l->s, last, &text);
 	output_write(l->out, text.data, text.len);
 	buf_free(&text);
+}
+
+enum { HOOK_FAILED = 1 };	/* where errors of the library are negative */
+
+/* --pre and --post: whether it worked. Ctrl-C is its own affair meanwhile. */
+static bool run_hook(const char *option, const char *command)
+{
+	if (!command)
+		return true;
+	progress_clear();
+	const int status = system(command);
+	if (status == 0)
+		return true;
+	if (status < 0)
+		complain_errno(errno, "%s %s", option, command);
+	else if (WIFSIGNALED(status))
+		complain("%s \"%s\" was ended by signal %d", option, command, WTERMSIG(status));
+	else
+		complain("%s \"%s\" failed with status %d", option, command, WEXITSTATUS(status));
+	return false;
 }
 
 static int measure_part(struct stat_session *s, struct stat_run *run,
@@ -345,14 +524,23 @@ static int measure_part(struct stat_session *s, struct stat_run *run,
 		.per_task = o->per_thread,
 		.refuse_uncounted = o->refuse,
 		.pinned = o->exact,
-		.timeout_s = o->timeout_s,
+		.timeout_s = o->timeout_ms / 1e3,
 		.interval_ms = o->interval_ms,
+		.delay_ms = o->delay_ms,
 		.on_interval = on_interval,
 		.arg = l,
 		.stop = &stop,
 	};
 	struct tare_measurement *m;
-	const int err = tare_measure(&mo, &m, why);
+	if (o->sync)
+		sync();
+	if (!run_hook("--pre", o->pre))
+		return HOOK_FAILED;
+	int err = tare_measure(&mo, &m, why);
+	if (!err && !run_hook("--post", o->post)) {
+		tare_measurement_free(m);
+		err = HOOK_FAILED;
+	}
 	if (err)
 		return err;
 	struct tare_measurement **const parts =
@@ -396,8 +584,9 @@ static int one_run(struct stat_session *s, struct output *out, struct tare_why *
 	struct stat_run *const run = &more[s->n_runs];
 	*run = (struct stat_run){ .complete = true,
 				  .counts = calloc(s->n_events + 1, sizeof(*run->counts)) };
-	struct live l = { s, run, out, calloc(s->n_events + 1, sizeof(*l.before)) };
-	if (!run->counts || !l.before)
+	struct live l = { s, run, out, calloc(s->n_events + 1, sizeof(*l.before)),
+			  calloc(s->n_events + 1, sizeof(*l.delayed)), 0 };
+	if (!run->counts || !l.before || !l.delayed)
 		abort();
 	for (size_t i = 0; i < s->n_events; i++)
 		l.before[i].state = TARE_COUNT_NOT_OPENED;
@@ -412,14 +601,16 @@ static int one_run(struct stat_session *s, struct output *out, struct tare_why *
 			run->complete = false;
 	}
 	if (!err) {
-		if (s->o->interval_ms)
+		if (s->o->interval_ms && (!s->o->delay_ms || l.delayed_ns))
 			on_interval(run->parts[0], &l);
+		apply_delay(&l, run->parts[0]);
 		gather(s, run);
 		s->n_runs++;
 	} else {
 		free(run->counts);
 	}
 	free(l.before);
+	free(l.delayed);
 	return err;
 }
 
@@ -437,13 +628,19 @@ static int status_of_error(int err)
 
 static void show_progress(const struct stat_session *s, unsigned done)
 {
-	/* Where the command writes to the same terminal, its output is in the way. */
-	if (s->o->repeat == 1 || isatty(STDOUT_FILENO))
+	char text[64];
+	if (s->o->repeat == 1)
 		return;
 	if (s->o->repeat)
-		progress("run %u of %u", done + 1, s->o->repeat);
+		snprintf(text, sizeof(text), "run %u of %u", done + 1, s->o->repeat);
 	else
-		progress("run %u", done + 1);
+		snprintf(text, sizeof(text), "run %u", done + 1);
+	if (s->o->verbose)
+		fprintf(stderr, "%s\n", text);
+	else if (isatty(STDOUT_FILENO))		/* the command may write there, too */
+		progress_aside(text);
+	else
+		progress("%s", text);
 }
 
 static int all_runs(struct stat_session *s, struct output *out)
@@ -459,7 +656,8 @@ static int all_runs(struct stat_session *s, struct output *out)
 	progress_clear();
 	if (!err)
 		return 0;
-	complain_why(&why);
+	if (err != HOOK_FAILED)
+		complain_why(&why);
 	if (err == TARE_E_NO_COMMAND && s->o->clean_env && !strchr(s->argv[0], '/'))
 		caution("--clean-env looks in PATH=%s; name the file, or --keep PATH",
 			env_get(s->envp, "PATH"));
@@ -541,6 +739,7 @@ static void free_session(struct stat_session *s)
 		free(s->batches[b].index);
 	}
 	free(s->batches);
+	free(s->metrics);
 	free(s->runs);
 	tare_events_free(s->events);
 }
@@ -559,12 +758,17 @@ static int run(const struct command *self, int argc, char **argv)
 	struct stat_session s = { .o = &o, .argv = argv + first };
 	struct output out;
 	tare_cpu_detect(&s.cpu);
-	if (!choose_events(&s))
+	if (!choose_events(&s)) {
+		free_session(&s);
 		return EXIT_FAILED;
+	}
 	if (!output_open(&out, o.output)) {
 		free_session(&s);
 		return EXIT_FAILED;
 	}
+	out.append = o.append;
+	if (o.verbose)
+		stat_explain(&s);
 	catch_signals();
 	char **const ours = environ;
 	s.envp = o.clean_env ? clean_environment(&o.keep) : environ;
@@ -596,6 +800,5 @@ const struct command cmd_stat = {
 		 "how it came about: exact, corrected, raw or scaled.",
 	.opts = opts,
 	.runs_command = true,
-	.usage_status = EXIT_FAILED,
 	.run = run,
 };

@@ -14,8 +14,10 @@
 
 #include "options.h"
 
-/* What a command that has no statuses of its own returns. */
-enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2 };
+/* What a command that has no statuses of its own returns. EXIT_USAGE, a command line that
+ * makes no sense, is the same in all of them: with 125 (as env(1) and timeout(1) have it) it
+ * cannot be taken for the status of a measured command or for a verdict. */
+enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 125 };
 
 struct command {
 	const char *name;
@@ -25,7 +27,6 @@ struct command {
 	const struct opt *opts;		/* ends with OPT_END */
 	bool runs_command;		/* the operands are a command line: options end
 					 * at the first operand, as with perf and env */
-	int usage_status;		/* exit status of a wrong option; 0: EXIT_USAGE */
 	/* argv[0] is the command's name. Returns the exit status. */
 	int (*run)(const struct command *self, int argc, char **argv);
 };

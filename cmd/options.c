@@ -18,9 +18,15 @@ struct parse {
 	void *to;
 };
 
-static int usage_status(const struct command *c)
+bool opt_wants_value(const struct opt *o)
 {
-	return c->usage_status ? c->usage_status : EXIT_USAGE;
+	return o->kind != OPT_FLAG && o->kind != OPT_COUNT && o->kind != OPT_GROUP &&
+	       o->kind != OPT_REFUSED && !o->optional;
+}
+
+bool opt_is_shown(const struct opt *o)
+{
+	return o->kind != OPT_GROUP && o->kind != OPT_REFUSED;
 }
 
 /* ---- numbers ---- */
@@ -114,7 +120,7 @@ static int wrong_value(const struct parse *p, const struct opt *o, const char *v
 	char name[64];
 	name_of(o, name, sizeof(name));
 	complain("%s: %s wants %s, not \"%s\"", p->c->name, name, wanted, value);
-	return usage_status(p->c);
+	return EXIT_USAGE;
 }
 
 static int set_choice(const struct parse *p, const struct opt *o, const char *value, int *to)
@@ -188,6 +194,9 @@ static int set(const struct parse *p, const struct opt *o, const char *value)
 	case OPT_FLAG:
 		*(bool *)to = true;
 		return 0;
+	case OPT_COUNT:
+		++*(unsigned *)to;
+		return 0;
 	case OPT_STRING:
 	case OPT_FILE:
 	case OPT_DIR:
@@ -205,6 +214,7 @@ static int set(const struct parse *p, const struct opt *o, const char *value)
 		return set_number(p, o, value, to);
 	case OPT_CHOICE:
 		return set_choice(p, o, value, to);
+	case OPT_REFUSED:
 	case OPT_GROUP:
 	case OPT_END:
 		break;
@@ -219,18 +229,22 @@ static int take(struct parse *p, const struct opt *o, const char *joined)
 {
 	char name[64];
 	name_of(o, name, sizeof(name));
-	if (o->kind == OPT_FLAG) {
+	if (o->kind == OPT_REFUSED) {
+		complain("%s: %s: %s", p->c->name, name, o->help);
+		return EXIT_USAGE;
+	}
+	if (o->kind == OPT_FLAG || o->kind == OPT_COUNT) {
 		if (!joined)
 			return set(p, o, NULL);
 		complain("%s: %s takes no value, but got \"%s\"", p->c->name, name, joined);
-		return usage_status(p->c);
+		return EXIT_USAGE;
 	}
 	if (joined || o->optional)
 		return set(p, o, joined ? joined : "");
 	if (p->at < p->argc)
 		return set(p, o, p->argv[p->at++]);
 	complain("%s: %s wants a value: %s %s", p->c->name, name, name, o->arg);
-	return usage_status(p->c);
+	return EXIT_USAGE;
 }
 
 static int unknown(const struct parse *p, const char *name)
@@ -238,7 +252,7 @@ static int unknown(const struct parse *p, const char *name)
 	const char *names[128];
 	size_t n = 0;
 	for (const struct opt *o = p->c->opts; o->kind != OPT_END && n < 126; o++)
-		if (o->name)
+		if (o->name && opt_is_shown(o))
 			names[n++] = o->name;
 	names[n++] = "help";
 	names[n] = NULL;
@@ -248,7 +262,27 @@ static int unknown(const struct parse *p, const char *name)
 	else
 		complain("%s: unknown option --%s; `tare %s --help` lists them", p->c->name,
 			 name, p->c->name);
-	return usage_status(p->c);
+	return EXIT_USAGE;
+}
+
+/* The one option whose name begins like that, as with getopt_long(3) and perf; more than
+ * one is said, and *status set. */
+static const struct opt *by_beginning(const struct parse *p, const char *word, size_t len,
+				      int *status)
+{
+	const struct opt *found = NULL;
+	for (const struct opt *o = p->c->opts; len && o->kind != OPT_END; o++) {
+		if (!o->name || !opt_is_shown(o) || strncmp(o->name, word, len) != 0)
+			continue;
+		if (found) {
+			complain("%s: --%.*s can be --%s or --%s", p->c->name, (int)len, word,
+				 found->name, o->name);
+			*status = EXIT_USAGE;
+			return NULL;
+		}
+		found = o;
+	}
+	return found;
 }
 
 /* --name or --name=value; `word` is without the dashes. -1: help was asked for. */
@@ -263,7 +297,11 @@ static int long_option(struct parse *p, const char *word)
 	snprintf(name, sizeof(name), "%.*s", (int)(len < 60 ? len : 60), word);
 	if (strcmp(name, "help") == 0)
 		return -1;
-	return unknown(p, name);
+	int status = 0;
+	const struct opt *const o = by_beginning(p, word, len, &status);
+	if (o)
+		return take(p, o, equals ? equals + 1 : NULL);
+	return status ? status : unknown(p, name);
 }
 
 static const struct opt *by_letter(const struct command *c, char letter)
@@ -284,9 +322,9 @@ static int short_options(struct parse *p, const char *word)
 		if (!o) {
 			complain("%s: unknown option -%c; `tare %s --help` lists them",
 				 p->c->name, *word, p->c->name);
-			return usage_status(p->c);
+			return EXIT_USAGE;
 		}
-		if (o->kind != OPT_FLAG)
+		if (o->kind != OPT_FLAG && o->kind != OPT_COUNT)
 			return take(p, o, word[1] ? word + 1 : NULL);
 		const int status = take(p, o, NULL);
 		if (status)
@@ -394,7 +432,7 @@ void opts_help(const struct command *c, FILE *out)
 	for (const struct opt *o = c->opts; o->kind != OPT_END; o++) {
 		if (o->kind == OPT_GROUP)
 			fprintf(out, "%s%s:\n", o == c->opts ? "" : "\n", o->help);
-		else
+		else if (opt_is_shown(o))
 			help_option(o, out);
 	}
 	help_option(&help, out);

@@ -15,8 +15,8 @@
  *		return first;			// --help, or an error already printed
  *	… argv[first] … argv[argc - 1] are the operands
  *
- * -xVALUE, -x VALUE, --long=VALUE, --long VALUE, joined flags (-jv) and `--` are
- * understood; -h and --help are there without being written.
+ * -xVALUE, -x VALUE, --long=VALUE, --long VALUE, joined flags (-jv), the beginning of a
+ * long name that fits no other option, and `--` are understood; -h and --help are there without being written.
  */
 #ifndef CMD_OPTIONS_H
 #define CMD_OPTIONS_H
@@ -30,6 +30,7 @@ enum opt_kind {
 	OPT_END,
 	OPT_GROUP,	/* a heading of --help; .help is its text */
 	OPT_FLAG,	/* bool, set to true */
+	OPT_COUNT,	/* unsigned: how often it was given */
 	OPT_STRING,	/* const char * */
 	OPT_FILE,	/* const char *, completed as a file name */
 	OPT_DIR,	/* const char *, completed as a directory */
@@ -39,6 +40,9 @@ enum opt_kind {
 	OPT_U64,	/* uint64_t, decimal or 0x… */
 	OPT_REAL,	/* double, within min … max */
 	OPT_CHOICE,	/* int: the number of the word in .choices */
+	OPT_REFUSED,	/* an option that people know from another program and that cannot be
+			 * had here; .help says why and what to do instead. Neither --help
+			 * nor completion shows it. */
 };
 
 struct opt {
@@ -53,6 +57,11 @@ struct opt {
 	bool optional;			/* the value may be left out: only -xVALUE and
 					 * --long=VALUE give one; OPT_STRING: else "" */
 };
+
+/* Whether the option is followed by a value that has to be there. */
+bool opt_wants_value(const struct opt *o);
+/* Whether --help and completion show it. */
+bool opt_is_shown(const struct opt *o);
 
 #define TO(type, field) offsetof(struct type, field), sizeof(((struct type *)0)->field)
 

@@ -68,6 +68,8 @@ static void begin(struct output *out)
 	progress_clear();
 	if (out->fd == STDOUT_FILENO)
 		fflush(stdout);
+	if (out->append && lseek(out->fd, 0, SEEK_END) >= 0)
+		return;
 	if (out->fd > STDERR_FILENO && fstat(out->fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	    ftruncate(out->fd, 0) < 0)
 		complain_errno(errno, "%s", out->path);

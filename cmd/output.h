@@ -23,6 +23,7 @@ struct output {
 	bool created;		/* the file was not there before */
 	bool begun;		/* something was written; the old content is gone */
 	bool failed;
+	bool append;		/* set after output_open(): the old content stays */
 };
 
 /* NULL: stderr; "-": stdout. False: it cannot be written, and that was said. */

@@ -1,9 +1,11 @@
 /* -x SEP: one line per event, fields in perf stat's order, so that its parsers read
- * it: value, unit, event, run time of the counter, percentage of the time it ran,
- * spread of the runs (half the range in %), derived value, its unit; then, ours,
- * the provenance. -I puts the time in front. */
+ * it: value, unit, event, with -r the spread of the runs (half the range in %), run time
+ * of the counter, percentage of the time it ran, derived value, its unit; then, ours,
+ * the provenance. -I puts the time in front. (perf 6 has the spread there, and only with
+ * -r; its man page has it elsewhere.) A metric of -M is a line with the first fields empty. */
 #include "stat.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,6 +67,22 @@ static void derived(struct buf *out, const struct stat_session *s,
 	}
 }
 
+/* The fields of an event are empty; the unit carries the metric's name, as with perf. */
+static void metric(struct buf *out, const struct stat_session *s, size_t i, bool spread,
+		   bool counted, double value)
+{
+	const struct stat_metric *const m = s->metrics[i].metric;
+	const char *const sep = s->o->separator;
+	for (int k = 0; k < 5 + spread; k++)
+		buf_str(out, sep);
+	if (counted)
+		buf_printf(out, "%.6g", value);
+	buf_str(out, sep);
+	char unit[64];
+	snprintf(unit, sizeof(unit), "%s%s%s", m->unit, m->unit[0] ? "  " : "", m->name);
+	field(out, unit, sep);
+}
+
 void stat_csv(const struct stat_session *s, struct buf *out)
 {
 	const char *const sep = s->o->separator;
@@ -81,12 +99,11 @@ void stat_csv(const struct stat_session *s, struct buf *out)
 		buf_printf(out, "%s%s%s", sep, unit_of(e), sep);
 		field(out, e->name, sep);
 		buf_str(out, sep);
-		times(out, v.sum.n, v.enabled_ns, v.running_ns, sep);
-		buf_str(out, sep);
-		if (v.sum.n > 1) {
+		if (s->o->repeat != 1) {
 			put_percent(out, summary_percent(&v.sum));
-			buf_chr(out, '%');
+			buf_printf(out, "%%%s", sep);
 		}
+		times(out, v.sum.n, v.enabled_ns, v.running_ns, sep);
 		buf_str(out, sep);
 		derived(out, s, middle, i, wall_ns, sep);
 		buf_printf(out, "%s%s%s%s%s\n", sep,
@@ -94,6 +111,14 @@ void stat_csv(const struct stat_session *s, struct buf *out)
 			   v.perturbed ? "+perturbed" : "", v.user_only ? "+user-only" : "",
 			   v.lower_bound ? "+lower-bound" : "");
 		stat_series_free(&v);
+	}
+	for (size_t i = 0; i < s->n_metrics; i++) {
+		struct stat_ratio v;
+		stat_metric_series(s, i, &v);
+		metric(out, s, i, s->o->repeat != 1, v.n, (v.min + v.max) / 2);
+		buf_printf(out, "%s%s%s%s%s\n", sep, v.n ? tare_provenance_name(v.provenance) : "",
+			   v.perturbed ? "+perturbed" : "", v.user_only ? "+user-only" : "",
+			   v.lower_bound ? "+lower-bound" : "");
 	}
 	free(middle);
 }
@@ -116,10 +141,17 @@ void stat_csv_interval(const struct stat_session *s, const struct stat_interval 
 		field(out, e->name, sep);
 		buf_str(out, sep);
 		times(out, c->state == TARE_COUNT_OK, c->enabled_ns, c->running_ns, sep);
-		buf_printf(out, "%s%s", sep, sep);
+		buf_str(out, sep);
 		derived(out, s, in->counts, i, 0, sep);
 		buf_printf(out, "%s%s%s\n", sep,
 			   c->state == TARE_COUNT_OK ? tare_provenance_name(c->provenance) : "",
 			   c->perturbed ? "+perturbed" : "");
+	}
+	for (size_t i = 0; i < s->n_metrics; i++) {
+		double value = 0;
+		const bool counted = stat_metric_of(s, i, in->counts, &value);
+		buf_printf(out, "%.9f%s", (double)in->at_ns / 1e9, sep);
+		metric(out, s, i, false, counted, value);
+		buf_printf(out, "%s\n", sep);
 	}
 }

@@ -202,6 +202,32 @@ static void summary_json(struct json *j, const struct stat_session *s, size_t i)
 	stat_series_free(&v);
 }
 
+static void metrics_json(struct json *j, const struct stat_session *s)
+{
+	if (!s->n_metrics)
+		return;
+	json_array(j, "metrics");
+	for (size_t i = 0; i < s->n_metrics; i++) {
+		const struct stat_asked_metric *const a = &s->metrics[i];
+		struct stat_ratio v;
+		stat_metric_series(s, i, &v);
+		json_object(j, NULL);
+		json_str(j, "metric", a->metric->name);
+		json_str(j, "unit", a->metric->unit);
+		json_str(j, "top", stat_event(s, a->top)->name);
+		json_str(j, "bottom", stat_event(s, a->bottom)->name);
+		json_f64(j, "factor", a->metric->factor);
+		json_u64(j, "n", v.n);
+		json_str(j, "provenance", v.n ? tare_provenance_name(v.provenance) : NULL);
+		if (v.n) {
+			json_f64(j, "min", v.min);
+			json_f64(j, "max", v.max);
+		}
+		json_end(j);
+	}
+	json_end(j);
+}
+
 static void options_json(struct json *j, const struct stat_session *s)
 {
 	json_object(j, "options");
@@ -210,6 +236,8 @@ static void options_json(struct json *j, const struct stat_session *s)
 	json_bool(j, "exact", s->o->exact);
 	json_bool(j, "aslr", s->o->aslr);
 	json_bool(j, "clean_env", s->o->clean_env);
+	if (s->o->delay_ms)
+		json_u64(j, "delay_ms", s->o->delay_ms);
 	if (s->o->pid)
 		json_u64(j, "pid", s->o->pid);
 	if (s->o->tid)
@@ -246,5 +274,6 @@ void stat_json(const struct stat_session *s, struct buf *out)
 	for (size_t i = 0; i < s->n_events; i++)
 		summary_json(&j, s, i);
 	json_end(&j);
+	metrics_json(&j, s);
 	json_end(&j);
 }

@@ -23,7 +23,7 @@ static bool any_complete(const struct stat_session *s)
 
 /* An interrupted run says nothing about the others, but when it is all there is,
  * it is shown (with a note). */
-static bool counts_in(const struct stat_session *s, const struct stat_run *r)
+bool stat_run_counts(const struct stat_session *s, const struct stat_run *r)
 {
 	return r->complete || !any_complete(s);
 }
@@ -32,7 +32,7 @@ size_t stat_counted_runs(const struct stat_session *s)
 {
 	size_t n = 0;
 	for (size_t r = 0; r < s->n_runs; r++)
-		n += counts_in(s, &s->runs[r]);
+		n += stat_run_counts(s, &s->runs[r]);
 	return n;
 }
 
@@ -46,7 +46,7 @@ void stat_series(const struct stat_session *s, size_t event, struct stat_series 
 		abort();
 	for (size_t r = 0; r < s->n_runs; r++) {
 		const struct tare_count *const c = &s->runs[r].counts[event];
-		if (!counts_in(s, &s->runs[r]))
+		if (!stat_run_counts(s, &s->runs[r]))
 			continue;
 		if (c->state != TARE_COUNT_OK) {
 			out->missing = c;
@@ -80,7 +80,7 @@ void stat_wall_series(const struct stat_session *s, struct summary *out)
 	if (!values)
 		abort();
 	for (size_t r = 0; r < s->n_runs; r++)
-		if (counts_in(s, &s->runs[r]))
+		if (stat_run_counts(s, &s->runs[r]))
 			values[n++] = stat_part(&s->runs[r])->wall_ns;
 	summarize_values(out, values, n);
 	free(values);
@@ -121,6 +121,7 @@ struct tare_count stat_delta(const struct tare_count *now, const struct tare_cou
 	d.enabled_ns = now->enabled_ns - (had ? before->enabled_ns : 0);
 	d.running_ns = now->running_ns - (had ? before->running_ns : 0);
 	d.raw = now->raw - (had ? before->raw : 0);
+	d.vdso = now->vdso - (had ? before->vdso : 0);
 	const uint64_t old = had ? before->value : 0;
 	d.value = now->value > old ? now->value - old : 0;
 	if (now->provenance != TARE_PROV_SCALED)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VALUE_WIDTH = 20, EVENT_WIDTH = 26, PROVENANCE_WIDTH = 12 };
+enum { VALUE_WIDTH = 20, EVENT_WIDTH = 26, PROVENANCE_WIDTH = 12, COMMAND_WIDTH = 200 };
 
 /* Pads what was added since `start` on the left to `width` columns. ± and other
  * signs of several bytes count as one column. */
@@ -62,7 +62,7 @@ static void put_spread(struct buf *b, const struct tare_event *e, const struct s
 {
 	if (s->n < 2)
 		return;
-	buf_str(b, " ±");
+	buf_printf(b, " %s", term_plus_minus());
 	if (is_time(e))
 		put_real(b, summary_half_range(s) / 1e6, 2);
 	else if (is_scaled_unit(e))
@@ -119,14 +119,14 @@ static void put_statistics(struct buf *b, const struct tare_event *e, const stru
 	if (s->n < 2 || exactly_equal(s))
 		return;
 	buf_printf(b, "%*s", VALUE_WIDTH - 5, "");
-	buf_str(b, "±");
+	buf_str(b, term_plus_minus());
 	put_percent(b, summary_percent(s));
 	buf_str(b, " %; mean ");
 	if (unit == 1)
 		put_mean(b, s);
 	else
 		put_real(b, s->mean * unit, 2);
-	buf_str(b, " ±");
+	buf_printf(b, " %s", term_plus_minus());
 	put_real(b, s->distance * unit, unit == 1 ? 1 : 2);
 	buf_str(b, ", stddev ");
 	put_real(b, s->stddev * unit, unit == 1 ? 1 : 2);
@@ -164,21 +164,69 @@ static void put_event(struct buf *b, const struct stat_session *s, size_t i,
 	buf_chr(b, '\n');
 	put_statistics(b, e, &v.sum);
 	if (v.clocks_only)
-		buf_printf(b, "%*sthe runs differ only in the vDSO, reading clocks; ±0 outside of it\n",
-			   VALUE_WIDTH - 5, "");
+		buf_printf(b, "%*sthe runs differ only in the vDSO, reading clocks; %s0 outside of it\n",
+			   VALUE_WIDTH - 5, "", term_plus_minus());
 	if (v.missing)
 		buf_printf(b, "%*s      (missing in some runs: %s)\n", VALUE_WIDTH, "",
 			   tare_err_sentence(v.missing->code));
 	stat_series_free(&v);
 }
 
+/* ---- metrics ---- */
+
+static void put_metric_value(struct buf *b, double value, const char *unit)
+{
+	put_real(b, value, unit[0] ? 2 : 4);
+}
+
+static void put_metric(struct buf *b, const struct stat_session *s, size_t i, int fd)
+{
+	const struct stat_metric *const m = s->metrics[i].metric;
+	struct stat_ratio v;
+	stat_metric_series(s, i, &v);
+	const size_t start = b->len;
+	if (v.n)
+		put_metric_value(b, (v.min + v.max) / 2, m->unit);
+	else
+		buf_str(b, "<not counted>");
+	if (v.n > 1) {
+		buf_printf(b, " %s", term_plus_minus());
+		if (v.min == v.max)
+			buf_chr(b, '0');
+		else
+			put_metric_value(b, (v.max - v.min) / 2, m->unit);
+	}
+	right_align(b, start, VALUE_WIDTH + (stat_counted_runs(s) > 1 ? 8 : 0));
+	buf_printf(b, " %-4s %s%-*s%s ", m->unit, term_style(fd, STYLE_BOLD), EVENT_WIDTH, m->name,
+		   term_style(fd, STYLE_NONE));
+	const struct stat_series doubts = { .provenance = v.provenance, .perturbed = v.perturbed,
+					    .user_only = v.user_only,
+					    .lower_bound = v.lower_bound };
+	struct buf p = { 0 };
+	if (v.n)
+		put_provenance(&p, &doubts);
+	buf_printf(b, "%-*s  # %s\n", PROVENANCE_WIDTH, p.data ? p.data : "", m->help);
+	buf_free(&p);
+}
+
 /* ---- heading and times ---- */
 
+/* The command line, but not more of it than a few lines of the terminal; -j has it all. */
 static void put_command(struct buf *b, char *const *argv)
 {
 	const size_t start = b->len;
-	for (size_t i = 0; argv[i]; i++)
-		buf_printf(b, "%s%s", i ? " " : "", argv[i]);
+	size_t n = 0;
+	for (; argv[n]; n++)
+		if (b->len - start <= COMMAND_WIDTH)
+			buf_printf(b, "%s%s", n ? " " : "", argv[n]);
+	if (b->len - start > COMMAND_WIDTH) {
+		size_t cut = start + COMMAND_WIDTH;
+		while (cut > start && (b->data[cut] & 0xc0) == 0x80)
+			cut--;			/* not inside of a character */
+		b->len = cut;
+		b->data[cut] = '\0';
+		buf_printf(b, "... [%zu words]", n);
+	}
 	/* An argument is not there to steer the terminal, nor to break the heading. */
 	for (size_t i = start; i < b->len; i++)
 		if ((unsigned char)b->data[i] < ' ' || b->data[i] == 0x7f)
@@ -205,7 +253,9 @@ static void put_heading(struct buf *b, const struct stat_session *s)
 		buf_str(b, "software engine; ");
 	if (s->n_batches > 1)
 		buf_printf(b, "%zu batches; ", s->n_batches);
-	buf_printf(b, "ASLR %s):\n\n", m->aslr_off ? "off" : "on");
+	if (s->o->null)
+		buf_str(b, "nothing counted; ");
+	buf_printf(b, "ASLR %s):\n%s", m->aslr_off ? "off" : "on", s->n_events ? "\n" : "");
 }
 
 static void put_seconds(struct buf *b, const char *what, uint64_t ns)
@@ -233,9 +283,10 @@ static void put_times(struct buf *b, const struct stat_session *s)
 		return;
 	}
 	const size_t start = b->len;
-	buf_printf(b, "%.6f ±%.6f", summary_midpoint(&wall) / 1e9, summary_half_range(&wall) / 1e9);
+	buf_printf(b, "%.6f %s%.6f", summary_midpoint(&wall) / 1e9, term_plus_minus(),
+		   summary_half_range(&wall) / 1e9);
 	right_align(b, start, VALUE_WIDTH + 8);
-	buf_printf(b, " seconds %s (±", elapsed);
+	buf_printf(b, " seconds %s (%s", elapsed, term_plus_minus());
 	put_percent(b, summary_percent(&wall));
 	buf_str(b, " %)\n");
 }
@@ -349,9 +400,11 @@ static void put_notes(struct buf *b, const struct stat_session *s)
 		buf_printf(b, "\n Not available here: %s (see `tare doctor`).\n", s->skipped);
 	if (m->aslr_note)
 		buf_printf(b, "\n %s.\n", m->aslr_note);
+	if (s->o->delay_ms)
+		buf_printf(b, "\n The first %u ms were not counted (--delay).\n", s->o->delay_ms);
 	if (last->timed_out && !s->o->pid && !s->o->tid)
-		buf_printf(b, "\n The command was ended after %g s (--timeout): the counts are "
-			      "of a part.\n", s->o->timeout_s);
+		buf_printf(b, "\n The command was ended after %u ms (--timeout): the counts are "
+			      "of a part.\n", s->o->timeout_ms);
 	else if (!s->runs[s->n_runs - 1].complete && !s->o->pid && !s->o->tid)
 		buf_printf(b, "\n Interrupted: %s.\n",
 			   stat_counted_runs(s) < s->n_runs ?
@@ -368,6 +421,8 @@ void stat_text(const struct stat_session *s, int fd, struct buf *out)
 	put_heading(out, s);
 	for (size_t i = 0; i < s->n_events; i++)
 		put_event(out, s, i, middle, wall_ns, fd);
+	for (size_t i = 0; i < s->n_metrics; i++)
+		put_metric(out, s, i, fd);
 	free(middle);
 	put_times(out, s);
 	if (s->o->table)
@@ -399,5 +454,16 @@ void stat_text_interval(const struct stat_session *s, const struct stat_interval
 			   c->perturbed ? ", perturbed" : "");
 		put_derived(out, s, in->counts, i, 0);
 		buf_chr(out, '\n');
+	}
+	for (size_t i = 0; i < s->n_metrics; i++) {
+		const struct stat_metric *const m = s->metrics[i].metric;
+		double value;
+		if (!stat_metric_of(s, i, in->counts, &value))
+			continue;
+		buf_printf(out, "%14.9f ", (double)in->at_ns / 1e9);
+		const size_t start = out->len;
+		put_metric_value(out, value, m->unit);
+		right_align(out, start, VALUE_WIDTH);
+		buf_printf(out, " %-4s %s\n", m->unit, m->name);
 	}
 }

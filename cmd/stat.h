@@ -2,7 +2,9 @@
  *
  *	cmd-stat.c       options, the loop over the runs
  *	stat-exact.c     --exact: batches that fit the counters, and their witness
+ *	stat-events.c    -d, -M, --all-user: what they make of the list of events
  *	stat-derived.c   GHz, insn per cycle, % of branches missed
+ *	stat-metrics.c   the metrics of -M
  *	stat-text.c      for people
  *	stat-json.c      tare.stat/1, see docs/stat-json.md
  *	stat-csv.c       -x SEP
@@ -27,9 +29,14 @@ struct stat_opts {
 	unsigned pid, tid;		/* 0: none */
 	bool per_thread, no_inherit, exact, aslr, refuse;
 	int backend;			/* enum tare_backend */
-	double timeout_s;
 	bool clean_env;
 	struct opt_list keep;		/* variables that --clean-env leaves in */
+	unsigned timeout_ms;
+	unsigned delay_ms, interval_count;
+	unsigned detailed;		/* how often -d was given */
+	bool null, all_user, all_kernel, append, verbose, sync, big_num;
+	const char *pre, *post;		/* shell commands, or NULL */
+	const char *metrics;
 };
 
 /* One interval of -I: what was counted since the one before. */
@@ -55,6 +62,19 @@ struct stat_batch {
 	size_t n;
 };
 
+/* A metric: factor * top / bottom. */
+struct stat_metric {
+	const char *name, *top, *bottom;
+	double factor;
+	const char *unit;		/* "%" or "" */
+	const char *help;
+};
+
+struct stat_asked_metric {
+	const struct stat_metric *metric;
+	size_t top, bottom;		/* places among the events */
+};
+
 struct stat_session {
 	const struct stat_opts *o;
 	char *const *argv;		/* the command; may be empty when attached */
@@ -66,6 +86,8 @@ struct stat_session {
 	size_t n_batches;
 	struct stat_run *runs;
 	size_t n_runs;
+	struct stat_asked_metric *metrics;
+	size_t n_metrics;
 	char skipped[256];		/* default events this machine lacks, or "" */
 };
 
@@ -104,6 +126,31 @@ struct stat_derived {
 /* `counts` has one entry per event that was asked for. False: none. */
 bool stat_derive(const struct stat_session *s, const struct tare_count *counts,
 		 size_t event, uint64_t wall_ns, struct stat_derived *out);
+
+/* The metrics there are; NULL behind the last. */
+const struct stat_metric *stat_metric_at(size_t i);
+const struct stat_metric *stat_metric_find(const char *name);	/* or NULL */
+/* Metric i of -M from these counts. False: one of them was not counted, or is 0. */
+bool stat_metric_of(const struct stat_session *s, size_t i, const struct tare_count *counts,
+		    double *out);
+struct stat_ratio {
+	size_t n;			/* runs that have a value */
+	double min, max;
+	enum tare_provenance provenance; /* the worse of the two events' */
+	bool perturbed, user_only, lower_bound;
+};
+void stat_metric_series(const struct stat_session *s, size_t i, struct stat_ratio *out);
+/* Whether the run is one of those that count. */
+bool stat_run_counts(const struct stat_session *s, const struct stat_run *r);
+
+/* What options make of the list of events, as text. False: complained already. */
+char stat_mode(const struct stat_opts *o);		/* 'u', 'k' or 0 */
+bool stat_set_mode(struct stat_session *s, struct buf *text);
+void stat_add_details(struct stat_session *s, struct buf *text);
+bool stat_add_metrics(struct stat_session *s, struct buf *text);
+void stat_place_metrics(struct stat_session *s);	/* once the list is parsed */
+void stat_skip_event(struct stat_session *s, const char *name);
+void stat_explain(const struct stat_session *s);	/* -v, on stderr */
 
 /* --exact. 0 or a negative error. */
 int stat_plan_batches(struct stat_session *s, struct tare_why *why);

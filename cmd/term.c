@@ -1,5 +1,7 @@
 #include "term.h"
 
+#include <langinfo.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +10,7 @@
 #include <unistd.h>
 
 static bool progress_stands;
+static int aside_column;	/* where the text of progress_aside() begins; 0: none stands */
 
 bool term_colour(int fd)
 {
@@ -53,8 +56,42 @@ void progress(const char *fmt, ...)
 	progress_stands = true;
 }
 
+void progress_aside(const char *text)
+{
+	const char *const term = getenv("TERM");
+	if (!isatty(STDERR_FILENO) || !term || strcmp(term, "dumb") == 0)
+		return;
+	progress_clear();
+	aside_column = term_width(STDERR_FILENO) - (int)strlen(text);
+	if (aside_column < 1)
+		aside_column = 1;
+	/* save the cursor, go to the column, write, restore the cursor */
+	fprintf(stderr, "\0337\033[%dG%s\0338", aside_column, text);
+	fflush(stderr);
+}
+
+bool term_utf8(void)
+{
+	static int known = -1;
+	if (known < 0) {
+		setlocale(LC_CTYPE, "");
+		known = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	}
+	return known;
+}
+
+const char *term_plus_minus(void)
+{
+	return term_utf8() ? "±" : "+-";
+}
+
 void progress_clear(void)
 {
+	if (aside_column) {
+		fprintf(stderr, "\0337\033[%dG\033[K\0338", aside_column);
+		fflush(stderr);
+		aside_column = 0;
+	}
 	if (!progress_stands)
 		return;
 	fputs("\r\033[K", stderr);

@@ -16,6 +16,14 @@ int term_width(int fd);
 
 /* Replaces the progress line on stderr; nothing when stderr is no terminal. */
 void progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same at the right edge, where a command writes to the same terminal: the cursor stays
+ * where it is, and what the command wrote stays when the text is wiped. */
+void progress_aside(const char *text);
 void progress_clear(void);
+
+/* The locale can show what is written as UTF-8. */
+bool term_utf8(void);
+/* The sign before a spread: ± or, where the locale lacks it, +- */
+const char *term_plus_minus(void);
 
 #endif

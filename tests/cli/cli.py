@@ -13,6 +13,10 @@ def check(ok, *what):
         print("failed:", *what)
 
 
+# What is compared is written for people with UTF-8, wherever the tests are run.
+os.environ["LC_ALL"] = "C.UTF-8"
+
+
 def finish():
     print(f"{bad} checks failed" if bad else "all checks passed")
     sys.exit(bad != 0)

@@ -171,7 +171,7 @@ has(found, "jemalloc:still")
 # Bad input, bad output.
 for args in (["--nonsense"], ["operand"]):
     status, out, err = doctor(*args)
-    check(status == 64 and out == "" and err.startswith("tare: ") and args[0] in err, args, err)
+    check(status == 125 and out == "" and err.startswith("tare: ") and args[0] in err, args, err)
 for where in ("/dev/full", None):
     p = subprocess.run(f"exec '{tare}' doctor " + (f"> {where}" if where else ">&-"), shell=True,
                        stderr=subprocess.PIPE, text=True)

@@ -208,9 +208,9 @@ check("pfm" not in p.stdout, p.stdout)
 
 # Bad input, bad output.
 for args, status, text in ((["no-such-event-anywhere"], 1, "no-such-event-anywhere"),
-                           (["--cpu", "zne2"], 2, "did you mean zen2"),
-                           (["--cpu", "qqqqqqqq"], 2, "tare list --cpus"),
-                           (["--nonsense"], 2, "--nonsense")):
+                           (["--cpu", "zne2"], 125, "did you mean zen2"),
+                           (["--cpu", "qqqqqqqq"], 125, "tare list --cpus"),
+                           (["--nonsense"], 125, "--nonsense")):
     got, out, err = listing(*args)
     check(got == status and out == "" and err.startswith("tare: ") and text in err, args, got, err)
 p = subprocess.run(f"exec '{tare}' list > /dev/full", shell=True, stderr=subprocess.PIPE, text=True)

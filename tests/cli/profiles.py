@@ -325,7 +325,7 @@ def check_diff(paths):
     for row in d["rows"]:
         check(row["self"] == b[0][row["name"]]["self"] - a[0][row["name"]]["self"], "diff", row)
     bad = run(TARE, "diff", paths[0])
-    check(bad.returncode == 2 and "two profiles" in bad.stderr, "diff of one")
+    check(bad.returncode == 125 and "two profiles" in bad.stderr, "diff of one")
     text = run(TARE, "diff", "--compat", "measureme", paths[0], paths[1]).stdout
     check(text.startswith("+-") and "\nTotal cpu time: " in text, "diff compat")
 
@@ -375,7 +375,7 @@ def check_recorded(tmp):
           "recorded runs line up", a["threads"], a["regions"], a["intervals"])
     r = run(TARE, "record", "-q", "-o", f"{tmp}/made/for//this/", "--", RECORDER)
     check(r.returncode == 0 and len(os.listdir(f"{tmp}/made/for/this")) == 1, "directories made", r.stderr)
-    for where, status in ((files[0], 1), (f"{files[0]}/below", 1), ("", 2), ("/proc/none/such", 1)):
+    for where, status in ((files[0], 1), (f"{files[0]}/below", 1), ("", 125), ("/proc/none/such", 1)):
         r = run(TARE, "record", "-o", where, "--", RECORDER)
         check(r.returncode == status and (where or "--output") in r.stderr, "record to", where, r.stderr)
     r = run(TARE, "record", "-o", f"{tmp}/none", "--", "true")
@@ -671,7 +671,7 @@ def check_bad_input(tmp):
     r = run(TARE, "summarize", f"{tmp}/nowhere")
     check(r.returncode == 1 and "nowhere" in r.stderr, "no file", r.stderr)
     r = run(TARE, "export", f"{FIXTURES}/rustc-all.mm_profdata")
-    check(r.returncode == 2 and "--to" in r.stderr, "export to nothing", r.stderr)
+    check(r.returncode == 125 and "--to" in r.stderr, "export to nothing", r.stderr)
     with open("/dev/full", "w") as full:
         r = run(TARE, "export", "--to", "csv", f"{FIXTURES}/rustc-all.mm_profdata", stdout=full)
     check(r.returncode == 1 and "space" in r.stderr, "full disk", r.stderr)

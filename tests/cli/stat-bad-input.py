@@ -21,7 +21,7 @@ def refused(status, says, *args, **how):
 
 touch = ("--", "touch", ran)
 # The command line.
-refused(2, "sta: no such command; did you mean `tare stat`", "sta")
+refused(125, "sta: no such command; did you mean `tare stat`", "sta")
 refused(125, "unknown option --repaet; did you mean --repeat", "stat", "--repaet", "3", *touch)
 refused(125, "unknown option -Q", "stat", "-Q", *touch)
 refused(125, "no command to run", "stat")
@@ -33,7 +33,7 @@ refused(125, "--json and --field-separator", "stat", "-j", "-x,", *touch)
 refused(125, "--field-separator wants at least one", "stat", "-x", "", *touch)
 refused(125, "--interval-print and --repeat", "stat", "-I", "10", "-r", "2", *touch)
 refused(125, "--pid and --tid", "stat", "-p", "1", "-t", "1")
-refused(125, "--timeout wants a number", "stat", "--timeout", "0", *touch)
+refused(125, "--timeout wants a whole number from 10", "stat", "--timeout", "0.5", *touch)
 refused(125, '--pid wants a whole number .* not "1,2"', "stat", "-p", "1,2")
 # Events.
 refused(125, "no-such-event.*no such event", "stat", "-e", "no-such-event", *touch)

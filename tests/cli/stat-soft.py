@@ -77,7 +77,7 @@ for command, status in (("exit 3", 3), ("kill -TERM $$", 143)):
     check(p.returncode == status and p.stdout == "out\n" and p.stderr.startswith("err\n"), p)
 p = run(tare, *soft, "-e", "instructions:u", "no-such-command-here")
 check(p.returncode == 127 and "command not found" in p.stderr, p.stderr)
-p, r = stat("--timeout", "0.5", "-e", "instructions:u", "sleep", "30")
+p, r = stat("--timeout", "500", "-e", "instructions:u", "sleep", "30")
 check(p.returncode == 124 and r["runs"][0]["timed_out"], p.returncode)
 p = subprocess.Popen([tare, *soft, "-e", "instructions:u", "-r", "10", "-j", "-o", "-",
                       "sleep", "0.4"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -205,7 +205,7 @@ check(p.stderr.count(",instructions:u,") > 2 and all(float(t.split(",")[0]) > 0
 
 # A command that has to be killed is looked at before: what it counted so far is told.
 stubborn = ("sh", "-c", "trap '' TERM; while :; do :; done")
-p, r = stat("--timeout", "1.5", "-e", "instructions:u", *stubborn)
+p, r = stat("--timeout", "1500", "-e", "instructions:u", *stubborn)
 killed = r["runs"][0]
 check(p.returncode == 124 and killed["timed_out"] and killed["exit_status"] == 137, p, killed)
 check(killed["counts"][0]["value"] > 1000000 and killed["counts"][0]["lower_bound"], killed)

@@ -13,7 +13,7 @@
 
 struct sample {
 	bool flag, other;
-	unsigned number;
+	unsigned number, twice;
 	double real;
 	uint64_t big;
 	const char *text, *events, *sep;
@@ -35,6 +35,8 @@ static const struct opt opts[] = {
 	{ OPT_STRING, 'x', "separate", "SEP", "separator", TO(sample, sep), .optional = true },
 	{ OPT_LIST, 'l', "list", "ITEM", "items", TO(sample, list) },
 	{ OPT_CHOICE, 0, "choice", "WORD", "a word", TO(sample, choice), .choices = words },
+	{ OPT_COUNT, 'd', "twice", NULL, "more of it", TO(sample, twice) },
+	{ OPT_REFUSED, 'G', "gone", .help = "there is no such thing" },
 	{ OPT_END },
 };
 
@@ -68,10 +70,11 @@ static void every_way_to_write_it(void **state)
 	int argc, first;
 	assert_true(parse(&command,
 			  "-fg -n5 --real 2.5 --big=0x10 -t hello -e a -e b,c --choice=soft "
-			  "-l one --list two x y",
+			  "-l one --list two -dd --twi x y",
 			  &s, &argc, argv, &first));
 	assert_true(s.flag && s.other);
 	assert_int_equal(s.number, 5);
+	assert_int_equal(s.twice, 3);
 	assert_true(s.real == 2.5);
 	assert_int_equal(s.big, 16);
 	assert_string_equal(s.text, "hello");
@@ -155,7 +158,11 @@ static void every_way_to_get_it_wrong(void **state)
 {
 	static const struct { const char *line, *says; } bad[] = {
 		{ "--flga", "tare: sample: unknown option --flga; did you mean --flag?" },
-		{ "--num 3", "did you mean --number?" },
+		{ "--nummber 3", "did you mean --number?" },
+		{ "--t", "--t can be --text or --twice" },
+		{ "--gone", "tare: sample: --gone: there is no such thing" },
+		{ "-G3", "--gone: there is no such thing" },
+		{ "--gon", "unknown option --gon" },
 		{ "--zzzzzzzz", "unknown option --zzzzzzzz; `tare sample --help` lists them" },
 		{ "-Q", "unknown option -Q" },
 		{ "-fQ", "unknown option -Q" },

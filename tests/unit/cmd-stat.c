@@ -26,7 +26,7 @@ struct made {
 static void make(struct made *x, const char *events, size_t n_runs)
 {
 	struct tare_why why;
-	*x = (struct made){ .o = { .repeat = 1, .separator = "," } };
+	*x = (struct made){ .o = { .repeat = (unsigned)n_runs, .separator = "," } };
 	if (tare_events_parse(events, NULL, &x->s.events, &why) < 0)
 		fail_msg("%s", why.what);
 	x->s.o = &x->o;
@@ -182,15 +182,15 @@ static void fields_are_perfs(void **state)
 	x.o.separator = "4";
 	stat_csv(&x.s, &b);
 	/* A name that contains the separator is quoted. */
-	const char *const first = "11.544\"r01c4:u\"4100450.00413%4";
+	const char *const first = "11.544\"r01c4:u\"413%4100450.00444";
 	if (strncmp(b.data, first, strlen(first)) != 0)
 		fail_msg("%s", b.data);
 	buf_free(&b);
 	x.o.separator = ",";
 	stat_csv(&x.s, &b);
-	assert_non_null(strstr(b.data, "\n1.500000,msec,task-clock,200,100.00,0%,0.0005,"
+	assert_non_null(strstr(b.data, "\n1.500000,msec,task-clock,0%,200,100.00,0.0005,"
 				       "CPUs utilized,raw\n"));
-	assert_non_null(strstr(b.data, "\n<not counted>,,page-faults,0,0.00,,,,\n"));
+	assert_non_null(strstr(b.data, "\n<not counted>,,page-faults,0%,0,0.00,,,\n"));
 	buf_free(&b);
 	tare_events_free(x.s.events);
 }
