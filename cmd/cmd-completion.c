@@ -1,6 +1,7 @@
-/* tare completion bash: the completion script, made from the option tables. */
+/* tare completion SHELL: the completion script, made from the option tables. */
 #include "command.h"
 #include "complain.h"
+#include "stat.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,31 @@
 static const struct opt opts[] = {
 	{ OPT_END },
 };
+
+/* Events that are worth offering; `tare list` has all of them, and takes its time. */
+#define EVENTS "instructions:u branches:u cond-branches:u loads:u stores:u cycles:u "         \
+	       "branch-misses:u cache-misses:u page-faults context-switches cpu-migrations " \
+	       "task-clock wall-time instructions-minus-irqs:u"
+
+/* Names of events, or of metrics: of whatever the list is made of. */
+static void list_words(const struct opt *o)
+{
+	const struct stat_metric *m;
+	if (!o->name || strcmp(o->name, "metrics") != 0) {
+		fputs(EVENTS, stdout);
+		return;
+	}
+	for (size_t i = 0; (m = stat_metric_at(i)); i++)
+		printf("%s%s", i ? " " : "", m->name);
+}
+
+static void choice_words(const struct opt *o)
+{
+	for (int i = 0; o->choices[i]; i++)
+		printf("%s%s", i ? " " : "", o->choices[i]);
+}
+
+/* ---- bash ---- */
 
 static const char head[] =
 	"# bash completion for tare; written by `tare completion bash`\n"
@@ -17,10 +43,7 @@ static const char head[] =
 	"_tare_events() {\n"
 	"\tlocal events=${cur##*,} before=\n"
 	"\t[[ $cur == *,* ]] && before=${cur%,*},\n"
-	"\tCOMPREPLY=($(compgen -P \"$before\" -W \"instructions:u branches:u cond-branches:u"
-	" loads:u stores:u cycles:u branch-misses:u cache-misses:u page-faults"
-	" context-switches cpu-migrations task-clock wall-time"
-	" instructions-minus-irqs:u\" -- \"$events\"))\n"
+	"\tCOMPREPLY=($(compgen -P \"$before\" -W \"$1\" -- \"$events\"))\n"
 	"\tcompopt -o nospace 2>/dev/null\n"
 	"}\n"
 	"_tare() {\n"
@@ -43,7 +66,7 @@ static void pattern(const struct opt *o)
 
 static void value_case(const struct opt *o)
 {
-	if (o->kind == OPT_FLAG || o->kind == OPT_GROUP || o->optional)
+	if (!opt_wants_value(o))
 		return;
 	pattern(o);
 	switch (o->kind) {
@@ -54,12 +77,13 @@ static void value_case(const struct opt *o)
 		printf("_tare_dirs");
 		break;
 	case OPT_EVENTS:
-		printf("_tare_events");
+		printf("_tare_events '");
+		list_words(o);
+		printf("'");
 		break;
 	case OPT_CHOICE:
 		printf("_tare_words '");
-		for (int i = 0; o->choices[i]; i++)
-			printf("%s%s", i ? " " : "", o->choices[i]);
+		choice_words(o);
 		printf("'");
 		break;
 	default:
@@ -72,7 +96,7 @@ static void value_case(const struct opt *o)
 static void all_options(const struct command *c)
 {
 	for (const struct opt *o = c->opts; o->kind != OPT_END; o++) {
-		if (o->kind == OPT_GROUP)
+		if (!opt_is_shown(o))
 			continue;
 		if (o->letter)
 			printf("-%c ", o->letter);
@@ -91,7 +115,7 @@ static void command_operands(const struct command *c)
 	       "\t\t\tcase ${COMP_WORDS[i]} in\n"
 	       "\t\t\t--) ((i++)); break ;;\n");
 	for (const struct opt *o = c->opts; o->kind != OPT_END; o++) {
-		if (o->kind == OPT_FLAG || o->kind == OPT_GROUP || o->optional)
+		if (!opt_wants_value(o))
 			continue;
 		printf("\t");
 		pattern(o);
@@ -116,7 +140,7 @@ static void one_command(const struct command *c)
 	if (c->runs_command)
 		command_operands(c);
 	for (const struct opt *o = c->opts; o->kind != OPT_END; o++)
-		values |= o->kind != OPT_FLAG && o->kind != OPT_GROUP && !o->optional;
+		values |= opt_wants_value(o);
 	if (values) {
 		printf("\t\tcase $prev in\n");
 		for (const struct opt *o = c->opts; o->kind != OPT_END; o++)
@@ -141,24 +165,232 @@ static void bash_script(void)
 	printf("\tesac\n}\ncomplete -F _tare tare\n");
 }
 
+/* ---- zsh ---- */
+
+/* Text between single quotes, for _arguments and _describe: ' : [ ] are theirs. */
+static void zsh_text(const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\'')
+			printf("'\\''");
+		else if (strchr(":[]\\", *text))
+			printf("\\%c", *text);
+		else
+			putchar(*text);
+	}
+}
+
+static void zsh_value(const struct opt *o)
+{
+	printf(":%s:", o->arg ? o->arg : "value");
+	switch (o->kind) {
+	case OPT_FILE:
+		printf("_files");
+		break;
+	case OPT_DIR:
+		printf("_files -/");
+		break;
+	case OPT_EVENTS:
+		printf("_values -s , %s ", o->arg);
+		for (const char *c = o->name && strcmp(o->name, "metrics") == 0 ? "" : EVENTS; *c; c++)
+			printf(*c == ':' ? "\\:" : "%c", *c);
+		if (o->name && strcmp(o->name, "metrics") == 0)
+			list_words(o);
+		break;
+	case OPT_CHOICE:
+		printf("(");
+		choice_words(o);
+		printf(")");
+		break;
+	default:
+		printf(" ");		/* anything: nothing to offer */
+		break;
+	}
+}
+
+/* One spelling of an option: '*--name=[help]:ARG:action'. `joint` is what may stand between
+ * the option and its value. */
+static void zsh_spelling(const struct opt *o, const char *dashes, const char *name, const char *joint)
+{
+	printf("\t\t'*%s%s%s[", dashes, name, opt_wants_value(o) ? joint : "");
+	zsh_text(o->help);
+	printf("]");
+	if (opt_wants_value(o))
+		zsh_value(o);
+	printf("' \\\n");
+}
+
+static void zsh_option(const struct opt *o)
+{
+	const char letter[] = { o->letter, '\0' };
+	if (!opt_is_shown(o))
+		return;
+	if (o->letter)
+		zsh_spelling(o, "-", letter, "+");
+	if (o->name)
+		zsh_spelling(o, "--", o->name, "=");
+}
+
+static void zsh_command(const struct command *c)
+{
+	printf("_tare_%s() {\n\t_arguments -s -S : \\\n", c->name);
+	for (const struct opt *o = c->opts; o->kind != OPT_END; o++)
+		zsh_option(o);
+	printf("\t\t'(- *)'{-h,--help}'[this text]' \\\n");
+	if (c->runs_command)
+		printf("\t\t'(-):command:_command_names -e' \\\n\t\t'*::arguments:_normal'\n}\n");
+	else if (strcmp(c->name, "completion") == 0)
+		printf("\t\t'1:shell:(bash zsh fish)'\n}\n");
+	else
+		printf("\t\t'*:file:_files'\n}\n");
+}
+
+static void zsh_script(void)
+{
+	printf("#compdef tare\n# zsh completion for tare; written by `tare completion zsh`\n");
+	for (const struct command *const *c = commands; *c; c++)
+		zsh_command(*c);
+	printf("_tare() {\n\tlocal context curcontext=\"$curcontext\" state line\n"
+	       "\tlocal -a tare_commands\n\ttare_commands=(\n");
+	for (const struct command *const *c = commands; *c; c++) {
+		printf("\t\t'%s:", (*c)->name);
+		zsh_text((*c)->summary);
+		printf("'\n");
+	}
+	printf("\t)\n"
+	       "\t_arguments -C '(- *)'{-h,--help}'[list the commands]' "
+	       "'(- *)'{-V,--version}'[print the version]' \\\n"
+	       "\t\t'1: :->command' '*:: :->rest' && return\n"
+	       "\tcase $state in\n"
+	       "\tcommand) _describe -t commands 'tare command' tare_commands ;;\n"
+	       "\trest) (( $+functions[_tare_$words[1]] )) && _tare_$words[1] ;;\n"
+	       "\tesac\n}\n"
+	       /* loaded by compinit, it is the function itself; sourced, it has to be bound */
+	       "if [[ $funcstack[1] == _tare ]]; then _tare \"$@\"; else compdef _tare tare; fi\n");
+}
+
+/* ---- fish ---- */
+
+static void fish_text(const char *text)
+{
+	for (; *text; text++)
+		printf(*text == '\'' || *text == '\\' ? "\\%c" : "%c", *text);
+}
+
+static void fish_option(const struct command *c, const struct opt *o)
+{
+	if (!opt_is_shown(o))
+		return;
+	printf("complete -c tare -n '__fish_tare_in %s'", c->name);
+	if (o->letter)
+		printf(" -s %c", o->letter);
+	if (o->name)
+		printf(" -l %s", o->name);
+	if (opt_wants_value(o))
+		printf(o->kind == OPT_FILE ? " -rF" : " -x");
+	if (o->kind == OPT_DIR) {
+		printf(" -a '(__fish_complete_directories)'");
+	} else if (o->kind == OPT_CHOICE && opt_wants_value(o)) {
+		printf(" -a '");
+		choice_words(o);
+		printf("'");
+	} else if (o->kind == OPT_EVENTS) {
+		printf(" -a '(__fish_tare_list ");
+		list_words(o);
+		printf(")'");
+	}
+	printf(" -d '");
+	fish_text(o->help);
+	printf("'\n");
+}
+
+static const char fish_head[] =
+	"# fish completion for tare; written by `tare completion fish`\n"
+	"complete -c tare -f\n"
+	"function __fish_tare_in\n"
+	"\tset -l words (commandline -opc)\n"
+	"\ttest (count $words) -ge 2; and test $words[2] = $argv[1]\n"
+	"end\n"
+	"function __fish_tare_first\n"
+	"\ttest (count (commandline -opc)) -eq 1\n"
+	"end\n"
+	/* the words after the comma, behind what is before it */
+	"function __fish_tare_list\n"
+	"\tset -l token (commandline -ct | string replace -r '^--[a-z-]+=' '')\n"
+	"\tset -l before (string replace -r '[^,]*$' '' -- \"$token\")\n"
+	"\tfor word in $argv\n"
+	"\t\techo $before$word\n"
+	"\tend\n"
+	"end\n";
+
+/* Where the measured command begins, its own completion takes over; the options that have
+ * a value are named, so that the value is not taken for it. */
+static void fish_operands(const struct command *c)
+{
+	printf("complete -c tare -n '__fish_tare_in %s' -xa '(__fish_complete_subcommand --fcs-skip=2",
+	       c->name);
+	for (const struct opt *o = c->opts; o->kind != OPT_END; o++) {
+		if (!opt_wants_value(o))
+			continue;
+		if (o->letter)
+			printf(" -%c", o->letter);
+		if (o->name)
+			printf(" --%s", o->name);
+	}
+	printf(")'\n");
+}
+
+static void fish_command(const struct command *c)
+{
+	printf("complete -c tare -n __fish_tare_first -a %s -d '", c->name);
+	fish_text(c->summary);
+	printf("'\n");
+	for (const struct opt *o = c->opts; o->kind != OPT_END; o++)
+		fish_option(c, o);
+	printf("complete -c tare -n '__fish_tare_in %s' -s h -l help -d 'this text'\n", c->name);
+	if (c->runs_command)
+		fish_operands(c);
+	else if (strcmp(c->name, "completion") == 0)
+		printf("complete -c tare -n '__fish_tare_in %s' -a 'bash zsh fish'\n", c->name);
+	else
+		printf("complete -c tare -n '__fish_tare_in %s' -F\n", c->name);
+}
+
+static void fish_script(void)
+{
+	fputs(fish_head, stdout);
+	for (const struct command *const *c = commands; *c; c++)
+		fish_command(*c);
+	printf("complete -c tare -n __fish_tare_first -s h -l help -d 'list the commands'\n"
+	       "complete -c tare -n __fish_tare_first -s V -l version -d 'print the version'\n");
+}
+
+/* ---- the command ---- */
+
+static const struct {
+	const char *name;
+	void (*print)(void);
+} shells[] = { { "bash", bash_script }, { "zsh", zsh_script }, { "fish", fish_script } };
+
 static int run(const struct command *self, int argc, char **argv)
 {
 	int first;
 	if (!opts_parse(self, &argc, argv, NULL, &first))
 		return first;
-	if (argc - first != 1 || strcmp(argv[first], "bash") != 0) {
-		complain("completion: the shell is wanted, and only bash is known: "
-			 "tare completion bash");
-		return EXIT_USAGE;
+	for (size_t i = 0; argc - first == 1 && i < sizeof(shells) / sizeof(shells[0]); i++) {
+		if (strcmp(argv[first], shells[i].name) != 0)
+			continue;
+		shells[i].print();
+		return EXIT_GOOD;
 	}
-	bash_script();
-	return EXIT_GOOD;
+	complain("completion: one of the shells bash, zsh and fish is wanted: tare completion bash");
+	return EXIT_USAGE;
 }
 
 const struct command cmd_completion = {
 	.name = "completion",
-	.summary = "print the completion script for bash",
-	.usage = "bash",
+	.summary = "print the completion script for a shell",
+	.usage = "bash|zsh|fish",
 	.about = "Prints a script that completes commands, options and their values; it is "
 		 "made from the same tables that parse them. `make install` puts it in place.",
 	.opts = opts,

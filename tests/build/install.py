@@ -101,6 +101,10 @@ with tempfile.TemporaryDirectory(prefix="tare-") as tmp:
     check(script.exists() and script.read_text() == run(root / "bin/tare", "completion", "bash"),
           "completion")
     run("bash", "-n", script)
+    for shell, place in (("zsh", "share/zsh/site-functions/_tare"),
+                         ("fish", "share/fish/vendor_completions.d/tare.fish")):
+        script = root / place
+        check(script.exists() and script.read_text() == run(root / "bin/tare", "completion", shell), shell)
     # The documents, and the schemas that JSON output names.
     for kind, place in (("docs/*.md", "share/doc/tare/docs"), ("docs/*.svg", "share/doc/tare/docs"),
                         ("docs/*.schema.json", "share/tare/schemas"), ("README.md", "share/doc/tare")):

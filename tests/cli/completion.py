@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Completion in a real bash, and the man pages know every option. usage: completion.py TARE"""
-import os, re, shutil, subprocess, sys
+import os, pty, re, select, shlex, shutil, subprocess, sys, tempfile, time
 from cli import check, finish, perf_refused, run
 
 tare = os.path.abspath(sys.argv[1])
@@ -35,6 +35,84 @@ check("true" in complete("tare stat -e page-faults tru"), complete("tare stat -e
 check("cli.py" in complete("tare stat -- cat cli"), complete("tare stat -- cat cli"))
 check(complete("tare stat -- cat --re") == [], "options of the command are not ours")
 
+
+
+# fish and zsh, made from the same tables, asked themselves.
+def fish(line):
+    script = f'"{tare}" completion fish | source; complete -C {shlex.quote(line)}'
+    p = run("fish", "--no-config", "-c", script, cwd=here)
+    check(not p.stderr, "fish", line, p.stderr)
+    return [l.split("\t")[0] for l in p.stdout.splitlines() if l]
+
+
+class Zsh:
+    """An interactive zsh; complete(line) is the line after Tab."""
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="tare-")
+        open(f"{self.folder}/_tare", "w").write(run(tare, "completion", "zsh").stdout)
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(here)
+            os.environ.update(TERM="xterm", ZDOTDIR=self.folder, HOME=self.folder)
+            os.execvp("zsh", ["zsh", "-f", "-i"])
+        self.n = 0
+        os.write(self.fd, (f"PS1=; stty -echo; fpath=({self.folder} $fpath); autoload -Uz compinit; compinit -u -D; "
+                           "setopt no_list_beep no_always_last_prompt; LISTMAX=0; "
+                           "show() {{ print -r -- $'\\n'\"[$BUFFER]\" }}; zle -N show; "
+                           "bindkey '^X' show; print READ''Y\n").replace("{{", "{").replace("}}", "}").encode())
+        self.until("READY")
+
+    def until(self, pattern):
+        text = ""
+        end = time.monotonic() + 60
+        while not re.search(pattern, text):
+            if time.monotonic() > end or not select.select([self.fd], [], [], 60)[0]:
+                check(False, "zsh does not answer", text)
+                return ""
+            text += os.read(self.fd, 65536).decode(errors="replace")
+        return re.search(pattern, text)
+
+    def complete(self, line):
+        os.write(self.fd, b"\x15" + line.encode() + b"\t\x18")
+        found = self.until(r"\n\[(.*)\]\r?\n")
+        return found and re.sub(r"\x1b\[[^A-Za-z]*[A-Za-z]", "", found[1])
+
+    def close(self):
+        os.write(self.fd, b"\x15exit\n")
+        os.close(self.fd)
+        os.waitpid(self.pid, 0)
+        shutil.rmtree(self.folder)
+
+
+if shutil.which("fish"):
+    check(set(commands) <= set(fish("tare ")), fish("tare "))
+    check(fish("tare sta") == ["stat"], fish("tare sta"))
+    check(fish("tare stat --backend ") == ["auto", "hw", "soft"], fish("tare stat --backend "))
+    check(fish("tare stat -e page-faults,task") == ["page-faults,task-clock"], "fish: events")
+    check(fish("tare stat -M taken") == ["taken-ratio"], fish("tare stat -M taken"))
+    check(fish("tare stat -o cli") == ["cli.py"], fish("tare stat -o cli"))
+    check(fish("tare compare cli") == ["cli.py"], fish("tare compare cli"))
+    check("true" in fish("tare stat -e page-faults tru"), fish("tare stat -e page-faults tru"))
+    check("cli.py" in fish("tare stat -- cat cli"), fish("tare stat -- cat cli"))
+    check(fish("tare completion z") == ["zsh"], fish("tare completion z"))
+    check(fish("tare stat --all-c") == [], "fish offers what is refused")
+else:
+    print("note: no fish; its completion was not tried")
+if shutil.which("zsh"):
+    z = Zsh()
+    for line, wanted in {"tare sta": "tare stat ", "tare stat --backend s": "tare stat --backend soft ",
+                         "tare stat --backend=s": "tare stat --backend=soft ", "tare stat --repe": "tare stat --repeat=",
+                         "tare stat -M taken": "tare stat -M taken-ratio", "tare stat -M ipc,taken": "tare stat -M ipc,taken-ratio",
+                         "tare stat -e page-f": "tare stat -e page-faults",
+                         "tare stat -o cli": "tare stat -o cli.py ", "tare compare cli": "tare compare cli.py ",
+                         "tare stat -- cat cli": "tare stat -- cat cli.py ", "tare stat -r 3 cat cli": "tare stat -r 3 cat cli.py ",
+                         "tare completion z": "tare completion zsh ", "tare stat --all-c": "tare stat --all-c"}.items():
+        got = z.complete(line)
+        check(got is not None and got.rstrip(" ,") == wanted.rstrip(), "zsh", line, got)
+    z.close()
+else:
+    print("note: no zsh; its completion was not tried")
+
 # Each option is offered, and each is in the man page; each command has one.
 every = {o for command in commands for o in re.findall(r"--[a-z][a-z-]+", run(tare, command, "--help").stdout)}
 for command in commands:
@@ -43,6 +121,11 @@ for command in commands:
     check("--help" in options, command, text)
     offered = set(complete(f"tare {command} -"))
     check(options <= offered, command, "offers no", options - offered)
+    if shutil.which("fish"):
+        offered = set(fish(f"tare {command} --"))
+        check(options <= offered, "fish:", command, "offers no", options - offered)
+    zsh = run(tare, "completion", "zsh").stdout
+    check(all(f"*{o}" in zsh or o == "--help" for o in options), "zsh:", command)
     check(f"See tare-{command}(1)." in text, command, text[-100:])
     page = f"{here}/../../man/tare-{command}.1"
     if not os.path.exists(page):
