@@ -31,7 +31,8 @@ all: needs $(BUILD)/build.ninja
 
 # The arm64 side, where there is a compiler for it.
 arm64:
-	@tools/setup-arm64 $(ARM64) $(WERROR) || [ $$? = 77 ]
+	@mkdir -p $(BUILD); tools/setup-arm64 $(ARM64) $(WERROR) 2>$(BUILD)/setup-arm64.log || \
+		[ $$? = 77 ] || { cat $(BUILD)/setup-arm64.log; exit 1; }
 	@[ ! -f $(ARM64)/build.ninja ] || ninja -C $(ARM64) -v >$(ARM64)/ninja.log 2>&1 || { cat $(ARM64)/ninja.log; exit 1; }
 
 # What the arm64 tests take from the Debian archive; they are skipped without.
@@ -42,7 +43,7 @@ fetch-arm64:
 
 # What is missing, by the names of this distribution's packages.
 needs:
-	@tools/needs
+	@tools/needs $(BUILD)
 
 $(BUILD)/build.ninja: | needs
 	@mkdir -p $(BUILD)
@@ -89,8 +90,9 @@ uninstall: $(BUILD)/build.ninja
 demo: demo-packages all
 	@tools/demo $(BUILD)/tare
 
+# Without them the demo shows less; whether there can be a build, `needs` tells.
 demo-packages:
-	@tools/install-packages demo
+	@tools/install-packages demo || true
 
 bench: all
 	@[ -x bench/run ] || { echo "tare: bench/run is not there"; exit 1; }

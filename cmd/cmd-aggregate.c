@@ -4,6 +4,10 @@
 #include "profiles.h"
 #include "term.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
 struct aggregate_opts {
 	bool json, no_macro, no_micro, by_name;
 	unsigned limit, top;
@@ -48,9 +52,17 @@ static int aggregate(const struct aggregate_opts *o, struct tare_profile **p, si
 						    .no_micro = o->no_micro };
 	int err = tare_aggregate(p, n, &ao, &a, why);
 	progress_clear();
-	if (err == 0)
-		err = o->json ? tare_aggregate_json(a, fd, why)
-			      : tare_aggregate_text(a, &print, fd, why);
+	if (err == 0 && o->json) {
+		err = tare_aggregate_json(a, fd, why);
+	} else if (err == 0) {
+		const int text_fd = term_text_begin(fd);
+		err = tare_aggregate_text(a, &print, text_fd, why);
+		if (!term_text_end(text_fd, fd) && err == 0) {
+			*why = (struct tare_why){ .code = TARE_E_IO, .sys_errno = errno };
+			snprintf(why->what, sizeof(why->what), "%s", strerror(errno));
+			err = why->code;
+		}
+	}
 	tare_aggregate_free(a);
 	return err;
 }

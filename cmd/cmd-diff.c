@@ -6,6 +6,8 @@
 #include "term.h"
 #include "threshold.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,8 +177,14 @@ static int show(const struct diff_opts *o, const struct tare_diff *d)
 	if (fd < 0)
 		return EXIT_CANNOT;
 	const bool json = o->json || o->format == FORMAT_JSON;
-	const int err = json ? tare_diff_json(d, &print, fd, &why)
-			     : tare_diff_text(d, &print, fd, &why);
+	const int text_fd = json ? fd : term_text_begin(fd);
+	int err = json ? tare_diff_json(d, &print, fd, &why)
+		       : tare_diff_text(d, &print, text_fd, &why);
+	if (!term_text_end(text_fd, fd) && err == 0) {
+		why = (struct tare_why){ .code = TARE_E_IO, .sys_errno = errno };
+		snprintf(why.what, sizeof(why.what), "%s", strerror(errno));
+		err = why.code;
+	}
 	if (err < 0)
 		complain_why(&why);
 	return export_close(fd, o->output, err < 0 ? EXIT_BAD : EXIT_GOOD) == EXIT_GOOD

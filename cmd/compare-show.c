@@ -24,7 +24,7 @@ static void put_side(struct buf *b, const struct compare_series *s)
 	else
 		put_midpoint(b, &s->sum, true);
 	if (!one) {
-		buf_str(b, " ±");
+		buf_printf(b, " %s", term_plus_minus());
 		if (is_time(s))
 			put_real(b, summary_half_range(&s->sum) / 1e6, 2);
 		else

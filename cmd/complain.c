@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 static void say(const char *kind, const char *fmt, va_list ap)
 {
@@ -53,6 +54,19 @@ static bool ends_with(const char *text, const char *end)
 	return n >= m && strcasecmp(text + n - m, end) == 0;
 }
 
+/* What can be done; one code may have several causes. */
+static const char *remedy_of(const struct tare_why *why)
+{
+	if (why->code == TARE_E_NOT_EXECUTABLE && why->sys_errno == EISDIR)
+		return "name a program, not a directory";
+	if (why->code == TARE_E_NOT_EXECUTABLE && why->sys_errno == ENOENT)
+		return "install it, or correct the first line (#!) of the script";
+	if (why->code == TARE_E_NO_COMMAND && !strchr(why->what, '/') &&
+	    access(why->what, X_OK) == 0)
+		return "the current directory is not in PATH: put ./ before the name";
+	return tare_why_remedy(why);
+}
+
 void complain_why(const struct tare_why *why)
 {
 	const char *const sentence = tare_err_sentence(why->code);
@@ -62,7 +76,7 @@ void complain_why(const struct tare_why *why)
 		complain("%s", why->what);
 	else
 		complain("%s: %s", why->what, sentence);
-	const char *const remedy = tare_why_remedy(why);
+	const char *const remedy = remedy_of(why);
 	if (remedy[0])
 		fprintf(stderr, "      %s\n", remedy);
 }

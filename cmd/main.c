@@ -40,6 +40,23 @@ static void overview(FILE *out)
 	fputs("\n`tare COMMAND --help` shows the options of one. See tare(1).\n", out);
 }
 
+/* Somebody left out the command of ours: `tare ls` for `tare stat ls`. */
+static bool is_program(const char *name)
+{
+	const char *const path = getenv("PATH");
+	char file[4096];
+	if (strchr(name, '/'))
+		return access(name, X_OK) == 0;
+	for (const char *at = path; at && *name; at = *at ? at + 1 : NULL) {
+		const int len = (int)strcspn(at, ":");
+		snprintf(file, sizeof(file), "%.*s/%s", len, at, name);
+		if (len && access(file, X_OK) == 0)
+			return true;
+		at += len;
+	}
+	return false;
+}
+
 static int unknown_command(const char *name)
 {
 	const char *names[64];
@@ -50,6 +67,8 @@ static int unknown_command(const char *name)
 	const char *const near = nearest_word(name, names);
 	if (near)
 		complain("%s: no such command; did you mean `tare %s`?", name, near);
+	else if (is_program(name))
+		complain("%s: no such command; to count what it executes: tare stat %s", name, name);
 	else
 		complain("%s: no such command; `tare --help` lists them", name);
 	return EXIT_USAGE;
@@ -97,7 +116,8 @@ static int dispatch(int argc, char **argv)
 	if (strcmp(name, "help") == 0)
 		return help(argc > 2 ? argv[2] : NULL);
 	if (name[0] == '-') {
-		complain("unknown option %s; `tare --help` shows the usage", name);
+		complain("unknown option %s; options follow the command, as in `tare stat %s`; "
+			 "`tare --help` lists the commands", name, name);
 		return EXIT_USAGE;
 	}
 	const struct command *const c = find(name);

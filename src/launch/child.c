@@ -187,20 +187,28 @@ static bool in_path(const char *name)
 	return false;
 }
 
+/* What is wrong is said in `fmt`; the errno tells the caller which remedy fits. */
+static int cannot_run(struct tare_why *why, int err, const char *fmt, const char *name)
+{
+	why_set(why, TARE_E_NOT_EXECUTABLE, fmt, name);
+	if (why)
+		why->sys_errno = err;
+	return TARE_E_NOT_EXECUTABLE;
+}
+
 /* ENOENT is also what exec says of a script whose interpreter is missing. */
 static int exec_failure(const char *name, int err, struct tare_why *why)
 {
 	struct stat st;
 	if (err == ENOENT && strchr(name, '/') && stat(name, &st) == 0)
-		return why_set(why, TARE_E_NOT_EXECUTABLE,
-			       "%s: its interpreter does not exist", name);
+		return cannot_run(why, ENOENT, "%s: its interpreter does not exist", name);
 	if (err == ENOENT || err == ENOTDIR)
 		return why_set(why, TARE_E_NO_COMMAND, "%s", name);
 	/* execvp also says so of a folder in PATH that may not be searched. */
 	if (err == EACCES && !strchr(name, '/') && !in_path(name))
 		return why_set(why, TARE_E_NO_COMMAND, "%s", name);
 	if (err == EACCES && stat(name, &st) == 0 && S_ISDIR(st.st_mode))
-		return why_set(why, TARE_E_NOT_EXECUTABLE, "%s is a directory", name);
+		return cannot_run(why, EISDIR, "%s is a directory", name);
 	return why_errno(why, TARE_E_NOT_EXECUTABLE, err, "%s", name);
 }
 

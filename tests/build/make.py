@@ -32,7 +32,7 @@ def folder(name, tools, real=()):
 echo {tool} "$*" >>{calls}
 case "{tool} $1" in
 "meson --version") echo 1.0.0 ;;
-"meson setup") echo chatter; mkdir -p "$2"; touch "$2/build.ninja" ;;
+"meson setup") echo chatter; [ "$2" = --reconfigure ] || {{ mkdir -p "$2"; touch "$2/build.ninja"; }} ;;
 "ninja "*) echo chatter ;;
 esac
 """)
@@ -62,6 +62,17 @@ check("meson setup" in log and "ninja -C" in log, log)
 for tool in privileged:
     check(not any(line.split()[0] == tool for line in log.splitlines()), "make called", tool, log)
 check("chatter" not in p.stdout + p.stderr, "not quiet", p.stdout, p.stderr)
+# What is left out is said once; and the build is set up again when that has changed.
+lacking = folder("lacking", privileged + ("meson", "ninja", "objcopy", "pkg-config"), plain)
+(tmp / "lacking/cc").write_text("#!/bin/sh\n! grep -q cmocka\n")
+(tmp / "lacking/cc").chmod(0o755)
+shutil.rmtree(tmp / "b")
+p, log = make(lacking, release="ID=fedora")
+check(p.returncode == 0 and "unit tests are left out: no cmocka (dnf install libcmocka-devel)" in p.stdout, p)
+p, log = make(lacking, release="ID=fedora")
+check(p.returncode == 0 and "cmocka" not in p.stdout and "meson setup" not in log, "said again", p, log)
+p, log = make(whole)
+check(p.returncode == 0 and "meson setup --reconfigure" in log, "cmocka was installed since", log)
 shutil.rmtree(tmp / "b")
 p, log = make(whole, "TESTS=false", "PREFIX=~/.local")
 check("-Dtests=false" in log and f"--prefix={tmp}/.local --libdir=lib " in log, log)

@@ -325,6 +325,10 @@ def check_diff(paths):
     for row in d["rows"]:
         check(row["self"] == b[0][row["name"]]["self"] - a[0][row["name"]]["self"], "diff", row)
     bad = run(TARE, "diff", paths[0])
+    plain = dict(os.environ, LC_ALL="C")
+    for command in ("aggregate", "diff"):
+        signs = [run(TARE, command, *paths[:2]).stdout, run(TARE, command, *paths[:2], env=plain).stdout]
+        check(signs[1] == signs[0].replace("±", "+-"), command, "without UTF-8", signs)
     check(bad.returncode == 125 and "two profiles" in bad.stderr, "diff of one")
     text = run(TARE, "diff", "--compat", "measureme", paths[0], paths[1]).stdout
     check(text.startswith("+-") and "\nTotal cpu time: " in text, "diff compat")

@@ -61,6 +61,18 @@ open(script, "w").write("#!/no/such/interpreter\n")
 os.chmod(script, 0o755)
 refused(126, "its interpreter does not exist", "stat", "-e", "page-faults", script)
 refused(127, "command not found", "stat", "--per-thread", "-e", "page-faults", "no-such-command-here")
+# Each with the remedy that fits.
+for path, remedy in ((folder, "name a program, not a directory"), (script, "first line (#!) of the script"),
+                     (plain, "chmod +x")):
+    p = run(tare, *("stat", "-e", "page-faults"), path)
+    check(remedy in p.stderr, path, p.stderr)
+os.symlink("/bin/true", f"{folder}/here")
+p = run(tare, "stat", "-e", "page-faults", "here", cwd=folder)
+check(p.returncode == 127 and "put ./ before the name" in p.stderr, p.stderr)
+# The command of ours is missing.
+refused(125, "sleep: no such command; to count what it executes: tare stat sleep", "sleep", "1")
+refused(125, "here: no such command; to count what it executes: tare stat ./here", "./here", cwd=folder)
+refused(125, "options follow the command, as in `tare stat -r`", "-r", "3", *touch)
 broken = f"{folder}/broken"
 open(broken, "wb").write(b"\x7fELF\x02\x01\x01" + bytes(200))
 os.chmod(broken, 0o755)

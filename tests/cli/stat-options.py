@@ -188,6 +188,10 @@ check("ä... [2 words]" in p.stderr, "cut inside of a character", p.stderr)
 plain = dict(os.environ, LC_ALL="C")
 p = subprocess.run([tare, "stat", "-r", "2", *faults, pages, "5"], capture_output=True, env=plain)
 check(b"+-0" in p.stderr and p.stderr.isascii(), p.stderr)
+for name in ("a", "b"):
+    run(tare, "stat", "-j", "-r", "2", "-o", f"{folder}/{name}.json", *faults, pages, "5")
+p = subprocess.run([tare, "compare", "-T", "5", f"{folder}/a.json", f"{folder}/b.json"], capture_output=True, env=plain)
+check(b"+-0" in p.stdout and p.stdout.isascii(), p.stdout)
 
 
 # A line of progress with -r, on a terminal only, and gone afterwards.
