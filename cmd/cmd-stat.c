@@ -752,18 +752,22 @@ static int run(const struct command *self, int argc, char **argv)
 		return first;
 	if (o.separator && strcmp(o.separator, "\\t") == 0)
 		o.separator = "\t";
-	if (!check_options(&o, first < argc))
+	if (!check_options(&o, first < argc)) {
+		free(o.keep.items);
 		return EXIT_FAILED;
+	}
 	attached = o.pid || o.tid;
 	struct stat_session s = { .o = &o, .argv = argv + first };
 	struct output out;
 	tare_cpu_detect(&s.cpu);
 	if (!choose_events(&s)) {
 		free_session(&s);
+		free(o.keep.items);
 		return EXIT_FAILED;
 	}
 	if (!output_open(&out, o.output)) {
 		free_session(&s);
+		free(o.keep.items);
 		return EXIT_FAILED;
 	}
 	out.append = o.append;
