@@ -189,7 +189,7 @@ static void endless_handler(void)
 	per_signal = 10000;
 	most_signals = 20;
 	begin("wall-time");
-	struct job job = { 2000000, 2000000 };
+	struct job job = { 500000, 1000000 };
 	pthread_t t;
 	CHECK(pthread_create(&t, NULL, recording, &job) == 0, "pthread_create");
 	pthread_join(t, NULL);
@@ -257,9 +257,9 @@ int main(int argc, char **argv)
 	if (argc > 1) {			/* inside `tare run`: a hardware counter */
 		together(argv[1], 5, 400000, 200000, false);
 	} else {
-		together("wall-time", 2, 100000, 400000, false);
-		together("wall-time", 70, 300000, 200000, false);
-		together("zero", 1, 60000, 1000000, false);
+		together("wall-time", 2, 100000, 150000, false);
+		together("wall-time", 70, 300000, 80000, false);
+		together("zero", 1, 60000, 400000, false);
 		endless_handler();
 		starts_and_ends();
 	}
