@@ -84,6 +84,7 @@ install: all
 # Removes what `make install` with the same PREFIX and DESTDIR puts in place.
 uninstall: $(BUILD)/build.ninja
 	@meson configure $(BUILD) -Dprefix=$(PREFIX) -Dlibdir=$(LIBDIR)
+	@ninja -C $(BUILD) build.ninja >$(BUILD)/ninja.log 2>&1 || { cat $(BUILD)/ninja.log; exit 1; }
 	@tools/uninstall $(BUILD) "$(DESTDIR)"
 
 # What a newcomer should see first.

@@ -15,12 +15,14 @@ static const struct opt opts[] = {
 	       "branch-misses:u cache-misses:u page-faults context-switches cpu-migrations " \
 	       "task-clock wall-time instructions-minus-irqs:u"
 
-/* Names of events, or of metrics: of whatever the list is made of. */
-static void list_words(const struct opt *o)
+/* Names of events, or of metrics: of whatever the list is made of. `colon` is how the shell
+ * wants one to be written. */
+static void list_words(const struct opt *o, const char *colon)
 {
 	const struct stat_metric *m;
 	if (!o->name || strcmp(o->name, "metrics") != 0) {
-		fputs(EVENTS, stdout);
+		for (const char *c = EVENTS; *c; c++)
+			printf("%.*s", *c == ':' ? 2 : 1, *c == ':' ? colon : c);
 		return;
 	}
 	for (size_t i = 0; (m = stat_metric_at(i)); i++)
@@ -78,7 +80,7 @@ static void value_case(const struct opt *o)
 		break;
 	case OPT_EVENTS:
 		printf("_tare_events '");
-		list_words(o);
+		list_words(o, ":");
 		printf("'");
 		break;
 	case OPT_CHOICE:
@@ -192,10 +194,7 @@ static void zsh_value(const struct opt *o)
 		break;
 	case OPT_EVENTS:
 		printf("_values -s , %s ", o->arg);
-		for (const char *c = o->name && strcmp(o->name, "metrics") == 0 ? "" : EVENTS; *c; c++)
-			printf(*c == ':' ? "\\:" : "%c", *c);
-		if (o->name && strcmp(o->name, "metrics") == 0)
-			list_words(o);
+		list_words(o, "\\:");
 		break;
 	case OPT_CHOICE:
 		printf("(");
@@ -210,7 +209,8 @@ static void zsh_value(const struct opt *o)
 
 /* One spelling of an option: '*--name=[help]:ARG:action'. `joint` is what may stand between
  * the option and its value. */
-static void zsh_spelling(const struct opt *o, const char *dashes, const char *name, const char *joint)
+static void zsh_spelling(const struct opt *o, const char *dashes, const char *name,
+			 const char *joint)
 {
 	printf("\t\t'*%s%s%s[", dashes, name, opt_wants_value(o) ? joint : "");
 	zsh_text(o->help);
@@ -296,7 +296,7 @@ static void fish_option(const struct command *c, const struct opt *o)
 		printf("'");
 	} else if (o->kind == OPT_EVENTS) {
 		printf(" -a '(__fish_tare_list ");
-		list_words(o);
+		list_words(o, ":");
 		printf(")'");
 	}
 	printf(" -d '");
@@ -327,8 +327,8 @@ static const char fish_head[] =
  * a value are named, so that the value is not taken for it. */
 static void fish_operands(const struct command *c)
 {
-	printf("complete -c tare -n '__fish_tare_in %s' -xa '(__fish_complete_subcommand --fcs-skip=2",
-	       c->name);
+	printf("complete -c tare -n '__fish_tare_in %s' -xa '(__fish_complete_subcommand "
+	       "--fcs-skip=2", c->name);
 	for (const struct opt *o = c->opts; o->kind != OPT_END; o++) {
 		if (!opt_wants_value(o))
 			continue;

@@ -548,8 +548,8 @@ static void metric_row(struct listing *l, const struct stat_metric *m, const cha
 {
 	struct json *const j = &l->json;
 	if (!l->as_json) {
-		buf_printf(&l->out, "  %-*s%-*s%s\n      %s\n", NAME_WIDTH - 2, m->name, METRIC_WIDTH,
-			   formula, metric_here(l, m), m->help);
+		buf_printf(&l->out, "  %-*s%-*s%s\n      %s\n", NAME_WIDTH - 2, m->name,
+			   METRIC_WIDTH, formula, metric_here(l, m), m->help);
 		return;
 	}
 	json_object(j, NULL);
@@ -573,7 +573,8 @@ static void list_metrics(struct listing *l)
 		if (!wanted(l, m->name, TARE_ROLE_OTHER))
 			continue;
 		if (!any && !l->as_json)
-			buf_printf(&l->out, "%s%smetrics, for tare stat -M%s\n", l->heading < 0 ? "" : "\n",
+			buf_printf(&l->out, "%s%smetrics, for tare stat -M%s\n",
+				   l->heading < 0 ? "" : "\n",
 				   term_style(STDOUT_FILENO, STYLE_BOLD),
 				   term_style(STDOUT_FILENO, STYLE_NONE));
 		any = true;

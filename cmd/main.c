@@ -40,7 +40,7 @@ static void overview(FILE *out)
 	fputs("\n`tare COMMAND --help` shows the options of one. See tare(1).\n", out);
 }
 
-/* Somebody left out the command of ours: `tare ls` for `tare stat ls`. */
+/* Somebody left out the name of the command: "tare ls" for "tare stat ls". */
 static bool is_program(const char *name)
 {
 	const char *const path = getenv("PATH");

@@ -16,7 +16,8 @@
  *	… argv[first] … argv[argc - 1] are the operands
  *
  * -xVALUE, -x VALUE, --long=VALUE, --long VALUE, joined flags (-jv), the beginning of a
- * long name that fits no other option, and `--` are understood; -h and --help are there without being written.
+ * long name that fits no other option, and `--` are understood; -h and --help are there
+ * without being written.
  */
 #ifndef CMD_OPTIONS_H
 #define CMD_OPTIONS_H

@@ -164,8 +164,8 @@ static void put_event(struct buf *b, const struct stat_session *s, size_t i,
 	buf_chr(b, '\n');
 	put_statistics(b, e, &v.sum);
 	if (v.clocks_only)
-		buf_printf(b, "%*sthe runs differ only in the vDSO, reading clocks; %s0 outside of it\n",
-			   VALUE_WIDTH - 5, "", term_plus_minus());
+		buf_printf(b, "%*sthe runs differ only in the vDSO, reading clocks; %s0 outside "
+			      "of it\n", VALUE_WIDTH - 5, "", term_plus_minus());
 	if (v.missing)
 		buf_printf(b, "%*s      (missing in some runs: %s)\n", VALUE_WIDTH, "",
 			   tare_err_sentence(v.missing->code));

@@ -88,7 +88,7 @@ struct stat_session {
 	size_t n_runs;
 	struct stat_asked_metric *metrics;
 	size_t n_metrics;
-	char skipped[256];		/* default events this machine lacks, or "" */
+	char skipped[512];		/* default events this machine lacks, or "" */
 };
 
 /* The event text of the witness of --exact. */

@@ -113,7 +113,8 @@ bool term_text_end(int text_fd, int fd)
 	text = size > 0 ? malloc((size_t)size + 1) : NULL;
 	if (text && pread(text_fd, text, (size_t)size, 0) == size) {
 		/* both take two bytes */
-		for (char *at = text; (at = memmem(at, (size_t)(text + size - at), sign, 2)); at += 2)
+		char *at = text;
+		while ((at = memmem(at, (size_t)(text + size - at), sign, 2)))
 			memcpy(at, "+-", 2);
 		good = write_whole(fd, text, (size_t)size);
 	}

@@ -8,6 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* gcc 14 would count 16 letters at a time, and what is planted would be more than 0.01 %. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-tree-vectorize")
+#endif
+
 enum { SIZE = 1 << 16, ROUNDS = 200 };
 
 static unsigned words(const char *text, size_t n)

@@ -91,8 +91,8 @@ int event_pfm_find(const char *name, const struct tare_cpu *cpu, struct tare_eve
 
 	if (!ready() || !event_is_here(cpu) || !spell(name, spelt, sizeof(spelt)))
 		return EVENT_NOT_MINE;
-	const int err = call_pfm_get_os_event_encoding(spelt, PFM_ABI_PLM0 | PFM_ABI_PLM3 | PFM_ABI_PLMH,
-						  PFM_ABI_OS_PERF_EVENT, &arg);
+	const int modes = PFM_ABI_PLM0 | PFM_ABI_PLM3 | PFM_ABI_PLMH;
+	const int err = call_pfm_get_os_event_encoding(spelt, modes, PFM_ABI_OS_PERF_EVENT, &arg);
 	if (err == PFM_ABI_ERR_UMASK || err == PFM_ABI_ERR_FEATCOMB)
 		return why_set(why, TARE_E_SYNTAX, "%s: libpfm4 says: %s", name, call_pfm_strerror(err));
 	if (err != PFM_ABI_SUCCESS)
@@ -138,7 +138,8 @@ static bool pmu_has(const struct pfm_abi_pmu *pmu, const char *name)
 		const char *const umask = name + len + 1;
 		for (int a = 0; a < info.nattrs; a++) {
 			struct pfm_abi_attr attr = { .size = sizeof(attr) };
-			if (call_pfm_get_event_attr_info(i, a, PFM_ABI_OS_NONE, &attr) == PFM_ABI_SUCCESS &&
+			const int err = call_pfm_get_event_attr_info(i, a, PFM_ABI_OS_NONE, &attr);
+			if (err == PFM_ABI_SUCCESS &&
 			    attr.type == PFM_ABI_ATTR_UMASK && !strcasecmp(attr.name, umask))
 				return true;
 		}
@@ -180,8 +181,8 @@ static void each_umask(int event, const struct pfm_abi_event *info,
 
 	for (int a = 0; a < info->nattrs; a++) {
 		struct pfm_abi_attr attr = { .size = sizeof(attr) };
-		if (call_pfm_get_event_attr_info(event, a, PFM_ABI_OS_NONE, &attr) != PFM_ABI_SUCCESS ||
-		    attr.type != PFM_ABI_ATTR_UMASK)
+		const int err = call_pfm_get_event_attr_info(event, a, PFM_ABI_OS_NONE, &attr);
+		if (err != PFM_ABI_SUCCESS || attr.type != PFM_ABI_ATTR_UMASK)
 			continue;
 		struct buf name = { 0 };
 		buf_printf(&name, "%s:%s", info->name, attr.name);

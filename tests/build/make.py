@@ -3,7 +3,7 @@
 missing is named as this distribution names it. usage: make.py SOURCE
 
 The tools that a build calls are stand-ins that write down how they were called."""
-import os, pathlib, shutil, subprocess, sys, tempfile
+import json, os, pathlib, shutil, subprocess, sys, tempfile
 
 source = pathlib.Path(sys.argv[1])
 bad = 0
@@ -94,6 +94,20 @@ for release, says in {
 partly = folder("partly", privileged + ("meson", "cc", "objcopy"), plain)
 p, log = make(partly, release="ID=debian")
 check("not installed here: ninja-build" in p.stderr and "gcc" not in p.stderr, p.stderr)
+
+# Without cmocka there are no unit tests, and that is said; nor with -Dtests=false any.
+if shutil.which("meson") and shutil.which("ninja"):
+    env = dict(os.environ, PKG_CONFIG_LIBDIR=str(tmp), PKG_CONFIG_PATH="")
+    for options, wanted in (((), {"func", "cli", "build"}), (("-Dtests=false",), {"kernel"})):
+        shutil.rmtree(tmp / "real", ignore_errors=True)
+        p = subprocess.run(["meson", "setup", tmp / "real", source, *options], env=env, text=True,
+                           capture_output=True)
+        check(p.returncode == 0, options, p.stdout[-2000:], p.stderr)
+        said = subprocess.run(["meson", "introspect", "--tests", tmp / "real"], text=True, capture_output=True)
+        suites = {s.split(":")[-1] for t in json.loads(said.stdout or "[]") for s in t["suite"]}
+        check(wanted <= suites and "unit" not in suites, options, suites)
+        check(options or "left out: the unit tests" in p.stdout, p.stdout[-2000:])
+        check(not options or suites == wanted, options, suites)
 
 # Only below /usr the folder for libraries is the distribution's.
 for prefix in ("/usr/local", "/opt/tare", f"{tmp}/.local"):
