@@ -184,8 +184,11 @@ static void put_missing(struct buf *out, const char *of, const char *other)
 {
 	char word[64];
 	for (const char *p = of; *p; p += strcspn(p, " "), p += strspn(p, " ")) {
-		const int n = (int)strcspn(p, " ");
-		snprintf(word, sizeof(word), "%.*s", n, p);
+		size_t n = strcspn(p, " ");
+		if (n >= sizeof(word))
+			n = sizeof(word) - 1;
+		memcpy(word, p, n);
+		word[n] = '\0';
 		if (!has_word(other, word))
 			buf_printf(out, " %s", word);
 	}
