@@ -122,7 +122,7 @@ with tempfile.TemporaryDirectory(prefix="tare-") as tmp:
         check(f"  export {name}={own}" in lines, name, lines)
     exports = "\n".join(l for l in lines.splitlines() if l.startswith("  export "))
     run("sh", "-euc", f"{exports}\ncd {own}\ncc -D_GNU_SOURCE {outside} -o outside "
-        "$(pkg-config --cflags --libs tare)\n./outside\ntare --version", env=clean)
+        f"$(pkg-config --cflags --libs tare)\n./outside {event}\ntare --version", env=clean)
     check(run("sh", "-euc", f"{exports}\n{source}/tools/after-install {own} {libdir.relative_to(root)}",
               env=clean) == "", "nothing to say where everything is found")
 

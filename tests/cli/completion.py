@@ -95,7 +95,7 @@ if shutil.which("fish"):
     check("true" in fish("tare stat -e page-faults tru"), fish("tare stat -e page-faults tru"))
     check("cli.py" in fish("tare stat -- cat cli"), fish("tare stat -- cat cli"))
     check(fish("tare completion z") == ["zsh"], fish("tare completion z"))
-    check(fish("tare stat --all-c") == [], "fish offers what is refused")
+    check("--all-cpus" not in fish("tare stat --all-c"), "fish offers what is refused")
 else:
     print("note: no fish; its completion was not tried")
 if shutil.which("zsh"):

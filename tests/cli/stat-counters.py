@@ -50,7 +50,7 @@ for backend in "auto", "hw":
 # Fields: perf's 0 ns and 0.00 %; JSON: no value, and the cause. What was counted is shown.
 p = stat("cycles,watchdog", "-x,", "-e", CYCLES + ",instructions:u", command=LOOP)
 failed(p, 125, "watchdog")
-check(len(re.findall(r"^<not counted>,,(?:cycles|r00c4):u,0,0\.00,,,,$", p.stderr, re.M)) == 5, p.stderr)
+check(len(re.findall(r"^<not counted>,,(?:cycles|r00c4):u,0,0\.00,,,$", p.stderr, re.M)) == 5, p.stderr)
 m = re.search(r"^(\d+),,instructions:u,\d+,(\d+\.\d+),", p.stderr, re.M)
 check(m and int(m[1]) > 10**6 and float(m[2]) > 0, "the event beside the group", p.stderr)
 p, r = counts("cycles,watchdog", "-e", CYCLES)
