@@ -14,7 +14,11 @@ if p.returncode:
 
 
 def stat(flaws, *args, cpu="skylake", command=("true",)):
-    return run(tare, "run", "--cpu", cpu, "--flaws", flaws, "--", tare, "stat", *args, "--", *command)
+    flaws = flaws.split(",")
+    cycles = ["--cycles"] if "cycles" in flaws else []
+    rest = ",".join(f for f in flaws if f != "cycles")
+    return run(tare, "run", "--cpu", cpu, *cycles, *(["--flaws", rest] if rest else []), "--", tare,
+               "stat", *args, "--", *command)
 
 
 def failed(p, code, *texts):
