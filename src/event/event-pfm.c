@@ -109,11 +109,13 @@ int event_pfm_find(const char *name, const struct tare_cpu *cpu, struct tare_eve
 	return EVENT_FOUND;
 }
 
+#define MOST_PMUS 4096		/* there are some 400; a library must not keep us for ever */
+
 /* The first PMU of a processor core with a number of at least *i. Numbers may have gaps;
  * how many there are, only the library that was loaded knows. */
 static bool next_core_pmu(int *i, struct pfm_abi_pmu *pmu)
 {
-	for (;; (*i)++) {
+	for (; *i < MOST_PMUS; (*i)++) {
 		*pmu = (struct pfm_abi_pmu){ .size = sizeof(*pmu) };
 		const int err = call_pfm_get_pmu_info(*i, pmu);
 		if (err == PFM_ABI_ERR_INVAL)
@@ -121,6 +123,7 @@ static bool next_core_pmu(int *i, struct pfm_abi_pmu *pmu)
 		if (err == PFM_ABI_SUCCESS && pmu->type == PFM_ABI_PMU_TYPE_CORE)
 			return true;
 	}
+	return false;
 }
 
 /* Whether NAME[:UMASK…] is an event of that PMU, by name. */
