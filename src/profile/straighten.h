@@ -11,7 +11,10 @@
 
 #include "format.h"
 
-#define STRAIGHTEN_DEPTH 64
+/* A value can be too small by what the writing of a page counts, when a signal handler writes
+ * it in the middle of the read (recorder.c): as many instructions as some thousand of the
+ * shortest intervals. */
+#define STRAIGHTEN_DEPTH 16384
 
 /* All zero at first; one for each thread. */
 struct straightener {

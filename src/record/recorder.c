@@ -245,9 +245,12 @@ static void write_records(struct tare_recorder *r, struct thread *t, uint8_t *re
 		return;
 	if (t->offset)
 		shift_records(records, n, t->offset);
+	/* A handler that writes a page between an interrupted read and its subtraction of what
+	 * counter_skip() takes off makes that value too small; a time has nothing taken off. */
+	const uint64_t changed = r->is_time ? 0 : straighten(&t->straightener, records, n);
 	if (r->event->kind == TARE_EVENT_MINUS)
-		t->clamped += straighten(&t->straightener, records, n);
-	else
+		t->clamped += changed;
+	if (r->is_time)
 		straighten_handlers(&t->straightener, records, n);
 	const int err = pagefile_events(r->file, records - MM_PAGE_HEADER_SIZE, n);
 	if (err < 0) {
