@@ -54,7 +54,7 @@ struct thread {
 	uint64_t clamped, dropped, misnested;
 	uint64_t room_cost;		/* counted by record_room outside of its two reads */
 	uint64_t pages, page_cost;	/* see struct tare_record_state */
-	struct straightener straightener;
+	struct straightener *straightener;	/* behind the pages */
 	size_t mapped;			/* bytes from here on */
 };
 
@@ -108,10 +108,10 @@ static void *map_pages(size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* A thread's block: its struct, and two pages at multiples of 64. */
+/* A thread's block: its struct, two pages at multiples of 64, what puts them in order. */
 static size_t block_bytes(void)
 {
-	return sizeof(struct thread) + 2 * (64 + PAGE_BYTES + 64);
+	return sizeof(struct thread) + 2 * (64 + PAGE_BYTES + 64) + 64 + sizeof(struct straightener);
 }
 
 static uint64_t monotonic_ns(void)
@@ -247,11 +247,11 @@ static void write_records(struct tare_recorder *r, struct thread *t, uint8_t *re
 		shift_records(records, n, t->offset);
 	/* A handler that writes a page between an interrupted read and its subtraction of what
 	 * counter_skip() takes off makes that value too small; a time has nothing taken off. */
-	const uint64_t changed = r->is_time ? 0 : straighten(&t->straightener, records, n);
+	const uint64_t changed = r->is_time ? 0 : straighten(t->straightener, records, n);
 	if (r->event->kind == TARE_EVENT_MINUS)
 		t->clamped += changed;
 	if (r->is_time)
-		straighten_handlers(&t->straightener, records, n);
+		straighten_handlers(t->straightener, records, n);
 	const int err = pagefile_events(r->file, records - MM_PAGE_HEADER_SIZE, n);
 	if (err < 0) {
 		count(&t->dropped, n);
@@ -555,6 +555,7 @@ static void lay_out(struct thread *t)
 		t->records[i] = at;
 		at += PAGE_BYTES;
 	}
+	t->straightener = (void *)(((uintptr_t)at + 63) & ~(uintptr_t)63);
 }
 
 static struct thread *add_thread(struct tare_recorder *r, struct tare_why *why)
