@@ -7,6 +7,7 @@
 #include "names.h"
 
 #include "why.h"
+#include "word-sort.h"
 
 #include <tare/analysis.h>
 
@@ -508,12 +509,43 @@ static int walk_all(struct pass *s, const struct tare_progress *progress)
 	return 0;
 }
 
-static int by_self(const void *a, const void *b)
+/* A row's key: its self value, the largest first, then its name. */
+static bool row_word(const void *arg, uint32_t row, unsigned i, uint64_t *word)
 {
-	const struct tare_summary_row *const x = a, *const y = b;
-	if (x->self != y->self)
-		return x->self > y->self ? -1 : 1;
-	return strcmp(x->name, y->name);
+	const struct tare_summary_row *const r = (const struct tare_summary_row *)arg + row;
+	if (i)
+		return text_word(r->name, i - 1, word);
+	*word = descending(r->self);
+	return true;
+}
+
+/* Row order[i] becomes row i; order is used up. */
+static void reorder(struct tare_summary_row *rows, uint32_t *order, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct tare_summary_row first = rows[i];
+		size_t at = i;
+		while (order[at] != i) {
+			const uint32_t next = order[at];
+			rows[at] = rows[next];
+			order[at] = (uint32_t)at;
+			at = next;
+		}
+		rows[at] = first;
+		order[at] = (uint32_t)at;
+	}
+}
+
+static bool sort_rows(struct tare_summary *s)
+{
+	uint32_t *const order = malloc((s->n_rows + 1) * sizeof(*order));
+	for (size_t i = 0; order && i < s->n_rows; i++)
+		order[i] = (uint32_t)i;
+	const bool ok = order && word_sort(order, s->n_rows, row_word, s->rows);
+	if (ok)
+		reorder(s->rows, order, s->n_rows);
+	free(order);
+	return ok;
 }
 
 static int by_artifact(const void *a, const void *b)
@@ -563,7 +595,8 @@ static bool collect(struct tare_summary *s)
 			s->artifacts[s->n_artifacts++] =
 				(struct tare_artifact){ name, st->artifact[i + 1] };
 	}
-	qsort(s->rows, s->n_rows, sizeof(*s->rows), by_self);
+	if (!sort_rows(s))
+		return false;
 	qsort(s->artifacts, s->n_artifacts, sizeof(*s->artifacts), by_artifact);
 	for (uint32_t i = 0; i < st->n_thread; i++)
 		if (st->thread[i].start <= st->thread[i].end) {

@@ -54,8 +54,6 @@ static int compare_rows(const void *a, const void *b, void *arg)
 	const struct tare_summary_row *const x = *(const struct tare_summary_row *const *)a;
 	const struct tare_summary_row *const y = *(const struct tare_summary_row *const *)b;
 	const enum tare_sort key = *(const enum tare_sort *)arg;
-	if (key == TARE_SORT_SELF && x->self != y->self)
-		return x->self > y->self ? -1 : 1;
 	const uint64_t kx = key_of(x, key), ky = key_of(y, key);
 	if (kx != ky)
 		return kx > ky ? -1 : 1;
@@ -68,7 +66,7 @@ static const struct tare_summary_row **sorted(const struct tare_summary *s, enum
 	const struct tare_summary_row **const rows = calloc(s->n_rows + 1, sizeof(*rows));
 	for (size_t i = 0; rows && i < s->n_rows; i++)
 		rows[i] = &s->rows[i];
-	if (rows)
+	if (rows && key != TARE_SORT_SELF)	/* they come so */
 		qsort_r(rows, s->n_rows, sizeof(*rows), compare_rows, &key);
 	return rows;
 }
@@ -165,6 +163,8 @@ static void own_head(const struct tare_summary *s, struct buf *out)
 	buf_printf(out, " events, %zu thread%s\n\n", s->n_threads, s->n_threads == 1 ? "" : "s");
 }
 
+#define AHEAD 8		/* rows: there may be millions, and their names lie anywhere */
+
 static void own_text(const struct tare_summary *s, const struct tare_summary_row **rows,
 		     const struct tare_summary_print *o, struct buf *out)
 {
@@ -175,6 +175,8 @@ static void own_text(const struct tare_summary *s, const struct tare_summary_row
 	own_head(s, out);
 	own_title(&g, &c);
 	for (size_t i = 0; i < s->n_rows && (!o->top || shown < o->top); i++) {
+		if (i + AHEAD < s->n_rows)
+			__builtin_prefetch(rows[i + AHEAD]->name);
 		if (!is_shown(s, rows[i], o))
 			continue;
 		own_row(&g, s, &c, rows[i]);

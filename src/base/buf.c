@@ -24,7 +24,7 @@ static bool reserve(struct buf *b, size_t n)
 	return true;
 }
 
-void buf_add(struct buf *b, const void *bytes, size_t n)
+void buf_add_slow(struct buf *b, const void *bytes, size_t n)
 {
 	if (!reserve(b, n))
 		return;
@@ -32,16 +32,6 @@ void buf_add(struct buf *b, const void *bytes, size_t n)
 		memcpy(b->data + b->len, bytes, n);
 	b->len += n;
 	b->data[b->len] = '\0';
-}
-
-void buf_str(struct buf *b, const char *s)
-{
-	buf_add(b, s, strlen(s));
-}
-
-void buf_chr(struct buf *b, char c)
-{
-	buf_add(b, &c, 1);
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...)

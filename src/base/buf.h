@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct buf {
 	char *data;
@@ -21,9 +22,20 @@ struct buf {
 	bool failed;
 };
 
-void buf_add(struct buf *b, const void *bytes, size_t n);
-void buf_str(struct buf *b, const char *s);
-void buf_chr(struct buf *b, char c);
+/* Where there is no room yet. */
+void buf_add_slow(struct buf *b, const void *bytes, size_t n);
+static inline void buf_add(struct buf *b, const void *bytes, size_t n)
+{
+	if (__builtin_expect(n == 0 || n >= b->cap - b->len || b->failed, 0)) {
+		buf_add_slow(b, bytes, n);
+		return;
+	}
+	memcpy(b->data + b->len, bytes, n);
+	b->len += n;
+	b->data[b->len] = '\0';
+}
+static inline void buf_str(struct buf *b, const char *s) { buf_add(b, s, strlen(s)); }
+static inline void buf_chr(struct buf *b, char c) { buf_add(b, &c, 1); }
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_u64(struct buf *b, uint64_t value);
 /* 1234567 as 1,234,567 */

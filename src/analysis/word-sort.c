@@ -1,0 +1,120 @@
+#include "word-sort.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FEW 48u			/* items that insertion sorts faster */
+#define DIGITS 256u
+
+struct keyed {
+	uint64_t word;
+	uint32_t item;
+};
+
+struct sorter {
+	word_fn *word;
+	const void *arg;
+	struct keyed *spare;	/* as many as there are items */
+};
+
+static void insertion(struct keyed *k, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		const struct keyed x = k[i];
+		size_t at = i;
+		for (; at && k[at - 1].word > x.word; at--)
+			k[at] = k[at - 1];
+		k[at] = x;
+	}
+}
+
+/* By one byte of the word, `shift` bits up; counts: of that byte's values. */
+static void scatter(const struct keyed *from, struct keyed *to, size_t n, unsigned shift,
+		    uint32_t *counts)
+{
+	uint32_t at = 0;
+	for (unsigned d = 0; d < DIGITS; d++) {
+		const uint32_t here = counts[d];
+		counts[d] = at;
+		at += here;
+	}
+	for (size_t i = 0; i < n; i++)
+		to[counts[from[i].word >> shift & (DIGITS - 1)]++] = from[i];
+}
+
+/* Least significant byte first; bytes that all words share are passed over. */
+static void radix(struct keyed *k, struct keyed *spare, size_t n)
+{
+	uint64_t differ = 0;
+	for (size_t i = 1; i < n; i++)
+		differ |= k[i].word ^ k[0].word;
+	struct keyed *from = k, *to = spare;
+	for (unsigned shift = 0; shift < 64; shift += 8) {
+		if (!(differ >> shift & (DIGITS - 1)))
+			continue;
+		uint32_t counts[DIGITS] = { 0 };
+		for (size_t i = 0; i < n; i++)
+			counts[from[i].word >> shift & (DIGITS - 1)]++;
+		scatter(from, to, n, shift, counts);
+		struct keyed *const swap = from;
+		from = to;
+		to = swap;
+	}
+	if (from != k)
+		memcpy(k, from, n * sizeof(*k));
+}
+
+/* Sorts by word `i` and those behind it. Each level of the recursion is a word of a key
+ * that several items share: texts are not longer than some 100,000 words, and each level
+ * takes few bytes of stack; groups that share a word are gone through in a loop. */
+static void sort_from(const struct sorter *s, struct keyed *k, size_t n, unsigned i)
+{
+	for (;; i++) {
+		bool any = false;
+		for (size_t j = 0; j < n; j++)
+			any |= s->word(s->arg, k[j].item, i, &k[j].word);
+		if (!any)
+			return;
+		uint64_t differ = 0;
+		for (size_t j = 1; j < n; j++)
+			differ |= k[j].word ^ k[0].word;
+		if (differ)
+			break;
+	}
+	if (n <= FEW)
+		insertion(k, n);
+	else
+		radix(k, s->spare, n);
+	for (size_t from = 0, to; from < n; from = to) {
+		for (to = from + 1; to < n && k[to].word == k[from].word; )
+			to++;
+		if (to - from > 1)
+			sort_from(s, k + from, to - from, i + 1);
+	}
+}
+
+bool word_sort(uint32_t *items, size_t n, word_fn *word, const void *arg)
+{
+	struct keyed *const k = malloc((2 * n + 1) * sizeof(*k));
+	if (!k)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		k[i] = (struct keyed){ .item = items[i] };
+	if (n > 1)
+		sort_from(&(struct sorter){ word, arg, k + n }, k, n, 0);
+	for (size_t i = 0; i < n; i++)
+		items[i] = k[i].item;
+	free(k);
+	return true;
+}
+
+bool text_word(const char *text, unsigned i, uint64_t *word)
+{
+	const bool ended = i && !(*word & 0xFF);
+	const unsigned char *const at = (const unsigned char *)text + 8 * (size_t)i;
+	uint64_t w = 0;
+	for (unsigned b = 0; !ended && b < 8 && at[b]; b++)
+		w |= (uint64_t)at[b] << (56 - 8 * b);
+	*word = w;
+	return !ended;
+}

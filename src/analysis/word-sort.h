@@ -1,0 +1,26 @@
+/* Sorting by keys that are sequences of 64-bit words, such as a value and then a text.
+ *
+ * Only words are compared, side by side in an array, and the next word is asked for only
+ * where the words before are equal: a comparison of two rows with their texts would
+ * miss the cache several times.
+ */
+#ifndef ANALYSIS_WORD_SORT_H
+#define ANALYSIS_WORD_SORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Word `i` of an item's key, in place of the word before it. False: the key ends before.
+ * Less is first. */
+typedef bool word_fn(const void *arg, uint32_t item, unsigned i, uint64_t *word);
+
+/* Items of equal keys keep their order. False: out of memory. */
+bool word_sort(uint32_t *items, size_t n, word_fn *word, const void *arg);
+
+/* Word `i` of a text, in place of the word before it: ordered as strcmp has it. */
+bool text_word(const char *text, unsigned i, uint64_t *word);
+/* Less for larger values. */
+static inline uint64_t descending(int64_t v) { return ~((uint64_t)v ^ 1ull << 63); }
+
+#endif
