@@ -74,11 +74,14 @@ void sorted_runs_free(struct sorted_runs *r)
 	free(r);
 }
 
-static void put_number(struct buf *out, uint64_t v)
+#define NUMBER_BYTES 10		/* of 64 bits, seven in a byte */
+
+static uint8_t *put_number(uint8_t *to, uint64_t v)
 {
 	for (; v >= 0x80; v >>= 7)
-		buf_chr(out, (char)(v | 0x80));
-	buf_chr(out, (char)v);
+		*to++ = (uint8_t)(v | 0x80);
+	*to++ = (uint8_t)v;
+	return to;
 }
 
 static uint64_t zigzag(int64_t v)
@@ -113,11 +116,14 @@ int sorted_runs_add(struct sorted_runs *r, const struct run_item *item, struct t
 {
 	const size_t shared = common(&r->last, item->key, item->len);
 	const size_t before = r->out.len;
-	put_number(&r->out, shared);
-	put_number(&r->out, item->len - shared);
+	uint8_t bytes[RUN_VALUES * NUMBER_BYTES];
+	uint8_t *end = put_number(put_number(bytes, shared), item->len - shared);
+	buf_add(&r->out, bytes, (size_t)(end - bytes));
 	buf_add(&r->out, item->key + shared, item->len - shared);
+	end = bytes;
 	for (size_t i = 0; i < RUN_VALUES; i++)
-		put_number(&r->out, zigzag(item->v[i]));
+		end = put_number(end, zigzag(item->v[i]));
+	buf_add(&r->out, bytes, (size_t)(end - bytes));
 	r->last.len = shared;
 	buf_add(&r->last, item->key + shared, item->len - shared);
 	if (buf_failed(&r->out) || buf_failed(&r->last))
@@ -142,7 +148,7 @@ static int refill(struct merge *m, struct run_cursor *c)
 	return 0;
 }
 
-static int get_number(struct merge *m, struct run_cursor *c, uint64_t *v)
+static int get_number_slow(struct merge *m, struct run_cursor *c, uint64_t *v)
 {
 	*v = 0;
 	for (unsigned shift = 0; ; shift += 7) {
@@ -156,6 +162,19 @@ static int get_number(struct merge *m, struct run_cursor *c, uint64_t *v)
 		if (b < 0x80)
 			return 0;
 	}
+}
+
+static inline int get_number(struct merge *m, struct run_cursor *c, uint64_t *v)
+{
+	if (c->len - c->pos < NUMBER_BYTES)
+		return get_number_slow(m, c, v);
+	const uint8_t *at = c->bytes + c->pos;
+	uint64_t sum = *at & 0x7F;
+	for (unsigned shift = 7; *at++ >= 0x80; shift += 7)
+		sum |= (uint64_t)(*at & 0x7F) << shift;
+	c->pos = (size_t)(at - c->bytes);
+	*v = sum;
+	return 0;
 }
 
 static int get_bytes(struct merge *m, struct run_cursor *c, uint64_t n)

@@ -11,6 +11,7 @@
 #include "quantity.h"
 #include "sink.h"
 #include "why.h"
+#include "word-sort.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -120,9 +121,7 @@ struct resort {
 	uint8_t *fresh;			/* by node: to be written */
 	uint32_t most;
 	struct sorted_runs *into;
-	struct buf last;		/* the key before; a name ends with NUL */
-	size_t *ends;			/* of its names in it */
-	uint32_t n_ends, cap_ends;
+	struct buf last;		/* the key before */
 	uint32_t *path;			/* its nodes, from the root on */
 	uint32_t depth, cap;
 	uint32_t hidden;		/* depth of `last`, where that is too little; or 0 */
@@ -185,35 +184,30 @@ static size_t first_difference(const char *a, const char *b, size_t n)
 	return i;
 }
 
-/* How many levels the key shares with the one before; *at: where the next begins. */
-static uint32_t shared_levels(const struct resort *r, const struct run_item *item, size_t *at)
+/* How many levels the key shares with the one before. */
+static uint32_t shared_levels(const struct resort *r, const struct run_item *item)
 {
 	const size_t least = item->len < r->last.len ? item->len : r->last.len;
 	const size_t same = least ? first_difference(item->key, r->last.data, least) : 0;
-	uint32_t levels = r->n_ends;
-	while (levels && r->ends[levels - 1] > same)
-		levels--;
-	*at = levels ? r->ends[levels - 1] : 0;
-	return levels;
+	return (uint32_t)(same / STACK_NAME_BYTES);
 }
 
-/* The key becomes the last one: `at` bytes, `depth` - 1 levels, are already there. */
-static bool note_key(struct resort *r, const struct run_item *item, size_t at, uint32_t depth)
+/* The key becomes the last one: `above` levels are already there. */
+static bool note_key(struct resort *r, const struct run_item *item, uint32_t above)
 {
-	r->last.len = at;
-	buf_add(&r->last, item->key + at, item->len - at);
-	if (depth > r->cap_ends) {
-		const uint32_t cap = 2 * depth + 64;
-		size_t *const ends = realloc(r->ends, cap * sizeof(*ends));
-		if (!ends)
-			return false;
-		r->ends = ends;
-		r->cap_ends = cap;
-	}
-	r->n_ends = depth;
-	if (depth)
-		r->ends[depth - 1] = item->len;
+	r->last.len = above * STACK_NAME_BYTES;
+	buf_add(&r->last, item->key + r->last.len, item->len - r->last.len);
 	return !buf_failed(&r->last);
+}
+
+/* The last name of a key, or the root's. */
+static uint32_t name_of(const struct resort *r, const struct run_item *item)
+{
+	uint32_t number;
+	if (!item->len)
+		return r->p->t->nodes[0].name;
+	memcpy(&number, item->key + item->len - STACK_NAME_BYTES, STACK_NAME_BYTES);
+	return be32toh(number);
 }
 
 static bool push_node(struct resort *r, uint32_t depth)
@@ -234,13 +228,12 @@ static bool push_node(struct resort *r, uint32_t depth)
 static int take_item(void *arg, const struct run_item *item)
 {
 	struct resort *const r = arg;
-	size_t at;
-	const uint32_t above = shared_levels(r, item, &at);
+	const uint32_t above = shared_levels(r, item);
 	if (r->hidden && above >= r->hidden)
 		return 0;
 	const uint32_t depth = item->len ? above + 1 : 0;
 	r->hidden = depth && (double)(uint64_t)item->v[V_TOTAL] < r->p->least ? depth : 0;
-	const bool noted = note_key(r, item, at, depth);
+	const bool noted = note_key(r, item, above);
 	int err = 0;
 	if (r->part.n == r->most)
 		err = write_part(r);
@@ -254,14 +247,30 @@ static int take_item(void *arg, const struct run_item *item)
 	}
 	if (!push_node(r, depth))
 		return why_set(r->p->why, TARE_E_NOMEM, "stacks");
-	const uint32_t name = depth ? names_find(&r->part.names, item->key + at, item->len - at - 1)
-				    : r->p->t->nodes[0].name;
 	r->fresh[r->part.n] = 1;
 	r->part.nodes[r->part.n++] = (struct stack_node){
-		.parent = depth ? r->path[above] : 0, .name = name, .depth = depth,
+		.parent = depth ? r->path[above] : 0, .name = name_of(r, item), .depth = depth,
 		.total = (uint64_t)item->v[V_TOTAL], .self = item->v[V_SELF],
 		.count = (uint64_t)item->v[V_COUNT] };
 	return 0;
+}
+
+static bool name_word(const void *arg, uint32_t name, unsigned i, uint64_t *word)
+{
+	return text_word(names_text(arg, name), i, word);
+}
+
+static bool rank_names(struct tare_stacks *t)
+{
+	uint32_t *const order = malloc((t->names.n + 1) * sizeof(*order));
+	t->rank = malloc((t->names.n + 1) * sizeof(*t->rank));
+	for (uint32_t i = 0; order && i < t->names.n; i++)
+		order[i] = i;
+	const bool ok = order && t->rank && word_sort(order, t->names.n, name_word, &t->names);
+	for (uint32_t i = 0; ok && i < t->names.n; i++)
+		t->rank[order[i]] = i;
+	free(order);
+	return ok;
 }
 
 static int print_sorted_runs(struct printer *p)
@@ -270,8 +279,9 @@ static int print_sorted_runs(struct printer *p)
 	r.part.n = 0;
 	r.part.nodes = malloc(r.most * sizeof(*r.part.nodes));
 	r.fresh = malloc(r.most);
-	int err = r.part.nodes && r.fresh ? sorted_runs_new(&r.into, p->why)
-					  : why_set(p->why, TARE_E_NOMEM, "stacks");
+	const bool ranked = p->sort != STACKS_BY_TOTAL || rank_names(&r.part);
+	int err = r.part.nodes && r.fresh && ranked ? sorted_runs_new(&r.into, p->why)
+						    : why_set(p->why, TARE_E_NOMEM, "stacks");
 	if (err == 0)
 		err = sorted_runs_merge(p->t->runs, take_item, &r, p->why);
 	if (err == 0 && r.part.n)
@@ -279,7 +289,7 @@ static int print_sorted_runs(struct printer *p)
 	free(r.part.nodes);
 	free(r.fresh);
 	free(r.path);
-	free(r.ends);
+	free(r.part.rank);
 	buf_free(&r.last);
 	if (err == 0)
 		err = sorted_runs_merge(r.into, print_item, p, p->why);

@@ -50,44 +50,85 @@ static int compare_bytes(const struct tare_stacks *t, uint32_t x, uint32_t y)
 	}
 }
 
+/* Children of one node. */
 static int compare_entries(const void *a, const void *b, void *arg)
 {
 	const struct order *const o = arg;
 	const struct tare_stacks *const t = o->t;
 	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	const struct stack_node *const p = &t->nodes[x >> 1], *const q = &t->nodes[y >> 1];
-	if (p->parent != q->parent)
-		return p->parent < q->parent ? -1 : 1;
 	if (o->sort == STACKS_BY_BYTES)
 		return compare_bytes(t, x, y);
-	if (o->sort == STACKS_BY_TOTAL && p->total != q->total)
+	if (o->sort == STACKS_BY_NAME)
+		return p->name < q->name ? -1 : p->name > q->name;
+	if (p->total != q->total)
 		return p->total > q->total ? -1 : 1;
 	return strcmp(names_text(&t->names, p->name), names_text(&t->names, q->name));
+}
+
+#define FEW 24u			/* entries that insertion sorts faster */
+
+static void sort_siblings(struct order *o, uint32_t *e, uint32_t n)
+{
+	if (n > FEW) {
+		qsort_r(e, n, sizeof(*e), compare_entries, o);
+		return;
+	}
+	for (uint32_t i = 1; i < n; i++) {
+		const uint32_t x = e[i];
+		uint32_t at = i;
+		for (; at && compare_entries(&e[at - 1], &x, o) > 0; at--)
+			e[at] = e[at - 1];
+		e[at] = x;
+	}
+}
+
+/* Where the entries of each node's children start. Parents have smaller numbers, so from the
+ * last node on the children are counted before their parent. */
+static void count_entries(struct order *o)
+{
+	const struct tare_stacks *const t = o->t;
+	const bool twice = o->sort == STACKS_BY_BYTES;
+	for (uint32_t i = t->n; i-- > 1;)
+		o->first[t->nodes[i].parent] += twice && o->first[i] ? 2 : 1;
+	for (uint32_t i = 0; i < t->n; i++) {
+		const uint32_t here = o->first[i];
+		o->first[i] = o->n;
+		o->n += here;
+	}
+	o->first[t->n] = o->n;
+}
+
+/* Each entry behind those of its parent's that are there: first[] moves on with them, and
+ * then back. */
+static void place_entries(struct order *o)
+{
+	const struct tare_stacks *const t = o->t;
+	const bool twice = o->sort == STACKS_BY_BYTES;
+	for (uint32_t i = 1; i < t->n; i++) {
+		uint32_t *const at = &o->first[t->nodes[i].parent];
+		const bool has_children = o->first[i + 1] != o->first[i];	/* none is placed yet */
+		if (twice)
+			o->entry[(*at)++] = i << 1;
+		if (!twice || has_children)
+			o->entry[(*at)++] = i << 1 | INSIDE;
+	}
+	memmove(o->first + 1, o->first, t->n * sizeof(*o->first));
+	o->first[0] = 0;
 }
 
 static bool sort_entries(struct order *o)
 {
 	const struct tare_stacks *const t = o->t;
-	const bool twice = o->sort == STACKS_BY_BYTES;
-	o->entry = malloc((1 + twice) * (size_t)t->n * sizeof(*o->entry));
+	const size_t each = o->sort == STACKS_BY_BYTES ? 2 : 1;
+	o->entry = malloc(each * t->n * sizeof(*o->entry));
 	o->first = calloc((size_t)t->n + 1, sizeof(*o->first));
 	if (!o->entry || !o->first)
 		return false;
-	for (uint32_t i = 1; i < t->n; i++)
-		o->first[t->nodes[i].parent] = 1;	/* has children */
-	for (uint32_t i = 1; i < t->n; i++) {
-		if (twice)
-			o->entry[o->n++] = i << 1;
-		if (!twice || o->first[i])
-			o->entry[o->n++] = i << 1 | INSIDE;
-	}
-	if (o->n)
-		qsort_r(o->entry, o->n, sizeof(*o->entry), compare_entries, o);
-	memset(o->first, 0, ((size_t)t->n + 1) * sizeof(*o->first));
-	for (uint32_t i = 0; i < o->n; i++)
-		o->first[t->nodes[o->entry[i] >> 1].parent + 1]++;
+	count_entries(o);
+	place_entries(o);
 	for (uint32_t i = 0; i < t->n; i++)
-		o->first[i + 1] += o->first[i];
+		sort_siblings(o, o->entry + o->first[i], o->first[i + 1] - o->first[i]);
 	return true;
 }
 
@@ -95,28 +136,39 @@ static void add_level(struct order *o, uint32_t node)
 {
 	const struct tare_stacks *const t = o->t;
 	const uint32_t name = t->nodes[node].name;
-	const char *const text = names_text(&t->names, name);
-	const size_t len = names_len(&t->names, name);
 	if (o->sort == STACKS_BY_BYTES) {
+		const char *const text = names_text(&t->names, name);
+		const size_t len = names_len(&t->names, name);
 		if (node)
 			buf_chr(&o->key, ';');
 		for (size_t i = 0; i < len; i++)
 			buf_chr(&o->key, folded(t, text[i]));
 		return;
 	}
-	if (!node)
+	if (!node || (o->sort == STACKS_BY_TOTAL && !t->rank))
 		return;
 	if (o->sort == STACKS_BY_TOTAL) {
 		const uint64_t largest_first = htobe64(~t->nodes[node].total);
 		buf_add(&o->key, &largest_first, sizeof(largest_first));
 	}
-	buf_add(&o->key, text, len + 1);
+	const uint32_t number = htobe32(o->sort == STACKS_BY_TOTAL ? t->rank[name] : name);
+	buf_add(&o->key, &number, STACK_NAME_BYTES);
 }
 
 static void drop_level(struct order *o, uint32_t node)
 {
-	const size_t len = names_len(&o->t->names, o->t->nodes[node].name) + 1;
-	o->key.len -= len + (o->sort == STACKS_BY_TOTAL ? sizeof(uint64_t) : 0);
+	const struct tare_stacks *const t = o->t;
+	switch (o->sort) {
+	case STACKS_BY_BYTES:
+		o->key.len -= names_len(&t->names, t->nodes[node].name) + 1;
+		break;
+	case STACKS_BY_NAME:
+		o->key.len -= STACK_NAME_BYTES;
+		break;
+	case STACKS_BY_TOTAL:
+		o->key.len -= t->rank ? sizeof(uint64_t) + STACK_NAME_BYTES : 0;
+		break;
+	}
 }
 
 /* Depth first without recursion: the tree may be deep. first[n] moves on with the
