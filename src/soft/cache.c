@@ -451,9 +451,17 @@ void cache_empty(void)
 	E.flushes++;
 }
 
+/* A tracer would see the signals that stop the others, and may keep them: not while there is
+ * another way. */
+static bool tracer_would_see(void)
+{
+	return E.traced && E.n_running > 1 && E.n_blocks <= MAX_BLOCKS - MAX_BLOCKS / 64 &&
+	       E.n_entries + 64 <= entries_max() && is_traced();
+}
+
 bool cache_flush(struct thread *t)
 {
-	if (!others_stop(t))
+	if (tracer_would_see() || !others_stop(t))
 		return false;
 	cache_empty();
 	others_go_on();

@@ -90,6 +90,7 @@ struct thread {
 	bool in_use;
 	bool mapped;
 	bool inside;			/* may be in the cache, or know addresses in it: see stop.c */
+	bool kicked;			/* by stop.c, once at least */
 	bool is_vfork;			/* another process in the same memory, … */
 	bool parent_waits;		/* … whose parent sleeps until it is gone (CLONE_VFORK) */
 	uint64_t app_mask;
@@ -482,6 +483,7 @@ void table_empty(void);
 /* These stop the other threads (stop.c), so not under the lock. False: they cannot. */
 bool table_go_far(struct thread *t);
 bool table_in_the_way(struct thread *t, uint64_t start, uint64_t end);
+bool place_can_give(uint64_t start, uint64_t end);	/* is there another low place? */
 bool place_give(struct thread *t, uint64_t start, uint64_t end);	/* to the program */
 
 /* alias.c: shared memory that is executed in one mapping and written in another */

@@ -508,6 +508,8 @@ static bool forbids_zone(const uint64_t *a, uint64_t end)
 static void make_way(struct thread *t, const uint64_t *a, uint64_t end)
 {
 	const bool must = a[3] & MAP_FIXED;
+	if (!must && !place_can_give(a[0], end))
+		return;			/* the kernel finds it taken */
 	if (place_give(t, a[0], end) || !must)
 		return;
 	struct line l = { 0 };
@@ -520,6 +522,28 @@ static void make_way(struct thread *t, const uint64_t *a, uint64_t end)
 	line_str(&l, ")");
 	l.text[l.len] = '\0';
 	refuse(l.text);
+}
+
+/* A hint for what nobody may touch, over all of the low place (Chromium keeps the lowest
+ * 4 GiB so): around it. 0 if the program has memory there, so that the hint is in vain. */
+static long forbid_low(struct thread *t, const uint64_t *a, uint64_t end)
+{
+	const uint64_t low = E.where.low, low_end = low + E.where.low_size;
+	uint64_t part[6] = { a[0], low - a[0], a[2], a[3] | MAP_FIXED_NOREPLACE, a[4], a[5] };
+	if (a[2] & 7 || !(a[3] & MAP_ANONYMOUS) || a[3] & MAP_FIXED || a[0] >= low ||
+	    end <= low_end || place_can_give(a[0], end))
+		return 0;
+	if (table_in_the_way(t, a[0], end) && !table_go_far(t))
+		return 0;
+	if (is_error(gate(t, __NR_mmap, part)))
+		return 0;
+	part[0] = low_end;
+	part[1] = end - low_end;
+	if (!is_error(gate(t, __NR_mmap, part)))
+		return (long)a[0];
+	const uint64_t first[6] = { a[0], low - a[0] };
+	gate(t, __NR_munmap, first);
+	return 0;
 }
 
 /* ---- limits ---- */
@@ -571,6 +595,9 @@ static long do_mmap(struct thread *t, const uint64_t *args)
 		E.zone_forbidden |= !is_error(ret);
 		return is_error(ret) ? ret : (long)a[0];
 	}
+	const long around = sane && a[0] ? forbid_low(t, a, end) : 0;
+	if (around)
+		return around;
 	if (sane && a[0])
 		make_way(t, a, end);
 	long at = gate(t, __NR_mmap, a);

@@ -62,20 +62,33 @@ static void low_map(uint64_t at, uint64_t size)
 	*entry_at(0) = (uint64_t)glue_miss;
 }
 
-/* Any place that is free and not in [start, end). */
+/* Any place that is free and not in [start, end); 0 if there is none. */
+static uint64_t low_free(uint64_t start, uint64_t end, uint64_t *size)
+{
+	*size = LOW_SIZE;
+	for (uint64_t at = LOW_FIRST; at >= LOW_SIZE; at -= LOW_SIZE)
+		if (!overlap(start, end, at, LOW_SIZE) && low_try(at, LOW_SIZE))
+			return at;
+	*size = LOW_LITTLE;
+	for (uint64_t at = LOW_LAST; at < LOW_FIRST; at += LOW_LITTLE)
+		if (!overlap(start, end, at, LOW_LITTLE) && low_try(at, LOW_LITTLE))
+			return at;
+	return 0;
+}
+
 static bool low_find(uint64_t start, uint64_t end)
 {
-	for (uint64_t at = LOW_FIRST; at >= LOW_SIZE; at -= LOW_SIZE)
-		if (!overlap(start, end, at, LOW_SIZE) && low_try(at, LOW_SIZE)) {
-			low_map(at, LOW_SIZE);
-			return true;
-		}
-	for (uint64_t at = LOW_LAST; at < LOW_FIRST; at += LOW_LITTLE)
-		if (!overlap(start, end, at, LOW_LITTLE) && low_try(at, LOW_LITTLE)) {
-			low_map(at, LOW_LITTLE);
-			return true;
-		}
-	return false;
+	uint64_t size;
+	const uint64_t at = low_free(start, end, &size);
+	if (at)
+		low_map(at, size);
+	return at;
+}
+
+bool place_can_give(uint64_t start, uint64_t end)
+{
+	uint64_t size;
+	return !overlap(start, end, E.where.low, E.where.low_size) || low_free(start, end, &size);
 }
 
 uint32_t entries_max(void)

@@ -29,8 +29,11 @@ static bool is_stub(uint64_t at, uint32_t *link)
 	const uint8_t *const c = (const uint8_t *)at;
 	static const uint8_t head[4] = { 0x65, 0xc7, 0x04, 0x25 };
 	uint32_t operand;
+	/* The jump of the first stub ends the segment: nothing may be behind it to be read. */
+	if (!mem_equal(c, head, 4))
+		return false;
 	__builtin_memcpy(&operand, c + 4, 4);
-	if (!mem_equal(c, head, 4) || operand != GS(OFF_EXIT))
+	if (operand != GS(OFF_EXIT))
 		return false;
 	__builtin_memcpy(link, c + 8, 4);
 	return true;

@@ -36,9 +36,7 @@ static long with_prefix(struct thread *t, long nr, const uint64_t *a, int at)
 		return -14;
 	if (!prog.len || prog.len + PREFIX > BPF_MAXINSNS)
 		return -22;
-	lock_take(t);
-	struct sock_filter *const all = heap_alloc((PREFIX + prog.len) * sizeof(*all));
-	lock_drop();
+	struct sock_filter all[BPF_MAXINSNS];	/* 32 KiB of the engine's own stack */
 	mem_copy(all, prefix, sizeof(prefix));
 	if (!copy_guest(all + PREFIX, (const void *)prog.filter, prog.len * sizeof(*all)))
 		return -14;

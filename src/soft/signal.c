@@ -692,6 +692,18 @@ static void kicked(struct thread *t, const struct k_siginfo *info, struct k_ucon
 	signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
 }
 
+/* A kick, or what is left of one where the user has as many signals queued as RLIMIT_SIGPENDING
+ * allows: the kernel delivers it then, but without saying what it is. */
+static bool is_kick(const struct thread *t, struct k_siginfo *info)
+{
+	if (info->signo != SIGTRAP_)
+		return false;
+	if (!info->code && !info->addr && (t->kicked || E.vpmu))
+		info->code = E.vpmu ? VPMU_KICK : STOP_KICK;
+	return info->code == STOP_KICK || info->code == TRACED_KICK ||
+	       (E.vpmu && info->code == VPMU_KICK);
+}
+
 /* The CPU ran what it was asked to try. */
 static void tried(struct thread *t, const struct k_ucontext *uc) __attribute__((noreturn));
 static void tried(struct thread *t, const struct k_ucontext *uc)
@@ -818,8 +830,7 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 		return;
 	if (t->flag_steps && stepped(t, info, uc, in_cache))
 		return;
-	if (sig == SIGTRAP_ && (info->code == STOP_KICK || info->code == TRACED_KICK ||
-				(E.vpmu && info->code == VPMU_KICK))) {
+	if (is_kick(t, info)) {
 		kicked(t, info, uc);
 		return;
 	}

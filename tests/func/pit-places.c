@@ -71,6 +71,16 @@ static void take_tables(uint64_t base)
 	}
 }
 
+/* All of the lowest 4 GiB that nobody may use, by a hint: Chromium does so. */
+static void keep_low(void)
+{
+	void *const p = mmap((void *)0x10000, 4 * GIB, PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	printf("the lowest 4 GiB: %s, %s\n", p == (void *)0x10000 ? "there" : "elsewhere",
+	       still_works() ? "works" : "BROKEN");
+	munmap(p, 4 * GIB);
+}
+
 static void low_addresses(void)
 {
 	for (uint64_t at = 0x50000000; at < 0x80000000; at += 0x1000000) {
@@ -81,6 +91,7 @@ static void low_addresses(void)
 	take_tables(0x60000000);
 	take_tables(0x7ff00000);
 	take("2 GiB at 0x80000000", 0x80000000, 2 * GIB, 0);
+	keep_low();
 	take("14 GiB at 0x100000000", 0x100000000, 14 * GIB, MAP_FIXED);
 }
 
