@@ -46,6 +46,7 @@ struct thread {
 	uint8_t *records[2];		/* two pages; room for a header before each */
 	unsigned page;			/* the one that is written into */
 	bool waiting;			/* the other one is full, and not in the file */
+	const uint8_t *missing;		/* the unfinished record that one waits for, or NULL */
 	bool gone;			/* the thread has ended */
 	bool measuring;			/* nothing is written: see measure_room */
 	uint8_t nowhere[32];		/* where a record goes that is dropped */
@@ -197,11 +198,12 @@ static bool finished(const uint8_t *record)
 	return __atomic_load_n((const uint64_t *)(const void *)record, __ATOMIC_ACQUIRE) != 0;
 }
 
-static bool all_finished(const uint8_t *records, size_t n)
+/* The last record that is not finished; NULL: all are. */
+static const uint8_t *unfinished(const uint8_t *records, size_t n)
 {
 	while (n && finished(records + 32 * (n - 1)))
 		n--;
-	return n == 0;
+	return n ? records + 32 * (n - 1) : NULL;
 }
 
 static uint64_t later(uint64_t value, uint64_t offset)
@@ -278,7 +280,8 @@ static void use_page(struct thread *t, unsigned page)
  * page has an unfinished record, which only the handler's return can finish. */
 static bool empty_page(struct tare_recorder *r, struct thread *t, unsigned page, size_t n)
 {
-	if (!all_finished(t->records[page], n))
+	t->missing = unfinished(t->records[page], n);
+	if (t->missing)
 		return false;
 	if (r->closed)
 		count(&t->dropped, n);
@@ -352,6 +355,13 @@ uint8_t *record_room(struct tare_record_thread *fast)
 	struct aside a;
 	if (!t->fast.end) {			/* it has ended, or never was */
 		t->fast.next = NULL;
+		count(&t->dropped, 1);
+		return t->nowhere;
+	}
+	/* Both pages are full. No search for each event: a handler that took so long could let
+	 * its timer keep the interrupted code from finishing the record for ever. */
+	if (t->waiting && t->missing && t->fast.next >= t->fast.end && !finished(t->missing)) {
+		t->fast.next = t->fast.end;
 		count(&t->dropped, 1);
 		return t->nowhere;
 	}
