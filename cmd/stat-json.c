@@ -3,6 +3,8 @@
 #include "program.h"
 #include "stat.h"
 
+#include <math.h>
+
 static const char *state_name(enum tare_count_state st)
 {
 	switch (st) {
@@ -187,10 +189,13 @@ static void summary_json(struct json *j, const struct stat_session *s, size_t i)
 	if (v.sum.n) {
 		const uint64_t range = v.sum.max - v.sum.min;
 		half_json(j, "midpoint", v.sum.min + range / 2, range % 2);
-		half_json(j, "half_range", range / 2, range % 2);
+		if (v.sum.n > 1)		/* one run tells no spread: null */
+			half_json(j, "half_range", range / 2, range % 2);
+		else
+			json_null(j, "half_range");
 		json_f64(j, "mean", v.sum.mean);
-		json_f64(j, "greatest_distance", v.sum.distance);
-		json_f64(j, "stddev", v.sum.stddev);
+		json_f64(j, "greatest_distance", v.sum.n > 1 ? v.sum.distance : NAN);
+		json_f64(j, "stddev", v.sum.n > 1 ? v.sum.stddev : NAN);
 		json_u64(j, "min", v.sum.min);
 		json_u64(j, "max", v.sum.max);
 	}

@@ -80,6 +80,8 @@ for k in range(4):
     check(count(r, "page-faults", k) == base + 9, "run", k)
 s = r["summary"][0]
 check(s["values"] == [base + 9] * 4 and s["half_range"] == 0 and s["stddev"] == 0, s)
+one = stat("-e", "page-faults", pages, "9")[1]["summary"][0]
+check(one["half_range"] is None and one["stddev"] is None and one["greatest_distance"] is None, one)
 check(s["midpoint"] == s["mean"] == s["min"] == s["max"] == base + 9, s)
 for s, clock in ((r["summary"][3], True), (r["summary"][0], False)):
     v = s["values"]
