@@ -275,16 +275,14 @@ static bool meets_own(const struct proc_file *f, const struct engine_view *v, ui
 	return false;
 }
 
-/* Does a record end with the last of these n bytes? */
-static bool ends_record(const struct proc_file *f, uint32_t n, bool asked_for_more)
+/* Does a record end with the last of these n bytes, before the position `pos`? Of smaps the
+ * next byte tells, since the line that ends here may have begun in an earlier read. */
+static bool ends_record(const struct proc_file *f, uint32_t n, bool asked_for_more, uint64_t pos)
 {
+	char next;
 	if (text[n - 1] != '\n' || f->kind != PROC_SMAPS || asked_for_more)
 		return text[n - 1] == '\n';
-	uint32_t line = n - 1;
-	while (line && text[line - 1] != '\n')
-		line--;
-	text[n] = '\0';
-	return text_starts(text + line, "VmFlags:");	/* the last one of a record */
+	return sys4(__NR_pread64, f->fd, &next, 1, pos) <= 0 || begins_record(next);
 }
 
 /* As the kernel reads; -EAGAIN: something of the engine's is in it. */
@@ -300,7 +298,7 @@ static long read_plain(const struct proc_file *f, const struct engine_view *v, s
 		return -EAGAIN;
 	mem_copy(out, text, (size_t)n);
 	*p = (struct place){ p->pos + (uint64_t)n, p->shown + (uint64_t)n,
-			     !ends_record(f, (uint32_t)n, (uint64_t)n < want) };
+			     !ends_record(f, (uint32_t)n, (uint64_t)n < want, p->pos + (uint64_t)n) };
 	return n;
 }
 

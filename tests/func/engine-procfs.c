@@ -86,6 +86,17 @@ static void sizes_of_reads(void)
 		}
 }
 
+/* Short reads that end where a mapping's text does. */
+static void short_reads(void)
+{
+	for (size_t size = 8; size < 24; size++) {
+		const int fd = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
+		const size_t n = read_all(fd, size, false);
+		printf("smaps by %zu: %zu bytes, %08x\n", size, n, sum_of_headers(text, n));
+		close(fd);
+	}
+}
+
 static void about_file(void)
 {
 	const int fd = open("/proc/self/maps", O_RDONLY);
@@ -306,6 +317,7 @@ int main(int argc, char **argv)
 	}
 	about_file();
 	sizes_of_reads();
+	short_reads();
 	make_mappings();
 	sizes_of_reads();
 	positions();
