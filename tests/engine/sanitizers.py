@@ -85,7 +85,9 @@ def same_for_all(text):
 
 def outcome(command):
     p = subprocess.run(command, capture_output=True, text=True)
-    return p.returncode, same_for_all(p.stdout), same_for_all(p.stderr)
+    # death by a signal: tare's own status is the shell's
+    status = p.returncode if p.returncode >= 0 else 128 - p.returncode
+    return status, same_for_all(p.stdout), same_for_all(p.stderr)
 
 
 def build(compiler, sanitizer, name, source, folder):
