@@ -238,17 +238,21 @@ static void tell_lines(const char *path)
 /* The file of a process that waits. */
 static void others(void)
 {
-	int go[2];
-	if (pipe(go))
+	int go[2], ready[2];
+	char c = 0;
+	if (pipe(go) || pipe(ready))
 		return;
 	fflush(stdout);
 	const pid_t child = fork();
 	if (child == 0) {
-		char c;
 		close(go[1]);
-		_exit(read(go[0], &c, 1) != 0);
+		_exit(write(ready[1], &c, 1) != 1 || read(go[0], &c, 1) != 0);
 	}
 	close(go[0]);
+	if (read(ready[0], &c, 1) != 1)		/* before, fork() itself may block signals */
+		return;
+	close(ready[0]);
+	close(ready[1]);
 	static const char *const files[] = { "maps", "task/%d/maps", "smaps" };
 	for (unsigned i = 0; i < 3; i++) {
 		char path[64], name[32];
