@@ -1,7 +1,7 @@
 /* Code that is written, run and replaced without end, as a JIT compiler does: the engine
  * empties its cache from time to time, while other threads run, sleep and take signals.
  *
- * With an argument, one thread and so few functions that they can be single-stepped. */
+ * With a number, one thread and so few functions that they can be single-stepped. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -146,6 +147,12 @@ static int threads(void)
 
 int main(int argc, char **argv)
 {
+	if (argc > 1 && strcmp(argv[1], "queue") == 0) {
+		/* no signal can be queued: the engine's own arrive without what they say */
+		const struct rlimit none = { 0, 0 };
+		setrlimit(RLIMIT_SIGPENDING, &none);
+		return threads();
+	}
 	if (argc == 1)
 		return threads();
 	const unsigned rounds = (unsigned)atoi(argv[1]);
