@@ -48,6 +48,10 @@
  *
  * All functions take a NULL recorder and do nothing: that is what
  * tare_record_start() gives when it was not asked (struct tare_record_opts).
+ *
+ * A page that a handler writes while it has interrupted the read of a counter of instructions,
+ * in the few instructions after rdpmc, is counted in the interval of that read; order and
+ * number of the records stay right.
  */
 #ifndef TARE_RECORD_H
 #define TARE_RECORD_H

@@ -379,7 +379,8 @@ static bool overlaps_code(struct thread *t, uint64_t start, uint64_t end)
 
 /* ---- the program's memory calls ---- */
 
-/* Without the lock it is what there was a moment ago: the engine only adds to it. */
+/* Without the lock it is what there was a moment ago: the engine adds to it, and moves parts
+ * of it only when the program wants their place (place.c). */
 struct engine_view view_own(void)
 {
 	return (struct engine_view){ E.where, E.n_thread_places,
