@@ -7,6 +7,7 @@
 #include "term.h"
 
 #include <tare/doctor.h>
+#include <tare/version.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -11,6 +11,7 @@
 #include <tare/doctor.h>
 #include <tare/event.h>
 #include <tare/measure.h>
+#include <tare/version.h>
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -2,6 +2,8 @@
 #include "compare.h"
 #include "term.h"
 
+#include <tare/version.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

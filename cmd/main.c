@@ -2,6 +2,8 @@
 #include "command.h"
 #include "complain.h"
 
+#include <tare/version.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -3,6 +3,8 @@
 #include "program.h"
 #include "stat.h"
 
+#include <tare/version.h>
+
 #include <math.h>
 
 static const char *state_name(enum tare_count_state st)

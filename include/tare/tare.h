@@ -12,5 +12,6 @@
 #include <tare/profile.h>
 #include <tare/record.h>
 #include <tare/run.h>
+#include <tare/version.h>
 
 #endif

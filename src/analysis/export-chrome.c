@@ -10,6 +10,7 @@
 #include "why.h"
 
 #include <tare/analysis.h>
+#include <tare/version.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,6 +9,7 @@
 #include "why.h"
 
 #include <tare/analysis.h>
+#include <tare/version.h>
 
 #include <errno.h>
 #include <stdlib.h>

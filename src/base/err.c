@@ -12,40 +12,40 @@ struct err_text {
 	const char *remedy;
 };
 
-static const struct err_text texts[] = {
-	[0] = { "OK", "no error", "" },
-#define TEXT(n, s, r) [TARE_ERR_N_##n] = { #n, s, r },
+/* A switch, so that a number that is used twice does not compile. */
+static struct err_text text_of(int code)
+{
+	switch (code < 0 ? code : -code) {
+	case TARE_OK:
+		return (struct err_text){ "OK", "no error", "" };
+#define TEXT(name, number, sentence, remedy)                                                       \
+	case -(number):                                                                            \
+		return (struct err_text){ #name, sentence, remedy };
 	TARE_ERR_LIST(TEXT)
 #undef TEXT
-};
-
-static const struct err_text *text_of(int code)
-{
-	static const struct err_text unknown = { "UNKNOWN", "unknown error", "" };
-	const int n = code < 0 ? -code : code;
-
-	if (n < 0 || n >= (int)(sizeof(texts) / sizeof(texts[0])) || !texts[n].name)
-		return &unknown;
-	return &texts[n];
+	}
+	return (struct err_text){ "UNKNOWN", "unknown error", "" };
 }
 
 const char *tare_err_name(int code)
 {
-	return text_of(code)->name;
+	return text_of(code).name;
 }
 
 const char *tare_err_sentence(int code)
 {
-	return text_of(code)->sentence;
+	return text_of(code).sentence;
 }
 
 const char *tare_err_remedy(int code)
 {
-	return text_of(code)->remedy;
+	return text_of(code).remedy;
 }
 
 const char *tare_why_remedy(const struct tare_why *why)
 {
+	if (!why)
+		return "";
 	return why->remedy[0] ? why->remedy : tare_err_remedy(why->code);
 }
 

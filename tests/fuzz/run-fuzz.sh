@@ -19,7 +19,7 @@ if ! echo 'int LLVMFuzzerTestOneInput(const char *b, long n); int LLVMFuzzerTest
 	exit 77
 fi
 # shellcheck disable=SC2086
-$clang -g -O1 -std=gnu11 -D_GNU_SOURCE -DTARE_VERSION='"fuzz"' \
+$clang -g -O1 -std=gnu11 -D_GNU_SOURCE \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 	-I"$src/include" -I"$src/src/base" -I"$src/src/profile" -I"$src/src/analysis" \
 	"$src/tests/fuzz/fuzz-profile.c" "$src"/src/base/*.c "$src"/src/profile/*.c \
