@@ -289,8 +289,6 @@ void stat_skip_event(struct stat_session *s, const char *name)
 	snprintf(s->skipped + at, sizeof(s->skipped) - at, "%s%s", at ? ", " : "", name);
 }
 
-/* Adds to `text` the default hardware events this machine has; the others are
- * named in s->skipped. Returns how many there are. */
 static int probe_open(const char *text, const struct tare_cpu *cpu)
 {
 	return probe(text, TARE_BACKEND_HW, cpu, NULL);
@@ -305,6 +303,8 @@ static int probe_default(const struct stat_session *s, const char *name,
 	return how(text, &s->cpu);
 }
 
+/* Adds to `text` the default hardware events this machine has; s->skipped names the
+ * others. Returns the number of events added. */
 static size_t hardware_defaults(struct stat_session *s, struct buf *text)
 {
 	static const char *const names[] = { "cycles", "instructions", "branches",
@@ -312,7 +312,7 @@ static size_t hardware_defaults(struct stat_session *s, struct buf *text)
 	size_t n = 0;
 	int err = 0;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (err != TARE_E_NO_PMU)	/* which goes for all of them */
+		if (err != TARE_E_NO_PMU)	/* the same for all of them */
 			err = probe_default(s, names[i], probe_counter);
 		if (!err) {
 			buf_printf(text, ",%s", names[i]);
@@ -342,7 +342,7 @@ static void default_events(struct stat_session *s, struct buf *text)
 	const enum tare_backend asked = (enum tare_backend)s->o->backend;
 	struct buf hardware = { 0 };
 	const size_t n = asked == TARE_BACKEND_SOFT ? 0 : hardware_defaults(s, &hardware);
-	/* The engine joins nothing that runs. */
+	/* The engine cannot attach to a running process. */
 	const bool soft =
 		asked == TARE_BACKEND_SOFT ||
 		(!n && asked == TARE_BACKEND_AUTO && !attached &&
