@@ -329,6 +329,25 @@ static void pad(struct buf *b, size_t line, size_t column)
 		buf_printf(b, "%*s", (int)(column - used), "");
 }
 
+/* "counters 0-3", "counter 1 only", "counters 1, 7 only"; nothing for an empty mask. */
+static void counters_text(struct buf *b, uint32_t mask)
+{
+	if (!mask)
+		return;
+	const unsigned first = (unsigned)__builtin_ctz(mask);
+	const unsigned last = 31 - (unsigned)__builtin_clz(mask);
+	const bool one = first == last;
+	const bool all = mask == (2u << last) - (1u << first);
+	buf_printf(b, "counter%s %u", one ? "" : "s", first);
+	for (unsigned i = first + 1; !all && i <= last; i++)
+		if (mask >> i & 1)
+			buf_printf(b, ", %u", i);
+	if (all && !one)
+		buf_printf(b, "-%u", last);
+	else
+		buf_str(b, " only");
+}
+
 static void row_text(struct listing *l, const struct row *r)
 {
 	struct buf *const b = &l->out;
@@ -356,8 +375,12 @@ static void row_text(struct listing *l, const struct row *r)
 	const bool derived = r->name->source == TARE_NAME_DERIVED;
 	const char *const note =
 		!derived && r->table && r->table->note[0] ? r->table->note : r->name->note;
-	if (note && note[0])
-		buf_printf(b, "      %s\n", note);
+	const uint32_t counters = !derived && r->table ? r->table->counters : 0;
+	if (counters || (note && note[0])) {
+		buf_str(b, "      ");
+		counters_text(b, counters);
+		buf_printf(b, "%s%s\n", counters && note && note[0] ? "; " : "", note ? note : "");
+	}
 	if (r->table)
 		buf_printf(b, "      %s%s; source: %s%s\n", term_style(STDOUT_FILENO, STYLE_DIM),
 			   r->table->documented ? "documented" : "undocumented", source_text(r),
@@ -419,6 +442,19 @@ static void here_json(struct json *j, const struct listing *l, const struct row 
 	json_i64(j, "errno", r->why.sys_errno);
 }
 
+static void counters_json(struct json *j, uint32_t counters)
+{
+	if (!counters) {
+		json_null(j, "counters");
+		return;
+	}
+	json_array(j, "counters");
+	for (unsigned i = 0; i < 32; i++)
+		if (counters >> i & 1)
+			json_u64(j, NULL, i);
+	json_end(j);
+}
+
 static void table_json(struct json *j, const struct tare_event_row *t)
 {
 	char text[128], letters[32];
@@ -432,6 +468,7 @@ static void table_json(struct json *j, const struct tare_event_row *t)
 	json_str(j, "determinism", tare_trust_text(t->trust, text, sizeof(text)));
 	json_str(j, "letters", tare_trust_letters(t->trust, letters, sizeof(letters)));
 	json_bool(j, "documented", t->documented);
+	counters_json(j, t->counters);
 	json_str(j, "note", t->note);
 	json_str(j, "source", t->source);
 	json_end(j);

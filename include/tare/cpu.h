@@ -108,7 +108,9 @@ struct tare_event_row {
 	const char *aliases;		/* other names of it, blanks between them, or NULL */
 	bool documented;
 	unsigned trust;			/* enum tare_trust bits */
-	const char *note;		/* overcounts by …, counters it fits, errata; or "" */
+	uint32_t counters;		/* programmable counters that can count the event, bit N for
+					 * counter N; 0: the source names none, so every one */
+	const char *note;		/* overcounts by …, errata; or "" */
 	const char *source;		/* manual, file or paper */
 };
 

@@ -23,6 +23,10 @@
 #define HP (NOISY_IRQ | NOISY_FAULT)
 #define HPEF (HP | OVER_EXC | OVER_FP)
 
+/* Programmable counters that can count an event: all from A to B, or one. */
+#define COUNTERS(a, b) ((2u << (b)) - (1u << (a)))
+#define COUNTER(n) (1u << (n))
+
 /* Weaver, Terpstra, Moore: "Non-Determinism and Overcount on Modern Hardware
  * Performance Counter Implementations", extended version of 18 March 2021. */
 #define PAPER(where) "the paper, " where

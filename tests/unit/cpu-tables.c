@@ -226,6 +226,17 @@ static size_t check_names(const struct tare_uarch *u, const struct tare_event_ro
 	return n;
 }
 
+/* "counter 1 only", "counters 0-3" */
+static bool names_counters(const char *note)
+{
+	for (const char *at = note; (at = strstr(at, "counter")); at += 7) {
+		const char *const after = at + 7 + (at[7] == 's');
+		if (after[0] == ' ' && after[1] >= '0' && after[1] <= '9')
+			return true;
+	}
+	return false;
+}
+
 static void every_row_is_whole(void **state)
 {
 	const unsigned all_bits = 2 * TARE_TRUST_BROKEN - 1;
@@ -239,6 +250,12 @@ static void every_row_is_whole(void **state)
 			assert_true(row->name[0] && !strpbrk(row->name, " ,/{}"));
 			assert_true((unsigned)row->role < TARE_ROLE_COUNT);
 			assert_non_null(row->note);
+			/* Which counters fit is data: the field has it, not the note. */
+			if (names_counters(row->note))
+				fail_msg("%s %s: note \"%s\"", u->name, row->name, row->note);
+			if (u->gp_counters && row->counters >> u->gp_counters)
+				fail_msg("%s %s: counters %#x of %u", u->name, row->name,
+					 (unsigned)row->counters, u->gp_counters);
 			assert_true(row->source && strlen(row->source) > 5);
 			assert_true(row->trust && !(row->trust & ~all_bits));
 			if (row->trust & TARE_TRUST_DETERMINISTIC)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+#define ALL_COUNTERS ~0u	/* as a mask of programmable counters */
 
 struct model {
 	const char *name;	/* of the row in the cpu room */
@@ -142,19 +143,6 @@ static uint8_t generic_of(const char *name)
 	return 0;
 }
 
-/* General-purpose counters that an event fits on; the tables' notes begin with them. */
-static uint32_t counters_of(const char *note)
-{
-	unsigned a, b;
-	if (sscanf(note, "counters %u-%u", &a, &b) == 2 && a <= b && b < 31)
-		return ((1u << (b + 1)) - 1) & ~((1u << a) - 1);
-	if (sscanf(note, "counters %u and %u only", &a, &b) == 2 && a < 32 && b < 32)
-		return 1u << a | 1u << b;
-	if (sscanf(note, "counter %u only", &a) == 1 && a < 32)
-		return 1u << a;
-	return ~0u;
-}
-
 static void fill_row(struct vpmu_row *out, const struct tare_event_row *r,
 		     const struct tare_uarch *u)
 {
@@ -163,7 +151,7 @@ static void fill_row(struct vpmu_row *out, const struct tare_event_row *r,
 	out->has_raw = r->has_raw;
 	out->generic = generic_of(r->generic);
 	out->kind = kind_of(r);
-	out->counters = counters_of(r->note);
+	out->counters = r->counters ? r->counters : ALL_COUNTERS;
 	const bool counts = out->kind < SOFT_EVENTS;
 	out->plus_irqs = counts && r->trust & TARE_TRUST_NOISY_INTERRUPTS;
 	out->plus_faults = counts && r->trust & TARE_TRUST_NOISY_FAULTS;
@@ -229,7 +217,7 @@ static void cycles_row(struct vpmu_model *m, bool on, unsigned generic, uint64_t
 	struct vpmu_row *const r = &m->rows[m->n_rows++];
 	*r = (struct vpmu_row){ .raw = raw, .has_raw = 1, .generic = (uint8_t)generic,
 				.kind = on ? SOFT_INSTRUCTIONS : VPMU_NOTHING, .is_cycles = 1,
-				.counters = ~0u };
+				.counters = ALL_COUNTERS };
 	if (fixed && fixed <= m->fixed)
 		r->fixed = (uint8_t)fixed;
 	snprintf(r->name, sizeof(r->name), "CYCLES");
