@@ -75,7 +75,7 @@ int main(int argc, char **argv)
 	const unsigned many = argc > 2 ? (unsigned)atoi(argv[2]) : 1000000, n = 4000;
 	struct tare_why why = { 0 };
 	if (tare_counter_open("instructions:u", &counter, &why) < 0 ||
-	    tare_record_start(&(struct tare_record_opts){ .counter = name, .name = "cost" }, &recorder,
+	    tare_record_start(&TARE_OPTIONS(record, .counter = name, .name = "cost"), &recorder,
 			      &why) < 0) {
 		fprintf(stderr, "record-cost: %s: %s\n%s\n", why.what, tare_err_sentence(why.code),
 			tare_err_remedy(why.code));

@@ -109,7 +109,8 @@ static void names(void)
 int main(void)
 {
 	struct tare_why why = { 0 };
-	const struct tare_record_opts opts = { .name = "recorder", .only_when_asked = true };
+	const struct tare_record_options opts =
+		TARE_OPTIONS(record, .name = "recorder", .only_when_asked = true);
 	if (tare_record_start(&opts, &recorder, &why) < 0) {
 		fprintf(stderr, "recorder: %s: %s\n%s\n", why.what, tare_err_sentence(why.code),
 			tare_why_remedy(&why));

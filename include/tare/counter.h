@@ -12,7 +12,7 @@
  *
  * A counter belongs to the thread that opened it and counts that thread only.
  * Another thread's tare_counter_open() gives it its own. A counter is never
- * multiplexed unless asked (struct tare_counter_opts): it is on a hardware
+ * multiplexed unless asked (struct tare_counter_options): it is on a hardware
  * counter all the time, or it is an error.
  *
  * How it is read is the *path*: by an instruction (rdpmc; on arm64 a system
@@ -44,6 +44,7 @@
 #define TARE_COUNTER_H
 
 #include <tare/event.h>
+#include <tare/growth.h>
 #include <tare/measure.h>
 
 #include <stdbool.h>
@@ -92,13 +93,15 @@ enum tare_status {
 	TARE_STATUS_WRONG_THREAD = 1 << 6, /* another thread read it: TARE_E_WRONG_THREAD */
 };
 
-/* All zero is the default. */
-struct tare_counter_opts {
+/* All zero but the size is the default. */
+struct tare_counter_options {
+	size_t size;			/* set by TARE_COUNTER_OPTIONS_INIT */
 	enum tare_path path;		/* other than AUTO: that one or an error */
 	enum tare_serializer serializer; /* other than LFENCE (arm64: ISB): not inline,
 					  * some 200 instructions per read */
 	bool unpinned;			/* may be multiplexed: values may be estimates */
 };
+#define TARE_COUNTER_OPTIONS_INIT TARE_OPTIONS_INIT(counter)
 
 /* A value with everything there is to know about it. */
 struct tare_sample {
@@ -109,6 +112,7 @@ struct tare_sample {
 	bool scaled;			/* an estimate: it had a counter for part of the time */
 	double percent;			/* running / enabled × 100 */
 	enum tare_provenance provenance;
+	uint64_t reserved[4];
 };
 
 /* What two reads with nothing in between differ by. Subtract `typical` from a
@@ -118,6 +122,7 @@ struct tare_overhead {
 	uint64_t min, max;
 	unsigned samples;
 	unsigned agreeing;		/* how many of them were typical */
+	uint64_t reserved[2];
 };
 
 /* The words of the fast read; everything else is in the library. The kernel's
@@ -143,7 +148,7 @@ struct tare_counter {
  * and `why` has the cause, with the kernel's errno. */
 int tare_counter_open(const char *name, struct tare_counter **c, struct tare_why *why);
 /* By event; `o` may be NULL. The event is copied. */
-int tare_counter_open_event(const struct tare_event *event, const struct tare_counter_opts *o,
+int tare_counter_open_event(const struct tare_event *event, const struct tare_counter_options *o,
 			    struct tare_counter **c, struct tare_why *why);
 /* By any thread. NULL is allowed. */
 void tare_counter_close(struct tare_counter *c);
@@ -183,7 +188,7 @@ int tare_counter_reopen(struct tare_counter *c, struct tare_why *why);
  * after one serialising instruction, or by one system call. */
 struct tare_group;
 int tare_group_open(const struct tare_event *const *events, size_t n,
-		    const struct tare_counter_opts *o, struct tare_group **g,
+		    const struct tare_counter_options *o, struct tare_group **g,
 		    struct tare_why *why);
 void tare_group_close(struct tare_group *g);
 int tare_group_read(struct tare_group *g, uint64_t *values);	/* n of them, in order */

@@ -112,6 +112,7 @@ struct tare_event_row {
 					 * counter N; 0: the source names none, so every one */
 	const char *note;		/* overcounts by …, errata; or "" */
 	const char *source;		/* manual, file or paper */
+	uint64_t reserved[2];
 };
 
 struct tare_uarch {
@@ -142,6 +143,7 @@ struct tare_cpu {
 	/* As this CPU says (Intel: cpuid leaf 0xA; eight general ones instead of four
 	 * where hyperthreading is off), else as the tables have it; 0: unknown. */
 	unsigned gp_counters, fixed_counters;
+	uint64_t reserved[8];
 };
 
 /* Asks the CPU (x86: cpuid; arm64: MIDR through sysfs or the ID registers).

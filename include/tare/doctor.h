@@ -19,6 +19,7 @@
 #include <tare/cpu.h>
 #include <tare/err.h>
 #include <tare/event.h>
+#include <tare/growth.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -55,6 +56,7 @@ struct tare_doctor_result {
 	const struct tare_doctor_finding *is;
 	char finding[384];		/* what was seen, with its values */
 	const char *remedy;		/* is->remedy, or one that fits better; static */
+	uint64_t reserved[2];
 };
 
 struct tare_doctor_report {
@@ -84,11 +86,17 @@ struct tare_rdpmc_answer {
 	uint64_t before;		/* read in user space */
 	uint64_t kernel;		/* then by read(2) */
 	uint64_t after;			/* and again in user space */
+	uint64_t reserved[2];
 };
 
-/* What is tried rather than read. Each function gets `arg`; those that return
- * int give 0 (or what is said) or a negative errno. None may be NULL. */
+/* What the doctor tries rather than reads. Each function gets `arg`; those that return
+ * int give 0 (or what is said) or a negative errno. Where one is NULL, the machine is asked.
+ *
+ *	struct tare_doctor_probes p = TARE_DOCTOR_PROBES_INIT;
+ *	p.open = my_open;
+ */
 struct tare_doctor_probes {
+	size_t size;			/* set by TARE_DOCTOR_PROBES_INIT */
 	void *arg;
 	void (*cpu)(void *arg, struct tare_cpu *cpu);
 	/* Keeps the calling thread on these CPUs ("0-7,16"), those of one core type of
@@ -123,8 +131,9 @@ struct tare_doctor_probes {
 	uint64_t (*tick_ns)(void *arg);
 	const char *(*environment)(void *arg, const char *name);
 };
+#define TARE_DOCTOR_PROBES_INIT TARE_INIT(struct tare_doctor_probes)
 
-/* The ones used where NULL is given: this machine. Copy to replace single ones. */
+/* The probes that ask the machine; their `arg` is not used. Static. */
 const struct tare_doctor_probes *tare_doctor_probes(void);
 
 /* Runs every check. root NULL: the real /proc and /sys. Fails only for want of

@@ -42,6 +42,7 @@ struct tare_encoding {
 		exclude_idle;
 	bool pinned;			/* modifier D */
 	bool precise_asked;		/* modifier p: refused in counting mode */
+	uint64_t reserved[4];
 };
 
 /* What TARE_EVENT_MINUS_TOTAL subtracts; a sum of these. */

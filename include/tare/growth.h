@@ -1,16 +1,15 @@
 /* How the structs of this library grow from version to version without breaking a program
- * that was compiled earlier. Nothing here is called by a program, except the macros
- * TARE_…_OPTIONS_INIT that the other headers define with TARE_OPTIONS_INIT().
+ * that was compiled earlier.
  *
  * Options (struct tare_…_options): the caller makes them, and the first field is their size.
  *
- *	struct tare_counter_options o = TARE_COUNTER_OPTIONS_INIT;
+ *	struct tare_counter_options o = TARE_COUNTER_OPTIONS_INIT;	C and C++
  *	o.unpinned = true;
+ *	tare_counter_open_event(event, &o, &c, &why);
  *
- *	C only: &(struct tare_counter_options){ .size = sizeof(struct tare_counter_options),
- *						.unpinned = true }
+ *	tare_counter_open_event(event, &TARE_OPTIONS(counter, .unpinned = true), &c, &why);	C
  *
- * The macro sets the size and makes every other field 0, which is the default. New fields come
+ * Both set the size and make every other field 0, which is the default. New fields come
  * at the end, and 0 means what earlier versions did.
  *  - A program compiled with an older header passes a smaller size: the missing fields are 0.
  *  - A program compiled with a newer header passes a larger size: that works while the fields
@@ -42,9 +41,14 @@ template <class tare_options> tare_options tare_options_init()
 	return o;
 }
 }
-#define TARE_OPTIONS_INIT(type) tare_options_init<type>()
+#define TARE_INIT(type) tare_options_init<type>()
 #else
-#define TARE_OPTIONS_INIT(type) { .size = sizeof(type) }
+#define TARE_INIT(type) { .size = sizeof(type) }
+/* A struct tare_NOUN_options with these fields set. */
+#define TARE_OPTIONS(noun, ...) \
+	((struct tare_##noun##_options){ .size = sizeof(struct tare_##noun##_options), __VA_ARGS__ })
 #endif
+/* What the other headers define TARE_NOUN_OPTIONS_INIT with. */
+#define TARE_OPTIONS_INIT(noun) TARE_INIT(struct tare_##noun##_options)
 
 #endif

@@ -1,7 +1,7 @@
 /* Recording intervals inside your own program.
  *
  *	struct tare_recorder *r;
- *	tare_record_start(&(struct tare_record_opts){ .counter = "instructions:u" }, &r, &why);
+ *	tare_record_start(&TARE_OPTIONS(record, .counter = "instructions:u"), &r, &why);
  *	const uint64_t kind = tare_record_kind(r, "GenericActivity");
  *	const uint64_t parse = tare_record_string(r, "parse");		once, not per event
  *
@@ -47,7 +47,7 @@
  * start a recorder of its own); before exec(), call tare_record_flush().
  *
  * All functions take a NULL recorder and do nothing: that is what
- * tare_record_start() gives when it was not asked (struct tare_record_opts).
+ * tare_record_start() gives when it was not asked (struct tare_record_options).
  *
  * A page that a handler writes while it has interrupted the read of a counter of instructions,
  * in the few instructions after rdpmc, is counted in the interval of that read; order and
@@ -64,7 +64,9 @@ extern "C" {
 
 struct tare_recorder;
 
-struct tare_record_opts {
+/* All zero but the size is the default. */
+struct tare_record_options {
+	size_t size;		/* set by TARE_RECORD_OPTIONS_INIT */
 	const char *counter;	/* event name; NULL: wall-time. $TARE_RECORD_COUNTER wins */
 	const char *dir;	/* NULL: the current one. $TARE_RECORD_DIR wins */
 	const char *name;	/* first part of the file's name; NULL: the program's */
@@ -73,9 +75,10 @@ struct tare_record_opts {
 	bool only_when_asked;	/* record only when $TARE_RECORD_DIR is set (`tare record`
 				 * sets it); else *r is NULL and everything does nothing */
 };
+#define TARE_RECORD_OPTIONS_INIT TARE_OPTIONS_INIT(record)
 
 /* Opens the calling thread's counter to see that it works, and the file. */
-int tare_record_start(const struct tare_record_opts *o, struct tare_recorder **r,
+int tare_record_start(const struct tare_record_options *o, struct tare_recorder **r,
 		      struct tare_why *why);
 /* Writes what is left and closes. Other threads may not be recording any more. The
  * first error of the whole recording is returned (disk full, a stolen counter). */
@@ -102,6 +105,7 @@ struct tare_record_state {
 	uint64_t pages;		/* written while their thread was recording */
 	uint64_t page_cost;	/* what that counted, in the counter's unit; of a counter in
 				 * ns it is in the events, of others it is in none */
+	uint64_t reserved[4];
 };
 void tare_record_state(struct tare_recorder *r, struct tare_record_state *s);
 

@@ -123,7 +123,7 @@ static int check_counting(const struct bundle *b, const struct perf_facts *f,
 	return 0;
 }
 
-static int choose_path(struct bundle *b, char *pages, const struct tare_counter_opts *o,
+static int choose_path(struct bundle *b, char *pages, const struct tare_counter_options *o,
 		       const struct perf_facts *f, struct tare_why *why)
 {
 	struct tare_why cause = { 0 };
@@ -150,7 +150,7 @@ static int choose_path(struct bundle *b, char *pages, const struct tare_counter_
 	return 0;
 }
 
-static int choose_serializer(struct bundle *b, const struct tare_counter_opts *o,
+static int choose_serializer(struct bundle *b, const struct tare_counter_options *o,
 			     const struct tare_cpu *cpu, struct tare_why *why)
 {
 	const enum tare_serializer s =
@@ -163,7 +163,7 @@ static int choose_serializer(struct bundle *b, const struct tare_counter_opts *o
 }
 
 static int open_events(struct bundle *b, const struct tare_encoding *const *events, unsigned n,
-		       void *pages, const struct tare_counter_opts *o, struct tare_why *why)
+		       void *pages, const struct tare_counter_options *o, struct tare_why *why)
 {
 	struct perf_facts f;
 	perf_facts_read(&f, "");
@@ -181,7 +181,7 @@ static int open_events(struct bundle *b, const struct tare_encoding *const *even
 }
 
 int bundle_open(struct bundle *b, const struct tare_encoding *const *events, unsigned n,
-		void *pages, const struct tare_counter_opts *o, struct tare_why *why)
+		void *pages, const struct tare_counter_options *o, struct tare_why *why)
 {
 	struct tare_cpu cpu;
 	tare_cpu_detect(&cpu);

@@ -37,7 +37,7 @@ struct bundle {
  * the other at `pages`. On error nothing stays open. n may be 0: then `path` must
  * have been set by the caller. */
 int bundle_open(struct bundle *b, const struct tare_encoding *const *events, unsigned n,
-		void *pages, const struct tare_counter_opts *o, struct tare_why *why);
+		void *pages, const struct tare_counter_options *o, struct tare_why *why);
 void bundle_close(struct bundle *b);
 
 /* 0, or whose it is not: NOT_OPENED, FORKED, WRONG_THREAD. */

@@ -83,6 +83,8 @@ int tare_counter_read_slow(struct tare_counter *c, uint64_t *value)
 
 int tare_counter_reset(struct tare_counter *c)
 {
+	if (!c)
+		return TARE_E_INVALID;
 	struct counter_cold *const k = counter_cold(c);
 	uint64_t total;
 	const int err = total_of(c, k, &total);
@@ -145,6 +147,8 @@ static int sample_clock(struct tare_counter *c, struct tare_sample *s)
 
 int tare_counter_sample(struct tare_counter *c, struct tare_sample *s)
 {
+	if (!c || !s)
+		return TARE_E_INVALID;
 	struct counter_cold *const k = counter_cold(c);
 	struct perf_value v[2] = { 0 };
 	memset(s, 0, sizeof(*s));
@@ -202,6 +206,8 @@ static int empty_pair(struct tare_counter *c, bool pair, uint64_t *apart)
 int tare_counter_overhead(struct tare_counter *c, struct tare_overhead *o)
 {
 	enum { SAMPLES = 101, WARM = 8 };
+	if (!c || !o)
+		return TARE_E_INVALID;
 	struct counter_cold *const k = counter_cold(c);
 	const bool pair = k->b.n_parts == 2;
 	uint64_t apart[SAMPLES] = { 0 };

@@ -19,7 +19,7 @@
 
 struct counter_cold {
 	struct tare_event event;	/* its name is ours */
-	struct tare_counter_opts o;
+	struct tare_counter_options o;
 	struct bundle b;
 	struct part parts[2];
 	uint64_t start;			/* value at the last reset */

@@ -1,6 +1,7 @@
 /* Counters of the calling thread: opening, and what can be asked of them. */
 #include "counter-room.h"
 
+#include "options-copy.h"
 #include "why.h"
 
 #include <stdio.h>
@@ -95,22 +96,27 @@ static int open_counter(struct tare_counter *c, struct tare_why *why)
 	return lost ? why_set(why, lost, "%s", k->event.name) : 0;
 }
 
-int tare_counter_open_event(const struct tare_event *event, const struct tare_counter_opts *o,
+int tare_counter_open_event(const struct tare_event *event, const struct tare_counter_options *o,
 			    struct tare_counter **out, struct tare_why *why)
 {
+	struct tare_counter_options own;
+	if (!out)
+		return why_set(why, TARE_E_INVALID, "no place given for the counter");
 	*out = NULL;
 	if (!event)
 		return why_set(why, TARE_E_INVALID, "no event given");
+	int err = options_copy(&own, sizeof(own), o, "tare_counter_options", why);
+	if (err)
+		return err;
 	struct tare_counter *const c = counter_alloc();
 	if (!c)
 		return why_set(why, TARE_E_NOMEM, "%s", event->name);
 	struct counter_cold *const k = counter_cold(c);
 	k->event = *event;
 	k->event.name = strdup(event->name);
-	if (o)
-		k->o = *o;
-	const int err = k->event.name ? open_counter(c, why) :
-					why_set(why, TARE_E_NOMEM, "%s", event->name);
+	k->o = own;
+	err = k->event.name ? open_counter(c, why) :
+				why_set(why, TARE_E_NOMEM, "%s", event->name);
 	if (err) {
 		tare_counter_close(c);
 		return err;
@@ -122,6 +128,8 @@ int tare_counter_open_event(const struct tare_event *event, const struct tare_co
 int tare_counter_open(const char *name, struct tare_counter **c, struct tare_why *why)
 {
 	struct tare_events *list;
+	if (!c)
+		return why_set(why, TARE_E_INVALID, "no place given for the counter");
 	*c = NULL;
 	int err = tare_events_parse(name, NULL, &list, why);
 	if (err)
@@ -147,6 +155,8 @@ void tare_counter_close(struct tare_counter *c)
 
 int tare_counter_reopen(struct tare_counter *c, struct tare_why *why)
 {
+	if (!c)
+		return why_set(why, TARE_E_INVALID, "no counter given");
 	counter_disarm(c);
 	bundle_close(&counter_cold(c)->b);
 	return open_counter(c, why);
@@ -154,6 +164,10 @@ int tare_counter_reopen(struct tare_counter *c, struct tare_why *why)
 
 enum tare_path tare_counter_path(const struct tare_counter *c, const char **reason)
 {
+	if (reason)
+		*reason = "no counter given";
+	if (!c)
+		return TARE_PATH_AUTO;
 	const struct counter_cold *const k = counter_cold(c);
 	if (reason)
 		*reason = k->b.reason.what;
@@ -172,12 +186,14 @@ const char *tare_path_name(enum tare_path path)
 
 enum tare_serializer tare_counter_serializer(const struct tare_counter *c)
 {
-	return counter_cold(c)->b.serializer;
+	return c ? counter_cold(c)->b.serializer : TARE_SERIALIZE_NONE;
 }
 
 /* A wiped counter in a child has not been told so; its being wiped tells. */
 unsigned tare_counter_status(const struct tare_counter *c)
 {
+	if (!c)
+		return 0;
 	const struct bundle *const b = &counter_cold(c)->b;
 	const bool forked = b->path != TARE_PATH_AUTO && c->alive != BUNDLE_ALIVE;
 	return b->status | (forked ? TARE_STATUS_FORKED : 0);

@@ -5,6 +5,7 @@
  */
 #include "counter-room.h"
 
+#include "options-copy.h"
 #include "why.h"
 
 #include <stdlib.h>
@@ -77,7 +78,7 @@ static int make_gate(struct tare_group *g, unsigned n_parts)
 }
 
 static int open_group(struct tare_group *g, const struct tare_event *const *events,
-		      const struct tare_counter_opts *o, struct tare_why *why)
+		      const struct tare_counter_options *o, struct tare_why *why)
 {
 	const struct tare_encoding *parts[BUNDLE_MAX];
 	unsigned n_parts;
@@ -101,13 +102,21 @@ static int open_group(struct tare_group *g, const struct tare_event *const *even
 }
 
 int tare_group_open(const struct tare_event *const *events, size_t n,
-		    const struct tare_counter_opts *o, struct tare_group **out,
+		    const struct tare_counter_options *o, struct tare_group **out,
 		    struct tare_why *why)
 {
-	const struct tare_counter_opts plain = { 0 };
+	struct tare_counter_options own;
+	if (!out)
+		return why_set(why, TARE_E_INVALID, "no place given for the group");
 	*out = NULL;
-	if (n == 0)
+	if (n == 0 || !events)
 		return why_set(why, TARE_E_INVALID, "a group needs an event to count");
+	for (size_t i = 0; i < n; i++)
+		if (!events[i])
+			return why_set(why, TARE_E_INVALID, "event %zu of the group is NULL", i);
+	int err = options_copy(&own, sizeof(own), o, "tare_counter_options", why);
+	if (err)
+		return err;
 	struct tare_group *const g = calloc(1, sizeof(*g));
 	struct member *const members = calloc(n, sizeof(*members));
 	if (!g || !members) {
@@ -118,7 +127,7 @@ int tare_group_open(const struct tare_event *const *events, size_t n,
 	g->members = members;
 	g->n = n;
 	g->b.parts = g->parts;
-	const int err = open_group(g, events, o ? o : &plain, why);
+	err = open_group(g, events, &own, why);
 	if (err) {
 		tare_group_close(g);
 		return err;
@@ -155,6 +164,8 @@ static uint64_t total_of(const struct member *m, const uint64_t *parts)
 int tare_group_read(struct tare_group *g, uint64_t *values)
 {
 	uint64_t parts[BUNDLE_MAX];
+	if (!g || !values)
+		return TARE_E_INVALID;
 	int err = bundle_check_owner(&g->b);
 	if (!err)
 		err = bundle_totals(&g->b, parts);
@@ -170,6 +181,8 @@ int tare_group_read(struct tare_group *g, uint64_t *values)
 int tare_group_reset(struct tare_group *g)
 {
 	uint64_t parts[BUNDLE_MAX];
+	if (!g)
+		return TARE_E_INVALID;
 	int err = bundle_check_owner(&g->b);
 	if (!err)
 		err = bundle_totals(&g->b, parts);
@@ -181,6 +194,8 @@ int tare_group_reset(struct tare_group *g)
 int tare_group_sample(struct tare_group *g, struct tare_sample *s)
 {
 	struct perf_value v[BUNDLE_MAX];
+	if (!g || !s)
+		return TARE_E_INVALID;
 	memset(s, 0, g->n * sizeof(*s));
 	int err = bundle_check_owner(&g->b);
 	if (!err)
@@ -203,12 +218,14 @@ int tare_group_sample(struct tare_group *g, struct tare_sample *s)
 enum tare_path tare_group_path(const struct tare_group *g, const char **reason)
 {
 	if (reason)
-		*reason = g->b.reason.what;
-	return g->b.path;
+		*reason = g ? g->b.reason.what : "no group given";
+	return g ? g->b.path : TARE_PATH_AUTO;
 }
 
 unsigned tare_group_status(const struct tare_group *g)
 {
+	if (!g)
+		return 0;
 	const bool forked = *g->b.alive != BUNDLE_ALIVE;
 	return g->b.status | (forked ? TARE_STATUS_FORKED : 0);
 }

@@ -19,9 +19,11 @@
  * program's heap would change what it measures (the report's PID effect).
  */
 #include "counter-room.h"
+#include "options-copy.h"
 #include "pagefile.h"
 #include "room.h"
 #include "straighten.h"
+#include "why.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -92,16 +94,6 @@ static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tare_recorder *all;
 /* What a thread reads that has no counter (any more). */
 static struct tare_counter *zero;
-
-/* `base` is not seen from here; this is all of it that is needed. */
-static int fail(struct tare_why *why, int code, const char *thing, const char *problem)
-{
-	if (why) {
-		*why = (struct tare_why){ .code = code };
-		snprintf(why->what, sizeof(why->what), "%.200s%s", thing, problem);
-	}
-	return code;
-}
 
 static void *map_pages(size_t size)
 {
@@ -572,7 +564,7 @@ static struct thread *add_thread(struct tare_recorder *r, struct tare_why *why)
 {
 	struct thread *const t = map_pages(block_bytes());
 	if (!t) {
-		fail(why, TARE_E_NOMEM, "a thread's page", "");
+		why_set(why, TARE_E_NOMEM, "a thread's page");
 		set_error(r, TARE_E_NOMEM);
 		return NULL;
 	}
@@ -630,6 +622,8 @@ struct tare_record_thread *tare_record_here(struct tare_recorder *r)
 
 void tare_record_name(struct tare_record_thread *t, const char *name)
 {
+	if (!t || !name)
+		return;
 	struct thread *const o = outer(t);
 	if (!o->recorder)
 		return;
@@ -651,7 +645,7 @@ static uint64_t put_string(struct tare_recorder *r, const struct pagefile_part *
 
 uint64_t tare_record_string(struct tare_recorder *r, const char *text)
 {
-	if (!r)
+	if (!r || !text)
 		return 0;
 	const struct pagefile_part part = { .text = text, .len = strlen(text) };
 	return put_string(r, &part, 1);
@@ -671,7 +665,7 @@ static bool listed(const char *list, const char *name)
 
 uint64_t tare_record_kind(struct tare_recorder *r, const char *name)
 {
-	if (!r || (r->kinds && !listed(r->kinds, name)))
+	if (!r || !name || (r->kinds && !listed(r->kinds, name)))
 		return 0;
 	return tare_record_string(r, name);
 }
@@ -681,7 +675,7 @@ uint64_t tare_record_event_id(struct tare_recorder *r, uint64_t label, const uin
 {
 	static const char separator[] = { MM_SEPARATOR };
 	struct pagefile_part parts[64] = { { .id = label } };
-	if (!r || n_args > 31)
+	if (!r || n_args > 31 || (n_args && !args))
 		return 0;
 	for (size_t i = 0; i < n_args; i++) {
 		parts[1 + 2 * i] = (struct pagefile_part){ .text = separator, .len = 1 };
@@ -708,6 +702,8 @@ const char *tare_record_path(const struct tare_recorder *r)
 
 void tare_record_state(struct tare_recorder *r, struct tare_record_state *s)
 {
+	if (!s)
+		return;
 	*s = (struct tare_record_state){ 0 };
 	if (!r)
 		return;
@@ -755,7 +751,7 @@ static int parse_event(struct tare_recorder *r, const char *name, struct tare_wh
 	if (err < 0)
 		return err;
 	if (tare_events_count(r->events) != 1)
-		return fail(why, TARE_E_INVALID, name, ": a recorder has one counter");
+		return why_set(why, TARE_E_INVALID, "%.200s: a recorder has one counter", name);
 	r->event = (struct tare_event *)tare_events_at(r->events, 0);
 	r->shared_axis = r->event->kind == TARE_EVENT_WALL_TIME;
 	r->is_time = r->shared_axis || (r->event->unit && strcmp(r->event->unit, "ns") == 0);
@@ -765,7 +761,7 @@ static int parse_event(struct tare_recorder *r, const char *name, struct tare_wh
 #define NAMES_MOST 10000
 
 /* The PID in seven digits: its length changes nothing (the report). */
-static int name_file(struct tare_recorder *r, const struct tare_record_opts *o, unsigned number,
+static int name_file(struct tare_recorder *r, const struct tare_record_options *o, unsigned number,
 		     struct tare_why *why)
 {
 	const char *const dir = chosen("TARE_RECORD_DIR", o->dir ? o->dir : ".");
@@ -775,14 +771,14 @@ static int name_file(struct tare_recorder *r, const struct tare_record_opts *o, 
 	const int n = snprintf(r->path, sizeof(r->path), "%s/%s-%07d%s.mm_profdata", dir,
 			       o->name ? o->name : program_invocation_short_name, (int)r->pid, more);
 	if (n < 0 || (size_t)n >= sizeof(r->path))
-		return fail(why, TARE_E_RANGE, dir, "…: path too long");
+		return why_set(why, TARE_E_RANGE, "%.200s…: path too long", dir);
 	return 0;
 }
 
 /* A process that starts another program in its place, or a second recorder, and one in
  * another container, can have the same name and PID: what they wrote is not to be
  * lost, so theirs is NAME-PID-2 and so on. */
-static int open_new(struct tare_recorder *r, const struct tare_record_opts *o,
+static int open_new(struct tare_recorder *r, const struct tare_record_options *o,
 		    const struct tare_profile_meta *meta, struct tare_why *why)
 {
 	struct tare_why own = { 0 };
@@ -800,7 +796,7 @@ static int open_new(struct tare_recorder *r, const struct tare_record_opts *o,
 }
 
 static int open_file(struct tare_recorder *r, const struct thread *t,
-		     const struct tare_record_opts *o, struct tare_why *why)
+		     const struct tare_record_options *o, struct tare_why *why)
 {
 	struct timespec now;
 	struct tare_cpu cpu;
@@ -871,14 +867,14 @@ static void unregister_exit(struct tare_recorder *r)
 	pthread_mutex_unlock(&all_lock);
 }
 
-static int start(struct tare_recorder *r, const struct tare_record_opts *o, struct tare_why *why)
+static int start(struct tare_recorder *r, const struct tare_record_options *o, struct tare_why *why)
 {
 	const char *const kinds = chosen("TARE_RECORD_KINDS", o->kinds);
 	int err = parse_event(r, chosen("TARE_RECORD_COUNTER", o->counter ? o->counter : "wall-time"),
 			      why);
 	if (err == 0 && kinds) {
 		r->kinds = strdup(kinds);
-		err = r->kinds ? 0 : fail(why, TARE_E_NOMEM, "recorder", "");
+		err = r->kinds ? 0 : why_set(why, TARE_E_NOMEM, "recorder");
 	}
 	if (err < 0)
 		return err;
@@ -900,27 +896,34 @@ static uint64_t next_serial(void)
 	return __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
 }
 
-int tare_record_start(const struct tare_record_opts *o, struct tare_recorder **out,
+int tare_record_start(const struct tare_record_options *o, struct tare_recorder **out,
 		      struct tare_why *why)
 {
+	struct tare_record_options own;
+	if (!out)
+		return why_set(why, TARE_E_INVALID, "no place given for the recorder");
 	*out = NULL;
+	int err = options_copy(&own, sizeof(own), o, "tare_record_options", why);
+	if (err < 0)
+		return err;
 	const char *const asked = getenv("TARE_RECORD_DIR");
-	if (o->only_when_asked && !(asked && *asked))
+	if (own.only_when_asked && !(asked && *asked))
 		return 0;
-	if (open_zero(why) < 0)
-		return why ? why->code : TARE_E_NOMEM;
+	err = open_zero(why);
+	if (err < 0)
+		return err;
 	struct tare_recorder *const r = map_pages(sizeof(*r));
 	if (!r)
-		return fail(why, TARE_E_NOMEM, "recorder", "");
+		return why_set(why, TARE_E_NOMEM, "recorder");
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_mutex_init(&r->name_lock, NULL);
 	r->serial = next_serial();
 	r->pid = getpid();
 	if (pthread_key_create(&r->key, thread_ends) != 0) {
 		munmap(r, sizeof(*r));
-		return fail(why, TARE_E_NOMEM, "recorder", ": no thread key left");
+		return why_set(why, TARE_E_NOMEM, "recorder: no thread key left");
 	}
-	const int err = start(r, o, why);
+	err = start(r, &own, why);
 	if (err < 0) {
 		pthread_setspecific(r->key, NULL);
 		here.serial = 0;
@@ -1002,7 +1005,7 @@ static int stop(struct tare_recorder *r, bool at_exit, struct tare_why *why)
 	const int error = r->error;
 	int err = close_file(r, why);
 	if (err == 0 && error < 0)
-		err = fail(why, error, r->path, "");
+		err = why_set(why, error, "%.200s", r->path);
 	r->file = NULL;
 	if (!at_exit)
 		free_recorder(r);

@@ -414,6 +414,7 @@ static const char *probe_environment(void *arg, const char *name)
 const struct tare_doctor_probes *tare_doctor_probes(void)
 {
 	static const struct tare_doctor_probes here = {
+		.size = sizeof(here),
 		.cpu = detect_cpu,
 		.stay_on = stay_on,
 		.open = probe_open,

@@ -5,6 +5,9 @@
  * in doctor-findings.h. */
 #include "doctor-checks.h"
 
+#include "options-copy.h"
+#include "why.h"
+
 #include <linux/perf_event.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -158,19 +161,43 @@ static void (*const checks[])(struct doctor *) = {
 
 static int no_memory(struct tare_why *why)
 {
-	if (why)
-		*why = (struct tare_why){ .code = TARE_E_NOMEM, .what = "the doctor's report" };
-	return TARE_E_NOMEM;
+	return why_set(why, TARE_E_NOMEM, "the doctor's report");
+}
+
+#define OR_MACHINE(name) p->name = p->name ? p->name : machine->name
+
+static void ask_machine_where_null(struct tare_doctor_probes *p)
+{
+	const struct tare_doctor_probes *const machine = tare_doctor_probes();
+	OR_MACHINE(cpu);
+	OR_MACHINE(stay_on);
+	OR_MACHINE(open);
+	OR_MACHINE(fits);
+	OR_MACHINE(count);
+	OR_MACHINE(spin);
+	OR_MACHINE(overflow);
+	OR_MACHINE(rdpmc);
+	OR_MACHINE(engine);
+	OR_MACHINE(trace);
+	OR_MACHINE(no_aslr);
+	OR_MACHINE(tick_ns);
+	OR_MACHINE(environment);
 }
 
 int tare_doctor(const char *root, const struct tare_doctor_probes *probes,
 		struct tare_doctor_report **report, struct tare_why *why)
 {
+	struct tare_doctor_probes own;
 	/* No check makes the same finding twice. */
-	struct doctor d = { .probes = probes ? probes : tare_doctor_probes(),
-			    .cap = N_FINDINGS };
+	struct doctor d = { .probes = &own, .cap = N_FINDINGS };
 
+	if (!report)
+		return why_set(why, TARE_E_INVALID, "no place given for the report");
 	*report = NULL;
+	const int err = options_copy(&own, sizeof(own), probes, "tare_doctor_probes", why);
+	if (err)
+		return err;
+	ask_machine_where_null(&own);
 	d.report = calloc(1, sizeof(*d.report));
 	if (!d.report)
 		return no_memory(why);

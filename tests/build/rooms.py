@@ -11,8 +11,8 @@ SEES = {
     "bare": [], "base": ["bare"], "cpu": ["bare"], "event": ["cpu", "base"],
     "counter": ["event", "cpu", "base"], "soft": ["cpu", "bare"],
     "launch": ["soft", "counter", "base"], "profile": ["base"],
-    "record": ["counter", "profile"], "analysis": ["profile", "base"],
-    "verify": ["launch", "counter", "event"],
+    "record": ["counter", "profile", "base"], "analysis": ["profile", "base"],
+    "verify": ["launch", "counter", "event", "base"],
     "cmd": ["base"],        # and the public headers, as everybody
 }
 source, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])

@@ -69,7 +69,7 @@ static void check_equal(const char *path, bool extra)
 static void run(const char *dir, const char *counter, bool extra)
 {
 	struct tare_why why = { 0 };
-	CHECK(tare_record_start(&(struct tare_record_opts){ .counter = counter, .dir = dir }, &rec,
+	CHECK(tare_record_start(&TARE_OPTIONS(record, .counter = counter, .dir = dir), &rec,
 				&why) == 0, "%s", why.what);
 	kind = tare_record_kind(rec, "GenericActivity");
 	label[0] = tare_record_string(rec, "outer");

@@ -62,7 +62,7 @@ static std::vector<std::string> names_in(const char *path)
 int main()
 {
 	char dir[] = "/tmp/tare-guard-XXXXXX";
-	tare_record_opts o = {};
+	tare_record_options o = TARE_RECORD_OPTIONS_INIT;
 	struct tare_record_state state;
 	unsetenv("TARE_RECORD_DIR");
 	CHECK(mkdtemp(dir), "%s", dir);

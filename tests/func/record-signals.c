@@ -138,7 +138,7 @@ static char dir[] = "/tmp/tare-signals-XXXXXX";
 static void begin(const char *counter)
 {
 	struct tare_why why = { 0 };
-	CHECK(tare_record_start(&(struct tare_record_opts){ .counter = counter, .dir = dir }, &rec,
+	CHECK(tare_record_start(&TARE_OPTIONS(record, .counter = counter, .dir = dir), &rec,
 				&why) == 0, "%s", why.what);
 	kind = tare_record_kind(rec, "GenericActivity");
 	own = tare_record_string(rec, "own");

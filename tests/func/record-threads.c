@@ -24,7 +24,7 @@ static uint64_t kind, outer_id, inner_id;
 
 #define HOLDS(c) CHECK(c, "does not hold")
 
-static void start(const struct tare_record_opts *o)
+static void start(const struct tare_record_options *o)
 {
 	struct tare_why why = { 0 };
 	if (tare_record_start(o, &rec, &why) < 0) {
@@ -91,7 +91,7 @@ static void three_threads(void)
 	int n[3] = { 5, 20000, 4096 };
 	pthread_t t[3];
 	char path[4096];
-	start(&(struct tare_record_opts){ .dir = dir, .name = "three" });
+	start(&TARE_OPTIONS(record, .dir = dir, .name = "three"));
 	snprintf(path, sizeof(path), "%s", tare_record_path(rec));
 	HOLDS(strstr(path, "/three-") && strlen(strrchr(path, '-')) == strlen("-1234567.mm_profdata"));
 	busy(&n[0]);
@@ -113,7 +113,7 @@ static void misnested_is_counted(void)
 	struct tare_interval a, b;
 	struct tare_record_state state;
 	char path[4096];
-	start(&(struct tare_record_opts){ .dir = dir, .name = "nest" });
+	start(&TARE_OPTIONS(record, .dir = dir, .name = "nest"));
 	snprintf(path, sizeof(path), "%s", tare_record_path(rec));
 	struct tare_record_thread *const t = tare_record_here(rec);
 	tare_record_begin(t, &a, kind, outer_id);
@@ -135,7 +135,7 @@ static void never_begun(const char *counter)
 	struct tare_interval zero = { 0 }, a;
 	struct tare_record_state state;
 	char path[4096];
-	start(&(struct tare_record_opts){ .dir = dir, .name = "zero", .counter = counter });
+	start(&TARE_OPTIONS(record, .dir = dir, .name = "zero", .counter = counter));
 	snprintf(path, sizeof(path), "%s", tare_record_path(rec));
 	struct tare_record_thread *const t = tare_record_here(rec);
 	const uint32_t depth = t->depth;
@@ -157,14 +157,14 @@ static void filter_and_nothing(void)
 {
 	char path[4096];
 	int n = 3;
-	start(&(struct tare_record_opts){ .dir = dir, .name = "filter", .kinds = "Query,Other" });
+	start(&TARE_OPTIONS(record, .dir = dir, .name = "filter", .kinds = "Query,Other"));
 	snprintf(path, sizeof(path), "%s", tare_record_path(rec));
 	HOLDS(kind == 0);
 	busy(&n);
 	HOLDS(tare_record_kind(rec, "Other") != 0 && tare_record_kind(rec, "Oth") == 0);
 	HOLDS(tare_record_stop(rec, NULL) == 0);
 	check_file(path, (uint64_t[8]){ 0 }, true);
-	start(&(struct tare_record_opts){ .only_when_asked = true });
+	start(&TARE_OPTIONS(record, .only_when_asked = true));
 	HOLDS(!rec && kind == 0);
 	busy(&n);
 	HOLDS(tare_record_stop(rec, NULL) == 0);
@@ -175,7 +175,7 @@ static void fork_leaves_the_file(void)
 {
 	char path[4096];
 	int n = 10000;
-	start(&(struct tare_record_opts){ .dir = dir, .name = "fork" });
+	start(&TARE_OPTIONS(record, .dir = dir, .name = "fork"));
 	snprintf(path, sizeof(path), "%s", tare_record_path(rec));
 	busy(&n);
 	const pid_t pid = fork();
@@ -194,11 +194,11 @@ static void child_records_for_itself(void)
 {
 	char path[4096];
 	int n = 7;
-	start(&(struct tare_record_opts){ .dir = dir, .name = "own" });
+	start(&TARE_OPTIONS(record, .dir = dir, .name = "own"));
 	const pid_t pid = fork();
 	if (pid == 0) {
 		tare_record_stop(rec, NULL);
-		start(&(struct tare_record_opts){ .dir = dir, .name = "own" });
+		start(&TARE_OPTIONS(record, .dir = dir, .name = "own"));
 		snprintf(path, sizeof(path), "%s", tare_record_path(rec));
 		busy(&n);
 		HOLDS(tare_record_stop(rec, NULL) == 0);
@@ -220,7 +220,7 @@ static void exit_and_kill(void)
 		HOLDS(pipe(fd) == 0);
 		const pid_t pid = fork();
 		if (pid == 0) {
-			start(&(struct tare_record_opts){ .dir = dir, .name = killed ? "kill" : "exit" });
+			start(&TARE_OPTIONS(record, .dir = dir, .name = killed ? "kill" : "exit"));
 			busy(&n);
 			HOLDS(write(fd[1], tare_record_path(rec), sizeof(path)) == sizeof(path));
 			if (killed)
@@ -247,7 +247,7 @@ static void full_disk(void)
 	small.rlim_cur = 600000;
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_FSIZE, &small);
-	start(&(struct tare_record_opts){ .dir = dir, .name = "full" });
+	start(&TARE_OPTIONS(record, .dir = dir, .name = "full"));
 	snprintf(path, sizeof(path), "%s", tare_record_path(rec));
 	busy(&n);
 	struct tare_record_state state;
@@ -266,10 +266,10 @@ static void same_name(void)
 	struct tare_recorder *first;
 	int n = 2, m = 3;
 	char one[4096], two[4096];
-	start(&(struct tare_record_opts){ .dir = dir, .name = "same" });
+	start(&TARE_OPTIONS(record, .dir = dir, .name = "same"));
 	first = rec;
 	busy(&n);
-	start(&(struct tare_record_opts){ .dir = dir, .name = "same" });
+	start(&TARE_OPTIONS(record, .dir = dir, .name = "same"));
 	busy(&m);
 	snprintf(one, sizeof(one), "%s", tare_record_path(first));
 	snprintf(two, sizeof(two), "%s", tare_record_path(rec));
@@ -298,7 +298,7 @@ static size_t pages_mapped(void)
 static void many_threads(void)
 {
 	char path[4096];
-	start(&(struct tare_record_opts){ .dir = dir, .name = "many" });
+	start(&TARE_OPTIONS(record, .dir = dir, .name = "many"));
 	snprintf(path, sizeof(path), "%s", tare_record_path(rec));
 	size_t before = 0;
 	for (int i = 0; i < 1000; i++) {
@@ -326,7 +326,7 @@ static void quiet(void)
 	const pid_t pid = fork();
 	if (pid == 0) {
 		int n = 1;
-		start(&(struct tare_record_opts){ .dir = dir, .name = "quiet", .counter = "zero" });
+		start(&TARE_OPTIONS(record, .dir = dir, .name = "quiet", .counter = "zero"));
 		busy(&n);
 		const size_t before = mallinfo2().uordblks;
 		if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) < 0)
@@ -347,12 +347,12 @@ static void quiet(void)
 static void wrong_counter(void)
 {
 	struct tare_why why = { 0 };
-	HOLDS(tare_record_start(&(struct tare_record_opts){ .dir = dir, .counter = "nonsense" }, &rec,
+	HOLDS(tare_record_start(&TARE_OPTIONS(record, .dir = dir, .counter = "nonsense"), &rec,
 				&why) == TARE_E_EVENT_UNKNOWN);
 	HOLDS(!rec && strstr(why.what, "nonsense"));
 	char missing[96];
 	snprintf(missing, sizeof(missing), "%s/missing", dir);
-	HOLDS(tare_record_start(&(struct tare_record_opts){ .dir = missing }, &rec, &why) ==
+	HOLDS(tare_record_start(&TARE_OPTIONS(record, .dir = missing), &rec, &why) ==
 	      TARE_E_NO_FILE);
 	HOLDS(!rec && strstr(why.what, missing));
 }

@@ -26,7 +26,7 @@ static struct tare_counter *open_by(const char *name, enum tare_path path)
 	struct tare_events *list = NULL;
 	struct tare_counter *c = NULL;
 	struct tare_why why = { 0 };
-	const struct tare_counter_opts o = { .path = path };
+	const struct tare_counter_options o = TARE_OPTIONS(counter, .path = path);
 	int err = tare_events_parse(name, NULL, &list, &why);
 	if (!err)
 		err = tare_counter_open_event(tare_events_at(list, 0), &o, &c, &why);
@@ -107,7 +107,7 @@ static struct tare_counter *open_pair(const char *minus, enum tare_path path)
 		struct tare_event e = *tare_events_at(list, 0);
 		e.kind = TARE_EVENT_MINUS;
 		e.minus = tare_events_at(list, 1)->base;
-		err = tare_counter_open_event(&e, &(struct tare_counter_opts){ .path = path }, &c,
+		err = tare_counter_open_event(&e, &TARE_OPTIONS(counter, .path = path), &c,
 					      &why);
 	}
 	tare_events_free(list);
@@ -150,7 +150,7 @@ static void refused(const char *name, enum tare_path path, int code, const char 
 	struct tare_events *list = NULL;
 	struct tare_counter *c = NULL;
 	struct tare_why why = { 0 };
-	const struct tare_counter_opts o = { .path = path };
+	const struct tare_counter_options o = TARE_OPTIONS(counter, .path = path);
 	int err = tare_events_parse(name, NULL, &list, &why);
 	if (!err)
 		err = tare_counter_open_event(tare_events_at(list, 0), &o, &c, &why);
@@ -177,7 +177,7 @@ static void group(const char *text, enum tare_path ask, int want)
 	struct tare_group *g = NULL;
 	struct tare_why why = { 0 };
 	const struct tare_event *events[8];
-	const struct tare_counter_opts o = { .path = ask };
+	const struct tare_counter_options o = TARE_OPTIONS(counter, .path = ask);
 	if (tare_events_parse(text, NULL, &list, &why) != 0) {
 		tap_ok(false, "parse %s: %s", text, why.what);
 		return;
@@ -314,7 +314,7 @@ static void unpinned(enum tare_path ask)
 	enum { N = 12 };
 	const uint64_t rounds = 20000000;
 	struct tare_counter *c[N];
-	const struct tare_counter_opts o = { .path = ask, .unpinned = true };
+	const struct tare_counter_options o = TARE_OPTIONS(counter, .path = ask, .unpinned = true);
 	struct tare_events *list = NULL;
 	struct tare_why why = { 0 };
 	unsigned near = 0, flagged = 0, sampled = 0;

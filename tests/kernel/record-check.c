@@ -17,8 +17,8 @@
 static int record(const char *dir)
 {
 	struct tare_recorder *r = NULL;
-	const struct tare_record_opts o = { .counter = "instructions:u", .dir = dir,
-					    .name = "guest" };
+	const struct tare_record_options o = TARE_OPTIONS(record, .counter = "instructions:u", .dir = dir,
+					    .name = "guest");
 	if (tare_record_start(&o, &r, NULL) != 0)
 		return 1;
 	const uint64_t kind = tare_record_kind(r, "GenericActivity");

@@ -31,7 +31,7 @@ static const struct tare_event corrected = {
 	.group = -1,
 };
 
-static struct tare_counter *open_with(const struct tare_event *e, struct tare_counter_opts o)
+static struct tare_counter *open_with(const struct tare_event *e, struct tare_counter_options o)
 {
 	struct tare_counter *c;
 	struct tare_why why;
@@ -42,7 +42,7 @@ static struct tare_counter *open_with(const struct tare_event *e, struct tare_co
 
 static struct tare_counter *open_rdpmc(const struct tare_event *e)
 {
-	return open_with(e, (struct tare_counter_opts){ .path = TARE_PATH_RDPMC });
+	return open_with(e, TARE_OPTIONS(counter, .path = TARE_PATH_RDPMC));
 }
 
 static uint64_t value_of(struct tare_counter *c)
@@ -300,7 +300,7 @@ static void other_serializers(void **state)
 	unsigned worked = 0;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		fake_reset(48);
-		const struct tare_counter_opts o = { .serializer = all[i] };
+		const struct tare_counter_options o = TARE_OPTIONS(counter, .serializer = all[i]);
 		struct tare_counter *c;
 		struct tare_why why;
 		const int err = tare_counter_open_event(&insns, &o, &c, &why);
@@ -331,8 +331,8 @@ static void unpinned_is_scaled(void **state)
 	fake_reset(48);
 	fake.time = true;
 	struct tare_counter *const c =
-		open_with(&insns, (struct tare_counter_opts){ .path = TARE_PATH_RDPMC,
-							      .unpinned = true });
+		open_with(&insns, TARE_OPTIONS(counter, .path = TARE_PATH_RDPMC,
+							      .unpinned = true));
 	struct fake_event *const e = fake_event(0);
 	assert_false(e->attr.pinned);
 	e->enabled = e->running = 500;
@@ -370,7 +370,7 @@ static void tells_why_not(void **state)
 		fake.cap = rows[i].cap;
 		fake.page_width = rows[i].width;
 		fake.mmap_errno = rows[i].mmap_errno;
-		struct tare_counter *c = open_with(&insns, (struct tare_counter_opts){ 0 });
+		struct tare_counter *c = open_with(&insns, TARE_OPTIONS(counter, 0));
 		const char *reason;
 		assert_int_equal(tare_counter_path(c, &reason), TARE_PATH_READ);
 		assert_non_null(strstr(reason, "instructions:u: "));
@@ -379,7 +379,7 @@ static void tells_why_not(void **state)
 		assert_int_equal(fake.reads, 0);
 		tare_counter_close(c);
 
-		const struct tare_counter_opts must = { .path = TARE_PATH_RDPMC };
+		const struct tare_counter_options must = TARE_OPTIONS(counter, .path = TARE_PATH_RDPMC);
 		struct tare_why why;
 		assert_int_equal(tare_counter_open_event(&insns, &must, &c, &why), rows[i].code);
 		assert_int_equal(why.code, rows[i].code);
@@ -440,7 +440,7 @@ static void is_refused(void **state)
 	assert_int_equal(tare_counter_open_event(&precise, NULL, &c, &why), TARE_E_INVALID);
 	const struct tare_event wall = { .name = (char *)"wall-time",
 					 .kind = TARE_EVENT_WALL_TIME };
-	const struct tare_counter_opts rdpmc = { .path = TARE_PATH_RDPMC };
+	const struct tare_counter_options rdpmc = TARE_OPTIONS(counter, .path = TARE_PATH_RDPMC);
 	assert_int_equal(tare_counter_open_event(&wall, &rdpmc, &c, &why), TARE_E_INVALID);
 	assert_non_null(strstr(why.what, "rdpmc"));
 }
@@ -540,7 +540,7 @@ static void groups_by_call(void **state)
 	struct tare_group *g;
 	struct tare_why why;
 	uint64_t v[3];
-	const struct tare_counter_opts o = { .path = TARE_PATH_READ };
+	const struct tare_counter_options o = TARE_OPTIONS(counter, .path = TARE_PATH_READ);
 	assert_int_equal(tare_group_open(three, 3, &o, &g, &why), 0);
 	const char *reason;
 	assert_int_equal(tare_group_path(g, &reason), TARE_PATH_READ);
@@ -594,8 +594,8 @@ static void forbidden_later(void **state)
 		for (unsigned i = 0; i < 2; i++) {
 			fake_reset(48);
 			fake.time = true;
-			struct tare_counter *const c = open_with(both[i], (struct tare_counter_opts){
-				.path = TARE_PATH_RDPMC, .unpinned = unpinned });
+			struct tare_counter *const c = open_with(both[i], TARE_OPTIONS(counter,
+				.path = TARE_PATH_RDPMC, .unpinned = unpinned));
 			for (unsigned e = 0; e <= i; e++)
 				fake_event(e)->enabled = fake_event(e)->running = 1000;
 			fake_happen(fake_event(0), 1000);

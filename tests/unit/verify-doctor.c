@@ -227,7 +227,7 @@ static const char *m_environment(void *arg, const char *name)
 static struct tare_doctor_report *examine(const char *root, struct machine *m)
 {
 	const struct tare_doctor_probes probes = {
-		.arg = m, .cpu = m_cpu, .stay_on = m_stay_on, .open = m_open, .fits = m_fits, .count = m_count,
+		.size = sizeof(probes), .arg = m, .cpu = m_cpu, .stay_on = m_stay_on, .open = m_open, .fits = m_fits, .count = m_count,
 		.spin = m_spin, .overflow = m_overflow, .rdpmc = m_rdpmc, .engine = m_engine,
 		.trace = m_trace,
 		.no_aslr = m_no_aslr, .tick_ns = m_tick_ns, .environment = m_environment,
