@@ -6,6 +6,7 @@
 #	make test                   the same with everything the tests use
 #	make install PREFIX=~/.local
 #	make uninstall PREFIX=~/.local
+#	make abi                    store the ABI of libtare anew, after an intended change
 #
 # TESTS=false leaves the tests out of the build.
 PREFIX ?= /usr/local
@@ -22,7 +23,7 @@ ARM64 = $(BUILD)-arm64
 
 # The steps of a target are in order; ninja is what runs things at once.
 .NOTPARALLEL:
-.PHONY: all needs packages test-packages arm64 fetch-arm64 demo demo-packages test test-kernel test-programs bench install uninstall clean
+.PHONY: all needs packages test-packages arm64 fetch-arm64 demo demo-packages test test-kernel test-programs abi bench install uninstall clean
 
 all: needs $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -v >$(BUILD)/ninja.log 2>&1 || { cat $(BUILD)/ninja.log; exit 1; }
@@ -71,6 +72,10 @@ test-programs: test-packages all
 	@TARE_BUILD=$(BUILD) tests/programs/run.py
 	@TARE_BUILD=$(BUILD) tests/programs/repeat.py --runs 100 --neighbours \
 		$(BUILD)/tests/engine/engine-exceptions $(BUILD)/tests/programs/engine-workers
+
+# The test `abi` compares the library with what this stores (tests/abi/).
+abi:
+	@tests/build/abi.py . --renew
 
 # The build may have been set up for another prefix.
 install: all

@@ -24,8 +24,7 @@
 /* Only a variable of its own has its address taken, so that the caller's can stay
  * in a register; in a function with many reads, too, where it would not be inlined by
  * itself. */
-static inline __attribute__((always_inline)) int tare_counter_read_aside(struct tare_counter *c,
-									 uint64_t *value)
+TARE_INLINE_PART int tare_counter_read_aside(struct tare_counter *c, uint64_t *value)
 {
 	uint64_t v;
 	const int err = tare_counter_read_slow(c, &v);

@@ -60,6 +60,8 @@ extern "C" {
 #ifndef TARE_INLINE
 #define TARE_INLINE static inline __attribute__((always_inline))
 #endif
+/* Parts of these functions, which the library does not have as symbols. */
+#define TARE_INLINE_PART static inline __attribute__((always_inline))
 
 enum tare_path {
 	TARE_PATH_AUTO,		/* only to ask for: the best that works */

@@ -139,7 +139,7 @@ void tare_record_odd_begin(struct tare_record_thread *t, struct tare_interval *i
 void tare_record_odd_end(struct tare_record_thread *t, struct tare_interval *i, uint64_t end,
 			 int err);
 
-TARE_INLINE int tare_record_now(struct tare_record_thread *t, uint32_t depth, uint64_t *value)
+TARE_INLINE_PART int tare_record_now(struct tare_record_thread *t, uint32_t depth, uint64_t *value)
 {
 	return depth & TARE_RECORD_PAIR ? tare_counter_read_pair(t->counter, value)
 					: tare_counter_read(t->counter, value);
@@ -152,7 +152,7 @@ TARE_INLINE int tare_record_now(struct tare_record_thread *t, uint32_t depth, ui
  * program: the recorder measures once how many, and takes them off. t->room keeps all
  * registers but the vector ones; it is given t on the stack, below the red zone, and leaves
  * the place there. */
-TARE_INLINE uint8_t *tare_record_slot(struct tare_record_thread *t)
+TARE_INLINE_PART uint8_t *tare_record_slot(struct tare_record_thread *t)
 {
 	uint8_t *slot;
 #if defined(__x86_64__) && !defined(__ILP32__)
@@ -197,7 +197,7 @@ TARE_INLINE uint8_t *tare_record_slot(struct tare_record_thread *t)
 /* A record is 32 bytes, little-endian as the machines here are: kind, id, thread (there
  * already), the low 32 bits of p1, 48 bits of p2, the high 16 of p1. The kind is
  * written last, and 0 before: a record is finished when it has one. */
-TARE_INLINE void tare_record_put(struct tare_record_thread *t, uint64_t kind, uint64_t id,
+TARE_INLINE_PART void tare_record_put(struct tare_record_thread *t, uint64_t kind, uint64_t id,
 				 uint64_t p1, uint64_t p2)
 {
 	uint8_t *const r = tare_record_slot(t);
