@@ -1,5 +1,7 @@
 #include "buf.h"
 
+#include "clocale.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,10 +41,10 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 	va_list ap, again;
 	va_start(ap, fmt);
 	va_copy(again, ap);
-	const int n = vsnprintf(NULL, 0, fmt, ap);
+	const int n = clocale_vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
 	if (n >= 0 && reserve(b, (size_t)n)) {
-		vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
+		clocale_vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
 		b->len += (size_t)n;
 	}
 	va_end(again);

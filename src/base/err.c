@@ -1,6 +1,8 @@
 /* The texts of the error list in tare/err.h. */
 #include "why.h"
 
+#include "clocale.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -58,7 +60,7 @@ int why_set(struct tare_why *why, int code, const char *fmt, ...)
 	why->code = code;
 	why->sys_errno = 0;
 	why->remedy[0] = '\0';
-	vsnprintf(why->what, sizeof(why->what), fmt, ap);
+	clocale_vsnprintf(why->what, sizeof(why->what), fmt, ap);
 	va_end(ap);
 	return code;
 }
@@ -69,7 +71,7 @@ int why_errno(struct tare_why *why, int code, int sys_errno, const char *fmt, ..
 		return code;
 	va_list ap;
 	va_start(ap, fmt);
-	int n = vsnprintf(why->what, sizeof(why->what), fmt, ap);
+	int n = clocale_vsnprintf(why->what, sizeof(why->what), fmt, ap);
 	va_end(ap);
 	why->code = code;
 	why->sys_errno = sys_errno;
@@ -88,6 +90,6 @@ void why_remedy(struct tare_why *why, const char *fmt, ...)
 		return;
 	va_list ap;
 	va_start(ap, fmt);
-	vsnprintf(why->remedy, sizeof(why->remedy), fmt, ap);
+	clocale_vsnprintf(why->remedy, sizeof(why->remedy), fmt, ap);
 	va_end(ap);
 }

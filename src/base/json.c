@@ -1,4 +1,6 @@
 #include "json.h"
+
+#include "clocale.h"
 #include "why.h"
 
 #include <errno.h>
@@ -341,7 +343,7 @@ static int parse_number(struct parser *ps, struct json_node *n)
 	n->text = text;
 	n->text_len = (size_t)(ps->p - start);
 	n->type = JSON_NUMBER;
-	strtod(text, &rest);
+	clocale_strtod(text, &rest);
 	if (!*text || *rest) {
 		ps->p = start;
 		return fail(ps, "a value");
@@ -446,6 +448,6 @@ bool json_to_f64(const struct json_node *n, double *out)
 {
 	if (!n || n->type != JSON_NUMBER)
 		return false;
-	*out = strtod(n->text, NULL);
+	*out = clocale_strtod(n->text, NULL);
 	return true;
 }

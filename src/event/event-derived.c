@@ -19,6 +19,7 @@
 #include "event-room.h"
 
 #include "buf.h"
+#include "clocale.h"
 #include "why.h"
 
 #include <linux/perf_event.h>
@@ -58,12 +59,12 @@ static const char fault_error[] =
 
 int event_clock_find(const char *name, struct tare_event *ev)
 {
-	if (!strcasecmp(name, "wall-time") || !strcasecmp(name, "duration_time")) {
+	if (!clocale_casecmp(name, "wall-time") || !clocale_casecmp(name, "duration_time")) {
 		ev->kind = TARE_EVENT_WALL_TIME;
 		ev->unit = "ns";
 		return EVENT_FOUND;
 	}
-	if (!strcasecmp(name, "zero")) {
+	if (!clocale_casecmp(name, "zero")) {
 		ev->kind = TARE_EVENT_ZERO;
 		return EVENT_FOUND;
 	}
@@ -235,7 +236,7 @@ static const struct correction *find_correction(const char *suffix, size_t len)
 {
 	for (size_t i = 0; i < N_CORRECTIONS; i++)
 		if (strlen(corrections[i].suffix) == len &&
-		    !strncasecmp(suffix, corrections[i].suffix, len))
+		    !clocale_ncasecmp(suffix, corrections[i].suffix, len))
 			return &corrections[i];
 	return NULL;
 }

@@ -6,6 +6,8 @@
  */
 #include "event-room.h"
 
+#include "clocale.h"
+
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
@@ -127,7 +129,7 @@ static bool take_word(const struct cache_word *words, size_t n, const char **at,
 		for (size_t k = 0; k < 6 && words[i].spellings[k]; k++) {
 			const char *const word = words[i].spellings[k];
 			const size_t len = strlen(word);
-			if (len <= best || strncasecmp(*at, word, len) ||
+			if (len <= best || clocale_ncasecmp(*at, word, len) ||
 			    ((*at)[len] && (*at)[len] != '-'))
 				continue;
 			best = len;
@@ -164,7 +166,7 @@ static int generic_find(const char *name, struct tare_event *ev)
 {
 	for (size_t i = 0; i < sizeof(generics) / sizeof(generics[0]); i++) {
 		const struct event_generic *const g = &generics[i];
-		if (strcasecmp(name, g->name))
+		if (clocale_casecmp(name, g->name))
 			continue;
 		ev->base.type = g->type;
 		ev->base.config = g->config;

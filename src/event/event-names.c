@@ -4,6 +4,7 @@
 #include "event-room.h"
 
 #include "buf.h"
+#include "clocale.h"
 #include "why.h"
 
 #include <linux/perf_event.h>
@@ -331,7 +332,7 @@ struct best {
 static void offer(struct best best[3], const char *name, unsigned d)
 {
 	for (size_t i = 0; i < 3; i++)
-		if (best[i].name && !strcasecmp(best[i].name, name))
+		if (best[i].name && !clocale_casecmp(best[i].name, name))
 			return;
 	for (size_t i = 0; i < 3; i++) {
 		if (best[i].name && best[i].distance <= d)

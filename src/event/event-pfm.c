@@ -11,6 +11,7 @@
 #include "pfm-abi.h"
 
 #include "buf.h"
+#include "clocale.h"
 #include "why.h"
 
 #include <dlfcn.h>
@@ -134,7 +135,7 @@ static bool pmu_has(const struct pfm_abi_pmu *pmu, const char *name)
 	for (int i = pmu->first_event; i != -1; i = call_pfm_get_event_next(i)) {
 		struct pfm_abi_event info = { .size = sizeof(info) };
 		if (call_pfm_get_event_info(i, PFM_ABI_OS_NONE, &info) != PFM_ABI_SUCCESS ||
-		    strncasecmp(info.name, name, len) || info.name[len])
+		    clocale_ncasecmp(info.name, name, len) || info.name[len])
 			continue;
 		if (!name[len])
 			return true;
@@ -143,7 +144,7 @@ static bool pmu_has(const struct pfm_abi_pmu *pmu, const char *name)
 			struct pfm_abi_attr attr = { .size = sizeof(attr) };
 			const int err = call_pfm_get_event_attr_info(i, a, PFM_ABI_OS_NONE, &attr);
 			if (err == PFM_ABI_SUCCESS &&
-			    attr.type == PFM_ABI_ATTR_UMASK && !strcasecmp(attr.name, umask))
+			    attr.type == PFM_ABI_ATTR_UMASK && !clocale_casecmp(attr.name, umask))
 				return true;
 		}
 		return false;

@@ -14,6 +14,7 @@
 #include "event-room.h"
 
 #include "buf.h"
+#include "clocale.h"
 #include "why.h"
 
 #include <ctype.h>
@@ -269,7 +270,7 @@ static void take_scale_and_unit(const struct pmu *p, const char *name, struct ta
 	snprintf(file, sizeof(file), "%s.scale", name);
 	if (read_line(p->name, "events", file, text, sizeof(text))) {
 		char *end;
-		const double scale = strtod(text, &end);
+		const double scale = clocale_strtod(text, &end);
 		if (end != text && !*end && scale > 0)
 			ev->scale = scale;
 	}

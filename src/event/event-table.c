@@ -8,6 +8,7 @@
 #include "event-room.h"
 
 #include "buf.h"
+#include "clocale.h"
 #include "why.h"
 
 #include <linux/perf_event.h>
@@ -180,7 +181,7 @@ int event_role_find(const char *name, const struct tare_cpu *cpu, struct tare_ev
 	for (unsigned i = TARE_ROLE_OTHER + 1; i < TARE_ROLE_COUNT; i++) {
 		const enum tare_role role = (enum tare_role)i;
 		const char *const other = event_role_alias(role);
-		if (strcasecmp(name, tare_role_name(role)) && (!other || strcasecmp(name, other)))
+		if (clocale_casecmp(name, tare_role_name(role)) && (!other || clocale_casecmp(name, other)))
 			continue;
 		const struct tare_event_row *const row = tare_cpu_event(cpu->uarch, role);
 		if (row && event_from_row(row, cpu, ev))

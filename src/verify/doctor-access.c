@@ -6,6 +6,8 @@
  * user mode, of the calling thread). */
 #include "doctor-checks.h"
 
+#include "clocale.h"
+
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/perf_event.h>
@@ -62,7 +64,7 @@ static const struct hypervisor hypervisors[] = {
 
 static bool starts(const char *text, const char *prefix)
 {
-	return prefix && prefix[0] && !strncasecmp(text, prefix, strlen(prefix));
+	return prefix && prefix[0] && !clocale_ncasecmp(text, prefix, strlen(prefix));
 }
 
 static bool same_signature(const char *seen, const char *known)
