@@ -134,6 +134,8 @@ int tare_cpu_from_name(const char *name, struct tare_cpu *cpu)
 	const struct tare_uarch *const u = tare_uarch_by_name(name);
 	const struct cpu_tables *t;
 
+	if (!cpu)
+		return TARE_E_INVALID;
 	*cpu = (struct tare_cpu){ 0 };
 	if (!u)
 		return TARE_E_UNTESTED_CPU;

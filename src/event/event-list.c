@@ -451,6 +451,8 @@ int tare_events_parse(const char *text, const struct tare_cpu *cpu, struct tare_
 {
 	struct tare_cpu here;
 
+	if (!list)
+		return why_set(why, TARE_E_INVALID, "no place given for the events");
 	*list = NULL;
 	if (!text)
 		return why_set(why, TARE_E_INVALID, "no event list given");

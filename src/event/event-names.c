@@ -221,6 +221,8 @@ int tare_event_names_open(const struct tare_cpu *cpu, struct tare_event_names **
 {
 	struct tare_cpu here;
 
+	if (!names)
+		return why_set(why, TARE_E_INVALID, "no place given for the names");
 	*names = NULL;
 	if (!cpu) {
 		tare_cpu_detect(&here);
@@ -253,12 +255,12 @@ int tare_event_names_open(const struct tare_cpu *cpu, struct tare_event_names **
 
 const struct tare_event_name *tare_event_names_next(struct tare_event_names *names)
 {
-	return names->next < names->n ? &names->entries[names->next++].name : NULL;
+	return names && names->next < names->n ? &names->entries[names->next++].name : NULL;
 }
 
 const char *tare_event_names_missing(const struct tare_event_names *names)
 {
-	return names->here ? event_pfm_missing() : NULL;
+	return names && names->here ? event_pfm_missing() : NULL;
 }
 
 void tare_event_names_close(struct tare_event_names *names)

@@ -36,6 +36,142 @@ static void parsing(void)
 	free(text);
 }
 
+static void event_names(void)
+{
+	struct tare_event_names *names;
+	OK(tare_event_names_open(NULL, NULL, NULL) == TARE_E_INVALID);
+	OK(tare_event_names_open(NULL, &names, NULL) == 0 && tare_event_names_next(names));
+	tare_event_names_close(names);
+	tare_event_names_close(NULL);
+	OK(!tare_event_names_next(NULL) && !tare_event_names_missing(NULL));
+	OK(tare_events_parse("page-faults", NULL, NULL, NULL) == TARE_E_INVALID);
+}
+
+/* What needs an object says so; the inline reads, which have no instruction to spare, do not. */
+static void no_object(void)
+{
+	const char *reason = NULL;
+	struct tare_sample s;
+	struct tare_overhead o;
+	uint64_t value;
+	OK(tare_counter_open("zero", NULL, NULL) == TARE_E_INVALID);
+	OK(tare_counter_open_event(NULL, NULL, NULL, NULL) == TARE_E_INVALID);
+	OK(tare_counter_sample(NULL, &s) == TARE_E_INVALID);
+	OK(tare_counter_reset(NULL) == TARE_E_INVALID);
+	OK(tare_counter_path(NULL, NULL) == TARE_PATH_AUTO);
+	OK(tare_counter_path(NULL, &reason) == TARE_PATH_AUTO && reason);
+	OK(tare_counter_serializer(NULL) == TARE_SERIALIZE_NONE);
+	OK(tare_counter_status(NULL) == 0);
+	OK(tare_counter_overhead(NULL, &o) == TARE_E_INVALID);
+	OK(tare_counter_reopen(NULL, NULL) == TARE_E_INVALID);
+	OK(tare_group_open(NULL, 1, NULL, NULL, NULL) == TARE_E_INVALID);
+	struct tare_group *g;
+	const struct tare_event *const none = NULL;
+	OK(tare_group_open(NULL, 1, NULL, &g, NULL) == TARE_E_INVALID && !g);
+	OK(tare_group_open(&none, 1, NULL, &g, NULL) == TARE_E_INVALID && !g);
+	OK(tare_group_read(NULL, &value) == TARE_E_INVALID);
+	OK(tare_group_sample(NULL, &s) == TARE_E_INVALID);
+	OK(tare_group_reset(NULL) == TARE_E_INVALID);
+	OK(tare_group_path(NULL, &reason) == TARE_PATH_AUTO && reason);
+	OK(tare_group_path(NULL, NULL) == TARE_PATH_AUTO);
+	OK(tare_group_status(NULL) == 0);
+	OK(tare_doctor(NULL, NULL, NULL, NULL) == TARE_E_INVALID);
+	tare_doctor_free(NULL);
+	OK(!tare_doctor_finding_at((size_t)-1));
+	tare_profile_close(NULL);
+	OK(tare_profile_finish(NULL, NULL) == 0);
+
+	struct tare_counter *c;
+	OK(tare_counter_open("zero", &c, NULL) == 0);
+	OK(tare_counter_sample(c, NULL) == TARE_E_INVALID);
+	OK(tare_counter_overhead(c, NULL) == TARE_E_INVALID);
+	tare_counter_close(c);
+}
+
+static void cpus(void)
+{
+	struct tare_cpu cpu;
+	char text[8];
+	OK(tare_cpu_from_name(NULL, &cpu) == TARE_E_UNTESTED_CPU);
+	OK(tare_cpu_from_name("zen2", NULL) == TARE_E_INVALID);
+	tare_cpu_detect(NULL);
+	OK(!tare_uarch_at((size_t)-1));
+	OK(!tare_cpu_event(NULL, TARE_ROLE_INSTRUCTIONS) && !tare_cpu_event_by_name(NULL, "x"));
+	OK(!tare_cpu_event_by_name(tare_uarch_by_name("zen2"), NULL));
+	OK(tare_role_name((enum tare_role)9999) != NULL);
+	OK(tare_verdict_name((enum tare_verdict)99) != NULL);
+	OK(tare_path_name((enum tare_path)99) && tare_serializer_name((enum tare_serializer)99));
+	OK(tare_name_source((enum tare_name_source)99) != NULL);
+	OK(tare_serialize_with((enum tare_serializer)99) == TARE_E_INVALID);
+	OK(strlen(tare_trust_text(~0u, text, sizeof(text))) < sizeof(text));
+	OK(strlen(tare_trust_letters(~0u, text, sizeof(text))) < sizeof(text));
+}
+
+/* A recorder that is none does nothing, and does so without a crash. */
+static void recording(void)
+{
+	struct tare_recorder *r = (void *)1;
+	struct tare_record_state state = { .error = 1 };
+	struct tare_interval i;
+	OK(tare_record_start(NULL, NULL, NULL) == TARE_E_INVALID);
+	OK(tare_record_start(&TARE_OPTIONS(record, .counter = "nonsense"), &r, NULL) ==
+	   TARE_E_EVENT_UNKNOWN && !r);
+	OK(tare_record_start(&TARE_OPTIONS(record, .dir = "/no/such/folder"), &r, NULL) < 0 && !r);
+	OK(tare_record_string(NULL, "x") == 0 && tare_record_kind(NULL, "x") == 0);
+	OK(tare_record_event_id(NULL, 1, NULL, 0) == 0 && tare_record_flush(NULL) == 0);
+	OK(!strcmp(tare_record_path(NULL), ""));
+	tare_record_state(NULL, &state);
+	OK(state.error == 0);
+	tare_record_state(NULL, NULL);
+	struct tare_record_thread *const t = tare_record_here(NULL);
+	OK(t);
+	tare_record_name(t, "x");
+	tare_record_name(NULL, "x");
+	tare_record_begin(t, &i, 1, 1);
+	tare_record_instant(t, 1, 1);
+	tare_record_integer(t, 1, 1, 1);
+	tare_record_end(t, &i);
+	OK(tare_record_stop(NULL, NULL) == 0);
+}
+
+/* Options of a program that was compiled with another version of the headers. */
+static void options(void)
+{
+	struct tare_counter *c;
+	struct tare_group *g;
+	struct tare_recorder *r;
+	struct tare_doctor_report *report;
+	struct tare_events *list;
+	struct tare_why why;
+	OK(tare_events_parse("zero", NULL, &list, NULL) == 0);
+	const struct tare_event *const e = tare_events_at(list, 0);
+
+	struct { struct tare_counter_options o; uint64_t more; } counter = { .more = 1 };
+	OK(tare_counter_open_event(e, &counter.o, &c, &why) == TARE_E_INVALID && !c);
+	OK(strstr(why.what, "tare_counter_options"));
+	counter.o.size = sizeof(counter);
+	OK(tare_counter_open_event(e, &counter.o, &c, &why) == TARE_E_OPTION_UNKNOWN && !c);
+	OK(tare_group_open(&e, 1, &counter.o, &g, NULL) == TARE_E_OPTION_UNKNOWN && !g);
+	counter.more = 0;
+	OK(tare_counter_open_event(e, &counter.o, &c, NULL) == 0);
+	tare_counter_close(c);
+	counter.o.size = sizeof(size_t);	/* older than all options */
+	counter.o.path = TARE_PATH_RDPMC;	/* not in it */
+	OK(tare_counter_open_event(e, &counter.o, &c, NULL) == 0);
+	tare_counter_close(c);
+
+	struct { struct tare_record_options o; uint64_t more; } record = { .more = 1 };
+	OK(tare_record_start(&record.o, &r, NULL) == TARE_E_INVALID && !r);
+	record.o.size = sizeof(record);
+	OK(tare_record_start(&record.o, &r, NULL) == TARE_E_OPTION_UNKNOWN && !r);
+
+	struct { struct tare_doctor_probes o; uint64_t more; } probes = { .more = 1 };
+	OK(tare_doctor(NULL, &probes.o, &report, NULL) == TARE_E_INVALID && !report);
+	probes.o.size = sizeof(probes);
+	OK(tare_doctor(NULL, &probes.o, &report, NULL) == TARE_E_OPTION_UNKNOWN && !report);
+	tare_events_free(list);
+}
+
 static void counters(void)
 {
 	struct tare_counter *c = (void *)1;
@@ -142,7 +278,12 @@ static void skip_without_counters(void)
 int main(void)
 {
 	parsing();
+	event_names();
 	texts();
+	no_object();
+	cpus();
+	recording();
+	options();
 	skip_without_counters();
 	counters();
 	elsewhere();

@@ -17,5 +17,6 @@ void cpu_detect_in(const char *root, struct tare_cpu *cpu)
 
 void tare_cpu_detect(struct tare_cpu *cpu)
 {
-	cpu_detect_in("", cpu);
+	if (cpu)
+		cpu_detect_in("", cpu);
 }

@@ -1,0 +1,376 @@
+/* The library leaves the process as it was: signal dispositions and masks, limits, descriptors,
+ * umask, locale, environment, working directory, personality, affinity, timers, children and
+ * threads. While objects are open, every descriptor of theirs is closed by exec.
+ *
+ * Each step calls a part of the API; tests/build/headers.py checks that every public function is
+ * called here. Steps end in errors where a machine has no counters: an error leaves nothing
+ * behind either. */
+#include "func.h"
+
+#include <tare/tare.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* ---- the state of a process ---- */
+
+struct state {
+	struct sigaction actions[65];
+	sigset_t mask;
+	struct rlimit limits[RLIM_NLIMITS];
+	struct itimerval timers[3];
+	cpu_set_t cpus;
+	mode_t umask;
+	int personality, priority, prctl[4];
+	char name[16];
+	char locale[512];
+	char folder[512];
+	char environment[65536];
+	char descriptors[4096];		/* "3=/path 4=…" */
+	char tasks[256];
+	bool children;
+};
+
+static void list_folder(const char *path, bool links, char *out, size_t size)
+{
+	DIR *const d = opendir(path);
+	CHECK(d, "%s", path);
+	size_t len = 0;
+	out[0] = '\0';
+	for (const struct dirent *e; (e = readdir(d));) {
+		char target[256] = "";
+		if (e->d_name[0] == '.' || (links && atoi(e->d_name) == dirfd(d)))
+			continue;
+		if (links && readlinkat(dirfd(d), e->d_name, target, sizeof(target) - 1) < 0)
+			continue;
+		len += (size_t)snprintf(out + len, size - len, "%s=%s ", e->d_name, target);
+		CHECK(len < size, "%s: too many", path);
+	}
+	closedir(d);
+}
+
+static void take(struct state *s)
+{
+	memset(s, 0, sizeof(*s));
+	for (int sig = 1; sig < 65; sig++) {
+		sigaction(sig, NULL, &s->actions[sig]);
+		s->actions[sig].sa_flags &= ~0x04000000;	/* SA_RESTORER, the C library's */
+	}
+	sigprocmask(SIG_SETMASK, NULL, &s->mask);
+	for (int i = 0; i < (int)RLIM_NLIMITS; i++)
+		getrlimit((__rlimit_resource_t)i, &s->limits[i]);
+	for (int i = 0; i < 3; i++)
+		getitimer((__itimer_which_t)i, &s->timers[i]);
+	sched_getaffinity(0, sizeof(s->cpus), &s->cpus);
+	s->umask = umask(0);
+	umask(s->umask);
+	s->personality = personality(0xffffffff);
+	s->priority = getpriority(PRIO_PROCESS, 0);
+	s->prctl[0] = prctl(PR_GET_DUMPABLE);
+	s->prctl[1] = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
+	prctl(PR_GET_PDEATHSIG, &s->prctl[2]);
+	prctl(PR_GET_CHILD_SUBREAPER, &s->prctl[3]);
+	prctl(PR_GET_NAME, s->name);
+	snprintf(s->locale, sizeof(s->locale), "%s", setlocale(LC_ALL, NULL));
+	CHECK(getcwd(s->folder, sizeof(s->folder)), "getcwd");
+	size_t len = 0;
+	for (char **e = environ; *e && len < sizeof(s->environment); e++)
+		len += (size_t)snprintf(s->environment + len, sizeof(s->environment) - len, "%s\n", *e);
+	list_folder("/proc/self/fd", true, s->descriptors, sizeof(s->descriptors));
+	list_folder("/proc/self/task", false, s->tasks, sizeof(s->tasks));
+	siginfo_t info;
+	s->children = waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) == 0;
+}
+
+static struct state before, after;
+
+#define SAME(field) \
+	CHECK(!memcmp(&before.field, &after.field, sizeof(before.field)), "changed by: %s", step)
+#define SAME_TEXT(field)                                                                           \
+	CHECK(!strcmp(before.field, after.field), "changed by %s\nbefore: %s\nafter: %s", step,    \
+	      before.field, after.field)
+
+static void same(const char *step)
+{
+	take(&after);
+	for (int i = 1; i < 65; i++) {
+		CHECK(before.actions[i].sa_handler == after.actions[i].sa_handler &&
+			      before.actions[i].sa_flags == after.actions[i].sa_flags,
+		      "disposition of signal %d changed by: %s", i, step);
+	}
+	SAME(mask);
+	SAME(limits);
+	SAME(timers);
+	SAME(cpus);
+	SAME(umask);
+	SAME(personality);
+	SAME(priority);
+	SAME(prctl);
+	SAME(children);
+	SAME_TEXT(name);
+	SAME_TEXT(locale);
+	SAME_TEXT(folder);
+	SAME_TEXT(environment);
+	SAME_TEXT(descriptors);
+	SAME_TEXT(tasks);
+}
+
+/* Every descriptor that was not there before has the flag. */
+static void closed_by_exec(const char *step)
+{
+	for (int fd = 0; fd < 1024; fd++) {
+		char name[16];
+		snprintf(name, sizeof(name), "%d=", fd);
+		const int flags = fcntl(fd, F_GETFD);
+		const char *const at = strstr(before.descriptors, name);
+		const bool had = at && (at == before.descriptors || at[-1] == ' ');
+		CHECK(flags < 0 || had || flags & FD_CLOEXEC, "%s: descriptor %d stays open over exec",
+		      step, fd);
+	}
+}
+
+/* ---- the API ---- */
+
+static char dir[] = "/tmp/tare-effects-XXXXXX";
+
+static void errors_and_version(void)
+{
+	struct tare_why why = { .code = TARE_E_NO_PMU };
+	CHECK(tare_version() && tare_version_number(), "version");
+	CHECK(tare_err_name(-1) && tare_err_sentence(-1) && tare_err_remedy(-1), "errors");
+	CHECK(tare_why_remedy(&why), "remedy");
+}
+
+static void cpus(void)
+{
+	struct tare_cpu cpu, zen;
+	char text[64];
+	tare_cpu_detect(&cpu);
+	CHECK(tare_cpu_from_name("zen2", &zen) == 0, "zen2");
+	CHECK(tare_uarch_at(0) && tare_uarch_by_name("skylake"), "tables");
+	CHECK(tare_uarch_x86(TARE_VENDOR_INTEL, 6, 0x5e, TARE_CORE_UNIFORM), "skylake");
+	tare_uarch_arm(0x410fd0c0);
+	const struct tare_event_row *const row = tare_cpu_event(zen.uarch, TARE_ROLE_INSTRUCTIONS);
+	CHECK(row && tare_cpu_event_by_name(zen.uarch, row->name) == row, "instructions of zen2");
+	CHECK(tare_role_name(row->role), "role");
+	tare_trust_text(row->trust, text, sizeof(text));
+	tare_trust_letters(row->trust, text, sizeof(text));
+}
+
+static void events(void)
+{
+	struct tare_events *list;
+	struct tare_event_names *names;
+	CHECK(tare_events_parse("{instructions:u,branches:u},page-faults,wall-time", NULL, &list, NULL) ==
+		      0, "events");
+	CHECK(tare_events_count(list) == 4 && tare_events_at(list, 3), "events");
+	closed_by_exec("tare_events_parse");
+	tare_events_fit(list, NULL);
+	tare_backend_for(list, TARE_BACKEND_AUTO, NULL, 0, NULL);
+	tare_engine_counts(tare_events_at(list, 0));
+	tare_events_free(list);
+	CHECK(tare_events_parse("no-such-event", NULL, &list, NULL) < 0, "an error");
+	/* libpfm4 is loaded where it is installed, and stays. */
+	CHECK(tare_event_names_open(NULL, &names, NULL) == 0, "names");
+	closed_by_exec("tare_event_names_open");
+	for (const struct tare_event_name *n; (n = tare_event_names_next(names));)
+		CHECK(tare_name_source(n->source), "%s", n->name);
+	tare_event_names_missing(names);
+	tare_event_names_close(names);
+}
+
+static void one_counter(const char *name)
+{
+	struct tare_counter *c;
+	struct tare_sample sample;
+	struct tare_overhead overhead;
+	uint64_t value;
+	char text[64];
+	const char *reason;
+	if (tare_counter_open(name, &c, NULL) < 0)
+		return;
+	closed_by_exec(name);
+	CHECK(tare_counter_read(c, &value) == 0 && tare_counter_read_pair(c, &value) == 0 &&
+		      tare_counter_read_slow(c, &value) == 0, "%s", name);
+	CHECK(tare_counter_sample(c, &sample) == 0 && tare_counter_reset(c) == 0, "%s", name);
+	CHECK(tare_provenance_name(sample.provenance), "%s", name);
+	CHECK(tare_path_name(tare_counter_path(c, &reason)), "%s", name);
+	CHECK(tare_serializer_name(tare_counter_serializer(c)), "%s", name);
+	tare_status_text(tare_counter_status(c), text, sizeof(text));
+	CHECK(tare_counter_overhead(c, &overhead) == 0, "%s", name);
+	CHECK(tare_counter_reopen(c, NULL) == 0, "%s", name);
+	closed_by_exec(name);
+	tare_counter_close(c);
+}
+
+static void counters(void)
+{
+	static const char *const names[] = { "instructions:u", "instructions-minus-irqs:u", "wall-time",
+					     "zero", "page-faults:u", "no-such-event" };
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		one_counter(names[i]);
+	struct tare_events *list;
+	struct tare_counter *c;
+	const struct tare_counter_options o = TARE_OPTIONS(counter, .unpinned = true);
+	CHECK(tare_events_parse("page-faults:u", NULL, &list, NULL) == 0, "page-faults");
+	if (tare_counter_open_event(tare_events_at(list, 0), &o, &c, NULL) == 0)
+		tare_counter_close(c);
+	tare_events_free(list);
+}
+
+static void groups(void)
+{
+	struct tare_events *list;
+	struct tare_group *g;
+	CHECK(tare_events_parse("page-faults:u,wall-time,instructions:u", NULL, &list, NULL) == 0, "list");
+	const struct tare_event *all[3];
+	for (size_t i = 0; i < 3; i++)
+		all[i] = tare_events_at(list, i);
+	for (size_t n = 2; n <= 3; n++) {	/* without and with the hardware event */
+		uint64_t values[3];
+		struct tare_sample samples[3];
+		if (tare_group_open(all, n, NULL, &g, NULL) < 0)
+			continue;
+		closed_by_exec("tare_group_open");
+		CHECK(tare_group_read(g, values) == 0 && tare_group_sample(g, samples) == 0 &&
+			      tare_group_reset(g) == 0, "group of %zu", n);
+		tare_group_path(g, NULL);
+		tare_group_status(g);
+		tare_group_close(g);
+	}
+	tare_events_free(list);
+}
+
+static void serialisers(void)
+{
+	tare_serialize();
+	CHECK(tare_serialize_with(tare_serializer_auto()) == 0, "auto");
+}
+
+/* The guard is the one part of the API that changes a disposition, until it is removed. */
+static void guard(void)
+{
+	CHECK(tare_read_guard_install() == 0 && tare_read_guard_remove() == 0, "guard");
+}
+
+static void doctor(void)
+{
+	struct tare_doctor_report *r;
+	CHECK(tare_doctor_probes() && tare_doctor_finding_at(0), "doctor");
+	CHECK(tare_doctor(NULL, NULL, &r, NULL) == 0, "doctor");
+	CHECK(tare_verdict_name(r->results[0].is->verdict), "verdict");
+	tare_doctor_free(r);
+}
+
+static char recorded[256];	/* the file that recorder() left */
+
+static void recorder(void)
+{
+	struct tare_recorder *r;
+	struct tare_record_state state;
+	struct tare_interval i;
+	const struct tare_record_options o = TARE_OPTIONS(record, .dir = dir, .name = "effects");
+	CHECK(tare_record_start(&o, &r, NULL) == 0, "start");
+	closed_by_exec("tare_record_start");
+	const uint64_t kind = tare_record_kind(r, "Kind"), label = tare_record_string(r, "label");
+	const uint64_t id = tare_record_event_id(r, label, &label, 1);
+	struct tare_record_thread *const t = tare_record_here(r);
+	tare_record_name(t, "main");
+	tare_record_begin(t, &i, kind, id);
+	tare_record_instant(t, kind, id);
+	tare_record_integer(t, kind, id, 7);
+	tare_record_end(t, &i);
+	CHECK(tare_record_flush(r) == 0, "flush");
+	tare_record_state(r, &state);
+	CHECK(state.error == 0, "%s", tare_err_name(state.error));
+	snprintf(recorded, sizeof(recorded), "%s", tare_record_path(r));
+	CHECK(tare_record_stop(r, NULL) == 0, "stop");
+}
+
+struct step {
+	const char *name;
+	void (*call)(void);
+};
+
+static const struct step steps[] = {
+	{ "errors and version", errors_and_version },
+	{ "tare/cpu.h", cpus },
+	{ "tare/event.h", events },
+	{ "counters", counters },
+	{ "groups", groups },
+	{ "serialisers", serialisers },
+	{ "the read guard", guard },
+	{ "the doctor", doctor },
+	{ "the recorder", recorder },
+};
+
+static void all_steps(void)
+{
+	take(&before);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		steps[i].call();
+		same(steps[i].name);
+	}
+}
+
+static void clean(void)
+{
+	char command[128];
+	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
+	if (system(command) != 0)
+		perror(dir);
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+/* What a program may have set; none of it is a default. */
+static void settings_of_its_own(void)
+{
+	struct rlimit files;
+	sigset_t blocked;
+	signal(SIGSEGV, on_signal);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGALRM, on_signal);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGUSR1);
+	sigaddset(&blocked, SIGTERM);
+	sigprocmask(SIG_BLOCK, &blocked, NULL);
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max < 100 ? files.rlim_max : 100;
+	CHECK(setrlimit(RLIMIT_NOFILE, &files) == 0, "RLIMIT_NOFILE");
+	umask(077);
+	setlocale(LC_ALL, "C.UTF-8");
+	setenv("TARE_EFFECTS", "1", 1);
+	CHECK(chdir(dir) == 0, "%s", dir);
+}
+
+int main(void)
+{
+	CHECK(mkdtemp(dir), "%s", dir);
+	const pid_t own = getpid();
+	all_steps();
+	settings_of_its_own();
+	all_steps();
+	CHECK(getpid() == own && chdir("/") == 0, "the same process");
+	signal(SIGCHLD, SIG_DFL);
+	clean();
+	return 0;
+}
