@@ -1,137 +1,13 @@
-/* Start, the dispatcher's frame, the lock, the end when something is wrong. */
+/* Start, and the dispatcher: the one file that sees all rooms. */
 #include "decode.h"
-#include "engine.h"
+#include "guest.h"
 #include "sys.h"
-#include "text.h"
+#include "translate.h"
+#include "vpmu.h"
 
 #include <asm/unistd.h>
-#include <linux/futex.h>
 
 struct engine E;
-
-/* ---- lock: the translator, the tables, the regions ---- */
-
-void lock_take(struct thread *t)
-{
-	uint32_t free = 0;
-	if (!__atomic_compare_exchange_n(&E.lock, &free, 1, false, __ATOMIC_ACQUIRE,
-					 __ATOMIC_RELAXED)) {
-		while (__atomic_exchange_n(&E.lock, 2, __ATOMIC_ACQUIRE))
-			sys4(__NR_futex, &E.lock, FUTEX_WAIT_PRIVATE, 2, 0);
-	}
-}
-
-bool lock_try(struct thread *t)
-{
-	static const int64_t nap[2] = { 0, 1000000 };
-	for (int i = 0; i < 100; i++) {
-		uint32_t free = 0;
-		if (__atomic_compare_exchange_n(&E.lock, &free, 1, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
-			return true;
-		sys2(__NR_nanosleep, nap, 0);
-	}
-	return false;
-}
-
-void lock_drop(void)
-{
-	if (__atomic_exchange_n(&E.lock, 0, __ATOMIC_RELEASE) == 2)
-		sys3(__NR_futex, &E.lock, FUTEX_WAKE_PRIVATE, 1);
-}
-
-uint64_t now_ns(void)
-{
-	int64_t ts[2];
-	sys2(__NR_clock_gettime, 1, ts);
-	return (uint64_t)ts[0] * 1000000000u + (uint64_t)ts[1];
-}
-
-/* ---- the end ---- */
-
-void copy_text(char *to, size_t size, const char *from, size_t len)
-{
-	if (len >= size)
-		len = size - 1;
-	for (size_t i = 0; i < len; i++)
-		to[i] = from[i];
-	to[len] = '\0';
-}
-
-bool copy_string(char *to, size_t size, uint64_t from)
-{
-	size_t n = 0;
-	while (n < size - 1) {
-		/* up to the end of the page in one go */
-		size_t part = PAGE - (from + n) % PAGE;
-		if (part > 64)
-			part = 64;
-		if (part > size - 1 - n)
-			part = size - 1 - n;
-		if (!copy_guest(to + n, (const void *)(from + n), part))
-			return false;
-		for (size_t i = n; i < n + part; i++)
-			if (!to[i])
-				return true;
-		n += part;
-	}
-	to[n] = '\0';
-	return true;
-}
-
-/* The launcher tells why, if it is still there. */
-static void end_with(struct line *l, enum soft_reason why) __attribute__((noreturn));
-static void end_with(struct line *l, enum soft_reason why)
-{
-	struct soft_record *const r = &E.shared->records[thread_self()->record];
-	r->reason = why;
-	copy_text(r->message, sizeof(r->message), l->text, l->len);
-	__atomic_store_n(&r->state, REC_FAILED, __ATOMIC_RELEASE);
-	if (__atomic_load_n(&E.shared->closed, __ATOMIC_ACQUIRE)) {
-		struct line all = { 0 };
-		line_str(&all, "tare: ");
-		line_str(&all, l->text);
-		line_str(&all, "\n");
-		sys3(__NR_write, 2, all.text, all.len);
-	}
-	for (;;)
-		sys1(__NR_exit_group, 125);
-}
-
-/* An internal error: says what, where and which bytes, and ends the process. */
-void die(const char *what, uint64_t pc)
-{
-	struct line l = { 0 };
-	line_str(&l, what);
-	line_str(&l, " (pc ");
-	line_hex(&l, pc);
-	uint8_t bytes[16];
-	if (copy_guest(bytes, (const void *)pc, sizeof(bytes))) {
-		line_str(&l, ", bytes");
-		for (unsigned i = 0; i < 15; i++) {
-			line_str(&l, bytes[i] < 16 ? " 0" : " ");
-			line_num(&l, bytes[i], 16);
-		}
-	}
-	line_str(&l, ")");
-	end_with(&l, WHY_FAILED);
-}
-
-void refuse(const char *what)
-{
-	struct line l = { 0 };
-	line_str(&l, what);
-	end_with(&l, WHY_REFUSED);
-}
-
-void no_memory(void)
-{
-	struct line l = { 0 };
-	line_str(&l, "the engine's own tables in the memory of the program");
-	end_with(&l, WHY_NO_MEMORY);
-}
-
-/* ---- the frame ---- */
 
 /* The program set TF: its instructions run one by one, with a trap after each. */
 static void single_step(struct thread *t)
@@ -195,7 +71,7 @@ uint64_t engine_exit(struct thread *t)
 	const struct link l = *link_at(id);
 	if (l.kind == LINK_SIDE)
 		++*cell_of(t, l.cell);
-	const uint32_t flushes = E.flushes;
+	const uint32_t flushes = cache.flushes;
 	left_cache(t);
 	switch (l.kind) {
 	case LINK_SIDE:
@@ -232,19 +108,6 @@ uint64_t engine_exit(struct thread *t)
 	return resume(t);
 }
 
-static void read_link(char *to, size_t size, const char *path)
-{
-	const long n = sys4(__NR_readlinkat, -100, path, to, size - 1);
-	to[n > 0 ? n : 0] = '\0';
-}
-
-/* Names of the process in its record. */
-void record_names(struct soft_record *r)
-{
-	sys2(__NR_prctl, 16, r->comm);
-	read_link(r->exe, sizeof(r->exe), "/proc/self/exe");
-}
-
 /* AMD, and Hygon, which is one of its designs. */
 static bool cpu_is_amd(void)
 {
@@ -261,7 +124,7 @@ uint64_t engine_main(void)
 	const struct soft_start soft_start = *(struct soft_start *)((uint64_t)t + THREAD_ALT);
 	E.shared = (struct soft_shared *)ZONE_SHARED;
 	E.has_fsgsbase = soft_start.has_fsgsbase;
-	E.counts_taken = E.shared->event_mask >> SOFT_TAKEN & 1;
+	cache.counts_taken = E.shared->event_mask >> SOFT_TAKEN & 1;
 	E.pid = (int32_t)sys0(__NR_getpid);
 	E.reserved_fd = soft_start.reserved_fd;
 	if (soft_start.trap_ignored) {
@@ -273,12 +136,12 @@ uint64_t engine_main(void)
 	E.n_threads = E.n_thread_places = 1;
 	for (int i = 0; i < 2; i++)
 		if (soft_start.cache_near_size[i])
-			E.hoods[E.n_hoods++] = (struct hood){
+			cache.hoods[cache.n_hoods++] = (struct hood){
 				.start = soft_start.cache_near[i],
 				.next = soft_start.cache_near[i],
 				.end = soft_start.cache_near[i] + soft_start.cache_near_size[i],
 			};
-	E.hoods[E.n_hoods++] = (struct hood){ .start = ZONE_CACHE, .next = ZONE_CACHE,
+	cache.hoods[cache.n_hoods++] = (struct hood){ .start = ZONE_CACHE, .next = ZONE_CACHE,
 					      .end = ZONE_CACHE + (1ull << 32) };
 	t->self = t;
 	t->in_use = t->mapped = true;
@@ -290,7 +153,6 @@ uint64_t engine_main(void)
 		t->regs[i] = soft_start.regs[i];
 	t->pc = soft_start.rip;
 	t->rflags = soft_start.rflags;
-	zone_map((uint64_t)t + THREAD_COUNTS, 1 << 18);
 	shadow_fault(t, shadow_of(t, t->regs[RSP] - 64));
 	cache_init();
 	places_init();
@@ -309,20 +171,4 @@ uint64_t engine_main(void)
 		vpmu_start(t);
 	t->exit_link = 1;
 	return cache_lookup(t);
-}
-
-/* What the compiler calls behind our back. */
-void *memcpy(void *to, const void *from, size_t n);
-void *memcpy(void *to, const void *from, size_t n)
-{
-	mem_copy(to, from, n);
-	return to;
-}
-
-void *memset(void *to, int c, size_t n);
-void *memset(void *to, int c, size_t n)
-{
-	void *p = to;
-	__asm__ volatile("rep stosb" : "+D"(p), "+c"(n) : "a"(c) : "memory");
-	return to;
 }

@@ -8,9 +8,14 @@ docs say the room may see the other.
 import json, pathlib, re, subprocess, sys, tempfile
 
 SEES = {
-    "bare": [], "base": ["bare"], "cpu": ["bare"], "event": ["cpu", "base"],
-    "counter": ["event", "cpu", "base"], "soft": ["cpu", "bare"],
-    "launch": ["soft", "counter", "base"], "profile": ["base"],
+    "base": [], "cpu": [], "event": ["cpu", "base"],
+    "counter": ["event", "cpu", "base"],
+    # the rooms of the engine: src/soft itself is their root
+    "soft/abi": [], "soft/decode": ["soft/abi"], "soft": ["soft/abi"],
+    "soft/translate": ["soft/decode", "soft", "soft/abi"],
+    "soft/guest": ["soft/translate", "soft/decode", "soft", "soft/abi"],
+    "soft/vpmu": ["soft/guest", "soft/translate", "soft/decode", "soft", "soft/abi"],
+    "launch": ["soft/abi", "counter", "base"], "profile": ["base"],
     "record": ["counter", "profile", "base"], "analysis": ["profile", "base"],
     "verify": ["launch", "counter", "event", "base"],
     "cmd": ["base"],        # and the public headers, as everybody
@@ -21,9 +26,16 @@ headers = {r: sorted(folder[r].glob("*.h")) for r in SEES}
 commands = json.loads((build / "compile_commands.json").read_text())
 
 
+def library_of(room):
+    """Its objects: those of the engine's rooms go into one program, not into the library."""
+    if room.split("/")[0] != "soft":
+        return room
+    return "engine-" + (room.partition("/")[2] or "root")
+
+
 def flags_of(room):
     for c in commands:
-        if f"src/{room}/lib{room}.a.p/" in c["command"] or room == "cmd" and \
+        if f"src/{room}/lib{library_of(room)}.a.p/" in c["command"] or room == "cmd" and \
                 c["file"].endswith("cmd/main.c") and " tare.p/" in c["command"]:
             words = c["command"].split()
             return [w for w in words[1:] if w.startswith(("-I", "-D", "-std"))], c["directory"]

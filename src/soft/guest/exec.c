@@ -1,0 +1,316 @@
+/* execve and execveat.
+ *
+ * The launcher attaches with ptrace before the call, enters the new image at its
+ * first instruction and lets go. What cannot be entered (32-bit programs, those that
+ * gain privileges, those that somebody else traces) is execed natively, and a record
+ * says so. A call that fails leaves everything as it was.
+ */
+#include "guest-room.h"
+#include "sys.h"
+#include "text.h"
+
+#include <asm/unistd.h>
+#include <linux/futex.h>
+#include <linux/prctl.h>
+
+#define AT_CWD (-100)
+#define EMPTY_PATH 0x1000
+#define O_PATH_CLOEXEC 012000000
+#define O_CLOEXEC_ 02000000
+
+/* ---- asking the launcher ---- */
+
+/* In another pid namespace its number means nothing. */
+static bool launcher_out_of_sight(void)
+{
+	char mine[64];
+	const long n = sys4(__NR_readlinkat, AT_CWD, "/proc/self/ns/pid", mine, sizeof(mine));
+	return n <= 0 || (size_t)n != text_len(E.shared->pid_ns) ||
+	       !mem_equal(mine, E.shared->pid_ns, (size_t)n);
+}
+
+/* Ended, but its parent has not looked yet: "PID (name) Z …" */
+static bool is_zombie(int32_t pid)
+{
+	struct line path = { 0 };
+	char text[256];
+	line_str(&path, "/proc/");
+	line_num(&path, (uint64_t)pid, 10);
+	line_str(&path, "/stat");
+	const long fd = own_open(AT_CWD, path.text, O_CLOEXEC_);
+	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text) - 3);
+	if (fd >= 0)
+		sys1(__NR_close, fd);
+	for (long i = n - 3; i >= 0; i--)
+		if (text[i] == ')')
+			return text[i + 2] == 'Z' || text[i + 2] == 'X';
+	return false;
+}
+
+/* The command has ended and we are an orphan, or the launcher was killed. */
+static bool launcher_is_gone(void)
+{
+	return __atomic_load_n(&E.shared->closed, __ATOMIC_ACQUIRE) ||
+	       (E.shared->launcher_pid && !launcher_out_of_sight() &&
+		(sys2(__NR_kill, E.shared->launcher_pid, 0) == -3 ||
+		 is_zombie(E.shared->launcher_pid)));
+}
+
+/* Whoever was killed while it asked has left its slot taken. */
+static void slots_reclaim(void)
+{
+	for (uint32_t i = 0; i < SOFT_SLOTS; i++) {
+		uint32_t *const taken = &E.shared->slots[i].taken;
+		uint32_t who = __atomic_load_n(taken, __ATOMIC_RELAXED);
+		if (!who || who == SLOT_OF_STRANGER || sys2(__NR_tkill, who, 0) != -3 ||
+		    !__atomic_compare_exchange_n(taken, &who, SLOT_OF_STRANGER, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		/* what it asked must not be taken for the next one's question */
+		__atomic_store_n(&E.shared->slots[i].request, REQ_NONE, __ATOMIC_RELAXED);
+		__atomic_store_n(taken, 0, __ATOMIC_RELEASE);
+	}
+}
+
+/* NULL: the launcher is gone. */
+static struct soft_slot *slot_take(void)
+{
+	const bool stranger = launcher_out_of_sight();
+	const uint32_t me = stranger ? SLOT_OF_STRANGER : (uint32_t)sys0(__NR_gettid);
+	for (uint32_t i = 0;; i++) {
+		struct soft_slot *const s = &E.shared->slots[i % SOFT_SLOTS];
+		uint32_t free = 0;
+		if (__atomic_compare_exchange_n(&s->taken, &free, me, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return s;
+		if (i % SOFT_SLOTS != SOFT_SLOTS - 1)
+			continue;
+		if (launcher_is_gone())
+			return NULL;
+		if (!stranger)
+			slots_reclaim();
+		sys0(__NR_sched_yield);
+	}
+}
+
+static bool ask_launcher(struct thread *t, uint32_t what)
+{
+	if (__atomic_load_n(&E.shared->closed, __ATOMIC_ACQUIRE))
+		return false;
+	struct soft_slot *const s = slot_take();
+	if (!s)
+		return false;
+	s->record = t->record;
+	s->pid = (int32_t)sys0(__NR_getpid);
+	s->tid = (int32_t)sys0(__NR_gettid);
+	s->reserved_fd = E.reserved_fd;
+	s->trap_ignored = t->actions[SIGTRAP_].handler == 1;
+	t->cookie = now_ns() ^ (uint64_t)s->tid << 40 ^ (uint64_t)s;
+	s->cookie_at = (uint64_t)&t->cookie;
+	s->cookie = t->cookie;
+	__atomic_store_n(&s->reply, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->request, what, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&E.shared->requests, 1, __ATOMIC_RELEASE);
+	sys3(__NR_futex, &E.shared->requests, FUTEX_WAKE, 1);
+	uint32_t answer;
+	const int64_t nap[2] = { 0, 200000000 };
+	while (!(answer = __atomic_load_n(&s->reply, __ATOMIC_ACQUIRE)))
+		if (sys4(__NR_futex, &s->reply, FUTEX_WAIT, 0, nap) == -110 && launcher_is_gone())
+			break;
+	t->cookie = 0;
+	__atomic_store_n(&s->taken, 0, __ATOMIC_RELEASE);
+	return answer == 1;
+}
+
+/* Yama lets only an ancestor attach, unless it is named; a process that made itself
+ * not dumpable lets nobody, but the exec would end that. */
+static bool ask_to_enter(struct thread *t)
+{
+	sys2(__NR_prctl, PR_SET_PTRACER, E.shared->launcher_pid);
+	if (ask_launcher(t, REQ_EXEC))
+		return true;
+	if (sys1(__NR_prctl, PR_GET_DUMPABLE) != 0)
+		return false;
+	sys2(__NR_prctl, PR_SET_DUMPABLE, 1);
+	if (ask_launcher(t, REQ_EXEC))
+		return true;
+	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
+	return false;
+}
+
+/* ---- what the file is ---- */
+
+struct stat_x {
+	uint32_t mask, blksize;
+	uint64_t attributes;
+	uint32_t nlink, uid, gid;
+	uint16_t mode, pad;
+	uint8_t rest[224];		/* struct statx is 256 bytes */
+};
+
+static void fd_path(struct line *l, long fd)
+{
+	l->len = 0;
+	line_str(l, "/proc/self/fd/");
+	line_num(l, (uint64_t)fd, 10);
+	l->text[l->len] = '\0';
+}
+
+/* Set-uid, set-gid and capability programs are never entered. */
+static bool gains_privilege(long fd, const char *by_fd)
+{
+	struct stat_x st;
+	char caps[64];
+	if (sys5(__NR_statx, fd, "", EMPTY_PATH, 0x7ff, &st) == 0 && st.mode & 06000)
+		return true;
+	return sys4(__NR_getxattr, by_fd, "security.capability", caps, sizeof(caps)) > 0;
+}
+
+static uint32_t reason_against(long dir, uint64_t path, uint64_t flags, int depth);
+
+/* "#! interpreter argument": it is the interpreter that runs. */
+static uint32_t reason_of_script(char *head, long n, int depth)
+{
+	char *p = head + 2;
+	head[n] = '\0';
+	while (*p == ' ' || *p == '\t')
+		p++;
+	char *end = p;
+	while (*end && *end != ' ' && *end != '\t' && *end != '\n')
+		end++;
+	*end = '\0';
+	return *p && depth < 5 ? reason_against(AT_CWD, (uint64_t)p, 0, depth + 1) : 0;
+}
+
+static uint32_t reason_of_open(long fd, const char *by_fd, int depth)
+{
+	if (gains_privilege(fd, by_fd))
+		return WHY_SETUID;
+	const long file = own_open(AT_CWD, by_fd, O_CLOEXEC_);
+	if (file < 0)
+		return 0;		/* execute-only: the launcher sees */
+	char head[257];
+	const long n = sys4(__NR_pread64, file, head, sizeof(head) - 1, 0);
+	sys1(__NR_close, file);
+	if (n > 2 && head[0] == '#' && head[1] == '!')
+		return reason_of_script(head, n, depth);
+	if (n >= 20 && mem_equal(head, "\177ELF", 4) && (head[4] != 2 || head[18] != 62))
+		return WHY_32BIT;
+	return 0;
+}
+
+/* 0: can be entered; otherwise enum soft_reason. */
+static uint32_t reason_against(long dir, uint64_t path, uint64_t flags, int depth)
+{
+	struct line l = { 0 };
+	char first;
+	const bool empty = flags & EMPTY_PATH &&
+			   copy_guest(&first, (const void *)path, 1) && !first;
+	const long fd = empty ? dir : own_open(dir, (const char *)path, O_PATH_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	fd_path(&l, fd);
+	const uint32_t reason = reason_of_open(fd, l.text, depth);
+	if (!empty)
+		sys1(__NR_close, fd);
+	return reason;
+}
+
+/* ---- the call ---- */
+
+static void tell_not_counted(struct thread *t, uint64_t path, uint32_t reason)
+{
+	const uint32_t i = __atomic_fetch_add(&E.shared->n_records, 1, __ATOMIC_RELAXED);
+	if (i >= SOFT_MAX_RECORDS) {
+		__atomic_fetch_add(&E.shared->overflowed, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	struct soft_record *const n = &E.shared->records[i];
+	n->pid = n->tid = E.shared->records[t->record].pid;
+	n->reason = reason;
+	copy_string(n->exe, sizeof(n->exe), path);
+	__atomic_store_n(&n->state, REC_NATIVE, __ATOMIC_RELEASE);
+}
+
+static long make_call(struct thread *t, long nr, const uint64_t *a)
+{
+	count_fold_all(REC_EXECED);
+	signals_as_app(t);
+	if (E.vpmu)
+		vpmu_before_exec(t);
+	const long ret = gate(t, nr, a);
+	if (E.vpmu)
+		vpmu_exec_failed(t);
+	signals_as_engine(t);
+	record_state(t, REC_RUNNING);
+	return ret;
+}
+
+static long exec_native(struct thread *t, long nr, const uint64_t *a, uint32_t reason)
+{
+	const uint64_t path = a[nr == __NR_execve ? 0 : 1];
+	tell_not_counted(t, path, reason);
+	if (E.shared->flags & SOFT_FLAG_REFUSE && reason != WHY_NO_INHERIT)
+		return -1;
+	sys3(__NR_fcntl, E.reserved_fd, 2, 1);
+	const long ret = make_call(t, nr, a);
+	sys3(__NR_fcntl, E.reserved_fd, 2, 0);
+	return ret;
+}
+
+static bool will_fail(long dir, uint64_t path, uint64_t flags)
+{
+	char first;
+	if (!copy_guest(&first, (const void *)path, 1))
+		return true;
+	if (flags & EMPTY_PATH && !first)
+		return false;
+	const long ret = sys4(439 /* faccessat2 */, dir, path, 1, 0x200 /* AT_EACCESS */);
+	return ret < 0 && ret != -38;
+}
+
+/* One thread of a process at a time: while one's exec ends the others, the launcher must
+ * not wait for any of them. (A vfork child has no others, and shares this word.) */
+static void exec_begin(const struct thread *t)
+{
+	uint32_t none;
+	while (!t->is_vfork && (none = 0, !__atomic_compare_exchange_n(
+			&guest.execing, &none, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
+		sys4(__NR_futex, &guest.execing, FUTEX_WAIT, 1, 0);
+}
+
+static void exec_failed(const struct thread *t)
+{
+	if (t->is_vfork)
+		return;
+	__atomic_store_n(&guest.execing, 0, __ATOMIC_RELEASE);
+	sys3(__NR_futex, &guest.execing, FUTEX_WAKE, 1);
+}
+
+static long exec_now(struct thread *t, long nr, const uint64_t *a)
+{
+	const bool at = nr == __NR_execveat;
+	const long dir = at ? (long)(int32_t)a[0] : AT_CWD;
+	const uint64_t path = at ? a[1] : a[0], flags = at ? a[4] : 0;
+
+	if (will_fail(dir, path, flags))
+		return gate(t, nr, a);		/* for the kernel's own word */
+	if (E.shared->flags & SOFT_FLAG_NO_INHERIT && E.shared->records[t->record].parent)
+		return exec_native(t, nr, a, WHY_NO_INHERIT);
+	const uint32_t reason = reason_against(dir, path, flags, 0);
+	if (reason)
+		return exec_native(t, nr, a, reason);
+	if (!ask_to_enter(t))
+		return exec_native(t, nr, a, is_traced() ? WHY_PTRACED : WHY_NO_PTRACE);
+	const long ret = make_call(t, nr, a);
+	ask_launcher(t, REQ_EXEC_FAILED);
+	return ret;
+}
+
+long thread_exec(struct thread *t, long nr, const uint64_t *a)
+{
+	exec_begin(t);
+	const long ret = exec_now(t, nr, a);
+	exec_failed(t);
+	return ret;
+}

@@ -1,0 +1,352 @@
+/* The program's memory calls: mmap, munmap, mprotect, mremap, madvise, brk, shmdt.
+ *
+ * The engine learns from them what the program may execute (regions.c), and keeps its own
+ * memory out of the program's way, and the program out of its own.
+ */
+#include "guest-room.h"
+#include "sys.h"
+#include "text.h"
+
+#include <asm/errno.h>
+#include <asm/unistd.h>
+#include <linux/mman.h>
+
+#define PROT_R 1
+#define PROT_W 2
+#define PROT_X 4
+
+static bool overlaps_code(struct thread *t, uint64_t start, uint64_t end)
+{
+	bool found = false;
+	lock_take(t);
+	for (uint32_t i = 0; i < cache.n_regions && !found; i++)
+		found = cache.regions[i].start < end && cache.regions[i].end > start;
+	lock_drop();
+	return found;
+}
+
+/* Execute-only memory is readable for us, as it is natively on CPUs without
+ * protection keys. */
+static uint64_t readable_prot(uint64_t prot)
+{
+	return (prot & 7) == PROT_X ? prot | PROT_R : prot;
+}
+
+/* PR_SET_MDWE: kept by us, since the code cache itself is writable and executable. */
+static bool mdwe_refuses(struct thread *t, uint64_t start, uint64_t end, uint64_t prot, bool fresh)
+{
+	if (!guest.mdwe || !(prot & PROT_X))
+		return false;
+	if (prot & PROT_W)
+		return true;
+	if (fresh)
+		return false;
+	lock_take(t);
+	const struct region *const r = region_find(start);
+	const bool covers = r && r->end >= end;
+	lock_drop();
+	return !covers;
+}
+
+static void new_code(struct thread *t, uint64_t start, uint64_t end, int prot, bool shared,
+		     bool anon)
+{
+	lock_take(t);
+	pages_forget(start, end);
+	region_set(start, end, prot, shared, anon);
+	const bool far = cache.window_used && prot & PROT_X && !table_map(start, end - start);
+	lock_drop();
+	if (far && !table_go_far(t))
+		no_memory();
+}
+
+static bool is_error(long ret)
+{
+	return ret < 0 && ret > -4096;
+}
+
+/* A call for [start, end) that leaves the engine's parts alone. */
+static long call_around(struct thread *t, long nr, const uint64_t *args, uint64_t start,
+			uint64_t end)
+{
+	uint64_t from, to;
+	const struct engine_view v = view_own();
+	long ret = 0;
+	while (start < end && !is_error(ret)) {
+		const bool own = own_range(&v, start, end, &from, &to);
+		const uint64_t a[6] = { start, (own ? from : end) - start, args[2], args[3], args[4],
+					args[5] };
+		if (a[1])
+			ret = gate(t, nr, a);
+		start = own ? to : end;
+	}
+	return ret;
+}
+
+/* mmap of what nobody may touch, over the zone: sanitizers forbid all memory that no part of
+ * the program may use. Nobody notices that the engine is there. */
+static bool forbids_zone(const uint64_t *a, uint64_t end)
+{
+	return !(a[2] & 7) && a[3] & MAP_ANONYMOUS && a[3] & MAP_FIXED &&
+	       a[0] <= ZONE_BASE && end >= ZONE_END;
+}
+
+/* What MAP_32BIT chooses from. */
+#define START_OF_32BIT 0x40000000ull
+#define END_OF_32BIT 0x80000000ull
+
+/* The program wants memory at an address: gives way, or says that it cannot. */
+static void make_way(struct thread *t, const uint64_t *a, uint64_t end)
+{
+	const bool must = a[3] & MAP_FIXED;
+	if (!must && !place_can_give(a[0], end))
+		return;			/* the kernel finds it taken */
+	if (place_give(t, a[0], end) || !must)
+		return;
+	struct line l = { 0 };
+	line_str(&l, "the program maps memory of its own at ");
+	line_hex(&l, a[0]);
+	line_str(&l, ", where the engine is (");
+	line_hex(&l, ZONE_BASE);
+	line_str(&l, " to ");
+	line_hex(&l, ZONE_END);
+	line_str(&l, ")");
+	l.text[l.len] = '\0';
+	refuse(l.text);
+}
+
+/* A hint for what nobody may touch, over all of the low place (Chromium keeps the lowest
+ * 4 GiB so): around it. 0 if the program has memory there, so that the hint is in vain. */
+static long forbid_low(struct thread *t, const uint64_t *a, uint64_t end)
+{
+	const uint64_t low = cache.where.low, low_end = low + cache.where.low_size;
+	uint64_t part[6] = { a[0], low - a[0], a[2], a[3] | MAP_FIXED_NOREPLACE, a[4], a[5] };
+	if (a[2] & 7 || !(a[3] & MAP_ANONYMOUS) || a[3] & MAP_FIXED || a[0] >= low ||
+	    end <= low_end || place_can_give(a[0], end))
+		return 0;
+	if (table_in_the_way(t, a[0], end) && !table_go_far(t))
+		return 0;
+	if (is_error(gate(t, __NR_mmap, part)))
+		return 0;
+	part[0] = low_end;
+	part[1] = end - low_end;
+	if (!is_error(gate(t, __NR_mmap, part)))
+		return (long)a[0];
+	const uint64_t first[6] = { a[0], low - a[0] };
+	gate(t, __NR_munmap, first);
+	return 0;
+}
+
+/* ---- limits ---- */
+
+#define RLIMIT_AS_ 9
+#define INFINITE (~0ull)
+
+static uint64_t total_mapped(void)
+{
+	char text[32];
+	const long fd = sys4(__NR_openat, -100, "/proc/self/statm", 02000000, 0);
+	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text));
+	uint64_t pages = 0;
+	if (fd >= 0)
+		sys1(__NR_close, fd);
+	for (long i = 0; i < n && text[i] >= '0' && text[i] <= '9'; i++)
+		pages = pages * 10 + (uint64_t)(text[i] - '0');
+	return pages * PAGE;
+}
+
+/* The kernel refused memory to the program. Would it have got it without us? (What a limit
+ * counts of ours: what zone_try_map() mapped and has not been given back, the engine's image
+ * and the shared memory.) Then the program must not be told. */
+static void check_limit(uint64_t len)
+{
+	struct { uint64_t now, most; } limit;
+	if (sys4(__NR_prlimit64, 0, RLIMIT_AS_, 0, &limit) < 0 || limit.now == INFINITE)
+		return;
+	const uint64_t own = zone_mapped() + sizeof(struct soft_shared) + THREAD_STACK_END +
+			     ((uint64_t)etext - (uint64_t)__executable_start) + sizeof(E) +
+			     sizeof(cache);
+	const uint64_t all = total_mapped();
+	if (all && all - own + len <= limit.now)
+		no_memory();
+}
+
+static long do_mmap(struct thread *t, const uint64_t *args)
+{
+	uint64_t a[6] = { args[0], args[1], readable_prot(args[2]), args[3], args[4], args[5] };
+	const uint64_t len = PAGE_UP(a[1]), end = a[0] + len;
+	const bool sane = !(a[0] & (PAGE - 1)) && len && end > a[0] && end >> 47 == 0;
+	if (mdwe_refuses(t, 0, 0, a[2], true))
+		return -13;
+	if (!(a[3] & MAP_ANONYMOUS) && (uint32_t)a[4] == E.reserved_fd)
+		return -9;
+	if (sane && a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE))
+		alias_touched(t, a[0], end);
+	if (sane && forbids_zone(a, end)) {
+		const long ret = call_around(t, __NR_mmap, a, a[0], end);
+		guest.zone_forbidden |= !is_error(ret);
+		return is_error(ret) ? ret : (long)a[0];
+	}
+	const long around = sane && a[0] ? forbid_low(t, a, end) : 0;
+	if (around)
+		return around;
+	if (sane && a[0])
+		make_way(t, a, end);
+	long at = gate(t, __NR_mmap, a);
+	if (at == -12 && a[3] & MAP_32BIT && cache.where.low >= START_OF_32BIT &&
+	    place_give(t, START_OF_32BIT, END_OF_32BIT))
+		at = gate(t, __NR_mmap, a);
+	if (at == -12)
+		check_limit(len);
+	if (is_error(at))
+		return at;
+	const uint64_t start = (uint64_t)at;
+	if (table_in_the_way(t, start, start + len) && !table_go_far(t))
+		no_memory();
+	if (a[2] & PROT_X || overlaps_code(t, start, start + len))
+		new_code(t, start, start + len, (int)a[2] & 7, (a[3] & 3) != MAP_PRIVATE,
+			 a[3] & MAP_ANONYMOUS);
+	if (a[2] & PROT_X && !(a[3] & MAP_ANONYMOUS))
+		rseq_look_at_file((long)(int32_t)a[4]);
+	return at;
+}
+
+/* The kernel keeps a gap between the heap and what comes after it. */
+#define BRK_GAP (1ull << 20)
+
+static long do_brk(struct thread *t, const uint64_t *a)
+{
+	const long now = sys1(__NR_brk, 0);
+	if (now > 0 && a[0] > (uint64_t)now && a[0] >> 47 == 0)
+		place_give(t, (uint64_t)now, a[0] + BRK_GAP);
+	const long end = gate(t, __NR_brk, a);
+	if (now > 0 && a[0] > (uint64_t)now && end == now)
+		check_limit(a[0] - (uint64_t)now);
+	return end;
+}
+
+static long do_munmap(struct thread *t, const uint64_t *a)
+{
+	const uint64_t end = a[0] + PAGE_UP(a[1]);
+	const bool sane = !(a[0] & (PAGE - 1)) && a[1] && end > a[0] && end >> 47 == 0;
+	if (sane)
+		alias_touched(t, a[0], end);
+	if (sane && overlaps_code(t, a[0], end)) {
+		lock_take(t);
+		pages_forget(a[0], end);
+		region_clear(a[0], end);
+		lock_drop();
+	}
+	if (sane && engine_owns(a[0], end))
+		return call_around(t, __NR_munmap, a, a[0], end);
+	return gate(t, __NR_munmap, a);
+}
+
+static long do_mprotect(struct thread *t, long nr, const uint64_t *args)
+{
+	const uint64_t a[6] = { args[0], args[1], readable_prot(args[2]), args[3] };
+	const uint64_t end = a[0] + PAGE_UP(a[1]);
+	alias_touched(t, a[0], end);
+	if (engine_owns(a[0], end))
+		return -12;
+	if (mdwe_refuses(t, a[0], end, a[2], false))
+		return -13;
+	const bool had = overlaps_code(t, a[0], end);
+	const long ret = gate(t, nr, a);
+	if (ret < 0 || (!had && !(a[2] & PROT_X)))
+		return ret;
+	lock_take(t);
+	const struct region *const r = region_find(a[0]);
+	const bool shared = r && r->shared, anon = !r || r->anon || a[2] & PROT_W;
+	lock_drop();
+	new_code(t, a[0], end, (int)a[2] & 7, shared, anon);
+	return ret;
+}
+
+static long do_mremap(struct thread *t, const uint64_t *a)
+{
+	const uint64_t old_end = a[0] + PAGE_UP(a[1]);
+	const bool fixed = a[3] & MREMAP_FIXED;
+	struct region kept = { 0 };
+	alias_touched(t, a[0], old_end);
+	if (fixed)
+		alias_touched(t, a[4], a[4] + PAGE_UP(a[2]));
+	if (engine_owns(a[0], old_end))
+		return -14;
+	if (fixed && !place_give(t, a[4], a[4] + PAGE_UP(a[2])))
+		return -12;
+	if (overlaps_code(t, a[0], old_end)) {
+		/* as one piece, with the program's own protection */
+		pages_open(t, a[0], old_end);
+		lock_take(t);
+		const struct region *const r = region_find(a[0]);
+		if (r)
+			kept = *r;
+		pages_forget(a[0], old_end);
+		lock_drop();
+	}
+	const long at = gate(t, __NR_mremap, a);
+	if (is_error(at))
+		return at;
+	const uint64_t start = (uint64_t)at, len = PAGE_UP(a[2]);
+	if (table_in_the_way(t, start, start + len) && !table_go_far(t))
+		no_memory();
+	lock_take(t);
+	if (kept.end)
+		region_clear(a[0], old_end);
+	lock_drop();
+	if (kept.end || overlaps_code(t, start, start + len))
+		new_code(t, start, start + len, kept.end ? kept.prot : 0, kept.shared, true);
+	return at;
+}
+
+static long do_madvise(struct thread *t, const uint64_t *a)
+{
+	const uint64_t end = a[0] + PAGE_UP(a[1]);
+	alias_touched(t, a[0], end);
+	const bool own = engine_owns(a[0], end);
+	if (own && !(guest.zone_forbidden && a[0] <= ZONE_BASE && end >= ZONE_END))
+		return -12;
+	const long ret = own ? call_around(t, __NR_madvise, a, a[0], end) :
+			       gate(t, __NR_madvise, a);
+	if (overlaps_code(t, a[0], end)) {
+		lock_take(t);
+		cache_invalidate(a[0], end);
+		lock_drop();
+	}
+	return ret;
+}
+
+static long do_shmdt(struct thread *t, const uint64_t *a)
+{
+	lock_take(t);
+	const struct region *const r = region_find(a[0]);
+	if (r) {
+		const uint64_t start = r->start, end = r->end;
+		pages_forget(start, end);
+		region_clear(start, end);
+	}
+	lock_drop();
+	return gate(t, __NR_shmdt, a);
+}
+
+long memory_syscall(struct thread *t, long nr, const uint64_t *a)
+{
+	switch (nr) {
+	case __NR_mmap:
+		return do_mmap(t, a);
+	case __NR_munmap:
+		return do_munmap(t, a);
+	case __NR_mprotect:
+	case __NR_pkey_mprotect:
+		return do_mprotect(t, nr, a);
+	case __NR_mremap:
+		return do_mremap(t, a);
+	case __NR_madvise:
+		return do_madvise(t, a);
+	case __NR_brk:
+		return do_brk(t, a);
+	default:
+		return do_shmdt(t, a);
+	}
+}

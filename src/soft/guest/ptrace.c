@@ -1,0 +1,147 @@
+/* What a tracer sees of a counted process: the program's registers.
+ *
+ * A counted process that is stopped in a system call, or anywhere in the engine, has the
+ * engine's registers; the program's are in its struct thread. LeakSanitizer, for one, attaches
+ * to its own threads and takes for live what lies above their stack pointers. Registers of a
+ * thread that is stopped in the cache are the program's but for rip and a spilled one: those
+ * are put right where the tracer shares the tracee's memory.
+ */
+#include "guest-room.h"
+#include "sys.h"
+#include "text.h"
+
+#include <asm/ptrace-abi.h>
+#include <asm/unistd.h>
+#include <linux/elf.h>
+#include <linux/ptrace.h>
+
+/* As the kernel hands it out (struct user_regs_struct). */
+struct k_user_regs {
+	uint64_t r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi, orig_rax,
+		rip, cs, eflags, rsp, ss, fs_base, gs_base, ds, es, fs, gs;
+};
+
+struct io { void *base; uint64_t len; };
+
+/* Where the struct thread of a counted task is, in its memory; 0 if it is none. */
+static uint64_t thread_of(int32_t tid)
+{
+	const uint32_t n = __atomic_load_n(&E.shared->n_records, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 1; i < n && i < SOFT_MAX_RECORDS; i++) {
+		const struct soft_record *const r = &E.shared->records[i];
+		if (r->tid == tid && r->live_counts &&
+		    __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == REC_RUNNING)
+			return r->live_counts - THREAD_COUNTS;
+	}
+	return 0;
+}
+
+static bool is_our_thread(uint64_t at, int32_t tid)
+{
+	for (uint32_t i = 0; i < E.n_threads; i++)
+		if ((uint64_t)thread_at(i) == at && thread_at(i)->in_use && thread_at(i)->tid == tid)
+			return true;
+	return false;
+}
+
+static void put_regs(struct k_user_regs *u, const uint64_t r[16], uint64_t pc)
+{
+	*u = (struct k_user_regs){
+		.r15 = r[R15], .r14 = r[R14], .r13 = r[R13], .r12 = r[R12], .rbp = r[RBP],
+		.rbx = r[RBX], .r11 = r[R11], .r10 = r[R10], .r9 = r[R9], .r8 = r[R8],
+		.rax = u->rax, .rcx = r[RCX], .rdx = r[RDX], .rsi = r[RSI], .rdi = r[RDI],
+		.orig_rax = u->orig_rax, .rip = pc, .cs = u->cs, .eflags = u->eflags,
+		.rsp = r[RSP], .ss = u->ss, .fs_base = u->fs_base, .ds = u->ds, .es = u->es,
+		.fs = u->fs,
+	};
+}
+
+static void from_cache(struct thread *self, const struct thread *t, struct k_user_regs *u)
+{
+	uint64_t pc, r[16] = { u->rax, u->rcx, u->rdx, u->rbx, u->rsp, u->rbp, u->rsi, u->rdi,
+			       u->r8, u->r9, u->r10, u->r11, u->r12, u->r13, u->r14, u->r15 };
+	if (!lock_try(self))
+		return;			/* the tracee may be stopped with it */
+	if (look_back(t, u->rip, r, &pc)) {
+		u->rax = r[RAX];
+		put_regs(u, r, pc);
+	}
+	lock_drop();
+}
+
+/* The program's registers instead of the engine's. */
+static void own_regs(struct thread *self, int32_t tid, struct k_user_regs *u)
+{
+	static struct thread other;		/* under the lock of the one that looks */
+	const uint64_t at = thread_of(tid);
+	if (!at)
+		return;
+	const bool ours = is_our_thread(at, tid);
+	const struct thread *const t = ours ? (const struct thread *)at : &other;
+	const struct io here = { &other, sizeof(other) }, there = { (void *)at, sizeof(other) };
+	if (!ours && sys6(__NR_process_vm_readv, tid, (long)&here, 1, (long)&there, 1, 0) !=
+		     (long)sizeof(other))
+		return;
+	u->gs_base = t->app_gs;
+	u->gs = t->app_gs_sel;
+	if (in_engine(u->rip)) {
+		put_regs(u, t->regs, t->pc);
+		u->eflags = t->rflags;
+	} else if (ours && in_cache(u->rip)) {
+		from_cache(self, t, u);
+	}
+	u->gs_base = t->app_gs;
+	u->gs = t->app_gs_sel;
+}
+
+static long get_regs(struct thread *t, int32_t tid, struct k_user_regs *u)
+{
+	const uint64_t ask[6] = { PTRACE_GETREGS, (uint32_t)tid, 0, (uint64_t)u };
+	const long ret = gate(t, __NR_ptrace, ask);
+	if (ret == 0)
+		own_regs(t, tid, u);
+	return ret;
+}
+
+static long do_getregs(struct thread *t, const uint64_t *a)
+{
+	struct k_user_regs u = { 0 };
+	const long ret = get_regs(t, (int32_t)a[1], &u);
+	if (ret)
+		return ret;
+	return copy_guest((void *)a[3], &u, sizeof(u)) ? 0 : -14;
+}
+
+static long do_getregset(struct thread *t, const uint64_t *a)
+{
+	struct k_user_regs u = { 0 };
+	struct io io;
+	const long ret = gate(t, __NR_ptrace, a);
+	if (ret || a[2] != NT_PRSTATUS || !copy_guest(&io, (const void *)a[3], sizeof(io)) ||
+	    get_regs(t, (int32_t)a[1], &u))
+		return ret;
+	return copy_guest(io.base, &u, io.len < sizeof(u) ? io.len : sizeof(u)) ? 0 : -14;
+}
+
+static long do_peekuser(struct thread *t, const uint64_t *a)
+{
+	struct k_user_regs u = { 0 };
+	const long ret = gate(t, __NR_ptrace, a);
+	if (ret || a[2] % 8 || a[2] >= sizeof(u) || get_regs(t, (int32_t)a[1], &u))
+		return ret;
+	return copy_guest((void *)a[3], (const char *)&u + a[2], 8) ? 0 : -14;
+}
+
+long ptrace_registers(struct thread *t, const uint64_t *a)
+{
+	switch (a[0]) {
+	case PTRACE_GETREGS:
+		return do_getregs(t, a);
+	case PTRACE_GETREGSET:
+		return do_getregset(t, a);
+	case PTRACE_PEEKUSR:
+		return do_peekuser(t, a);
+	default:
+		return gate(t, __NR_ptrace, a);
+	}
+}

@@ -1,0 +1,880 @@
+/* Signals.
+ *
+ * The kernel delivers every signal the program handles, and every one whose
+ * default is death, to `master` on the thread's own signal stack. What the
+ * program sees (its actions, mask, alternate stack, frames) is kept here.
+ *
+ *	in the cache	the program's state is rebuilt at exactly that instruction
+ *			(recover.c), so even asynchronous signals are
+ *			delivered where they came, with exact counts
+ *	in the gate	a system call not made yet is called off; the program stands
+ *			at its syscall instruction again
+ *	elsewhere	the signal is kept until C goes back to the cache
+ *
+ * A frame for the program's handler is written the way the kernel writes it, on
+ * the program's stack. All ways back (to a handler, out of a handler) go through
+ * a real rt_sigreturn with a frame of our own, which sets mask and FP state at
+ * once.
+ *
+ * The kernel's mask is the program's mask, except that the synchronous signals
+ * are never blocked: the engine needs them.
+ */
+#include "guest-room.h"
+#include "sys.h"
+#include "text.h"
+
+#include <asm/unistd.h>
+
+#define SA_RESTORER_ 0x04000000ull
+#define SA_ONSTACK_ 0x08000000ull
+#define SA_RESTART_ 0x10000000ull
+#define SA_NODEFER_ 0x40000000ull
+#define SA_RESETHAND_ 0x80000000ull
+#define SS_ONSTACK_ 1
+#define SS_DISABLE_ 2
+#define SS_AUTODISARM_ (1u << 31)
+#define UC_FP_XSTATE 1
+#define UC_SS (2 | 4)
+#define FLAG_DF 0x400u
+#define FLAG_RF 0x10000u
+
+/* ---- what the kernel holds ---- */
+
+static bool dies_by_default(int sig)
+{
+	switch (sig) {
+	case SIGCHLD_: case SIGCONT_: case SIGURG_: case SIGWINCH_:
+	case SIGSTOP_: case SIGTSTP_: case SIGTTIN_: case SIGTTOU_: case SIGKILL_:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* What the kernel is told when the program's action is `act`. */
+struct k_sigaction signal_kernel_action(int sig, const struct k_sigaction *act)
+{
+	struct k_sigaction k = { .handler = (uint64_t)glue_master,
+				 .restorer = (uint64_t)glue_restorer, .mask = ~SYNC_SIGNALS,
+				 .flags = SA_SIGINFO_ | SA_RESTORER_ | SA_ONSTACK_ };
+	const bool sync = SYNC_SIGNALS & SIG_BIT(sig);
+	if (act->handler == 1 && !sync)
+		k.handler = 1;
+	else if (act->handler == 0 && !sync && !dies_by_default(sig))
+		k.handler = 0;
+	else if (act->handler <= 1)
+		k.flags |= SA_RESTART_;
+	/* SA_RESTART, SA_NOCLDSTOP and SA_NOCLDWAIT are the kernel's business */
+	k.flags |= act->flags & (SA_RESTART_ | 1 | 2);
+	return k;
+}
+
+static long kernel_set(int sig, const struct k_sigaction *k, struct k_sigaction *old)
+{
+	return sys4(__NR_rt_sigaction, sig, k, old, 8);
+}
+
+static void kernel_mask(uint64_t mask)
+{
+	mask &= ~SYNC_SIGNALS;
+	sys4(__NR_rt_sigprocmask, 2, &mask, 0, 8);
+}
+
+void mask_set(struct thread *t, uint64_t app_mask)
+{
+	t->app_mask = app_mask;
+	kernel_mask(app_mask);
+}
+
+void signal_altstack(struct thread *t)
+{
+	const struct k_stack alt = { .sp = (uint64_t)t + THREAD_ALT,
+				     .size = THREAD_STACK - THREAD_ALT };
+	sys2(__NR_sigaltstack, &alt, 0);
+}
+
+/* An exec ends the alternate stack but keeps its flags, which only a frame tells: so the
+ * process traps once, while there is no such stack. */
+static void learn_altstack(struct thread *t)
+{
+	t->learning = true;
+	__asm__ volatile("int3" : : : "memory");
+}
+
+void signals_init(struct thread *t)
+{
+	t->actions = guest.actions;
+	for (int sig = 1; sig <= 64; sig++) {
+		const struct k_sigaction none = { 0 };
+		struct k_sigaction k = signal_kernel_action(sig, &none), old;
+		if (k.handler != (uint64_t)glue_master)
+			continue;
+		kernel_set(sig, &k, &old);
+		if (old.handler == 1) {
+			guest.actions[sig].handler = 1;
+			k = signal_kernel_action(sig, &guest.actions[sig]);
+			kernel_set(sig, &k, 0);
+		}
+	}
+	for (int sig = SIGCHLD_; sig <= SIGWINCH_; sig++) {
+		struct k_sigaction old = { 0 };
+		if (!dies_by_default(sig) && kernel_set(sig, 0, &old) == 0 && old.handler == 1)
+			guest.actions[sig].handler = 1;
+	}
+	sys4(__NR_rt_sigprocmask, 0, 0, &t->app_mask, 8);
+	if (t->app_mask & SYNC_SIGNALS)
+		kernel_mask(t->app_mask);
+	learn_altstack(t);
+	signal_altstack(t);
+}
+
+/* An exec hands on which signals are ignored and which are blocked: the kernel must
+ * hold the program's own choice then, also of the synchronous ones. */
+static void sync_actions(const struct thread *t, bool app)
+{
+	const struct k_sigaction ignore = { .handler = 1 };
+	for (int sig = 1; sig <= SIGSYS_; sig++) {
+		if (!(SYNC_SIGNALS & SIG_BIT(sig)) || t->actions[sig].handler != 1)
+			continue;
+		const struct k_sigaction k = signal_kernel_action(sig, &t->actions[sig]);
+		kernel_set(sig, app ? &ignore : &k, 0);
+	}
+}
+
+static const uint8_t held_signals[6] = { SIGILL_, SIGTRAP_, SIGBUS_, SIGFPE_, SIGSEGV_, SIGSYS_ };
+
+/* What is held back is pending, and stays so across an exec. */
+static void give_back_held(struct thread *t)
+{
+	for (int i = 0; i < 6; i++)
+		if (t->held & t->app_mask & SIG_BIT(held_signals[i]))
+			sys4(__NR_rt_tgsigqueueinfo, sys0(__NR_getpid), sys0(__NR_gettid),
+			     held_signals[i], &t->held_info[i]);
+	t->held &= ~t->app_mask;
+}
+
+/* The flags of the alternate stack as the program set them; whether there is one does not
+ * matter here. */
+static void altstack_flags_as_app(const struct thread *t)
+{
+	struct k_stack alt = { .flags = t->app_altstack.flags };
+	if (!(alt.flags & SS_DISABLE_)) {
+		alt.sp = (uint64_t)t + THREAD_ALT;
+		alt.size = THREAD_STACK - THREAD_ALT;
+	}
+	sys2(__NR_sigaltstack, &alt, 0);
+}
+
+void signals_as_app(struct thread *t)
+{
+	altstack_flags_as_app(t);
+	sync_actions(t, true);
+	if (t->app_mask & SYNC_SIGNALS)
+		sys4(__NR_rt_sigprocmask, 2, &t->app_mask, 0, 8);
+	if (t->held)
+		give_back_held(t);
+}
+
+void signals_as_engine(struct thread *t)
+{
+	signal_altstack(t);
+	sync_actions(t, false);
+	if (t->app_mask & SYNC_SIGNALS && !t->pending)
+		kernel_mask(t->app_mask);
+}
+
+/* ---- the FP state ---- */
+
+/* Even if the program has forbidden it. */
+static void cpuid(uint32_t leaf, uint32_t sub, uint32_t r[4])
+{
+	if (glue_cpuid(leaf, sub, r))
+		return;
+	sys2(__NR_arch_prctl, ARCH_SET_CPUID_, 1);
+	glue_cpuid(leaf, sub, r);
+	sys2(__NR_arch_prctl, ARCH_SET_CPUID_, 0);
+}
+
+static uint64_t xgetbv(uint32_t which)
+{
+	uint32_t a, d;
+	__asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(which));
+	return (uint64_t)d << 32 | a;
+}
+
+/* CPUID is slow in a virtual machine, so only when it is needed for the first time, or about
+ * to be forbidden. The size of all features is one question, of each one more. */
+void fp_learn(void)
+{
+	uint32_t r[4];
+	if (guest.fp_known)
+		return;
+	cpuid(1, 0, r);
+	if (r[2] >> 27 & 1)			/* OSXSAVE */
+		guest.fp.xcr0 = xgetbv(0);
+	if (guest.fp.xcr0 & FP_DYNAMIC) {
+		for (unsigned i = 2; i < FP_FEATURES; i++) {
+			if (!(guest.fp.xcr0 >> i & 1))
+				continue;
+			cpuid(0xd, i, r);
+			guest.fp.end[i] = r[0] + r[1];
+		}
+	} else if (guest.fp.xcr0 & ~FP_LEGACY) {
+		cpuid(0xd, 0, r);
+		guest.fp.end[63 - __builtin_clzll(guest.fp.xcr0)] = r[1];
+	}
+	guest.fp_known = true;
+}
+
+#define MAGIC1 0x46505853u
+#define MAGIC2 0x46505845u
+
+/* As the kernel lays it out at the end of fxsave's 512 bytes (struct _fpx_sw_bytes). */
+struct fp_sw {
+	uint32_t magic, extended_size;
+	uint64_t features;
+	uint32_t size, pad[7];
+};
+
+static struct fp_sw *fp_sw(uint64_t fpstate)
+{
+	return (struct fp_sw *)(fpstate + 464);
+}
+
+static uint32_t fp_size(uint64_t fpstate)
+{
+	if (!fpstate)
+		return 0;
+	return fp_sw(fpstate)->magic == MAGIC1 ? fp_sw(fpstate)->extended_size : 512;
+}
+
+/* A frame of the kernel's own tells what the thread's state has. */
+static void fp_note(struct thread *t, uint64_t fpstate)
+{
+	if (!fpstate || fp_sw(fpstate)->magic != MAGIC1)
+		return;
+	t->fp_seen = fp_sw(fpstate)->features;
+	t->fp_seen_tid = t->tid;
+}
+
+/* Puts the live FP state to THREAD_FP, as the kernel would into a frame for this thread.
+ * Returns the flags of a ucontext with it. */
+static uint64_t fp_save(struct thread *t)
+{
+	fp_learn();
+	struct fp_facts facts = guest.fp;
+	facts.seen = t->fp_seen_tid == t->tid ? t->fp_seen : 0;
+	if (facts.permitted)
+		facts.in_use = xgetbv(1);
+	const struct fp_layout l = fp_layout(&facts);
+	const uint64_t at = (uint64_t)t + THREAD_FP;
+	if (l.size + 4 > THREAD_ALT - THREAD_FP)
+		die("the FP state is larger than expected", l.size);
+	if (!l.features) {
+		glue_fxsave((void *)at);
+		mem_zero(fp_sw(at), sizeof(struct fp_sw));
+		return 0;
+	}
+	uint64_t *const header = (uint64_t *)(at + FP_LEGACY_SIZE);
+	mem_zero(header, FP_HEADER_END - FP_LEGACY_SIZE);
+	glue_xsave((void *)at, l.features);
+	*header |= FP_LEGACY;			/* as the kernel does, whatever is in use */
+	*fp_sw(at) = (struct fp_sw){ .magic = MAGIC1, .extended_size = l.size + 4,
+				     .features = l.features, .size = l.size };
+	*(uint32_t *)(at + l.size) = MAGIC2;
+	return UC_FP_XSTATE;
+}
+
+/* ---- leaving ---- */
+
+/* Goes on at t->pc with the program's mask and the given FP state (0: initial). */
+struct leaving {
+	uint64_t pretcode;
+	struct k_ucontext uc;
+	uint8_t info[128];
+};
+
+void signal_leave(struct thread *t, uint64_t fpstate, uint64_t fp_flags)
+{
+	struct leaving f;
+	mem_zero(&f, sizeof(f));
+	f.uc.flags = UC_SS | fp_flags;
+	f.uc.stack = (struct k_stack){ .sp = (uint64_t)t + THREAD_ALT,
+				       .size = THREAD_STACK - THREAD_ALT };
+	f.uc.mc.rip = (uint64_t)glue_redispatch;
+	f.uc.mc.rsp = t->engine_rsp;
+	f.uc.mc.eflags = 0x202;
+	f.uc.mc.cs = 0x33;
+	f.uc.mc.ss = 0x2b;
+	f.uc.mc.fpstate = fpstate;
+	/* a signal that waits comes first; none may join it */
+	f.uc.sigmask = (t->pending ? ~0ull : t->app_mask) & ~SYNC_SIGNALS;
+	glue_sigreturn(&f.uc, 2);
+}
+
+/* Goes to t->pc itself, with the program's registers and TF: no code of the
+ * program runs there, since memory that the engine does not know as executable
+ * faults, and bytes that it cannot decode are refused, before the trap. */
+void signal_probe(struct thread *t)
+{
+	struct leaving f;
+	mem_zero(&f, sizeof(f));
+	f.uc.stack = (struct k_stack){ .sp = (uint64_t)t + THREAD_ALT,
+				       .size = THREAD_STACK - THREAD_ALT };
+	f.uc.mc = (struct k_sigcontext){
+		.r8 = t->regs[R8], .r9 = t->regs[R9], .r10 = t->regs[R10], .r11 = t->regs[R11],
+		.r12 = t->regs[R12], .r13 = t->regs[R13], .r14 = t->regs[R14],
+		.r15 = t->regs[R15], .rdi = t->regs[RDI], .rsi = t->regs[RSI],
+		.rbp = t->regs[RBP], .rbx = t->regs[RBX], .rdx = t->regs[RDX],
+		.rax = t->regs[RAX], .rcx = t->regs[RCX], .rsp = t->regs[RSP],
+		.rip = t->pc, .eflags = (t->rflags & SIGRETURN_FLAGS) | FLAG_TF | 0x202,
+		.cs = 0x33, .ss = 0x2b,
+	};
+	/* the live FP state is the program's; the kernel takes it from here again */
+	f.uc.flags = UC_SS | fp_save(t);
+	f.uc.mc.fpstate = (uint64_t)t + THREAD_FP;
+	f.uc.sigmask = ~SYNC_SIGNALS;
+	t->probing = true;
+	glue_sigreturn(&f.uc, (t->rflags & ~SIGRETURN_FLAGS) | 2);
+}
+
+void signal_try(struct thread *t)
+{
+	t->trying = true;
+	signal_probe(t);
+}
+
+void signal_fatal(struct thread *t, int sig)
+{
+	if (!t->is_vfork)
+		lock_take(t);
+	count_fold_all(REC_KILLED_BY_SIGNAL);
+	const struct k_sigaction dfl = { 0 };
+	const uint64_t bit = SIG_BIT(sig);
+	kernel_set(sig, &dfl, 0);
+	sys3(__NR_tgkill, sys0(__NR_getpid), sys0(__NR_gettid), sig);
+	sys4(__NR_rt_sigprocmask, 1, &bit, 0, 8);
+	for (;;)
+		sys1(__NR_exit_group, 128 + sig);
+}
+
+/* ---- frames ---- */
+
+bool signal_on_altstack(const struct k_stack *s, uint64_t sp)
+{
+	if (s->flags & (int32_t)SS_AUTODISARM_)
+		return false;
+	return s->size && sp > s->sp && sp - s->sp <= s->size;
+}
+
+struct frame {
+	uint64_t pretcode;
+	struct k_ucontext uc;
+	struct k_siginfo info;
+};
+
+static void frame_fill(const struct thread *t, struct frame *f, const struct k_siginfo *info,
+		       const struct k_ucontext *k, const struct k_sigaction *act, uint64_t fx)
+{
+	*f = (struct frame){ .pretcode = act->restorer, .info = *info };
+	f->uc.flags = fx ? k->flags : k->flags & ~(uint64_t)UC_FP_XSTATE;
+	f->uc.stack = t->app_altstack;
+	f->uc.mc = (struct k_sigcontext){
+		.r8 = t->regs[R8], .r9 = t->regs[R9], .r10 = t->regs[R10], .r11 = t->regs[R11],
+		.r12 = t->regs[R12], .r13 = t->regs[R13], .r14 = t->regs[R14],
+		.r15 = t->regs[R15], .rdi = t->regs[RDI], .rsi = t->regs[RSI],
+		.rbp = t->regs[RBP], .rbx = t->regs[RBX], .rdx = t->regs[RDX],
+		.rax = t->regs[RAX], .rcx = t->regs[RCX], .rsp = t->regs[RSP],
+		.rip = t->pc, .eflags = t->rflags, .cs = 0x33, .ss = 0x2b,
+		.err = t->app_err, .trapno = t->app_trapno, .oldmask = t->app_mask,
+		.cr2 = t->app_cr2, .fpstate = fx,
+	};
+	f->uc.sigmask = t->app_mask;
+}
+
+static int held_index(int sig)
+{
+	for (int i = 0; i < 6; i++)
+		if (held_signals[i] == sig)
+			return i;
+	return -1;
+}
+
+/* Kept until the program unblocks it; a second one of its kind is dropped, as the
+ * kernel does. */
+static void hold(struct thread *t, const struct k_siginfo *info)
+{
+	const int i = held_index(info->signo);
+	if (i < 0)
+		die("two signals at once", t->pc);
+	if (!(t->held & SIG_BIT(info->signo)))
+		t->held_info[i] = *info;
+	t->held |= SIG_BIT(info->signo);
+}
+
+static void deliver(struct thread *t, const struct k_siginfo *info, const struct k_ucontext *k,
+		    bool forced) __attribute__((noreturn));
+
+/* No frame could be written: that is a SIGSEGV of its own. */
+static void frame_failed(struct thread *t, int sig, const struct k_ucontext *k)
+	__attribute__((noreturn));
+static void frame_failed(struct thread *t, int sig, const struct k_ucontext *k)
+{
+	const struct k_siginfo info = { .signo = SIGSEGV_, .code = 0x80 };
+	if (sig == SIGSEGV_)
+		signal_fatal(t, SIGSEGV_);
+	deliver(t, &info, k, true);
+}
+
+/* Where the frame goes: the FP state at *fx, the rest below; 0 if it does not fit
+ * on the alternate stack. */
+static uint64_t frame_place(const struct thread *t, const struct k_sigaction *act, uint32_t size,
+			    uint64_t *fx)
+{
+	const struct k_stack *const alt = &t->app_altstack;
+	const bool nested = signal_on_altstack(alt, t->regs[RSP]);
+	uint64_t sp = t->regs[RSP] - 128;
+	bool entering = false;
+	if (act->flags & SA_ONSTACK_ && alt->size && !signal_on_altstack(alt, sp)) {
+		sp = alt->sp + alt->size;
+		entering = true;
+	}
+	*fx = (sp - size) & ~63ull;
+	const uint64_t at = ((*fx - sizeof(struct frame)) & ~15ull) - 8;
+	if ((nested || entering) && (at <= alt->sp || at - alt->sp > alt->size))
+		return 0;
+	return at;
+}
+
+static void after_frame(struct thread *t, int sig, const struct k_sigaction *act)
+{
+	if (act->flags & SA_RESETHAND_) {
+		const struct k_sigaction none = { 0 };
+		const struct k_sigaction k = signal_kernel_action(sig, &none);
+		t->actions[sig].handler = 0;
+		kernel_set(sig, &k, 0);
+	}
+	if (t->app_altstack.flags & (int32_t)SS_AUTODISARM_)
+		t->app_altstack = (struct k_stack){ .flags = SS_DISABLE_ };
+	if (t->has_temp_mask)
+		t->app_mask = t->temp_mask;
+	t->has_temp_mask = false;
+	t->app_mask |= act->mask;
+	if (!(act->flags & SA_NODEFER_))
+		t->app_mask |= SIG_BIT(sig);
+}
+
+static void deliver(struct thread *t, const struct k_siginfo *info, const struct k_ucontext *k,
+		    bool forced)
+{
+	const int sig = info->signo;
+	const struct k_sigaction act = t->actions[sig];
+	const uint64_t blocked = t->has_temp_mask ? t->temp_mask : t->app_mask;
+	if (forced && (act.handler == 1 || t->app_mask & SIG_BIT(sig)))
+		signal_fatal(t, sig);
+	if (!forced && blocked & SIG_BIT(sig) & SYNC_SIGNALS) {
+		hold(t, info);
+		signal_leave(t, k->mc.fpstate, k->flags & UC_FP_XSTATE);
+	}
+	if (act.handler == 0 && (forced || dies_by_default(sig)))
+		signal_fatal(t, sig);
+	if (act.handler <= 1) {
+		t->has_temp_mask = false;
+		signal_leave(t, k->mc.fpstate, k->flags & UC_FP_XSTATE);
+	}
+
+	const uint32_t size = fp_size(k->mc.fpstate);
+	uint64_t fx;
+	const uint64_t at = frame_place(t, &act, size, &fx);
+	struct frame f;
+	frame_fill(t, &f, info, k, &act, fx);
+	const size_t len = act.flags & SA_SIGINFO_ ? sizeof(f) : offsetof(struct frame, info);
+	if (!at || !(act.flags & SA_RESTORER_) ||
+	    !copy_guest((void *)fx, (const void *)k->mc.fpstate, size) ||
+	    !copy_guest((void *)at, &f, len))
+		frame_failed(t, sig, k);
+	if (size)
+		fp_own_address(t, fx + 8, 8);
+	t->regs[RDI] = (uint64_t)sig;
+	t->regs[RSI] = at + offsetof(struct frame, info);
+	t->regs[RDX] = at + offsetof(struct frame, uc);
+	t->regs[RAX] = 0;
+	t->regs[RSP] = at;
+	t->pc = act.handler;
+	t->rflags &= ~(uint64_t)(FLAG_DF | FLAG_RF | FLAG_TF);
+	after_frame(t, sig, &act);
+	signal_leave(t, 0, 0);
+}
+
+/* ---- arriving ---- */
+
+void signal_take_regs(struct thread *t, const struct k_sigcontext *m)
+{
+	const uint64_t r[16] = { m->rax, m->rcx, m->rdx, m->rbx, m->rsp, m->rbp, m->rsi, m->rdi,
+				 m->r8, m->r9, m->r10, m->r11, m->r12, m->r13, m->r14, m->r15 };
+	for (int i = 0; i < 16; i++)
+		t->regs[i] = r[i];
+	t->rflags = m->eflags;
+}
+
+static void keep(struct thread *t, const struct k_siginfo *info, struct k_ucontext *uc)
+{
+	if (t->pending) {
+		hold(t, info);
+		return;
+	}
+	const uint32_t size = fp_size(uc->mc.fpstate);
+	if (size > THREAD_ALT - THREAD_FP)
+		die("the FP state is larger than expected", size);
+	t->pend_info = *info;
+	t->pend_uc = *uc;
+	mem_copy((void *)((uint64_t)t + THREAD_FP), (const void *)uc->mc.fpstate, size);
+	if (size)
+		t->pend_uc.mc.fpstate = (uint64_t)t + THREAD_FP;
+	t->pend_forced = false;
+	t->pending = 1;
+	uc->sigmask = ~SYNC_SIGNALS;	/* one at a time */
+}
+
+void signal_deliver_pending(struct thread *t)
+{
+	struct k_siginfo info = t->pend_info;
+	if (t->pend_forced)
+		info.addr = t->pc;		/* a seccomp filter: after its system call */
+	if (t->pend_stale) {			/* a handler has returned since */
+		t->pend_stale = false;
+		t->pend_uc.flags = (t->pend_uc.flags & ~(uint64_t)UC_FP_XSTATE) | fp_save(t);
+	}
+	t->pending = 0;
+	deliver(t, &info, &t->pend_uc, t->pend_forced);
+}
+
+/* The live FP state, as if a signal had come here. */
+static struct k_ucontext *live_context(struct thread *t)
+{
+	struct k_ucontext *const uc = &t->pend_uc;
+	*uc = (struct k_ucontext){ .flags = UC_SS | fp_save(t) };
+	uc->mc.fpstate = (uint64_t)t + THREAD_FP;
+	return uc;
+}
+
+void signal_deliver_held(struct thread *t)
+{
+	const uint64_t due = t->held & ~t->app_mask;
+	if (!due)
+		return;
+	const int sig = __builtin_ctzll(due) + 1;
+	t->held &= ~SIG_BIT(sig);
+	const struct k_siginfo info = t->held_info[held_index(sig)];
+	deliver(t, &info, live_context(t), false);
+}
+
+/* What the program finds in its frames about its last fault. */
+static void note_fault(struct thread *t, const struct k_siginfo *info, const struct k_sigcontext *m)
+{
+	if (info->signo == SIGSYS_)
+		return;
+	t->app_trapno = m->trapno;
+	t->app_err = m->err;
+	if (m->trapno == 14)
+		t->app_cr2 = m->cr2;
+}
+
+static bool is_pc_signal(int sig)
+{
+	return sig == SIGILL_ || sig == SIGFPE_ || sig == SIGTRAP_;
+}
+
+static bool within(uint64_t pc, const char *from, const char *to)
+{
+	return pc >= (uint64_t)from && pc < (uint64_t)to;
+}
+
+/* The signal came while the program's own (translated) code ran. */
+static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext *uc, bool sync)
+{
+	const uint64_t code = uc->mc.rip;
+	signal_take_regs(t, &uc->mc);
+	lock_take(t);
+	const bool smc = sync && info->signo == SIGSEGV_ && uc->mc.err & 2 &&
+			 page_written(t, info->addr);
+	if (!recover(t, code, t->regs, &t->pc))
+		die("a signal at an unknown place of the cache", code);
+	left_cache(t);
+	lock_drop();
+	if (t->trap) {			/* what it single-steps did not finish */
+		t->rflags |= FLAG_TF;
+		t->trap = false;
+	}
+	if (smc) {
+		t->step_pc = t->pc;
+		signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
+	}
+	if (sync && is_pc_signal(info->signo) && info->addr == code)
+		info->addr = t->pc;
+	if (sync)
+		note_fault(t, info, &uc->mc);
+	deliver(t, info, uc, sync);
+}
+
+/* A signal that came between the increment of a block and the instruction that writes the
+ * flags which the increment replaced. It waits until the CPU has run that one: in the cache,
+ * instruction by instruction. (A tracer would see the traps and might keep them.) True if it
+ * does. */
+#define MAX_FLAG_STEPS 64	/* rep instructions step once for each round */
+
+static bool step_on(struct thread *t, struct k_ucontext *uc)
+{
+	lock_take(t);
+	const bool lost = t->flag_steps < MAX_FLAG_STEPS && flags_are_lost(uc->mc.rip);
+	lock_drop();
+	if (!lost || (!t->flag_steps && (guest.filtered || is_traced())))
+		return false;
+	t->flag_steps++;
+	uc->mc.eflags |= FLAG_TF;
+	return true;
+}
+
+/* A step, or whatever else comes first, is done. True if the next one follows. */
+static bool stepped(struct thread *t, const struct k_siginfo *info, struct k_ucontext *uc,
+		    bool in_cache)
+{
+	const bool trap = info->signo == SIGTRAP_ && info->code == 2;
+	uc->mc.eflags &= ~(uint64_t)FLAG_TF;
+	if (trap && in_cache && step_on(t, uc))
+		return true;
+	t->flag_steps = 0;
+	t->pend_stale = !trap || !in_cache;
+	if (!trap)
+		return false;
+	if (!in_cache)
+		return true;		/* C is about to look for what waits */
+	struct k_siginfo waited = t->pend_info;
+	t->pending = 0;
+	in_code(t, &waited, uc, false);
+	return true;
+}
+
+/* Another thread wants us out of the cache (stop.c), another task of the run opened a counter
+ * on this one (vpmu.c), or is about to trace it (traced.c). Where the signal finds us outside
+ * the program's code it comes again, or a system call is under way, which looks for itself
+ * when it is done; one that the kernel gave up for it is made again. */
+static void kicked(struct thread *t, const struct k_siginfo *info, struct k_ucontext *uc)
+{
+	const uint64_t pc = uc->mc.rip;
+	const struct segment *const s = segment_of(pc);
+	if (pc == (uint64_t)gate_after && uc->mc.rax == -4ull)
+		uc->mc.rax = (uint64_t)GATE_RESTART;
+	if (info->code == TRACED_KICK)
+		traced_heard(t);
+	if (!s || pc < s->base + TRAMPOLINES || t->probing) {
+		t->again = 1;
+		return;
+	}
+	signal_take_regs(t, &uc->mc);
+	lock_take(t);
+	if (!recover(t, pc, t->regs, &t->pc))
+		die("a signal at an unknown place of the cache", pc);
+	left_cache(t);
+	lock_drop();
+	if (t->trap) {
+		t->rflags |= FLAG_TF;
+		t->trap = false;
+	}
+	if (info->code == VPMU_KICK)
+		vpmu_follow(t);
+	t->exit_link = 1;
+	signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
+}
+
+/* A kick, or what is left of one where the user has as many signals queued as RLIMIT_SIGPENDING
+ * allows: the kernel delivers it then, but without saying what it is. */
+static bool is_kick(const struct thread *t, struct k_siginfo *info)
+{
+	if (info->signo != SIGTRAP_)
+		return false;
+	if (!info->code && !info->addr && (t->kicked || E.vpmu))
+		info->code = E.vpmu ? VPMU_KICK : STOP_KICK;
+	return info->code == STOP_KICK || info->code == TRACED_KICK ||
+	       (E.vpmu && info->code == VPMU_KICK);
+}
+
+/* The CPU ran what it was asked to try. */
+static void tried(struct thread *t, const struct k_ucontext *uc) __attribute__((noreturn));
+static void tried(struct thread *t, const struct k_ucontext *uc)
+{
+	if (uc->mc.cs != 0x33)
+		die("a far transfer to code that is not 64-bit", t->pc);
+	const uint64_t kept = t->rflags & ~SIGRETURN_FLAGS;
+	signal_take_regs(t, &uc->mc);
+	t->rflags = (t->rflags & SIGRETURN_FLAGS & ~(uint64_t)FLAG_TF) | kept;
+	t->pc = uc->mc.rip;
+	t->exit_link = 1;
+	signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
+}
+
+/* What the CPU said at t->pc (signal_probe). */
+static void probed(struct thread *t, const struct k_siginfo *info, const struct k_ucontext *uc)
+{
+	const bool counted = t->trying;
+	t->probing = t->trying = false;
+	if (info->signo == SIGTRAP_ && info->code == 2 && counted)
+		tried(t, uc);
+	if (info->signo == SIGTRAP_ && info->code == 2)
+		die("an instruction the engine does not know, or code it did not see", t->pc);
+	if (counted)
+		uncount(t, t->pc);
+	if (t->trap) {			/* what it single-steps did not finish */
+		t->rflags |= FLAG_TF;
+		t->trap = false;
+	}
+	const uint64_t live = SIGRETURN_FLAGS & ~(uint64_t)FLAG_TF;
+	t->rflags = (uc->mc.eflags & live) | (t->rflags & ~live);
+	note_fault(t, info, &uc->mc);
+	deliver(t, info, uc, true);
+}
+
+/* Synchronous signals that stand for something else than a fault in the cache. */
+static bool sync_elsewhere(struct thread *t, struct k_siginfo *info, struct k_ucontext *uc)
+{
+	const uint64_t pc = uc->mc.rip;
+	if (within(pc, copy_begin, copy_end)) {
+		uc->mc.rip = (uint64_t)copy_fault;
+		return true;
+	}
+	if (pc == (uint64_t)cpuid_insn) {
+		uc->mc.rip = (uint64_t)cpuid_fault;
+		return true;
+	}
+	if (t->probing)
+		probed(t, info, uc);
+	if (info->signo == SIGSYS_ && (pc == (uint64_t)gate_after || pc == (uint64_t)clone_after)) {
+		keep(t, info, uc);
+		t->pend_forced = true;
+		uc->mc.rax = (uint64_t)GATE_TRAPPED;
+		return true;
+	}
+	/* the FP state of a frame that the program returned from cannot be read */
+	if (pc == (uint64_t)glue_redispatch && info->code == 0x80)
+		deliver(t, info, uc, true);
+	return false;
+}
+
+/* Is this mov ecx, [T + rcx * 4]? Then its length. (When T is far: mov ecx, [rdx + rcx * 4],
+ * after mov rdx, T.) */
+static unsigned table_load_length(uint64_t pc)
+{
+	uint64_t bytes, table;
+	__builtin_memcpy(&bytes, (const void *)pc, 8);
+	if (!cache.where.far)
+		return (bytes & 0xffffff) == 0x8d0c8b &&
+		       (uint32_t)(bytes >> 24) == (uint32_t)cache.where.table ? 7 : 0;
+	__builtin_memcpy(&table, (const void *)(pc - 8), 8);
+	return (bytes & 0xffffff) == 0x8a0c8b && table == cache.where.table ? 3 : 0;
+}
+
+/* A fault of what we wrote ourselves, and nothing to do with the program (whose own wild
+ * pointers may well point into our tables): put right, to be tried again. */
+static bool own_fault(struct thread *t, const struct k_siginfo *info, struct k_sigcontext *m)
+{
+	const uint64_t pc = m->rip;
+	bool hole = false;
+	lock_take(t);
+	const unsigned load = table_load_length(pc);
+	if (load && !table_fault(info->addr)) {
+		m->rcx = 0;		/* memory of the program, where no code can be: a miss */
+		m->rip += load;
+	}
+	if (load)
+		hole = true;
+	else if (((const uint8_t *)pc)[0] == 0x65 && ((const uint8_t *)pc)[1] == 0x67)
+		hole = shadow_fault(t, info->addr);		/* gs:[esp + SHADOW] */
+	lock_drop();
+	return hole;
+}
+
+/* Numbers in the shadow of a stack that is not aligned may have run into each other; what a
+ * return finds by one that nobody wrote is no code. It is still to be done. */
+static void return_again(struct thread *t, const struct k_ucontext *uc)
+{
+	signal_take_regs(t, &uc->mc);
+	t->regs[RCX] = t->s0;
+	if (!copy_guest(&t->pc, (const void *)t->regs[RSP], 8))
+		die("a return address went away", uc->mc.rip);
+	t->regs[RSP] += 8;
+	t->exit_link = 1;
+	signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
+}
+
+void master(int sig, struct k_siginfo *info, struct k_ucontext *uc);
+void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
+{
+	struct thread *const t = thread_self();
+	const uint64_t pc = uc->mc.rip;
+	const bool sync = info->code > 0 && SYNC_SIGNALS & SIG_BIT(sig);
+	const struct segment *const s = segment_of(pc);
+	const bool in_cache = s && pc >= s->base + TRAMPOLINES;
+	fp_note(t, uc->mc.fpstate);
+
+	if (t->learning && sig == SIGTRAP_ && sync) {
+		t->app_altstack.flags = uc->stack.flags;
+		t->learning = false;
+		return;
+	}
+	if (sync && in_cache && sig == SIGSEGV_ && own_fault(t, info, &uc->mc))
+		return;
+	if (t->flag_steps && stepped(t, info, uc, in_cache))
+		return;
+	if (is_kick(t, info)) {
+		kicked(t, info, uc);
+		return;
+	}
+	if (sync && sync_elsewhere(t, info, uc))
+		return;
+	if (t->probing) {		/* by kill(), before the CPU got there */
+		hold(t, info);
+		return;
+	}
+	if (in_cache && !sync && !t->trap && step_on(t, uc)) {
+		keep(t, info, uc);
+		return;
+	}
+	if (in_cache) {
+		in_code(t, info, uc, sync);
+		return;
+	}
+	if (sync && !in_engine(pc))
+		return_again(t, uc);
+	if (sync) {
+		struct line l = { 0 };
+		line_str(&l, "a fault inside the engine, address ");
+		line_hex(&l, info->addr);
+		l.text[l.len] = '\0';
+		die(l.text, pc);
+	}
+	if (within(pc, glue_enter_begin, glue_enter_end))
+		deliver(t, info, uc, false);
+	if (pc == (uint64_t)gate_insn && uc->mc.rcx == (uint64_t)gate_after) {
+		keep(t, info, uc);
+		uc->mc.rip = (uint64_t)gate_after;
+		uc->mc.rax = (uint64_t)GATE_RESTART;
+		return;
+	}
+	keep(t, info, uc);
+	if (within(pc, gate_begin, gate_after))
+		uc->mc.rip = (uint64_t)gate_abort;
+}
+
+/* A signal the CPU would have raised at t->pc; the FP state is the live one. */
+void signal_raise(struct thread *t, int sig, int code, uint64_t addr, int trapno, int err)
+{
+	struct k_siginfo info = { .signo = sig, .code = code };
+	info.addr = addr;
+	const struct k_sigcontext m = { .trapno = (uint64_t)trapno, .err = (uint64_t)err,
+					.cr2 = addr };
+	if (trapno)			/* 0: the kernel's own, not a fault */
+		note_fault(t, &info, &m);
+	if (trapno != 1)
+		t->rflags |= FLAG_RF;	/* as the CPU does at a fault */
+	deliver(t, &info, live_context(t), true);
+}

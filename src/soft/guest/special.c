@@ -1,0 +1,405 @@
+/* Instructions that C runs for the program: gs base, far returns, TSX, int 0x80. */
+#include "decode.h"
+#include "guest-room.h"
+#include "sys.h"
+#include "text.h"
+
+#include <asm/unistd.h>
+
+static int modrm_rm(const struct insn *in)
+{
+	return (in->modrm & 7) | (in->rex & 1 ? 8 : 0);
+}
+
+/* The instruction at pc was counted with its block, and raises a signal instead. */
+void uncount(struct thread *t, uint64_t pc)
+{
+	struct insn in;
+	struct step step;
+	uint8_t bytes[15], vec[SOFT_EVENTS];
+	const struct mode *const mode = &cache.modes[cache.mode];
+	unsigned have = 15;
+	while (have && !copy_guest(bytes, (const void *)pc, have))
+		have--;
+	if (!have || decode_insn(&in, bytes, have) <= 0)
+		return;
+	step = (struct step){ .len = in.len, .classes = in.classes };
+	count_vec(vec, &step, 1);
+	if (E.vpmu)
+		vpmu_overcount(vec, &in);
+	vec[SOFT_TAKEN] = (cache.counts_taken || mode->taken) && in.classes & CLASS_BRANCH;
+	for (int k = 0; k < SOFT_EVENTS; k++)
+		count_add(t, k, -(int64_t)vec[k], mode);
+}
+
+static void fault(struct thread *t, int sig, int code, uint64_t addr, int trapno, int err)
+	__attribute__((noreturn));
+static void fault(struct thread *t, int sig, int code, uint64_t addr, int trapno, int err)
+{
+	uncount(t, t->pc);
+	if (t->trap) {			/* what it single-steps did not finish */
+		t->rflags |= FLAG_TF;
+		t->trap = false;
+	}
+	signal_raise(t, sig, code, addr, trapno, err);
+}
+
+static bool pop(struct thread *t, uint64_t *v, unsigned size)
+{
+	*v = 0;
+	if (!copy_guest(v, (const void *)t->regs[RSP], size))
+		return false;
+	t->regs[RSP] += size;
+	return true;
+}
+
+static bool is_canonical(uint64_t pc)
+{
+	return pc >> 47 == 0;		/* what user code may jump to */
+}
+
+#define FLAG_NT 0x4000u
+
+/* retf, iretq within 64-bit user code: an indirect branch that pops more. */
+static bool far_return(struct thread *t, const struct insn *in)
+{
+	const unsigned size = in->rex & 8 ? 8 : in->opsize16 ? 2 : 4;
+	const uint64_t rsp = t->regs[RSP];
+	uint64_t rip, cs, flags, sp, ss;
+	if (!pop(t, &rip, size) || !pop(t, &cs, size) || (uint16_t)cs != 0x33 || !is_canonical(rip))
+		goto fault;
+	if (in->opcode == 0xcf) {
+		if (t->rflags & FLAG_NT || !pop(t, &flags, size) || !pop(t, &sp, size) ||
+		    !pop(t, &ss, size) || (uint16_t)ss != 0x2b)
+			goto fault;
+		t->rflags = (flags & 0x250dd5ull) | 0x202;
+		t->flags_loaded = t->trap;
+		t->regs[RSP] = sp;
+	} else {
+		t->regs[RSP] += (uint16_t)in->imm;
+	}
+	t->pc = rip;
+	return true;
+fault:
+	t->regs[RSP] = rsp;
+	return false;
+}
+
+static uint64_t fs_base(void)
+{
+	uint64_t base = 0;
+	if (E.has_fsgsbase)
+		__asm__ volatile("rdfsbase %0" : "=r"(base));
+	else
+		sys2(__NR_arch_prctl, 0x1003, &base);
+	return base;
+}
+
+static uint64_t operand_address(const struct thread *t, const struct insn *in,
+				const uint8_t *s, uint64_t pc)
+{
+	int64_t disp = 0;
+	if (in->disp_len == 1)
+		disp = (int8_t)s[in->disp_off];
+	else if (in->disp_len == 4)
+		__builtin_memcpy(&disp, s + in->disp_off, 4), disp = (int32_t)disp;
+	uint64_t at = (uint64_t)disp;
+	const int rm = in->modrm & 7, mod = in->modrm >> 6;
+	if (in->rip_relative) {
+		at += pc + in->len;
+	} else if (rm == 4) {
+		const int base = (in->sib & 7) | (in->rex & 1 ? 8 : 0);
+		const int index = (in->sib >> 3 & 7) | (in->rex & 2 ? 8 : 0);
+		if ((base & 7) != 5 || mod)
+			at += t->regs[base];
+		if (index != 4)
+			at += t->regs[index] << (in->sib >> 6);
+	} else {
+		at += t->regs[rm | (in->rex & 1 ? 8 : 0)];
+	}
+	if (in->addr32)
+		at = (uint32_t)at;
+	return at + (in->segment == 0x65 ? t->app_gs : in->segment == 0x64 ? fs_base() : 0);
+}
+
+/* Memory that the instruction needs is not there. The CPU says what that means, unless the
+ * address goes through gs, which is not the program's. */
+static void memory_fault(struct thread *t, const struct insn *in, uint64_t at, bool write)
+	__attribute__((noreturn));
+static void memory_fault(struct thread *t, const struct insn *in, uint64_t at, bool write)
+{
+	if (in->segment != 0x65)
+		signal_try(t);
+	fault(t, SIGSEGV_, 1, at, 14, write ? 6 : 4);
+}
+
+/* Of the offset in a far pointer. AMD knows none of 8 bytes. */
+static unsigned far_size(const struct insn *in)
+{
+	return in->rex & 8 && !decode_amd_branches ? 8 : in->opsize16 && !(in->rex & 8) ? 2 : 4;
+}
+
+/* jmp and call m16:32, m16:64 that stay in 64-bit user code. */
+static bool far_branch(struct thread *t, const struct insn *in, const uint8_t *s)
+{
+	const unsigned size = far_size(in);
+	const uint64_t from = operand_address(t, in, s, t->pc);
+	uint64_t to = 0;
+	uint16_t cs;
+	if (!copy_guest(&to, (const void *)from, size) ||
+	    !copy_guest(&cs, (const void *)(from + size), 2) || cs != 0x33 || !is_canonical(to))
+		return false;
+	if ((in->modrm >> 3 & 7) == 3) {
+		const uint64_t frame[2] = { t->pc + in->len, 0x33 };
+		uint8_t bytes[16];
+		for (int i = 0; i < 2; i++)
+			mem_copy(bytes + i * size, &frame[i], size);
+		if (!copy_guest((void *)(t->regs[RSP] - 2 * size), bytes, 2 * size))
+			return false;
+		t->regs[RSP] -= 2 * size;
+	}
+	t->pc = to;
+	return true;
+}
+
+/* The base that a selector gives: fs is lent for the purpose. */
+static uint64_t selector_base(uint16_t sel)
+{
+	if (!(sel & ~3u) || sel == 0x2b || sel == 0x33 || sel == 0x23)
+		return 0;		/* the flat segments of Linux */
+	uint16_t old;
+	const uint64_t old_base = fs_base();
+	__asm__ volatile("mov %%fs, %0" : "=r"(old));
+	__asm__ volatile("mov %0, %%fs" : : "r"((uint32_t)sel));
+	const uint64_t base = fs_base();
+	__asm__ volatile("mov %0, %%fs" : : "r"((uint32_t)old));
+	sys2(__NR_arch_prctl, 0x1002, old_base);
+	return base;
+}
+
+/* What loading gs with a selector does: nothing, or the fault of the CPU. */
+static void check_selector(struct thread *t, uint16_t sel)
+{
+	uint32_t rights = 0;
+	uint8_t known, readable;
+	if (!(sel & ~3u))
+		return;
+	__asm__ volatile("lar %2, %0\n\tsete %1" : "+r"(rights), "=q"(known)
+			 : "r"((uint32_t)sel) : "cc");
+	__asm__ volatile("verr %w1\n\tsete %0" : "=q"(readable) : "r"((uint32_t)sel) : "cc");
+	if (!readable)
+		fault(t, SIGSEGV_, 0x80, 0, 13, sel & ~3);
+	if (known && !(rights >> 15 & 1))
+		fault(t, SIGBUS_, 0x80, 0, 11, sel & ~3);	/* not present */
+}
+
+static void store_gs_selector(struct thread *t, const struct insn *in, const uint8_t *s)
+{
+	const uint64_t v = t->app_gs_sel;
+	if (in->map == 1) {					/* push */
+		const unsigned size = in->opsize16 ? 2 : 8;
+		if (!copy_guest((void *)(t->regs[RSP] - size), &v, size))
+			signal_try(t);
+		t->regs[RSP] -= size;
+		return;
+	}
+	if ((in->modrm & 0xc0) == 0xc0) {			/* mov r, gs */
+		uint64_t *const r = &t->regs[modrm_rm(in)];
+		*r = in->opsize16 ? (*r & ~0xffffull) | v : v;
+		return;
+	}
+	const uint64_t at = operand_address(t, in, s, t->pc);
+	if (!copy_guest((void *)at, &v, 2))
+		memory_fault(t, in, at, true);
+}
+
+/* mov to gs, pop gs, lgs: the program's selector is a number here. */
+static void load_gs_selector(struct thread *t, const struct insn *in, const uint8_t *s)
+{
+	const bool is_pop = in->map == 1 && in->opcode == 0xa9, is_lgs = in->map == 1 && !is_pop;
+	const unsigned size = is_pop ? (in->opsize16 ? 2 : 8) : is_lgs ? far_size(in) : 0;
+	uint64_t offset = 0;
+	uint16_t sel = (uint16_t)t->regs[modrm_rm(in)];
+	if (is_pop) {
+		if (!copy_guest(&offset, (const void *)t->regs[RSP], size))
+			signal_try(t);
+		sel = (uint16_t)offset;
+	} else if ((in->modrm & 0xc0) != 0xc0) {
+		const uint64_t at = operand_address(t, in, s, t->pc);
+		if (!copy_guest(&offset, (const void *)at, size) ||
+		    !copy_guest(&sel, (const void *)(at + size), 2))
+			memory_fault(t, in, at, false);
+	}
+	check_selector(t, sel);
+	if (is_pop)
+		t->regs[RSP] += size;
+	if (is_lgs) {
+		uint64_t *const r = &t->regs[(in->modrm >> 3 & 7) | (in->rex & 4 ? 8 : 0)];
+		*r = size == 2 ? (*r & ~0xffffull) | (uint16_t)offset : offset;
+	}
+	t->app_gs_sel = sel;
+	app_gs_set(t, selector_base(sel));
+}
+
+static void popf(struct thread *t, const struct insn *in)
+{
+	const unsigned size = in->opsize16 ? 2 : 8;
+	uint64_t v;
+	if (!pop(t, &v, size))
+		signal_try(t);
+	if (size == 2)
+		v |= t->rflags & ~0xffffull;
+	/* what user mode may change: CF PF AF ZF SF TF DF OF NT AC ID */
+	t->rflags = (v & 0x244dd5ull) | (t->rflags & ~0x244dd5ull);
+	t->flags_loaded = t->trap;
+}
+
+/* The kernel emulates the three old entries; each is one call and a return that
+ * no counter sees. */
+void vsyscall(struct thread *t)
+{
+	static const uint16_t nr[3] = { __NR_gettimeofday, __NR_time, __NR_getcpu };
+	const uint64_t a[6] = { t->regs[RDI], t->regs[RSI], t->regs[RDX], 0, 0, 0 };
+	const uint64_t entry = (t->pc - 0xffffffffff600000ull) / 1024;
+	uint64_t back;
+	if (!cache.has_vsyscall)
+		signal_raise(t, SIGSEGV_, 1, t->pc, 14, 0x15);
+	if (t->pc & 1023 || entry > 2)
+		signal_raise(t, SIGSEGV_, 0x80, 0, 0, 0);
+	if (!pop(t, &back, 8))
+		signal_raise(t, SIGSEGV_, 1, t->regs[RSP], 14, 4);
+	const long ret = gate(t, nr[entry], a);
+	if (ret == GATE_ABORTED || ret == GATE_RESTART) {
+		t->regs[RSP] -= 8;
+		return;
+	}
+	t->regs[RAX] = (uint64_t)ret;
+	t->pc = back;
+}
+
+/* The 32-bit calls that do not depend on layouts or addresses of their own. */
+static long int80(struct thread *t)
+{
+	static const struct { uint8_t nr32; uint16_t nr; } plain[] = {
+		{ 1, __NR_exit }, { 3, __NR_read }, { 4, __NR_write }, { 6, __NR_close },
+		{ 20, __NR_getpid }, { 24, __NR_getuid }, { 37, __NR_kill }, { 41, __NR_dup },
+		{ 64, __NR_getppid }, { 158, __NR_sched_yield }, { 224, __NR_gettid },
+		{ 252, __NR_exit_group },
+	};
+	const uint64_t a[6] = { (uint32_t)t->regs[RBX], (uint32_t)t->regs[RCX],
+				(uint32_t)t->regs[RDX], (uint32_t)t->regs[RSI],
+				(uint32_t)t->regs[RDI], (uint32_t)t->regs[RBP] };
+	for (unsigned i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+		if (plain[i].nr32 != (uint32_t)t->regs[RAX])
+			continue;
+		if (plain[i].nr == __NR_exit || plain[i].nr == __NR_exit_group)
+			thread_exit(t, plain[i].nr, a);
+		return gate(t, plain[i].nr, a);
+	}
+	die("a 32-bit system call (int 0x80) that the engine does not translate", t->pc);
+}
+
+/* The CPU tells where the last x87 instruction was: in the cache. The program finds its
+ * own address. (Of 16-bit environments the address is not worth having.) */
+void fp_own_address(struct thread *t, uint64_t at, unsigned size)
+{
+	uint64_t code = 0;
+	if (!copy_guest(&code, (const void *)at, size) || !code)
+		return;
+	lock_take(t);
+	const uint64_t pc = code_origin(code, size == 4);
+	lock_drop();
+	if (pc)
+		copy_guest((void *)at, &pc, size);
+}
+
+void fp_env_stored(struct thread *t, uint64_t pc)
+{
+	struct insn in;
+	uint8_t bytes[15];
+	unsigned have = 15;
+	while (have && !copy_guest(bytes, (const void *)pc, have))
+		have--;
+	if (!have || decode_insn(&in, bytes, have) <= 0 || in.seg_used == 0x64)
+		return;
+	const uint64_t at = operand_address(t, &in, bytes, pc);
+	if (in.map == 0 && !in.opsize16)
+		fp_own_address(t, at + 12, 4);		/* fnstenv, fnsave */
+	else if (in.map)
+		fp_own_address(t, at + 8, in.rex & 8 ? 8 : 4);
+}
+
+uint64_t special_exit(struct thread *t, const struct link *l)
+{
+	struct insn in;
+	uint8_t bytes[15];
+	unsigned have = 15;
+	while (have && !copy_guest(bytes, (const void *)l->target, have))
+		have--;
+	t->pc = l->target;
+	t->exit_link = 1;
+	const int len = have ? decode_insn(&in, bytes, have) : 0;
+	if (len <= 0)
+		die("a special instruction changed under us", t->pc);
+	const uint64_t next = t->pc + (unsigned)len;
+	const int rm = modrm_rm(&in);
+	const bool wide = in.rex & 8;
+
+	if (in.special == SPECIAL_GSBASE_READ) {
+		t->regs[rm] = wide ? t->app_gs : (uint32_t)t->app_gs;
+		t->pc = next;
+	} else if (in.special == SPECIAL_GSBASE_WRITE) {
+		app_gs_set(t, wide ? t->regs[rm] : (uint32_t)t->regs[rm]);
+		t->pc = next;
+	} else if (in.special == SPECIAL_GS_LOAD) {
+		load_gs_selector(t, &in, bytes);
+		t->pc = next;
+	} else if (decode_reads_gs_selector(&in)) {
+		store_gs_selector(t, &in, bytes);
+		t->pc = next;
+	} else if (in.flow == FLOW_XBEGIN) {
+		t->regs[RAX] = 0;	/* aborted, no reason given: always legal */
+		t->pc = next + (uint64_t)in.imm;
+	} else if (in.flow == FLOW_FAR && (in.opcode == 0xcb || in.opcode == 0xca ||
+					   in.opcode == 0xcf) && in.map == 0) {
+		if (!far_return(t, &in))
+			signal_try(t);
+		t->exit_link = 0;
+	} else if (in.flow == FLOW_FAR && in.opcode == 0xff && in.map == 0) {
+		const bool done = far_branch(t, &in, bytes);
+		if (!done && in.segment == 0x65)
+			die("a far branch through gs to another code segment", l->target);
+		if (!done)
+			signal_try(t);
+		t->exit_link = 0;
+	} else if (in.special == SPECIAL_CPUID) {
+		if (guest.cpuid_forbidden && sys1(__NR_arch_prctl, ARCH_GET_CPUID_) == 0)
+			signal_try(t);
+		if (!vpmu_cpuid(t))
+			signal_try(t);
+		t->pc = next;
+	} else if (in.special == SPECIAL_RDPMC) {
+		vpmu_rdpmc(t);
+		t->pc = next;
+	} else if (in.special == SPECIAL_POPF) {
+		popf(t, &in);
+		t->pc = next;
+	} else if (in.flow == FLOW_INT) {
+		const long ret = int80(t);
+		if (ret != GATE_ABORTED && ret != GATE_RESTART) {
+			t->regs[RAX] = (uint64_t)ret;
+			t->pc = next;
+		}
+	} else if (in.special == SPECIAL_SHSTK && in.map == 1 && in.opcode == 0x1e) {
+		t->pc = next;		/* no shadow stack here: rdssp is a nop */
+	} else if (in.seg_used == 0x65 || (in.flow == FLOW_SYSENTER && !decode_amd_branches)) {
+		die("an instruction the engine cannot run", t->pc);
+	} else {
+		signal_try(t);		/* they have nothing to work on: incssp, enclu, uiret … */
+	}
+	const bool indirect = t->exit_link == 0;
+	if (t->pending || t->trap || t->rflags & FLAG_TF)
+		return resume(t);
+	t->exit_link = !indirect;
+	return cache_lookup(t);
+}

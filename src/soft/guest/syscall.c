@@ -1,0 +1,324 @@
+/* The program's system calls. Most go straight to the kernel through the gate;
+ * those that would show or disturb the engine are handled. */
+#include "guest-room.h"
+#include "sys.h"
+#include "text.h"
+
+#include <asm/unistd.h>
+#include <linux/close_range.h>
+#include <linux/prctl.h>
+
+#define CLASSES_OF_SYSCALL 4
+#define PR_SET_MDWE 65			/* since Linux 6.3 */
+#define PR_GET_MDWE 66
+#define PR_MDWE_NO_INHERIT_ 2u
+#ifndef __NR_openat2
+#define __NR_openat2 437
+#endif
+
+struct guest_state guest;
+
+long gate(struct thread *t, long nr, const uint64_t *a)
+{
+	const uint64_t args[7] = { (uint64_t)nr, a[0], a[1], a[2], a[3], a[4], a[5] };
+	return gate_call(t, args);
+}
+
+/* ---- descriptors: ours must survive ---- */
+
+/* The program wants our number: go elsewhere. */
+static long move_reserved(uint64_t wanted)
+{
+	const long fd = sys3(__NR_fcntl, wanted, 0, wanted > 1024 ? wanted + 1 : 900);
+	if (fd < 0)
+		return fd;
+	E.reserved_fd = (uint32_t)fd;
+	return 0;
+}
+
+/* Calls whose first argument is a descriptor: for the program, ours is not open. */
+static bool takes_fd(long nr)
+{
+	switch (nr) {
+	case __NR_read: case __NR_write: case __NR_fstat: case __NR_lseek: case __NR_ioctl:
+	case __NR_pread64: case __NR_pwrite64: case __NR_readv: case __NR_writev:
+	case __NR_preadv: case __NR_pwritev: case __NR_preadv2: case __NR_pwritev2:
+	case __NR_dup: case __NR_fcntl: case __NR_flock: case __NR_fsync: case __NR_fdatasync:
+	case __NR_ftruncate: case __NR_fchdir: case __NR_fchmod: case __NR_fchown:
+	case __NR_getdents: case __NR_getdents64: case __NR_fstatfs: case __NR_fadvise64:
+	case __NR_readahead: case __NR_fgetxattr: case __NR_fsetxattr: case __NR_flistxattr:
+	case __NR_fremovexattr: case __NR_fallocate: case __NR_splice: case __NR_sendfile:
+	case __NR_copy_file_range: case __NR_newfstatat: case __NR_statx: case __NR_syncfs:
+	case __NR_sync_file_range: case __NR_vmsplice: case __NR_tee:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static long fd_syscall(struct thread *t, long nr, const uint64_t *a)
+{
+	const uint32_t ours = E.reserved_fd;
+	switch (nr) {
+	case __NR_close:
+		if ((uint32_t)a[0] == ours)
+			return -9;
+		break;
+	case __NR_dup2:
+	case __NR_dup3:
+		if ((uint32_t)a[0] == ours)
+			return -9;
+		if ((uint32_t)a[1] == ours && move_reserved(ours) < 0)
+			return -9;
+		break;
+	case __NR_close_range:
+		if ((uint32_t)a[0] <= ours && (uint32_t)a[1] >= ours && a[0] <= a[1]) {
+			/* around ours, in two pieces */
+			long ret = 0;
+			if ((uint32_t)a[0] < ours) {
+				const uint64_t low[6] = { a[0], ours - 1, a[2] };
+				ret = gate(t, nr, low);
+				if (ret < 0)
+					return ret;
+			}
+			if ((uint32_t)a[1] > ours) {
+				const uint64_t high[6] = { ours + 1u, a[1], a[2] };
+				ret = gate(t, nr, high);
+			}
+			return ret;
+		}
+		break;
+	default:
+		break;
+	}
+	return gate(t, nr, a);
+}
+
+/* ---- the rest ---- */
+
+static long do_arch_prctl(struct thread *t, const uint64_t *a)
+{
+	switch (a[0]) {
+	case 0x1001:		/* ARCH_SET_GS */
+		if (a[1] >> 47)
+			return -1;
+		app_gs_set(t, a[1]);
+		return 0;
+	case 0x1004:		/* ARCH_GET_GS */
+		return copy_guest((void *)a[1], &t->app_gs, 8) ? 0 : -14;
+	case ARCH_SET_CPUID_:
+		guest.cpuid_forbidden |= !a[1];
+		return gate(t, __NR_arch_prctl, a);
+	case 0x1023: {		/* ARCH_REQ_XCOMP_PERM */
+		const long ret = gate(t, __NR_arch_prctl, a);
+		if (ret == 0 && a[1] < 64)
+			guest.fp.permitted |= 1ull << a[1];
+		return ret;
+	}
+	case 0x5001:		/* ARCH_SHSTK_ENABLE: our returns are not its returns */
+		return -95;
+	default:
+		return gate(t, __NR_arch_prctl, a);
+	}
+}
+
+static long do_mdwe(struct thread *t, const uint64_t *a)
+{
+	const uint64_t ask[6] = { PR_GET_MDWE };
+	const long known = gate(t, __NR_prctl, ask);
+	if (known < 0)
+		return known;		/* an older kernel */
+	if (a[0] == PR_GET_MDWE)
+		return a[1] | a[2] | a[3] | a[4] ? -22 : (long)guest.mdwe;
+	if (a[2] | a[3] | a[4] || a[1] & ~3ull || a[1] == PR_MDWE_NO_INHERIT_)
+		return -22;
+	if (guest.mdwe && guest.mdwe != a[1])
+		return -1;
+	guest.mdwe = (uint32_t)a[1];
+	return 0;
+}
+
+static long do_prctl(struct thread *t, const uint64_t *a)
+{
+	switch ((int)a[0]) {
+	case PR_SET_SYSCALL_USER_DISPATCH:	/* compares addresses of the code cache */
+		return a[1] ? -22 : gate(t, __NR_prctl, a);
+	case PR_SET_SECCOMP:
+		return seccomp_syscall(t, __NR_prctl, a);
+	case PR_SET_TSC:
+		cache.no_tsc = true;	/* for good: other threads may be translating */
+		return gate(t, __NR_prctl, a);
+	case PR_SET_MDWE:
+	case PR_GET_MDWE:
+		return do_mdwe(t, a);
+	default:
+		return gate(t, __NR_prctl, a);
+	}
+}
+
+/* The program may write to code through /proc/…/mem, which no protection stops. */
+static bool may_write_mem(long nr)
+{
+	return nr == __NR_write || nr == __NR_pwrite64 || nr == __NR_writev ||
+	       nr == __NR_pwritev || nr == __NR_pwritev2;
+}
+
+#define ALL_MEMORY 0, 1ull << 47
+
+/* A call that is none of our business, except that the kernel cannot write where we
+ * took W away. A read would only come out shorter, so its pages are opened before. */
+static long plain(struct thread *t, long nr, const uint64_t *a)
+{
+	if (pages_shut() && (nr == __NR_read || nr == __NR_pread64 || nr == __NR_recvfrom))
+		pages_open(t, a[1], a[1] + a[2]);
+	long ret = gate(t, nr, a);
+	if (ret == -14 && pages_open(t, ALL_MEMORY))
+		ret = gate(t, nr, a);
+	if (guest.mem_open && ret > 0 && may_write_mem(nr)) {
+		lock_take(t);
+		cache_invalidate(ALL_MEMORY);
+		lock_drop();
+	}
+	return ret;
+}
+
+/* SIGKILL leaves no time to report; who sends it to himself reports before. */
+static long do_kill(struct thread *t, long nr, const uint64_t *a)
+{
+	const int32_t sig = (int32_t)a[nr == __NR_tgkill ? 2 : 1], to = (int32_t)a[0];
+	if (sig == SIGKILL_ && to > 0 && (to == E.pid || (nr == __NR_tkill && to == t->tid)) &&
+	    !t->is_vfork)
+		signal_fatal(t, sig);
+	if (sig == SIGSTOP_ && (to == E.pid || to == t->tid))
+		traced_asked(t);	/* whoever waits for that stop may trace it */
+	return gate(t, nr, a);
+}
+
+static long handle(struct thread *t, long nr, const uint64_t *a)
+{
+	bool done = false;
+	if (t->strict)
+		seccomp_strict(t, nr);
+	if ((uint32_t)a[0] == E.reserved_fd && takes_fd(nr))
+		return -9;
+	if (E.vpmu) {
+		const long ret = vpmu_syscall(t, nr, a, &done);
+		if (done)
+			return ret;
+	}
+	switch (nr) {
+	case __NR_execve:
+	case __NR_execveat:
+		return thread_exec(t, nr, a);
+	case __NR_clone:
+	case __NR_clone3:
+	case __NR_fork:
+	case __NR_vfork:
+		return thread_clone(t, nr, a);
+	case __NR_exit:
+	case __NR_exit_group:
+		thread_exit(t, nr, a);
+	case __NR_rt_sigaction:
+	case __NR_rt_sigprocmask:
+	case __NR_rt_sigreturn:
+	case __NR_sigaltstack:
+	case __NR_rt_sigsuspend:
+	case __NR_rt_sigtimedwait:
+	case __NR_rt_sigpending:
+	case __NR_ppoll:
+	case __NR_pselect6:
+	case __NR_epoll_pwait:
+	case __NR_epoll_pwait2:
+	case __NR_io_pgetevents:
+		return signal_syscall(t, nr, a);
+	case __NR_mmap:
+	case __NR_munmap:
+	case __NR_mprotect:
+	case __NR_pkey_mprotect:
+	case __NR_mremap:
+	case __NR_madvise:
+	case __NR_brk:
+	case __NR_shmdt: {
+		const long ret = memory_syscall(t, nr, a);
+		if (cache.traced && (nr == __NR_mmap || nr == __NR_mprotect))
+			traced_code(t);
+		return ret;
+	}
+	case __NR_close:
+	case __NR_close_range:
+	case __NR_dup2:
+	case __NR_dup3:
+		return fd_syscall(t, nr, a);
+	case __NR_open:
+	case __NR_openat:
+	case __NR_openat2:
+	case __NR_readlink:
+	case __NR_readlinkat:
+	case __NR_getdents64: {
+		const long ret = proc_syscall(t, nr, a, &done);
+		return done ? ret : plain(t, nr, a);
+	}
+	case __NR_ptrace:
+		return ptrace_syscall(t, a);
+	case __NR_read:
+	case __NR_pread64:
+	case __NR_readv:
+	case __NR_preadv:
+	case __NR_preadv2:
+	case __NR_lseek: {
+		long ret = 0;
+		if (__atomic_load_n(&E.shared->flags, __ATOMIC_RELAXED) & SOFT_FLAG_PROC)
+			ret = proc_read(t, nr, a, &done);
+		return done ? ret : plain(t, nr, a);
+	}
+	case __NR_seccomp:
+		return seccomp_syscall(t, nr, a);
+	case __NR_rseq:
+		return rseq_syscall(t, a);
+	case __NR_arch_prctl:
+		return do_arch_prctl(t, a);
+	case __NR_prctl:
+		return do_prctl(t, a);
+	case __NR_kill:
+	case __NR_tgkill:
+	case __NR_tkill:
+		return do_kill(t, nr, a);
+	default:
+		return plain(t, nr, a);
+	}
+}
+
+/* The syscall instruction was counted with its block but not executed. */
+static void uncount_syscall(struct thread *t)
+{
+	static const uint8_t of[CLASSES_OF_SYSCALL] = { SOFT_INSTRUCTIONS, SOFT_BRANCHES,
+							SOFT_SYSCALLS, SOFT_FAR };
+	for (int i = 0; i < CLASSES_OF_SYSCALL; i++)
+		count_add(t, of[i], -1, &cache.modes[cache.mode]);
+	if (cache.counts_taken || cache.modes[cache.mode].taken)
+		count_add(t, SOFT_TAKEN, -1, &cache.modes[cache.mode]);
+}
+
+uint64_t syscall_exit(struct thread *t, const struct link *l)
+{
+	const uint64_t a[6] = { t->regs[RDI], t->regs[RSI], t->regs[RDX],
+				t->regs[R10], t->regs[R8], t->regs[R9] };
+	t->pc = l->target;
+	t->exit_link = 1;
+	if (t->rseq)
+		rseq_check(t);
+	const long ret = handle(t, (long)(int32_t)t->regs[RAX], a);
+	if (E.vpmu)
+		vpmu_follow(t);
+	if (ret == GATE_ABORTED || ret == GATE_RESTART) {
+		t->pc = l->target - 2;
+		if (ret == GATE_ABORTED)
+			uncount_syscall(t);
+		return resume(t);
+	}
+	if (ret != GATE_TRAPPED)
+		t->regs[RAX] = (uint64_t)ret;
+	t->regs[RCX] = l->target;
+	t->regs[R11] = t->rflags;
+	return resume(t);
+}

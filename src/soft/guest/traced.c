@@ -1,0 +1,131 @@
+/* A process that another one traces.
+ *
+ * The engine fills holes in its own tables when they are hit: the table T of indirect branches,
+ * the shadows of the stacks. A tracer would see these faults as signals of the program. So
+ * before a process of the tree is traced, by itself (PTRACE_TRACEME) or by another one of the
+ * tree (PTRACE_ATTACH, PTRACE_SEIZE), everything that can be hit is mapped; where that is not
+ * possible (a limit on address space) the faults remain.
+ *
+ * A tracer tells the engine in its victim with a signal, before it attaches, and waits until
+ * the victim has no holes. A process that stops itself is ready, because tracers like to
+ * wait for that; one that others have stopped is not.
+ */
+#include "guest-room.h"
+#include "sys.h"
+#include "text.h"
+
+#include <asm/unistd.h>
+
+#define PTRACE_TRACEME_ 0
+#define PTRACE_ATTACH_ 16
+#define PTRACE_SEIZE_ 0x4206
+#define WAIT_ROUNDS 200			/* of half a millisecond */
+enum { TRACED_HEARD = 1, TRACED_READY };	/* soft_record.traced */
+
+/* The whole shadow of a stack, in one mapping. What stood there may go: see SHADOW. */
+void traced_thread(struct thread *t)
+{
+	const long got = sys6(__NR_mmap, gs_of(t), THREAD_SHADOW, 3, 0x4032, -1, 0);
+	if (got != (long)gs_of(t))
+		return;
+	sys3(__NR_madvise, gs_of(t), THREAD_SHADOW, 15);	/* no large pages */
+	t->shadow_last = gs_of(t);
+	t->shadow_common = 0;
+}
+
+void traced_code(struct thread *t)
+{
+	lock_take(t);
+	for (uint32_t i = 0; i < cache.n_regions; i++)
+		table_map(cache.regions[i].start, cache.regions[i].end - cache.regions[i].start);
+	lock_drop();
+}
+
+static void prepare(struct thread *t)
+{
+	if (cache.traced)
+		return;
+	cache.traced = true;		/* before a thread is made that must know of it */
+	traced_code(t);
+	for (uint32_t i = 0; i < E.n_threads; i++)
+		if (thread_at(i)->in_use)
+			traced_thread(thread_at(i));
+}
+
+/* Somebody is about to trace this process. Called where the lock is free, and the program's
+ * state is in struct thread. */
+void traced_asked(struct thread *t)
+{
+	prepare(t);
+	__atomic_store_n(&E.shared->records[t->record].traced, TRACED_READY, __ATOMIC_RELEASE);
+}
+
+/* The same, where the lock may be taken: it is done as soon as possible. */
+void traced_heard(struct thread *t)
+{
+	t->trace_asked = true;		/* resume() looks */
+	__atomic_store_n(&E.shared->records[t->record].traced, TRACED_HEARD, __ATOMIC_RELEASE);
+}
+
+static struct soft_record *record_of(int32_t tid)
+{
+	const uint32_t n = __atomic_load_n(&E.shared->n_records, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 1; i < n && i < SOFT_MAX_RECORDS; i++) {
+		struct soft_record *const r = &E.shared->records[i];
+		if (r->tid == tid && __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == REC_RUNNING)
+			return r;
+	}
+	return NULL;
+}
+
+/* A stopped task would take the signal when its tracer lets it go on, and show it. */
+static bool is_stopped(int32_t tid)
+{
+	struct line path = { 0 };
+	char text[256];
+	line_str(&path, "/proc/");
+	line_num(&path, (uint64_t)tid, 10);
+	line_str(&path, "/stat");
+	path.text[path.len] = '\0';
+	const long fd = sys4(__NR_openat, -100, path.text, 0, 0);
+	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text));
+	if (fd >= 0)
+		sys1(__NR_close, fd);
+	for (long i = n - 3; i >= 0; i--)
+		if (text[i] == ')')
+			return text[i + 2] == 'T' || text[i + 2] == 't';
+	return true;
+}
+
+static void ask(int32_t tid)
+{
+	struct soft_record *const r = record_of(tid);
+	const struct k_siginfo info = { .signo = SIGTRAP_, .code = TRACED_KICK };
+	uint32_t state = TRACED_HEARD;	/* a signal is sent only when the one before was taken */
+	if (!r)
+		return;
+	for (int i = 0; i < WAIT_ROUNDS; i++) {
+		const int64_t half_ms[2] = { 0, 500000 };
+		if (i == 0 && __atomic_load_n(&r->traced, __ATOMIC_ACQUIRE) == TRACED_READY)
+			return;
+		if (state == TRACED_HEARD) {
+			__atomic_store_n(&r->traced, 0, __ATOMIC_RELEASE);
+			if (is_stopped(tid) ||
+			    sys4(__NR_rt_tgsigqueueinfo, r->pid, tid, SIGTRAP_, &info) < 0)
+				return;
+		}
+		sys2(__NR_nanosleep, half_ms, 0);
+		state = __atomic_load_n(&r->traced, __ATOMIC_ACQUIRE);
+		if (state == TRACED_READY)
+			return;
+	}
+}
+
+long ptrace_syscall(struct thread *t, const uint64_t *a)
+{
+	if (a[0] == PTRACE_TRACEME_)
+		traced_asked(t);
+	else if (a[0] == PTRACE_ATTACH_ || a[0] == PTRACE_SEIZE_)
+		ask((int32_t)a[1]);
+	return ptrace_registers(t, a);
+}

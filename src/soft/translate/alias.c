@@ -1,0 +1,256 @@
+/* Code in shared memory that this process writes through a second mapping of it.
+ *
+ * Some JIT compilers map a file without a name (memfd) twice, once to execute and once to
+ * write it. Blocks from shared memory compare their source each time they run, because it may
+ * change behind our back; that takes several times as long as running them. Where it is
+ * known who can change it, the mapping for writing is write-protected instead, page by page, as
+ * pages.c does with memory that is writable and executable at once.
+ *
+ * Known it is when the file has no other mapping in this process, no name and no open
+ * descriptor: then only a process forked from this one could write it. There all of the
+ * mapping is write-protected, and the first write ends the run with an error.
+ *
+ * All functions need the lock but alias_touched(), which takes it.
+ */
+#include "translate-room.h"
+#include "sys.h"
+#include "text.h"
+
+#include <asm/unistd.h>
+
+#define PROT_R 1
+#define PROT_W 2
+#define MAX_ALIASES 16
+
+struct alias {
+	uint64_t start, end;	/* where it is executed */
+	uint64_t write;		/* where the same memory is written; 0: nowhere */
+	bool usable;		/* all who can write it are known */
+	bool foreign;		/* a forked child's: its parent executes it */
+};
+
+static struct alias aliases[MAX_ALIASES];
+static uint32_t n_aliases;
+
+/* ---- what the kernel says ---- */
+
+struct mapping {
+	uint64_t start, end, offset, inode;
+	bool writable, shared, nameless;
+};
+
+static const char *hex(const char *p, uint64_t *v)
+{
+	for (*v = 0;; p++) {
+		if (*p >= '0' && *p <= '9')
+			*v = *v << 4 | (uint64_t)(*p - '0');
+		else if (*p >= 'a' && *p <= 'f')
+			*v = *v << 4 | (uint64_t)(*p - 'a' + 10);
+		else
+			return p;
+	}
+}
+
+/* "start-end rw-s offset dev:dev inode   /memfd:name (deleted)" */
+static void parse_mapping(const char *p, struct mapping *m)
+{
+	uint64_t dev;
+	p = hex(p, &m->start) + 1;
+	p = hex(p, &m->end) + 1;
+	m->writable = p[1] == 'w';
+	m->shared = p[3] == 's';
+	p = hex(p + 5, &m->offset) + 1;
+	p = hex(p, &dev) + 1;
+	p = hex(p, &dev) + 1;
+	for (m->inode = 0; *p >= '0' && *p <= '9'; p++)
+		m->inode = m->inode * 10 + (uint64_t)(*p - '0');
+	while (*p == ' ')
+		p++;
+	m->nameless = text_starts(p, "/memfd:") || text_starts(p, "/dev/zero (deleted)");
+}
+
+/* Calls `what` for every mapping of the process; false: they cannot be read. */
+static bool each_mapping(void (*what)(const struct mapping *m, void *arg), void *arg)
+{
+	static char text[16384];
+	const long fd = own_open(-100, "/proc/self/maps", 02000000);
+	if (fd < 0)
+		return false;
+	size_t have = 0;
+	for (long n; (n = sys3(__NR_read, fd, text + have, sizeof(text) - 1 - have)) > 0;) {
+		have += (size_t)n;
+		text[have] = '\0';
+		size_t line = 0;
+		for (size_t i = 0; i < have; i++) {
+			struct mapping m;
+			if (text[i] != '\n')
+				continue;
+			parse_mapping(text + line, &m);
+			what(&m, arg);
+			line = i + 1;
+		}
+		have -= line;
+		for (size_t i = 0; i < have; i++)
+			text[i] = text[line + i];
+	}
+	sys1(__NR_close, fd);
+	return have == 0;
+}
+
+/* Is the file open? Also if that cannot be told. */
+static bool has_descriptor(uint64_t inode)
+{
+	struct { uint64_t ino, off; uint16_t len; uint8_t type; char name[]; } *e;
+	uint8_t list[2048];
+	uint64_t st[18];			/* struct stat: dev, ino, … */
+	const long dir = own_open(-100, "/proc/self/fd", 02200000);
+	bool found = dir < 0;
+	for (long n; !found && (n = sys3(__NR_getdents64, dir, list, sizeof(list))) > 0;)
+		for (long at = 0; at < n && !found; at += e->len) {
+			long fd = 0;
+			e = (void *)(list + at);
+			for (const char *p = e->name; *p >= '0' && *p <= '9'; p++)
+				fd = fd * 10 + (*p - '0');
+			found = e->name[0] != '.' && sys2(__NR_fstat, fd, st) == 0 && st[1] == inode;
+		}
+	if (dir >= 0)
+		sys1(__NR_close, dir);
+	return found;
+}
+
+/* ---- deciding ---- */
+
+struct search {
+	uint64_t pc;
+	struct mapping code, other;
+	uint32_t others;
+};
+
+static void look_for_code(const struct mapping *m, void *arg)
+{
+	struct search *const s = arg;
+	if (s->pc >= m->start && s->pc < m->end)
+		s->code = *m;
+}
+
+static void look_for_others(const struct mapping *m, void *arg)
+{
+	struct search *const s = arg;
+	if (m->inode != s->code.inode || m->start == s->code.start || !m->nameless)
+		return;
+	s->other = *m;
+	s->others++;
+}
+
+static bool all_known(const struct search *s)
+{
+	const uint64_t len = s->code.end - s->code.start;
+	if (!s->code.shared || s->code.writable || !s->code.nameless || s->others > 1 ||
+	    has_descriptor(s->code.inode))
+		return false;
+	return !s->others || (s->other.offset <= s->code.offset && s->other.shared &&
+			      s->other.offset + (s->other.end - s->other.start) >= s->code.offset + len);
+}
+
+static struct alias *decide(uint64_t pc)
+{
+	struct search s = { .pc = pc };
+	if (n_aliases == MAX_ALIASES || !each_mapping(look_for_code, &s) || !s.code.end ||
+	    !each_mapping(look_for_others, &s))
+		return NULL;
+	struct alias *const a = &aliases[n_aliases++];
+	*a = (struct alias){ .start = s.code.start, .end = s.code.end, .usable = all_known(&s) };
+	if (a->usable && s.others && s.other.writable)
+		a->write = s.other.start + (s.code.offset - s.other.offset);
+	else if (s.others)
+		a->usable = false;	/* it could become writable unnoticed */
+	return a;
+}
+
+static struct alias *alias_at(uint64_t pc)
+{
+	for (uint32_t i = 0; i < n_aliases; i++)
+		if (pc >= aliases[i].start && pc < aliases[i].end)
+			return &aliases[i];
+	return NULL;
+}
+
+bool alias_known(uint64_t pc)
+{
+	const struct alias *a = alias_at(pc);
+	if (!a)
+		a = decide(pc);
+	return a && a->usable;
+}
+
+/* ---- pages ---- */
+
+uint64_t alias_of_code(uint64_t addr)
+{
+	const struct alias *const a = n_aliases ? alias_at(addr) : NULL;
+	return a && a->usable && a->write ? a->write + (addr - a->start) : 0;
+}
+
+uint64_t alias_code_of(uint64_t addr)
+{
+	for (uint32_t i = 0; i < n_aliases; i++) {
+		const struct alias *const a = &aliases[i];
+		if (!a->write || addr < a->write || addr - a->write >= a->end - a->start)
+			continue;
+		if (a->foreign)
+			refuse("it writes to shared memory whose code its parent executes");
+		return a->usable ? a->start + (addr - a->write) : 0;
+	}
+	return 0;
+}
+
+static bool overlaps(uint64_t a, uint64_t size, uint64_t start, uint64_t end)
+{
+	return a < end && a + size > start;
+}
+
+void alias_touched(struct thread *t, uint64_t start, uint64_t end)
+{
+	if (!__atomic_load_n(&n_aliases, __ATOMIC_RELAXED))
+		return;
+	lock_take(t);
+	for (uint32_t i = 0; i < n_aliases; i++) {
+		struct alias *const a = &aliases[i];
+		const uint64_t size = a->end - a->start;
+		const bool code = overlaps(a->start, size, start, end);
+		if (!code && !(a->write && overlaps(a->write, size, start, end)))
+			continue;
+		pages_release(a->start, a->end);
+		a->usable = false;
+		if (code)
+			aliases[i--] = aliases[--n_aliases];
+	}
+	lock_drop();
+}
+
+/* ---- forks ---- */
+
+void aliases_before_fork(void)
+{
+	for (uint32_t i = 0; i < cache.n_regions; i++) {
+		const struct region *const r = &cache.regions[i];
+		for (uint64_t pc = r->start; r->shared && !(r->prot & PROT_W) && pc < r->end;) {
+			const struct alias *const a = alias_at(pc) ? alias_at(pc) : decide(pc);
+			pc = a ? a->end : r->end;
+		}
+	}
+}
+
+void aliases_in_child(void)
+{
+	for (uint32_t i = 0; i < n_aliases; i++) {
+		struct alias *const a = &aliases[i];
+		if (!a->usable)
+			continue;
+		if (a->write)
+			sys3(__NR_mprotect, a->write, a->end - a->start, PROT_R);
+		pages_forget(a->start, a->end);
+		a->usable = false;
+		a->foreign = true;
+	}
+}

@@ -1,0 +1,563 @@
+/* Finding, linking and dropping blocks; where their code is put.
+ *
+ * The dispatcher finds blocks by their page (pages.c). Indirect branches look into T,
+ * which has a 32-bit cell for each address (by its low half) with the number of its entry,
+ * and into P, which has the address of the entry's code. T[x] = 0 and P[0] = a miss make an
+ * unknown address one. T is filled only where one of them arrives again, so that its pages
+ * are few. Returns find their number in the shadow of the stack and look into R.
+ * Dropping a block is a few stores.
+ */
+#include "translate-room.h"
+#include "sys.h"
+#include "text.h"
+
+#include <asm/unistd.h>
+
+/* The first of a neighbourhood is small; what needs more gets large pages: the code of
+ * a compiler would not fit into the CPU's table of small ones. */
+#define SEGMENT_SMALL (1ull << 20)
+#define SEGMENT_LARGE (2ull << 20)
+#define IDS_OF(size) ((size) / 16)
+#define MADV_HUGEPAGE_ 14
+#define MADV_DONTNEED_ 4
+
+/* What even the shortest program that is linked dynamically needs, in bytes. */
+#define FIRST_BLOCKS (128u << 10)
+#define FIRST_LINKS (64u << 10)
+#define FIRST_HOT (96u << 10)
+#define FIRST_COLD (32u << 10)
+
+static uint64_t blocks_mapped, links_mapped, next_mapped;
+struct code_cache cache;
+
+/* ---- lookup ---- */
+
+/* Entries are numbered as they are made, so that those in use at a time stand together.
+ * A number is never used again: another thread may have read it from T. */
+static uint32_t new_entry(void)
+{
+	const uint32_t n = ++cache.n_entries;
+	if (n >= entries_max())
+		die("more targets of indirect branches than a table holds", 0);
+	arena_grow(entries_base(), &cache.where.entries_mapped, (n + 1ull) * 8);
+	*entry_at(n) = (uint64_t)glue_miss;
+	return n;
+}
+
+/* T and P: where indirect branches find a block. Those of other threads take no lock: what
+ * they find must be written already. */
+void entry_set(uint64_t pc, uint64_t code)
+{
+	const struct region *const r = region_find(pc);
+	if (!r || r->ambiguous)
+		return;
+	if (!table_map(pc, 1))
+		return;
+	const uint32_t n = *table_cell(pc) ? *table_cell(pc) : new_entry();
+	*entry_at(n) = code;
+	__atomic_store_n(table_cell(pc), n, __ATOMIC_RELEASE);
+}
+
+static bool entry_missing(uint64_t pc)
+{
+	const struct region *const r = region_find(pc);
+	return r && !r->ambiguous && (!table_is_mapped(pc) || !*table_cell(pc));
+}
+
+/* When all numbers are in use, calls share them: one of them has the way through R, the
+ * others' returns go by address. */
+uint32_t new_return(void)
+{
+	const uint32_t n = 1 + cache.n_returns++ % (MAX_RETURNS - 1);
+	if (n == cache.n_returns)		/* for the first time */
+		*return_at(n) = (uint64_t)glue_return_miss;
+	return n;
+}
+
+/* A return with that number has come to the block, and nothing was in R. */
+static void return_set(uint32_t n, uint32_t id)
+{
+	if (*return_at(n) != (uint64_t)glue_return_miss)
+		return;			/* another thread was faster */
+	*return_at(n) = entry_code(id, ARRIVE_BY_RETURN);
+	*return_next(n) = block_at(id)->returns;
+	block_at(id)->returns = n;
+}
+
+static void leave_tables(uint32_t id)
+{
+	struct block *const b = block_at(id);
+	const uint64_t pc = b->pc;
+	if (table_is_mapped(pc) && *table_cell(pc)) {
+		*entry_at(*table_cell(pc)) = (uint64_t)glue_miss;
+		*table_cell(pc) = 0;
+	}
+	for (uint32_t n = b->returns; n; n = *return_next(n))
+		*return_at(n) = (uint64_t)glue_return_miss;
+	b->returns = 0;
+}
+
+/* ---- allocation ---- */
+
+uint32_t new_block(void)
+{
+	const uint32_t id = ++cache.n_blocks;
+	if (id >= MAX_BLOCKS)
+		die("more blocks than a counter array holds", 0);
+	arena_grow(ZONE_BLOCKS, &blocks_mapped, (id + 1ull) * sizeof(struct block));
+	if (CELL_BYTES(id) > cache.counts_mapped)
+		count_map_cells(CELL_BYTES(id));
+	return id;			/* the arena's pages come zeroed */
+}
+
+uint32_t new_link(uint64_t target, uint8_t kind)
+{
+	const uint32_t id = ++cache.n_links;
+	arena_grow(ZONE_LINKS, &links_mapped, (id + 1ull) * sizeof(struct link));
+	*link_at(id) = (struct link){ .target = target, .kind = kind };
+	return id;
+}
+
+static void put_trampoline(uint64_t at, const char *to)
+{
+	uint8_t *const c = (uint8_t *)at;
+	c[0] = 0xff;			/* jmp [rip + 2] */
+	c[1] = 0x25;
+	*(uint32_t *)(c + 2) = 2;
+	*(uint64_t *)(c + 8) = (uint64_t)to;
+}
+
+/* Ready for code. */
+static void segment_begin(struct segment *s)
+{
+	put_trampoline(s->base, glue_exit);
+	put_trampoline(s->base + 16, glue_miss);
+	s->tramp_exit = s->base;
+	s->tramp_miss = s->base + 16;
+	s->hot = s->base + TRAMPOLINES;
+	s->cold = s->end;
+	s->ids = heap_alloc(IDS_OF(s->end - s->base) * 4);
+	s->n_ids = 0;
+	s->empty = false;
+	put_other(s);
+	*return_at(0) = s->other;
+}
+
+/* One that a flush has emptied. */
+static struct segment *segment_again(const struct hood *h)
+{
+	for (uint32_t i = 0; i < cache.n_segments; i++) {
+		struct segment *const s = &cache.segments[i];
+		if (!s->empty || s->base < h->start || s->end > h->end)
+			continue;
+		segment_begin(s);
+		return s;
+	}
+	return NULL;
+}
+
+static struct segment *segment_new(struct hood *h)
+{
+	struct segment *const used = segment_again(h);
+	if (used)
+		return used;
+	if (cache.n_segments == MAX_SEGMENTS)
+		die("the code cache is full", 0);
+	struct segment *const s = &cache.segments[cache.n_segments];
+	const uint64_t size = h->cur ? SEGMENT_LARGE : SEGMENT_SMALL;
+	long at = -1;
+	h->next = (h->next + size - 1) & ~(size - 1);
+	while (h->next + size <= h->end && at < 0) {
+		at = sys6(__NR_mmap, (long)h->next, (long)size, 7, 0x100022, -1, 0);
+		h->next += size;
+		if (at > 0 && (uint64_t)at != h->next - size) {
+			sys2(__NR_munmap, at, size);
+			at = -1;
+		}
+	}
+	if (at < 0)
+		return NULL;
+	if (!cache.n_segments) {
+		zone_touch((uint64_t)at, FIRST_HOT);
+		zone_touch((uint64_t)at + size - FIRST_COLD, FIRST_COLD);
+	}
+	if (size == SEGMENT_LARGE)
+		sys3(__NR_madvise, at, size, MADV_HUGEPAGE_);
+	*s = (struct segment){ .base = (uint64_t)at, .end = (uint64_t)at + size };
+	segment_begin(s);
+	__atomic_store_n(&cache.n_segments, cache.n_segments + 1, __ATOMIC_RELEASE);
+	return s;
+}
+
+static bool near(const struct hood *h, uint64_t pc)
+{
+	const uint64_t far = 0x7ff00000;
+	const uint64_t low = h->start < pc ? pc - h->start : h->start - pc;
+	const uint64_t high = h->end < pc ? pc - h->end : h->end - pc;
+	return low < far && high < far;
+}
+
+bool segment_has_ids(const struct segment *s)
+{
+	return s->n_ids <= IDS_OF(s->end - s->base) - 16;
+}
+
+#define SEGMENT_ROOM 8192
+
+struct segment *segment_for(uint64_t pc)
+{
+	for (uint32_t i = 0; i < cache.n_hoods; i++) {
+		struct hood *const h = &cache.hoods[i];
+		if (i + 1 < cache.n_hoods && !near(h, pc))
+			continue;	/* the last hood takes everything */
+		if (!h->cur || h->cur->cold - h->cur->hot < SEGMENT_ROOM ||
+		    !segment_has_ids(h->cur)) {
+			struct segment *const s = segment_new(h);
+			if (!s)
+				continue;
+			h->cur = s;
+		}
+		return h->cur;
+	}
+	no_memory();
+}
+
+struct segment *segment_of(uint64_t code)
+{
+	const uint32_t n = __atomic_load_n(&cache.n_segments, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < n; i++)
+		if (code >= cache.segments[i].base && code < cache.segments[i].end)
+			return &cache.segments[i];
+	return NULL;
+}
+
+bool in_cache(uint64_t pc)
+{
+	return segment_of(pc) != NULL;
+}
+
+/* The block whose code holds that address, 0 if none (a stub). */
+uint32_t block_of_code(struct segment *s, uint64_t code)
+{
+	uint32_t lo = 0, hi = s->n_ids;
+	while (lo < hi) {
+		const uint32_t mid = (lo + hi) / 2;
+		if (block_at(s->ids[mid])->code <= code)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo)
+		return 0;
+	const struct block *const b = block_at(s->ids[lo - 1]);
+	return code < b->code + b->code_len ? s->ids[lo - 1] : 0;
+}
+
+/* ---- links ---- */
+
+static uint64_t block_body(const struct block *b)
+{
+	return b->code + (b->flags & BLOCK_IENTRY ? IENTRY_SIZE :
+			  b->flags & BLOCK_RENTRY ? RENTRY_SIZE : 0);
+}
+
+void link_patch(uint64_t site, uint64_t to)
+{
+	__atomic_store_n((uint32_t *)site, (uint32_t)(to - (site + 4)), __ATOMIC_RELAXED);
+}
+
+void link_leave(const struct link *l)
+{
+	__atomic_store_n((uint32_t *)l->site, l->leave, __ATOMIC_RELAXED);
+}
+
+static bool takes_stub(const struct segment *s, uint64_t site)
+{
+	const int64_t first = (int64_t)(s->base - site), last = (int64_t)(s->end - site);
+	return !s->empty && s->cold - s->hot >= 64 && first == (int32_t)first && last == (int32_t)last;
+}
+
+/* Where the exit stub of a link can stand: beside it, or in any segment in reach. */
+static struct segment *segment_for_stub(uint64_t site)
+{
+	struct segment *const own = segment_of(site);
+	if (takes_stub(own, site))
+		return own;
+	for (uint32_t i = cache.n_segments; i-- > 0;)
+		if (takes_stub(&cache.segments[i], site))
+			return &cache.segments[i];
+	for (uint32_t i = 0; i < cache.n_hoods; i++) {
+		struct segment *s;
+		if (!near(&cache.hoods[i], site) || !(s = segment_new(&cache.hoods[i])))
+			continue;
+		if (takes_stub(s, site))
+			return s;
+	}
+	return NULL;
+}
+
+bool in_reach(uint64_t site, uint64_t to)
+{
+	const int64_t d = (int64_t)(to - (site + 4));
+	return d == (int32_t)d;
+}
+
+void link_to(uint32_t id, uint32_t block)
+{
+	struct link *const l = link_at(id);
+	struct block *const b = block_at(block);
+	if (!in_reach(l->site, block_body(b)))
+		return;			/* another neighbourhood: through the dispatcher */
+	l->linked = true;
+	l->next = b->in_links;
+	b->in_links = id;
+	link_patch(l->site, block_body(b));
+}
+
+/* Where a side exit goes changes: what its code does with the flags may be wrong then, so
+ * it is made anew when it is used again. */
+static void side_forget(uint32_t id)
+{
+	struct link *const side = link_at(id);
+	side->linked = false;
+	link_leave(side);
+}
+
+static void drop(uint32_t id, bool changed);
+
+/* A block that the link leaves, by the side or not, if it was written with an eye on what
+ * the link leads to. */
+static uint32_t looked_on(const struct link *l)
+{
+	const uint64_t site = l->kind == LINK_JUMP && l->cell ? link_at(l->cell)->site : l->site;
+	struct segment *const s = segment_of(site);
+	const uint32_t id = s ? block_of_code(s, site) : 0;
+	return id && block_at(id)->flags & BLOCK_LOOKED_ON ? id : 0;
+}
+
+/* changed: the program's code may be another one from now on. */
+static void unlink_all(struct block *b, bool changed)
+{
+	uint32_t next;
+	for (uint32_t id = b->in_links; id; id = next) {
+		struct link *const l = link_at(id);
+		next = l->next;
+		l->linked = false;
+		if (l->kind == LINK_JUMP && l->cell)
+			side_forget(l->cell);
+		if (!l->leave) {
+			struct segment *const s = segment_for_stub(l->site);
+			if (!s)
+				die("no room to unlink a block", b->pc);
+			put_stub(s, id);
+		}
+		link_leave(l);
+		const uint32_t from = changed ? looked_on(l) : 0;
+		if (from)
+			drop(from, false);
+	}
+	b->in_links = 0;
+}
+
+/* Blocks of a chain have consecutive ids, their taken branches between them. */
+static uint32_t stride(uint32_t id)
+{
+	return cache.counts_taken || cache.modes[block_at(id)->mode].taken ? 2 : 1;
+}
+
+/* Drops the whole chain the block stands in. */
+static void drop(uint32_t id, bool changed)
+{
+	while (block_at(id)->flags & BLOCK_CHAINED)
+		id -= stride(id);
+	for (;;) {
+		struct block *const b = block_at(id);
+		const bool falls = b->flags & BLOCK_FALLS;
+		if (!(b->flags & BLOCK_DEAD)) {
+			b->flags |= BLOCK_DEAD;
+			cache.live_blocks--;
+			cache.dead_blocks++;
+			unlink_all(b, changed);
+			leave_tables(id);
+			block_forget(id);
+		}
+		if (!falls)
+			return;
+		id += stride(id);
+	}
+}
+
+void cache_drop(uint32_t id)
+{
+	drop(id, true);
+}
+
+/* ---- emptying ---- */
+
+/* Code that is dropped stays where it is, because a thread may still be running it. When
+ * there is more of it than of code in use (and enough to be worth it), everything goes and
+ * what is needed is translated again: that costs less than what was translated since the
+ * last time, and bounds the memory. */
+#define FLUSH_DEAD 50000u	/* some 300 bytes each, with their part of the tables */
+
+static bool flush_is_due(void)
+{
+	return (cache.dead_blocks > FLUSH_DEAD && cache.dead_blocks > cache.live_blocks &&
+		cache.dead_blocks > cache.flush_at) ||
+	       cache.n_blocks > MAX_BLOCKS - MAX_BLOCKS / 64 || cache.n_entries + 64 > entries_max();
+}
+
+static void segments_empty(void)
+{
+	for (uint32_t i = 0; i < cache.n_segments; i++) {
+		struct segment *const s = &cache.segments[i];
+		sys3(__NR_madvise, s->base, s->end - s->base, MADV_DONTNEED_);
+		s->empty = true;
+		s->n_ids = 0;
+	}
+	for (uint32_t i = 0; i < cache.n_hoods; i++)
+		cache.hoods[i].cur = NULL;
+}
+
+/* Every thread's cells are added up and start at 0. */
+static void cells_empty(void)
+{
+	for (uint32_t i = 0; i < E.n_threads; i++) {
+		struct thread *const t = thread_at(i);
+		if (t->in_use)
+			count_fold(t);
+		if (t->mapped)
+			sys3(__NR_madvise, counts_of(t), cache.counts_mapped, MADV_DONTNEED_);
+	}
+}
+
+void cache_empty(void)
+{
+	cells_empty();
+	cache.flushed_blocks += cache.n_blocks;
+	const uint32_t returns = cache.n_returns < MAX_RETURNS ? cache.n_returns : MAX_RETURNS - 1;
+	for (uint32_t n = 1; n <= returns; n++)
+		*return_at(n) = (uint64_t)glue_return_miss;
+	segments_empty();
+	table_empty();
+	pages_save();
+	heap_empty();
+	arena_empty(ZONE_BLOCKS, blocks_mapped);
+	arena_empty(ZONE_LINKS, links_mapped);
+	cache.n_blocks = cache.n_links = cache.n_entries = cache.n_returns = 0;
+	cache.live_blocks = cache.dead_blocks = cache.flush_at = 0;
+	translate_reset();
+	pages_restore();
+	cache.flushes++;
+}
+
+/* A tracer would see the signals that stop the others, and may keep them: not while there is
+ * another way. */
+static bool tracer_would_see(void)
+{
+	return cache.traced && E.n_running > 1 && cache.n_blocks <= MAX_BLOCKS - MAX_BLOCKS / 64 &&
+	       cache.n_entries + 64 <= entries_max() && is_traced();
+}
+
+bool cache_flush(struct thread *t)
+{
+	if (tracer_would_see() || !others_stop(t))
+		return false;
+	cache_empty();
+	others_go_on();
+	return true;
+}
+
+/* ---- the dispatcher ---- */
+
+/* Takes the lock, to enter or make a block; empties the cache first where that is due. */
+static void lock_take_for_code(struct thread *t)
+{
+	lock_take_to_enter(t);
+	while (flush_is_due()) {
+		lock_drop();
+		if (!cache_flush(t))
+			cache.flush_at = cache.dead_blocks * 2;	/* not now */
+		lock_take_to_enter(t);
+	}
+}
+
+/* The code to go on at; from here on the thread is inside. */
+static uint64_t enter(struct thread *t, uint32_t id)
+{
+	if (id)
+		__atomic_store_n(&t->inside, true, __ATOMIC_RELAXED);
+	return id ? block_body(block_at(id)) : 0;
+}
+
+uint64_t cache_lookup(struct thread *t)
+{
+	if (t->pc >> 12 == 0xffffffffff600ull) {
+		vsyscall(t);
+		return resume(t);
+	}
+	lock_take_for_code(t);
+	/* of before a flush: no such call was written since */
+	const uint32_t n = t->exit_link == EXIT_RETURN && t->entry <= cache.n_returns ?
+			   (uint32_t)t->entry : 0;
+	const enum arrival how = t->exit_link == EXIT_INDIRECT ? ARRIVE_BY_JUMP :
+				 n ? ARRIVE_BY_RETURN : ARRIVE_DIRECTLY;
+	uint32_t id;
+	if (t->step_pc == t->pc) {
+		t->step_pc = 0;
+		id = translate_single(t->pc);
+	} else {
+		id = block_find(t->pc);
+		if (!id)
+			id = translate(t->pc, how);
+		else if (how == ARRIVE_BY_JUMP && entry_missing(t->pc))
+			entry_set(t->pc, entry_code(id, how));
+		if (id && n)
+			return_set(n, id);
+	}
+	const int problem = translate_problem;
+	const uint64_t code = enter(t, id);
+	lock_drop();
+	if (id)
+		return code;
+	/* memory that became executable without a call that we see (brk, shmat, a
+	 * growing stack) is found in the maps; then the CPU has the word */
+	if (problem == PROBLEM_NOT_EXECUTABLE && regions_learn(t, t->pc))
+		return cache_lookup(t);
+	signal_probe(t);
+}
+
+uint64_t cache_exit(struct thread *t, uint32_t id, uint32_t flushes)
+{
+	lock_take_for_code(t);
+	if (cache.flushes != flushes) {		/* the link is not there any more */
+		lock_drop();
+		t->exit_link = 1;
+		return cache_lookup(t);
+	}
+	struct link *const l = link_at(id);
+	uint32_t to = block_find(t->pc);
+	const uint32_t behind = to ? 0 : translate_behind(t, id);
+	if (!to)
+		to = behind ? behind : translate(t->pc, ARRIVE_DIRECTLY);
+	if (to && !behind && !l->linked) {
+		if (l->kind == LINK_SIDE)
+			put_side(id);
+		else
+			link_to(id, to);
+	}
+	const uint64_t code = enter(t, to);
+	t->behind = behind && block_at(behind)->above ? behind : 0;
+	lock_drop();
+	return code ? code : cache_lookup(t);
+}
+
+void cache_init(void)
+{
+	count_map_cells(1);
+	arena_grow(ZONE_BLOCKS, &blocks_mapped, FIRST_BLOCKS);
+	arena_grow(ZONE_LINKS, &links_mapped, FIRST_LINKS);
+	zone_touch(ZONE_BLOCKS, FIRST_BLOCKS);
+	zone_touch(ZONE_LINKS, FIRST_LINKS);
+	arena_grow(ZONE_RETURNS, &next_mapped, MAX_RETURNS * 4);
+}

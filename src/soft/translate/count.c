@@ -1,0 +1,144 @@
+/* Cells to events. A block's cell says how often it ran; its vector says what one
+ * run of it is worth; corr holds what is not a whole number of runs. */
+#include "decode.h"
+#include "translate-room.h"
+#include "sys.h"
+#include "text.h"
+#include "vpmu-abi.h"
+
+#include <asm/unistd.h>
+
+/* The bits of a byte, each to a byte of its own. */
+static uint64_t spread(uint8_t bits)
+{
+	const uint64_t ones = 0x0101010101010101ull;
+	return (((bits * ones & 0x8040201008040201ull) + 0x7f * ones) >> 7) & ones;
+}
+
+_Static_assert(CLASS_BRANCH == 1u << SOFT_BRANCHES && CLASS_COND == 1u << SOFT_COND &&
+	       CLASS_LOAD == 1u << SOFT_LOADS && CLASS_STORE == 1u << SOFT_STORES &&
+	       CLASS_CALL == 1u << SOFT_CALLS && CLASS_RET == 1u << SOFT_RETURNS &&
+	       CLASS_INDIRECT == 1u << SOFT_INDIRECT && CLASS_SYSCALL == 1u << SOFT_SYSCALLS &&
+	       CLASS_MUL == 1u << SOFT_MULTIPLIES && CLASS_DIV == 1u << SOFT_DIVIDES &&
+	       CLASS_X87 == 1u << SOFT_X87 && CLASS_FP == 1u << SOFT_FP &&
+	       CLASS_SIMD_INT == 1u << SOFT_SIMD_INT && CLASS_LOCKED == 1u << SOFT_LOCKED &&
+	       CLASS_FAR == 1u << SOFT_FAR && SOFT_INSTRUCTIONS == 0 && SOFT_TAKEN == 16,
+	       "an event's bit of the classes is its byte of the vector");
+
+void count_vec(uint8_t *vec, const struct step *s, int n)
+{
+	uint64_t low = 0, high = 0;	/* a byte for each of the first 16 classes */
+	for (int i = 0; i < n; i++) {
+		low += spread((uint8_t)s[i].classes);
+		if (s[i].classes >> 8)
+			high += spread((uint8_t)(s[i].classes >> 8));
+	}
+	low += (unsigned)n;
+	__builtin_memcpy(vec, &low, 8);
+	__builtin_memcpy(vec + 8, &high, 8);
+	vec[SOFT_TAKEN] = 0;
+}
+
+/* A correction, for code written in mode `m`. Another thread may be emptying the cache, and
+ * fold this one's counts meanwhile. */
+void count_add(struct thread *t, int event, int64_t n, const struct mode *m)
+{
+	if (!m->acc) {
+		__atomic_fetch_add(&t->corr[event], n, __ATOMIC_RELAXED);
+	} else if (m->acc >> event & 1) {
+		struct vpmu_task_mem *const mem = (void *)((uint64_t)t + THREAD_ACC);
+		mem->acc[event][0] += (uint64_t)n;
+	}
+}
+
+/* The events to add up: what was asked for. */
+static int events_wanted(uint8_t list[SOFT_EVENTS])
+{
+	const uint32_t mask = E.shared->event_mask;
+	int n = 0;
+	for (int k = 0; k < SOFT_EVENTS; k++)
+		if (!mask || E.vpmu || mask >> k & 1)
+			list[n++] = (uint8_t)k;
+	return n;
+}
+
+/* Adds everything the thread counted to its record and starts it over at 0. */
+void count_fold(struct thread *t)
+{
+	struct soft_record *const r = &E.shared->records[t->record];
+	uint64_t sum[SOFT_EVENTS], vdso[SOFT_EVENTS];
+	/* Pairs with live_read() of the launcher: what it sees between is not a count. */
+	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);
+	for (int k = 0; k < SOFT_EVENTS; k++) {
+		sum[k] = (uint64_t)__atomic_exchange_n(&t->corr[k], 0, __ATOMIC_RELAXED);
+		vdso[k] = (uint64_t)__atomic_exchange_n(&t->vdso_corr[k], 0, __ATOMIC_RELAXED);
+	}
+	uint8_t wanted[SOFT_EVENTS];
+	const int n_wanted = events_wanted(wanted);
+	uint64_t *const cells = counts_of(t);
+	const uint32_t n = cache.n_blocks;
+	uint64_t last = 0, last_but_one = 0, c = 0;
+	for (uint32_t id = 1; id <= n; id++) {
+		const struct block *const b = block_at(id);
+		last_but_one = last;
+		last = c;
+		uint64_t *const cell = cells + soft_cell(id);
+		c = soft_runs(b->above, cell[0] + cell[SOFT_CELLS_AWAY], last, last_but_one);
+		if (cell[0] | cell[SOFT_CELLS_AWAY])	/* pages that nobody wrote stay so */
+			cell[0] = cell[SOFT_CELLS_AWAY] = 0;
+		if (!c)
+			continue;
+		for (int i = 0; i < n_wanted; i++)
+			sum[wanted[i]] += c * b->vec[wanted[i]];
+		for (int i = 0; in_vdso(b->pc) && i < n_wanted; i++)
+			vdso[wanted[i]] += c * b->vec[wanted[i]];
+	}
+	for (int k = 0; k < SOFT_EVENTS; k++)
+		__atomic_fetch_add(&r->counts[k], sum[k], __ATOMIC_RELAXED);
+	for (int k = 0; k < SOFT_EVENTS; k++)
+		__atomic_fetch_add(&r->vdso[k], vdso[k], __ATOMIC_RELAXED);
+	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);
+	if (!t->record || r->is_thread)
+		return;
+	r->blocks = cache.flushed_blocks + cache.n_blocks;
+	r->code_bytes = cache.code_bytes;
+	r->source_bytes = cache.source_bytes;
+	r->translate_ticks = cache.ticks;
+}
+
+/* Record 0 is many tasks' (abi.h): it has no state. */
+void record_state(const struct thread *t, uint32_t state)
+{
+	if (t->record)
+		__atomic_store_n(&E.shared->records[t->record].state, state, __ATOMIC_RELEASE);
+}
+
+static void finish(struct thread *t, uint32_t state)
+{
+	count_fold(t);
+	record_state(t, state);
+}
+
+/* The process ends: all its threads (but no vfork child's parent) report. */
+void count_fold_all(uint32_t state)
+{
+	struct thread *const self = thread_self();
+	for (uint32_t i = 0; i < E.n_threads; i++) {
+		struct thread *const t = thread_at(i);
+		if (t->in_use && t->is_vfork == self->is_vfork && (!t->is_vfork || t == self))
+			finish(t, state);
+	}
+}
+
+#define CELLS_CHUNK (1ull << 18)
+
+void count_map_cells(uint64_t bytes)
+{
+	while (cache.counts_mapped < bytes) {
+		for (uint32_t i = 0; i < E.n_threads; i++)
+			if (thread_at(i)->mapped)
+				zone_map((uint64_t)counts_of(thread_at(i)) + cache.counts_mapped,
+					 CELLS_CHUNK);
+		cache.counts_mapped += CELLS_CHUNK;
+	}
+}

@@ -1,0 +1,392 @@
+/* A whole block: its entries and checks, its instructions one by one. See emit.h. */
+#include "emit.h"
+#include "sys.h"
+#include "text.h"
+#include "vpmu-abi.h"
+
+static void emit_exit(struct emit *e, uint64_t target, uint8_t kind)
+{
+	exit_here(e, e->dry ? 0 : new_link(target, kind));
+}
+
+/* x87 state was stored, with the cache's address of the last instruction in it. */
+static void emit_fp_env(struct emit *e, uint8_t kind, uint64_t pc, uint64_t next)
+{
+	const uint32_t id = e->dry ? 0 : new_link(next, kind);
+	if (id)
+		link_at(id)->site = pc;
+	exit_here(e, id);
+}
+
+static bool needs_c(const struct insn *in)
+{
+	switch (in->special) {
+	case SPECIAL_GSBASE_READ:
+	case SPECIAL_GSBASE_WRITE:
+	case SPECIAL_GS_LOAD:
+	case SPECIAL_SHSTK:
+	case SPECIAL_POPF:
+		return true;
+	case SPECIAL_CPUID:
+		return E.vpmu;
+	default:
+		return decode_reads_gs_selector(in);
+	}
+}
+
+static bool is_vpmu_rdpmc(const struct insn *in)
+{
+	return E.vpmu && in->special == SPECIAL_RDPMC;
+}
+
+static bool is_told_locked(const struct insn *in)
+{
+	return cache.modes[cache.mode].locked && in->classes & CLASS_LOCKED;
+}
+
+bool ends_block(const struct insn *in)
+{
+	return in->flow != FLOW_NEXT || in->special == SPECIAL_FP_ENV || needs_c(in) ||
+	       is_vpmu_rdpmc(in) || is_told_locked(in) || vpmu_asks_x87(in);
+}
+
+static bool copies_as_is(const struct insn *in)
+{
+	return in->flow == FLOW_NEXT || in->flow == FLOW_FAULT || in->flow == FLOW_INT;
+}
+
+/* The check at the top of blocks that indirect branches reach: the tables know only the
+ * low half of an address. `loop` compares without touching flags: 1 goes on. */
+void emit_ientry(struct emit *e, uint64_t pc)
+{
+	struct mark m = plain(pc, 0, e);
+	m.rcx_in_s0 = true;
+	m.pc_in_s1 = true;
+	mark(e, m);
+	b1(e, 0xe9);						/* miss: jmp glue_miss */
+	b4(e, (uint32_t)(e->seg->tramp_miss - (here(e) + 4)));
+	bn(e, 4, 0x250c8b65), b4(e, GS(OFF_S1 + 4));		/* mov ecx, gs:[s1 + 4] */
+	bn(e, 2, 0x898d), b4(e, 1 - (uint32_t)(pc >> 32));	/* lea ecx, [rcx + 1 - high] */
+	bn(e, 2, 0xebe2);					/* loop miss */
+	gs_load(e, RCX, OFF_S0);
+}
+
+/* The same for returns, which have left the program's return address on the stack; but
+ * theirs may be any other, because the shadow is only what the last call there wrote.
+ * (Eight bytes are read for the sake of four: reading the first half of what was just
+ * pushed is slow.) */
+void emit_rentry(struct emit *e, uint64_t pc)
+{
+	struct mark m = plain(pc, 0, e);
+	m.rcx_in_s0 = true;
+	m.pc_on_stack = true;
+	m.rsp_adjust = 8;
+	mark(e, m);
+	b1(e, 0xe9);						/* other: jmp … */
+	b4(e, (uint32_t)(e->seg->other - (here(e) + 4)));
+	bn(e, 6, 0x898d240c8b48);				/* mov rcx, [rsp] */
+	b4(e, 1 - (uint32_t)pc);				/* lea ecx, [rcx + 1 - low] */
+	bn(e, 2, 0xefe2);					/* loop other */
+	bn(e, 6, 0x898d04244c8b);				/* mov ecx, [rsp + 4] */
+	b4(e, 1 - (uint32_t)(pc >> 32));			/* lea ecx, [rcx + 1 - high] */
+	bn(e, 2, 0xe3e2);					/* loop other */
+	gs_load(e, RCX, OFF_S0);
+	m = plain(pc, 0, e);
+	m.rsp_adjust = 8;
+	mark(e, m);
+	bn(e, 5, 0x0824648d48);					/* lea rsp, [rsp + 8] */
+}
+
+/* The next piece of the source to compare: aligned, because the program may have set AC. */
+static unsigned piece(uint64_t at, unsigned left)
+{
+	unsigned size = 8;
+	while (size > left || at % size)
+		size /= 2;
+	return size;
+}
+
+/* Compares the source with what was translated, up to 8 bytes at a time, without flags. */
+static void emit_check(struct emit *e, const struct block *b)
+{
+	struct mark m = plain(b->pc, 0, e);
+	mark(e, m);
+	gs_store(e, RCX, OFF_S2);
+	m.in_s2 = RCX;
+	mark(e, m);
+	gs_store(e, RDX, OFF_S3);
+	m.in_s3 = RDX;
+	const uint8_t *const src = block_src(b);
+	uint8_t *fix[64];
+	unsigned n_fix = 0;
+	unsigned at = 0;
+	while (at < b->src_len) {
+		const unsigned size = piece(b->pc + at, b->src_len - at);
+		uint64_t want = 0;
+		for (unsigned i = 0; i < size; i++)
+			want |= (uint64_t)src[at + i] << (8 * i);
+		mark(e, m);
+		mov_imm64(e, RCX, b->pc + at);
+		mark(e, m);
+		switch (size) {
+		case 8: b1(e, 0x48), b1(e, 0x8b), b1(e, 0x09); break;
+		case 4: b1(e, 0x8b), b1(e, 0x09); break;
+		case 2: b1(e, 0x0f), b1(e, 0xb7), b1(e, 0x09); break;
+		default: b1(e, 0x0f), b1(e, 0xb6), b1(e, 0x09); break;
+		}
+		mark(e, m);
+		mov_imm64(e, RDX, -want);
+		mark(e, m);
+		b1(e, 0x48), b1(e, 0x8d), b1(e, 0x0c), b1(e, 0x11);	/* lea rcx,[rcx+rdx] */
+		mark(e, m);
+		b1(e, 0xe3), b1(e, 5);
+		mark(e, m);
+		b1(e, 0xe9);
+		fix[n_fix++] = e->w;
+		b4(e, 0);
+		at += size;
+	}
+	mark(e, m);
+	gs_load(e, RDX, OFF_S3);
+	m.in_s3 = -1;
+	mark(e, m);
+	gs_load(e, RCX, OFF_S2);
+	mark(e, plain(b->pc, 0, e));
+	b1(e, 0xeb);
+	uint8_t *const over = e->w;
+	b1(e, 0);
+	/* stale: */
+	for (unsigned i = 0; i < n_fix; i++) {
+		const uint32_t rel = (uint32_t)(e->w - fix[i] - 4);
+		__builtin_memcpy(fix[i], &rel, 4);
+	}
+	m.in_s3 = RDX;
+	mark(e, m);
+	gs_load(e, RDX, OFF_S3);
+	m.in_s3 = -1;
+	mark(e, m);
+	gs_load(e, RCX, OFF_S2);
+	mark(e, plain(b->pc, 0, e));
+	exit_here(e, e->dry ? 0 : new_link(b->pc, LINK_STALE));
+	*over = (uint8_t)(e->w - over - 1);
+}
+
+/* rdpmc of the virtual PMU, without flags: ecx picks an entry of the thread's
+ * table (vpmu.c), which says what to add to which accumulator; if it does not name
+ * this counter, C looks. It ends its block, so all before it and itself are added
+ * up already; the entry takes itself out again. */
+static void emit_rdpmc(struct emit *e, uint64_t pc, struct mark m)
+{
+	const uint32_t table = (uint32_t)(THREAD_ACC + offsetof(struct vpmu_task_mem, pmcs));
+	mark(e, m);
+	gs_store(e, RCX, OFF_S0);
+	mark(e, m);
+	gs_store(e, RAX, OFF_S2);
+	mark(e, m);
+	gs_store(e, RDX, OFF_S3);
+	struct mark in = m;
+	in.rcx_in_s0 = true;
+	in.in_s2 = RAX;
+	in.in_s3 = RDX;
+	mark(e, in);
+	b1(e, 0x89), b1(e, 0xca);				/* mov edx, ecx */
+	b1(e, 0x0f), b1(e, 0xca);				/* bswap edx */
+	b1(e, 0x0f), b1(e, 0xb6), b1(e, 0xd2);			/* movzx edx, dl */
+	b1(e, 0x0f), b1(e, 0xb6), b1(e, 0xc1);			/* movzx eax, cl */
+	b1(e, 0x8d), b1(e, 0x14), b1(e, 0x10);			/* lea edx, [rax + rdx] */
+	b1(e, 0x8d), b1(e, 0x14), b1(e, 0x95), b4(e, 0);	/* lea edx, [rdx * 4] */
+	b1(e, 0x65), b1(e, 0x8b), b1(e, 0x04), b1(e, 0xd5);	/* mov eax, gs:[rdx * 8 + …] */
+	b4(e, GS(table + (uint32_t)offsetof(struct vpmu_pmc, minus_ecx)));
+	b1(e, 0x8d), b1(e, 0x0c), b1(e, 0x01);			/* lea ecx, [rcx + rax] */
+	b1(e, 0xe3);						/* jrcxz found */
+	uint8_t *const found = e->w;
+	b1(e, 0);
+	gs_load(e, RDX, OFF_S3);
+	gs_load(e, RAX, OFF_S2);
+	gs_load(e, RCX, OFF_S0);
+	mark(e, m);
+	emit_exit(e, pc, LINK_SPECIAL);
+	*found = (uint8_t)(e->w - found - 1);
+	mark(e, in);
+	b1(e, 0x65), b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0xd5);	/* mov rcx, addend */
+	b4(e, GS(table + (uint32_t)offsetof(struct vpmu_pmc, addend)));
+	b1(e, 0x65), b1(e, 0x48), b1(e, 0x8b), b1(e, 0x14), b1(e, 0xd5);	/* mov rdx, bank */
+	b4(e, GS(table + (uint32_t)offsetof(struct vpmu_pmc, bank)));
+	for (unsigned i = 0; i < VPMU_BANKS; i++) {
+		b1(e, 0x65), b1(e, 0x48), b1(e, 0x8b), b1(e, 0x42), b1(e, 8 * i);
+		b1(e, 0x48), b1(e, 0x8d), b1(e, 0x0c), b1(e, 0x01);	/* lea rcx, [rcx + rax] */
+	}
+	gs_store(e, RCX, OFF_S1);
+	b1(e, 0x65), b1(e, 0x8b), b1(e, 0x04), b1(e, 0x25);	/* mov eax, gs:[s1] */
+	b4(e, GS(OFF_S1));
+	b1(e, 0x65), b1(e, 0x0f), b1(e, vpmu_width() > 40 ? 0xb7 : 0xb6), b1(e, 0x14), b1(e, 0x25);
+	b4(e, GS(OFF_S1 + 4));					/* movzx edx, gs:[s1 + 4] */
+	gs_load(e, RCX, OFF_S0);
+}
+
+/* fnstsw gs:[…]: the flags as they are before the instruction clears them. */
+static void emit_x87_status(struct emit *e)
+{
+	b1(e, 0x65), b1(e, 0xdd), b1(e, 0x3c), b1(e, 0x25);
+	b4(e, GS(THREAD_ACC + offsetof(struct vpmu_task_mem, x87_status)));
+}
+
+/* The virtual clock: takes the block's instructions off the budget, and leaves for
+ * C before the block when it is used up. No flags: the sign is the top byte. */
+static void emit_tick(struct emit *e, const struct block *b)
+{
+	const uint32_t budget = (uint32_t)(THREAD_ACC + offsetof(struct vpmu_task_mem, budget));
+	struct mark m = plain(b->pc, 0, e);
+	const struct mark whole = m;
+	mark(e, m);
+	gs_store(e, RCX, OFF_S3);
+	m.in_s3 = RCX;
+	mark(e, m);
+	gs_load(e, RCX, budget);
+	b1(e, 0x48), b1(e, 0x8d), b1(e, 0x49), b1(e, -b->n_insns);
+	gs_store(e, RCX, budget);
+	b1(e, 0x65), b1(e, 0x0f), b1(e, 0xbe), b1(e, 0x0c), b1(e, 0x25);	/* movsx ecx, … */
+	b4(e, GS(budget + 7));
+	b1(e, 0xe3);
+	uint8_t *const over = e->w;
+	b1(e, 0);
+	gs_load(e, RCX, OFF_S3);
+	mark(e, whole);
+	emit_exit(e, b->pc, LINK_TICK);
+	*over = (uint8_t)(e->w - over - 1);
+	mark(e, m);
+	gs_load(e, RCX, OFF_S3);
+}
+
+/* Writes the block; gives the pc it continues at by itself, 0 if nowhere. */
+uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint32_t id)
+{
+	uint64_t next = 0;
+	if (b->flags & BLOCK_IENTRY)
+		emit_ientry(e, b->pc);
+	else if (b->flags & BLOCK_RENTRY)
+		emit_rentry(e, b->pc);
+	if (b->flags & BLOCK_CHECKED)
+		emit_check(e, b);
+	if (cache.modes[b->mode].ticks)
+		emit_tick(e, b);
+	const struct mode *const mode = &cache.modes[b->mode];
+	const uint32_t taken_id = cache.counts_taken || mode->taken ? id + 1 : 0;
+	e->turned = b->flags & BLOCK_TURNED;
+	if (b->above)
+		e->bumped = BUMPED_ALL;
+	for (int i = 0; i < p->n; i++) {
+		const struct insn *const in = &p->in[i];
+		const uint8_t *const s = p->src + p->off[i];
+		const uint64_t pc = p->pc + p->off[i];
+		struct mark m = plain(pc, (unsigned)i, e);
+		uint32_t tail = 0;
+		if (i == b->inc_at) {
+			if (b->inc_how == INC_PLAIN) {
+				inc_plain(e, id, m);
+			} else if (b->inc_how == INC_SPILL) {
+				inc_spilled(e, id, m);
+			} else {
+				tail = id;
+			}
+			m = plain(pc, (unsigned)i, e);
+		}
+		if (p->step[i].simple) {
+			/* for real, all of them up to the next that is not in one go */
+			int to = i + 1;
+			while (!e->dry && to < p->n && p->step[to].simple && to != b->inc_at)
+				to++;
+			mark(e, m);
+			copy_run(e, s, p->off[to] - p->off[i]);
+			next = p->pc + p->off[to];
+			i = to - 1;
+			continue;
+		}
+		next = pc + in->len;
+		if (is_vpmu_rdpmc(in)) {
+			emit_rdpmc(e, pc, m);
+			mark(e, plain(next, (unsigned)i + 1, e));
+			return next;
+		}
+		if (needs_c(in)) {
+			mark(e, m);
+			emit_exit(e, pc, LINK_SPECIAL);
+			return 0;
+		}
+		if (copies_as_is(in)) {
+			if (in->flow == FLOW_INT && (uint8_t)in->imm == 0x80) {
+				mark(e, m);
+				emit_exit(e, pc, LINK_SPECIAL);
+				return 0;
+			}
+			if (vpmu_asks_x87(in)) {
+				mark(e, m);
+				emit_x87_status(e);
+			}
+			if (uses_gs(in)) {
+				emit_gs_operand(e, in, s, pc, m);
+			} else if (in->rip_relative) {
+				emit_rip_relative(e, in, s, pc, m);
+			} else {
+				mark(e, m);
+				copy(e, s, in->len);
+			}
+			if (in->special == SPECIAL_FP_ENV && in->flow == FLOW_NEXT) {
+				mark(e, plain(next, (unsigned)i + 1, e));
+				emit_fp_env(e, vpmu_asks_x87(in) ? LINK_X87 : LINK_FP_ENV, pc, next);
+				return 0;
+			}
+			if (mode->locked && in->classes & CLASS_LOCKED) {
+				mark(e, plain(next, (unsigned)i + 1, e));
+				emit_exit(e, next, LINK_LOCKED);
+				return 0;
+			}
+			if (vpmu_asks_x87(in)) {
+				mark(e, plain(next, (unsigned)i + 1, e));
+				emit_exit(e, next, LINK_X87);
+				return 0;
+			}
+			if (in->flow != FLOW_NEXT) {
+				mark(e, plain(next, (unsigned)i + 1, e));
+				emit_exit(e, next, LINK_STOP);
+				return 0;
+			}
+			continue;
+		}
+		const uint64_t target = next + (uint64_t)in->imm;
+		switch (in->flow) {
+		case FLOW_JCC:
+			emit_jcc(e, in, target, taken_id, m);
+			break;
+		case FLOW_LOOP:
+			emit_loop(e, in, s, pc, taken_id, m);
+			break;
+		case FLOW_JMP:
+			next = target;
+			break;
+		case FLOW_CALL:
+			push_return(e, next, m);
+			next = target;
+			break;
+		case FLOW_JMP_IND:
+		case FLOW_CALL_IND:
+			emit_indirect(e, in, s, pc, tail, m);
+			return 0;
+		case FLOW_RET:
+			emit_ret(e, in, tail, m);
+			return 0;
+		case FLOW_SYSCALL:
+			mark(e, m);
+			emit_exit(e, next, LINK_SYSCALL);
+			return 0;
+		default:
+			mark(e, m);
+			emit_exit(e, pc, LINK_SPECIAL);
+			return 0;
+		}
+		mark(e, plain(next, (unsigned)i + 1, e));
+		return next;
+	}
+	mark(e, plain(next, (unsigned)p->n, e));
+	return next;
+}

@@ -1,0 +1,164 @@
+/* Pieces that all of the writing uses: bumping counters, exits, links. See emit.h. */
+#include "emit.h"
+#include "sys.h"
+#include "text.h"
+#include "vpmu-abi.h"
+
+/* ---- counters ---- */
+
+static uint32_t cell_off(uint32_t id)
+{
+	return (uint32_t)(THREAD_COUNTS + 8 * cell_index(id));
+}
+
+/* Accumulators of the virtual PMU: the block's value of each wanted event is added
+ * to the task's, to one of a few cells so that blocks do not wait for each other. */
+static uint32_t acc_off(unsigned k, uint32_t id)
+{
+	return (uint32_t)(THREAD_ACC + offsetof(struct vpmu_task_mem, acc[k]) +
+			  8 * (id % VPMU_BANKS));
+}
+
+/* add gs:[acc], n for each event; all flags are free. */
+static void acc_plain(struct emit *e, uint32_t id, struct mark m)
+{
+	const struct block *const b = block_at(id);
+	const uint32_t want = cache.modes[b->mode].acc;
+	for (unsigned k = 0; k < SOFT_EVENTS; k++) {
+		if (!(want >> k & 1) || !b->vec[k])
+			continue;
+		mark(e, m);
+		b1(e, 0x65), b1(e, 0x48), b1(e, 0x83), b1(e, 0x04), b1(e, 0x25);
+		b4(e, GS(acc_off(k, id)));
+		b1(e, b->vec[k]);
+		m.bumped++;
+	}
+	e->bumped = BUMPED_ALL;
+}
+
+/* The same through rcx, which is free, without flags. */
+static void acc_through_rcx(struct emit *e, uint32_t id, struct mark m)
+{
+	const struct block *const b = block_at(id);
+	const uint32_t want = cache.modes[b->mode].acc;
+	for (unsigned k = 0; k < SOFT_EVENTS; k++) {
+		if (!(want >> k & 1) || !b->vec[k])
+			continue;
+		mark(e, m);
+		gs_load(e, RCX, acc_off(k, id));
+		mark(e, m);
+		b1(e, 0x48), b1(e, 0x8d), b1(e, 0x49), b1(e, b->vec[k]);
+		mark(e, m);
+		gs_store(e, RCX, acc_off(k, id));
+		m.bumped++;
+	}
+	e->bumped = BUMPED_ALL;
+}
+
+void inc_plain(struct emit *e, uint32_t id, struct mark m)
+{
+	if (cache.modes[block_at(id)->mode].acc) {
+		acc_plain(e, id, m);
+		return;
+	}
+	mark(e, m);
+	gs_op(e, 0xff, 0, cell_off(id));			/* inc */
+	e->bumped = BUMPED_ALL;
+}
+
+/* rcx is free: rcx = gs:[cell]; rcx + 1; back. No flags. */
+void inc_through_rcx(struct emit *e, uint32_t id, struct mark m)
+{
+	if (cache.modes[block_at(id)->mode].acc) {
+		acc_through_rcx(e, id, m);
+		return;
+	}
+	gs_load(e, RCX, cell_off(id));
+	mark(e, m);
+	bn(e, 4, 0x01498d48);					/* lea rcx, [rcx + 1] */
+	gs_store(e, RCX, cell_off(id));
+	e->bumped = BUMPED_ALL;
+}
+
+void inc_spilled(struct emit *e, uint32_t id, struct mark m)
+{
+	mark(e, m);
+	gs_store(e, RCX, OFF_S3);
+	m.in_s3 = RCX;
+	inc_through_rcx(e, id, m);
+	m.bumped = e->bumped;
+	m.left = m.taken;
+	m.taken = false;
+	mark(e, m);
+	gs_load(e, RCX, OFF_S3);
+}
+
+/* ---- cold parts ---- */
+
+uint64_t cold_literal(struct emit *e, uint64_t v)
+{
+	if (e->dry)
+		return here(e);
+	e->seg->cold = (e->seg->cold - 8) & ~7ull;
+	*(uint64_t *)e->seg->cold = v;
+	return e->seg->cold;
+}
+
+/* The exit of link `id`: note why, and leave. */
+void exit_here(struct emit *e, uint32_t id)
+{
+	b1(e, 0x65), b1(e, 0xc7), b1(e, 0x04), b1(e, 0x25);
+	b4(e, GS(OFF_EXIT));
+	b4(e, id);
+	b1(e, 0xe9);
+	b4(e, (uint32_t)(e->seg->tramp_exit - (here(e) + 4)));
+}
+
+void put_stub(struct segment *s, uint32_t id)
+{
+	s->cold -= STUB_SIZE;
+	struct emit e = { .w = (uint8_t *)s->cold, .seg = s };
+	exit_here(&e, id);
+	link_at(id)->leave = (uint32_t)(s->cold - (link_at(id)->site + 4));
+}
+
+/* rel32 operands may be patched while others run them: never across a line. */
+void align_rel32(struct emit *e, unsigned opcode_len)
+{
+	while (((here(e) + opcode_len) & 63) > 60)
+		b1(e, 0x90);
+}
+
+uint32_t loop_edge;
+
+void link_rel32(struct emit *e, uint64_t target)
+{
+	if (e->dry) {
+		b4(e, 0);
+		return;
+	}
+	const uint32_t id = new_link(target, e->single ? LINK_STOP : LINK_JUMP);
+	struct link *const l = link_at(id);
+	l->site = here(e);
+	b4(e, 0);
+	uint32_t to = e->single ? 0 : block_find(target);
+	if (target == e->pc && e->back_to) {
+		to = e->back_to;
+	} else if (target == e->pc && to && !loop_edge) {
+		loop_edge = id;		/* when the block is written: close_loop() */
+		to = 0;
+	}
+	if (to)
+		link_to(id, to);
+	if (!l->linked) {
+		put_stub(e->seg, id);
+		*(uint32_t *)(e->w - 4) = l->leave;
+	}
+}
+
+void jump_to(struct emit *e, uint64_t target)
+{
+	align_rel32(e, 1);
+	b1(e, 0xe9);
+	link_rel32(e, target);
+}

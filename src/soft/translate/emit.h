@@ -1,0 +1,209 @@
+/* Writing blocks: what the files that do it share.
+ *
+ *	emit.c		counters, exits, links
+ *	emit-memory.c	operands that cannot be copied as they are
+ *	emit-branch.c	branches, calls, returns
+ *	emit-block.c	a whole block
+ *	translate.c	which block, where, what follows it
+ *	recover.c	back from a cache address to the program's state
+ *
+ * Writing is done once for real and, when a signal or a fault comes, once more into
+ * nowhere (dry): so every function must write the same bytes both times, and says with
+ * mark() before each instruction what would have to be undone there.
+ */
+#ifndef SOFT_EMIT_H
+#define SOFT_EMIT_H
+
+#include "decode.h"
+#include "translate-room.h"
+
+#define MAX_INSNS 48
+#define ROOM 6144		/* a block and its cold parts fit into this */
+#define BUMPED_ALL 255
+
+/* What must be undone at a cache address. */
+struct mark {
+	uint64_t pc;
+	/* the rest fits into a register too, because it is made for each instruction */
+	uint8_t retired;	/* instructions of the block that are done */
+	uint8_t bumped;		/* the counter was: how many of its parts, or BUMPED_ALL */
+	bool taken : 1;		/* a taken branch is done, its own counter not bumped yet */
+	bool left : 1;		/* … it is */
+	bool rcx_in_s0 : 1;
+	bool pc_in_s1 : 1;
+	bool pc_on_stack : 1;	/* at rsp */
+	signed in_s2 : 5;	/* register kept there, or -1 */
+	signed in_s3 : 5;
+	signed biased : 5;	/* register that has the program's gs base added, or -1 */
+	signed rsp_adjust : 20;	/* add to rsp */
+};
+_Static_assert(sizeof(struct mark) == 16, "two registers");
+
+struct emit {
+	uint8_t *w;		/* where bytes go */
+	uint64_t delta;		/* w + delta = the address they run at */
+	struct segment *seg;
+	bool dry;
+	bool single;		/* one instruction: everything leads back to the dispatcher */
+	bool turned;		/* the branch at the end jumps when the program's does not */
+	uint64_t pc;		/* of the block */
+	uint32_t back_to;	/* a twin: jumps to its own pc go to this block */
+	/* dry: the mark of the last instruction at or before `want` */
+	uint64_t want;
+	struct mark found;
+	uint8_t bumped;
+};
+
+struct plan {
+	struct step step[MAX_INSNS];
+	struct insn in[MAX_INSNS];	/* of those that are not simple */
+	uint16_t off[MAX_INSNS + 1];
+	int n;
+	uint64_t pc;
+	const uint8_t *src;
+};
+
+/* ---- bytes ---- */
+
+static inline uint64_t here(const struct emit *e)
+{
+	return (uint64_t)e->w + e->delta;
+}
+
+static inline void b1(struct emit *e, unsigned b)
+{
+	*e->w++ = (uint8_t)b;
+}
+
+static inline void b4(struct emit *e, uint32_t v)
+{
+	__builtin_memcpy(e->w, &v, 4);
+	e->w += 4;
+}
+
+static inline void b8(struct emit *e, uint64_t v)
+{
+	__builtin_memcpy(e->w, &v, 8);
+	e->w += 8;
+}
+
+/* Up to 8 bytes at once, the first one lowest. What comes behind them is written later,
+ * if at all: that holds for all that grows upward. */
+static inline void bn(struct emit *e, unsigned n, uint64_t v)
+{
+	__builtin_memcpy(e->w, &v, 8);
+	e->w += n;
+}
+
+static inline void copy(struct emit *e, const uint8_t *from, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		e->w[i] = from[i];
+	e->w += n;
+}
+
+/* The same, of many bytes. */
+static inline void copy_run(struct emit *e, const uint8_t *from, unsigned n)
+{
+	if (n < 8) {
+		copy(e, from, n);
+		return;
+	}
+	for (unsigned i = 0; i + 8 < n; i += 8)
+		__builtin_memcpy(e->w + i, from + i, 8);
+	__builtin_memcpy(e->w + n - 8, from + n - 8, 8);
+	e->w += n;
+}
+
+/* 65 REX.W opcode ModRM SIB disp32: an instruction with gs:[off] and r */
+static inline void gs_op(struct emit *e, unsigned opcode, int r, uint32_t off)
+{
+	const unsigned reg = (unsigned)r;
+	bn(e, 5, 0x2504004865ull | (reg >> 3) << 10 | opcode << 16 | (reg & 7) << 27);
+	b4(e, GS(off));
+}
+
+/* mov gs:[off], r  /  mov r, gs:[off] */
+static inline void gs_store(struct emit *e, int r, uint32_t off)
+{
+	gs_op(e, 0x89, r, off);
+}
+
+static inline void gs_load(struct emit *e, int r, uint32_t off)
+{
+	gs_op(e, 0x8b, r, off);
+}
+
+static inline void mov_imm64(struct emit *e, int r, uint64_t v)
+{
+	b1(e, 0x48 | r >> 3);
+	b1(e, 0xb8 | (r & 7));
+	b8(e, v);
+}
+
+/* ---- marks ---- */
+
+static inline struct mark plain(uint64_t pc, unsigned retired, const struct emit *e)
+{
+	return (struct mark){ .pc = pc, .retired = (uint8_t)retired, .bumped = e->bumped,
+			      .in_s2 = -1, .in_s3 = -1, .biased = -1 };
+}
+
+static inline void mark(struct emit *e, struct mark m)
+{
+	if (e->dry && here(e) <= e->want)
+		e->found = m;
+}
+
+/* emit.c */
+void inc_plain(struct emit *e, uint32_t id, struct mark m);
+void inc_through_rcx(struct emit *e, uint32_t id, struct mark m);
+void inc_spilled(struct emit *e, uint32_t id, struct mark m);
+uint64_t cold_literal(struct emit *e, uint64_t v);
+void exit_here(struct emit *e, uint32_t id);
+#define STUB_SIZE 17
+void align_rel32(struct emit *e, unsigned opcode_len);
+void link_rel32(struct emit *e, uint64_t target);
+void jump_to(struct emit *e, uint64_t target);
+/* the link that closed a one-block loop, not linked yet: see close_loop() */
+extern uint32_t loop_edge;
+
+/* emit-memory.c */
+uint64_t rip_target(const struct insn *in, const uint8_t *s, uint64_t pc);
+bool reaches(uint64_t from, uint64_t to);
+void emit_rip_relative(struct emit *e, const struct insn *in, const uint8_t *s,
+	uint64_t pc, struct mark m);
+void emit_lea(struct emit *e, const struct insn *in, const uint8_t *s, int r);
+void emit_gs_operand(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc,
+	struct mark m);
+bool uses_gs(const struct insn *in);
+
+/* emit-branch.c */
+void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, struct mark m);
+void push_return(struct emit *e, uint64_t ret, struct mark m);
+void emit_other(struct emit *e);
+void emit_indirect(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc,
+	uint32_t tail_inc, struct mark m);
+void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t taken_id,
+	struct mark m);
+void emit_loop(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc,
+	uint32_t taken_id, struct mark m);
+
+/* emit-block.c */
+bool ends_block(const struct insn *in);
+void emit_ientry(struct emit *e, uint64_t pc);
+void emit_rentry(struct emit *e, uint64_t pc);
+void emit_side(struct emit *e, const struct block *b);
+uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint32_t id);
+
+/* translate.c */
+/* The arithmetic flags that may not be the program's after `done` instructions of a block,
+ * because counting it, or the block before it, has replaced them: the program writes them
+ * before it reads them. */
+unsigned flags_lost_at(const struct plan *p, const struct block *b, int done, bool bumped);
+unsigned last_flow(const struct plan *p);		/* of its last instruction */
+void plan_vector(const struct plan *p, int n, uint8_t *vec);	/* of its first n instructions */
+bool decode_block(struct plan *p, uint64_t pc, const uint8_t *src, uint64_t avail, int max,
+	bool stop_after_store);
+
+#endif

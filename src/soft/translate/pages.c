@@ -1,0 +1,345 @@
+/* Pages of the program's code: the blocks made from them, and whether they may be written.
+ *
+ * A block is found by its pc: the page's buckets, then a list through the blocks. What
+ * leads to a block (struct block's page_next, too) tells where in the page it begins and
+ * whether others follow it in the list, so that most lookups look at no block.
+ * Code is met page by page, so what a lookup touches was touched a moment ago.
+ *
+ * Pages that are executable and writable at once are write-protected behind the
+ * program's back when code is translated from them; the first store then drops their
+ * blocks and opens the page again. A page that is written again and again gets blocks
+ * that compare their source instead (emit-block.c, emit_check).
+ */
+#include "translate-room.h"
+#include "sys.h"
+#include "text.h"
+
+#include <asm/unistd.h>
+
+#define PROT_R 1
+#define PROT_W 2
+#define MAX_RETRIES 1000
+#define ALIAS_SCAN (1ull << 30)	/* larger: a call whose memory is not known, all is opened */
+#define BUCKETS 128		/* by the address; its bits that do not tell the bucket are in … */
+
+/* … what leads to a block: */
+#define REF_ID		0x1ffffffu
+#define REF_MORE	(1u << 25)	/* others may follow it */
+#define REF_PLACE	0xfc000000u	/* place() */
+_Static_assert(MAX_BLOCKS <= REF_ID, "25 bits");
+_Static_assert(PAGE / BUCKETS <= 1u << 6, "6 bits");
+
+struct page {
+	uint64_t addr;
+	uint32_t heads;		/* in the heap: lists of the blocks that begin here, by bucket */
+	uint32_t reaching;	/* list of those that begin before and reach in */
+	uint32_t listed;	/* blocks in those lists by bucket */
+	uint16_t writes;	/* times opened by a store */
+	bool guarded;		/* we took W away */
+	bool checked;
+};
+
+static struct page *pages;		/* open addressing, by page number */
+static uint64_t pages_size, pages_used;
+static struct page *recent;		/* the last one asked for */
+static uint32_t n_guarded;		/* pages without their W */
+
+static struct page *page_slot(uint64_t addr)
+{
+	uint64_t i = (addr / PAGE) & (pages_size - 1);
+	while (pages[i].addr && pages[i].addr != addr)
+		i = (i + 1) & (pages_size - 1);
+	return &pages[i];
+}
+
+static void pages_grow(void)
+{
+	struct page *const old = pages;
+	const uint64_t old_size = pages_size;
+	pages_size = old_size ? old_size * 2 : 4096;
+	pages = heap_alloc(pages_size * sizeof(*pages));
+	recent = pages;
+	for (uint64_t i = 0; i < old_size; i++)
+		if (old[i].addr)
+			*page_slot(old[i].addr) = old[i];
+}
+
+static struct page *page_get(uint64_t addr, bool create)
+{
+	if (create && pages_used * 2 >= pages_size)
+		pages_grow();
+	if (!pages)
+		return NULL;
+	if (recent->addr == addr && addr)
+		return recent;
+	struct page *const p = page_slot(addr);
+	if (!p->addr) {
+		if (!create)
+			return NULL;
+		p->addr = addr;
+		pages_used++;
+	}
+	return recent = p;
+}
+
+static uint32_t *bucket(const struct page *p, uint64_t pc)
+{
+	return (uint32_t *)(ZONE_HEAP + p->heads) + ((pc ^ pc / BUCKETS) & (BUCKETS - 1));
+}
+
+static uint32_t place(uint64_t pc)
+{
+	return (uint32_t)(pc % PAGE / BUCKETS) << 26;
+}
+
+/* What follows a block in its list. */
+static uint32_t after(uint32_t ref)
+{
+	return ref & REF_MORE ? block_at(ref & REF_ID)->page_next[0] : 0;
+}
+
+static uint32_t first_of(uint64_t pc)
+{
+	const struct page *const p = page_get(PAGE_DOWN(pc), false);
+	return p && p->heads ? *bucket(p, pc) : 0;
+}
+
+uint32_t block_find(uint64_t pc)
+{
+	const uint32_t here = place(pc);
+	for (uint32_t ref = first_of(pc); ref; ref = after(ref)) {
+		const struct block *const b = block_at(ref & REF_ID);
+		if ((ref & REF_PLACE) == here && !(b->flags & BLOCK_TWIN) && !b->above)
+			return ref & REF_ID;
+	}
+	return 0;
+}
+
+bool block_exists(uint64_t pc)
+{
+	const uint32_t here = place(pc);
+	uint32_t ref = first_of(pc);
+	while (ref && (ref & REF_PLACE) != here)
+		ref = after(ref);
+	return ref;
+}
+
+void block_note(uint32_t id)
+{
+	struct block *const b = block_at(id);
+	const uint64_t first = PAGE_DOWN(b->pc), last = PAGE_DOWN(b->pc + b->src_len - 1);
+	struct page *p = page_get(first, true);
+	if (!p->heads)
+		p->heads = (uint32_t)((uint64_t)heap_alloc(BUCKETS * 4) - ZONE_HEAP);
+	uint32_t *const head = bucket(p, b->pc);
+	b->page_next[0] = *head;
+	*head = id | place(b->pc) | (*head ? REF_MORE : 0);
+	p->listed++;
+	if (last == first)
+		return;
+	p = page_get(last, true);
+	b->page_next[1] = p->reaching;
+	p->reaching = id;
+}
+
+void block_forget(uint32_t id)
+{
+	const struct block *const b = block_at(id);
+	struct page *const p = page_get(PAGE_DOWN(b->pc), false);
+	if (!p || !p->listed)
+		return;
+	uint32_t *at = bucket(p, b->pc);
+	while (*at && (*at & REF_ID) != id)
+		at = &block_at(*at & REF_ID)->page_next[0];
+	if (!*at)
+		return;
+	*at = b->page_next[0];
+	p->listed--;
+}
+
+static void drop_list(uint32_t id, int which)
+{
+	uint32_t next;
+	for (; id; id = next) {
+		id &= REF_ID;
+		next = block_at(id)->page_next[which];
+		if (!(block_at(id)->flags & BLOCK_DEAD))
+			cache_drop(id);
+	}
+}
+
+static void page_drop(struct page *p)
+{
+	const uint32_t reaching = p->reaching;
+	p->reaching = 0;
+	drop_list(reaching, 1);
+	for (unsigned i = 0; p->listed && i < BUCKETS; i++) {
+		uint32_t *const head = (uint32_t *)(ZONE_HEAP + p->heads) + i;
+		const uint32_t first = *head;
+		for (uint32_t ref = first; ref; ref = block_at(ref & REF_ID)->page_next[0])
+			p->listed--;
+		*head = 0;
+		drop_list(first, 0);
+	}
+}
+
+bool page_is_checked(uint64_t addr)
+{
+	struct page *const p = page_get(addr, false);
+	return p && p->checked;
+}
+
+void page_protect(uint64_t addr)
+{
+	struct page *const p = page_get(addr, true);
+	const struct region *const r = region_find(addr);
+	const uint64_t alias = alias_of_code(addr);
+	if (p->guarded || p->checked || !r || !(alias || r->prot & PROT_W))
+		return;
+	if (sys3(__NR_mprotect, alias ? alias : addr, PAGE,
+		 alias ? PROT_R : (r->prot & ~PROT_W) | PROT_R) < 0)
+		p->checked = true;
+	else
+		p->guarded = true, n_guarded++;
+}
+
+#define WRITES_BEFORE_CHECKING 16
+
+/* Gives the page back to the program: its blocks go, W comes back. */
+static void page_open(struct page *p)
+{
+	const struct region *const r = region_find(p->addr);
+	const uint64_t alias = alias_of_code(p->addr);
+	page_drop(p);
+	p->guarded = false;
+	n_guarded--;
+	sys3(__NR_mprotect, alias ? alias : p->addr, PAGE,
+	     r && !alias ? r->prot : PROT_R | PROT_W);
+}
+
+/* A store of `t` faulted. When another thread's store opened the page between the fault
+ * and here, it is tried again; were it never to succeed, that would be the program's. */
+bool page_written(struct thread *t, uint64_t addr)
+{
+	const uint64_t code = alias_code_of(addr);
+	struct page *const p = pages ? page_get(PAGE_DOWN(code ? code : addr), false) : NULL;
+	if (!p)
+		return false;
+	if (!p->guarded) {
+		const struct region *const r = region_find(addr);
+		t->retries = t->retry_at == addr ? t->retries + 1 : 0;
+		t->retry_at = addr;
+		return (code || (r && r->prot & PROT_W)) && t->retries < MAX_RETRIES;
+	}
+	t->retry_at = 0;
+	if (++p->writes >= WRITES_BEFORE_CHECKING)
+		p->checked = true;
+	page_open(p);
+	return true;
+}
+
+/* Calls `what` for every known page of [start, end). */
+static void pages_each(uint64_t start, uint64_t end, void (*what)(struct page *))
+{
+	if (!pages)
+		return;
+	start = PAGE_DOWN(start);
+	if ((end - start) / PAGE > pages_size) {
+		for (uint64_t i = 0; i < pages_size; i++)
+			if (pages[i].addr >= start && pages[i].addr < end)
+				what(&pages[i]);
+		return;
+	}
+	for (uint64_t a = start; a < end; a += PAGE) {
+		struct page *const p = page_get(a, false);
+		if (p)
+			what(p);
+	}
+}
+
+void cache_invalidate(uint64_t start, uint64_t end)
+{
+	pages_each(start, end, page_drop);
+}
+
+static void open_if_guarded(struct page *p)
+{
+	if (p->guarded)
+		page_open(p);
+}
+
+bool pages_shut(void)
+{
+	return n_guarded;
+}
+
+bool pages_open(struct thread *t, uint64_t start, uint64_t end)
+{
+	if (!n_guarded)
+		return false;
+	lock_take(t);
+	pages_each(start, end, open_if_guarded);
+	/* pages are listed by where they are executed, not by where they are written */
+	for (uint64_t a = start; a < end && end - start < ALIAS_SCAN; a += PAGE) {
+		const uint64_t code = alias_code_of(a);
+		if (code)
+			pages_each(code, code + 1, open_if_guarded);
+	}
+	lock_drop();
+	return true;
+}
+
+void pages_release(uint64_t start, uint64_t end)
+{
+	pages_each(start, end, open_if_guarded);
+	pages_each(start, end, page_drop);
+}
+
+static void page_forget(struct page *p)
+{
+	page_drop(p);
+	n_guarded -= p->guarded;
+	p->guarded = false;
+}
+
+void pages_forget(uint64_t start, uint64_t end)
+{
+	pages_each(start, end, page_forget);
+}
+
+/* ---- when all blocks go ---- */
+
+static struct page *saved;
+static uint64_t n_saved;
+
+/* A page without its W must be known as such; that it is written often is worth knowing. */
+static bool worth_saving(const struct page *p)
+{
+	return p->guarded || ((p->checked || p->writes) && region_find(p->addr));
+}
+
+void pages_save(void)
+{
+	n_saved = 0;
+	for (uint64_t i = 0; i < pages_size; i++)
+		n_saved += worth_saving(&pages[i]);
+	if (n_saved)
+		saved = zone_map(ZONE_SCRATCH, PAGE_UP(n_saved * sizeof(*saved)));
+	for (uint64_t i = 0, n = 0; n < n_saved; i++)
+		if (worth_saving(&pages[i]))
+			saved[n++] = pages[i];
+	pages = recent = NULL;
+	pages_size = pages_used = 0;
+}
+
+void pages_restore(void)
+{
+	for (uint64_t i = 0; i < n_saved; i++) {
+		struct page *const p = page_get(saved[i].addr, true);
+		p->guarded = saved[i].guarded;
+		p->checked = saved[i].checked;
+		p->writes = saved[i].writes;
+	}
+	if (n_saved)
+		sys2(__NR_munmap, saved, PAGE_UP(n_saved * sizeof(*saved)));
+}

@@ -1,0 +1,312 @@
+/* Where the tables are that indirect branches and returns look into, and giving way to the
+ * program.
+ *
+ *	P, R	in the *low place*: code reaches them by 32-bit addresses, so they lie in
+ *		the lowest 2 GiB, wherever there is room
+ *	T	four bytes for each address by its low half: a window of 16 GiB, mapped only
+ *		where code is. It begins below 2 GiB as well, as long as it can (near); code
+ *		reaches it in one instruction then. Where the program has memory of its own,
+ *		T moves into the zone for good (far), which costs each indirect branch two
+ *		instructions and a spill more.
+ *
+ * The program comes first: what it maps at an address of its choice (MAP_FIXED, a hint,
+ * brk, MAP_32BIT) it gets, as it would natively. Code that uses the tables has their
+ * addresses in it. So before one moves, the other threads are stopped and all code goes
+ * (cache_empty()).
+ */
+#include "translate-room.h"
+#include "sys.h"
+
+#include <asm/errno.h>
+#include <asm/unistd.h>
+#include <linux/mman.h>
+
+#define TABLE_NEAR 0x7ff00000ull	/* as high as a 32-bit displacement reaches */
+#define TABLE_SIZE (4ull << 32)
+#define LOW_FIRST 0x7d000000ull		/* above what MAP_32BIT takes first, below T */
+#define LOW_SIZE (16ull << 20)
+/* … or less, where the program has taken all the rest: a program that is not PIE begins at
+ * 4 MiB, and its heap may grow from there. */
+#define LOW_LAST 0x00100000ull
+#define LOW_LITTLE (3ull << 20)
+
+uint8_t t_mapped[T_CHUNKS];
+
+static bool overlap(uint64_t start, uint64_t end, uint64_t from, uint64_t size)
+{
+	return start < from + size && from < end;
+}
+
+/* ---- the low place ---- */
+
+/* Is it free? Asked of the kernel, which minds a limit on memory, too. */
+static bool low_try(uint64_t at, uint64_t size)
+{
+	const long got = sys6(__NR_mmap, (long)at, (long)size, 0,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+			      -1, 0);
+	if (got == -ENOMEM && size == LOW_LITTLE)
+		no_memory();
+	if (got > 0)
+		sys2(__NR_munmap, got, size);
+	return got == (long)at;
+}
+
+/* Maps R and the first of P there. */
+static void low_map(uint64_t at, uint64_t size)
+{
+	cache.where.low = (uint32_t)at;
+	cache.where.low_size = (uint32_t)size;
+	arena_grow(returns_base(), &cache.where.returns_mapped, MAX_RETURNS * 8);
+	arena_grow(entries_base(), &cache.where.entries_mapped, 8);
+	*entry_at(0) = (uint64_t)glue_miss;
+}
+
+/* Any place that is free and not in [start, end); 0 if there is none. */
+static uint64_t low_free(uint64_t start, uint64_t end, uint64_t *size)
+{
+	*size = LOW_SIZE;
+	for (uint64_t at = LOW_FIRST; at >= LOW_SIZE; at -= LOW_SIZE)
+		if (!overlap(start, end, at, LOW_SIZE) && low_try(at, LOW_SIZE))
+			return at;
+	*size = LOW_LITTLE;
+	for (uint64_t at = LOW_LAST; at < LOW_FIRST; at += LOW_LITTLE)
+		if (!overlap(start, end, at, LOW_LITTLE) && low_try(at, LOW_LITTLE))
+			return at;
+	return 0;
+}
+
+static bool low_find(uint64_t start, uint64_t end)
+{
+	uint64_t size;
+	const uint64_t at = low_free(start, end, &size);
+	if (at)
+		low_map(at, size);
+	return at;
+}
+
+bool place_can_give(uint64_t start, uint64_t end)
+{
+	uint64_t size;
+	return !overlap(start, end, cache.where.low, cache.where.low_size) || low_free(start, end, &size);
+}
+
+uint32_t entries_max(void)
+{
+	return (uint32_t)((cache.where.low_size - LOW_ENTRIES) / 8 - 1);
+}
+
+/* The others are stopped, and all code is gone. */
+static bool low_move(uint64_t start, uint64_t end)
+{
+	sys2(__NR_munmap, entries_base(), cache.where.entries_mapped);
+	sys2(__NR_munmap, returns_base(), cache.where.returns_mapped);
+	cache.where.entries_mapped = cache.where.returns_mapped = 0;
+	return low_find(start, end);
+}
+
+/* ---- T ---- */
+
+bool table_is_mapped(uint64_t pc)
+{
+	return t_mapped[(uint32_t)pc / T_COVER];
+}
+
+bool table_map(uint64_t pc, uint64_t len)
+{
+	for (uint64_t a = pc - pc % T_COVER; a < pc + len; a += T_COVER) {
+		const uint32_t i = (uint32_t)a / T_COVER;
+		if (t_mapped[i])
+			continue;
+		if (!zone_try_map(cache.where.table + i * T_CHUNK, T_CHUNK))
+			return false;
+		__atomic_store_n(&t_mapped[i], 1, __ATOMIC_RELEASE);
+	}
+	return true;
+}
+
+bool table_fault(uint64_t addr)
+{
+	if (addr < cache.where.table || addr - cache.where.table >= TABLE_SIZE)
+		return false;
+	const uint64_t i = (addr - cache.where.table) / T_CHUNK;
+	return t_mapped[i] /* another thread was faster */ || table_map(i * T_COVER, 1);
+}
+
+void table_empty(void)
+{
+	for (uint32_t i = 0; i < T_CHUNKS; i++)
+		if (t_mapped[i])
+			sys3(__NR_madvise, cache.where.table + i * T_CHUNK, T_CHUNK, MADV_DONTNEED);
+}
+
+static void table_move(void)
+{
+	for (uint32_t i = 0; i < T_CHUNKS; i++) {
+		if (t_mapped[i])
+			sys2(__NR_munmap, cache.where.table + i * T_CHUNK, T_CHUNK);
+		t_mapped[i] = 0;
+	}
+	cache.where.table = ZONE_TABLE;
+	cache.where.far = true;
+}
+
+bool table_go_far(struct thread *t)
+{
+	if (cache.where.far)
+		return true;
+	if (!others_stop(t))
+		return false;
+	if (!cache.where.far) {
+		cache_empty();
+		table_move();
+	}
+	others_go_on();
+	return true;
+}
+
+/* Would memory of the program at [start, end) lie where T is, or must be to cover code that
+ * is there already? */
+bool table_in_the_way(struct thread *t, uint64_t start, uint64_t end)
+{
+	if (cache.where.far || !overlap(start, end, cache.where.table, TABLE_SIZE))
+		return false;
+	bool needed = false;
+	lock_take(t);
+	cache.window_used = true;
+	for (uint32_t i = 0; i < cache.n_regions && !needed; i++) {
+		const uint64_t len = cache.regions[i].end - cache.regions[i].start;
+		const uint64_t at = cache.where.table + (uint32_t)cache.regions[i].start * 4ull;
+		needed = overlap(start, end, at, len * 4);
+	}
+	for (uint64_t a = start; a < end && !needed; a = (a | (T_CHUNK - 1)) + 1)
+		needed = a >= cache.where.table && a - cache.where.table < TABLE_SIZE &&
+			 t_mapped[(a - cache.where.table) / T_CHUNK];
+	lock_drop();
+	return needed;
+}
+
+void places_window(uint64_t start, uint64_t end)
+{
+	cache.window_used |= overlap(start, end, TABLE_NEAR, TABLE_SIZE);
+}
+
+void places_init(void)
+{
+	cache.where.table = TABLE_NEAR;
+	if (!low_find(0, 0))
+		refuse("the program leaves no 3 MiB free below 0x80000000, where the engine "
+		       "needs them; link it as PIE or with less static data");
+}
+
+void places_check(void)
+{
+	for (uint32_t i = 0; cache.window_used && !cache.where.far && i < cache.n_regions; i++)
+		if (!table_map(cache.regions[i].start, cache.regions[i].end - cache.regions[i].start))
+			table_move();
+}
+
+/* ---- giving way ---- */
+
+static bool segments_overlap(uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; i < cache.n_segments; i++)
+		if (overlap(start, end, cache.segments[i].base, cache.segments[i].end - cache.segments[i].base))
+			return true;
+	return false;
+}
+
+/* Signal handlers of other threads read this list without the lock: what they find is
+ * either as it was or empty. */
+static void segments_give(uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; i < cache.n_segments; i++) {
+		struct segment *const s = &cache.segments[i];
+		const uint64_t base = s->base, size = s->end - s->base;
+		if (!overlap(start, end, base, size))
+			continue;
+		s->end = s->base = 0;
+		s->empty = false;
+		sys2(__NR_munmap, base, size);
+	}
+}
+
+bool place_give(struct thread *t, uint64_t start, uint64_t end)
+{
+	if (overlap(start, end, ZONE_BASE, ZONE_END - ZONE_BASE) || threads_overlap(start, end))
+		return false;
+	const bool low = overlap(start, end, cache.where.low, cache.where.low_size);
+	const bool table = table_in_the_way(t, start, end);
+	if (!low && !table && !segments_overlap(start, end))
+		return true;
+	if (!others_stop(t))
+		return false;
+	cache_empty();
+	segments_give(start, end);
+	const bool ok = !low || low_move(start, end);
+	if (table && !cache.where.far)
+		table_move();
+	others_go_on();
+	if (!ok)
+		refuse("the program takes the last 3 MiB free below 0x80000000, where the engine "
+		       "needs them");
+	return true;
+}
+
+/* ---- where the engine is ---- */
+
+/* Without the lock it is what there was a moment ago: the engine adds to it, and moves parts
+ * of it only when the program wants their place (place.c). */
+struct engine_view view_own(void)
+{
+	return (struct engine_view){ cache.where, E.n_thread_places,
+				     __atomic_load_n(&cache.n_segments, __ATOMIC_ACQUIRE), cache.segments,
+				     t_mapped };
+}
+
+/* The first of [start, start + size) in [at, *from). */
+static void own_part(uint64_t start, uint64_t size, uint64_t at, uint64_t *from, uint64_t *to)
+{
+	if (at < start + size && *from > start) {
+		*from = at > start ? at : start;
+		*to = start + size;
+	}
+}
+
+/* The zone, P, R, what is mapped of T, the code cache. */
+bool own_range(const struct engine_view *v, uint64_t at, uint64_t end, uint64_t *from,
+	       uint64_t *to)
+{
+	*from = end;
+	if (at < ZONE_END && end > ZONE_BASE) {
+		*from = at > ZONE_BASE ? at : ZONE_BASE;
+		*to = ZONE_END;
+	}
+	if (v->n_thread_places > MAX_ZONE_THREADS)
+		own_part(MORE_THREADS, (v->n_thread_places - MAX_ZONE_THREADS) * THREAD_STRIDE, at,
+			 from, to);
+	own_part(v->where.low + LOW_ENTRIES, v->where.entries_mapped, at, from, to);
+	own_part(v->where.low, v->where.returns_mapped, at, from, to);
+	const uint64_t table = v->where.table, t_end = table + (4ull << 32);
+	for (uint64_t a = at < table ? table : at; !v->where.far && a < t_end && a < *from;
+	     a += T_CHUNK - (a - table) % T_CHUNK)
+		if (v->t_mapped[(a - table) / T_CHUNK]) {
+			*from = a;
+			*to = a - (a - table) % T_CHUNK + T_CHUNK;
+		}
+	for (uint32_t i = 0; i < v->n_segments; i++) {
+		const struct segment *const s = &v->segments[i];
+		if (s->end > at && s->base < *from) {
+			*from = s->base > at ? s->base : at;
+			*to = s->end;
+		}
+	}
+	return *from < end;
+}
+
+bool engine_owns(uint64_t start, uint64_t end)
+{
+	uint64_t from, to;
+	const struct engine_view v = view_own();
+	return own_range(&v, start, end, &from, &to);
+}

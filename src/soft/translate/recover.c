@@ -1,0 +1,184 @@
+/* The way back, from a cache address to the program's state: the block is written once
+ * more into nowhere, up to that address. See emit.h. */
+#include "emit.h"
+#include "sys.h"
+#include "text.h"
+#include "vpmu-abi.h"
+
+static struct plan dry_plan;	/* under the lock */
+static struct emit dry_emit;
+
+static void apply_mark(const struct thread *t, const struct mark *m, uint64_t regs[16], uint64_t *pc)
+{
+	if (m->rcx_in_s0)
+		regs[RCX] = t->s0;
+	if (m->in_s2 >= 0)
+		regs[m->in_s2] = t->spill[1];
+	if (m->in_s3 >= 0)
+		regs[m->in_s3] = t->spill[2];
+	if (m->biased >= 0)
+		regs[m->biased] -= t->app_gs;
+	*pc = m->pc_in_s1 ? t->spill[0] : m->pc;
+	if (m->pc_on_stack && !copy_guest(pc, (const void *)regs[RSP], 8))
+		die("a return address went away", m->pc);
+	regs[RSP] += (uint64_t)(int64_t)m->rsp_adjust;
+}
+
+static bool is_stub(uint64_t at, uint32_t *link)
+{
+	const uint8_t *const c = (const uint8_t *)at;
+	static const uint8_t head[4] = { 0x65, 0xc7, 0x04, 0x25 };
+	uint32_t operand;
+	/* The jump of the first stub ends the segment: nothing may be behind it to be read. */
+	if (!mem_equal(c, head, 4))
+		return false;
+	__builtin_memcpy(&operand, c + 4, 4);
+	if (operand != GS(OFF_EXIT))
+		return false;
+	__builtin_memcpy(link, c + 8, 4);
+	return true;
+}
+
+/* At an exit stub of a jump: the program stands at the link's target. (Exits of
+ * system calls and special instructions are part of their blocks.) */
+static bool recover_stub(struct thread *t, const struct segment *s, uint64_t code, uint64_t *pc)
+{
+	uint32_t id;
+	if (!is_stub(code, &id) && !(code >= s->base + 12 && is_stub(code - 12, &id)))
+		return false;
+	*pc = link_at(id)->target;
+	if (link_at(id)->kind == LINK_SIDE)
+		++*cell_of(t, link_at(id)->cell);
+	return true;
+}
+
+/* Writes the block once more, up to `code`; dry_emit.found tells what is there. */
+static void write_dry(struct segment *s, uint32_t id, uint64_t code)
+{
+	struct block *const b = block_at(id);
+	struct emit *const e = &dry_emit;
+	static uint8_t sink[ROOM + 4096];
+	*e = (struct emit){ .w = sink, .delta = b->code - (uint64_t)sink, .seg = s, .dry = true,
+			    .single = b->flags & BLOCK_SINGLE, .want = code };
+	if (b->flags & BLOCK_OTHER) {
+		emit_other(e);
+		return;
+	}
+	if (b->flags & BLOCK_SIDE) {
+		emit_side(e, b);
+		return;
+	}
+	if (b->flags & BLOCK_IENTRY_ONLY) {
+		if (b->flags & BLOCK_RENTRY)
+			emit_rentry(e, b->pc);
+		else
+			emit_ientry(e, b->pc);
+		mark(e, plain(b->pc, 0, e));
+		return;
+	}
+	struct plan *const p = &dry_plan;
+	decode_block(p, b->pc, block_src(b), b->src_len, b->n_insns, false);
+	p->n = b->n_insns;
+	emit_block(e, p, b, id);
+	if (here(e) > b->code + b->code_len)
+		die("a block cannot be read back", b->pc);
+}
+
+uint64_t code_origin(uint64_t code, bool low_half)
+{
+	struct segment *s = low_half ? NULL : segment_of(code);
+	for (uint32_t i = 0; low_half && i < cache.n_segments && !s; i++)
+		if ((uint32_t)(code - cache.segments[i].base) < cache.segments[i].end - cache.segments[i].base)
+			s = &cache.segments[i];
+	if (!s)
+		return 0;
+	if (low_half)
+		code = s->base + (uint32_t)(code - s->base);
+	const uint32_t id = block_of_code(s, code);
+	if (!id)
+		return 0;
+	write_dry(s, id, code);
+	return dry_emit.found.pc;
+}
+
+/* The block is left in the middle: what follows it in its chain does not run. */
+static void leave_chain(struct thread *t, uint32_t id)
+{
+	const struct block *const b = block_at(id);
+	const uint32_t next = id + (cache.counts_taken ? 2 : 1);
+	if (!(b->flags & BLOCK_FALLS) || !block_at(next)->above)
+		return;
+	++*cell_of(t, id + 1);
+	if (cache.counts_taken) {		/* that cell has a meaning of its own */
+		t->corr[SOFT_TAKEN]--;
+		t->vdso_corr[SOFT_TAKEN] -= in_vdso(b->pc);
+	}
+}
+
+bool flags_are_lost(uint64_t code)
+{
+	struct segment *const s = segment_of(code);
+	const uint32_t id = s ? block_of_code(s, code) : 0;
+	if (!id)
+		return false;
+	const struct block *const b = block_at(id);
+	if (b->flags & (BLOCK_IENTRY_ONLY | BLOCK_OTHER))
+		return false;
+	write_dry(s, id, code);
+	if (b->flags & BLOCK_SIDE)
+		return b->flags & BLOCK_TAKEN_PLAIN && dry_emit.found.bumped;
+	if (dry_emit.found.left && b->flags & BLOCK_TAKEN_PLAIN)
+		return true;
+	return flags_lost_at(&dry_plan, b, dry_emit.found.retired, dry_emit.found.bumped);
+}
+
+bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
+{
+	struct segment *const s = segment_of(code);
+	if (!s)
+		return false;
+	t->behind = 0;			/* it is there */
+	const uint32_t id = block_of_code(s, code);
+	if (!id)
+		return recover_stub(t, s, code, pc);
+	const struct block *const b = block_at(id);
+	const struct emit *const e = &dry_emit;
+	const struct plan *const p = &dry_plan;
+	write_dry(s, id, code);
+	apply_mark(t, &e->found, regs, pc);
+	if (b->flags & (BLOCK_IENTRY_ONLY | BLOCK_OTHER))
+		return true;
+	if (b->flags & BLOCK_SIDE) {
+		*cell_of(t, b->src) += !e->found.bumped;
+		return true;
+	}
+	uint8_t done[SOFT_EVENTS];
+	const struct mode *const mode = &cache.modes[b->mode];
+	plan_vector(p, e->found.retired, done);
+	if ((cache.counts_taken || mode->taken) && e->found.retired == p->n)
+		done[SOFT_TAKEN] = (uint8_t)(b->vec[SOFT_TAKEN] + e->found.taken);
+	unsigned bumped = e->found.bumped;
+	for (int k = 0; k < SOFT_EVENTS; k++) {
+		const bool was = bumped > 0;
+		if (mode->acc >> k & 1 && b->vec[k] && bumped && bumped != BUMPED_ALL)
+			bumped--;
+		const int64_t more = (int64_t)done[k] - (was ? b->vec[k] : 0);
+		count_add(t, k, more, mode);
+		if (!mode->acc && in_vdso(b->pc))
+			t->vdso_corr[k] += more;
+	}
+	if (e->found.bumped && !e->found.left)
+		leave_chain(t, id);
+	return true;
+}
+
+bool look_back(const struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
+{
+	struct segment *const s = segment_of(code);
+	const uint32_t id = s ? block_of_code(s, code) : 0;
+	if (!id)
+		return false;
+	write_dry(s, id, code);
+	apply_mark(t, &dry_emit.found, regs, pc);
+	return true;
+}

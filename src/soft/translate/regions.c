@@ -1,0 +1,237 @@
+/* What the engine knows of the program's memory: the regions that it may execute. What is
+ * known of single pages of code is in pages.c. */
+#include "sys.h"
+#include "text.h"
+#include "translate-room.h"
+
+#include <asm/errno.h>
+#include <asm/unistd.h>
+
+#define PROT_R 1
+#define PROT_W 2
+#define PROT_X 4
+
+/* Needs the lock: regions move, and the hint is written. */
+const struct region *region_find(uint64_t pc)
+{
+	static uint32_t last;
+	const uint32_t hint = last;
+	if (hint < cache.n_regions && pc >= cache.regions[hint].start && pc < cache.regions[hint].end)
+		return &cache.regions[hint];
+	uint32_t lo = 0, hi = cache.n_regions;
+	while (lo < hi) {
+		const uint32_t mid = (lo + hi) / 2;
+		if (cache.regions[mid].end <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == cache.n_regions || pc < cache.regions[lo].start)
+		return NULL;
+	last = lo;
+	return &cache.regions[lo];
+}
+
+/* Those that change regions need the lock. */
+static void region_insert(uint32_t at, struct region r)
+{
+	if (cache.n_regions == MAX_REGIONS)
+		die("too many executable regions", r.start);
+	for (uint32_t i = cache.n_regions; i > at; i--)
+		cache.regions[i] = cache.regions[i - 1];
+	cache.regions[at] = r;
+	cache.n_regions++;
+}
+
+static void region_remove(uint32_t at)
+{
+	for (uint32_t i = at; i + 1 < cache.n_regions; i++)
+		cache.regions[i] = cache.regions[i + 1];
+	cache.n_regions--;
+}
+
+void region_clear(uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; i < cache.n_regions; i++) {
+		struct region *const r = &cache.regions[i];
+		if (r->end <= start || r->start >= end)
+			continue;
+		if (r->start < start && r->end > end) {
+			struct region tail = *r;
+			tail.start = end;
+			r->end = start;
+			region_insert(i + 1, tail);
+			return;
+		}
+		if (r->start < start)
+			r->end = start;
+		else if (r->end > end)
+			r->start = end;
+		else
+			region_remove(i--);
+	}
+}
+
+/* The tables tell addresses by their low halves, so code that shares them with
+ * other code is kept out of the tables, both of it. */
+static bool share_low_halves(uint64_t start, uint64_t end)
+{
+	bool shared = false;
+	for (uint32_t i = 0; i < cache.n_regions; i++) {
+		struct region *const r = &cache.regions[i];
+		const uint64_t a = (uint32_t)start, b = (uint32_t)r->start;
+		const bool wraps = a + (end - start) > 1ull << 32 || b + (r->end - r->start) > 1ull << 32;
+		if (!wraps && (a >= b + (r->end - r->start) || b >= a + (end - start)))
+			continue;
+		shared = true;
+		if (!r->ambiguous)
+			cache_invalidate(r->start, r->end);
+		r->ambiguous = true;
+	}
+	return shared;
+}
+
+void region_set(uint64_t start, uint64_t end, int prot, bool shared, bool anon)
+{
+	region_clear(start, end);
+	if (!(prot & PROT_X))
+		return;
+	const bool ambiguous = share_low_halves(start, end);
+	uint32_t at = 0;
+	while (at < cache.n_regions && cache.regions[at].start < start)
+		at++;
+	if (at && cache.regions[at - 1].end == start && cache.regions[at - 1].prot == prot &&
+	    cache.regions[at - 1].shared == shared && cache.regions[at - 1].anon == anon &&
+	    cache.regions[at - 1].ambiguous == ambiguous) {
+		cache.regions[at - 1].end = end;
+		return;
+	}
+	region_insert(at, (struct region){ start, end, (uint8_t)prot, shared, anon, ambiguous });
+}
+
+/* "start-end rwxp …" of /proc/self/maps, as it was when the engine came in. */
+static const char *parse_hex(const char *p, uint64_t *v)
+{
+	for (*v = 0;; p++) {
+		if (*p >= '0' && *p <= '9')
+			*v = *v << 4 | (uint64_t)(*p - '0');
+		else if (*p >= 'a' && *p <= 'f')
+			*v = *v << 4 | (uint64_t)(*p - 'a' + 10);
+		else
+			return p;
+	}
+}
+
+static bool line_ends(const char *p, const char *with)
+{
+	const size_t n = text_len(with);
+	const char *const start = p;
+	while (*p && *p != '\n')
+		p++;
+	return (size_t)(p - start) >= n && mem_equal(p - n, with, n);
+}
+
+static void maps_line(const char *p, uint64_t only)
+{
+	uint64_t start, end;
+	p = parse_hex(p, &start) + 1;
+	p = parse_hex(p, &end) + 1;
+	if (only && (only < start || only >= end))
+		return;
+	if (start == 0xffffffffff600000ull)
+		cache.has_vsyscall = true;
+	if (line_ends(p, "[vdso]")) {
+		cache.vdso = start;
+		cache.vdso_size = end - start;
+	}
+	places_window(start, end);
+	if (p[2] != 'x' || (start >= ZONE_BASE && start < ZONE_END) || start >> 63)
+		return;
+	const int prot = (p[0] == 'r' ? PROT_R : 0) | (p[1] == 'w' ? PROT_W : 0) | PROT_X;
+	/* rwxp 00000000 00:00 0: the inode field tells files */
+	const char *q = p + 5;
+	for (int field = 0; field < 2; field++) {
+		while (*q != ' ')
+			q++;
+		q++;
+	}
+	region_set(start, end, prot, p[3] == 's', *q == '0' && prot & PROT_W);
+}
+
+/* All executable mappings, or the one that holds the address `only`. */
+static long read_maps(uint64_t only)
+{
+	static char text[65536];
+	const long fd = own_open(-100, "/proc/self/maps", 02000000);
+	if (fd < 0)
+		return fd;
+	size_t have = 0;
+	for (;;) {
+		const long n = sys3(__NR_read, fd, text + have, sizeof(text) - 1 - have);
+		if (n <= 0)
+			break;
+		have += (size_t)n;
+		text[have] = '\0';
+		char *line = text;
+		for (char *p = text; *p; p++) {
+			if (*p != '\n')
+				continue;
+			maps_line(line, only);
+			line = p + 1;
+		}
+		have -= (size_t)(line - text);
+		for (size_t i = 0; i < have; i++)
+			text[i] = line[i];
+	}
+	sys1(__NR_close, fd);
+	return 0;
+}
+
+void regions_init(void)
+{
+	const long err = read_maps(0);
+	if (err == -EMFILE)
+		refuse("it has no descriptor free, and the hard limit on open files (ulimit -Hn) "
+		       "allows no more: the engine cannot read its /proc/self/maps");
+	if (err < 0)
+		die("cannot read /proc/self/maps", (uint64_t)-err);
+	places_check();
+}
+
+bool regions_learn(struct thread *t, uint64_t pc)
+{
+	if (pc < PAGE || pc >> 47 || engine_owns(pc, pc + 1))
+		return false;
+	lock_take(t);
+	const bool known = region_find(pc);
+	if (!known)
+		read_maps(pc);
+	const bool found = !known && region_find(pc);
+	const bool far = found && cache.window_used && !table_map(pc, 1);
+	lock_drop();
+	if (far && !table_go_far(t))
+		no_memory();
+	return found;
+}
+
+/* How far [pc, end) can be read. Code can be mapped and yet not there: a file that
+ * was cut short. Asked once per page and translation. */
+static uint64_t known_page;
+
+void readable_reset(void)
+{
+	known_page = 1;
+}
+
+uint64_t readable_end(uint64_t pc, uint64_t end)
+{
+	for (uint64_t page = PAGE_DOWN(pc); page < end; page += PAGE) {
+		if (page == known_page)
+			continue;
+		const uint64_t at = page > pc ? page : pc;
+		if (glue_peek((const void *)at) < 0)
+			return at;
+		known_page = page;
+	}
+	return end;
+}

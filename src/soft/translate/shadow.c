@@ -1,0 +1,68 @@
+/* The shadow of a stack: the numbers of the calls under way, for their returns (see SHADOW in
+ * translate.h). It is mapped where it is used, at the first fault. */
+#include "sys.h"
+#include "translate.h"
+
+#include <asm/errno.h>
+#include <asm/unistd.h>
+#include <linux/mman.h>
+
+#define PROT_R 1
+#define PROT_W 2
+
+#define SHADOW_CHUNK (1ull << 20)
+/* A stack that grows down through more chunks than this belongs to a deep recursion, which
+ * goes through all of it again and again. Had each chunk its own memory, caches would hold
+ * half as much of the stack. So the further ones are one and the same memory. A call then may
+ * overwrite the number of another one, mostly that of the same function. */
+#define SHADOW_OWN 2
+
+static long shadow_map(uint64_t at, uint64_t kind)
+{
+	return sys6(__NR_mmap, (long)at, SHADOW_CHUNK, PROT_R | PROT_W,
+		    (long)(kind | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE), -1, 0);
+}
+
+/* One more mapping of the memory that is used many times. A forked child must not have it in
+ * common with its parent: numbers of calls mean something else there. */
+static long shadow_map_again(struct thread *t, uint64_t at)
+{
+	if (t->shadow_common) {
+		const long got = sys5(__NR_mremap, t->shadow_common, 0, SHADOW_CHUNK,
+				      MREMAP_MAYMOVE | MREMAP_FIXED, at);
+		if (got == (long)at) {
+			zone_touch(at, SHADOW_CHUNK);
+			return got;
+		}
+	}
+	const long got = shadow_map(at, MAP_SHARED);
+	if (got != (long)at)
+		return got;
+	if (sys3(__NR_madvise, at, SHADOW_CHUNK, MADV_DONTFORK) < 0) {
+		sys2(__NR_munmap, at, SHADOW_CHUNK);
+		return shadow_map(at, MAP_PRIVATE);
+	}
+	t->shadow_common = at;
+	return got;
+}
+
+bool shadow_fault(struct thread *t, uint64_t addr)
+{
+	if (addr - gs_of(t) >= THREAD_SHADOW)
+		return false;
+	const uint64_t at = addr & ~(SHADOW_CHUNK - 1);
+	t->shadow_run = at + SHADOW_CHUNK == t->shadow_last ? t->shadow_run + 1 : 1;
+	t->shadow_last = at;
+	const long got = t->shadow_run <= SHADOW_OWN ? shadow_map(at, MAP_PRIVATE) :
+						       shadow_map_again(t, at);
+	if (got != (long)at && got != -EEXIST)
+		no_memory();
+	return true;
+}
+
+void shadow_drop(struct thread *t)
+{
+	if (t->shadow_last)
+		sys2(__NR_munmap, gs_of(t), THREAD_SHADOW);
+	t->shadow_last = t->shadow_common = 0;
+}

@@ -1,0 +1,84 @@
+/* Keeping the other threads out of the code cache, so that all of it may go or move.
+ *
+ * A thread is *inside* from the moment it looks a block up (under the lock) until C has
+ * read all that it needs of the way it came out (left_cache()). Only inside it holds
+ * addresses in the cache, or numbers of blocks and links.
+ *
+ *	others_stop()	cache.stopping is set: lookups wait. Threads that are inside are kicked
+ *			with a signal of the engine's own. One that runs in the cache leaves
+ *			it at once (signal.c, kicked()); one in C, on its way in, is sent
+ *			back to the lookup by thread.again; one on its way out comes out by
+ *			itself. Threads in a system call are not inside, and sleep on.
+ *	others_go_on()	lookups go on, and find what is there now.
+ *
+ * The lock is not held while the others come out: they need it to find the program's
+ * state (recover.c).
+ */
+#include "translate-room.h"
+#include "sys.h"
+
+#include <asm/unistd.h>
+#include <linux/futex.h>
+
+#define PATIENCE_NS 2000000000ull	/* a thread that does not run, because a debugger holds it */
+
+void lock_take_to_enter(struct thread *t)
+{
+	lock_take(t);
+	while (cache.stopping) {
+		lock_drop();
+		sys4(__NR_futex, &cache.stopping, FUTEX_WAIT_PRIVATE, 1, 0);
+		lock_take(t);
+	}
+}
+
+static void kick(struct thread *t)
+{
+	__atomic_store_n(&t->kicked, true, __ATOMIC_RELAXED);
+	const struct k_siginfo info = { .signo = SIGTRAP_, .code = STOP_KICK };
+	sys4(__NR_rt_tgsigqueueinfo, t->is_vfork ? t->tid : E.pid, t->tid, SIGTRAP_, &info);
+}
+
+/* Kicks those that are inside. False: there are some. */
+static bool kick_others(const struct thread *self)
+{
+	bool none = true;
+	for (uint32_t i = 0; i < E.n_threads; i++) {
+		struct thread *const t = thread_at(i);
+		if (t == self || !t->in_use || !__atomic_load_n(&t->inside, __ATOMIC_ACQUIRE))
+			continue;
+		none = false;
+		kick(t);
+	}
+	return none;
+}
+
+static void let_in(void)
+{
+	__atomic_store_n(&cache.stopping, 0, __ATOMIC_RELEASE);
+	sys3(__NR_futex, &cache.stopping, FUTEX_WAKE_PRIVATE, 0x7fffffff);
+}
+
+bool others_stop(struct thread *t)
+{
+	static const int64_t nap[2] = { 0, 50000 };
+	lock_take_to_enter(t);
+	__atomic_store_n(&cache.stopping, 1, __ATOMIC_RELEASE);
+	lock_drop();
+	const uint64_t begin = now_ns();
+	while (!kick_others(t)) {
+		if (now_ns() - begin > PATIENCE_NS) {
+			let_in();
+			return false;
+		}
+		sys2(__NR_nanosleep, nap, 0);
+	}
+	lock_take(t);
+	return true;
+}
+
+void others_go_on(void)
+{
+	let_in();
+	lock_drop();
+}

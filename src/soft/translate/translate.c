@@ -1,0 +1,623 @@
+/* Source blocks to cache blocks, and back.
+ *
+ * One pass decodes a block (decode_block), a second one writes it (emit_block).
+ * Instructions are copied as they are; only control flow, RIP-relative operands
+ * out of reach and a few special instructions are rewritten:
+ *
+ *	[check for indirect branches]	only where one arrives (cold code has none)
+ *	copied instructions …
+ *	inc gs:[cell]			before the first instruction where no flag
+ *					but CF is live
+ *	copied instructions …
+ *	branch				direct: jcc/jmp rel32, patched when its target
+ *					exists; indirect: through the tables T and P
+ *
+ * Blocks that follow each other (fall-through, jmp, call) are laid out one after
+ * the other without a jump; behind a conditional branch what runs first, without an
+ * increment: it is counted by what leaves at the branch (docs/engine.md).
+ *
+ * Writing a block is a function of its source bytes, its addresses and the few
+ * choices kept in struct block. So the way back from a cache address to the
+ * program's state needs no tables: recover() writes the block once more into
+ * nowhere and stops at the address, having noted at each emitted instruction
+ * what would have to be undone (struct mark).
+ */
+#include "emit.h"
+#include "sys.h"
+#include "text.h"
+#include "vpmu-abi.h"
+
+#define STACK_BELOW 512	/* of half a page that the stack uses, below rsp */
+#define CHAIN 6			/* blocks laid out in one go */
+#define DEPTH 16		/* blocks below one that counts: what is not exact while it runs */
+#define MAX_CHECKED 16		/* of a block that compares its source first */
+/* besides the flags of a block: */
+#define UNCOUNTED (1u << 16)	/* it has an `above` */
+#define BEHIND (1u << 17)	/* the open block comes before it */
+
+/* The block written last, when it ends in a conditional branch: what runs first after it
+ * comes behind it. */
+static struct {
+	uint32_t id;
+	uint32_t taken, fall;	/* its links */
+	struct segment *seg;
+	bool turn;		/* what comes behind it is where it jumps to */
+	int depth;		/* blocks above it, up to the next that counts itself */
+} open;
+
+static struct plan the_plan;	/* under the lock */
+int translate_problem;
+
+void translate_reset(void)
+{
+	open.id = 0;
+	loop_edge = 0;
+}
+
+/* The virtual PMU asks more of an instruction than a step tells. */
+static int decode_whole(struct step *s, struct insn *in, const uint8_t *bytes, unsigned avail)
+{
+	const int len = decode_insn(in, bytes, avail);
+	*s = (struct step){ in->len, false, in->flags_read, in->flags_written, in->classes };
+	return len;
+}
+
+bool decode_block(struct plan *p, uint64_t pc, const uint8_t *src, uint64_t avail, int max,
+			 bool stop_after_store)
+{
+	uint64_t off = 0;
+	p->pc = pc;
+	p->src = src;
+	p->n = 0;
+	while (p->n < max) {
+		struct step *const s = &p->step[p->n];
+		struct insn *const in = &p->in[p->n];
+		const uint64_t left = avail - off;
+		const int len = E.vpmu ? decode_whole(s, in, src + off, (unsigned)left) :
+					 decode_step(s, in, src + off, (unsigned)left);
+		if (len <= 0)
+			break;
+		p->off[p->n++] = (uint16_t)off;
+		off += (unsigned)len;
+		if ((!s->simple && ends_block(in)) || (stop_after_store && s->classes & CLASS_STORE))
+			break;
+	}
+	p->off[p->n] = (uint16_t)off;
+	return p->n > 0;
+}
+
+unsigned last_flow(const struct plan *p)
+{
+	return p->step[p->n - 1].simple ? FLOW_NEXT : p->in[p->n - 1].flow;
+}
+
+/* The flags that counting a block changes: inc keeps CF, add does not. */
+static unsigned counting_flags(void)
+{
+	return cache.modes[cache.mode].acc ? FLAG_ARITH : FLAG_ARITH & ~FLAG_CF;
+}
+
+/* Will the program see all flags if the instruction raises a signal? Always at one that is
+ * made for it; at a load and the like once there is a handler that is told where (cache.precise),
+ * because it costs. (Of what is not simple `in` tells more.) */
+#define CLASS_MAY_FAULT (CLASS_LOAD | CLASS_STORE | CLASS_DIV | CLASS_X87 | CLASS_FP | \
+			 CLASS_SIMD_INT | CLASS_MMX)
+
+static bool shows_flags(const struct step *s, const struct insn *in)
+{
+	if (s->classes & CLASS_FAR || (cache.precise && s->classes & CLASS_MAY_FAULT))
+		return true;
+	return !s->simple && (in->flow == FLOW_FAULT || (cache.precise && in->special));
+}
+
+/* Are flags that counting changes read before written from pc on? */
+static bool flags_live_at(uint64_t pc, int depth)
+{
+	unsigned need = counting_flags();
+	const struct region *r = region_find(pc);
+	for (int i = 0; r && i < 24; i++) {
+		struct step s;
+		struct insn in;
+		if (pc < r->start || pc >= r->end)
+			r = region_find(pc);
+		if (!r)
+			return true;
+		const uint64_t left = readable_end(pc, r->end - pc > 32 ? pc + 32 : r->end) - pc;
+		if (decode_step(&s, &in, (const uint8_t *)pc, (unsigned)left) <= 0)
+			return true;
+		if (s.flags_read & need || shows_flags(&s, &in))
+			return true;
+		need &= ~(unsigned)s.flags_written;
+		if (!need)
+			return false;
+		const uint64_t next = pc + s.len;
+		switch (s.simple ? FLOW_NEXT : in.flow) {
+		case FLOW_NEXT:
+			pc = next;
+			break;
+		case FLOW_JMP:
+		case FLOW_CALL:
+			pc = next + (uint64_t)in.imm;
+			break;
+		case FLOW_LOOP:
+		case FLOW_JCC:
+			if (depth <= 0 || flags_live_at(next + (uint64_t)in.imm, depth - 1))
+				return true;
+			pc = next;
+			break;
+		case FLOW_JMP_IND: {
+			/* a PLT stub: look where its slot points now */
+			uint64_t slot;
+			if (!in.rip_relative || depth <= 0 || uses_gs(&in))
+				return true;
+			if (!copy_guest(&slot, (void *)rip_target(&in, (const uint8_t *)pc, pc), 8))
+				return true;
+			return flags_live_at(slot, depth - 1);
+		}
+		default:
+			return true;
+		}
+	}
+	return true;
+}
+
+unsigned flags_lost_at(const struct plan *p, const struct block *b, int done, bool bumped)
+{
+	unsigned lost = cache.modes[b->mode].acc ? FLAG_ARITH : FLAG_ARITH & ~FLAG_CF;
+	int from = 0;
+	if (b->inc_how == INC_PLAIN && bumped) {
+		from = b->inc_at;
+	} else {
+		readable_reset();
+		if (flags_live_at(b->pc, 2))
+			return 0;
+	}
+	for (int i = from; i < done; i++)
+		lost &= ~(unsigned)p->step[i].flags_written;
+	return lost;
+}
+
+static bool flags_live_after(const struct plan *p)
+{
+	const struct insn *const last = &p->in[p->n - 1];
+	const uint64_t next = p->pc + p->off[p->n];
+	switch (last_flow(p)) {
+	case FLOW_NEXT:
+		return flags_live_at(next, 2);
+	case FLOW_JMP:
+	case FLOW_CALL:
+		return flags_live_at(next + (uint64_t)last->imm, 2);
+	case FLOW_JCC:
+	case FLOW_LOOP:
+		return flags_live_at(next, 2) ||
+		       flags_live_at(next + (uint64_t)last->imm, 2);
+	default:
+		return true;
+	}
+}
+
+/* Finds the first place where no flag but CF is live; -1 if there is none. */
+static int dead_flags_at(const struct plan *p, unsigned live)
+{
+	const unsigned counted = counting_flags();
+	int best = -1;
+	for (int i = p->n - 1; i >= 0; i--) {
+		live = (live & ~(unsigned)p->step[i].flags_written) | p->step[i].flags_read;
+		if (shows_flags(&p->step[i], &p->in[i]))
+			live = FLAG_ARITH;
+		if (!(live & counted))
+			best = i;
+	}
+	return best;
+}
+
+/* Which of its two cells a block uses: away from what the stack has about here. */
+static void place_cell(uint32_t id)
+{
+	const uint64_t place = THREAD_COUNTS + 8 * soft_cell(id) - thread_self()->regs[RSP];
+	if ((place + STACK_BELOW) % PAGE < PAGE / 2)
+		block_at(id)->flags |= BLOCK_CELL_AWAY;
+}
+
+static void place_counter(const struct plan *p, struct block *b)
+{
+	const unsigned flow = last_flow(p);
+	const bool tail = flow == FLOW_RET || flow == FLOW_JMP_IND || flow == FLOW_CALL_IND;
+	int at = b->flags & BLOCK_SINGLE ? -1 : dead_flags_at(p, FLAG_ARITH);
+	b->inc_how = INC_PLAIN;
+	if (at < 0 && !(b->flags & BLOCK_SINGLE) && !tail && !flags_live_after(p)) {
+		at = dead_flags_at(p, 0);
+		b->flags |= BLOCK_LOOKED_ON;
+	}
+	if (at < 0) {
+		b->inc_how = tail ? INC_IN_TAIL : INC_SPILL;
+		at = tail ? p->n - 1 : 0;
+	}
+	b->inc_at = (uint8_t)at;
+}
+
+void plan_vector(const struct plan *p, int n, uint8_t *vec)
+{
+	count_vec(vec, p->step, n);
+	for (int i = 0; E.vpmu && i < n; i++)
+		vpmu_overcount(vec, &p->in[i]);
+}
+
+static uint32_t nowhere;
+
+/* The link is not needed any more; whoever drops its target may still patch it. */
+static void retire(struct link *l)
+{
+	l->site = (uint64_t)&nowhere;
+	l->leave = 1;
+}
+
+/* From now on the branch at `site` leaves a chain by that link, and is counted there. */
+static void leave_by(struct segment *s, struct link *l, uint64_t site, uint32_t cell)
+{
+	struct link *side = l;
+	if (l->linked) {
+		const uint32_t id = new_link(l->target, LINK_SIDE);
+		side = link_at(id);
+		side->site = site;
+		put_stub(s, id);
+		retire(l);
+	}
+	side->kind = LINK_SIDE;
+	side->cell = cell;
+	side->leave += (uint32_t)(side->site - site);
+	side->site = site;
+	link_leave(side);
+}
+
+/* Takes the last jump of the open block away, so that the block `id` can follow. */
+static void make_room_behind(uint32_t id, bool counted)
+{
+	struct segment *const s = open.seg;
+	struct block *const b = block_at(open.id);
+	struct link *const taken = link_at(open.taken), *const fall = link_at(open.fall);
+	const uint64_t site = taken->site;
+	if (open.turn) {
+		retire(taken);
+		leave_by(s, fall, site, id);
+		*(uint8_t *)(site - 1) ^= 1;
+		b->flags |= BLOCK_TURNED;
+	} else {
+		/* as if it had never been, if it is the last that was made */
+		if (open.fall == cache.n_links && fall->site + 4 + (int32_t)fall->leave == s->cold) {
+			cache.n_links--;
+			s->cold += STUB_SIZE;
+		} else {
+			retire(fall);
+		}
+		if (!counted)
+			leave_by(s, taken, site, id);
+	}
+	s->hot = site + 4;
+	b->code_len = (uint16_t)(s->hot - b->code);
+	b->flags |= BLOCK_FALLS;
+}
+
+/* Translates the block at pc into the segment. Returns its id, 0 if the bytes
+ * there are not an instruction. `next` is where it goes on by itself, 0 if nowhere. */
+static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, uint64_t *next,
+			      uint32_t back_to)
+{
+	const struct region *const r = region_find(pc);
+	if (!r) {
+		translate_problem = PROBLEM_NOT_EXECUTABLE;
+		return 0;
+	}
+	uint64_t end = r->end;
+	while (end - pc < 15 * MAX_INSNS) {
+		const struct region *const more = region_find(end);
+		if (!more)
+			break;
+		end = more->end;
+	}
+	end = readable_end(pc, end - pc > 15 * MAX_INSNS ? pc + 15 * MAX_INSNS : end);
+	if (end == pc) {
+		translate_problem = PROBLEM_BAD_INSN;
+		return 0;
+	}
+	const bool aliased = r->shared && !(r->prot & 2) && alias_known(pc);
+	bool checked = r->shared && !aliased;
+	const bool writable = r->prot & 2 || aliased;	/* here, or through its other mapping */
+	if (writable && !(flags & BLOCK_SINGLE)) {
+		checked |= page_is_checked(PAGE_DOWN(pc));
+		if (!checked)
+			page_protect(PAGE_DOWN(pc));
+	}
+	struct plan *const p = &the_plan;
+	const int max = flags & BLOCK_SINGLE ? 1 : checked ? MAX_CHECKED : MAX_INSNS;
+	if (!decode_block(p, pc, (const uint8_t *)pc, end - pc, max, checked)) {
+		translate_problem = PROBLEM_BAD_INSN;
+		return 0;
+	}
+	if (writable && !(flags & BLOCK_SINGLE) && !checked)
+		for (uint64_t page = PAGE_DOWN(pc) + PAGE; page < pc + p->off[p->n]; page += PAGE)
+			page_protect(page);
+	const uint32_t id = new_block();
+	if (flags & BEHIND)
+		make_room_behind(id, !(flags & UNCOUNTED));
+	const uint32_t taken_id = cache.counts_taken || cache.modes[cache.mode].taken ? new_block() : 0;
+	struct block *const b = block_at(id);
+	b->pc = pc;
+	b->src_len = p->off[p->n];
+	b->n_insns = (uint8_t)p->n;
+	b->mode = cache.mode;
+	b->flags = (uint16_t)(flags | (checked ? BLOCK_CHECKED : 0));
+	if (writable || checked || r->anon) {
+		uint8_t *const kept = heap_alloc(b->src_len);
+		mem_copy(kept, (const void *)pc, b->src_len);
+		b->src = (uint32_t)((uint64_t)kept - ZONE_HEAP);
+	}
+	place_cell(id);
+	plan_vector(p, p->n, b->vec);
+	if (flags & UNCOUNTED) {
+		b->above = taken_id ? 2 : 1;
+		b->inc_how = INC_ABOVE;
+		b->inc_at = MAX_INSNS;
+	} else {
+		place_counter(p, b);
+	}
+	if (taken_id) {
+		const uint32_t last = p->step[p->n - 1].classes;
+		block_at(taken_id)->pc = pc;
+		block_at(taken_id)->flags = BLOCK_DEAD;
+		block_at(taken_id)->mode = cache.mode;
+		block_at(taken_id)->vec[SOFT_TAKEN] = 1;
+		place_cell(taken_id);
+		b->vec[SOFT_TAKEN] = (last & CLASS_BRANCH) && !(last & CLASS_COND);
+		const unsigned flow = last_flow(p);
+		const uint64_t to = pc + p->off[p->n] + (uint64_t)p->in[p->n - 1].imm;
+		if ((flow == FLOW_JCC || flow == FLOW_LOOP) && !flags_live_at(to, 2))
+			b->flags |= BLOCK_TAKEN_PLAIN | BLOCK_LOOKED_ON;
+	}
+	struct emit e = { .w = (uint8_t *)s->hot, .seg = s, .single = flags & BLOCK_SINGLE, .pc = pc,
+			  .back_to = back_to };
+	b->code = s->hot;
+	s->ids[s->n_ids++] = id;
+	if (!e.single)
+		block_note(id);
+	*next = emit_block(&e, p, b, id);
+	s->hot = (uint64_t)e.w;
+	b->code_len = (uint16_t)(s->hot - b->code);
+	++*(e.single ? &cache.dead_blocks : &cache.live_blocks);
+	cache.code_bytes += b->code_len;
+	cache.source_bytes += b->src_len;
+	return id;
+}
+
+/* Ends a chain: the last block goes on at `next` by a jump. */
+static void close_block(struct segment *s, uint32_t id, uint64_t next)
+{
+	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
+	jump_to(&e, next);
+	s->hot = (uint64_t)e.w;
+	block_at(id)->code_len = (uint16_t)(s->hot - block_at(id)->code);
+}
+
+static bool may_follow(uint64_t next)
+{
+	const struct region *const r = region_find(next);
+	return r && !(r->prot & 2) && (!r->shared || alias_known(next));
+}
+
+static bool worth_following(uint64_t next)
+{
+	return !block_find(next) && may_follow(next);
+}
+
+/* A counter cell bumped again within a few cycles is a chain of stores and loads.
+ * So a loop of one block gets three further copies, each jumping to the next.
+ * (Copies of longer loops were tried and lost: more branches to predict.) */
+#define LOOP_COPIES 3
+
+/* The block `id` is a loop by itself: copies of it, in a ring. */
+static void close_loop(struct segment *s, uint32_t id)
+{
+	const uint32_t edge = loop_edge;
+	const uint64_t pc = block_at(id)->pc;
+	uint32_t to = id;
+	loop_edge = 0;
+	for (int i = 0; i < LOOP_COPIES && s->cold - s->hot >= ROOM; i++) {
+		uint64_t next;
+		const uint32_t copy = translate_one(s, pc, BLOCK_TWIN, &next, to);
+		if (!copy)
+			break;
+		close_block(s, copy, next);
+		to = copy;
+	}
+	link_to(edge, to);
+}
+
+/* Only an entry, and a jump to the block. */
+static uint64_t put_entry(struct segment *s, uint64_t pc, uint32_t src, enum arrival how)
+{
+	const uint32_t id = new_block();
+	struct block *const n = block_at(id);
+	*n = (struct block){ .pc = pc, .code = s->hot, .src = src,
+			     .flags = BLOCK_IENTRY_ONLY | BLOCK_DEAD };
+	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
+	s->ids[s->n_ids++] = id;
+	if (how == ARRIVE_BY_RETURN) {
+		n->flags |= BLOCK_RENTRY;
+		emit_rentry(&e, pc);
+	} else {
+		emit_ientry(&e, pc);
+	}
+	jump_to(&e, pc);
+	s->hot = (uint64_t)e.w;
+	n->code_len = (uint16_t)(s->hot - n->code);
+	return n->code;
+}
+
+void put_other(struct segment *s)
+{
+	const uint32_t id = new_block();
+	struct block *const b = block_at(id);
+	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
+	*b = (struct block){ .code = s->hot, .flags = BLOCK_OTHER | BLOCK_DEAD };
+	s->ids[s->n_ids++] = id;
+	s->other = s->hot;
+	emit_other(&e);
+	s->hot = (uint64_t)e.w;
+	b->code_len = (uint16_t)(s->hot - b->code);
+}
+
+static uint64_t ticks(void)
+{
+	return cache.no_tsc ? 0 : __builtin_ia32_rdtsc();
+}
+
+/* The time of translating begins when the program's page is there: who runs it without us
+ * brings it in, too. */
+static uint64_t begin_at(uint64_t pc)
+{
+	readable_reset();
+	readable_end(pc, pc + 1);
+	return ticks();
+}
+
+/* A chain, or the rest of one. Where it comes to a conditional branch it stops, to see
+ * which way the program goes; if nobody may write there later, because other threads run
+ * it, it takes the way without a jump. */
+static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, bool alone)
+{
+	uint32_t first = 0, id = 0, branch = 0;
+	uint64_t next = pc;
+	bool waits = false;
+	translate_problem = PROBLEM_NONE;
+	loop_edge = 0;
+	for (int i = 0; i < CHAIN && s->cold - s->hot >= ROOM; i++) {
+		const uint32_t made = translate_one(s, next, flags, &next, 0);
+		if (!made)
+			break;
+		if (id)
+			block_at(id)->flags |= BLOCK_FALLS;
+		const uint32_t last = cache.n_links;
+		if (branch && flags & UNCOUNTED && !cache.counts_taken)
+			leave_by(s, link_at(branch), link_at(branch)->site, made);
+		branch = last;
+		id = made;
+		if (!first)
+			first = id;
+		if (!next)
+			return first;
+		waits = alone && !loop_edge && last_flow(&the_plan) == FLOW_JCC;
+		if (waits || loop_edge || !worth_following(next))
+			break;
+		flags = BLOCK_CHAINED;
+		if (!cache.mode && last_flow(&the_plan) == FLOW_JCC && !block_exists(next) &&
+		    (cache.counts_taken || link_at(branch)->target > next))
+			flags |= UNCOUNTED;	/* few leave before it, we guess */
+	}
+	if (id)
+		close_block(s, id, next);
+	if (loop_edge)
+		close_loop(s, id);
+	open.depth = block_at(id)->above ? open.depth + 1 : 0;
+	if (waits)
+		open.id = id, open.taken = branch, open.fall = cache.n_links, open.seg = s;
+	return first;
+}
+
+/* How often the last block of a chain ran. */
+static uint64_t runs_of(struct thread *t, uint32_t id)
+{
+	uint32_t head = id;
+	while (block_at(head)->above)
+		head--;
+	uint64_t n = *cell_of(t, head);
+	while (head < id)
+		n -= *cell_of(t, ++head);
+	return n;
+}
+
+/* The open block is left for the first time, by that link: what comes now is written
+ * behind it. Its branch jumps the other way from now on. */
+uint32_t translate_behind(struct thread *t, uint32_t link)
+{
+	if (open.id != cache.n_blocks || (link != open.taken && link != open.fall))
+		return 0;
+	const uint64_t pc = link_at(link)->target;
+	struct segment *const s = open.seg;
+	const struct block *const b = block_at(open.id);
+	if (cache.mode || E.n_running > 1 || b->flags & BLOCK_DEAD || s->cold - s->hot < ROOM ||
+	    !segment_has_ids(s) || s->hot != b->code + b->code_len || !may_follow(pc))
+		return 0;
+	const bool once = open.depth < DEPTH && !block_exists(pc) && runs_of(t, open.id) == 1;
+	if (link == open.taken && !once)
+		return 0;
+	const uint64_t begin = begin_at(pc);
+	open.turn = link == open.taken;
+	const uint32_t id = translate_chain(s, pc, BEHIND | BLOCK_CHAINED | (once ? UNCOUNTED : 0),
+					    true);
+	cache.ticks += ticks() - begin;
+	return id;
+}
+
+uint32_t translate(uint64_t pc, enum arrival how)
+{
+	const uint64_t begin = begin_at(pc);
+	const bool alone = !cache.counts_taken && !cache.mode && E.n_running == 1;
+	const uint32_t id = translate_chain(segment_for(pc), pc,
+					    how == ARRIVE_BY_JUMP ? BLOCK_IENTRY :
+					    how == ARRIVE_BY_RETURN ? BLOCK_RENTRY : 0, alone);
+	cache.ticks += ticks() - begin;
+	return id;
+}
+
+/* A side exit has been used: from now on it needs no C. */
+void put_side(uint32_t link)
+{
+	struct link *const l = link_at(link);
+	struct segment *const s = segment_for(l->target);
+	if (!in_reach(l->site, s->hot))
+		return;
+	const uint32_t id = new_block();
+	struct block *const b = block_at(id);
+	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
+	*b = (struct block){ .pc = l->target, .code = s->hot, .src = l->cell,
+			     .flags = BLOCK_SIDE | BLOCK_DEAD };
+	readable_reset();
+	if (!flags_live_at(l->target, 2))
+		b->flags |= BLOCK_TAKEN_PLAIN;
+	s->ids[s->n_ids++] = id;
+	emit_side(&e, b);
+	link_at(cache.n_links)->cell = link;	/* the jump's */
+	s->hot = (uint64_t)e.w;
+	b->code_len = (uint16_t)(s->hot - b->code);
+	l->linked = true;
+	link_patch(l->site, b->code);
+}
+
+/* One instruction, run once: a store that changes its own page. */
+uint32_t translate_single(uint64_t pc)
+{
+	struct segment *const s = segment_for(pc);
+	readable_reset();
+	uint64_t next;
+	const uint32_t id = translate_one(s, pc, BLOCK_SINGLE, &next, 0);
+	if (id && next) {
+		struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
+		exit_here(&e, new_link(next, LINK_STOP));
+		s->hot = (uint64_t)e.w;
+		block_at(id)->code_len = (uint16_t)(s->hot - block_at(id)->code);
+	}
+	return id;
+}
+
+uint64_t entry_code(uint32_t id, enum arrival how)
+{
+	const struct block *const b = block_at(id);
+	if (how == ARRIVE_BY_JUMP)
+		return ENTRY_AT + (b->flags & BLOCK_IENTRY ? b->code :
+				   put_entry(segment_for(b->pc), b->pc, b->src, how));
+	if (b->flags & BLOCK_RENTRY)
+		return b->code + ENTRY_AT;
+	if (b->returns)
+		return *return_at(b->returns);
+	return put_entry(segment_for(b->pc), b->pc, b->src, how) + ENTRY_AT;
+}

@@ -1,0 +1,901 @@
+/* perf_event_open of the virtual PMU, and what a program does with the descriptor.
+ *
+ * Errors are those of the kernel, in its order (kernel/events/core.c). Software events are
+ * the kernel's own, but known here, so that they can share a group with virtual ones: one
+ * whose leader is virtual is alone for the kernel, and switched with its leader; virtual
+ * ones whose leader is a software event follow the state that its ioctls gave it.
+ */
+#include "vpmu-room.h"
+
+#include "sys.h"
+#include "text.h"
+
+#include <asm/unistd.h>
+#include <linux/fcntl.h>
+#include <linux/perf_event.h>
+#include <linux/prctl.h>
+
+enum { ENOENT_ = -2, ESRCH_ = -3, E2BIG_ = -7, EBADF_ = -9, ENOMEM_ = -12, EACCES_ = -13,
+       EFAULT_ = -14, EINVAL_ = -22, ENFILE_ = -23, ENOTTY_ = -25, ESPIPE_ = -29,
+       EOPNOTSUPP_ = -95 };
+
+#define MAX_MAPS 65536u
+
+uint32_t vpmu_maps, vpmu_readable;
+static struct { uint64_t at, size; uint32_t event; } maps[MAX_MAPS];
+static uint32_t end_map;		/* beyond the highest one ever used */
+
+/* ---- perf_event_open ---- */
+
+static long too_big(uint64_t at)
+{
+	const uint32_t size = sizeof(struct perf_event_attr);
+	copy_guest((void *)(at + offsetof(struct perf_event_attr, size)), &size, 4);
+	return E2BIG_;
+}
+
+#define BRANCH_LEVELS (PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_KERNEL | PERF_SAMPLE_BRANCH_HV)
+
+static bool is_sound(const struct perf_event_attr *a)
+{
+	const uint64_t type = a->sample_type, weights = PERF_SAMPLE_WEIGHT_TYPE;
+	if (a->__reserved_1 || a->__reserved_2 || a->__reserved_3 ||
+	    type & ~(uint64_t)(PERF_SAMPLE_MAX - 1) ||
+	    a->read_format & ~(uint64_t)(PERF_FORMAT_MAX - 1))
+		return false;
+	if (type & PERF_SAMPLE_BRANCH_STACK &&
+	    (a->branch_sample_type & ~(uint64_t)(PERF_SAMPLE_BRANCH_MAX - 1) ||
+	     !(a->branch_sample_type & ~(uint64_t)BRANCH_LEVELS)))
+		return false;
+	if (type & PERF_SAMPLE_REGS_USER && !a->sample_regs_user)
+		return false;
+	if (type & PERF_SAMPLE_STACK_USER &&
+	    (a->sample_stack_user >= 0xffff || a->sample_stack_user % 8))
+		return false;
+	if (type & PERF_SAMPLE_REGS_INTR && !a->sample_regs_intr)
+		return false;
+	return (type & weights) != weights && !(a->inherit_thread && !a->inherit) &&
+	       !(a->remove_on_exec && a->enable_on_exec) && !(a->sigtrap && !a->remove_on_exec);
+}
+
+static long copy_attr(struct perf_event_attr *attr, uint64_t at)
+{
+	uint32_t size;
+	if (!copy_guest(&size, (void *)(at + offsetof(struct perf_event_attr, size)), 4))
+		return EFAULT_;
+	if (!size)
+		size = PERF_ATTR_SIZE_VER0;
+	if (size < PERF_ATTR_SIZE_VER0 || size > PAGE)
+		return too_big(at);
+	mem_zero(attr, sizeof(*attr));
+	if (!copy_guest(attr, (void *)at, size < sizeof(*attr) ? size : sizeof(*attr)))
+		return EFAULT_;
+	for (uint64_t i = sizeof(*attr); i < size; i++) {
+		uint8_t more;
+		if (!copy_guest(&more, (void *)(at + i), 1))
+			return EFAULT_;
+		if (more)
+			return too_big(at);
+	}
+	attr->size = size < sizeof(*attr) ? size : sizeof(*attr);
+	return is_sound(attr) ? 0 : EINVAL_;
+}
+
+/* What of a raw event's config selects it: the kernel masks the rest (who counts, the
+ * interrupt, the enable bit) and sets it itself. */
+#define RAW_MASK 0xfff84ffffull
+#define MAX_GENERIC 10
+
+static int find_row_by(uint64_t generic, uint64_t raw, bool is_raw)
+{
+	const struct vpmu_model *const m = &vpmu()->model;
+	for (uint32_t i = 0; i < m->n_rows; i++) {
+		const struct vpmu_row *const r = &m->rows[i];
+		if (r->kind == VPMU_NOTHING)
+			continue;
+		if (is_raw ? r->has_raw && r->raw == raw : r->generic && r->generic - 1u == generic)
+			return (int)i;
+	}
+	return ENOENT_;
+}
+
+/* The program, once. */
+static void note_program(const struct thread *t, struct vpmu_names *names)
+{
+	const struct soft_record *const r = &E.shared->records[t->record];
+	const char *name = r->exe;
+	for (const char *p = r->exe; *p; p++)
+		if (*p == '/')
+			name = p + 1;
+	char short_name[sizeof(names->name[0])];
+	copy_text(short_name, sizeof(short_name), *name ? name : "?", text_len(*name ? name : "?"));
+	for (uint32_t i = 0; i < names->n; i++)
+		if (text_equal(names->name[i], short_name))
+			return;
+	if (names->n == sizeof(names->name) / sizeof(names->name[0]))
+		return;
+	mem_copy(names->name[names->n], short_name, sizeof(short_name));
+	__atomic_store_n(&names->n, names->n + 1, __ATOMIC_RELEASE);
+}
+
+/* Cycles that the model would count if it had been asked to. */
+static bool misses_cycles(const struct perf_event_attr *attr)
+{
+	const struct vpmu_model *const m = &vpmu()->model;
+	for (uint32_t i = 0; i < m->n_rows; i++) {
+		const struct vpmu_row *const r = &m->rows[i];
+		if (r->is_cycles && r->kind == VPMU_NOTHING &&
+		    (attr->type == PERF_TYPE_RAW ? r->has_raw && r->raw == (attr->config & RAW_MASK) :
+		     attr->type == PERF_TYPE_HARDWARE && r->generic == 1 + (uint32_t)attr->config))
+			return true;
+	}
+	return false;
+}
+
+/* The row of the model that counts this, or what is wrong with it. */
+static int find_row(const struct perf_event_attr *attr)
+{
+	uint64_t config = attr->config;
+	if (attr->type == PERF_TYPE_RAW)
+		return find_row_by(0, config & RAW_MASK, true);
+	/* the PMU's number may be in the upper half */
+	if (config >> 32 == PERF_TYPE_RAW)
+		config = (uint32_t)config;
+	if (config >> 32)
+		return ENOENT_;
+	if (attr->type == PERF_TYPE_HARDWARE)
+		return config < MAX_GENERIC ? find_row_by(config, 0, false) : EINVAL_;
+	return (config & 0xff) < 7 && (config >> 8 & 0xff) < 3 && (config >> 16 & 0xff) < 2 &&
+	       !(config >> 24) ? ENOENT_ : EINVAL_;
+}
+
+static bool is_hardware(uint32_t type)
+{
+	return type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE || type == PERF_TYPE_RAW;
+}
+
+/* The task's slot; 0 with *err set. One that is between two images is waited for. */
+static uint32_t find_task(struct thread *t, int pid, long *err)
+{
+	static const int64_t nap[2] = { 0, 1000000 };
+	*err = ESRCH_;
+	if (pid == 0)
+		return t->vslot;
+	for (int tries = 0; pid > 0 && tries < 20; tries++) {
+		for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
+			if (vpmu_slot(i)->tid == pid && !vpmu_slot(i)->ended)
+				return i;
+		if (sys2(__NR_tkill, pid, 0) == ESRCH_)
+			return 0;
+		*err = EACCES_;			/* not of this run */
+		vpmu_unlock();
+		sys2(__NR_nanosleep, nap, 0);
+		vpmu_lock(t);
+	}
+	return 0;
+}
+
+/* Before anything is looked up. */
+static long check(const struct perf_event_attr *attr, int pid, int cpu, uint64_t flags)
+{
+	if (!attr->exclude_kernel && !(vpmu()->kernel_as_user && !attr->exclude_user))
+		return EACCES_;			/* paranoid 2 */
+	if (attr->freq ? attr->sample_freq > 100000 : attr->sample_period >> 63)
+		return EINVAL_;
+	if (flags & PERF_FLAG_PID_CGROUP)
+		return pid == -1 || cpu == -1 ? EINVAL_ :
+		       sys3(__NR_fcntl, pid, F_GETFD, 0) < 0 ? EBADF_ : EACCES_;
+	return 0;
+}
+
+/* Whether the task can run on that CPU and on no other: only then it is known where its
+ * instructions ran. */
+static bool is_bound_to(int32_t tid, int cpu)
+{
+	uint64_t mask[128];
+	const long n = sys3(__NR_sched_getaffinity, tid, sizeof(mask), mask);
+	for (long k = 0; k < n / 8; k++)
+		if (mask[k] != (k == cpu / 64 ? 1ull << cpu % 64 : 0))
+			return false;
+	return n > 0;
+}
+
+/* sched_setaffinity: events bound to a CPU that their task may leave now are lost. */
+static void check_bound(struct thread *t, int pid)
+{
+	long err;
+	vpmu_lock(t);
+	const uint32_t slot = find_task(t, pid, &err);
+	bool changed = false;
+	for (uint32_t i = slot ? vpmu_slot(slot)->events : 0; i; i = vpmu_event(i)->next) {
+		struct vpmu_event *const e = vpmu_event(i);
+		if (e->cpu < 0 || e->software || e->state < VE_OFF ||
+		    is_bound_to(vpmu_slot(slot)->tid, e->cpu))
+			continue;
+		e->state = VE_ERROR;
+		changed = true;
+	}
+	if (changed)
+		vpmu_schedule(slot);
+	vpmu_unlock();
+}
+
+/* Clocks that may be read in an NMI. */
+static bool is_clock(const struct perf_event_attr *attr)
+{
+	return !attr->use_clockid || attr->clockid == 1 || attr->clockid == 4;
+}
+
+static uint32_t clock_of_attr(const struct perf_event_attr *attr)
+{
+	return attr->use_clockid ? 1 + (uint32_t)attr->clockid : 0;
+}
+
+static long check_leader(uint32_t leader, uint32_t slot, const struct perf_event_attr *attr, int cpu)
+{
+	const struct vpmu_event *const e = vpmu_event(leader);
+	if (e->slot != slot || e->leader != leader || e->cpu != cpu ||
+	    e->clock != clock_of_attr(attr) || attr->exclusive || attr->pinned)
+		return EINVAL_;
+	return 0;
+}
+
+/* A read of so many events gives so many bytes (__perf_event_read_size() of the kernel). */
+static uint64_t read_size(uint64_t format, uint64_t events)
+{
+	uint64_t size = 0, entry = 8;
+	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
+		size += 8;
+	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
+		size += 8;
+	if (format & PERF_FORMAT_ID)
+		entry += 8;
+	if (format & PERF_FORMAT_LOST)
+		entry += 8;
+	return format & PERF_FORMAT_GROUP ? size + 8 + entry * events : size + entry;
+}
+
+#define MAX_READ (16 * 1024)
+
+/* Whether some member could no longer be read if one more joined (perf_event_validate_size()). */
+static bool is_full(uint32_t leader, uint64_t format)
+{
+	const uint32_t first = vpmu_slot(vpmu_event(leader)->slot)->events;
+	uint64_t n = 1;
+	for (uint32_t k = first; k; k = vpmu_event(k)->next)
+		n += vpmu_event(k)->leader == leader;
+	if (read_size(format, n) > MAX_READ)
+		return true;
+	for (uint32_t k = first; k; k = vpmu_event(k)->next)
+		if (vpmu_event(k)->leader == leader &&
+		    read_size(vpmu_event(k)->read_format, n) > MAX_READ)
+			return true;
+	return false;
+}
+
+static void fill_event(struct vpmu_event *e, const struct perf_event_attr *attr, int cpu)
+{
+	e->cpu = cpu;
+	e->clock = clock_of_attr(attr);
+	e->read_format = attr->read_format;
+	e->pinned = attr->pinned;
+	e->exclusive = attr->exclusive;
+	e->inherit = attr->inherit;
+	e->inherit_thread = attr->inherit_thread;
+	e->inherit_stat = attr->inherit_stat;
+	e->enable_on_exec = attr->enable_on_exec;
+	e->remove_on_exec = attr->remove_on_exec;
+	e->no_user = attr->exclude_user;
+	e->user_read = vpmu()->rdpmc != 0;
+	e->state = attr->disabled ? VE_OFF : VE_INACTIVE;
+}
+
+/* Samples of others can be put there; there are none. */
+static bool has_buffer(uint32_t event)
+{
+	return vpmu_event(event)->maps;
+}
+
+/* From perf_event_alloc() on; `slot` is 0 for a CPU's event. */
+static long reasons_against(const struct perf_event_attr *attr, uint32_t slot, uint32_t leader,
+			    int row, uint32_t output, int cpu)
+{
+	if (leader && slot && !!vpmu_event(leader)->inherit != attr->inherit)
+		return EINVAL_;
+	if ((uint32_t)cpu >= vpmu()->n_cpus && (!slot || cpu != -1))
+		return EINVAL_;
+	if (attr->inherit && attr->read_format & PERF_FORMAT_GROUP && !vpmu()->inherits_groups)
+		return EINVAL_;
+	if (attr->precise_ip || attr->sample_type & PERF_SAMPLE_BRANCH_STACK)
+		return EOPNOTSUPP_;
+	if (row < 0)
+		return row;
+	if (!vpmu_fits(leader, (uint32_t)row))
+		return EINVAL_;
+	if (attr->sample_period)
+		return EOPNOTSUPP_;
+	if (!is_clock(attr))
+		return EINVAL_;
+	if (!slot)
+		return EACCES_;
+	if (leader && check_leader(leader, slot, attr, cpu))
+		return EINVAL_;
+	if (output && !has_buffer(output))
+		return EINVAL_;
+	if (leader && is_full(leader, attr->read_format))
+		return E2BIG_;
+	if (cpu >= 0 && !is_bound_to(vpmu_slot(slot)->tid, cpu))
+		return EOPNOTSUPP_;
+	return 0;
+}
+
+static long open_event(struct thread *t, const struct perf_event_attr *attr, uint32_t slot,
+		       uint32_t group, uint64_t flags, int cpu)
+{
+	const uint32_t leader = flags & PERF_FLAG_FD_NO_GROUP ? 0 : group;
+	const uint32_t output = flags & PERF_FLAG_FD_OUTPUT ? group : 0;
+	const int row = find_row(attr);
+	const long err = reasons_against(attr, slot, leader, row, output, cpu);
+	if (row < 0 && misses_cycles(attr))
+		note_program(t, &vpmu()->asked_cycles);
+	if (err)
+		return err;
+	if (!attr->exclude_kernel)
+		note_program(t, &vpmu()->used_as_user);
+	vpmu_start_clock(slot);
+	const uint32_t i = vpmu_new_event(slot);
+	if (!i)
+		return ENFILE_;
+	struct vpmu_event *const e = vpmu_event(i);
+	fill_event(e, attr, cpu);
+	e->row = (uint32_t)row;
+	e->owner = t->vslot;
+	e->leader = leader ? leader : i;
+	const long fd = fd_new(i, flags & PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0) {
+		vpmu_free_event(i);
+		return fd;
+	}
+	fd_note(t, (uint32_t)fd, i);
+	vpmu_schedule_new(i);
+	return fd;
+}
+
+/* ---- software events ---- */
+
+static bool is_on(const struct vpmu_event *e)
+{
+	return e->state >= VE_INACTIVE;
+}
+
+/* Known here from now on. Without a place for it, or of a task of somebody else's, it is the
+ * kernel's alone. */
+static void register_software(struct thread *t, long fd, const struct perf_event_attr *attr, int pid,
+			      int cpu, uint32_t leader)
+{
+	long err;
+	const uint32_t slot = pid == -1 ? 0 : find_task(t, pid, &err);
+	const uint32_t i = slot ? vpmu_new_event(slot) : 0;
+	if (!i)
+		return;
+	struct vpmu_event *const e = vpmu_event(i);
+	fill_event(e, attr, cpu);
+	e->software = 1;
+	e->kernel_on = is_on(e);
+	e->leader = leader ? leader : i;
+	e->id = e->kernel_id = fd_kernel_id((uint64_t)fd);
+	if (!fd_note(t, (uint32_t)fd, i))
+		vpmu_free_event(i);
+	vpmu_schedule(slot);
+}
+
+/* In a group that a virtual event leads: alone for the kernel, and on only with its leader. */
+static long open_under(struct thread *t, const struct perf_event_attr *attr, const uint64_t *a,
+		       uint32_t leader)
+{
+	struct vpmu_event *const l = vpmu_event(leader);
+	struct perf_event_attr alone = *attr;
+	long err;
+	const uint32_t slot = find_task(t, (int)a[1], &err);
+	if (!slot)
+		return err;
+	if (!!l->inherit != attr->inherit || check_leader(leader, slot, attr, (int)a[2]))
+		return EINVAL_;
+	if (is_full(leader, attr->read_format))
+		return E2BIG_;
+	if (!is_on(l)) {
+		alone.disabled = 1;
+		alone.enable_on_exec |= l->enable_on_exec && !attr->disabled;
+	}
+	const long fd = sys6(__NR_perf_event_open, (long)&alone, (long)a[1], (long)a[2], -1, (long)a[4], 0);
+	if (fd < 0)
+		return fd;
+	register_software(t, fd, attr, (int)a[1], (int)a[2], leader);
+	const uint32_t i = fd_event((uint64_t)fd);
+	if (i)
+		vpmu_event(i)->kernel_on = !alone.disabled;
+	return fd;
+}
+
+static long open_software(struct thread *t, const struct perf_event_attr *attr, const uint64_t *a)
+{
+	const uint32_t leader = (int)a[3] == -1 || a[4] & PERF_FLAG_FD_NO_GROUP ? 0 : fd_event(a[3]);
+	if (leader && !vpmu_event(leader)->software) {
+		vpmu_lock(t);
+		const long fd = open_under(t, attr, a, leader);
+		vpmu_unlock();
+		return fd;
+	}
+	/* the kernel does not know all of the group */
+	if (leader) {
+		vpmu_lock(t);
+		const bool full = is_full(leader, attr->read_format);
+		vpmu_unlock();
+		if (full)
+			return E2BIG_;
+	}
+	const long fd = gate(t, __NR_perf_event_open, a);
+	if (fd < 0)
+		return fd;
+	vpmu_lock(t);
+	register_software(t, fd, attr, (int)a[1], (int)a[2], leader);
+	vpmu_unlock();
+	return fd;
+}
+
+/* The kernel's part of a group, as its leader's and its own state have it. */
+static void switch_software(uint32_t leader)
+{
+	const struct vpmu_event *const l = vpmu_event(leader);
+	if (l->software)
+		return;
+	for (uint32_t k = vpmu_slot(l->slot)->events; k; k = vpmu_event(k)->next) {
+		struct vpmu_event *const e = vpmu_event(k);
+		const bool on = is_on(l) && is_on(e);
+		if (e->leader != leader || !e->software || e->kernel_on == on)
+			continue;
+		const long fd = fd_of_event(k);
+		if (fd < 0)
+			continue;
+		sys3(__NR_ioctl, fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+		e->kernel_on = on;
+	}
+}
+
+/* A seccomp filter of the program's own may refuse the call, or end the program: it sees one
+ * with the same numbers, of an event that counts nothing. What the kernel itself says to that,
+ * perhaps because a filter from outside refuses it to everybody, is no answer. */
+static bool is_filtered(struct thread *t, const uint64_t *a, long *err)
+{
+	const struct perf_event_attr nothing = { .type = PERF_TYPE_SOFTWARE,
+		.size = PERF_ATTR_SIZE_VER0, .config = PERF_COUNT_SW_DUMMY, .disabled = 1,
+		.exclude_kernel = 1, .exclude_hv = 1 };
+	const uint64_t b[6] = { (uint64_t)&nothing, a[1], a[2], a[3], a[4] };
+	if (!guest.filtered)
+		return false;
+	*err = gate(t, __NR_perf_event_open, b);
+	if (*err >= 0) {
+		sys1(__NR_close, *err);
+		return false;
+	}
+	const long kernel = sys6(__NR_perf_event_open, (long)b[0], (long)b[1], (long)b[2], (long)b[3],
+				 (long)b[4], 0);
+	if (kernel >= 0)
+		sys1(__NR_close, kernel);
+	return kernel != *err;
+}
+
+static long do_open(struct thread *t, const uint64_t *a)
+{
+	struct perf_event_attr attr;
+	const int pid = (int)a[1], cpu = (int)a[2], group = (int)a[3];
+	long refusal;
+	if (is_filtered(t, a, &refusal))
+		return refusal;
+	if (a[4] & ~15ull)
+		return EINVAL_;
+	long err = copy_attr(&attr, a[0]);
+	if (err)
+		return err;
+	if (!is_hardware(attr.type))
+		return open_software(t, &attr, a);
+	err = check(&attr, pid, cpu, a[4]);
+	if (err)
+		return err;
+	const uint32_t leader = group == -1 ? 0 : fd_event((uint64_t)group);
+	if (group != -1 && !leader)
+		return fd_kernel_id((uint64_t)group) ? EINVAL_ : EBADF_;
+	vpmu_lock(t);
+	const uint32_t slot = pid == -1 ? 0 : find_task(t, pid, &err);
+	if (slot || pid == -1)
+		err = open_event(t, &attr, slot, leader, a[4], cpu);
+	vpmu_tell(t);
+	vpmu_unlock();
+	return err;
+}
+
+/* ---- ioctl ---- */
+
+static bool in_group(uint32_t i, uint32_t leader)
+{
+	return vpmu_event(i)->leader == leader;
+}
+
+static void apply(uint32_t i, uint32_t what)
+{
+	struct vpmu_event *const e = vpmu_event(i);
+	if (what == PERF_EVENT_IOC_RESET) {
+		e->value = 0;
+		return;
+	}
+	vpmu_set_state(i, what == PERF_EVENT_IOC_ENABLE);
+}
+
+/* The event and, for enable and disable, everything inherited from it; brought
+ * up to date first. */
+static void apply_to_family(uint32_t i, uint32_t what)
+{
+	vpmu_schedule(vpmu_event(i)->slot);
+	apply(i, what);
+	if (what != PERF_EVENT_IOC_RESET)
+		for (uint32_t c = vpmu_event(i)->children; c; c = vpmu_event(c)->next_child)
+			apply_to_family(c, what);
+	vpmu_schedule(vpmu_event(i)->slot);
+}
+
+/* A software event is the kernel's; under a virtual leader switch_software() does it. */
+static long apply_to_one(uint32_t i, uint32_t what)
+{
+	struct vpmu_event *const e = vpmu_event(i);
+	const bool alone = e->software && !vpmu_event(e->leader)->software;
+	if (e->software && (!alone || what == PERF_EVENT_IOC_RESET)) {
+		const long fd = fd_of_event(i);
+		const long err = fd < 0 ? 0 : sys3(__NR_ioctl, fd, what, 0);
+		if (err < 0)
+			return err;
+	}
+	apply_to_family(i, what);
+	return 0;
+}
+
+static long switch_event(struct thread *t, uint32_t i, uint32_t what, bool group)
+{
+	vpmu_lock(t);
+	const uint32_t leader = vpmu_event(i)->leader;
+	long err = apply_to_one(group ? leader : i, what);
+	for (uint32_t k = vpmu_slot(vpmu_event(leader)->slot)->events; group && !err && k;
+	     k = vpmu_event(k)->next)
+		if (k != leader && in_group(k, leader))
+			err = apply_to_one(k, what);
+	switch_software(leader);
+	vpmu_tell(t);
+	vpmu_unlock();
+	return err;
+}
+
+static long set_output(uint32_t i, uint64_t fd)
+{
+	const uint32_t to = fd_event(fd);
+	if ((int)fd == -1)
+		return 0;
+	if (!to)
+		return fd_kernel_id(fd) ? EINVAL_ : EBADF_;
+	return to != i && has_buffer(to) && !has_buffer(i) ? 0 : EINVAL_;
+}
+
+/* prctl: all that the calling task has opened, of whatever task. The kernel does the same to
+ * its own. */
+static void switch_owned(struct thread *t, bool on)
+{
+	vpmu_lock(t);
+	for (uint32_t i = 1; i <= vpmu()->n_events; i++)
+		if (vpmu_event(i)->used && vpmu_event(i)->owner == t->vslot)
+			apply_to_family(i, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE);
+	vpmu_tell(t);
+	vpmu_unlock();
+}
+
+static long do_ioctl(struct thread *t, uint32_t i, uint64_t what, uint64_t arg)
+{
+	uint64_t period;
+	switch ((uint32_t)what) {
+	case PERF_EVENT_IOC_ENABLE:
+	case PERF_EVENT_IOC_DISABLE:
+	case PERF_EVENT_IOC_RESET:
+		return switch_event(t, i, (uint32_t)what, arg & PERF_IOC_FLAG_GROUP);
+	case PERF_EVENT_IOC_ID:
+		return copy_guest((void *)arg, &vpmu_event(i)->id, 8) ? 0 : EFAULT_;
+	case PERF_EVENT_IOC_PERIOD:	/* these are for events that sample */
+		return copy_guest(&period, (const void *)arg, 8) ? EINVAL_ : EFAULT_;
+	case PERF_EVENT_IOC_SET_OUTPUT:
+		return set_output(i, arg);
+	case PERF_EVENT_IOC_SET_BPF:
+		return sys3(__NR_fcntl, arg, F_GETFD, 0) < 0 ? EBADF_ : EINVAL_;
+	case PERF_EVENT_IOC_REFRESH:
+	case PERF_EVENT_IOC_SET_FILTER:
+	case PERF_EVENT_IOC_PAUSE_OUTPUT:
+	case PERF_EVENT_IOC_QUERY_BPF:
+	case PERF_EVENT_IOC_MODIFY_ATTRIBUTES:
+		return EINVAL_;
+	default:
+		return ENOTTY_;
+	}
+}
+
+/* ---- mmap ---- */
+
+/* As with CR4.PCE: all tasks of the process may use rdpmc while it has mapped an event. */
+static void count_readable(uint32_t event, int step)
+{
+	if (!vpmu_event(event)->user_read)
+		return;
+	vpmu_readable += (uint32_t)step;
+	if (vpmu_readable != (step > 0))
+		return;
+	for (uint32_t i = 1; i <= vpmu()->n_slots; i++) {
+		struct vpmu_slot *const s = vpmu_slot(i);
+		if (s->pid != E.pid || s->ended)
+			continue;
+		s->may_rdpmc = vpmu_readable;
+		vpmu_schedule(i);
+	}
+}
+
+static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
+{
+	struct vpmu_event *const e = vpmu_event(i);
+	const uint64_t size = PAGE_UP(a[1]), data = size / PAGE - 1;
+	if ((e->inherit && e->cpu == -1) || ((a[3] & 3) != 1 && (a[3] & 3) != 3) || a[5] || !a[1])
+		return EINVAL_;
+	if (data & (data - 1) || (e->maps && e->map_pages != size / PAGE))
+		return EINVAL_;
+	/* a place for all of it; no samples ever come: the buffer stays empty */
+	const uint64_t all[6] = { a[0], size, a[2], (a[3] & ~3ull) | 0x21, -1ull, 0 };
+	long at = memory_syscall(t, __NR_mmap, all);
+	if (at > 0)
+		at = sys6(__NR_mmap, at, PAGE, (long)a[2], (long)((a[3] & ~0x100000ull) | 0x10),
+			  E.reserved_fd, (long)(VPMU_PAGES_OFFSET + i * PAGE));
+	if (at < 0)
+		return at;
+	sys3(__NR_madvise, at, size, 10);	/* DONTFORK */
+	vpmu_lock(t);
+	uint32_t k = 0;
+	while (k < end_map && maps[k].size)
+		k++;
+	if (k == MAX_MAPS) {
+		vpmu_unlock();
+		sys2(__NR_munmap, at, size);
+		return ENOMEM_;
+	}
+	maps[k].at = (uint64_t)at;
+	maps[k].size = size;
+	maps[k].event = i;
+	if (k == end_map)
+		end_map++;
+	vpmu_maps++;
+	count_readable(i, 1);
+	hold_take(i);			/* the descriptor may be closed now */
+	e->maps++;
+	e->had_page = 1;
+	e->map_pages = (uint32_t)(size / PAGE);
+	vpmu_schedule(e->slot);
+	vpmu_unlock();
+	return at;
+}
+
+/* What exec unmaps. */
+void vpmu_maps_before_exec(int step)
+{
+	for (uint32_t k = 0; vpmu_maps && k < end_map; k++)
+		if (maps[k].size)
+			vpmu_event(maps[k].event)->maps += (uint32_t)step;
+}
+
+void vpmu_maps_after_fork(void)
+{
+	vpmu_maps = vpmu_readable = 0;	/* MADV_DONTFORK */
+	for (uint32_t k = 0; k < end_map; k++)
+		maps[k].size = 0;
+	end_map = 0;
+}
+
+static void note_unmap(struct thread *t, uint64_t at, uint64_t size)
+{
+	if (!vpmu_maps)
+		return;
+	vpmu_lock(t);
+	for (uint32_t k = 0; vpmu_maps && k < end_map; k++) {
+		if (!maps[k].size || at > maps[k].at || at + size <= maps[k].at)
+			continue;
+		maps[k].size = 0;
+		vpmu_maps--;
+		count_readable(maps[k].event, -1);
+		vpmu_event(maps[k].event)->maps--;
+		hold_drop(maps[k].event);
+	}
+	vpmu_unlock();
+}
+
+/* A page may be moved, but not grow. */
+static long do_mremap(struct thread *t, const uint64_t *a, bool *done)
+{
+	uint32_t k = 0;
+	while (k < end_map && !(maps[k].size && maps[k].at == a[0]))
+		k++;
+	*done = k < end_map;
+	if (!*done)
+		return 0;
+	if (PAGE_UP(a[2]) > maps[k].size)
+		return EFAULT_;
+	const long at = memory_syscall(t, __NR_mremap, a);
+	if (at > 0)
+		maps[k].at = (uint64_t)at;
+	return at;
+}
+
+/* ---- all of it ---- */
+
+/* FIOCLEX and the like, and what only the kernel knows whether it is allowed: it refuses that
+ * for what counts nothing, too. */
+static bool is_kernels(uint32_t what, uint32_t i)
+{
+	switch (what) {
+	case 0x5450:
+	case 0x5451:
+	case 0x5421:
+	case 0x5452:
+		return true;
+	case PERF_EVENT_IOC_SET_BPF:
+	case PERF_EVENT_IOC_SET_FILTER:
+	case PERF_EVENT_IOC_QUERY_BPF:
+	case PERF_EVENT_IOC_MODIFY_ATTRIBUTES:
+		return vpmu_event(i)->kernel_id;
+	default:
+		return false;
+	}
+}
+
+/* On a descriptor of a virtual event. */
+static long event_call(struct thread *t, long nr, const uint64_t *a, uint32_t i, bool *done)
+{
+	*done = true;
+	switch (nr) {
+	case __NR_read:
+		return vpmu_read_event(t, i, a[1], a[2]);
+	case __NR_readv:
+		return vpmu_readv_event(t, i, a[1], a[2]);
+	case __NR_ioctl:
+		if (!is_kernels((uint32_t)a[1], i))
+			return do_ioctl(t, i, a[1], a[2]);
+		break;
+	case __NR_write:
+	case __NR_writev:
+		return EINVAL_;
+	case __NR_pread64:
+	case __NR_preadv:
+	case __NR_preadv2:
+	case __NR_pwrite64:
+	case __NR_pwritev:
+		return ESPIPE_;
+	default:
+		break;
+	}
+	*done = false;
+	return 0;
+}
+
+/* On one of a software event: the kernel's answer, unless it knows only part of a group. */
+static long software_call(struct thread *t, long nr, const uint64_t *a, uint32_t i, bool *done)
+{
+	const uint32_t what = (uint32_t)a[1];
+	*done = true;
+	if (nr == __NR_read && vpmu_event(i)->read_format & PERF_FORMAT_GROUP && vpmu_is_mixed(i))
+		return vpmu_read_event(t, i, a[1], a[2]);
+	if (nr == __NR_ioctl && (what == PERF_EVENT_IOC_ENABLE || what == PERF_EVENT_IOC_DISABLE ||
+				 what == PERF_EVENT_IOC_RESET))
+		return switch_event(t, i, what, a[2] & PERF_IOC_FLAG_GROUP);
+	*done = false;
+	return 0;
+}
+
+static long fd_call(struct thread *t, long nr, const uint64_t *a, bool *done)
+{
+	const uint32_t i = fd_event(a[0]);
+	switch (nr) {
+	case __NR_close:
+		if (i)
+			fd_forget(t, (uint32_t)a[0]);
+		return 0;
+	case __NR_dup:
+		*done = i;
+		break;
+	case __NR_dup2:
+	case __NR_dup3:
+		*done = (i || fd_event(a[1])) && (uint32_t)a[1] != E.reserved_fd;
+		break;
+	case __NR_fcntl:
+		*done = i && ((uint32_t)a[1] == F_DUPFD || (uint32_t)a[1] == F_DUPFD_CLOEXEC);
+		break;
+	default:
+		if (!i)
+			return 0;
+		return vpmu_event(i)->software ? software_call(t, nr, a, i, done) :
+						 event_call(t, nr, a, i, done);
+	}
+	return *done ? fd_dup(t, nr, a) : 0;
+}
+
+/* A dup over the descriptor of the run's file closes it, and with it goes the lock that says
+ * that this process lives. */
+static void keep_lock(struct thread *t, long nr, const uint64_t *a)
+{
+	static bool lost;
+	if (t->is_vfork)
+		return;
+	if (lost) {
+		lost = false;
+		vpmu_lock(t);
+		holds_relock();
+		vpmu_unlock();
+	}
+	lost |= (nr == __NR_dup2 || nr == __NR_dup3) && (uint32_t)a[1] == E.reserved_fd;
+}
+
+long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
+{
+	__atomic_store_n(&vpmu_slot(t->vslot)->in_call, nr != __NR_rt_sigreturn, __ATOMIC_RELAXED);
+	order_syscall(t, nr, a);
+	keep_lock(t, nr, a);
+	switch (nr) {
+	case __NR_perf_event_open:
+		*done = true;
+		return do_open(t, a);
+	case __NR_mmap: {
+		const uint32_t i = a[3] & 0x20 ? 0 : fd_event(a[4]);
+		if (vpmu_maps && a[3] & 0x10)		/* MAP_FIXED */
+			note_unmap(t, a[0], PAGE_UP(a[1]));
+		if (!i || vpmu_event(i)->software)
+			return 0;
+		*done = true;
+		return do_mmap(t, i, a);
+	}
+	case __NR_prctl:
+		if (a[0] == PR_TASK_PERF_EVENTS_DISABLE || a[0] == PR_TASK_PERF_EVENTS_ENABLE)
+			switch_owned(t, a[0] == PR_TASK_PERF_EVENTS_ENABLE);
+		return 0;
+	case __NR_munmap:
+		note_unmap(t, a[0], PAGE_UP(a[1]));
+		return 0;
+	case __NR_mremap:
+		return vpmu_maps ? do_mremap(t, a, done) : 0;
+	case __NR_close_range:
+		fd_close_range(t, a);
+		return 0;
+	case __NR_write:
+	case __NR_pwrite64: {
+		const long ret = vpmu_write(t, a, done);
+		if (*done)
+			return ret;
+		break;
+	}
+	case __NR_sendmsg:
+	case __NR_recvmsg:
+	case __NR_pidfd_getfd:
+		return fd_message(t, nr, a, done);
+	case __NR_sched_setaffinity: {
+		*done = vpmu()->n_open;
+		const long ret = *done ? gate(t, nr, a) : 0;
+		if (*done && ret == 0)
+			check_bound(t, (int)a[0]);
+		return ret;
+	}
+	default:
+		break;
+	}
+	if (vpmu_fds) {
+		const long ret = fd_call(t, nr, a, done);
+		if (*done)
+			return ret;
+	}
+	return vpmu_path(t, nr, a, done);
+}

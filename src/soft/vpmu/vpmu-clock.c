@@ -1,0 +1,181 @@
+/* What a task's code must do for its events, and what happens at moments of its clock.
+ *
+ * Code adds up only what somebody wants, and watches the clock only if something must happen
+ * at a moment: the modes of translated code (engine.h). Another task that opens a counter
+ * changes what is wanted, and tells.
+ */
+#include "vpmu-room.h"
+
+#include "sys.h"
+
+#include <asm/unistd.h>
+
+/* ---- following what is wanted ---- */
+
+static void set_budget(struct thread *t)
+{
+	const struct vpmu_slot *const s = vpmu_slot(t->vslot);
+	uint64_t next = s->next_tick;
+	if (s->next_move < next)
+		next = s->next_move;
+	if (s->next_steal < next)
+		next = s->next_steal;
+	const uint64_t now = vpmu_clock(t->vslot);
+	vpmu_mem(t->vslot)->budget = next > now ? (int64_t)(next - now) : 0;
+}
+
+static bool covers(const struct mode *m, uint32_t want, bool ticks)
+{
+	return !(want & ~m->acc) && (m->ticks || !ticks);
+}
+
+/* Another event is wanted of this task than the code adds up: all code is written
+ * anew, as it is needed. */
+static void change_mode(struct thread *t, uint32_t want, bool ticks)
+{
+	if (!others_stop(t))
+		refuse("a thread of the program is held by a debugger and cannot follow the virtual PMU");
+	const struct mode *const now = &cache.modes[cache.mode];
+	if (covers(now, want, ticks)) {		/* another thread was faster */
+		others_go_on();
+		return;
+	}
+	if (cache.n_modes + 1 == MAX_MODES)
+		die("the virtual PMU changed its mind too often", t->pc);
+	cache.modes[++cache.n_modes] = (struct mode){
+		.acc = now->acc | want,
+		.ticks = now->ticks || ticks,
+		.taken = (now->acc | want) >> SOFT_TAKEN & 1,
+		.locked = now->locked,
+	};
+	cache_empty();
+	cache.mode = cache.n_modes;
+	others_go_on();
+	/* threads without a tick of their own have all the time there is */
+	for (uint32_t i = 0; i < E.n_threads; i++) {
+		struct thread *const o = thread_at(i);
+		if (!o->in_use || !o->vslot)
+			continue;
+		if (vpmu_slot(o->vslot)->ticks)
+			set_budget(o);
+		else
+			vpmu_mem(o->vslot)->budget = INT64_MAX / 256;
+	}
+}
+
+void vpmu_follow(struct thread *t)
+{
+	struct vpmu_slot *const s = vpmu_slot(t->vslot);
+	/* pairs with has_followed(): who opens a counter writes `want`, then looks here */
+	__atomic_store_n(&s->in_call, 0, __ATOMIC_SEQ_CST);
+	const uint32_t want = __atomic_load_n(&s->want, __ATOMIC_SEQ_CST);
+	if (!covers(&cache.modes[cache.mode], want, s->ticks))
+		change_mode(t, want, s->ticks);
+	__atomic_store_n(&s->follows_ticks, cache.modes[cache.mode].ticks, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->follows, cache.modes[cache.mode].acc, __ATOMIC_RELEASE);
+}
+
+static bool has_followed(const struct vpmu_slot *s)
+{
+	if (!s->tid || s->ended || __atomic_load_n(&s->in_call, __ATOMIC_SEQ_CST))
+		return true;
+	const struct mode m = { .acc = __atomic_load_n(&s->follows, __ATOMIC_ACQUIRE),
+				.ticks = s->follows_ticks };
+	return covers(&m, s->want, s->ticks);
+}
+
+#define KICKS 2000
+#define KICK_NS 200000
+
+static void kick(struct thread *t, struct vpmu_slot *s)
+{
+	static const int64_t nap[2] = { 0, KICK_NS };
+	struct k_siginfo info = { .signo = SIGTRAP_, .code = VPMU_KICK };
+	for (int i = 0; i < (s->deaf ? 1 : KICKS); i++) {
+		if (has_followed(s))
+			return;
+		const long err = sys4(__NR_rt_tgsigqueueinfo, s->pid, s->tid, SIGTRAP_, &info);
+		if (err == -3)
+			s->ended = 1;
+		if (err < 0)
+			return;
+		vpmu_unlock();
+		sys2(__NR_nanosleep, nap, 0);
+		vpmu_lock(t);
+	}
+	s->deaf = 1;		/* it is stopped: it finds the signal when it goes on */
+}
+
+/* Counters were opened or switched on, maybe of other tasks: their code must begin to count
+ * now, not after the next system call, which may never come. Under the lock, given up for
+ * each nap: a task about to exec waits for it, so no kick meets a new image. */
+void vpmu_tell(struct thread *t)
+{
+	for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
+		if (i != t->vslot && !has_followed(vpmu_slot(i)))
+			kick(t, vpmu_slot(i));
+}
+
+/* ---- the clock ---- */
+
+#define TICK_SLACK 256		/* a block is shorter: it may not reach its mark */
+
+static bool reached(uint64_t mark, uint64_t now)
+{
+	return mark <= now + TICK_SLACK;
+}
+
+/* The next group that waits gets its turn: the first goes to the end. */
+static void rotate(uint32_t slot)
+{
+	const uint32_t first = vpmu_next_group(slot, false, 0);
+	if (first)
+		vpmu_event(first)->order = ++vpmu()->next_order;
+}
+
+/* Something else takes the counter of the first event that is on one; `move`: it
+ * may go to another one. */
+static void take_counter(uint32_t slot, bool move)
+{
+	struct vpmu_slot *const s = vpmu_slot(slot);
+	for (uint32_t i = s->events; i; i = vpmu_event(i)->next) {
+		struct vpmu_event *const e = vpmu_event(i);
+		if (e->state != VE_ACTIVE || e->software || (move && e->counter >= VPMU_FIXED_AT))
+			continue;
+		s->stolen = move ? 1ull << e->counter : ~0ull;
+		return;
+	}
+}
+
+void vpmu_tick(struct thread *t)
+{
+	struct vpmu_slot *const s = vpmu_slot(t->vslot);
+	vpmu_lock(t);
+	const uint64_t now = vpmu_clock(t->vslot);
+	bool changed = false;
+	if (!s->ticks) {
+		vpmu_mem(t->vslot)->budget = INT64_MAX / 256;
+		vpmu_unlock();
+		return;
+	}
+	if (reached(s->next_tick, now)) {
+		while (reached(s->next_tick, now))
+			s->next_tick += VPMU_TICK;
+		rotate(t->vslot);
+		changed = true;
+	}
+	if (reached(s->next_move, now)) {
+		s->next_move = now + vpmu()->flaws.move_at;
+		take_counter(t->vslot, true);
+		changed = true;
+	}
+	if (reached(s->next_steal, now)) {
+		s->next_steal = ~0ull;
+		take_counter(t->vslot, false);
+		changed = true;
+	}
+	if (changed)
+		vpmu_schedule(t->vslot);
+	set_budget(t);
+	vpmu_unlock();
+}

@@ -1,0 +1,511 @@
+/* The model as files show it.
+ *
+ * The launcher wrote a folder with everything that differs; calls that mean one of these files
+ * are led there. Which file a path means is what counts, not how it is written: it may be
+ * relative to a folder or to a descriptor, and go through links, other mounts of procfs and
+ * sysfs, or /proc/self/root. So a path is first compared as a text, which also finds files that
+ * this machine does not have. If that says nothing, the kernel resolves it; where it arrives in
+ * procfs or sysfs, or at nothing, the name that the kernel gives is compared.
+ */
+#include "vpmu-room.h"
+
+#include "sys.h"
+#include "text.h"
+
+#include <asm/unistd.h>
+#include <linux/fcntl.h>
+
+#ifndef __NR_openat2
+#define __NR_openat2 437
+#endif
+
+enum { ENOENT_ = -2, EACCES_ = -13, EFAULT_ = -14 };
+
+#define PROC_MAGIC 0x9fa0
+#define SYSFS_MAGIC 0x62656572
+#define PATH_SIZE 512
+#define O_PATH_ 010000000
+
+enum place { ELSEWHERE, IN_PROC, IN_SYS };
+
+/* What is led elsewhere: the path below the mount, or anything below that. */
+static const struct { enum place in; const char *path, *to; } moved[] = {
+	{ IN_SYS, "/bus/event_source/devices", "/devices" },
+	{ IN_SYS, "/devices/cpu", "/devices/cpu" },
+	{ IN_SYS, "/devices/system/cpu/modalias", "/modalias" },
+	{ IN_PROC, "/cpuinfo", "/cpuinfo" },
+	{ IN_PROC, "/sys/kernel/perf_event_paranoid", "/perf_event_paranoid" },
+	{ IN_PROC, "/sys/kernel/nmi_watchdog", "/nmi_watchdog" },
+	{ IN_PROC, "/sys/kernel/perf_event_mux_interval_ms", "/mux_interval" },
+};
+
+/* ---- names ---- */
+
+/* An absolute path without empty, "." and ".." parts. */
+static void normalise(char *out, const char *path)
+{
+	size_t n = 0;
+	while (*path) {
+		while (*path == '/')
+			path++;
+		size_t len = 0;
+		while (path[len] && path[len] != '/')
+			len++;
+		if (len == 2 && path[0] == '.' && path[1] == '.') {
+			while (n && out[--n] != '/')
+				;
+		} else if (len && !(len == 1 && path[0] == '.')) {
+			out[n++] = '/';
+			mem_copy(out + n, path, len);
+			n += len;
+		}
+		path += len;
+	}
+	out[n] = '\0';
+}
+
+/* What follows `path` in `name`, NULL if it does not begin with it. */
+static const char *below(const char *name, const char *path)
+{
+	const size_t len = text_len(path);
+	return text_starts(name, path) && (!name[len] || name[len] == '/') ? name + len : NULL;
+}
+
+/* /devices/system/cpu/cpuN/uevent */
+static bool is_cpu_uevent(const char *name)
+{
+	static const char folder[] = "/devices/system/cpu/cpu";
+	if (!text_starts(name, folder))
+		return false;
+	name += sizeof(folder) - 1;
+	while (*name >= '0' && *name <= '9')
+		name++;
+	return text_equal(name, "/uevent");
+}
+
+static bool put_path(char *out, const char *a, const char *b, const char *c)
+{
+	struct line l = { 0 };
+	line_str(&l, a);
+	line_str(&l, b);
+	line_str(&l, c);
+	if (l.len >= PATH_SIZE)
+		return false;
+	mem_copy(out, l.text, l.len);
+	out[l.len] = '\0';
+	return true;
+}
+
+/* `name` is below a mount of procfs or sysfs. */
+static bool lead_below(enum place in, const char *name, char *to)
+{
+	for (unsigned i = 0; i < sizeof(moved) / sizeof(moved[0]); i++) {
+		const char *const rest = moved[i].in == in ? below(name, moved[i].path) : NULL;
+		if (rest)
+			return put_path(to, vpmu()->dir, moved[i].to, rest);
+	}
+	return in == IN_SYS && is_cpu_uevent(name) && put_path(to, vpmu()->dir, "/uevent", "");
+}
+
+/* Where a path leads that is absolute and normal, as far as its text says. */
+static bool lead_text(const char *path, char *to)
+{
+	const char *const proc = below(path, "/proc"), *const sys = below(path, "/sys");
+	return (proc && lead_below(IN_PROC, proc, to)) || (sys && lead_below(IN_SYS, sys, to));
+}
+
+/* Where a name leads that the kernel gave for a file in such a filesystem, which may be
+ * mounted anywhere. */
+static bool lead_real(enum place in, const char *name, char *to)
+{
+	for (; *name; name++)
+		if (*name == '/' && lead_below(in, name, to))
+			return true;
+	return false;
+}
+
+/* A name in the model's folder, as the program knows it. */
+static bool name_outside(const char *name, char *out)
+{
+	const char *const in = below(name, vpmu()->dir);
+	for (unsigned i = 0; in && i < sizeof(moved) / sizeof(moved[0]); i++) {
+		const char *const rest = below(in, moved[i].to);
+		if (rest)
+			return put_path(out, moved[i].in == IN_SYS ? "/sys" : "/proc", moved[i].path, rest);
+	}
+	return false;
+}
+
+/* ---- what the kernel says ---- */
+
+static bool link_of_fd(long fd, char *out)
+{
+	struct line l = { 0 };
+	line_str(&l, "/proc/self/fd/");
+	line_num(&l, (uint64_t)fd, 10);
+	l.text[l.len] = '\0';
+	const long n = sys4(__NR_readlinkat, AT_FDCWD, l.text, out, PATH_SIZE - 1);
+	if (n <= 0 || n >= PATH_SIZE - 1 || out[0] != '/')
+		return false;
+	out[n] = '\0';
+	return true;
+}
+
+static enum place place_of(long fd)
+{
+	uint64_t st[16];
+	if (sys2(__NR_fstatfs, fd, st) < 0)
+		return ELSEWHERE;
+	return st[0] == PROC_MAGIC ? IN_PROC : st[0] == SYSFS_MAGIC ? IN_SYS : ELSEWHERE;
+}
+
+/* Whether the file that is open there is one of ours, with what comes after it. */
+static bool lead_fd(long fd, const char *rest, char *to)
+{
+	char name[PATH_SIZE], all[PATH_SIZE], plain[PATH_SIZE];
+	const enum place in = place_of(fd);
+	if (in == ELSEWHERE || !link_of_fd(fd, name) || !put_path(all, name, *rest ? "/" : "", rest))
+		return false;
+	normalise(plain, all);
+	return lead_real(in, plain, to);
+}
+
+static bool lead_resolved(int dir, const char *path, bool follow, const char *rest, char *to)
+{
+	const long fd = sys4(__NR_openat, dir, path,
+			     O_PATH_ | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW), 0);
+	if (fd < 0)
+		return false;
+	const bool led = lead_fd(fd, rest, to);
+	sys1(__NR_close, fd);
+	return led;
+}
+
+#define MAX_MISSING 4		/* devices/cpu/events/branches */
+
+/* This machine has no such file: the folder of it that exists may be one in sysfs. */
+static bool lead_missing(int dir, const char *path, char *to)
+{
+	char head[PATH_SIZE];
+	size_t len = text_len(path);
+	for (int i = 0; i < MAX_MISSING; i++) {
+		while (len && path[len - 1] == '/')
+			len--;
+		while (len && path[len - 1] != '/')
+			len--;
+		if (len == 0 && path[0] == '/')
+			return false;
+		mem_copy(head, len ? path : ".", len ? len : 1);
+		head[len ? len : 1] = '\0';
+		const long fd = sys4(__NR_openat, dir, head, O_PATH_ | O_CLOEXEC, 0);
+		if (fd >= 0) {
+			const bool led = lead_fd(fd, path + len, to);
+			sys1(__NR_close, fd);
+			return led;
+		}
+		if (len == 0)
+			return false;
+	}
+	return false;
+}
+
+/* ---- the calls ---- */
+
+/* Which argument of the call is the path; -1: none we care for. */
+static int path_argument(long nr)
+{
+	switch (nr) {
+	case __NR_open:
+	case __NR_stat:
+	case __NR_lstat:
+	case __NR_access:
+	case __NR_readlink:
+	case __NR_chdir:
+	case __NR_statfs:
+	case __NR_getxattr:
+	case __NR_lgetxattr:
+	case __NR_listxattr:
+	case __NR_llistxattr:
+		return 0;
+	case __NR_openat:
+	case __NR_openat2:
+	case __NR_newfstatat:
+	case __NR_statx:
+	case __NR_faccessat:
+	case __NR_faccessat2:
+	case __NR_readlinkat:
+		return 1;
+	default:
+		return -1;
+	}
+}
+
+static bool opens(long nr)
+{
+	return nr == __NR_open || nr == __NR_openat || nr == __NR_openat2;
+}
+
+/* open_how of openat2: flags, mode, resolve */
+static uint64_t open_flags(long nr, const uint64_t *a, uint64_t *mode)
+{
+	uint64_t how[3] = { 0 };
+	if (nr == __NR_openat2) {
+		if (!copy_guest(how, (const void *)a[2], sizeof(how)))
+			return 0;
+		*mode = how[1];
+		return how[0];
+	}
+	*mode = a[nr == __NR_open ? 2 : 3];
+	return a[nr == __NR_open ? 1 : 2];
+}
+
+static bool follows(long nr, const uint64_t *a)
+{
+	uint64_t mode;
+	switch (nr) {
+	case __NR_lstat:
+	case __NR_readlink:
+	case __NR_readlinkat:
+	case __NR_lgetxattr:
+	case __NR_llistxattr:
+		return false;
+	case __NR_newfstatat:
+	case __NR_faccessat2:
+		return !(a[3] & AT_SYMLINK_NOFOLLOW);
+	case __NR_statx:
+		return !(a[2] & AT_SYMLINK_NOFOLLOW);
+	default:
+		return !opens(nr) || !(open_flags(nr, a, &mode) & O_NOFOLLOW);
+	}
+}
+
+/* Natively these files are root's, and rdpmc is nobody else's to read. Here they belong to who
+ * runs the command. */
+static bool is_forbidden(long nr, const uint64_t *a, const char *to)
+{
+	const char *const in = to + text_len(vpmu()->dir);
+	uint64_t mode, wants = 0;
+	if (opens(nr)) {
+		const uint64_t flags = open_flags(nr, a, &mode);
+		wants = flags & O_PATH_ ? 0 : (flags & O_ACCMODE) == O_RDONLY ? 4 : 2;
+	} else if (nr == __NR_access || nr == __NR_faccessat || nr == __NR_faccessat2) {
+		wants = a[nr == __NR_access ? 1 : 2];
+	}
+	return (wants & 2 || (wants & 4 && text_equal(in, "/devices/cpu/rdpmc"))) &&
+	       sys0(__NR_geteuid) != 0;
+}
+
+static long led_call(struct thread *t, long nr, const uint64_t *a, const char *to)
+{
+	uint64_t b[6] = { a[0], a[1], a[2], a[3], a[4], a[5] };
+	if (is_forbidden(nr, a, to))
+		return EACCES_;
+	if (!opens(nr)) {
+		b[path_argument(nr)] = (uint64_t)to;
+		return gate(t, nr, b);
+	}
+	uint64_t mode;
+	const uint64_t flags = open_flags(nr, a, &mode);
+	const uint64_t args[6] = { (uint64_t)AT_FDCWD, (uint64_t)to, flags, mode };
+	const long fd = gate(t, __NR_openat, args);
+	if (fd >= 0 && (flags & O_ACCMODE) != O_RDONLY)
+		vpmu_note_writer(fd);
+	return fd;
+}
+
+/* In another root the files are not to be seen: what is there is the machine's. */
+static bool is_out_of_sight(void)
+{
+	return sys2(__NR_access, vpmu()->dir, 0) < 0;
+}
+
+static bool copy_path(char *to, uint64_t at)
+{
+	for (size_t n = 0; n < PATH_SIZE; n++) {
+		if (!copy_guest(to + n, (const char *)at + n, 1))
+			return false;
+		if (!to[n])
+			return n > 0;
+	}
+	return false;
+}
+
+/* procfs.c opens these. */
+static bool is_own_business(const char *path)
+{
+	const char *last = path;
+	for (const char *p = path; *p; p++)
+		if (*p == '/')
+			last = p + 1;
+	return text_equal(last, "maps") || text_equal(last, "smaps") || text_equal(last, "mem") ||
+	       text_equal(last, "numa_maps") || text_equal(last, "status");
+}
+
+/* The folder that a relative path starts from, if that is in procfs, sysfs or ours. */
+static bool base_of(int dir, char *base)
+{
+	if (dir == AT_FDCWD ? sys2(__NR_getcwd, base, PATH_SIZE) <= 0 : !link_of_fd(dir, base))
+		return false;
+	return below(base, "/proc") || below(base, "/sys") || below(base, vpmu()->dir);
+}
+
+/* Whether the text of the path says that it is one of ours; or, in `to`, where it leads out of
+ * the model's folder. */
+static bool lead_by_text(int dir, const char *path, char *to)
+{
+	char base[PATH_SIZE], name[PATH_SIZE], all[PATH_SIZE], plain[PATH_SIZE];
+	if (path[0] == '/') {
+		normalise(plain, path);
+		return lead_text(plain, to);
+	}
+	if (!base_of(dir, base))
+		return false;
+	const bool ours = name_outside(base, name);
+	if (!put_path(all, ours ? name : base, "/", path))
+		return false;
+	normalise(plain, all);
+	if (lead_text(plain, to))
+		return true;
+	return ours && put_path(to, plain[0] ? plain : "/", "", "");
+}
+
+/* The call succeeded: may the file be in procfs or sysfs? */
+static bool may_be_ours(long nr, const uint64_t *a)
+{
+	const struct vpmu_shared *const v = vpmu();
+	uint64_t dev = 0;
+	uint32_t numbers[2] = { 0 };
+	switch (nr) {
+	case __NR_stat:
+	case __NR_lstat:
+	case __NR_newfstatat:
+		copy_guest(&dev, (const void *)a[nr == __NR_newfstatat ? 2 : 1], 8);
+		return dev == v->proc_dev || dev == v->sys_dev;
+	case __NR_statx:		/* stx_dev_major, stx_dev_minor */
+		copy_guest(numbers, (const void *)(a[4] + 136), sizeof(numbers));
+		dev = numbers[0] << 8 | (numbers[1] & 0xff) | (uint64_t)(numbers[1] & ~0xffu) << 12;
+		return dev == v->proc_dev || dev == v->sys_dev;
+	default:
+		return true;
+	}
+}
+
+/* The call is made already, as the program wrote it. */
+static bool lead_after(int dir, const char *path, long nr, const uint64_t *a, long ret, char *to)
+{
+	if (ret == ENOENT_)
+		return lead_missing(dir, path, to);
+	if (ret < 0)
+		return false;
+	if (opens(nr)) {
+		if (!lead_fd(ret, "", to))
+			return false;
+		sys1(__NR_close, ret);
+		return true;
+	}
+	return may_be_ours(nr, a) &&
+	       lead_resolved(nr == __NR_chdir ? AT_FDCWD : dir, nr == __NR_chdir ? "." : path,
+			     follows(nr, a), "", to);
+}
+
+/* The folder as the program knows it. */
+static long do_getcwd(struct thread *t, const uint64_t *a)
+{
+	char real[PATH_SIZE], name[PATH_SIZE];
+	const long ret = gate(t, __NR_getcwd, a);
+	if (ret <= 0 || ret > PATH_SIZE || !copy_guest(real, (const void *)a[0], (size_t)ret) ||
+	    !name_outside(real, name))
+		return ret;
+	const size_t size = text_len(name) + 1;
+	if (size > a[1])
+		return -34;		/* ERANGE */
+	return copy_guest((void *)a[0], name, size) ? (long)size : EFAULT_;
+}
+
+long vpmu_path(struct thread *t, long nr, const uint64_t *a, bool *done)
+{
+	const int at = path_argument(nr);
+	char path[PATH_SIZE], to[PATH_SIZE];
+	if (nr == __NR_getcwd) {
+		*done = true;
+		return do_getcwd(t, a);
+	}
+	if (at < 0 || !copy_path(path, a[at]) || is_own_business(path))
+		return 0;
+	const int dir = at ? (int)a[0] : AT_FDCWD;
+	*done = true;
+	if (!lead_by_text(dir, path, to)) {
+		const long ret = gate(t, nr, a);
+		if (ret == EFAULT_)
+			*done = false;		/* maybe a page that we protect */
+		if (!lead_after(dir, path, nr, a, ret, to))
+			return ret;
+	}
+	const long ret = led_call(t, nr, a, to);
+	return ret == ENOENT_ && is_out_of_sight() ? gate(t, nr, a) : ret;
+}
+
+/* ---- the rdpmc file ---- */
+
+struct stat_start {
+	uint64_t dev, ino, more[16];
+};
+
+static bool is_rdpmc_file(uint64_t fd)
+{
+	struct stat_start st;
+	return sys2(__NR_fstat, fd, &st) == 0 && st.dev == vpmu()->rdpmc_dev &&
+	       st.ino == vpmu()->rdpmc_ino;
+}
+
+/* From now on writes are looked at: the file's descriptor may go to other programs. */
+void vpmu_note_writer(long fd)
+{
+	if (is_rdpmc_file((uint64_t)fd))
+		__atomic_store_n(&vpmu()->rdpmc_writers, 1, __ATOMIC_RELAXED);
+}
+
+/* 0, 1 or 2, as kstrtoul() reads it; negative: none of them. */
+static int parse_rdpmc(const char *text, size_t n)
+{
+	size_t i = n && text[0] == '+';
+	unsigned base = 10, v = 0, digits = 0;
+	if (i + 1 < n && text[i] == '0' && (text[i + 1] | 32) == 'x')
+		base = 16, i += 2;
+	for (; i < n && text[i] >= '0' && text[i] <= '9' && v <= 2; i++, digits++)
+		v = v * base + (unsigned)(text[i] - '0');
+	if (i < n && text[i] == '\n')
+		i++;
+	return digits && i == n && v <= 2 ? (int)v : -22;
+}
+
+/* The file shows what is set: O_TRUNC may have emptied it. */
+static void show_rdpmc(uint64_t fd)
+{
+	const char text[2] = { (char)('0' + vpmu()->rdpmc), '\n' };
+	sys2(__NR_ftruncate, fd, 0);
+	sys4(__NR_pwrite64, fd, text, 2, 0);
+}
+
+long vpmu_write(struct thread *t, const uint64_t *a, bool *done)
+{
+	char text[16];
+	if (!__atomic_load_n(&vpmu()->rdpmc_writers, __ATOMIC_RELAXED) || !is_rdpmc_file(a[0]))
+		return 0;
+	*done = true;
+	if (a[2] > sizeof(text))
+		return -22;
+	if (!copy_guest(text, (const void *)a[1], a[2]))
+		return EFAULT_;
+	const int value = parse_rdpmc(text, a[2]);
+	vpmu_lock(t);
+	if (value >= 0 && vpmu()->rdpmc != (uint32_t)value) {
+		vpmu()->rdpmc = (uint32_t)value;
+		for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
+			if (vpmu_slot(i)->events)
+				vpmu_schedule(i);
+	}
+	show_rdpmc(a[0]);
+	vpmu_unlock();
+	return value < 0 ? value : (long)a[2];
+}

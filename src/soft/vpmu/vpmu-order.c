@@ -1,0 +1,124 @@
+/* Threads begin one after the other.
+ *
+ * Two threads that map memory at the same time get each other's addresses when the
+ * scheduler turns, and a program that hashes addresses then takes another path: the
+ * report saw the same of ASLR. Most threads wait for work soon after they began, so a
+ * creator waits until its thread has come so far: until the first call that may block,
+ * or until it has run for a while. What two threads do after that is their own affair.
+ */
+#include "vpmu-room.h"
+
+#include "sys.h"
+
+#include <asm/unistd.h>
+#include <linux/fcntl.h>
+
+#define FIRST_STEPS_NS	10000000ull	/* of CPU time: then it does not wait for anybody */
+#define PATIENCE_NS	500000000ull	/* … on a machine that does not let it run */
+
+#define FUTEX_WAIT 0
+#define FUTEX_WAKE 1
+
+static uint32_t *begun(uint32_t slot)
+{
+	return &vpmu_slot(slot)->begun;
+}
+
+/* CPU time of a thread of this process; none of one that is gone. */
+static uint64_t cpu_time(long tid)
+{
+	int64_t ts[2];
+	if (sys2(__NR_clock_gettime, (~tid << 3) | 6, ts) < 0)
+		return ~0ull;
+	return (uint64_t)ts[0] * 1000000000u + (uint64_t)ts[1];
+}
+
+void order_child_first(uint32_t slot, long tid)
+{
+	static const int64_t nap[2] = { 0, 1000000 };
+	const uint64_t start = now_ns();
+	while (!__atomic_load_n(begun(slot), __ATOMIC_ACQUIRE)) {
+		sys4(__NR_futex, begun(slot), FUTEX_WAIT, 0, nap);
+		if (cpu_time(tid) > FIRST_STEPS_NS || now_ns() - start > PATIENCE_NS)
+			break;
+	}
+	__atomic_store_n(begun(slot), 1, __ATOMIC_RELEASE);
+}
+
+void order_step_aside(struct thread *t)
+{
+	if (__atomic_load_n(begun(t->vslot), __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(begun(t->vslot), 1, __ATOMIC_RELEASE);
+	sys3(__NR_futex, begun(t->vslot), FUTEX_WAKE, 1);
+}
+
+/* A file never lets wait for another thread. */
+static bool is_file(uint64_t fd)
+{
+	struct { uint64_t dev, ino, nlink; uint32_t mode, more[29]; } st;
+	return sys2(__NR_fstat, fd, &st) == 0 && (st.mode & 0170000) == 0100000;
+}
+
+static bool may_block(long nr, const uint64_t *a)
+{
+	switch (nr) {
+	case __NR_futex: {
+		const unsigned op = a[1] & 0x7f;
+		return op != FUTEX_WAKE && op != 3 && op != 4 && op != 5 && op != 7 && op != 10;
+	}
+	case __NR_read:
+	case __NR_readv:
+	case __NR_write:
+	case __NR_writev:
+		return !is_file(a[0]);
+	case __NR_fcntl:
+		return a[1] == F_SETLKW || a[1] == F_OFD_SETLKW;
+	case __NR_recvfrom:
+	case __NR_recvmsg:
+	case __NR_recvmmsg:
+	case __NR_sendto:
+	case __NR_sendmsg:
+	case __NR_accept:
+	case __NR_accept4:
+	case __NR_connect:
+	case __NR_poll:
+	case __NR_ppoll:
+	case __NR_select:
+	case __NR_pselect6:
+	case __NR_epoll_wait:
+	case __NR_epoll_pwait:
+	case __NR_epoll_pwait2:
+	case __NR_nanosleep:
+	case __NR_clock_nanosleep:
+	case __NR_pause:
+	case __NR_rt_sigsuspend:
+	case __NR_rt_sigtimedwait:
+	case __NR_wait4:
+	case __NR_waitid:
+	case __NR_msgrcv:
+	case __NR_msgsnd:
+	case __NR_semop:
+	case __NR_semtimedop:
+	case __NR_mq_timedreceive:
+	case __NR_mq_timedsend:
+	case __NR_flock:
+	case __NR_io_uring_enter:
+	case __NR_io_getevents:
+	case __NR_io_pgetevents:
+	case __NR_futex_waitv:
+	case __NR_sched_yield:
+	case __NR_kill:
+	case __NR_tkill:
+	case __NR_tgkill:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void order_syscall(struct thread *t, long nr, const uint64_t *a)
+{
+	if (!__atomic_load_n(begun(t->vslot), __ATOMIC_RELAXED) && may_block(nr, a))
+		order_step_aside(t);
+}

@@ -1,0 +1,132 @@
+/* Inside the room vpmu: what its files share.
+ *
+ *	vpmu.c		tasks, values, which event is on which counter, the pages
+ *	vpmu-calls.c	perf_event_open, ioctl, mmap
+ *	vpmu-fds.c	its descriptors, and where they come from
+ *	vpmu-holds.c	which process holds which event; those that were killed
+ *	vpmu-read.c	what read() gives
+ *	vpmu-flaws.c	what the flaws add, and when
+ *	vpmu-files.c	sysfs and procfs as the model has them
+ *	vpmu-cpuid.c	cpuid
+ *	vpmu-clock.c	what code must add up; turns, counters that move
+ *	vpmu-order.c	threads begin one after the other
+ *
+ * A task's clock is the number of instructions it retired, VPMU_HZ to the virtual
+ * second; everything (multiplexing, interrupts, times) is a function of it, so a
+ * run repeats to the last count.
+ */
+#ifndef SOFT_VPMU_ROOM_H
+#define SOFT_VPMU_ROOM_H
+
+#include "vpmu.h"
+#include "vpmu-abi.h"
+
+#define VPMU_PER_NS	3ull			/* instructions to the virtual nanosecond */
+#define VPMU_TICK	(4000000ull * VPMU_PER_NS)	/* 4 ms, as the kernel rotates */
+
+static inline struct vpmu_shared *vpmu(void) { return (struct vpmu_shared *)ZONE_VPMU; }
+static inline struct vpmu_event *vpmu_event(uint32_t i) { return &vpmu()->events[i]; }
+static inline struct vpmu_slot *vpmu_slot(uint32_t i) { return &vpmu()->slots[i]; }
+
+/* The tasks' memory is mapped where it is needed, so many at a time: all of it would be half a
+ * gigabyte of address space, which may be limited. */
+#define VPMU_CHUNK 256u
+extern uint8_t vpmu_mapped[VPMU_MAX_TASKS / VPMU_CHUNK];
+void vpmu_map_tasks(uint32_t slot);
+static inline struct vpmu_task_mem *vpmu_mem(uint32_t slot)
+{
+	if (!vpmu_mapped[slot / VPMU_CHUNK])
+		vpmu_map_tasks(slot);
+	return (struct vpmu_task_mem *)(ZONE_VPMU_TASKS + slot * VPMU_TASK_SIZE);
+}
+
+/* So are the events' pages: most events have none mapped. */
+#define VPMU_PAGE_CHUNK 1024u
+extern uint8_t vpmu_pages_mapped[VPMU_MAX_EVENTS / VPMU_PAGE_CHUNK];
+void vpmu_map_pages(uint32_t event);
+static inline void *vpmu_page(uint32_t event)
+{
+	if (!vpmu_pages_mapped[event / VPMU_PAGE_CHUNK])
+		vpmu_map_pages(event);
+	return (void *)(ZONE_VPMU_PAGES + event * 4096ull);
+}
+
+static inline uint64_t vpmu_sum(uint32_t slot, unsigned k)
+{
+	const uint64_t *const a = vpmu_mem(slot)->acc[k];
+	return __atomic_load_n(&a[0], __ATOMIC_RELAXED) + __atomic_load_n(&a[1], __ATOMIC_RELAXED) +
+	       __atomic_load_n(&a[2], __ATOMIC_RELAXED) + __atomic_load_n(&a[3], __ATOMIC_RELAXED);
+}
+
+/* vpmu.c */
+uint64_t vpmu_clock(uint32_t slot);			/* instructions of its task */
+void vpmu_start_clock(uint32_t slot);			/* an event is about to be opened */
+uint32_t vpmu_next_group(uint32_t slot, bool pinned, uint64_t after);
+void vpmu_lock(struct thread *t);
+void vpmu_unlock(void);
+uint64_t vpmu_value(const struct vpmu_event *e);	/* its own, up to now */
+void vpmu_times(const struct vpmu_event *e, uint64_t *enabled, uint64_t *running);
+void vpmu_schedule(uint32_t slot);
+void vpmu_schedule_new(uint32_t event);
+void vpmu_set_state(uint32_t event, bool on);
+void vpmu_want(uint32_t slot);
+bool vpmu_fits(uint32_t leader, uint32_t extra_row);	/* the group, on an empty PMU */
+uint32_t vpmu_new_event(uint32_t slot);
+bool vpmu_free_event(uint32_t event);			/* true: schedule the others */
+void vpmu_show(uint32_t event);				/* brings its page up to date */
+
+/* vpmu-flaws.c */
+uint64_t vpmu_extra(uint32_t slot, const struct vpmu_row *row, uint64_t clock);
+bool vpmu_lazy(void);			/* counts depend on the clock: rdpmc asks C */
+
+/* vpmu-clock.c */
+void vpmu_tell(struct thread *t);	/* other tasks, what is wanted of them; under the lock */
+
+/* vpmu-order.c */
+void order_child_first(uint32_t slot, long tid);	/* in its creator, after the clone */
+void order_step_aside(struct thread *t);		/* its first steps are done */
+void order_syscall(struct thread *t, long nr, const uint64_t *a);
+
+/* vpmu-calls.c */
+extern uint32_t vpmu_maps;		/* pages of events mapped here */
+extern uint32_t vpmu_readable;		/* … of these, of events that rdpmc may read */
+void vpmu_maps_after_fork(void);
+void vpmu_maps_before_exec(int step);	/* -1: they go; +1: it failed */
+
+/* vpmu-files.c */
+long vpmu_path(struct thread *t, long nr, const uint64_t *a, bool *done);
+void vpmu_note_writer(long fd);		/* a file of the model was opened for writing */
+long vpmu_write(struct thread *t, const uint64_t *a, bool *done);
+
+/* vpmu-read.c */
+bool vpmu_is_mixed(uint32_t event);	/* software events and others in its group */
+long vpmu_read_event(struct thread *t, uint32_t event, uint64_t to, uint64_t size);
+long vpmu_readv_event(struct thread *t, uint32_t event, uint64_t iov, uint64_t n);
+
+/* vpmu-fds.c */
+extern uint32_t vpmu_fds;		/* descriptors of events in this process */
+uint32_t fd_event(uint64_t fd);		/* 0: it is none of one */
+long fd_of_event(uint32_t event);	/* negative: none here */
+long fd_new(uint32_t event, bool cloexec);
+bool fd_note(const struct thread *t, uint32_t fd, uint32_t event);	/* under the lock */
+void fd_forget(struct thread *t, uint32_t fd);
+uint64_t fd_kernel_id(uint64_t fd);	/* 0: not an event of the kernel's */
+long fd_dup(struct thread *t, long nr, const uint64_t *a);
+void fd_close_range(struct thread *t, const uint64_t *a);
+long fd_message(struct thread *t, long nr, const uint64_t *a, bool *done);
+void vpmu_fds_after_exec(void);
+void fds_count(uint32_t *by_event);	/* adds how many descriptors each event has here */
+
+/* vpmu-holds.c: all under the lock */
+void hold_take(uint32_t event);		/* one more descriptor or mapping here */
+void hold_drop(uint32_t event);		/* one less: the last one frees the event */
+void holds_making(struct thread *t);	/* before a process is made, for t->child_vslot */
+void holds_made(uint32_t slot, int32_t pid);	/* … after it; 0: it was not */
+void holds_forked(uint32_t slot);	/* in the child of a fork */
+void holds_before_exec(const struct thread *t);
+void holds_after_exec(uint32_t slot);	/* after vpmu_fds_after_exec() */
+void holds_end(const struct thread *t);	/* the last thread ends */
+void holds_collect(bool hard);		/* frees what only killed processes held */
+void holds_relock(void);
+
+#endif

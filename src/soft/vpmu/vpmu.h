@@ -1,0 +1,18 @@
+/* The room vpmu: the virtual PMU of `tare run`.
+ *
+ * This header is what engine.c uses; what the room gives guest and translate is declared by
+ * them, as what they ask for (guest.h, translate.h). What its files share is in vpmu-room.h.
+ * The room sees guest, translate, decode and the root; no room sees it.
+ */
+#ifndef SOFT_VPMU_H
+#define SOFT_VPMU_H
+
+#include "guest.h"
+
+void vpmu_start(struct thread *t);			/* a new image */
+/* Exits of blocks, under `tare run` only (E.vpmu): */
+void vpmu_tick(struct thread *t);			/* LINK_TICK */
+void vpmu_locked(struct thread *t);			/* LINK_LOCKED */
+void vpmu_x87(struct thread *t);			/* LINK_X87 */
+
+#endif

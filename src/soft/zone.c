@@ -1,0 +1,96 @@
+/* The engine's own memory.
+ *
+ * It lies at fixed addresses in the zone (abi.h) and is mapped piece by piece, so that a
+ * small program under `ulimit -v` pays only for what it uses.
+ */
+#include "engine.h"
+#include "sys.h"
+
+#include <asm/unistd.h>
+#include <linux/mman.h>
+
+#define PROT_R 1
+#define PROT_W 2
+
+static uint64_t zone_bytes;		/* mapped by zone_try_map() */
+
+uint64_t zone_mapped(void)
+{
+	return __atomic_load_n(&zone_bytes, __ATOMIC_RELAXED);
+}
+
+bool zone_try_map(uint64_t addr, uint64_t size)
+{
+	const long at = sys6(__NR_mmap, (long)addr, (long)size, PROT_R | PROT_W,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+			     -1, 0);
+	if (at > 0 && at != (long)addr)		/* a kernel that takes the address for a hint */
+		sys2(__NR_munmap, at, size);
+	if (at == (long)addr)
+		__atomic_fetch_add(&zone_bytes, size, __ATOMIC_RELAXED);
+	return at == (long)addr;
+}
+
+void *zone_map(uint64_t addr, uint64_t size)
+{
+	if (!zone_try_map(addr, size))
+		no_memory();
+	return (void *)addr;
+}
+
+/* A page that is needed anyway: with others it costs two thirds of one by one. */
+void zone_touch(uint64_t addr, uint64_t size)
+{
+	sys3(__NR_madvise, addr, size, MADV_POPULATE_WRITE);	/* not there before Linux 5.14 */
+}
+
+/* Half a megabyte of small pages, then large ones: most of what a new page costs is
+ * per page, but a small program would pay for clearing what it does not use. */
+__attribute__((noinline, cold))
+void arena_grow_now(uint64_t base, uint64_t *mapped, uint64_t need)
+{
+	while (*mapped < need) {
+		const uint64_t size = *mapped ? ARENA_LARGE : ARENA_SMALL;
+		zone_map(base + *mapped, size);
+		if (size == ARENA_LARGE)
+			sys3(__NR_madvise, base + *mapped, size, MADV_HUGEPAGE);
+		*mapped += size;
+	}
+}
+
+static uint64_t heap_mapped, heap_used = 8;	/* 0 is nobody's place */
+
+void *heap_alloc(size_t size)
+{
+	const uint64_t at = heap_used;
+	heap_used += (size + 7) & ~7ull;
+	arena_grow(ZONE_HEAP, &heap_mapped, heap_used);
+	return (void *)(ZONE_HEAP + at);
+}
+
+void arena_empty(uint64_t base, uint64_t mapped)
+{
+	if (mapped)
+		sys3(__NR_madvise, base, mapped, MADV_DONTNEED);
+}
+
+void heap_empty(void)
+{
+	arena_empty(ZONE_HEAP, heap_mapped);
+	heap_used = 8;
+}
+
+/* ---- threads ---- */
+
+uint64_t thread_place(uint32_t n)
+{
+	return n < MAX_ZONE_THREADS ? ZONE_THREADS + n * THREAD_STRIDE :
+				      MORE_THREADS + (n - MAX_ZONE_THREADS) * THREAD_STRIDE;
+}
+
+bool threads_overlap(uint64_t start, uint64_t end)
+{
+	const uint64_t n = E.n_thread_places;
+	return n > MAX_ZONE_THREADS && end > MORE_THREADS &&
+	       start < MORE_THREADS + (n - MAX_ZONE_THREADS) * THREAD_STRIDE;
+}
