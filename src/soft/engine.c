@@ -5,8 +5,6 @@
 #include "translate.h"
 #include "vpmu.h"
 
-#include <asm/unistd.h>
-
 struct engine E;
 
 /* The program set TF: its instructions run one by one, with a trap after each. */
@@ -24,7 +22,7 @@ static void single_step(struct thread *t)
 				copy_guest((void *)t->regs[RSP], &flags, 8);
 			}
 		}
-		signal_raise(t, SIGTRAP_, 2, t->pc, 1, 0);
+		signal_raise(t, SIGTRAP, TRAP_TRACE, t->pc, X86_TRAP_DB, 0);
 	}
 	t->rflags &= ~(uint64_t)FLAG_TF;
 	t->trap = true;
@@ -128,8 +126,8 @@ uint64_t engine_main(void)
 	E.pid = (int32_t)sys0(__NR_getpid);
 	E.reserved_fd = soft_start.reserved_fd;
 	if (soft_start.trap_ignored) {
-		const struct k_sigaction ignore = { .handler = 1 };
-		sys4(__NR_rt_sigaction, SIGTRAP_, &ignore, 0, 8);
+		const struct k_sigaction ignore = { .handler = SIGNAL_IGNORED };
+		sys4(__NR_rt_sigaction, SIGTRAP, &ignore, 0, SIGSET_SIZE);
 	}
 	decode_amd_branches = cpu_is_amd();
 	E.threads[0] = t;

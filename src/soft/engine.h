@@ -38,23 +38,23 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 #define PAGE_UP(x) PAGE_DOWN((uint64_t)(x) + PAGE - 1)
 
 /* One per thread, at ZONE_THREADS + index * THREAD_STRIDE, THREAD_AREA below gs. The first
- * fields are known to glue.S and to emitted code by offset (see OFF_ below). The others
+ * fields are known to glue.S and to emitted code by offset (layout.h). The others
  * belong to the room that is named. */
 struct thread {
-	struct thread *self;		/* 0x00 */
-	uint64_t regs[16];		/* 0x08 the program's registers while outside the cache */
-	uint64_t pc;			/* 0x88 */
-	uint64_t rflags;		/* 0x90 */
-	uint64_t entry;			/* 0x98 the number of a return that found nothing */
-	uint64_t spill[3];		/* 0xa0 where s1, s2, s3 are */
-	uint64_t engine_rsp;		/* 0xb8 */
-	uint64_t exit_link;		/* 0xc0 why the cache was left */
-	uint64_t target;		/* 0xc8 where glue jumps */
-	uint64_t app_gs;		/* 0xd0 the program's own gs base */
-	uint32_t pending;		/* 0xd8 a signal waits in pend_* */
-	uint32_t again;			/* 0xdc look the code up again before entering it (stop.c) */
-	uint64_t app_gs_neg;		/* 0xe0 minus app_gs */
-	uint64_t s0;			/* 0xe8 the spill slot of rcx */
+	struct thread *self;		/* */
+	uint64_t regs[16];		/* the program's registers while outside the cache */
+	uint64_t pc;			/* */
+	uint64_t rflags;		/* */
+	uint64_t entry;			/* the number of a return that found nothing */
+	uint64_t spill[3];		/* where s1, s2, s3 are */
+	uint64_t engine_rsp;		/* */
+	uint64_t exit_link;		/* why the cache was left */
+	uint64_t target;		/* where glue jumps */
+	uint64_t app_gs;		/* the program's own gs base */
+	uint32_t pending;		/* a signal waits in pend_* */
+	uint32_t again;			/* look the code up again before entering it (stop.c) */
+	uint64_t app_gs_neg;		/* minus app_gs */
+	uint64_t s0;			/* the spill slot of rcx */
 
 	/* root */
 	uint32_t record;		/* in soft_shared.records */
@@ -65,7 +65,7 @@ struct thread {
 	bool parent_waits;		/* … whose parent sleeps until it is gone (CLONE_VFORK) */
 
 	/* translate */
-	bool inside;			/* may be in the cache, or know addresses in it: see stop.c */
+	bool inside;			/* may be in the cache, or know addresses in it (stop.c) */
 	bool kicked;			/* by stop.c, once at least */
 	uint32_t behind;		/* the block it is about to enter from the one above */
 	int64_t corr[SOFT_EVENTS];	/* parts of blocks, and what was folded */
@@ -93,7 +93,7 @@ struct thread {
 	struct k_stack app_altstack;
 	uint64_t app_err, app_trapno, app_cr2;	/* of the program's own last fault */
 	struct k_sigaction *actions;	/* the program's view: guest.actions, or own_actions */
-	struct k_sigaction own_actions[65];
+	struct k_sigaction own_actions[N_SIGNALS + 1];
 	/* the signal that waits */
 	struct k_siginfo pend_info;
 	struct k_ucontext pend_uc;
@@ -115,40 +115,26 @@ struct thread {
 	int32_t fp_seen_tid;		/* … if this is still its tid: a fork child starts over */
 };
 
-/* Offsets inside a thread's stride. */
-#define THREAD_FP	0x4000ull		/* pending fpstate, 16 KiB */
-#define THREAD_ALT	0x10000ull		/* signal stack, 64 KiB */
-#define THREAD_STACK	0x20000ull		/* engine stack, 128 KiB up to … */
-#define THREAD_STACK_END 0x40000ull
-#define THREAD_ACC	0xd0000ull		/* struct vpmu_task_mem, under `tare run` */
-#define THREAD_COUNTS	0x100000ull		/* counter array */
 #define GS(offset)	((uint32_t)((offset) - THREAD_AREA))	/* as an operand through gs */
 
-#define OFF_REGS	0x08
-#define OFF_PC		0x88
-#define OFF_RFLAGS	0x90
-#define OFF_S0		0xe8
-#define OFF_S1		0xa0
-#define OFF_S2		0xa8
-#define OFF_S3		0xb0
-#define OFF_EXIT	0xc0
-#define OFF_APP_GS	0xd0
-#define OFF_APP_GS_NEG	0xe0
-_Static_assert(offsetof(struct thread, regs) == OFF_REGS, "glue.S");
-_Static_assert(offsetof(struct thread, pc) == OFF_PC, "glue.S");
-_Static_assert(offsetof(struct thread, rflags) == OFF_RFLAGS, "glue.S");
-_Static_assert(offsetof(struct thread, entry) == 0x98 && THREAD_AREA == 0x20000000, "glue.S");
-_Static_assert(offsetof(struct thread, spill) == OFF_S1, "glue.S");
-_Static_assert(offsetof(struct thread, engine_rsp) == 0xb8, "glue.S");
-_Static_assert(offsetof(struct thread, exit_link) == OFF_EXIT, "glue.S");
-_Static_assert(offsetof(struct thread, target) == 0xc8, "glue.S");
-_Static_assert(offsetof(struct thread, app_gs) == OFF_APP_GS, "emit");
-_Static_assert(offsetof(struct thread, pending) == 0xd8 && offsetof(struct thread, again) == 0xdc,
-	       "glue.S compares both at once");
-_Static_assert(offsetof(struct thread, app_gs_neg) == OFF_APP_GS_NEG, "emit");
-_Static_assert(offsetof(struct thread, s0) == OFF_S0, "emit, glue.S");
+#define AT_OFFSET(field, off) \
+	_Static_assert(offsetof(struct thread, field) == (off), "layout.h: " #field)
+AT_OFFSET(self, OFF_SELF);
+AT_OFFSET(regs, OFF_REGS);
+AT_OFFSET(pc, OFF_PC);
+AT_OFFSET(rflags, OFF_RFLAGS);
+AT_OFFSET(entry, OFF_ENTRY);
+AT_OFFSET(spill, OFF_S1);
+AT_OFFSET(engine_rsp, OFF_ENGINE_RSP);
+AT_OFFSET(exit_link, OFF_EXIT);
+AT_OFFSET(target, OFF_TARGET);
+AT_OFFSET(app_gs, OFF_APP_GS);
+AT_OFFSET(pending, OFF_PENDING);
+AT_OFFSET(again, OFF_AGAIN);
+AT_OFFSET(app_gs_neg, OFF_APP_GS_NEG);
+AT_OFFSET(s0, OFF_S0);
+#undef AT_OFFSET
 _Static_assert(sizeof(struct thread) <= THREAD_FP, "thread header");
-_Static_assert(THREAD_STACK_END == 0x40000, "glue.S, inject.c");
 
 /* What the process has one of, and belongs to no room above: theirs are `cache`
  * (translate.h), `guest` (guest.h) and the shared memory of the virtual PMU (vpmu-abi.h). */
@@ -187,7 +173,7 @@ uint64_t now_ns(void);
 /* fail.c: these end the process; the launcher says why */
 void die(const char *what, uint64_t pc) __attribute__((noreturn));	/* a fault of the engine */
 void no_memory(void) __attribute__((noreturn));		/* the program's address space is full */
-void refuse(const char *what) __attribute__((noreturn));	/* the program, not a fault of ours */
+void refuse(const char *what) __attribute__((noreturn));	/* the program cannot be counted */
 
 /* zone.c */
 void *zone_map(uint64_t addr, uint64_t size);		/* fixed, zeroed, rw; dies if impossible */
@@ -234,10 +220,6 @@ extern const char glue_start[], glue_end[], glue_exit[], glue_miss[], glue_retur
 extern const char gate_begin[], gate_insn[], gate_after[], gate_abort[], clone_after[];
 extern const char copy_begin[], copy_end[], copy_fault[];
 long gate_call(struct thread *t, const uint64_t *nr_and_args);
-/* gate_call() answers these besides the kernel's results. */
-#define GATE_ABORTED (-600)		/* a signal came first; the call was not made */
-#define GATE_RESTART (-601)		/* the kernel wants it made again after the handler */
-#define GATE_TRAPPED (-602)		/* a seccomp filter wants SIGSYS instead */
 long glue_copy(void *to, const void *from, size_t n);
 long glue_peek(const void *at);
 long glue_clone(long nr, const uint64_t *args, struct thread *child);

@@ -3,7 +3,7 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
+#define EXIT_STATUS 125		/* as env, timeout and the like end when they cannot go on */
 
 /* The launcher tells why, if it is still there. */
 static void end_with(struct line *l, enum soft_reason why) __attribute__((noreturn));
@@ -18,10 +18,10 @@ static void end_with(struct line *l, enum soft_reason why)
 		line_str(&all, "tare: ");
 		line_str(&all, l->text);
 		line_str(&all, "\n");
-		sys3(__NR_write, 2, all.text, all.len);
+		sys3(__NR_write, STDERR_FD, all.text, all.len);
 	}
 	for (;;)
-		sys1(__NR_exit_group, 125);
+		sys1(__NR_exit_group, EXIT_STATUS);
 }
 
 /* An internal error: says what, where and which bytes, and ends the process. */

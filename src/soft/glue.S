@@ -1,23 +1,26 @@
-/* Ways between translated code and C. Offsets are those of struct thread
- * (engine.h checks them). gs always points THREAD_AREA above the running thread's struct.
+/* Ways between translated code and C. Offsets are those of struct thread (layout.h). gs always
+ * points THREAD_AREA above the running thread's struct.
  *
  * Signals: outside [glue_enter_begin, glue_enter_end) a signal that finds us
  * here is only noted (signal.c), and C looks before it goes back. Inside that
  * window everything the program owns is still in struct thread, so the signal
  * code simply starts over at glue_redispatch.
  */
-#define AT(off)	%gs:((off) - 0x20000000)
-#define SELF	AT(0x00)
-#define REG(n)	AT(0x08 + 8 * (n))
-#define PC	AT(0x88)
-#define RFLAGS	AT(0x90)
-#define ENTRY	AT(0x98)
-#define S0	AT(0xe8)
-#define S1	AT(0xa0)
-#define ESP	AT(0xb8)
-#define EXIT	AT(0xc0)
-#define TARGET	AT(0xc8)
-#define PENDING	AT(0xd8)
+#include "kernel.h"
+#include "layout.h"
+
+#define AT(off)	%gs:((off) - THREAD_AREA)
+#define REG(n)	AT(OFF_REGS + 8 * (n))
+#define SELF	AT(OFF_SELF)
+#define PC	AT(OFF_PC)
+#define RFLAGS	AT(OFF_RFLAGS)
+#define ENTRY	AT(OFF_ENTRY)
+#define S0	AT(OFF_S0)
+#define S1	AT(OFF_S1)
+#define ESP	AT(OFF_ENGINE_RSP)
+#define EXIT	AT(OFF_EXIT)
+#define TARGET	AT(OFF_TARGET)
+#define PENDING	AT(OFF_PENDING)
 
 	.section .note.GNU-stack, "", @progbits
 	.text
@@ -38,28 +41,28 @@ engine_start:
  * the first thread, r12 and r13 are place and size of the engine's data, r14 and r15 of the
  * shared memory, rbx its descriptor, ebp one to close or -1. rax tells how it went. */
 map_rest:
-	mov	$3, %edx			/* to read and write */
-	mov	$0x104022, %r10d		/* private, anonymous, noreserve, fixed_noreplace */
+	mov	$(PROT_READ | PROT_WRITE), %edx
+	mov	$(MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE), %r10d
 	mov	$-1, %r8
 	xor	%r9d, %r9d
 	mov	%r12, %rdi
 	mov	%r13, %rsi
-	mov	$9, %eax			/* mmap */
+	mov	$__NR_mmap, %eax
 	syscall
 	cmp	%rdi, %rax
 	jne	1f
-	mov	$0x40000, %esi			/* THREAD_STACK_END */
+	mov	$THREAD_STACK_END, %esi
 	mov	%rsp, %rdi
 	sub	%rsi, %rdi
-	mov	$9, %eax
+	mov	$__NR_mmap, %eax
 	syscall
 	cmp	%rdi, %rax
 	jne	1f
-	mov	$0x100001, %r10d		/* shared, fixed_noreplace */
+	mov	$(MAP_SHARED | MAP_FIXED_NOREPLACE), %r10d
 	mov	%rbx, %r8
 	mov	%r14, %rdi
 	mov	%r15, %rsi
-	mov	$9, %eax
+	mov	$__NR_mmap, %eax
 	syscall
 	cmp	%rdi, %rax
 	jne	1f
@@ -67,7 +70,7 @@ map_rest:
 	test	%ebp, %ebp
 	js	1f
 	mov	%ebp, %edi
-	mov	$3, %eax			/* close */
+	mov	$__NR_close, %eax
 	syscall
 	xor	%eax, %eax
 1:	int3
@@ -82,7 +85,7 @@ glue_return_miss:
 	lea	8(%rsp), %rsp
 	mov	%rcx, PC
 	mov	S0, %rcx
-	movq	$0x7fffffff, EXIT
+	movq	$EXIT_RETURN, EXIT
 	jmp	glue_exit
 	.globl glue_miss
 /* An indirect branch found nothing: s0 = rcx, s1 = where to. */
@@ -90,7 +93,7 @@ glue_miss:
 	mov	S1, %rcx
 	mov	%rcx, PC
 	mov	S0, %rcx
-	movq	$0, EXIT
+	movq	$EXIT_INDIRECT, EXIT
 	.globl glue_exit
 glue_exit:
 	mov	%rax, REG(0)
@@ -112,9 +115,9 @@ glue_exit:
 	mov	ESP, %rsp
 	pushfq
 	popq	RFLAGS
-	testl	$0x40500, RFLAGS	/* AC, DF, TF: not while C runs */
+	testl	$FLAGS_NOT_IN_C, RFLAGS
 	jz	1f
-	pushq	$2
+	pushq	$FLAG_ONE
 	popfq
 1:	mov	SELF, %rdi
 	call	engine_exit
@@ -183,7 +186,7 @@ gate_after:
 	ret
 	.globl gate_abort
 gate_abort:
-	mov	$-600, %rax
+	mov	$GATE_ABORTED, %rax
 	ret
 
 /* long glue_copy(to, from, n), long glue_peek(at), which only looks whether there is a
@@ -229,7 +232,7 @@ clone_after:
 	pop	%r12
 	pop	%rbx
 	ret
-1:	mov	0xb8(%r12), %rsp
+1:	mov	OFF_ENGINE_RSP(%r12), %rsp
 	mov	%r12, %rdi
 	call	thread_child
 	ud2
@@ -242,14 +245,14 @@ glue_sigreturn:
 	mov	%rdi, %rsp
 	.globl glue_restorer
 glue_restorer:
-	mov	$15, %eax
+	mov	$__NR_rt_sigreturn, %eax
 	syscall
 	ud2
 
 /* Kernel calls this on the thread's signal stack: (sig, info, uc). */
 	.globl glue_master
 glue_master:
-	pushq	$2			/* the kernel clears DF and TF, but not AC */
+	pushq	$FLAG_ONE		/* the kernel clears DF and TF, but not AC */
 	popfq
 	push	%rbp
 	call	master

@@ -2,9 +2,6 @@
 #include "engine.h"
 #include "sys.h"
 
-#include <asm/unistd.h>
-#include <linux/futex.h>
-
 void lock_take(struct thread *t)
 {
 	uint32_t free = 0;
@@ -37,6 +34,6 @@ void lock_drop(void)
 uint64_t now_ns(void)
 {
 	int64_t ts[2];
-	sys2(__NR_clock_gettime, 1, ts);
+	sys2(__NR_clock_gettime, CLOCK_MONOTONIC, ts);
 	return (uint64_t)ts[0] * 1000000000u + (uint64_t)ts[1];
 }

@@ -3,22 +3,17 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
-
-#define AT_CWD (-100)
-#define O_CLOEXEC_ 02000000
-#define RLIMIT_NOFILE_ 7
 
 long own_open(long dir, const char *path, long flags)
 {
 	uint64_t now[2], all[2];
 	long fd = sys4(__NR_openat, dir, path, flags, 0);
-	if (fd != -24 || sys4(__NR_prlimit64, 0, RLIMIT_NOFILE_, 0, now) < 0 || now[0] >= now[1])
+	if (fd != -EMFILE || sys4(__NR_prlimit64, 0, RLIMIT_NOFILE, 0, now) < 0 || now[0] >= now[1])
 		return fd;
 	all[0] = all[1] = now[1];
-	if (sys4(__NR_prlimit64, 0, RLIMIT_NOFILE_, all, 0) == 0) {
+	if (sys4(__NR_prlimit64, 0, RLIMIT_NOFILE, all, 0) == 0) {
 		fd = sys4(__NR_openat, dir, path, flags, 0);
-		sys4(__NR_prlimit64, 0, RLIMIT_NOFILE_, now, 0);
+		sys4(__NR_prlimit64, 0, RLIMIT_NOFILE, now, 0);
 	}
 	return fd;
 }
@@ -26,7 +21,7 @@ long own_open(long dir, const char *path, long flags)
 bool is_traced(void)
 {
 	char text[2048];
-	const long fd = own_open(AT_CWD, "/proc/thread-self/status", O_CLOEXEC_);
+	const long fd = own_open(AT_FDCWD, "/proc/thread-self/status", O_CLOEXEC);
 	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text) - 1);
 	if (fd >= 0)
 		sys1(__NR_close, fd);

@@ -6,11 +6,6 @@
 #include "engine.h"
 #include "sys.h"
 
-#include <asm/unistd.h>
-#include <linux/mman.h>
-
-#define PROT_R 1
-#define PROT_W 2
 
 static uint64_t zone_bytes;		/* mapped by zone_try_map() */
 
@@ -21,7 +16,7 @@ uint64_t zone_mapped(void)
 
 bool zone_try_map(uint64_t addr, uint64_t size)
 {
-	const long at = sys6(__NR_mmap, (long)addr, (long)size, PROT_R | PROT_W,
+	const long at = sys6(__NR_mmap, (long)addr, (long)size, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
 			     -1, 0);
 	if (at > 0 && at != (long)addr)		/* a kernel that takes the address for a hint */

@@ -20,6 +20,8 @@
 #ifndef SOFT_ABI_H
 #define SOFT_ABI_H
 
+#include "layout.h"
+
 #include <stdint.h>
 
 /* The zone: no mapping of a program or of the kernel's choice lies here. Go, V8 and the JVM
@@ -44,7 +46,6 @@
 /* A thread has its own things first, then, from where gs points, the shadow of its
  * stack (engine.h): the 4 GiB that 32 bits of rsp reach, and what the last of them
  * reaches beyond. */
-#define THREAD_AREA	0x20000000ull
 #define THREAD_SHADOW	((1ull << 32) + (1ull << 20))
 #define THREAD_STRIDE	(THREAD_AREA + THREAD_SHADOW)
 #define MAX_ZONE_THREADS ((ZONE_END - ZONE_THREADS) / THREAD_STRIDE)
@@ -135,7 +136,8 @@ struct soft_record {
 	/* For reading a live process from outside (launch/live.c): addresses in it, valid
 	 * while the state is REC_RUNNING. The cells of a block in the counter array tell how
 	 * often it ran (soft_cell(), soft_runs()); the vector of the block, SOFT_EVENTS
-	 * bytes, what a run of it is worth, and the byte after it is its `above`; corr, SOFT_EVENTS signed numbers, what is not a whole number of runs. */
+	 * bytes, what a run of it is worth, and the byte after it is its `above`; corr,
+	 * SOFT_EVENTS signed numbers, what is not a whole number of runs. */
 	uint32_t folding;	/* odd while cells move to counts; changed when they did */
 	uint32_t live_stride;	/* from one block's vector to the next one's */
 	uint64_t live_counts;	/* the thread's counter array; 0: cannot be read */

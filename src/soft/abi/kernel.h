@@ -1,8 +1,109 @@
-/* What the kernel lays out and numbers, without libc's headers. */
+/* Names for what the kernel numbers and lays out: the one header for them, in C and in
+ * assembly. Files of the engine include this (most by engine.h) and no header of the kernel's
+ * directly, but for those of one subject (perf_event, seccomp, ELF).
+ *
+ * Most names are the kernel's own, from its headers. Below is what those lack, or lacked in
+ * Debian 12 (Linux 6.1), and layouts that libc calls by the same names.
+ */
 #ifndef SOFT_KERNEL_H
 #define SOFT_KERNEL_H
 
+#include "x86.h"
+
+#ifdef __ASSEMBLER__
+#define __ASSEMBLY__			/* what the kernel's headers ask for */
+#endif
+
+#include <asm/errno.h>
+#include <asm/prctl.h>			/* ARCH_… */
+#include <asm/unistd.h>
+#include <linux/mman.h>			/* PROT_…, MAP_…, MADV_…, MREMAP_… */
+
+/* ---- arch_prctl, prctl ---- */
+
+#ifndef ARCH_GET_CPUID
+#define ARCH_GET_CPUID		0x1011
+#define ARCH_SET_CPUID		0x1012
+#endif
+#ifndef ARCH_REQ_XCOMP_PERM
+#define ARCH_REQ_XCOMP_PERM	0x1023	/* since Linux 5.16 */
+#endif
+#ifndef ARCH_SHSTK_ENABLE
+#define ARCH_SHSTK_ENABLE	0x5001	/* since Linux 6.6 */
+#endif
+
+#define PROT_ALL		(PROT_READ | PROT_WRITE | PROT_EXEC)
+
+#ifndef __ASSEMBLER__
+
+#include <asm/ioctls.h>			/* FIOCLEX … */
+#include <asm/ptrace-abi.h>
+#include <asm/socket.h>
+#include <linux/close_range.h>
+#include <linux/fcntl.h>
+#include <linux/futex.h>
+#include <linux/magic.h>
+#include <linux/prctl.h>
+#include <linux/ptrace.h>
+#include <linux/resource.h>
+#include <linux/sched.h>		/* CLONE_… */
+#include <linux/signal.h>		/* SIG…, SA_…, SS_…, siginfo codes */
+#include <linux/stat.h>
+#include <linux/time.h>
+#include <asm/sigcontext.h>
+#include <asm/ucontext.h>		/* needs the two before it */
 #include <stdint.h>
+
+#ifndef PR_SET_MDWE
+#define PR_SET_MDWE		65	/* since Linux 6.3 */
+#define PR_GET_MDWE		66
+#define PR_MDWE_REFUSE_EXEC_GAIN 1u
+#endif
+#ifndef PR_MDWE_NO_INHERIT
+#define PR_MDWE_NO_INHERIT	2u	/* since Linux 6.6 */
+#endif
+
+/* clock_gettime: the CPU time of a thread (CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED in the kernel) */
+#define CLOCK_OF_THREAD(tid)	((~(long)(tid) << 3) | 4 | 2)
+
+/* ---- files ---- */
+
+#ifndef __NR_openat2
+#define __NR_openat2		437
+#endif
+#ifndef __NR_faccessat2
+#define __NR_faccessat2		439
+#endif
+#ifndef SEEK_SET
+#define SEEK_SET		0
+#define SEEK_CUR		1
+#endif
+#define F_OK_			0	/* access: is it there? */
+#define X_OK_			1	/* … may it be executed? */
+#define STDERR_FD		2
+#define SCM_RIGHTS_		1	/* libc's only */
+#define MSG_PEEK_		2
+
+/* ---- memory ---- */
+
+#define USER_END		(1ull << 47)	/* with four levels of page tables, which Linux
+						 * gives to whoever does not ask for more */
+#define VSYSCALL_PAGE		0xffffffffff600000ull
+#define MAX_ERRNO		4095		/* results from -MAX_ERRNO to -1 are errors */
+#define MAP_KIND		0x3		/* MAP_SHARED, MAP_PRIVATE, …_VALIDATE */
+
+/* ---- signals ---- */
+
+#define N_SIGNALS		64
+#define SIGSET_SIZE		8		/* bytes */
+#define SIG_BIT(n)		(1ull << ((n) - 1))
+#define SIGNAL_DEFAULT		0ull		/* k_sigaction.handler: SIG_DFL, SIG_IGN */
+#define SIGNAL_IGNORED		1ull
+#define RED_ZONE		128		/* below rsp, not to be touched: the psABI */
+/* What the CPU raises, and a seccomp filter. */
+#define SYNC_SIGNALS (SIG_BIT(SIGILL) | SIG_BIT(SIGTRAP) | SIG_BIT(SIGBUS) | \
+		      SIG_BIT(SIGFPE) | SIG_BIT(SIGSEGV) | SIG_BIT(SIGSYS))
+#define UC_SS			(UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS)
 
 struct k_sigaction {
 	uint64_t handler, flags, restorer, mask;
@@ -33,17 +134,5 @@ struct k_siginfo {
 	};
 };
 
-#define SIG_BIT(n) (1ull << ((n) - 1))
-enum { SIGILL_ = 4, SIGTRAP_ = 5, SIGABRT_ = 6, SIGBUS_ = 7, SIGFPE_ = 8, SIGKILL_ = 9,
-       SIGSEGV_ = 11, SIGCHLD_ = 17, SIGCONT_ = 18, SIGSTOP_ = 19, SIGTSTP_ = 20,
-       SIGTTIN_ = 21, SIGTTOU_ = 22, SIGURG_ = 23, SIGWINCH_ = 28, SIGSYS_ = 31 };
-#define SA_SIGINFO_ 4ull
-#define ARCH_GET_CPUID_ 0x1011
-#define ARCH_SET_CPUID_ 0x1012
-#define SYNC_SIGNALS (SIG_BIT(SIGILL_) | SIG_BIT(SIGTRAP_) | SIG_BIT(SIGBUS_) | \
-		      SIG_BIT(SIGFPE_) | SIG_BIT(SIGSEGV_) | SIG_BIT(SIGSYS_))
-#define FLAG_TF		0x100u
-/* what rt_sigreturn takes from a frame: CF PF AF ZF SF TF DF OF RF AC; NT and ID stay */
-#define SIGRETURN_FLAGS	0x50dd5ull
-
+#endif
 #endif

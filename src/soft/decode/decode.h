@@ -15,6 +15,8 @@
 #ifndef SOFT_DECODE_H
 #define SOFT_DECODE_H
 
+#include "x86.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -56,19 +58,12 @@ enum insn_special {
 	SPECIAL_WRPKRU,
 };
 
-/* Arithmetic flags, as bits of rflags. flags_written holds what every CPU replaces: what
+/* Flags are bits of rflags (x86.h), the arithmetic ones. flags_written holds what every CPU replaces: what
  * the manuals of Intel and AMD both define. A flag that one of them calls undefined may keep
  * its old value on some CPU, and a program could see it (mul, div, bt, bsf on AMD; OF after
  * a rotate by an immediate on Intel); it is only in flags_touched. So is a flag that is
  * written only sometimes (shift by cl, rep string with rcx = 0). The exception is AF after
  * and, or, xor and test: undefined, but cleared on every CPU known. */
-#define FLAG_CF 0x001u
-#define FLAG_PF 0x004u
-#define FLAG_AF 0x010u
-#define FLAG_ZF 0x040u
-#define FLAG_SF 0x080u
-#define FLAG_OF 0x800u
-#define FLAG_ARITH 0x8d5u
 
 /* What an instruction is, for the events; the man page tare-engine(7) defines each. The
  * first ones are numbered like enum soft_event (abi.h). */

@@ -9,14 +9,6 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
-#include <linux/futex.h>
-#include <linux/prctl.h>
-
-#define AT_CWD (-100)
-#define EMPTY_PATH 0x1000
-#define O_PATH_CLOEXEC 012000000
-#define O_CLOEXEC_ 02000000
 
 /* ---- asking the launcher ---- */
 
@@ -24,7 +16,7 @@
 static bool launcher_out_of_sight(void)
 {
 	char mine[64];
-	const long n = sys4(__NR_readlinkat, AT_CWD, "/proc/self/ns/pid", mine, sizeof(mine));
+	const long n = sys4(__NR_readlinkat, AT_FDCWD, "/proc/self/ns/pid", mine, sizeof(mine));
 	return n <= 0 || (size_t)n != text_len(E.shared->pid_ns) ||
 	       !mem_equal(mine, E.shared->pid_ns, (size_t)n);
 }
@@ -37,7 +29,7 @@ static bool is_zombie(int32_t pid)
 	line_str(&path, "/proc/");
 	line_num(&path, (uint64_t)pid, 10);
 	line_str(&path, "/stat");
-	const long fd = own_open(AT_CWD, path.text, O_CLOEXEC_);
+	const long fd = own_open(AT_FDCWD, path.text, O_CLOEXEC);
 	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text) - 3);
 	if (fd >= 0)
 		sys1(__NR_close, fd);
@@ -52,7 +44,7 @@ static bool launcher_is_gone(void)
 {
 	return __atomic_load_n(&E.shared->closed, __ATOMIC_ACQUIRE) ||
 	       (E.shared->launcher_pid && !launcher_out_of_sight() &&
-		(sys2(__NR_kill, E.shared->launcher_pid, 0) == -3 ||
+		(sys2(__NR_kill, E.shared->launcher_pid, 0) == -ESRCH ||
 		 is_zombie(E.shared->launcher_pid)));
 }
 
@@ -62,7 +54,7 @@ static void slots_reclaim(void)
 	for (uint32_t i = 0; i < SOFT_SLOTS; i++) {
 		uint32_t *const taken = &E.shared->slots[i].taken;
 		uint32_t who = __atomic_load_n(taken, __ATOMIC_RELAXED);
-		if (!who || who == SLOT_OF_STRANGER || sys2(__NR_tkill, who, 0) != -3 ||
+		if (!who || who == SLOT_OF_STRANGER || sys2(__NR_tkill, who, 0) != -ESRCH ||
 		    !__atomic_compare_exchange_n(taken, &who, SLOT_OF_STRANGER, false,
 						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
@@ -104,7 +96,7 @@ static bool ask_launcher(struct thread *t, uint32_t what)
 	s->pid = (int32_t)sys0(__NR_getpid);
 	s->tid = (int32_t)sys0(__NR_gettid);
 	s->reserved_fd = E.reserved_fd;
-	s->trap_ignored = t->actions[SIGTRAP_].handler == 1;
+	s->trap_ignored = t->actions[SIGTRAP].handler == SIGNAL_IGNORED;
 	t->cookie = now_ns() ^ (uint64_t)s->tid << 40 ^ (uint64_t)s;
 	s->cookie_at = (uint64_t)&t->cookie;
 	s->cookie = t->cookie;
@@ -115,7 +107,7 @@ static bool ask_launcher(struct thread *t, uint32_t what)
 	uint32_t answer;
 	const int64_t nap[2] = { 0, 200000000 };
 	while (!(answer = __atomic_load_n(&s->reply, __ATOMIC_ACQUIRE)))
-		if (sys4(__NR_futex, &s->reply, FUTEX_WAIT, 0, nap) == -110 && launcher_is_gone())
+		if (sys4(__NR_futex, &s->reply, FUTEX_WAIT, 0, nap) == -ETIMEDOUT && launcher_is_gone())
 			break;
 	t->cookie = 0;
 	__atomic_store_n(&s->taken, 0, __ATOMIC_RELEASE);
@@ -140,14 +132,6 @@ static bool ask_to_enter(struct thread *t)
 
 /* ---- what the file is ---- */
 
-struct stat_x {
-	uint32_t mask, blksize;
-	uint64_t attributes;
-	uint32_t nlink, uid, gid;
-	uint16_t mode, pad;
-	uint8_t rest[224];		/* struct statx is 256 bytes */
-};
-
 static void fd_path(struct line *l, long fd)
 {
 	l->len = 0;
@@ -159,9 +143,9 @@ static void fd_path(struct line *l, long fd)
 /* Set-uid, set-gid and capability programs are never entered. */
 static bool gains_privilege(long fd, const char *by_fd)
 {
-	struct stat_x st;
+	struct statx st;
 	char caps[64];
-	if (sys5(__NR_statx, fd, "", EMPTY_PATH, 0x7ff, &st) == 0 && st.mode & 06000)
+	if (sys5(__NR_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &st) == 0 && st.stx_mode & (S_ISUID | S_ISGID))
 		return true;
 	return sys4(__NR_getxattr, by_fd, "security.capability", caps, sizeof(caps)) > 0;
 }
@@ -179,14 +163,14 @@ static uint32_t reason_of_script(char *head, long n, int depth)
 	while (*end && *end != ' ' && *end != '\t' && *end != '\n')
 		end++;
 	*end = '\0';
-	return *p && depth < 5 ? reason_against(AT_CWD, (uint64_t)p, 0, depth + 1) : 0;
+	return *p && depth < 5 ? reason_against(AT_FDCWD, (uint64_t)p, 0, depth + 1) : 0;
 }
 
 static uint32_t reason_of_open(long fd, const char *by_fd, int depth)
 {
 	if (gains_privilege(fd, by_fd))
 		return WHY_SETUID;
-	const long file = own_open(AT_CWD, by_fd, O_CLOEXEC_);
+	const long file = own_open(AT_FDCWD, by_fd, O_CLOEXEC);
 	if (file < 0)
 		return 0;		/* execute-only: the launcher sees */
 	char head[257];
@@ -204,9 +188,9 @@ static uint32_t reason_against(long dir, uint64_t path, uint64_t flags, int dept
 {
 	struct line l = { 0 };
 	char first;
-	const bool empty = flags & EMPTY_PATH &&
+	const bool empty = flags & AT_EMPTY_PATH &&
 			   copy_guest(&first, (const void *)path, 1) && !first;
-	const long fd = empty ? dir : own_open(dir, (const char *)path, O_PATH_CLOEXEC);
+	const long fd = empty ? dir : own_open(dir, (const char *)path, O_PATH | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
 	fd_path(&l, fd);
@@ -251,10 +235,10 @@ static long exec_native(struct thread *t, long nr, const uint64_t *a, uint32_t r
 	const uint64_t path = a[nr == __NR_execve ? 0 : 1];
 	tell_not_counted(t, path, reason);
 	if (E.shared->flags & SOFT_FLAG_REFUSE && reason != WHY_NO_INHERIT)
-		return -1;
-	sys3(__NR_fcntl, E.reserved_fd, 2, 1);
+		return -EPERM;
+	sys3(__NR_fcntl, E.reserved_fd, F_SETFD, FD_CLOEXEC);
 	const long ret = make_call(t, nr, a);
-	sys3(__NR_fcntl, E.reserved_fd, 2, 0);
+	sys3(__NR_fcntl, E.reserved_fd, F_SETFD, 0);
 	return ret;
 }
 
@@ -263,10 +247,10 @@ static bool will_fail(long dir, uint64_t path, uint64_t flags)
 	char first;
 	if (!copy_guest(&first, (const void *)path, 1))
 		return true;
-	if (flags & EMPTY_PATH && !first)
+	if (flags & AT_EMPTY_PATH && !first)
 		return false;
-	const long ret = sys4(439 /* faccessat2 */, dir, path, 1, 0x200 /* AT_EACCESS */);
-	return ret < 0 && ret != -38;
+	const long ret = sys4(__NR_faccessat2, dir, path, X_OK_, AT_EACCESS);
+	return ret < 0 && ret != -ENOSYS;
 }
 
 /* One thread of a process at a time: while one's exec ends the others, the launcher must
@@ -290,7 +274,7 @@ static void exec_failed(const struct thread *t)
 static long exec_now(struct thread *t, long nr, const uint64_t *a)
 {
 	const bool at = nr == __NR_execveat;
-	const long dir = at ? (long)(int32_t)a[0] : AT_CWD;
+	const long dir = at ? (long)(int32_t)a[0] : AT_FDCWD;
 	const uint64_t path = at ? a[1] : a[0], flags = at ? a[4] : 0;
 
 	if (will_fail(dir, path, flags))

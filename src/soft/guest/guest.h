@@ -34,7 +34,7 @@ struct guest_state {
 	bool cpuid_forbidden;		/* a thread forbade it once (ARCH_SET_CPUID) */
 	bool fp_known;			/* fp is filled in: see fp_learn() */
 	struct fp_facts fp;		/* … what does not differ between threads */
-	struct k_sigaction actions[65];	/* the program's view */
+	struct k_sigaction actions[N_SIGNALS + 1];	/* the program's view */
 };
 
 extern struct guest_state guest;

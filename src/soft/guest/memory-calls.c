@@ -7,13 +7,6 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/errno.h>
-#include <asm/unistd.h>
-#include <linux/mman.h>
-
-#define PROT_R 1
-#define PROT_W 2
-#define PROT_X 4
 
 static bool overlaps_code(struct thread *t, uint64_t start, uint64_t end)
 {
@@ -29,15 +22,15 @@ static bool overlaps_code(struct thread *t, uint64_t start, uint64_t end)
  * protection keys. */
 static uint64_t readable_prot(uint64_t prot)
 {
-	return (prot & 7) == PROT_X ? prot | PROT_R : prot;
+	return (prot & PROT_ALL) == PROT_EXEC ? prot | PROT_READ : prot;
 }
 
 /* PR_SET_MDWE: kept by us, since the code cache itself is writable and executable. */
 static bool mdwe_refuses(struct thread *t, uint64_t start, uint64_t end, uint64_t prot, bool fresh)
 {
-	if (!guest.mdwe || !(prot & PROT_X))
+	if (!guest.mdwe || !(prot & PROT_EXEC))
 		return false;
-	if (prot & PROT_W)
+	if (prot & PROT_WRITE)
 		return true;
 	if (fresh)
 		return false;
@@ -54,7 +47,7 @@ static void new_code(struct thread *t, uint64_t start, uint64_t end, int prot, b
 	lock_take(t);
 	pages_forget(start, end);
 	region_set(start, end, prot, shared, anon);
-	const bool far = cache.window_used && prot & PROT_X && !table_map(start, end - start);
+	const bool far = cache.window_used && prot & PROT_EXEC && !table_map(start, end - start);
 	lock_drop();
 	if (far && !table_go_far(t))
 		no_memory();
@@ -62,7 +55,7 @@ static void new_code(struct thread *t, uint64_t start, uint64_t end, int prot, b
 
 static bool is_error(long ret)
 {
-	return ret < 0 && ret > -4096;
+	return ret < 0 && ret >= -MAX_ERRNO;
 }
 
 /* A call for [start, end) that leaves the engine's parts alone. */
@@ -87,7 +80,7 @@ static long call_around(struct thread *t, long nr, const uint64_t *args, uint64_
  * the program may use. Nobody notices that the engine is there. */
 static bool forbids_zone(const uint64_t *a, uint64_t end)
 {
-	return !(a[2] & 7) && a[3] & MAP_ANONYMOUS && a[3] & MAP_FIXED &&
+	return !(a[2] & PROT_ALL) && a[3] & MAP_ANONYMOUS && a[3] & MAP_FIXED &&
 	       a[0] <= ZONE_BASE && end >= ZONE_END;
 }
 
@@ -121,7 +114,7 @@ static long forbid_low(struct thread *t, const uint64_t *a, uint64_t end)
 {
 	const uint64_t low = cache.where.low, low_end = low + cache.where.low_size;
 	uint64_t part[6] = { a[0], low - a[0], a[2], a[3] | MAP_FIXED_NOREPLACE, a[4], a[5] };
-	if (a[2] & 7 || !(a[3] & MAP_ANONYMOUS) || a[3] & MAP_FIXED || a[0] >= low ||
+	if (a[2] & PROT_ALL || !(a[3] & MAP_ANONYMOUS) || a[3] & MAP_FIXED || a[0] >= low ||
 	    end <= low_end || place_can_give(a[0], end))
 		return 0;
 	if (table_in_the_way(t, a[0], end) && !table_go_far(t))
@@ -139,13 +132,12 @@ static long forbid_low(struct thread *t, const uint64_t *a, uint64_t end)
 
 /* ---- limits ---- */
 
-#define RLIMIT_AS_ 9
 #define INFINITE (~0ull)
 
 static uint64_t total_mapped(void)
 {
 	char text[32];
-	const long fd = sys4(__NR_openat, -100, "/proc/self/statm", 02000000, 0);
+	const long fd = sys4(__NR_openat, AT_FDCWD, "/proc/self/statm", O_CLOEXEC, 0);
 	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text));
 	uint64_t pages = 0;
 	if (fd >= 0)
@@ -161,7 +153,7 @@ static uint64_t total_mapped(void)
 static void check_limit(uint64_t len)
 {
 	struct { uint64_t now, most; } limit;
-	if (sys4(__NR_prlimit64, 0, RLIMIT_AS_, 0, &limit) < 0 || limit.now == INFINITE)
+	if (sys4(__NR_prlimit64, 0, RLIMIT_AS, 0, &limit) < 0 || limit.now == INFINITE)
 		return;
 	const uint64_t own = zone_mapped() + sizeof(struct soft_shared) + THREAD_STACK_END +
 			     ((uint64_t)etext - (uint64_t)__executable_start) + sizeof(E) +
@@ -175,11 +167,11 @@ static long do_mmap(struct thread *t, const uint64_t *args)
 {
 	uint64_t a[6] = { args[0], args[1], readable_prot(args[2]), args[3], args[4], args[5] };
 	const uint64_t len = PAGE_UP(a[1]), end = a[0] + len;
-	const bool sane = !(a[0] & (PAGE - 1)) && len && end > a[0] && end >> 47 == 0;
+	const bool sane = !(a[0] & (PAGE - 1)) && len && end > a[0] && end < USER_END;
 	if (mdwe_refuses(t, 0, 0, a[2], true))
-		return -13;
+		return -EACCES;
 	if (!(a[3] & MAP_ANONYMOUS) && (uint32_t)a[4] == E.reserved_fd)
-		return -9;
+		return -EBADF;
 	if (sane && a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE))
 		alias_touched(t, a[0], end);
 	if (sane && forbids_zone(a, end)) {
@@ -193,20 +185,20 @@ static long do_mmap(struct thread *t, const uint64_t *args)
 	if (sane && a[0])
 		make_way(t, a, end);
 	long at = gate(t, __NR_mmap, a);
-	if (at == -12 && a[3] & MAP_32BIT && cache.where.low >= START_OF_32BIT &&
+	if (at == -ENOMEM && a[3] & MAP_32BIT && cache.where.low >= START_OF_32BIT &&
 	    place_give(t, START_OF_32BIT, END_OF_32BIT))
 		at = gate(t, __NR_mmap, a);
-	if (at == -12)
+	if (at == -ENOMEM)
 		check_limit(len);
 	if (is_error(at))
 		return at;
 	const uint64_t start = (uint64_t)at;
 	if (table_in_the_way(t, start, start + len) && !table_go_far(t))
 		no_memory();
-	if (a[2] & PROT_X || overlaps_code(t, start, start + len))
-		new_code(t, start, start + len, (int)a[2] & 7, (a[3] & 3) != MAP_PRIVATE,
+	if (a[2] & PROT_EXEC || overlaps_code(t, start, start + len))
+		new_code(t, start, start + len, (int)a[2] & PROT_ALL, (a[3] & MAP_KIND) != MAP_PRIVATE,
 			 a[3] & MAP_ANONYMOUS);
-	if (a[2] & PROT_X && !(a[3] & MAP_ANONYMOUS))
+	if (a[2] & PROT_EXEC && !(a[3] & MAP_ANONYMOUS))
 		rseq_look_at_file((long)(int32_t)a[4]);
 	return at;
 }
@@ -217,7 +209,7 @@ static long do_mmap(struct thread *t, const uint64_t *args)
 static long do_brk(struct thread *t, const uint64_t *a)
 {
 	const long now = sys1(__NR_brk, 0);
-	if (now > 0 && a[0] > (uint64_t)now && a[0] >> 47 == 0)
+	if (now > 0 && a[0] > (uint64_t)now && a[0] < USER_END)
 		place_give(t, (uint64_t)now, a[0] + BRK_GAP);
 	const long end = gate(t, __NR_brk, a);
 	if (now > 0 && a[0] > (uint64_t)now && end == now)
@@ -228,7 +220,7 @@ static long do_brk(struct thread *t, const uint64_t *a)
 static long do_munmap(struct thread *t, const uint64_t *a)
 {
 	const uint64_t end = a[0] + PAGE_UP(a[1]);
-	const bool sane = !(a[0] & (PAGE - 1)) && a[1] && end > a[0] && end >> 47 == 0;
+	const bool sane = !(a[0] & (PAGE - 1)) && a[1] && end > a[0] && end < USER_END;
 	if (sane)
 		alias_touched(t, a[0], end);
 	if (sane && overlaps_code(t, a[0], end)) {
@@ -248,18 +240,18 @@ static long do_mprotect(struct thread *t, long nr, const uint64_t *args)
 	const uint64_t end = a[0] + PAGE_UP(a[1]);
 	alias_touched(t, a[0], end);
 	if (engine_owns(a[0], end))
-		return -12;
+		return -ENOMEM;
 	if (mdwe_refuses(t, a[0], end, a[2], false))
-		return -13;
+		return -EACCES;
 	const bool had = overlaps_code(t, a[0], end);
 	const long ret = gate(t, nr, a);
-	if (ret < 0 || (!had && !(a[2] & PROT_X)))
+	if (ret < 0 || (!had && !(a[2] & PROT_EXEC)))
 		return ret;
 	lock_take(t);
 	const struct region *const r = region_find(a[0]);
-	const bool shared = r && r->shared, anon = !r || r->anon || a[2] & PROT_W;
+	const bool shared = r && r->shared, anon = !r || r->anon || a[2] & PROT_WRITE;
 	lock_drop();
-	new_code(t, a[0], end, (int)a[2] & 7, shared, anon);
+	new_code(t, a[0], end, (int)a[2] & PROT_ALL, shared, anon);
 	return ret;
 }
 
@@ -272,9 +264,9 @@ static long do_mremap(struct thread *t, const uint64_t *a)
 	if (fixed)
 		alias_touched(t, a[4], a[4] + PAGE_UP(a[2]));
 	if (engine_owns(a[0], old_end))
-		return -14;
+		return -EFAULT;
 	if (fixed && !place_give(t, a[4], a[4] + PAGE_UP(a[2])))
-		return -12;
+		return -ENOMEM;
 	if (overlaps_code(t, a[0], old_end)) {
 		/* as one piece, with the program's own protection */
 		pages_open(t, a[0], old_end);
@@ -306,7 +298,7 @@ static long do_madvise(struct thread *t, const uint64_t *a)
 	alias_touched(t, a[0], end);
 	const bool own = engine_owns(a[0], end);
 	if (own && !(guest.zone_forbidden && a[0] <= ZONE_BASE && end >= ZONE_END))
-		return -12;
+		return -ENOMEM;
 	const long ret = own ? call_around(t, __NR_madvise, a, a[0], end) :
 			       gate(t, __NR_madvise, a);
 	if (overlaps_code(t, a[0], end)) {

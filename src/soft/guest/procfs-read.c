@@ -26,11 +26,6 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/errno.h>
-#include <asm/unistd.h>
-
-#define SEEK_SET_ 0
-#define SEEK_CUR_ 1
 #define ROOM 65536u		/* a record is a path long (4096), and some lines */
 #define SEQ_ROOM 4096u		/* the kernel's buffer at first: records fill less than it */
 #define IOVS_MAX 1024u
@@ -493,7 +488,7 @@ static uint32_t own_rollup(const struct proc_file *f, const struct engine_view *
 	line_str(&path, "/smaps");
 	path.text[path.len] = '\0';
 	struct proc_file smaps = { .kind = PROC_SMAPS };
-	smaps.fd = own_open(-100, path.text, 02000000);
+	smaps.fd = own_open(AT_FDCWD, path.text, O_CLOEXEC);
 	if (smaps.fd < 0)
 		return n;		/* no descriptor: the sums with the engine */
 	mem_copy(out, text, n + 1);
@@ -558,7 +553,7 @@ static long read_pagemap(struct thread *t, long nr, const uint64_t *a, const str
 	if (n <= 0 || (nr != __NR_read && nr != __NR_pread64))
 		return n;
 	const uint64_t end = nr == __NR_pread64 ? a[3] + (uint64_t)n :
-						  (uint64_t)sys3(__NR_lseek, f->fd, 0, SEEK_CUR_);
+						  (uint64_t)sys3(__NR_lseek, f->fd, 0, SEEK_CUR);
 	lock_take(t);
 	if (proc_view(t, f->pid, &v))
 		clear_pages(&v, end - (uint64_t)n, (char *)a[1], (uint64_t)n);
@@ -629,7 +624,7 @@ static long do_read(long nr, const uint64_t *a, const struct proc_file *f,
 		return wrong;
 	struct place p = { 0 };
 	if (!req.at_offset)
-		p.pos = (uint64_t)sys3(__NR_lseek, f->fd, 0, SEEK_CUR_);
+		p.pos = (uint64_t)sys3(__NR_lseek, f->fd, 0, SEEK_CUR);
 	if (is_one_text(f))
 		p.pos = req.at_offset ? req.offset : p.pos;
 	else
@@ -641,7 +636,7 @@ static long do_read(long nr, const uint64_t *a, const struct proc_file *f,
 	if (!hand_out(out, (uint64_t)n))
 		return -EFAULT;
 	if (!req.at_offset)
-		sys3(__NR_lseek, f->fd, p.pos, SEEK_SET_);
+		sys3(__NR_lseek, f->fd, p.pos, SEEK_SET);
 	if (!is_one_text(f))
 		remember(f, p);
 	return n;
@@ -650,14 +645,14 @@ static long do_read(long nr, const uint64_t *a, const struct proc_file *f,
 static long do_lseek(const uint64_t *a, const struct proc_file *f, const struct engine_view *v)
 {
 	uint64_t to = a[1];
-	if (a[2] == SEEK_CUR_)
-		to += place_at(f, v, (uint64_t)sys3(__NR_lseek, f->fd, 0, SEEK_CUR_)).shown;
-	if (a[2] > SEEK_CUR_ || to >> 63)
+	if (a[2] == SEEK_CUR)
+		to += place_at(f, v, (uint64_t)sys3(__NR_lseek, f->fd, 0, SEEK_CUR)).shown;
+	if (a[2] > SEEK_CUR || to >> 63)
 		return -EINVAL;
-	if (a[2] == SEEK_CUR_ && !a[1])
+	if (a[2] == SEEK_CUR && !a[1])
 		return (long)to;
 	const struct place p = place_shown(f, v, to);
-	const long err = sys3(__NR_lseek, f->fd, p.pos, SEEK_SET_);
+	const long err = sys3(__NR_lseek, f->fd, p.pos, SEEK_SET);
 	if (err < 0)
 		return err;
 	remember(f, p);

@@ -6,12 +6,6 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
-
-#ifndef __NR_openat2
-#define __NR_openat2 437
-#endif
-
 static void number_text(char *to, size_t size, uint64_t v)
 {
 	struct line l = { 0 };
@@ -105,7 +99,7 @@ bool proc_view(const struct thread *t, uint64_t pid, struct engine_view *v)
  * in another pid namespace). */
 bool proc_signals(const struct proc_file *f, struct proc_signals *of)
 {
-	static struct k_sigaction actions[65];	/* under the lock */
+	static struct k_sigaction actions[N_SIGNALS + 1];	/* under the lock */
 	static struct thread it;
 	uint32_t n = 0, found = 0;
 	if (!read_other(f->pid, &n, &E.n_threads, sizeof(n)) || n > MAX_THREADS)
@@ -118,9 +112,9 @@ bool proc_signals(const struct proc_file *f, struct proc_signals *of)
 	    !read_other(f->pid, actions, it.actions, sizeof(actions)))
 		return false;
 	*of = (struct proc_signals){ .blocked = it.app_mask };
-	for (int sig = 1; sig <= 64; sig++) {
-		of->caught |= actions[sig].handler > 1 ? SIG_BIT(sig) : 0;
-		of->ignored |= actions[sig].handler == 1 ? SIG_BIT(sig) : 0;
+	for (int sig = 1; sig <= N_SIGNALS; sig++) {
+		of->caught |= actions[sig].handler > SIGNAL_IGNORED ? SIG_BIT(sig) : 0;
+		of->ignored |= actions[sig].handler == SIGNAL_IGNORED ? SIG_BIT(sig) : 0;
 	}
 	return true;
 }
@@ -129,7 +123,7 @@ long proc_fd_target(uint64_t fd, char *link, size_t size)
 {
 	char path[40];
 	fd_link(path, sizeof(path), fd);
-	const long n = sys4(__NR_readlinkat, -100, path, link, size - 1);
+	const long n = sys4(__NR_readlinkat, AT_FDCWD, path, link, size - 1);
 	link[n > 0 ? n : 0] = '\0';
 	return n;
 }
@@ -148,14 +142,11 @@ struct k_stat {
 	uint64_t rdev, size, blksize, blocks, times[6], unused[3];
 };
 
-#define TYPE_MASK 0170000
-#define TYPE_REGULAR 0100000
-#define PROC_MAGIC 0x9fa0
 
 static bool is_proc(long fd)
 {
 	uint64_t st[15];			/* struct statfs: 120 bytes, its type first */
-	return sys2(__NR_fstatfs, fd, st) == 0 && st[0] == PROC_MAGIC;
+	return sys2(__NR_fstatfs, fd, st) == 0 && st[0] == PROC_SUPER_MAGIC;
 }
 
 /* Ordinary files are told by their size, everything else by its type. */
@@ -163,7 +154,7 @@ bool proc_identify(long fd, struct proc_file *f)
 {
 	struct k_stat st;
 	char link[128];
-	if (sys2(__NR_fstat, fd, &st) < 0 || (st.mode & TYPE_MASK) != TYPE_REGULAR || st.size ||
+	if (sys2(__NR_fstat, fd, &st) < 0 || (st.mode & S_IFMT) != S_IFREG || st.size ||
 	    !is_proc(fd) || proc_fd_target((uint64_t)fd, link, sizeof(link)) < 8)
 		return false;
 	const char *const last = proc_last_part(link);
@@ -206,7 +197,7 @@ static long by_path(struct thread *t, long nr, const uint64_t *a, bool *done)
 	const bool open = nr != __NR_readlink && nr != __NR_readlinkat;
 	if (is_our_link(path, last)) {
 		*done = true;
-		return -2;
+		return -ENOENT;
 	}
 	/* a number: perhaps a link to an open file */
 	if (!open || (proc_kind_of(last) == PROC_OTHER && !(*last >= '0' && *last <= '9')))

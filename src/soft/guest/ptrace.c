@@ -10,10 +10,7 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/ptrace-abi.h>
-#include <asm/unistd.h>
 #include <linux/elf.h>
-#include <linux/ptrace.h>
 
 /* As the kernel hands it out (struct user_regs_struct). */
 struct k_user_regs {
@@ -109,7 +106,7 @@ static long do_getregs(struct thread *t, const uint64_t *a)
 	const long ret = get_regs(t, (int32_t)a[1], &u);
 	if (ret)
 		return ret;
-	return copy_guest((void *)a[3], &u, sizeof(u)) ? 0 : -14;
+	return copy_guest((void *)a[3], &u, sizeof(u)) ? 0 : -EFAULT;
 }
 
 static long do_getregset(struct thread *t, const uint64_t *a)
@@ -120,7 +117,7 @@ static long do_getregset(struct thread *t, const uint64_t *a)
 	if (ret || a[2] != NT_PRSTATUS || !copy_guest(&io, (const void *)a[3], sizeof(io)) ||
 	    get_regs(t, (int32_t)a[1], &u))
 		return ret;
-	return copy_guest(io.base, &u, io.len < sizeof(u) ? io.len : sizeof(u)) ? 0 : -14;
+	return copy_guest(io.base, &u, io.len < sizeof(u) ? io.len : sizeof(u)) ? 0 : -EFAULT;
 }
 
 static long do_peekuser(struct thread *t, const uint64_t *a)
@@ -129,7 +126,7 @@ static long do_peekuser(struct thread *t, const uint64_t *a)
 	const long ret = gate(t, __NR_ptrace, a);
 	if (ret || a[2] % 8 || a[2] >= sizeof(u) || get_regs(t, (int32_t)a[1], &u))
 		return ret;
-	return copy_guest((void *)a[3], (const char *)&u + a[2], 8) ? 0 : -14;
+	return copy_guest((void *)a[3], (const char *)&u + a[2], 8) ? 0 : -EFAULT;
 }
 
 long ptrace_registers(struct thread *t, const uint64_t *a)

@@ -8,8 +8,8 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
 #include <elf.h>
+#include <linux/rseq.h>
 
 static const char refusal[] = "this program has restartable sequences (rseq critical "
 	"sections), which the engine cannot keep; use a kernel backend";
@@ -62,7 +62,7 @@ void rseq_look_at_file(long fd)
 /* The program itself was mapped by the kernel. */
 void rseq_init(void)
 {
-	const long fd = own_open(-100, "/proc/self/exe", 02000000);
+	const long fd = own_open(AT_FDCWD, "/proc/self/exe", O_CLOEXEC);
 	if (fd < 0)
 		return;
 	const bool has = has_sections(fd);
@@ -75,7 +75,7 @@ long rseq_syscall(struct thread *t, const uint64_t *a)
 {
 	const long ret = gate(t, __NR_rseq, a);
 	if (ret == 0)
-		t->rseq = a[2] & 1 ? 0 : a[0];
+		t->rseq = a[2] & RSEQ_FLAG_UNREGISTER ? 0 : a[0];
 	return ret;
 }
 
@@ -83,6 +83,6 @@ long rseq_syscall(struct thread *t, const uint64_t *a)
 void rseq_check(struct thread *t)
 {
 	uint64_t cs;
-	if (t->rseq && copy_guest(&cs, (const void *)(t->rseq + 8), 8) && cs)
+	if (t->rseq && copy_guest(&cs, (const void *)(t->rseq + offsetof(struct rseq, rseq_cs)), 8) && cs)
 		refuse(refusal);
 }

@@ -7,9 +7,7 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
 #include <linux/filter.h>
-#include <linux/prctl.h>
 #include <linux/seccomp.h>
 
 #define PREFIX 9
@@ -33,13 +31,13 @@ static long with_prefix(struct thread *t, long nr, const uint64_t *a, int at)
 	};
 	struct { uint16_t len, pad[3]; uint64_t filter; } prog;
 	if (!copy_guest(&prog, (const void *)a[at], sizeof(prog)))
-		return -14;
+		return -EFAULT;
 	if (!prog.len || prog.len + PREFIX > BPF_MAXINSNS)
-		return -22;
+		return -EINVAL;
 	struct sock_filter all[BPF_MAXINSNS];	/* 32 KiB of the engine's own stack */
 	mem_copy(all, prefix, sizeof(prefix));
 	if (!copy_guest(all + PREFIX, (const void *)prog.filter, prog.len * sizeof(*all)))
-		return -14;
+		return -EFAULT;
 	prog.len = (uint16_t)(prog.len + PREFIX);
 	prog.filter = (uint64_t)all;
 	uint64_t args[6] = { a[0], a[1], a[2], a[3], a[4], a[5] };
@@ -58,7 +56,7 @@ long seccomp_syscall(struct thread *t, long nr, const uint64_t *a)
 	if (op != SECCOMP_SET_MODE_STRICT)
 		return gate(t, nr, a);
 	if (!prctl && (a[1] || a[2]))
-		return -22;
+		return -EINVAL;
 	t->strict = true;
 	return 0;
 }
@@ -68,8 +66,8 @@ void seccomp_strict(struct thread *t, long nr)
 	if (nr == __NR_read || nr == __NR_write || nr == __NR_exit || nr == __NR_rt_sigreturn)
 		return;
 	if (!thread_is_last(t)) {
-		const uint64_t status[1] = { SIGKILL_ };
+		const uint64_t status[1] = { SIGKILL };
 		thread_exit(t, __NR_exit, status);
 	}
-	signal_fatal(t, SIGKILL_);
+	signal_fatal(t, SIGKILL);
 }

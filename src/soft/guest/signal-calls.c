@@ -5,21 +5,16 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
-
-#define SS_ONSTACK_ 1
-#define SS_DISABLE_ 2
-#define SS_AUTODISARM_ (1u << 31)
-#define NEVER_BLOCKED (SIG_BIT(SIGKILL_) | SIG_BIT(SIGSTOP_))
+#define NEVER_BLOCKED (SIG_BIT(SIGKILL) | SIG_BIT(SIGSTOP))
 
 /* A handler that gets a ucontext finds the flags of a fault in it. From now on counting keeps
  * them where an instruction may fault, at some cost; blocks of before are made anew. */
-#define FAULT_SIGNALS (SIG_BIT(SIGSEGV_) | SIG_BIT(SIGBUS_) | SIG_BIT(SIGFPE_) | SIG_BIT(SIGILL_))
+#define FAULT_SIGNALS (SIG_BIT(SIGSEGV) | SIG_BIT(SIGBUS) | SIG_BIT(SIGFPE) | SIG_BIT(SIGILL))
 
 static void look_for_precise(struct thread *t, int sig, const struct k_sigaction *act)
 {
-	if (cache.precise || !(FAULT_SIGNALS & SIG_BIT(sig)) || act->handler <= 1 ||
-	    !(act->flags & SA_SIGINFO_))
+	if (cache.precise || !(FAULT_SIGNALS & SIG_BIT(sig)) || act->handler <= SIGNAL_IGNORED ||
+	    !(act->flags & SA_SIGINFO))
 		return;
 	cache.precise = true;
 	cache_flush(t);
@@ -29,18 +24,18 @@ static long do_sigaction(struct thread *t, const uint64_t *a)
 {
 	const int sig = (int)a[0];
 	struct k_sigaction new, old = { 0 };
-	if (a[3] != 8 || sig < 1 || sig > 64)
-		return -22;
-	if (a[1] && (sig == SIGKILL_ || sig == SIGSTOP_))
-		return -22;
+	if (a[3] != SIGSET_SIZE || sig < 1 || sig > N_SIGNALS)
+		return -EINVAL;
+	if (a[1] && (sig == SIGKILL || sig == SIGSTOP))
+		return -EINVAL;
 	if (a[1] && !copy_guest(&new, (const void *)a[1], sizeof(new)))
-		return -14;
+		return -EFAULT;
 	old = t->actions[sig];
 	if (a[1]) {
 		new.mask &= ~NEVER_BLOCKED;
 		look_for_precise(t, sig, &new);
 		const struct k_sigaction k = signal_kernel_action(sig, &new);
-		const uint64_t args[6] = { (uint64_t)sig, (uint64_t)&k, 0, 8 };
+		const uint64_t args[6] = { (uint64_t)sig, (uint64_t)&k, 0, SIGSET_SIZE };
 		/* set before the call: a signal that comes with it finds it */
 		t->actions[sig] = new;
 		const long ret = gate(t, __NR_rt_sigaction, args);
@@ -50,28 +45,28 @@ static long do_sigaction(struct thread *t, const uint64_t *a)
 		}
 	}
 	if (a[2] && !copy_guest((void *)a[2], &old, sizeof(old)))
-		return -14;
+		return -EFAULT;
 	return 0;
 }
 
 static long do_sigprocmask(struct thread *t, const uint64_t *a)
 {
 	const uint64_t old = t->app_mask;
-	if (a[3] != 8)
-		return -22;
+	if (a[3] != SIGSET_SIZE)
+		return -EINVAL;
 	if (a[1]) {
 		uint64_t set, mask = old;
 		if (!copy_guest(&set, (const void *)a[1], 8))
-			return -14;
+			return -EFAULT;
 		set &= ~NEVER_BLOCKED;
 		switch ((int)a[0]) {
-		case 0: mask |= set; break;
-		case 1: mask &= ~set; break;
-		case 2: mask = set; break;
-		default: return -22;
+		case SIG_BLOCK: mask |= set; break;
+		case SIG_UNBLOCK: mask &= ~set; break;
+		case SIG_SETMASK: mask = set; break;
+		default: return -EINVAL;
 		}
 		const uint64_t real = mask & ~SYNC_SIGNALS;
-		const uint64_t args[6] = { 2, (uint64_t)&real, 0, 8 };
+		const uint64_t args[6] = { SIG_SETMASK, (uint64_t)&real, 0, SIGSET_SIZE };
 		/* set before the call: a signal that the call lets in sees it */
 		t->app_mask = mask;
 		const long ret = gate(t, __NR_rt_sigprocmask, args);
@@ -81,22 +76,22 @@ static long do_sigprocmask(struct thread *t, const uint64_t *a)
 		}
 	}
 	if (a[2] && !copy_guest((void *)a[2], &old, 8))
-		return -14;
+		return -EFAULT;
 	return 0;
 }
 
 /* As the kernel: EPERM while on it, the old one told in any case. */
 static long altstack_set(struct thread *t, struct k_stack new)
 {
-	const uint32_t mode = (uint32_t)new.flags & ~SS_AUTODISARM_;
+	const uint32_t mode = (uint32_t)new.flags & ~SS_AUTODISARM;
 	if (signal_on_altstack(&t->app_altstack, t->regs[RSP]))
-		return -1;
-	if (mode != SS_DISABLE_ && mode != SS_ONSTACK_ && mode != 0)
-		return -22;
-	if (mode == SS_DISABLE_)
+		return -EPERM;
+	if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0)
+		return -EINVAL;
+	if (mode == SS_DISABLE)
 		new.sp = new.size = 0;
-	else if (new.size < 2048)
-		return -12;
+	else if (new.size < MINSIGSTKSZ)
+		return -ENOMEM;
 	new.pad = 0;
 	t->app_altstack = new;
 	return 0;
@@ -107,14 +102,14 @@ static long do_sigaltstack(struct thread *t, const uint64_t *a)
 	struct k_stack new, old = t->app_altstack;
 	const bool on = signal_on_altstack(&old, t->regs[RSP]);
 	if (a[0] && !copy_guest(&new, (const void *)a[0], sizeof(new)))
-		return -14;
+		return -EFAULT;
 	const long err = a[0] ? altstack_set(t, new) : 0;
 	if (err)
 		return err;
-	old.flags = (old.flags & (int32_t)SS_AUTODISARM_) |
-		    (old.size ? (on ? SS_ONSTACK_ : 0) : SS_DISABLE_);
+	old.flags = (old.flags & (int32_t)SS_AUTODISARM) |
+		    (old.size ? (on ? SS_ONSTACK : 0) : SS_DISABLE);
 	if (a[1] && !copy_guest((void *)a[1], &old, sizeof(old)))
-		return -14;
+		return -EFAULT;
 	return 0;
 }
 
@@ -124,20 +119,20 @@ static void do_sigreturn(struct thread *t)
 	struct k_ucontext uc;
 	/* a signal that came meanwhile is delivered where the handler returns to */
 	const uint64_t all = ~SYNC_SIGNALS;
-	sys4(__NR_rt_sigprocmask, 2, &all, 0, 8);
+	sys4(__NR_rt_sigprocmask, SIG_SETMASK, &all, 0, SIGSET_SIZE);
 	t->pend_stale = t->pending;
 	if (!copy_guest(&uc, (const void *)t->regs[RSP], sizeof(uc)))
-		signal_raise(t, SIGSEGV_, 0x80, 0, 0, 0);
-	if ((uc.mc.cs | 3) != 0x33)
+		signal_raise(t, SIGSEGV, SI_KERNEL, 0, 0, 0);
+	if ((uc.mc.cs | SELECTOR_RPL) != USER_CS)
 		die("a signal handler returned to another code segment", uc.mc.rip);
-	const uint64_t kept = t->rflags & ~SIGRETURN_FLAGS;
+	const uint64_t kept = t->rflags & ~FLAGS_OF_SIGRETURN;
 	signal_take_regs(t, &uc.mc);
-	t->rflags = (uc.mc.eflags & SIGRETURN_FLAGS) | kept;
+	t->rflags = (uc.mc.eflags & FLAGS_OF_SIGRETURN) | kept;
 	t->pc = uc.mc.rip;
 	t->app_mask = uc.sigmask & ~NEVER_BLOCKED;
 	altstack_set(t, uc.stack);	/* the kernel does not mind either if it cannot */
 	t->exit_link = 1;
-	signal_leave(t, uc.mc.fpstate, uc.flags & 1);
+	signal_leave(t, uc.mc.fpstate, uc.flags & UC_FP_XSTATE);
 }
 
 /* ---- waiting ---- */
@@ -145,7 +140,7 @@ static void do_sigreturn(struct thread *t)
 /* Interrupted: the handler runs under the mask of the call. */
 static long interrupted(struct thread *t, uint64_t mask, long ret)
 {
-	if (ret == -4 && t->pending) {
+	if (ret == -EINTR && t->pending) {
 		t->has_temp_mask = true;
 		t->temp_mask = mask;
 	}
@@ -183,14 +178,14 @@ static long with_mask(struct thread *t, long nr, const uint64_t *a, int at)
 static long do_sigtimedwait(struct thread *t, const uint64_t *a)
 {
 	uint64_t set;
-	if (!t->held || a[3] != 8 || !copy_guest(&set, (const void *)a[0], 8) || !(set & t->held))
+	if (!t->held || a[3] != SIGSET_SIZE || !copy_guest(&set, (const void *)a[0], 8) || !(set & t->held))
 		return gate(t, __NR_rt_sigtimedwait, a);
 	const int sig = __builtin_ctzll(set & t->held) + 1;
 	t->held &= ~SIG_BIT(sig);
 	for (int i = 0; i < 6; i++)
 		if (t->held_info[i].signo == sig && a[1] &&
 		    !copy_guest((void *)a[1], &t->held_info[i], sizeof(t->held_info[i])))
-			return -14;
+			return -EFAULT;
 	return sig;
 }
 
@@ -198,10 +193,10 @@ static long do_sigpending(struct thread *t, const uint64_t *a)
 {
 	uint64_t set;
 	const long ret = gate(t, __NR_rt_sigpending, a);
-	if (ret < 0 || !t->held || a[1] != 8 || !copy_guest(&set, (const void *)a[0], 8))
+	if (ret < 0 || !t->held || a[1] != SIGSET_SIZE || !copy_guest(&set, (const void *)a[0], 8))
 		return ret;
 	set |= t->held & t->app_mask;
-	return copy_guest((void *)a[0], &set, 8) ? 0 : -14;
+	return copy_guest((void *)a[0], &set, 8) ? 0 : -EFAULT;
 }
 
 long signal_syscall(struct thread *t, long nr, const uint64_t *a)

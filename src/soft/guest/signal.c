@@ -23,28 +23,14 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
-
-#define SA_RESTORER_ 0x04000000ull
-#define SA_ONSTACK_ 0x08000000ull
-#define SA_RESTART_ 0x10000000ull
-#define SA_NODEFER_ 0x40000000ull
-#define SA_RESETHAND_ 0x80000000ull
-#define SS_ONSTACK_ 1
-#define SS_DISABLE_ 2
-#define SS_AUTODISARM_ (1u << 31)
-#define UC_FP_XSTATE 1
-#define UC_SS (2 | 4)
-#define FLAG_DF 0x400u
-#define FLAG_RF 0x10000u
 
 /* ---- what the kernel holds ---- */
 
 static bool dies_by_default(int sig)
 {
 	switch (sig) {
-	case SIGCHLD_: case SIGCONT_: case SIGURG_: case SIGWINCH_:
-	case SIGSTOP_: case SIGTSTP_: case SIGTTIN_: case SIGTTOU_: case SIGKILL_:
+	case SIGCHLD: case SIGCONT: case SIGURG: case SIGWINCH:
+	case SIGSTOP: case SIGTSTP: case SIGTTIN: case SIGTTOU: case SIGKILL:
 		return false;
 	default:
 		return true;
@@ -56,28 +42,28 @@ struct k_sigaction signal_kernel_action(int sig, const struct k_sigaction *act)
 {
 	struct k_sigaction k = { .handler = (uint64_t)glue_master,
 				 .restorer = (uint64_t)glue_restorer, .mask = ~SYNC_SIGNALS,
-				 .flags = SA_SIGINFO_ | SA_RESTORER_ | SA_ONSTACK_ };
+				 .flags = SA_SIGINFO | SA_RESTORER | SA_ONSTACK };
 	const bool sync = SYNC_SIGNALS & SIG_BIT(sig);
-	if (act->handler == 1 && !sync)
-		k.handler = 1;
-	else if (act->handler == 0 && !sync && !dies_by_default(sig))
-		k.handler = 0;
-	else if (act->handler <= 1)
-		k.flags |= SA_RESTART_;
+	if (act->handler == SIGNAL_IGNORED && !sync)
+		k.handler = SIGNAL_IGNORED;
+	else if (act->handler == SIGNAL_DEFAULT && !sync && !dies_by_default(sig))
+		k.handler = SIGNAL_DEFAULT;
+	else if (act->handler <= SIGNAL_IGNORED)
+		k.flags |= SA_RESTART;
 	/* SA_RESTART, SA_NOCLDSTOP and SA_NOCLDWAIT are the kernel's business */
-	k.flags |= act->flags & (SA_RESTART_ | 1 | 2);
+	k.flags |= act->flags & (SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT);
 	return k;
 }
 
 static long kernel_set(int sig, const struct k_sigaction *k, struct k_sigaction *old)
 {
-	return sys4(__NR_rt_sigaction, sig, k, old, 8);
+	return sys4(__NR_rt_sigaction, sig, k, old, SIGSET_SIZE);
 }
 
 static void kernel_mask(uint64_t mask)
 {
 	mask &= ~SYNC_SIGNALS;
-	sys4(__NR_rt_sigprocmask, 2, &mask, 0, 8);
+	sys4(__NR_rt_sigprocmask, SIG_SETMASK, &mask, 0, SIGSET_SIZE);
 }
 
 void mask_set(struct thread *t, uint64_t app_mask)
@@ -104,24 +90,24 @@ static void learn_altstack(struct thread *t)
 void signals_init(struct thread *t)
 {
 	t->actions = guest.actions;
-	for (int sig = 1; sig <= 64; sig++) {
+	for (int sig = 1; sig <= N_SIGNALS; sig++) {
 		const struct k_sigaction none = { 0 };
 		struct k_sigaction k = signal_kernel_action(sig, &none), old;
 		if (k.handler != (uint64_t)glue_master)
 			continue;
 		kernel_set(sig, &k, &old);
-		if (old.handler == 1) {
-			guest.actions[sig].handler = 1;
+		if (old.handler == SIGNAL_IGNORED) {
+			guest.actions[sig].handler = SIGNAL_IGNORED;
 			k = signal_kernel_action(sig, &guest.actions[sig]);
 			kernel_set(sig, &k, 0);
 		}
 	}
-	for (int sig = SIGCHLD_; sig <= SIGWINCH_; sig++) {
+	for (int sig = SIGCHLD; sig <= SIGWINCH; sig++) {
 		struct k_sigaction old = { 0 };
-		if (!dies_by_default(sig) && kernel_set(sig, 0, &old) == 0 && old.handler == 1)
-			guest.actions[sig].handler = 1;
+		if (!dies_by_default(sig) && kernel_set(sig, 0, &old) == 0 && old.handler == SIGNAL_IGNORED)
+			guest.actions[sig].handler = SIGNAL_IGNORED;
 	}
-	sys4(__NR_rt_sigprocmask, 0, 0, &t->app_mask, 8);
+	sys4(__NR_rt_sigprocmask, SIG_BLOCK, 0, &t->app_mask, SIGSET_SIZE);
 	if (t->app_mask & SYNC_SIGNALS)
 		kernel_mask(t->app_mask);
 	learn_altstack(t);
@@ -132,16 +118,16 @@ void signals_init(struct thread *t)
  * hold the program's own choice then, also of the synchronous ones. */
 static void sync_actions(const struct thread *t, bool app)
 {
-	const struct k_sigaction ignore = { .handler = 1 };
-	for (int sig = 1; sig <= SIGSYS_; sig++) {
-		if (!(SYNC_SIGNALS & SIG_BIT(sig)) || t->actions[sig].handler != 1)
+	const struct k_sigaction ignore = { .handler = SIGNAL_IGNORED };
+	for (int sig = 1; sig <= SIGSYS; sig++) {
+		if (!(SYNC_SIGNALS & SIG_BIT(sig)) || t->actions[sig].handler != SIGNAL_IGNORED)
 			continue;
 		const struct k_sigaction k = signal_kernel_action(sig, &t->actions[sig]);
 		kernel_set(sig, app ? &ignore : &k, 0);
 	}
 }
 
-static const uint8_t held_signals[6] = { SIGILL_, SIGTRAP_, SIGBUS_, SIGFPE_, SIGSEGV_, SIGSYS_ };
+static const uint8_t held_signals[6] = { SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS };
 
 /* What is held back is pending, and stays so across an exec. */
 static void give_back_held(struct thread *t)
@@ -158,7 +144,7 @@ static void give_back_held(struct thread *t)
 static void altstack_flags_as_app(const struct thread *t)
 {
 	struct k_stack alt = { .flags = t->app_altstack.flags };
-	if (!(alt.flags & SS_DISABLE_)) {
+	if (!(alt.flags & SS_DISABLE)) {
 		alt.sp = (uint64_t)t + THREAD_ALT;
 		alt.size = THREAD_STACK - THREAD_ALT;
 	}
@@ -170,7 +156,7 @@ void signals_as_app(struct thread *t)
 	altstack_flags_as_app(t);
 	sync_actions(t, true);
 	if (t->app_mask & SYNC_SIGNALS)
-		sys4(__NR_rt_sigprocmask, 2, &t->app_mask, 0, 8);
+		sys4(__NR_rt_sigprocmask, SIG_SETMASK, &t->app_mask, 0, SIGSET_SIZE);
 	if (t->held)
 		give_back_held(t);
 }
@@ -190,9 +176,9 @@ static void cpuid(uint32_t leaf, uint32_t sub, uint32_t r[4])
 {
 	if (glue_cpuid(leaf, sub, r))
 		return;
-	sys2(__NR_arch_prctl, ARCH_SET_CPUID_, 1);
+	sys2(__NR_arch_prctl, ARCH_SET_CPUID, 1);
 	glue_cpuid(leaf, sub, r);
-	sys2(__NR_arch_prctl, ARCH_SET_CPUID_, 0);
+	sys2(__NR_arch_prctl, ARCH_SET_CPUID, 0);
 }
 
 static uint64_t xgetbv(uint32_t which)
@@ -226,8 +212,6 @@ void fp_learn(void)
 	guest.fp_known = true;
 }
 
-#define MAGIC1 0x46505853u
-#define MAGIC2 0x46505845u
 
 /* As the kernel lays it out at the end of fxsave's 512 bytes (struct _fpx_sw_bytes). */
 struct fp_sw {
@@ -238,20 +222,20 @@ struct fp_sw {
 
 static struct fp_sw *fp_sw(uint64_t fpstate)
 {
-	return (struct fp_sw *)(fpstate + 464);
+	return (struct fp_sw *)(fpstate + FP_LEGACY_SIZE - sizeof(struct fp_sw));
 }
 
 static uint32_t fp_size(uint64_t fpstate)
 {
 	if (!fpstate)
 		return 0;
-	return fp_sw(fpstate)->magic == MAGIC1 ? fp_sw(fpstate)->extended_size : 512;
+	return fp_sw(fpstate)->magic == FP_XSTATE_MAGIC1 ? fp_sw(fpstate)->extended_size : FP_LEGACY_SIZE;
 }
 
 /* A frame of the kernel's own tells what the thread's state has. */
 static void fp_note(struct thread *t, uint64_t fpstate)
 {
-	if (!fpstate || fp_sw(fpstate)->magic != MAGIC1)
+	if (!fpstate || fp_sw(fpstate)->magic != FP_XSTATE_MAGIC1)
 		return;
 	t->fp_seen = fp_sw(fpstate)->features;
 	t->fp_seen_tid = t->tid;
@@ -279,9 +263,9 @@ static uint64_t fp_save(struct thread *t)
 	mem_zero(header, FP_HEADER_END - FP_LEGACY_SIZE);
 	glue_xsave((void *)at, l.features);
 	*header |= FP_LEGACY;			/* as the kernel does, whatever is in use */
-	*fp_sw(at) = (struct fp_sw){ .magic = MAGIC1, .extended_size = l.size + 4,
+	*fp_sw(at) = (struct fp_sw){ .magic = FP_XSTATE_MAGIC1, .extended_size = l.size + 4,
 				     .features = l.features, .size = l.size };
-	*(uint32_t *)(at + l.size) = MAGIC2;
+	*(uint32_t *)(at + l.size) = FP_XSTATE_MAGIC2;
 	return UC_FP_XSTATE;
 }
 
@@ -303,13 +287,13 @@ void signal_leave(struct thread *t, uint64_t fpstate, uint64_t fp_flags)
 				       .size = THREAD_STACK - THREAD_ALT };
 	f.uc.mc.rip = (uint64_t)glue_redispatch;
 	f.uc.mc.rsp = t->engine_rsp;
-	f.uc.mc.eflags = 0x202;
-	f.uc.mc.cs = 0x33;
-	f.uc.mc.ss = 0x2b;
+	f.uc.mc.eflags = FLAGS_OF_USER;
+	f.uc.mc.cs = USER_CS;
+	f.uc.mc.ss = USER_DS;
 	f.uc.mc.fpstate = fpstate;
 	/* a signal that waits comes first; none may join it */
 	f.uc.sigmask = (t->pending ? ~0ull : t->app_mask) & ~SYNC_SIGNALS;
-	glue_sigreturn(&f.uc, 2);
+	glue_sigreturn(&f.uc, FLAG_ONE);
 }
 
 /* Goes to t->pc itself, with the program's registers and TF: no code of the
@@ -327,15 +311,15 @@ void signal_probe(struct thread *t)
 		.r15 = t->regs[R15], .rdi = t->regs[RDI], .rsi = t->regs[RSI],
 		.rbp = t->regs[RBP], .rbx = t->regs[RBX], .rdx = t->regs[RDX],
 		.rax = t->regs[RAX], .rcx = t->regs[RCX], .rsp = t->regs[RSP],
-		.rip = t->pc, .eflags = (t->rflags & SIGRETURN_FLAGS) | FLAG_TF | 0x202,
-		.cs = 0x33, .ss = 0x2b,
+		.rip = t->pc, .eflags = (t->rflags & FLAGS_OF_SIGRETURN) | FLAG_TF | FLAGS_OF_USER,
+		.cs = USER_CS, .ss = USER_DS,
 	};
 	/* the live FP state is the program's; the kernel takes it from here again */
 	f.uc.flags = UC_SS | fp_save(t);
 	f.uc.mc.fpstate = (uint64_t)t + THREAD_FP;
 	f.uc.sigmask = ~SYNC_SIGNALS;
 	t->probing = true;
-	glue_sigreturn(&f.uc, (t->rflags & ~SIGRETURN_FLAGS) | 2);
+	glue_sigreturn(&f.uc, (t->rflags & ~FLAGS_OF_SIGRETURN) | FLAG_ONE);
 }
 
 void signal_try(struct thread *t)
@@ -353,7 +337,7 @@ void signal_fatal(struct thread *t, int sig)
 	const uint64_t bit = SIG_BIT(sig);
 	kernel_set(sig, &dfl, 0);
 	sys3(__NR_tgkill, sys0(__NR_getpid), sys0(__NR_gettid), sig);
-	sys4(__NR_rt_sigprocmask, 1, &bit, 0, 8);
+	sys4(__NR_rt_sigprocmask, SIG_UNBLOCK, &bit, 0, SIGSET_SIZE);
 	for (;;)
 		sys1(__NR_exit_group, 128 + sig);
 }
@@ -362,7 +346,7 @@ void signal_fatal(struct thread *t, int sig)
 
 bool signal_on_altstack(const struct k_stack *s, uint64_t sp)
 {
-	if (s->flags & (int32_t)SS_AUTODISARM_)
+	if (s->flags & (int32_t)SS_AUTODISARM)
 		return false;
 	return s->size && sp > s->sp && sp - s->sp <= s->size;
 }
@@ -385,7 +369,7 @@ static void frame_fill(const struct thread *t, struct frame *f, const struct k_s
 		.r15 = t->regs[R15], .rdi = t->regs[RDI], .rsi = t->regs[RSI],
 		.rbp = t->regs[RBP], .rbx = t->regs[RBX], .rdx = t->regs[RDX],
 		.rax = t->regs[RAX], .rcx = t->regs[RCX], .rsp = t->regs[RSP],
-		.rip = t->pc, .eflags = t->rflags, .cs = 0x33, .ss = 0x2b,
+		.rip = t->pc, .eflags = t->rflags, .cs = USER_CS, .ss = USER_DS,
 		.err = t->app_err, .trapno = t->app_trapno, .oldmask = t->app_mask,
 		.cr2 = t->app_cr2, .fpstate = fx,
 	};
@@ -420,9 +404,9 @@ static void frame_failed(struct thread *t, int sig, const struct k_ucontext *k)
 	__attribute__((noreturn));
 static void frame_failed(struct thread *t, int sig, const struct k_ucontext *k)
 {
-	const struct k_siginfo info = { .signo = SIGSEGV_, .code = 0x80 };
-	if (sig == SIGSEGV_)
-		signal_fatal(t, SIGSEGV_);
+	const struct k_siginfo info = { .signo = SIGSEGV, .code = SI_KERNEL };
+	if (sig == SIGSEGV)
+		signal_fatal(t, SIGSEGV);
 	deliver(t, &info, k, true);
 }
 
@@ -433,9 +417,9 @@ static uint64_t frame_place(const struct thread *t, const struct k_sigaction *ac
 {
 	const struct k_stack *const alt = &t->app_altstack;
 	const bool nested = signal_on_altstack(alt, t->regs[RSP]);
-	uint64_t sp = t->regs[RSP] - 128;
+	uint64_t sp = t->regs[RSP] - RED_ZONE;
 	bool entering = false;
-	if (act->flags & SA_ONSTACK_ && alt->size && !signal_on_altstack(alt, sp)) {
+	if (act->flags & SA_ONSTACK && alt->size && !signal_on_altstack(alt, sp)) {
 		sp = alt->sp + alt->size;
 		entering = true;
 	}
@@ -448,19 +432,19 @@ static uint64_t frame_place(const struct thread *t, const struct k_sigaction *ac
 
 static void after_frame(struct thread *t, int sig, const struct k_sigaction *act)
 {
-	if (act->flags & SA_RESETHAND_) {
+	if (act->flags & SA_RESETHAND) {
 		const struct k_sigaction none = { 0 };
 		const struct k_sigaction k = signal_kernel_action(sig, &none);
-		t->actions[sig].handler = 0;
+		t->actions[sig].handler = SIGNAL_DEFAULT;
 		kernel_set(sig, &k, 0);
 	}
-	if (t->app_altstack.flags & (int32_t)SS_AUTODISARM_)
-		t->app_altstack = (struct k_stack){ .flags = SS_DISABLE_ };
+	if (t->app_altstack.flags & (int32_t)SS_AUTODISARM)
+		t->app_altstack = (struct k_stack){ .flags = SS_DISABLE };
 	if (t->has_temp_mask)
 		t->app_mask = t->temp_mask;
 	t->has_temp_mask = false;
 	t->app_mask |= act->mask;
-	if (!(act->flags & SA_NODEFER_))
+	if (!(act->flags & SA_NODEFER))
 		t->app_mask |= SIG_BIT(sig);
 }
 
@@ -470,15 +454,15 @@ static void deliver(struct thread *t, const struct k_siginfo *info, const struct
 	const int sig = info->signo;
 	const struct k_sigaction act = t->actions[sig];
 	const uint64_t blocked = t->has_temp_mask ? t->temp_mask : t->app_mask;
-	if (forced && (act.handler == 1 || t->app_mask & SIG_BIT(sig)))
+	if (forced && (act.handler == SIGNAL_IGNORED || t->app_mask & SIG_BIT(sig)))
 		signal_fatal(t, sig);
 	if (!forced && blocked & SIG_BIT(sig) & SYNC_SIGNALS) {
 		hold(t, info);
 		signal_leave(t, k->mc.fpstate, k->flags & UC_FP_XSTATE);
 	}
-	if (act.handler == 0 && (forced || dies_by_default(sig)))
+	if (act.handler == SIGNAL_DEFAULT && (forced || dies_by_default(sig)))
 		signal_fatal(t, sig);
-	if (act.handler <= 1) {
+	if (act.handler <= SIGNAL_IGNORED) {
 		t->has_temp_mask = false;
 		signal_leave(t, k->mc.fpstate, k->flags & UC_FP_XSTATE);
 	}
@@ -488,8 +472,8 @@ static void deliver(struct thread *t, const struct k_siginfo *info, const struct
 	const uint64_t at = frame_place(t, &act, size, &fx);
 	struct frame f;
 	frame_fill(t, &f, info, k, &act, fx);
-	const size_t len = act.flags & SA_SIGINFO_ ? sizeof(f) : offsetof(struct frame, info);
-	if (!at || !(act.flags & SA_RESTORER_) ||
+	const size_t len = act.flags & SA_SIGINFO ? sizeof(f) : offsetof(struct frame, info);
+	if (!at || !(act.flags & SA_RESTORER) ||
 	    !copy_guest((void *)fx, (const void *)k->mc.fpstate, size) ||
 	    !copy_guest((void *)at, &f, len))
 		frame_failed(t, sig, k);
@@ -572,17 +556,17 @@ void signal_deliver_held(struct thread *t)
 /* What the program finds in its frames about its last fault. */
 static void note_fault(struct thread *t, const struct k_siginfo *info, const struct k_sigcontext *m)
 {
-	if (info->signo == SIGSYS_)
+	if (info->signo == SIGSYS)
 		return;
 	t->app_trapno = m->trapno;
 	t->app_err = m->err;
-	if (m->trapno == 14)
+	if (m->trapno == X86_TRAP_PF)
 		t->app_cr2 = m->cr2;
 }
 
 static bool is_pc_signal(int sig)
 {
-	return sig == SIGILL_ || sig == SIGFPE_ || sig == SIGTRAP_;
+	return sig == SIGILL || sig == SIGFPE || sig == SIGTRAP;
 }
 
 static bool within(uint64_t pc, const char *from, const char *to)
@@ -596,7 +580,7 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 	const uint64_t code = uc->mc.rip;
 	signal_take_regs(t, &uc->mc);
 	lock_take(t);
-	const bool smc = sync && info->signo == SIGSEGV_ && uc->mc.err & 2 &&
+	const bool smc = sync && info->signo == SIGSEGV && uc->mc.err & X86_PF_WRITE &&
 			 page_written(t, info->addr);
 	if (!recover(t, code, t->regs, &t->pc))
 		die("a signal at an unknown place of the cache", code);
@@ -639,7 +623,7 @@ static bool step_on(struct thread *t, struct k_ucontext *uc)
 static bool stepped(struct thread *t, const struct k_siginfo *info, struct k_ucontext *uc,
 		    bool in_cache)
 {
-	const bool trap = info->signo == SIGTRAP_ && info->code == 2;
+	const bool trap = info->signo == SIGTRAP && info->code == TRAP_TRACE;
 	uc->mc.eflags &= ~(uint64_t)FLAG_TF;
 	if (trap && in_cache && step_on(t, uc))
 		return true;
@@ -663,7 +647,7 @@ static void kicked(struct thread *t, const struct k_siginfo *info, struct k_ucon
 {
 	const uint64_t pc = uc->mc.rip;
 	const struct segment *const s = segment_of(pc);
-	if (pc == (uint64_t)gate_after && uc->mc.rax == -4ull)
+	if (pc == (uint64_t)gate_after && uc->mc.rax == (uint64_t)-EINTR)
 		uc->mc.rax = (uint64_t)GATE_RESTART;
 	if (info->code == TRACED_KICK)
 		traced_heard(t);
@@ -691,7 +675,7 @@ static void kicked(struct thread *t, const struct k_siginfo *info, struct k_ucon
  * allows: the kernel delivers it then, but without saying what it is. */
 static bool is_kick(const struct thread *t, struct k_siginfo *info)
 {
-	if (info->signo != SIGTRAP_)
+	if (info->signo != SIGTRAP)
 		return false;
 	if (!info->code && !info->addr && (t->kicked || E.vpmu))
 		info->code = E.vpmu ? VPMU_KICK : STOP_KICK;
@@ -703,11 +687,11 @@ static bool is_kick(const struct thread *t, struct k_siginfo *info)
 static void tried(struct thread *t, const struct k_ucontext *uc) __attribute__((noreturn));
 static void tried(struct thread *t, const struct k_ucontext *uc)
 {
-	if (uc->mc.cs != 0x33)
+	if (uc->mc.cs != USER_CS)
 		die("a far transfer to code that is not 64-bit", t->pc);
-	const uint64_t kept = t->rflags & ~SIGRETURN_FLAGS;
+	const uint64_t kept = t->rflags & ~FLAGS_OF_SIGRETURN;
 	signal_take_regs(t, &uc->mc);
-	t->rflags = (t->rflags & SIGRETURN_FLAGS & ~(uint64_t)FLAG_TF) | kept;
+	t->rflags = (t->rflags & FLAGS_OF_SIGRETURN & ~(uint64_t)FLAG_TF) | kept;
 	t->pc = uc->mc.rip;
 	t->exit_link = 1;
 	signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
@@ -718,9 +702,9 @@ static void probed(struct thread *t, const struct k_siginfo *info, const struct 
 {
 	const bool counted = t->trying;
 	t->probing = t->trying = false;
-	if (info->signo == SIGTRAP_ && info->code == 2 && counted)
+	if (info->signo == SIGTRAP && info->code == TRAP_TRACE && counted)
 		tried(t, uc);
-	if (info->signo == SIGTRAP_ && info->code == 2)
+	if (info->signo == SIGTRAP && info->code == TRAP_TRACE)
 		die("an instruction the engine does not know, or code it did not see", t->pc);
 	if (counted)
 		uncount(t, t->pc);
@@ -728,7 +712,7 @@ static void probed(struct thread *t, const struct k_siginfo *info, const struct 
 		t->rflags |= FLAG_TF;
 		t->trap = false;
 	}
-	const uint64_t live = SIGRETURN_FLAGS & ~(uint64_t)FLAG_TF;
+	const uint64_t live = FLAGS_OF_SIGRETURN & ~(uint64_t)FLAG_TF;
 	t->rflags = (uc->mc.eflags & live) | (t->rflags & ~live);
 	note_fault(t, info, &uc->mc);
 	deliver(t, info, uc, true);
@@ -748,14 +732,14 @@ static bool sync_elsewhere(struct thread *t, struct k_siginfo *info, struct k_uc
 	}
 	if (t->probing)
 		probed(t, info, uc);
-	if (info->signo == SIGSYS_ && (pc == (uint64_t)gate_after || pc == (uint64_t)clone_after)) {
+	if (info->signo == SIGSYS && (pc == (uint64_t)gate_after || pc == (uint64_t)clone_after)) {
 		keep(t, info, uc);
 		t->pend_forced = true;
 		uc->mc.rax = (uint64_t)GATE_TRAPPED;
 		return true;
 	}
 	/* the FP state of a frame that the program returned from cannot be read */
-	if (pc == (uint64_t)glue_redispatch && info->code == 0x80)
+	if (pc == (uint64_t)glue_redispatch && info->code == SI_KERNEL)
 		deliver(t, info, uc, true);
 	return false;
 }
@@ -816,12 +800,12 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 	const bool in_cache = s && pc >= s->base + TRAMPOLINES;
 	fp_note(t, uc->mc.fpstate);
 
-	if (t->learning && sig == SIGTRAP_ && sync) {
+	if (t->learning && sig == SIGTRAP && sync) {
 		t->app_altstack.flags = uc->stack.flags;
 		t->learning = false;
 		return;
 	}
-	if (sync && in_cache && sig == SIGSEGV_ && own_fault(t, info, &uc->mc))
+	if (sync && in_cache && sig == SIGSEGV && own_fault(t, info, &uc->mc))
 		return;
 	if (t->flag_steps && stepped(t, info, uc, in_cache))
 		return;
@@ -874,7 +858,7 @@ void signal_raise(struct thread *t, int sig, int code, uint64_t addr, int trapno
 					.cr2 = addr };
 	if (trapno)			/* 0: the kernel's own, not a fault */
 		note_fault(t, &info, &m);
-	if (trapno != 1)
+	if (trapno != X86_TRAP_DB)
 		t->rflags |= FLAG_RF;	/* as the CPU does at a fault */
 	deliver(t, &info, live_context(t), true);
 }

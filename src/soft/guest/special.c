@@ -4,8 +4,6 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
-
 static int modrm_rm(const struct insn *in)
 {
 	return (in->modrm & 7) | (in->rex & 1 ? 8 : 0);
@@ -55,10 +53,9 @@ static bool pop(struct thread *t, uint64_t *v, unsigned size)
 
 static bool is_canonical(uint64_t pc)
 {
-	return pc >> 47 == 0;		/* what user code may jump to */
+	return pc < USER_END;		/* what user code may jump to */
 }
 
-#define FLAG_NT 0x4000u
 
 /* retf, iretq within 64-bit user code: an indirect branch that pops more. */
 static bool far_return(struct thread *t, const struct insn *in)
@@ -66,13 +63,13 @@ static bool far_return(struct thread *t, const struct insn *in)
 	const unsigned size = in->rex & 8 ? 8 : in->opsize16 ? 2 : 4;
 	const uint64_t rsp = t->regs[RSP];
 	uint64_t rip, cs, flags, sp, ss;
-	if (!pop(t, &rip, size) || !pop(t, &cs, size) || (uint16_t)cs != 0x33 || !is_canonical(rip))
+	if (!pop(t, &rip, size) || !pop(t, &cs, size) || (uint16_t)cs != USER_CS || !is_canonical(rip))
 		goto fault;
 	if (in->opcode == 0xcf) {
 		if (t->rflags & FLAG_NT || !pop(t, &flags, size) || !pop(t, &sp, size) ||
-		    !pop(t, &ss, size) || (uint16_t)ss != 0x2b)
+		    !pop(t, &ss, size) || (uint16_t)ss != USER_DS)
 			goto fault;
-		t->rflags = (flags & 0x250dd5ull) | 0x202;
+		t->rflags = (flags & FLAGS_OF_IRET) | FLAGS_OF_USER;
 		t->flags_loaded = t->trap;
 		t->regs[RSP] = sp;
 	} else {
@@ -91,7 +88,7 @@ static uint64_t fs_base(void)
 	if (E.has_fsgsbase)
 		__asm__ volatile("rdfsbase %0" : "=r"(base));
 	else
-		sys2(__NR_arch_prctl, 0x1003, &base);
+		sys2(__NR_arch_prctl, ARCH_GET_FS, &base);
 	return base;
 }
 
@@ -119,7 +116,7 @@ static uint64_t operand_address(const struct thread *t, const struct insn *in,
 	}
 	if (in->addr32)
 		at = (uint32_t)at;
-	return at + (in->segment == 0x65 ? t->app_gs : in->segment == 0x64 ? fs_base() : 0);
+	return at + (in->segment == PREFIX_GS ? t->app_gs : in->segment == PREFIX_FS ? fs_base() : 0);
 }
 
 /* Memory that the instruction needs is not there. The CPU says what that means, unless the
@@ -128,9 +125,9 @@ static void memory_fault(struct thread *t, const struct insn *in, uint64_t at, b
 	__attribute__((noreturn));
 static void memory_fault(struct thread *t, const struct insn *in, uint64_t at, bool write)
 {
-	if (in->segment != 0x65)
+	if (in->segment != PREFIX_GS)
 		signal_try(t);
-	fault(t, SIGSEGV_, 1, at, 14, write ? 6 : 4);
+	fault(t, SIGSEGV, SEGV_MAPERR, at, X86_TRAP_PF, X86_PF_USER | (write ? X86_PF_WRITE : 0));
 }
 
 /* Of the offset in a far pointer. AMD knows none of 8 bytes. */
@@ -147,10 +144,10 @@ static bool far_branch(struct thread *t, const struct insn *in, const uint8_t *s
 	uint64_t to = 0;
 	uint16_t cs;
 	if (!copy_guest(&to, (const void *)from, size) ||
-	    !copy_guest(&cs, (const void *)(from + size), 2) || cs != 0x33 || !is_canonical(to))
+	    !copy_guest(&cs, (const void *)(from + size), 2) || cs != USER_CS || !is_canonical(to))
 		return false;
 	if ((in->modrm >> 3 & 7) == 3) {
-		const uint64_t frame[2] = { t->pc + in->len, 0x33 };
+		const uint64_t frame[2] = { t->pc + in->len, USER_CS };
 		uint8_t bytes[16];
 		for (int i = 0; i < 2; i++)
 			mem_copy(bytes + i * size, &frame[i], size);
@@ -165,7 +162,7 @@ static bool far_branch(struct thread *t, const struct insn *in, const uint8_t *s
 /* The base that a selector gives: fs is lent for the purpose. */
 static uint64_t selector_base(uint16_t sel)
 {
-	if (!(sel & ~3u) || sel == 0x2b || sel == 0x33 || sel == 0x23)
+	if (!(sel & ~SELECTOR_RPL) || sel == USER_DS || sel == USER_CS || sel == USER_CS32)
 		return 0;		/* the flat segments of Linux */
 	uint16_t old;
 	const uint64_t old_base = fs_base();
@@ -173,7 +170,7 @@ static uint64_t selector_base(uint16_t sel)
 	__asm__ volatile("mov %0, %%fs" : : "r"((uint32_t)sel));
 	const uint64_t base = fs_base();
 	__asm__ volatile("mov %0, %%fs" : : "r"((uint32_t)old));
-	sys2(__NR_arch_prctl, 0x1002, old_base);
+	sys2(__NR_arch_prctl, ARCH_SET_FS, old_base);
 	return base;
 }
 
@@ -182,15 +179,15 @@ static void check_selector(struct thread *t, uint16_t sel)
 {
 	uint32_t rights = 0;
 	uint8_t known, readable;
-	if (!(sel & ~3u))
+	if (!(sel & ~SELECTOR_RPL))
 		return;
 	__asm__ volatile("lar %2, %0\n\tsete %1" : "+r"(rights), "=q"(known)
 			 : "r"((uint32_t)sel) : "cc");
 	__asm__ volatile("verr %w1\n\tsete %0" : "=q"(readable) : "r"((uint32_t)sel) : "cc");
 	if (!readable)
-		fault(t, SIGSEGV_, 0x80, 0, 13, sel & ~3);
+		fault(t, SIGSEGV, SI_KERNEL, 0, X86_TRAP_GP, sel & ~SELECTOR_RPL);
 	if (known && !(rights >> 15 & 1))
-		fault(t, SIGBUS_, 0x80, 0, 11, sel & ~3);	/* not present */
+		fault(t, SIGBUS, SI_KERNEL, 0, X86_TRAP_NP, sel & ~SELECTOR_RPL);
 }
 
 static void store_gs_selector(struct thread *t, const struct insn *in, const uint8_t *s)
@@ -249,8 +246,7 @@ static void popf(struct thread *t, const struct insn *in)
 		signal_try(t);
 	if (size == 2)
 		v |= t->rflags & ~0xffffull;
-	/* what user mode may change: CF PF AF ZF SF TF DF OF NT AC ID */
-	t->rflags = (v & 0x244dd5ull) | (t->rflags & ~0x244dd5ull);
+	t->rflags = (v & FLAGS_OF_POPF) | (t->rflags & ~(uint64_t)FLAGS_OF_POPF);
 	t->flags_loaded = t->trap;
 }
 
@@ -260,14 +256,15 @@ void vsyscall(struct thread *t)
 {
 	static const uint16_t nr[3] = { __NR_gettimeofday, __NR_time, __NR_getcpu };
 	const uint64_t a[6] = { t->regs[RDI], t->regs[RSI], t->regs[RDX], 0, 0, 0 };
-	const uint64_t entry = (t->pc - 0xffffffffff600000ull) / 1024;
+	const uint64_t entry = (t->pc - VSYSCALL_PAGE) / 1024;
 	uint64_t back;
 	if (!cache.has_vsyscall)
-		signal_raise(t, SIGSEGV_, 1, t->pc, 14, 0x15);
+		signal_raise(t, SIGSEGV, SEGV_MAPERR, t->pc, X86_TRAP_PF,
+			     X86_PF_INSTR | X86_PF_USER | X86_PF_PROT);
 	if (t->pc & 1023 || entry > 2)
-		signal_raise(t, SIGSEGV_, 0x80, 0, 0, 0);
+		signal_raise(t, SIGSEGV, SI_KERNEL, 0, 0, 0);
 	if (!pop(t, &back, 8))
-		signal_raise(t, SIGSEGV_, 1, t->regs[RSP], 14, 4);
+		signal_raise(t, SIGSEGV, SEGV_MAPERR, t->regs[RSP], X86_TRAP_PF, X86_PF_USER);
 	const long ret = gate(t, nr[entry], a);
 	if (ret == GATE_ABORTED || ret == GATE_RESTART) {
 		t->regs[RSP] -= 8;
@@ -320,7 +317,7 @@ void fp_env_stored(struct thread *t, uint64_t pc)
 	unsigned have = 15;
 	while (have && !copy_guest(bytes, (const void *)pc, have))
 		have--;
-	if (!have || decode_insn(&in, bytes, have) <= 0 || in.seg_used == 0x64)
+	if (!have || decode_insn(&in, bytes, have) <= 0 || in.seg_used == PREFIX_FS)
 		return;
 	const uint64_t at = operand_address(t, &in, bytes, pc);
 	if (in.map == 0 && !in.opsize16)
@@ -367,13 +364,13 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 		t->exit_link = 0;
 	} else if (in.flow == FLOW_FAR && in.opcode == 0xff && in.map == 0) {
 		const bool done = far_branch(t, &in, bytes);
-		if (!done && in.segment == 0x65)
+		if (!done && in.segment == PREFIX_GS)
 			die("a far branch through gs to another code segment", l->target);
 		if (!done)
 			signal_try(t);
 		t->exit_link = 0;
 	} else if (in.special == SPECIAL_CPUID) {
-		if (guest.cpuid_forbidden && sys1(__NR_arch_prctl, ARCH_GET_CPUID_) == 0)
+		if (guest.cpuid_forbidden && sys1(__NR_arch_prctl, ARCH_GET_CPUID) == 0)
 			signal_try(t);
 		if (!vpmu_cpuid(t))
 			signal_try(t);
@@ -392,7 +389,7 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 		}
 	} else if (in.special == SPECIAL_SHSTK && in.map == 1 && in.opcode == 0x1e) {
 		t->pc = next;		/* no shadow stack here: rdssp is a nop */
-	} else if (in.seg_used == 0x65 || (in.flow == FLOW_SYSENTER && !decode_amd_branches)) {
+	} else if (in.seg_used == PREFIX_GS || (in.flow == FLOW_SYSENTER && !decode_amd_branches)) {
 		die("an instruction the engine cannot run", t->pc);
 	} else {
 		signal_try(t);		/* they have nothing to work on: incssp, enclu, uiret … */

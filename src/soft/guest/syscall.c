@@ -4,18 +4,7 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
-#include <linux/close_range.h>
-#include <linux/prctl.h>
-
 #define CLASSES_OF_SYSCALL 4
-#define PR_SET_MDWE 65			/* since Linux 6.3 */
-#define PR_GET_MDWE 66
-#define PR_MDWE_NO_INHERIT_ 2u
-#ifndef __NR_openat2
-#define __NR_openat2 437
-#endif
-
 struct guest_state guest;
 
 long gate(struct thread *t, long nr, const uint64_t *a)
@@ -29,7 +18,7 @@ long gate(struct thread *t, long nr, const uint64_t *a)
 /* The program wants our number: go elsewhere. */
 static long move_reserved(uint64_t wanted)
 {
-	const long fd = sys3(__NR_fcntl, wanted, 0, wanted > 1024 ? wanted + 1 : 900);
+	const long fd = sys3(__NR_fcntl, wanted, F_DUPFD, wanted > 1024 ? wanted + 1 : 900);
 	if (fd < 0)
 		return fd;
 	E.reserved_fd = (uint32_t)fd;
@@ -62,14 +51,14 @@ static long fd_syscall(struct thread *t, long nr, const uint64_t *a)
 	switch (nr) {
 	case __NR_close:
 		if ((uint32_t)a[0] == ours)
-			return -9;
+			return -EBADF;
 		break;
 	case __NR_dup2:
 	case __NR_dup3:
 		if ((uint32_t)a[0] == ours)
-			return -9;
+			return -EBADF;
 		if ((uint32_t)a[1] == ours && move_reserved(ours) < 0)
-			return -9;
+			return -EBADF;
 		break;
 	case __NR_close_range:
 		if ((uint32_t)a[0] <= ours && (uint32_t)a[1] >= ours && a[0] <= a[1]) {
@@ -99,24 +88,24 @@ static long fd_syscall(struct thread *t, long nr, const uint64_t *a)
 static long do_arch_prctl(struct thread *t, const uint64_t *a)
 {
 	switch (a[0]) {
-	case 0x1001:		/* ARCH_SET_GS */
-		if (a[1] >> 47)
-			return -1;
+	case ARCH_SET_GS:
+		if (a[1] >= USER_END)
+			return -EPERM;
 		app_gs_set(t, a[1]);
 		return 0;
-	case 0x1004:		/* ARCH_GET_GS */
-		return copy_guest((void *)a[1], &t->app_gs, 8) ? 0 : -14;
-	case ARCH_SET_CPUID_:
+	case ARCH_GET_GS:
+		return copy_guest((void *)a[1], &t->app_gs, 8) ? 0 : -EFAULT;
+	case ARCH_SET_CPUID:
 		guest.cpuid_forbidden |= !a[1];
 		return gate(t, __NR_arch_prctl, a);
-	case 0x1023: {		/* ARCH_REQ_XCOMP_PERM */
+	case ARCH_REQ_XCOMP_PERM: {
 		const long ret = gate(t, __NR_arch_prctl, a);
 		if (ret == 0 && a[1] < 64)
 			guest.fp.permitted |= 1ull << a[1];
 		return ret;
 	}
-	case 0x5001:		/* ARCH_SHSTK_ENABLE: our returns are not its returns */
-		return -95;
+	case ARCH_SHSTK_ENABLE:		/* our returns are not its returns */
+		return -EOPNOTSUPP;
 	default:
 		return gate(t, __NR_arch_prctl, a);
 	}
@@ -129,11 +118,11 @@ static long do_mdwe(struct thread *t, const uint64_t *a)
 	if (known < 0)
 		return known;		/* an older kernel */
 	if (a[0] == PR_GET_MDWE)
-		return a[1] | a[2] | a[3] | a[4] ? -22 : (long)guest.mdwe;
-	if (a[2] | a[3] | a[4] || a[1] & ~3ull || a[1] == PR_MDWE_NO_INHERIT_)
-		return -22;
+		return a[1] | a[2] | a[3] | a[4] ? -EINVAL : (long)guest.mdwe;
+	if (a[2] | a[3] | a[4] || a[1] & ~(uint64_t)(PR_MDWE_REFUSE_EXEC_GAIN | PR_MDWE_NO_INHERIT) || a[1] == PR_MDWE_NO_INHERIT)
+		return -EINVAL;
 	if (guest.mdwe && guest.mdwe != a[1])
-		return -1;
+		return -EPERM;
 	guest.mdwe = (uint32_t)a[1];
 	return 0;
 }
@@ -142,7 +131,7 @@ static long do_prctl(struct thread *t, const uint64_t *a)
 {
 	switch ((int)a[0]) {
 	case PR_SET_SYSCALL_USER_DISPATCH:	/* compares addresses of the code cache */
-		return a[1] ? -22 : gate(t, __NR_prctl, a);
+		return a[1] ? -EINVAL : gate(t, __NR_prctl, a);
 	case PR_SET_SECCOMP:
 		return seccomp_syscall(t, __NR_prctl, a);
 	case PR_SET_TSC:
@@ -163,7 +152,7 @@ static bool may_write_mem(long nr)
 	       nr == __NR_pwritev || nr == __NR_pwritev2;
 }
 
-#define ALL_MEMORY 0, 1ull << 47
+#define ALL_MEMORY 0, USER_END
 
 /* A call that is none of our business, except that the kernel cannot write where we
  * took W away. A read would only come out shorter, so its pages are opened before. */
@@ -172,7 +161,7 @@ static long plain(struct thread *t, long nr, const uint64_t *a)
 	if (pages_shut() && (nr == __NR_read || nr == __NR_pread64 || nr == __NR_recvfrom))
 		pages_open(t, a[1], a[1] + a[2]);
 	long ret = gate(t, nr, a);
-	if (ret == -14 && pages_open(t, ALL_MEMORY))
+	if (ret == -EFAULT && pages_open(t, ALL_MEMORY))
 		ret = gate(t, nr, a);
 	if (guest.mem_open && ret > 0 && may_write_mem(nr)) {
 		lock_take(t);
@@ -186,10 +175,10 @@ static long plain(struct thread *t, long nr, const uint64_t *a)
 static long do_kill(struct thread *t, long nr, const uint64_t *a)
 {
 	const int32_t sig = (int32_t)a[nr == __NR_tgkill ? 2 : 1], to = (int32_t)a[0];
-	if (sig == SIGKILL_ && to > 0 && (to == E.pid || (nr == __NR_tkill && to == t->tid)) &&
+	if (sig == SIGKILL && to > 0 && (to == E.pid || (nr == __NR_tkill && to == t->tid)) &&
 	    !t->is_vfork)
 		signal_fatal(t, sig);
-	if (sig == SIGSTOP_ && (to == E.pid || to == t->tid))
+	if (sig == SIGSTOP && (to == E.pid || to == t->tid))
 		traced_asked(t);	/* whoever waits for that stop may trace it */
 	return gate(t, nr, a);
 }
@@ -200,7 +189,7 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 	if (t->strict)
 		seccomp_strict(t, nr);
 	if ((uint32_t)a[0] == E.reserved_fd && takes_fd(nr))
-		return -9;
+		return -EBADF;
 	if (E.vpmu) {
 		const long ret = vpmu_syscall(t, nr, a, &done);
 		if (done)

@@ -9,13 +9,9 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
-#include <linux/sched.h>
-
-
 void set_gs(struct thread *t)
 {
-	sys2(__NR_arch_prctl, 0x1001, gs_of(t));
+	sys2(__NR_arch_prctl, ARCH_SET_GS, gs_of(t));
 }
 
 void app_gs_set(struct thread *t, uint64_t base)
@@ -28,14 +24,14 @@ void app_gs_set(struct thread *t, uint64_t base)
 
 static void read_link(char *to, size_t size, const char *path)
 {
-	const long n = sys4(__NR_readlinkat, -100, path, to, size - 1);
+	const long n = sys4(__NR_readlinkat, AT_FDCWD, path, to, size - 1);
 	to[n > 0 ? n : 0] = '\0';
 }
 
 /* Names of the process in its record. */
 void record_names(struct soft_record *r)
 {
-	sys2(__NR_prctl, 16, r->comm);
+	sys2(__NR_prctl, PR_GET_NAME, r->comm);
 	read_link(r->exe, sizeof(r->exe), "/proc/self/exe");
 }
 
@@ -193,7 +189,7 @@ void thread_free(struct thread *t)
 static void block_signals(void)
 {
 	const uint64_t all = ~SYNC_SIGNALS;
-	sys4(__NR_rt_sigprocmask, 2, &all, 0, 8);
+	sys4(__NR_rt_sigprocmask, SIG_SETMASK, &all, 0, SIGSET_SIZE);
 }
 
 /* The new thread's first steps, on its own stack. */
@@ -227,10 +223,10 @@ static long parse(long nr, const uint64_t *a, struct request *q)
 	mem_zero(q, sizeof(*q));
 	switch (nr) {
 	case __NR_fork:
-		q->flags = 17;
+		q->flags = SIGCHLD;
 		return 0;
 	case __NR_vfork:
-		q->flags = CLONE_VM | CLONE_VFORK | 17;
+		q->flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
 		return 0;
 	case __NR_clone:
 		q->flags = a[0];
@@ -238,12 +234,12 @@ static long parse(long nr, const uint64_t *a, struct request *q)
 		return 0;
 	default:
 		q->size = a[1];
-		if (a[1] < 64)
-			return -22;
+		if (a[1] < CLONE_ARGS_SIZE_VER0)
+			return -EINVAL;
 		if (a[1] > sizeof(q->args) + sizeof(q->more))
-			return -7;
+			return -E2BIG;
 		if (!copy_guest(&q->args, (const void *)a[0], a[1]))
-			return -14;
+			return -EFAULT;
 		q->flags = q->args.flags;
 		if (q->args.stack)
 			q->stack = q->args.stack + q->args.stack_size;
@@ -273,13 +269,13 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 		mem_copy(guest.actions, t->actions, sizeof(guest.actions));
 		t->actions = guest.actions;
 	}
-	if (guest.mdwe & 2)			/* PR_MDWE_NO_INHERIT */
+	if (guest.mdwe & PR_MDWE_NO_INHERIT)
 		guest.mdwe = 0;
 	t->held = 0;			/* pending signals stay with the parent */
 	guest.execing = 0;			/* as do its other threads */
 	mem_zero(t->corr, sizeof(t->corr));
 	mem_zero(t->vdso_corr, sizeof(t->vdso_corr));
-	sys3(__NR_madvise, counts_of(t), cache.counts_mapped, 4);
+	sys3(__NR_madvise, counts_of(t), cache.counts_mapped, MADV_DONTNEED);
 	t->is_vfork = false;
 	t->child_record = 0;
 	if (record) {
@@ -325,7 +321,7 @@ static long do_thread(struct thread *t, long nr, const uint64_t *a, struct reque
 	struct thread *const c = thread_new();
 	lock_drop();
 	if (!c)
-		return -11;
+		return -EAGAIN;
 	const uint32_t record = record_begin(t, q->flags & CLONE_THREAD);
 	c->record = record;
 	for (int i = 0; i < 16; i++)
@@ -356,7 +352,7 @@ static long do_thread(struct thread *t, long nr, const uint64_t *a, struct reque
 		__atomic_fetch_add(&E.n_own, 1, __ATOMIC_RELAXED);
 	c->parent_waits = q->flags & CLONE_VFORK;
 	c->app_altstack = q->flags & CLONE_VFORK ? t->app_altstack :
-			  (struct k_stack){ .flags = 2 };
+			  (struct k_stack){ .flags = SS_DISABLE };
 	uint64_t args[5] = { q->flags, c->engine_rsp, a[2], a[3], a[4] };
 	if (nr == __NR_clone3) {
 		q->args.stack = (uint64_t)c + THREAD_STACK;

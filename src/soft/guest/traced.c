@@ -14,21 +14,17 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
-
-#define PTRACE_TRACEME_ 0
-#define PTRACE_ATTACH_ 16
-#define PTRACE_SEIZE_ 0x4206
 #define WAIT_ROUNDS 200			/* of half a millisecond */
 enum { TRACED_HEARD = 1, TRACED_READY };	/* soft_record.traced */
 
 /* The whole shadow of a stack, in one mapping. What stood there may go: see SHADOW. */
 void traced_thread(struct thread *t)
 {
-	const long got = sys6(__NR_mmap, gs_of(t), THREAD_SHADOW, 3, 0x4032, -1, 0);
+	const long got = sys6(__NR_mmap, gs_of(t), THREAD_SHADOW, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	if (got != (long)gs_of(t))
 		return;
-	sys3(__NR_madvise, gs_of(t), THREAD_SHADOW, 15);	/* no large pages */
+	sys3(__NR_madvise, gs_of(t), THREAD_SHADOW, MADV_NOHUGEPAGE);
 	t->shadow_last = gs_of(t);
 	t->shadow_common = 0;
 }
@@ -87,7 +83,7 @@ static bool is_stopped(int32_t tid)
 	line_num(&path, (uint64_t)tid, 10);
 	line_str(&path, "/stat");
 	path.text[path.len] = '\0';
-	const long fd = sys4(__NR_openat, -100, path.text, 0, 0);
+	const long fd = sys4(__NR_openat, AT_FDCWD, path.text, 0, 0);
 	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text));
 	if (fd >= 0)
 		sys1(__NR_close, fd);
@@ -100,7 +96,7 @@ static bool is_stopped(int32_t tid)
 static void ask(int32_t tid)
 {
 	struct soft_record *const r = record_of(tid);
-	const struct k_siginfo info = { .signo = SIGTRAP_, .code = TRACED_KICK };
+	const struct k_siginfo info = { .signo = SIGTRAP, .code = TRACED_KICK };
 	uint32_t state = TRACED_HEARD;	/* a signal is sent only when the one before was taken */
 	if (!r)
 		return;
@@ -111,7 +107,7 @@ static void ask(int32_t tid)
 		if (state == TRACED_HEARD) {
 			__atomic_store_n(&r->traced, 0, __ATOMIC_RELEASE);
 			if (is_stopped(tid) ||
-			    sys4(__NR_rt_tgsigqueueinfo, r->pid, tid, SIGTRAP_, &info) < 0)
+			    sys4(__NR_rt_tgsigqueueinfo, r->pid, tid, SIGTRAP, &info) < 0)
 				return;
 		}
 		sys2(__NR_nanosleep, half_ms, 0);
@@ -123,9 +119,9 @@ static void ask(int32_t tid)
 
 long ptrace_syscall(struct thread *t, const uint64_t *a)
 {
-	if (a[0] == PTRACE_TRACEME_)
+	if (a[0] == PTRACE_TRACEME)
 		traced_asked(t);
-	else if (a[0] == PTRACE_ATTACH_ || a[0] == PTRACE_SEIZE_)
+	else if (a[0] == PTRACE_ATTACH || a[0] == PTRACE_SEIZE)
 		ask((int32_t)a[1]);
 	return ptrace_registers(t, a);
 }

@@ -16,10 +16,6 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
-
-#define PROT_R 1
-#define PROT_W 2
 #define MAX_ALIASES 16
 
 struct alias {
@@ -73,7 +69,7 @@ static void parse_mapping(const char *p, struct mapping *m)
 static bool each_mapping(void (*what)(const struct mapping *m, void *arg), void *arg)
 {
 	static char text[16384];
-	const long fd = own_open(-100, "/proc/self/maps", 02000000);
+	const long fd = own_open(AT_FDCWD, "/proc/self/maps", O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	size_t have = 0;
@@ -103,7 +99,7 @@ static bool has_descriptor(uint64_t inode)
 	struct { uint64_t ino, off; uint16_t len; uint8_t type; char name[]; } *e;
 	uint8_t list[2048];
 	uint64_t st[18];			/* struct stat: dev, ino, … */
-	const long dir = own_open(-100, "/proc/self/fd", 02200000);
+	const long dir = own_open(AT_FDCWD, "/proc/self/fd", O_DIRECTORY | O_CLOEXEC);
 	bool found = dir < 0;
 	for (long n; !found && (n = sys3(__NR_getdents64, dir, list, sizeof(list))) > 0;)
 		for (long at = 0; at < n && !found; at += e->len) {
@@ -234,7 +230,7 @@ void aliases_before_fork(void)
 {
 	for (uint32_t i = 0; i < cache.n_regions; i++) {
 		const struct region *const r = &cache.regions[i];
-		for (uint64_t pc = r->start; r->shared && !(r->prot & PROT_W) && pc < r->end;) {
+		for (uint64_t pc = r->start; r->shared && !(r->prot & PROT_WRITE) && pc < r->end;) {
 			const struct alias *const a = alias_at(pc) ? alias_at(pc) : decide(pc);
 			pc = a ? a->end : r->end;
 		}
@@ -248,7 +244,7 @@ void aliases_in_child(void)
 		if (!a->usable)
 			continue;
 		if (a->write)
-			sys3(__NR_mprotect, a->write, a->end - a->start, PROT_R);
+			sys3(__NR_mprotect, a->write, a->end - a->start, PROT_READ);
 		pages_forget(a->start, a->end);
 		a->usable = false;
 		a->foreign = true;

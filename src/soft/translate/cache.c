@@ -11,15 +11,11 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
-
 /* The first of a neighbourhood is small; what needs more gets large pages: the code of
  * a compiler would not fit into the CPU's table of small ones. */
 #define SEGMENT_SMALL (1ull << 20)
 #define SEGMENT_LARGE (2ull << 20)
 #define IDS_OF(size) ((size) / 16)
-#define MADV_HUGEPAGE_ 14
-#define MADV_DONTNEED_ 4
 
 /* What even the shortest program that is linked dynamically needs, in bytes. */
 #define FIRST_BLOCKS (128u << 10)
@@ -168,7 +164,8 @@ static struct segment *segment_new(struct hood *h)
 	long at = -1;
 	h->next = (h->next + size - 1) & ~(size - 1);
 	while (h->next + size <= h->end && at < 0) {
-		at = sys6(__NR_mmap, (long)h->next, (long)size, 7, 0x100022, -1, 0);
+		at = sys6(__NR_mmap, (long)h->next, (long)size, PROT_ALL,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 		h->next += size;
 		if (at > 0 && (uint64_t)at != h->next - size) {
 			sys2(__NR_munmap, at, size);
@@ -182,7 +179,7 @@ static struct segment *segment_new(struct hood *h)
 		zone_touch((uint64_t)at + size - FIRST_COLD, FIRST_COLD);
 	}
 	if (size == SEGMENT_LARGE)
-		sys3(__NR_madvise, at, size, MADV_HUGEPAGE_);
+		sys3(__NR_madvise, at, size, MADV_HUGEPAGE);
 	*s = (struct segment){ .base = (uint64_t)at, .end = (uint64_t)at + size };
 	segment_begin(s);
 	__atomic_store_n(&cache.n_segments, cache.n_segments + 1, __ATOMIC_RELEASE);
@@ -411,7 +408,7 @@ static void segments_empty(void)
 {
 	for (uint32_t i = 0; i < cache.n_segments; i++) {
 		struct segment *const s = &cache.segments[i];
-		sys3(__NR_madvise, s->base, s->end - s->base, MADV_DONTNEED_);
+		sys3(__NR_madvise, s->base, s->end - s->base, MADV_DONTNEED);
 		s->empty = true;
 		s->n_ids = 0;
 	}
@@ -427,7 +424,7 @@ static void cells_empty(void)
 		if (t->in_use)
 			count_fold(t);
 		if (t->mapped)
-			sys3(__NR_madvise, counts_of(t), cache.counts_mapped, MADV_DONTNEED_);
+			sys3(__NR_madvise, counts_of(t), cache.counts_mapped, MADV_DONTNEED);
 	}
 }
 
@@ -492,7 +489,7 @@ static uint64_t enter(struct thread *t, uint32_t id)
 
 uint64_t cache_lookup(struct thread *t)
 {
-	if (t->pc >> 12 == 0xffffffffff600ull) {
+	if (PAGE_DOWN(t->pc) == VSYSCALL_PAGE) {
 		vsyscall(t);
 		return resume(t);
 	}

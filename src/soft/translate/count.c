@@ -6,8 +6,6 @@
 #include "text.h"
 #include "vpmu-abi.h"
 
-#include <asm/unistd.h>
-
 /* The bits of a byte, each to a byte of its own. */
 static uint64_t spread(uint8_t bits)
 {

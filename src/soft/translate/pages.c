@@ -14,10 +14,6 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
-
-#define PROT_R 1
-#define PROT_W 2
 #define MAX_RETRIES 1000
 #define ALIAS_SCAN (1ull << 30)	/* larger: a call whose memory is not known, all is opened */
 #define BUCKETS 128		/* by the address; its bits that do not tell the bucket are in … */
@@ -194,10 +190,10 @@ void page_protect(uint64_t addr)
 	struct page *const p = page_get(addr, true);
 	const struct region *const r = region_find(addr);
 	const uint64_t alias = alias_of_code(addr);
-	if (p->guarded || p->checked || !r || !(alias || r->prot & PROT_W))
+	if (p->guarded || p->checked || !r || !(alias || r->prot & PROT_WRITE))
 		return;
 	if (sys3(__NR_mprotect, alias ? alias : addr, PAGE,
-		 alias ? PROT_R : (r->prot & ~PROT_W) | PROT_R) < 0)
+		 alias ? PROT_READ : (r->prot & ~PROT_WRITE) | PROT_READ) < 0)
 		p->checked = true;
 	else
 		p->guarded = true, n_guarded++;
@@ -214,7 +210,7 @@ static void page_open(struct page *p)
 	p->guarded = false;
 	n_guarded--;
 	sys3(__NR_mprotect, alias ? alias : p->addr, PAGE,
-	     r && !alias ? r->prot : PROT_R | PROT_W);
+	     r && !alias ? r->prot : PROT_READ | PROT_WRITE);
 }
 
 /* A store of `t` faulted. When another thread's store opened the page between the fault
@@ -229,7 +225,7 @@ bool page_written(struct thread *t, uint64_t addr)
 		const struct region *const r = region_find(addr);
 		t->retries = t->retry_at == addr ? t->retries + 1 : 0;
 		t->retry_at = addr;
-		return (code || (r && r->prot & PROT_W)) && t->retries < MAX_RETRIES;
+		return (code || (r && r->prot & PROT_WRITE)) && t->retries < MAX_RETRIES;
 	}
 	t->retry_at = 0;
 	if (++p->writes >= WRITES_BEFORE_CHECKING)

@@ -17,10 +17,6 @@
 #include "translate-room.h"
 #include "sys.h"
 
-#include <asm/errno.h>
-#include <asm/unistd.h>
-#include <linux/mman.h>
-
 #define TABLE_NEAR 0x7ff00000ull	/* as high as a 32-bit displacement reaches */
 #define TABLE_SIZE (4ull << 32)
 #define LOW_FIRST 0x7d000000ull		/* above what MAP_32BIT takes first, below T */

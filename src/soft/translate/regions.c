@@ -4,12 +4,6 @@
 #include "text.h"
 #include "translate-room.h"
 
-#include <asm/errno.h>
-#include <asm/unistd.h>
-
-#define PROT_R 1
-#define PROT_W 2
-#define PROT_X 4
 
 /* Needs the lock: regions move, and the hint is written. */
 const struct region *region_find(uint64_t pc)
@@ -94,7 +88,7 @@ static bool share_low_halves(uint64_t start, uint64_t end)
 void region_set(uint64_t start, uint64_t end, int prot, bool shared, bool anon)
 {
 	region_clear(start, end);
-	if (!(prot & PROT_X))
+	if (!(prot & PROT_EXEC))
 		return;
 	const bool ambiguous = share_low_halves(start, end);
 	uint32_t at = 0;
@@ -138,7 +132,7 @@ static void maps_line(const char *p, uint64_t only)
 	p = parse_hex(p, &end) + 1;
 	if (only && (only < start || only >= end))
 		return;
-	if (start == 0xffffffffff600000ull)
+	if (start == VSYSCALL_PAGE)
 		cache.has_vsyscall = true;
 	if (line_ends(p, "[vdso]")) {
 		cache.vdso = start;
@@ -147,7 +141,7 @@ static void maps_line(const char *p, uint64_t only)
 	places_window(start, end);
 	if (p[2] != 'x' || (start >= ZONE_BASE && start < ZONE_END) || start >> 63)
 		return;
-	const int prot = (p[0] == 'r' ? PROT_R : 0) | (p[1] == 'w' ? PROT_W : 0) | PROT_X;
+	const int prot = (p[0] == 'r' ? PROT_READ : 0) | (p[1] == 'w' ? PROT_WRITE : 0) | PROT_EXEC;
 	/* rwxp 00000000 00:00 0: the inode field tells files */
 	const char *q = p + 5;
 	for (int field = 0; field < 2; field++) {
@@ -155,14 +149,14 @@ static void maps_line(const char *p, uint64_t only)
 			q++;
 		q++;
 	}
-	region_set(start, end, prot, p[3] == 's', *q == '0' && prot & PROT_W);
+	region_set(start, end, prot, p[3] == 's', *q == '0' && prot & PROT_WRITE);
 }
 
 /* All executable mappings, or the one that holds the address `only`. */
 static long read_maps(uint64_t only)
 {
 	static char text[65536];
-	const long fd = own_open(-100, "/proc/self/maps", 02000000);
+	const long fd = own_open(AT_FDCWD, "/proc/self/maps", O_CLOEXEC);
 	if (fd < 0)
 		return fd;
 	size_t have = 0;
@@ -200,7 +194,7 @@ void regions_init(void)
 
 bool regions_learn(struct thread *t, uint64_t pc)
 {
-	if (pc < PAGE || pc >> 47 || engine_owns(pc, pc + 1))
+	if (pc < PAGE || pc >= USER_END || engine_owns(pc, pc + 1))
 		return false;
 	lock_take(t);
 	const bool known = region_find(pc);

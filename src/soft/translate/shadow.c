@@ -3,12 +3,6 @@
 #include "sys.h"
 #include "translate.h"
 
-#include <asm/errno.h>
-#include <asm/unistd.h>
-#include <linux/mman.h>
-
-#define PROT_R 1
-#define PROT_W 2
 
 #define SHADOW_CHUNK (1ull << 20)
 /* A stack that grows down through more chunks than this belongs to a deep recursion, which
@@ -19,7 +13,7 @@
 
 static long shadow_map(uint64_t at, uint64_t kind)
 {
-	return sys6(__NR_mmap, (long)at, SHADOW_CHUNK, PROT_R | PROT_W,
+	return sys6(__NR_mmap, (long)at, SHADOW_CHUNK, PROT_READ | PROT_WRITE,
 		    (long)(kind | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE), -1, 0);
 }
 

@@ -17,9 +17,6 @@
 #include "translate-room.h"
 #include "sys.h"
 
-#include <asm/unistd.h>
-#include <linux/futex.h>
-
 #define PATIENCE_NS 2000000000ull	/* a thread that does not run, because a debugger holds it */
 
 void lock_take_to_enter(struct thread *t)
@@ -35,8 +32,8 @@ void lock_take_to_enter(struct thread *t)
 static void kick(struct thread *t)
 {
 	__atomic_store_n(&t->kicked, true, __ATOMIC_RELAXED);
-	const struct k_siginfo info = { .signo = SIGTRAP_, .code = STOP_KICK };
-	sys4(__NR_rt_tgsigqueueinfo, t->is_vfork ? t->tid : E.pid, t->tid, SIGTRAP_, &info);
+	const struct k_siginfo info = { .signo = SIGTRAP, .code = STOP_KICK };
+	sys4(__NR_rt_tgsigqueueinfo, t->is_vfork ? t->tid : E.pid, t->tid, SIGTRAP, &info);
 }
 
 /* Kicks those that are inside. False: there are some. */

@@ -320,9 +320,9 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 		translate_problem = PROBLEM_BAD_INSN;
 		return 0;
 	}
-	const bool aliased = r->shared && !(r->prot & 2) && alias_known(pc);
+	const bool aliased = r->shared && !(r->prot & PROT_WRITE) && alias_known(pc);
 	bool checked = r->shared && !aliased;
-	const bool writable = r->prot & 2 || aliased;	/* here, or through its other mapping */
+	const bool writable = r->prot & PROT_WRITE || aliased;	/* here, or through its other mapping */
 	if (writable && !(flags & BLOCK_SINGLE)) {
 		checked |= page_is_checked(PAGE_DOWN(pc));
 		if (!checked)
@@ -401,7 +401,7 @@ static void close_block(struct segment *s, uint32_t id, uint64_t next)
 static bool may_follow(uint64_t next)
 {
 	const struct region *const r = region_find(next);
-	return r && !(r->prot & 2) && (!r->shared || alias_known(next));
+	return r && !(r->prot & PROT_WRITE) && (!r->shared || alias_known(next));
 }
 
 static bool worth_following(uint64_t next)

@@ -75,10 +75,6 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 64, "one line");
 
-/* thread.exit_link, where it is not a link's number */
-#define EXIT_INDIRECT	0u
-#define EXIT_RETURN	0x7fffffffu
-
 enum link_kind {
 	LINK_JUMP,		/* to target, directly */
 	LINK_SIDE,		/* the same, out of a chain whose next block is not counted itself */

@@ -10,16 +10,11 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
-#include <linux/fcntl.h>
 #include <linux/perf_event.h>
-#include <linux/prctl.h>
-
-enum { ENOENT_ = -2, ESRCH_ = -3, E2BIG_ = -7, EBADF_ = -9, ENOMEM_ = -12, EACCES_ = -13,
-       EFAULT_ = -14, EINVAL_ = -22, ENFILE_ = -23, ENOTTY_ = -25, ESPIPE_ = -29,
-       EOPNOTSUPP_ = -95 };
 
 #define MAX_MAPS 65536u
+#define ALL_PERF_FLAGS (PERF_FLAG_FD_NO_GROUP | PERF_FLAG_FD_OUTPUT | PERF_FLAG_PID_CGROUP | \
+			PERF_FLAG_FD_CLOEXEC)
 
 uint32_t vpmu_maps, vpmu_readable;
 static struct { uint64_t at, size; uint32_t event; } maps[MAX_MAPS];
@@ -31,7 +26,7 @@ static long too_big(uint64_t at)
 {
 	const uint32_t size = sizeof(struct perf_event_attr);
 	copy_guest((void *)(at + offsetof(struct perf_event_attr, size)), &size, 4);
-	return E2BIG_;
+	return -E2BIG;
 }
 
 #define BRANCH_LEVELS (PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_KERNEL | PERF_SAMPLE_BRANCH_HV)
@@ -62,29 +57,28 @@ static long copy_attr(struct perf_event_attr *attr, uint64_t at)
 {
 	uint32_t size;
 	if (!copy_guest(&size, (void *)(at + offsetof(struct perf_event_attr, size)), 4))
-		return EFAULT_;
+		return -EFAULT;
 	if (!size)
 		size = PERF_ATTR_SIZE_VER0;
 	if (size < PERF_ATTR_SIZE_VER0 || size > PAGE)
 		return too_big(at);
 	mem_zero(attr, sizeof(*attr));
 	if (!copy_guest(attr, (void *)at, size < sizeof(*attr) ? size : sizeof(*attr)))
-		return EFAULT_;
+		return -EFAULT;
 	for (uint64_t i = sizeof(*attr); i < size; i++) {
 		uint8_t more;
 		if (!copy_guest(&more, (void *)(at + i), 1))
-			return EFAULT_;
+			return -EFAULT;
 		if (more)
 			return too_big(at);
 	}
 	attr->size = size < sizeof(*attr) ? size : sizeof(*attr);
-	return is_sound(attr) ? 0 : EINVAL_;
+	return is_sound(attr) ? 0 : -EINVAL;
 }
 
 /* What of a raw event's config selects it: the kernel masks the rest (who counts, the
  * interrupt, the enable bit) and sets it itself. */
 #define RAW_MASK 0xfff84ffffull
-#define MAX_GENERIC 10
 
 static int find_row_by(uint64_t generic, uint64_t raw, bool is_raw)
 {
@@ -96,7 +90,7 @@ static int find_row_by(uint64_t generic, uint64_t raw, bool is_raw)
 		if (is_raw ? r->has_raw && r->raw == raw : r->generic && r->generic - 1u == generic)
 			return (int)i;
 	}
-	return ENOENT_;
+	return -ENOENT;
 }
 
 /* The program, once. */
@@ -142,11 +136,13 @@ static int find_row(const struct perf_event_attr *attr)
 	if (config >> 32 == PERF_TYPE_RAW)
 		config = (uint32_t)config;
 	if (config >> 32)
-		return ENOENT_;
+		return -ENOENT;
 	if (attr->type == PERF_TYPE_HARDWARE)
-		return config < MAX_GENERIC ? find_row_by(config, 0, false) : EINVAL_;
-	return (config & 0xff) < 7 && (config >> 8 & 0xff) < 3 && (config >> 16 & 0xff) < 2 &&
-	       !(config >> 24) ? ENOENT_ : EINVAL_;
+		return config < PERF_COUNT_HW_MAX ? find_row_by(config, 0, false) : -EINVAL;
+	return (config & 0xff) < PERF_COUNT_HW_CACHE_MAX &&
+	       (config >> 8 & 0xff) < PERF_COUNT_HW_CACHE_OP_MAX &&
+	       (config >> 16 & 0xff) < PERF_COUNT_HW_CACHE_RESULT_MAX &&
+	       !(config >> 24) ? -ENOENT : -EINVAL;
 }
 
 static bool is_hardware(uint32_t type)
@@ -158,16 +154,16 @@ static bool is_hardware(uint32_t type)
 static uint32_t find_task(struct thread *t, int pid, long *err)
 {
 	static const int64_t nap[2] = { 0, 1000000 };
-	*err = ESRCH_;
+	*err = -ESRCH;
 	if (pid == 0)
 		return t->vslot;
 	for (int tries = 0; pid > 0 && tries < 20; tries++) {
 		for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
 			if (vpmu_slot(i)->tid == pid && !vpmu_slot(i)->ended)
 				return i;
-		if (sys2(__NR_tkill, pid, 0) == ESRCH_)
+		if (sys2(__NR_tkill, pid, 0) == -ESRCH)
 			return 0;
-		*err = EACCES_;			/* not of this run */
+		*err = -EACCES;			/* not of this run */
 		vpmu_unlock();
 		sys2(__NR_nanosleep, nap, 0);
 		vpmu_lock(t);
@@ -179,12 +175,12 @@ static uint32_t find_task(struct thread *t, int pid, long *err)
 static long check(const struct perf_event_attr *attr, int pid, int cpu, uint64_t flags)
 {
 	if (!attr->exclude_kernel && !(vpmu()->kernel_as_user && !attr->exclude_user))
-		return EACCES_;			/* paranoid 2 */
+		return -EACCES;			/* paranoid 2 */
 	if (attr->freq ? attr->sample_freq > 100000 : attr->sample_period >> 63)
-		return EINVAL_;
+		return -EINVAL;
 	if (flags & PERF_FLAG_PID_CGROUP)
-		return pid == -1 || cpu == -1 ? EINVAL_ :
-		       sys3(__NR_fcntl, pid, F_GETFD, 0) < 0 ? EBADF_ : EACCES_;
+		return pid == -1 || cpu == -1 ? -EINVAL :
+		       sys3(__NR_fcntl, pid, F_GETFD, 0) < 0 ? -EBADF : -EACCES;
 	return 0;
 }
 
@@ -223,7 +219,7 @@ static void check_bound(struct thread *t, int pid)
 /* Clocks that may be read in an NMI. */
 static bool is_clock(const struct perf_event_attr *attr)
 {
-	return !attr->use_clockid || attr->clockid == 1 || attr->clockid == 4;
+	return !attr->use_clockid || attr->clockid == CLOCK_MONOTONIC || attr->clockid == CLOCK_MONOTONIC_RAW;
 }
 
 static uint32_t clock_of_attr(const struct perf_event_attr *attr)
@@ -236,7 +232,7 @@ static long check_leader(uint32_t leader, uint32_t slot, const struct perf_event
 	const struct vpmu_event *const e = vpmu_event(leader);
 	if (e->slot != slot || e->leader != leader || e->cpu != cpu ||
 	    e->clock != clock_of_attr(attr) || attr->exclusive || attr->pinned)
-		return EINVAL_;
+		return -EINVAL;
 	return 0;
 }
 
@@ -301,31 +297,31 @@ static long reasons_against(const struct perf_event_attr *attr, uint32_t slot, u
 			    int row, uint32_t output, int cpu)
 {
 	if (leader && slot && !!vpmu_event(leader)->inherit != attr->inherit)
-		return EINVAL_;
+		return -EINVAL;
 	if ((uint32_t)cpu >= vpmu()->n_cpus && (!slot || cpu != -1))
-		return EINVAL_;
+		return -EINVAL;
 	if (attr->inherit && attr->read_format & PERF_FORMAT_GROUP && !vpmu()->inherits_groups)
-		return EINVAL_;
+		return -EINVAL;
 	if (attr->precise_ip || attr->sample_type & PERF_SAMPLE_BRANCH_STACK)
-		return EOPNOTSUPP_;
+		return -EOPNOTSUPP;
 	if (row < 0)
 		return row;
 	if (!vpmu_fits(leader, (uint32_t)row))
-		return EINVAL_;
+		return -EINVAL;
 	if (attr->sample_period)
-		return EOPNOTSUPP_;
+		return -EOPNOTSUPP;
 	if (!is_clock(attr))
-		return EINVAL_;
+		return -EINVAL;
 	if (!slot)
-		return EACCES_;
+		return -EACCES;
 	if (leader && check_leader(leader, slot, attr, cpu))
-		return EINVAL_;
+		return -EINVAL;
 	if (output && !has_buffer(output))
-		return EINVAL_;
+		return -EINVAL;
 	if (leader && is_full(leader, attr->read_format))
-		return E2BIG_;
+		return -E2BIG;
 	if (cpu >= 0 && !is_bound_to(vpmu_slot(slot)->tid, cpu))
-		return EOPNOTSUPP_;
+		return -EOPNOTSUPP;
 	return 0;
 }
 
@@ -345,7 +341,7 @@ static long open_event(struct thread *t, const struct perf_event_attr *attr, uin
 	vpmu_start_clock(slot);
 	const uint32_t i = vpmu_new_event(slot);
 	if (!i)
-		return ENFILE_;
+		return -ENFILE;
 	struct vpmu_event *const e = vpmu_event(i);
 	fill_event(e, attr, cpu);
 	e->row = (uint32_t)row;
@@ -400,9 +396,9 @@ static long open_under(struct thread *t, const struct perf_event_attr *attr, con
 	if (!slot)
 		return err;
 	if (!!l->inherit != attr->inherit || check_leader(leader, slot, attr, (int)a[2]))
-		return EINVAL_;
+		return -EINVAL;
 	if (is_full(leader, attr->read_format))
-		return E2BIG_;
+		return -E2BIG;
 	if (!is_on(l)) {
 		alone.disabled = 1;
 		alone.enable_on_exec |= l->enable_on_exec && !attr->disabled;
@@ -432,7 +428,7 @@ static long open_software(struct thread *t, const struct perf_event_attr *attr, 
 		const bool full = is_full(leader, attr->read_format);
 		vpmu_unlock();
 		if (full)
-			return E2BIG_;
+			return -E2BIG;
 	}
 	const long fd = gate(t, __NR_perf_event_open, a);
 	if (fd < 0)
@@ -492,8 +488,8 @@ static long do_open(struct thread *t, const uint64_t *a)
 	long refusal;
 	if (is_filtered(t, a, &refusal))
 		return refusal;
-	if (a[4] & ~15ull)
-		return EINVAL_;
+	if (a[4] & ~(uint64_t)ALL_PERF_FLAGS)
+		return -EINVAL;
 	long err = copy_attr(&attr, a[0]);
 	if (err)
 		return err;
@@ -504,7 +500,7 @@ static long do_open(struct thread *t, const uint64_t *a)
 		return err;
 	const uint32_t leader = group == -1 ? 0 : fd_event((uint64_t)group);
 	if (group != -1 && !leader)
-		return fd_kernel_id((uint64_t)group) ? EINVAL_ : EBADF_;
+		return fd_kernel_id((uint64_t)group) ? -EINVAL : -EBADF;
 	vpmu_lock(t);
 	const uint32_t slot = pid == -1 ? 0 : find_task(t, pid, &err);
 	if (slot || pid == -1)
@@ -579,8 +575,8 @@ static long set_output(uint32_t i, uint64_t fd)
 	if ((int)fd == -1)
 		return 0;
 	if (!to)
-		return fd_kernel_id(fd) ? EINVAL_ : EBADF_;
-	return to != i && has_buffer(to) && !has_buffer(i) ? 0 : EINVAL_;
+		return fd_kernel_id(fd) ? -EINVAL : -EBADF;
+	return to != i && has_buffer(to) && !has_buffer(i) ? 0 : -EINVAL;
 }
 
 /* prctl: all that the calling task has opened, of whatever task. The kernel does the same to
@@ -604,21 +600,21 @@ static long do_ioctl(struct thread *t, uint32_t i, uint64_t what, uint64_t arg)
 	case PERF_EVENT_IOC_RESET:
 		return switch_event(t, i, (uint32_t)what, arg & PERF_IOC_FLAG_GROUP);
 	case PERF_EVENT_IOC_ID:
-		return copy_guest((void *)arg, &vpmu_event(i)->id, 8) ? 0 : EFAULT_;
+		return copy_guest((void *)arg, &vpmu_event(i)->id, 8) ? 0 : -EFAULT;
 	case PERF_EVENT_IOC_PERIOD:	/* these are for events that sample */
-		return copy_guest(&period, (const void *)arg, 8) ? EINVAL_ : EFAULT_;
+		return copy_guest(&period, (const void *)arg, 8) ? -EINVAL : -EFAULT;
 	case PERF_EVENT_IOC_SET_OUTPUT:
 		return set_output(i, arg);
 	case PERF_EVENT_IOC_SET_BPF:
-		return sys3(__NR_fcntl, arg, F_GETFD, 0) < 0 ? EBADF_ : EINVAL_;
+		return sys3(__NR_fcntl, arg, F_GETFD, 0) < 0 ? -EBADF : -EINVAL;
 	case PERF_EVENT_IOC_REFRESH:
 	case PERF_EVENT_IOC_SET_FILTER:
 	case PERF_EVENT_IOC_PAUSE_OUTPUT:
 	case PERF_EVENT_IOC_QUERY_BPF:
 	case PERF_EVENT_IOC_MODIFY_ATTRIBUTES:
-		return EINVAL_;
+		return -EINVAL;
 	default:
-		return ENOTTY_;
+		return -ENOTTY;
 	}
 }
 
@@ -645,19 +641,19 @@ static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 {
 	struct vpmu_event *const e = vpmu_event(i);
 	const uint64_t size = PAGE_UP(a[1]), data = size / PAGE - 1;
-	if ((e->inherit && e->cpu == -1) || ((a[3] & 3) != 1 && (a[3] & 3) != 3) || a[5] || !a[1])
-		return EINVAL_;
+	if ((e->inherit && e->cpu == -1) || ((a[3] & MAP_KIND) != MAP_SHARED && (a[3] & MAP_KIND) != MAP_SHARED_VALIDATE) || a[5] || !a[1])
+		return -EINVAL;
 	if (data & (data - 1) || (e->maps && e->map_pages != size / PAGE))
-		return EINVAL_;
+		return -EINVAL;
 	/* a place for all of it; no samples ever come: the buffer stays empty */
-	const uint64_t all[6] = { a[0], size, a[2], (a[3] & ~3ull) | 0x21, -1ull, 0 };
+	const uint64_t all[6] = { a[0], size, a[2], (a[3] & ~(uint64_t)MAP_KIND) | MAP_SHARED | MAP_ANONYMOUS, -1ull, 0 };
 	long at = memory_syscall(t, __NR_mmap, all);
 	if (at > 0)
-		at = sys6(__NR_mmap, at, PAGE, (long)a[2], (long)((a[3] & ~0x100000ull) | 0x10),
+		at = sys6(__NR_mmap, at, PAGE, (long)a[2], (long)((a[3] & ~(uint64_t)MAP_FIXED_NOREPLACE) | MAP_FIXED),
 			  E.reserved_fd, (long)(VPMU_PAGES_OFFSET + i * PAGE));
 	if (at < 0)
 		return at;
-	sys3(__NR_madvise, at, size, 10);	/* DONTFORK */
+	sys3(__NR_madvise, at, size, MADV_DONTFORK);
 	vpmu_lock(t);
 	uint32_t k = 0;
 	while (k < end_map && maps[k].size)
@@ -665,7 +661,7 @@ static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 	if (k == MAX_MAPS) {
 		vpmu_unlock();
 		sys2(__NR_munmap, at, size);
-		return ENOMEM_;
+		return -ENOMEM;
 	}
 	maps[k].at = (uint64_t)at;
 	maps[k].size = size;
@@ -726,7 +722,7 @@ static long do_mremap(struct thread *t, const uint64_t *a, bool *done)
 	if (!*done)
 		return 0;
 	if (PAGE_UP(a[2]) > maps[k].size)
-		return EFAULT_;
+		return -EFAULT;
 	const long at = memory_syscall(t, __NR_mremap, a);
 	if (at > 0)
 		maps[k].at = (uint64_t)at;
@@ -740,10 +736,10 @@ static long do_mremap(struct thread *t, const uint64_t *a, bool *done)
 static bool is_kernels(uint32_t what, uint32_t i)
 {
 	switch (what) {
-	case 0x5450:
-	case 0x5451:
-	case 0x5421:
-	case 0x5452:
+	case FIONCLEX:
+	case FIOCLEX:
+	case FIONBIO:
+	case FIOASYNC:
 		return true;
 	case PERF_EVENT_IOC_SET_BPF:
 	case PERF_EVENT_IOC_SET_FILTER:
@@ -770,13 +766,13 @@ static long event_call(struct thread *t, long nr, const uint64_t *a, uint32_t i,
 		break;
 	case __NR_write:
 	case __NR_writev:
-		return EINVAL_;
+		return -EINVAL;
 	case __NR_pread64:
 	case __NR_preadv:
 	case __NR_preadv2:
 	case __NR_pwrite64:
 	case __NR_pwritev:
-		return ESPIPE_;
+		return -ESPIPE;
 	default:
 		break;
 	}
@@ -851,8 +847,8 @@ long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 		*done = true;
 		return do_open(t, a);
 	case __NR_mmap: {
-		const uint32_t i = a[3] & 0x20 ? 0 : fd_event(a[4]);
-		if (vpmu_maps && a[3] & 0x10)		/* MAP_FIXED */
+		const uint32_t i = a[3] & MAP_ANONYMOUS ? 0 : fd_event(a[4]);
+		if (vpmu_maps && a[3] & MAP_FIXED)
 			note_unmap(t, a[0], PAGE_UP(a[1]));
 		if (!i || vpmu_event(i)->software)
 			return 0;

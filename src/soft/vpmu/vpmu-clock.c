@@ -8,8 +8,6 @@
 
 #include "sys.h"
 
-#include <asm/unistd.h>
-
 /* ---- following what is wanted ---- */
 
 static void set_budget(struct thread *t)
@@ -90,12 +88,12 @@ static bool has_followed(const struct vpmu_slot *s)
 static void kick(struct thread *t, struct vpmu_slot *s)
 {
 	static const int64_t nap[2] = { 0, KICK_NS };
-	struct k_siginfo info = { .signo = SIGTRAP_, .code = VPMU_KICK };
+	struct k_siginfo info = { .signo = SIGTRAP, .code = VPMU_KICK };
 	for (int i = 0; i < (s->deaf ? 1 : KICKS); i++) {
 		if (has_followed(s))
 			return;
-		const long err = sys4(__NR_rt_tgsigqueueinfo, s->pid, s->tid, SIGTRAP_, &info);
-		if (err == -3)
+		const long err = sys4(__NR_rt_tgsigqueueinfo, s->pid, s->tid, SIGTRAP, &info);
+		if (err == -ESRCH)
 			s->ended = 1;
 		if (err < 0)
 			return;

@@ -11,14 +11,9 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
-#include <linux/fcntl.h>
 #include <linux/perf_event.h>
 
 #define MAX_FD 65536u
-#define SOL_SOCKET_ 1
-#define SCM_RIGHTS_ 1
-#define MSG_PEEK_ 2
 
 uint32_t vpmu_fds;
 static uint32_t fds[MAX_FD];		/* event by descriptor; 0: not ours */
@@ -47,7 +42,7 @@ long fd_of_event(uint32_t event)
 	for (uint32_t fd = 0; vpmu_fds && fd < end_fd; fd++)
 		if (fds[fd] == event)
 			return fd;
-	return -9;
+	return -EBADF;
 }
 
 void fds_count(uint32_t *by_event)
@@ -110,7 +105,7 @@ uint64_t fd_kernel_id(uint64_t fd)
 static uint64_t inode(uint32_t fd)
 {
 	struct stat_start st;
-	if (sys2(__NR_fstat, fd, &st) < 0 || (st.mode & 0170000) != 0010000)
+	if (sys2(__NR_fstat, fd, &st) < 0 || (st.mode & S_IFMT) != S_IFIFO)
 		return 0;
 	return st.ino;
 }
@@ -151,11 +146,11 @@ long fd_new(uint32_t event, bool cloexec)
 	long fd = sys6(__NR_perf_event_open, (long)&a, 0, -1, -1, cloexec ? PERF_FLAG_FD_CLOEXEC : 0, 0);
 	if (fd >= 0)
 		e->id = e->kernel_id = fd_kernel_id((uint64_t)fd);
-	else if (fd != -24)
+	else if (fd != -EMFILE)
 		fd = pipe_end(event, cloexec);
 	if (fd >= (long)MAX_FD) {
 		sys1(__NR_close, fd);
-		return -24;
+		return -EMFILE;
 	}
 	return fd;
 }
@@ -196,7 +191,7 @@ long fd_dup(struct thread *t, long nr, const uint64_t *a)
 	const uint32_t from = fd_event(a[0]);
 	const bool over = nr == __NR_dup2 || nr == __NR_dup3;
 	if (from && (over || nr == __NR_fcntl) && (uint32_t)a[over ? 1 : 2] >= MAX_FD)
-		return over ? -9 : -22;		/* as beyond RLIMIT_NOFILE */
+		return over ? -EBADF : -EINVAL;		/* as beyond RLIMIT_NOFILE */
 	const long fd = gate(t, nr, a);
 	if (fd < 0 || (over && (uint32_t)a[0] == (uint32_t)a[1]))
 		return fd;
@@ -240,7 +235,7 @@ static void each_right(struct thread *t, uint64_t msg, void (*what)(struct threa
 		if (!copy_guest(&c, (const void *)(m.control + at), sizeof(c)) ||
 		    c.len < sizeof(c) || at + c.len > m.control_len)
 			return;
-		for (uint64_t k = sizeof(c); c.level == SOL_SOCKET_ && c.type == SCM_RIGHTS_ &&
+		for (uint64_t k = sizeof(c); c.level == SOL_SOCKET && c.type == SCM_RIGHTS_ &&
 					     k + 4 <= c.len; k += 4) {
 			int32_t fd;
 			if (copy_guest(&fd, (const void *)(m.control + at + k), 4))

@@ -12,19 +12,7 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
-#include <linux/fcntl.h>
-
-#ifndef __NR_openat2
-#define __NR_openat2 437
-#endif
-
-enum { ENOENT_ = -2, EACCES_ = -13, EFAULT_ = -14 };
-
-#define PROC_MAGIC 0x9fa0
-#define SYSFS_MAGIC 0x62656572
 #define PATH_SIZE 512
-#define O_PATH_ 010000000
 
 enum place { ELSEWHERE, IN_PROC, IN_SYS };
 
@@ -156,7 +144,7 @@ static enum place place_of(long fd)
 	uint64_t st[16];
 	if (sys2(__NR_fstatfs, fd, st) < 0)
 		return ELSEWHERE;
-	return st[0] == PROC_MAGIC ? IN_PROC : st[0] == SYSFS_MAGIC ? IN_SYS : ELSEWHERE;
+	return st[0] == PROC_SUPER_MAGIC ? IN_PROC : st[0] == SYSFS_MAGIC ? IN_SYS : ELSEWHERE;
 }
 
 /* Whether the file that is open there is one of ours, with what comes after it. */
@@ -173,7 +161,7 @@ static bool lead_fd(long fd, const char *rest, char *to)
 static bool lead_resolved(int dir, const char *path, bool follow, const char *rest, char *to)
 {
 	const long fd = sys4(__NR_openat, dir, path,
-			     O_PATH_ | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW), 0);
+			     O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW), 0);
 	if (fd < 0)
 		return false;
 	const bool led = lead_fd(fd, rest, to);
@@ -197,7 +185,7 @@ static bool lead_missing(int dir, const char *path, char *to)
 			return false;
 		mem_copy(head, len ? path : ".", len ? len : 1);
 		head[len ? len : 1] = '\0';
-		const long fd = sys4(__NR_openat, dir, head, O_PATH_ | O_CLOEXEC, 0);
+		const long fd = sys4(__NR_openat, dir, head, O_PATH | O_CLOEXEC, 0);
 		if (fd >= 0) {
 			const bool led = lead_fd(fd, path + len, to);
 			sys1(__NR_close, fd);
@@ -287,7 +275,7 @@ static bool is_forbidden(long nr, const uint64_t *a, const char *to)
 	uint64_t mode, wants = 0;
 	if (opens(nr)) {
 		const uint64_t flags = open_flags(nr, a, &mode);
-		wants = flags & O_PATH_ ? 0 : (flags & O_ACCMODE) == O_RDONLY ? 4 : 2;
+		wants = flags & O_PATH ? 0 : (flags & O_ACCMODE) == O_RDONLY ? 4 : 2;
 	} else if (nr == __NR_access || nr == __NR_faccessat || nr == __NR_faccessat2) {
 		wants = a[nr == __NR_access ? 1 : 2];
 	}
@@ -299,7 +287,7 @@ static long led_call(struct thread *t, long nr, const uint64_t *a, const char *t
 {
 	uint64_t b[6] = { a[0], a[1], a[2], a[3], a[4], a[5] };
 	if (is_forbidden(nr, a, to))
-		return EACCES_;
+		return -EACCES;
 	if (!opens(nr)) {
 		b[path_argument(nr)] = (uint64_t)to;
 		return gate(t, nr, b);
@@ -316,7 +304,7 @@ static long led_call(struct thread *t, long nr, const uint64_t *a, const char *t
 /* In another root the files are not to be seen: what is there is the machine's. */
 static bool is_out_of_sight(void)
 {
-	return sys2(__NR_access, vpmu()->dir, 0) < 0;
+	return sys2(__NR_access, vpmu()->dir, F_OK_) < 0;
 }
 
 static bool copy_path(char *to, uint64_t at)
@@ -393,7 +381,7 @@ static bool may_be_ours(long nr, const uint64_t *a)
 /* The call is made already, as the program wrote it. */
 static bool lead_after(int dir, const char *path, long nr, const uint64_t *a, long ret, char *to)
 {
-	if (ret == ENOENT_)
+	if (ret == -ENOENT)
 		return lead_missing(dir, path, to);
 	if (ret < 0)
 		return false;
@@ -418,8 +406,8 @@ static long do_getcwd(struct thread *t, const uint64_t *a)
 		return ret;
 	const size_t size = text_len(name) + 1;
 	if (size > a[1])
-		return -34;		/* ERANGE */
-	return copy_guest((void *)a[0], name, size) ? (long)size : EFAULT_;
+		return -ERANGE;		/* ERANGE */
+	return copy_guest((void *)a[0], name, size) ? (long)size : -EFAULT;
 }
 
 long vpmu_path(struct thread *t, long nr, const uint64_t *a, bool *done)
@@ -436,13 +424,13 @@ long vpmu_path(struct thread *t, long nr, const uint64_t *a, bool *done)
 	*done = true;
 	if (!lead_by_text(dir, path, to)) {
 		const long ret = gate(t, nr, a);
-		if (ret == EFAULT_)
+		if (ret == -EFAULT)
 			*done = false;		/* maybe a page that we protect */
 		if (!lead_after(dir, path, nr, a, ret, to))
 			return ret;
 	}
 	const long ret = led_call(t, nr, a, to);
-	return ret == ENOENT_ && is_out_of_sight() ? gate(t, nr, a) : ret;
+	return ret == -ENOENT && is_out_of_sight() ? gate(t, nr, a) : ret;
 }
 
 /* ---- the rdpmc file ---- */
@@ -476,7 +464,7 @@ static int parse_rdpmc(const char *text, size_t n)
 		v = v * base + (unsigned)(text[i] - '0');
 	if (i < n && text[i] == '\n')
 		i++;
-	return digits && i == n && v <= 2 ? (int)v : -22;
+	return digits && i == n && v <= 2 ? (int)v : -EINVAL;
 }
 
 /* The file shows what is set: O_TRUNC may have emptied it. */
@@ -494,9 +482,9 @@ long vpmu_write(struct thread *t, const uint64_t *a, bool *done)
 		return 0;
 	*done = true;
 	if (a[2] > sizeof(text))
-		return -22;
+		return -EINVAL;
 	if (!copy_guest(text, (const void *)a[1], a[2]))
-		return EFAULT_;
+		return -EFAULT;
 	const int value = parse_rdpmc(text, a[2]);
 	vpmu_lock(t);
 	if (value >= 0 && vpmu()->rdpmc != (uint32_t)value) {

@@ -181,7 +181,7 @@ bool vpmu_asks_x87(const struct insn *in)
 void vpmu_x87(struct thread *t)
 {
 	const struct mode *const m = &cache.modes[cache.mode];
-	if (m->acc && vpmu_mem(t->vslot)->x87_status & 0x3f)
+	if (m->acc && vpmu_mem(t->vslot)->x87_status & X87_EXCEPTIONS)
 		count_add(t, SOFT_INSTRUCTIONS, 1, m);
 }
 

@@ -14,9 +14,6 @@
 
 #include "sys.h"
 
-#include <asm/unistd.h>
-#include <linux/fcntl.h>
-
 #define WORDS (VPMU_MAX_EVENTS / 64)
 
 static uint32_t mine;				/* this process's holder; 0: holds nothing */
@@ -31,7 +28,8 @@ static uint32_t used_words(void) { return vpmu()->n_events / 64 + 1; }
 static uint64_t *map_bits(uint32_t h)
 {
 	const uint64_t at = ZONE_VPMU_HOLDS + h * VPMU_HOLD_SIZE;
-	const long got = sys6(__NR_mmap, (long)at, VPMU_HOLD_SIZE, 3, 0x11, E.reserved_fd,
+	const long got = sys6(__NR_mmap, (long)at, VPMU_HOLD_SIZE, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_FIXED, E.reserved_fd,
 			      (long)(VPMU_HOLDS_OFFSET + h * VPMU_HOLD_SIZE));
 	if (got < 0)
 		no_memory();
@@ -73,7 +71,7 @@ static bool is_between_images(uint32_t h)
 {
 	for (uint32_t i = 1; i <= vpmu()->n_slots; i++) {
 		const struct vpmu_slot *const s = vpmu_slot(i);
-		if (s->execing && s->holder == h && sys2(__NR_kill, s->pid, 0) != -3)
+		if (s->execing && s->holder == h && sys2(__NR_kill, s->pid, 0) != -ESRCH)
 			return true;
 	}
 	return false;
@@ -85,7 +83,7 @@ static bool is_dead(uint32_t h)
 	const struct vpmu_holder *const who = holder(h);
 	if (h == mine)
 		return false;
-	if (who->state == HOLDER_MAKING ? !who->pid || sys2(__NR_kill, who->pid, 0) != -3 :
+	if (who->state == HOLDER_MAKING ? !who->pid || sys2(__NR_kill, who->pid, 0) != -ESRCH :
 	    who->state != HOLDER_LIVE || lock_call(F_GETLK, h, &l) < 0 || l.type != F_UNLCK)
 		return false;
 	return !is_between_images(h);

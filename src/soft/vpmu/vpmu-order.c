@@ -10,9 +10,6 @@
 
 #include "sys.h"
 
-#include <asm/unistd.h>
-#include <linux/fcntl.h>
-
 #define FIRST_STEPS_NS	10000000ull	/* of CPU time: then it does not wait for anybody */
 #define PATIENCE_NS	500000000ull	/* … on a machine that does not let it run */
 
@@ -28,7 +25,7 @@ static uint32_t *begun(uint32_t slot)
 static uint64_t cpu_time(long tid)
 {
 	int64_t ts[2];
-	if (sys2(__NR_clock_gettime, (~tid << 3) | 6, ts) < 0)
+	if (sys2(__NR_clock_gettime, CLOCK_OF_THREAD(tid), ts) < 0)
 		return ~0ull;
 	return (uint64_t)ts[0] * 1000000000u + (uint64_t)ts[1];
 }
@@ -57,15 +54,16 @@ void order_step_aside(struct thread *t)
 static bool is_file(uint64_t fd)
 {
 	struct { uint64_t dev, ino, nlink; uint32_t mode, more[29]; } st;
-	return sys2(__NR_fstat, fd, &st) == 0 && (st.mode & 0170000) == 0100000;
+	return sys2(__NR_fstat, fd, &st) == 0 && (st.mode & S_IFMT) == S_IFREG;
 }
 
 static bool may_block(long nr, const uint64_t *a)
 {
 	switch (nr) {
 	case __NR_futex: {
-		const unsigned op = a[1] & 0x7f;
-		return op != FUTEX_WAKE && op != 3 && op != 4 && op != 5 && op != 7 && op != 10;
+		const unsigned op = (unsigned)a[1] & FUTEX_CMD_MASK;
+		return op != FUTEX_WAKE && op != FUTEX_REQUEUE && op != FUTEX_CMP_REQUEUE &&
+		       op != FUTEX_WAKE_OP && op != FUTEX_UNLOCK_PI && op != FUTEX_WAKE_BITSET;
 	}
 	case __NR_read:
 	case __NR_readv:

@@ -8,10 +8,7 @@
 
 #include "sys.h"
 
-#include <asm/unistd.h>
 #include <linux/perf_event.h>
-
-enum { EFAULT_ = -14, ENOSPC_ = -28 };
 
 #define MAX_WORDS 2048		/* 16 KiB: larger groups are refused (vpmu-calls.c) */
 
@@ -155,8 +152,8 @@ long vpmu_read_event(struct thread *t, uint32_t i, uint64_t to, uint64_t size)
 	if (failed)
 		return 0;
 	if (size < n * 8)
-		return ENOSPC_;
-	return copy_guest((void *)to, words, n * 8) ? (long)n * 8 : EFAULT_;
+		return -ENOSPC;
+	return copy_guest((void *)to, words, n * 8) ? (long)n * 8 : -EFAULT;
 }
 
 struct k_iovec {
@@ -169,11 +166,11 @@ long vpmu_readv_event(struct thread *t, uint32_t i, uint64_t iov, uint64_t n)
 {
 	long sum = 0;
 	if (n > 1024)
-		return -22;
+		return -EINVAL;
 	for (uint64_t k = 0; k < n; k++) {
 		struct k_iovec v;
 		if (!copy_guest(&v, (const void *)(iov + k * sizeof(v)), sizeof(v)))
-			return sum ? sum : EFAULT_;
+			return sum ? sum : -EFAULT;
 		const long got = vpmu_read_event(t, i, v.base, v.len);
 		if (got < 0)
 			return sum ? sum : got;

@@ -9,7 +9,6 @@
 #include "sys.h"
 #include "text.h"
 
-#include <asm/unistd.h>
 #include <linux/perf_event.h>
 
 #define ALL_INSTRUCTIONS (1u << SOFT_INSTRUCTIONS)
@@ -20,7 +19,7 @@
 
 static bool is_gone(uint32_t tid)
 {
-	return sys2(__NR_tkill, tid, 0) == -3;
+	return sys2(__NR_tkill, tid, 0) == -ESRCH;
 }
 
 void vpmu_lock(struct thread *t)
@@ -51,7 +50,8 @@ uint8_t vpmu_pages_mapped[VPMU_MAX_EVENTS / VPMU_PAGE_CHUNK];
 
 static void map_shared(uint64_t at, uint64_t offset, uint64_t size)
 {
-	const long got = sys6(__NR_mmap, (long)at, (long)PAGE_UP(size), 3, 0x11, E.reserved_fd,
+	const long got = sys6(__NR_mmap, (long)at, (long)PAGE_UP(size), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_FIXED, E.reserved_fd,
 			      (long)offset);
 	if (got < 0)
 		no_memory();
@@ -161,7 +161,7 @@ static uint64_t first_value(void)
 static uint32_t rdpmc_index(int counter)
 {
 	return counter < VPMU_FIXED_AT ? (uint32_t)counter :
-	       0x40000000u | (uint32_t)(counter - VPMU_FIXED_AT);
+	       RDPMC_FIXED | (uint32_t)(counter - VPMU_FIXED_AT);
 }
 
 static uint64_t to_ns(uint64_t instructions)
@@ -654,7 +654,8 @@ static uint32_t slot_new(int pid, int tid)
 /* The slot's memory where the thread's code finds it. */
 static void slot_map(struct thread *t)
 {
-	const long at = sys6(__NR_mmap, (long)t + (long)THREAD_ACC, VPMU_TASK_SIZE, 3, 0x11,
+	const long at = sys6(__NR_mmap, (long)t + (long)THREAD_ACC, VPMU_TASK_SIZE,
+			     PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 			     E.reserved_fd, (long)(VPMU_TASKS_OFFSET + t->vslot * VPMU_TASK_SIZE));
 	if (at < 0)
 		no_memory();
@@ -892,8 +893,8 @@ static int counter_of_ecx(uint32_t ecx)
 	const struct vpmu_model *const m = &vpmu()->model;
 	if (ecx < m->gp)
 		return (int)ecx;
-	if (ecx >> 30 == 1 && (ecx & 0x3fffffffu) < m->fixed)
-		return VPMU_FIXED_AT + (int)(ecx & 0x3fffffffu);
+	if (ecx & RDPMC_FIXED && (ecx & ~RDPMC_FIXED) < m->fixed)
+		return VPMU_FIXED_AT + (int)(ecx & ~RDPMC_FIXED);
 	return -1;
 }
 
@@ -916,7 +917,7 @@ void vpmu_rdpmc(struct thread *t)
 	const int counter = counter_of_ecx((uint32_t)t->regs[RCX]);
 	if (counter < 0 || !may_rdpmc(vpmu_readable)) {
 		count_add(t, SOFT_INSTRUCTIONS, -1, &cache.modes[cache.mode]);
-		signal_raise(t, SIGSEGV_, 0x80, 0, 13, 0);
+		signal_raise(t, SIGSEGV, SI_KERNEL, 0, X86_TRAP_GP, 0);
 	}
 	vpmu_lock(t);
 	const uint64_t v = counter_value(t, counter) & mask_of_width();
