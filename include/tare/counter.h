@@ -11,23 +11,24 @@
  *	tare_counter_close(c);
  *
  * A counter belongs to the thread that opened it and counts that thread only.
- * Another thread's tare_counter_open() gives it its own. A counter is never
- * multiplexed unless asked (struct tare_counter_options): it is on a hardware
- * counter all the time, or it is an error.
+ * Another thread opens its own. A counter is never multiplexed unless the options
+ * ask for it (struct tare_counter_options): it is on a hardware counter all the
+ * time, or opening or reading it is an error.
  *
- * How it is read is the *path*: by an instruction (rdpmc; on arm64 a system
- * register), by read(2), or a clock. The best one that works is taken, and
- * tare_counter_path() tells which and why. The instruction path costs 11
+ * The *path* is how a counter is read: by an instruction (rdpmc; on arm64 a system
+ * register), by read(2), or from a clock. tare_counter_open() takes the best path that
+ * works, and tare_counter_path() tells which one and why. The instruction path costs 11
  * instructions (20 for a corrected pair), the serialising one included, and
  * always the same number, so that a read does not add noise of its own:
  *
- *  - It looks at no lock and never retries. The kernel's page says where the
+ *  - A read takes no lock and never retries. The kernel's page says where the
  *    counter is (`index`) and what must be added to the register (`offset`); the
  *    kernel changes them only in an interrupt or system call of this very thread.
- *    So one comparison *after* the register was read tells whether both are as
- *    they were remembered. If not, the slow path finds out what happened: moved to
- *    another register, rewound by the kernel after an overflow, taken away.
- *    The first two are put right, and all are remembered in the counter's status.
+ *    So one comparison *after* the register was read tells whether both still have
+ *    the values that the counter remembers. If not, the slow path finds out what
+ *    happened: the counter moved to another register, the kernel rewound it after an
+ *    overflow, or it was taken away. The slow path corrects the first two, and
+ *    records all three in the counter's status.
  *  - index and the low half of offset are neighbours in the page, and eight bytes
  *    are compared at once. An overflow changes the low half of offset: the kernel
  *    restarts the register one period lower, and the period is 2^(width-1) - 1 (or
@@ -39,6 +40,24 @@
  * forbidden to it. A child finds the counter switched off, however it was forked
  * (the words that the fast read looks at are wiped by the kernel): reads give
  * TARE_E_FORKED, and tare_counter_reopen() gives the child a counter of its own.
+ *
+ * Threads:
+ *  - Any thread: tare_counter_open(), tare_counter_open_event(), tare_group_open(), the functions
+ *    that give names and texts, tare_serialize(), tare_serialize_with(), tare_serializer_auto(),
+ *    tare_read_guard_install(), tare_read_guard_remove().
+ *  - The owner: tare_counter_read(), _read_pair(), _read_slow(), _sample(), _reset(), _overhead(),
+ *    tare_group_read(), _sample(), _reset(). Another thread gets TARE_E_WRONG_THREAD, except from an
+ *    inline read by instruction: that is too short to check, and gives a meaningless number.
+ *  - One thread at a time: tare_counter_path(), _serializer(), _status(), _close(),
+ *    tare_group_path(), _status(), _close(), and tare_counter_reopen(), which makes the calling
+ *    thread the owner.
+ *  - Signal handlers of the owner: tare_counter_read(), _read_pair(), _read_slow(),
+ *    tare_serialize(), tare_serialize_with(). A handler must not interrupt a sample, a reset or a
+ *    reopen of the same counter.
+ *
+ * Side effects: an open counter has one descriptor (a corrected counter two, a group one for each
+ * event), closed by exec, and four pages of memory; clocks have no descriptor. Opening loads
+ * libpfm4 where tare/event.h says so. Only the read guard changes a signal disposition.
  */
 #ifndef TARE_COUNTER_H
 #define TARE_COUNTER_H
@@ -71,8 +90,8 @@ enum tare_path {
 	TARE_PATH_ZERO,		/* nothing is read: zero */
 };
 
-/* What makes the reads of a counter see all that was executed before, and
- * nothing after. */
+/* The instruction that makes a read see everything that was executed before it, and
+ * nothing after it. */
 enum tare_serializer {
 	TARE_SERIALIZE_AUTO,	/* only to ask for: the best of this CPU */
 	TARE_SERIALIZE_NONE,
@@ -83,7 +102,7 @@ enum tare_serializer {
 	TARE_SERIALIZE_ISB,	/* arm64 */
 };
 
-/* What has happened to a counter since it was opened: bits. */
+/* What happened to a counter since it was opened: bits. */
 enum tare_status {
 	TARE_STATUS_MOVED = 1 << 0,	/* to another register; values stay right */
 	TARE_STATUS_WRAPPED = 1 << 1,	/* it overflowed and was rewound; values stay right */
@@ -105,7 +124,7 @@ struct tare_counter_options {
 };
 #define TARE_COUNTER_OPTIONS_INIT TARE_OPTIONS_INIT(counter)
 
-/* A value with everything there is to know about it. */
+/* A value, and how it came about. */
 struct tare_sample {
 	uint64_t value;			/* as tare_counter_read() */
 	uint64_t raw;			/* the event itself, since the counter was opened */
@@ -117,8 +136,8 @@ struct tare_sample {
 	uint64_t reserved[4];
 };
 
-/* What two reads with nothing in between differ by. Subtract `typical` from a
- * difference of two reads to have what was between them. */
+/* The difference of two reads with nothing between them. Subtract `typical` from the
+ * difference of two reads to get the count of the code between them. */
 struct tare_overhead {
 	uint64_t typical;		/* the most frequent */
 	uint64_t min, max;
@@ -152,85 +171,90 @@ int tare_counter_open(const char *name, struct tare_counter **c, struct tare_why
 /* By event; `o` may be NULL. The event is copied. */
 int tare_counter_open_event(const struct tare_event *event, const struct tare_counter_options *o,
 			    struct tare_counter **c, struct tare_why *why);
-/* By any thread. NULL is allowed. */
+/* Frees the memory and the descriptors. Any thread. NULL is allowed. */
 void tare_counter_close(struct tare_counter *c);
 
 /* The count since tare_counter_open(), or since the last reset. 0, or
- * TARE_E_STOLEN, TARE_E_FORKED, TARE_E_WRONG_THREAD (seen only off the instruction
- * path: a few instructions cannot know who runs them), TARE_E_IO; *value is then
- * what was last known. Of a corrected counter, what is subtracted is read first: an
- * interrupt between the two reads makes the value one too large, never too small. */
+ * TARE_E_STOLEN, TARE_E_FORKED, TARE_E_WRONG_THREAD (not on the instruction path: a few
+ * instructions cannot find out which thread runs them), TARE_E_NOT_OPENED, TARE_E_IO;
+ * *value is then the last value that was read. A read of a corrected counter first reads
+ * the event that is subtracted: an interrupt between the two makes the value one too
+ * large, never too small. Neither pointer may be NULL. */
 TARE_INLINE int tare_counter_read(struct tare_counter *c, uint64_t *value);
-/* The same for a counter of two events (…-minus-…), faster. Either function
+/* The same, faster for a counter of two events (…-minus-…). Either function
  * gives the right value for any counter. */
 TARE_INLINE int tare_counter_read_pair(struct tare_counter *c, uint64_t *value);
-/* By system call, with times and provenance. */
+/* Reads by system call, with times and provenance. Returns what tare_counter_read() returns, and
+ * TARE_E_NOT_SCHEDULED when an unpinned event never had a counter. */
 int tare_counter_sample(struct tare_counter *c, struct tare_sample *s);
-/* From now on values start at 0. */
+/* From now on values start at 0. Returns what tare_counter_read() returns. */
 int tare_counter_reset(struct tare_counter *c);
 
-/* Which path, and why that one: a sentence that lives as long as the counter. */
+/* The path, and why that one: *reason (may be NULL) is a sentence that lives as long as the
+ * counter. TARE_PATH_AUTO of NULL. */
 enum tare_path tare_counter_path(const struct tare_counter *c, const char **reason);
-const char *tare_path_name(enum tare_path path);
+const char *tare_path_name(enum tare_path path);	/* "rdpmc"; "unknown". Static */
 /* The serialising instruction in use: NONE when there is no register to read. */
 enum tare_serializer tare_counter_serializer(const struct tare_counter *c);
-/* enum tare_status bits; they stay set until tare_counter_reopen(). */
+/* Bits of enum tare_status; they stay set until tare_counter_reopen(). */
 unsigned tare_counter_status(const struct tare_counter *c);
-/* "moved, wrapped", or "ok"; returns out. */
+/* "moved, wrapped", or "ok", cut to fit; returns out. */
 char *tare_status_text(unsigned status, char *out, size_t size);
-/* What reading costs in units of the event itself: fences are stores and cpuid is
- * a branch to some CPUs (the paper). Measured now, on this thread. */
+/* What a read costs in units of the event itself: some CPUs count a fence as a store, and
+ * cpuid as a branch. Measured by this call, with some 200 reads. */
 int tare_counter_overhead(struct tare_counter *c, struct tare_overhead *o);
 /* Opens the same event again for the calling thread: in a forked child, or after
  * the counter was stolen. Values start at 0. On error the counter stays closed
- * (reads give TARE_E_NOT_OPENED) and may be reopened again. */
+ * (reads return TARE_E_NOT_OPENED), and can be reopened later. */
 int tare_counter_reopen(struct tare_counter *c, struct tare_why *why);
 
-/* Several events of one thread that are on counters together, read together:
- * after one serialising instruction, or by one system call. */
+/* Several events of one thread that are on counters at the same time and are read together:
+ * after one serialising instruction, or by one system call. The functions do what their
+ * namesakes for one counter do. */
 struct tare_group;
+/* The events need not outlive the call. `o` may be NULL. */
 int tare_group_open(const struct tare_event *const *events, size_t n,
 		    const struct tare_counter_options *o, struct tare_group **g,
 		    struct tare_why *why);
-void tare_group_close(struct tare_group *g);
-int tare_group_read(struct tare_group *g, uint64_t *values);	/* n of them, in order */
-int tare_group_sample(struct tare_group *g, struct tare_sample *s);
+void tare_group_close(struct tare_group *g);	/* NULL is allowed */
+int tare_group_read(struct tare_group *g, uint64_t *values);	/* n values, in the events' order */
+int tare_group_sample(struct tare_group *g, struct tare_sample *s);	/* n samples */
 int tare_group_reset(struct tare_group *g);
 enum tare_path tare_group_path(const struct tare_group *g, const char **reason);
 unsigned tare_group_status(const struct tare_group *g);
 
-/* The serialising instruction that AUTO means here, and its use by itself: the
- * report stopped one kind of noise with nothing else. */
+/* The serialising instruction that AUTO means on this CPU, and executing it alone. */
 enum tare_serializer tare_serializer_auto(void);
 const char *tare_serializer_name(enum tare_serializer s);	/* "lfence" */
 void tare_serialize(void);
-/* TARE_E_INVALID when this CPU does not have it. */
+/* Executes this one. TARE_E_INVALID when this CPU does not have it. */
 int tare_serialize_with(enum tare_serializer s);
 
 /* x86: the administrator can forbid rdpmc while programs use it (0 in the PMU's rdpmc
- * file). The kernel tells nobody and leaves `index` in the page: the next read by
- * instruction ends in SIGSEGV, in every thread. With the guard such a read goes on by
- * read(2), and so do the counter's later ones (until tare_counter_reopen()); its path is
- * then TARE_PATH_READ and its status TARE_STATUS_FELL_BACK. Fast reads cost what they
- * cost without it.
+ * file). The kernel does not notify programs and leaves `index` in the page: the next read by
+ * instruction ends in SIGSEGV, in every thread. With the guard, such a read continues by
+ * read(2), and so do later reads of that counter (until tare_counter_reopen()); its path is
+ * then TARE_PATH_READ and its status TARE_STATUS_FELL_BACK. Fast reads cost the same with and
+ * without the guard.
  *
- * The guard is a SIGSEGV handler, for the whole process. It takes a fault for its own only
- * at an rdpmc of these very functions, in whatever program or library they were inlined
- * (dlopen included), and hands every other signal to the handler or default action that
- * was there before, with that one's mask. So install it after other SIGSEGV handlers, or
- * let those hand on what is not theirs. A thread that blocks SIGSEGV is not guarded: the
- * kernel ends a process that faults with the signal blocked. A child of fork inherits it,
- * exec ends it. libtare must stay loaded while it is installed.
+ * Side effect: the guard is a SIGSEGV handler for the whole process, until it is removed. It
+ * handles a fault only at an rdpmc of the inline reads, in whatever program or library they were
+ * inlined (dlopen included), and passes every other signal to the handler or default action that
+ * was there before, with the mask of that handler. So install the guard after other SIGSEGV
+ * handlers, or let those handlers pass on faults that are not theirs. A thread that blocks SIGSEGV
+ * is not guarded: the kernel ends a process that faults while the signal is blocked. A child of
+ * fork inherits the guard, exec ends it. libtare must stay loaded while the guard is installed.
  *
- * Calls count, so that two libraries in a process can have it: the last
- * tare_read_guard_remove() restores what was there before, unless somebody has put
- * another handler on top meanwhile (TARE_E_BUSY: then the guard stays, for that handler
- * may hand on to it, and cannot be installed again before that one is gone). By any thread. Not async-signal-safe. arm64: both do nothing and
- * return 0, since its kernel takes the index away too, and reads go on by themselves. */
+ * The calls are counted, so that two libraries in one process can use the guard: the last
+ * tare_read_guard_remove() restores the former disposition. If the program has installed another
+ * handler in the meantime, tare_read_guard_remove() returns TARE_E_BUSY and the guard stays, since
+ * that handler may pass faults on to it; the guard cannot be installed again before that handler is
+ * gone. Any thread. arm64: both functions do nothing and return 0, since the kernel there also
+ * clears the index, and reads continue by read(2). */
 int tare_read_guard_install(void);
 int tare_read_guard_remove(void);
 
-/* What the inline reads fall back on. */
+/* What the inline reads call when they cannot read a register. Not for use by hand. */
 int tare_counter_read_slow(struct tare_counter *c, uint64_t *value);
 
 #if defined(__x86_64__) && !defined(__ILP32__)

@@ -1,4 +1,4 @@
-/* Who this CPU is, and what the tables know of its events.
+/* Which CPU this is, and what the tables know about its events.
  *
  *	struct tare_cpu cpu;
  *	tare_cpu_detect(&cpu);
@@ -9,6 +9,9 @@
  *
  * One row per microarchitecture, one row per (microarchitecture, event); all of
  * it is const data that lives as long as the program.
+ *
+ * Threads: any thread; all functions except tare_cpu_detect() also signal handlers. No side effects:
+ * tare_cpu_detect() executes cpuid or, on arm64, reads files of sysfs and closes them.
  */
 #ifndef TARE_CPU_H
 #define TARE_CPU_H
@@ -81,7 +84,7 @@ enum tare_role {
 	TARE_ROLE_DISPATCHED_STORES,
 	TARE_ROLE_EXCLUSIVES,	/* load/store exclusive, arm64 */
 	TARE_ROLE_FP_EXCEPTIONS,
-	TARE_ROLE_COUNT,
+	TARE_ROLE_COUNT,	/* how many this version has; grows */
 };
 
 /* How an event's count relates to the truth. A bit set; 0 is "unknown". */
@@ -146,12 +149,12 @@ struct tare_cpu {
 	uint64_t reserved[8];
 };
 
-/* Asks the CPU (x86: cpuid; arm64: MIDR through sysfs or the ID registers).
- * Never fails: what is unknown stays TARE_…_UNKNOWN, 0 or NULL. */
+/* Asks the CPU that the calling thread runs on (x86: cpuid; arm64: MIDR through sysfs or the ID
+ * registers). Never fails: what is unknown stays TARE_…_UNKNOWN, 0 or NULL. NULL does nothing. */
 void tare_cpu_detect(struct tare_cpu *cpu);
 
-/* The CPU of a microarchitecture (canonical name or alias) as far as its name
- * tells: arch, vendor, core type and tables. 0, or TARE_E_UNTESTED_CPU when no
+/* The CPU of a microarchitecture (canonical name or alias), as far as the tables tell:
+ * arch, vendor, core type, model and events. 0, or TARE_E_UNTESTED_CPU when no
  * such name is known. */
 int tare_cpu_from_name(const char *name, struct tare_cpu *cpu);
 
@@ -164,14 +167,17 @@ const struct tare_uarch *tare_uarch_by_name(const char *name);
 /* All rows: i from 0 until NULL. */
 const struct tare_uarch *tare_uarch_at(size_t i);
 
-/* The event of that role, or NULL. Where several have it, the most trusted. */
+/* The event of that role, or NULL; of several, the most trusted. `u` may be NULL. */
 const struct tare_event_row *tare_cpu_event(const struct tare_uarch *u, enum tare_role role);
+/* The event with that name or alias, in any case, or NULL. */
 const struct tare_event_row *tare_cpu_event_by_name(const struct tare_uarch *u,
 						    const char *name);
-const char *tare_role_name(enum tare_role role);	/* "cond-branches" */
-/* "deterministic", "noisy: interrupts, page faults", …; returns out. */
+/* "cond-branches"; "unknown" for a number that is no role. Static. */
+const char *tare_role_name(enum tare_role role);
+/* "deterministic", "noisy: interrupts, page faults", …, cut to fit; returns out. */
 char *tare_trust_text(unsigned trust, char *out, size_t size);
-/* The paper's letters, "hpEF"; "-" for unknown. */
+/* The letters that Weaver's paper on deterministic events uses, "hpEF"; "-" for unknown; returns
+ * out. */
 char *tare_trust_letters(unsigned trust, char *out, size_t size);
 
 #ifdef __cplusplus

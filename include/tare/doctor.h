@@ -1,4 +1,4 @@
-/* Why counting does not work (well) here, and what to do: `tare doctor`.
+/* Why counting does not work, or not well, on this machine, and what to do: `tare doctor`.
  *
  *	struct tare_doctor_report *r;
  *	if (tare_doctor(NULL, NULL, &r, &why) < 0) …
@@ -7,11 +7,17 @@
  *		printf("%s: %s\n", r->results[i].is->title, r->results[i].finding);
  *	tare_doctor_free(r);
  *
- * The doctor reads facts from files (/proc, /sys) and finds out by trying what
- * no file tells: it opens events, counts code whose counts are known, traces a
- * child. Both can be replaced, so that every finding can be produced on any
- * machine: a root directory that has proc/ and sys/ below it, and a struct of
- * probes.
+ * The doctor reads facts from files (/proc, /sys) and tries what no file tells: it opens
+ * events, counts code whose counts are known, and traces a child. A test can replace both, so
+ * that every finding can be produced on any machine: with a root directory that has proc/
+ * and sys/ below it, and with a struct of probes.
+ *
+ * Threads: any thread; a report is used by one thread at a time, and read by any.
+ *
+ * Side effects: tare_doctor() takes some tenths of a second. It forks children and waits for them,
+ * so a SIGCHLD handler of the program runs. On a hybrid machine it keeps the calling thread on one
+ * core type, and it sets the personality (ASLR) of the calling thread; both are as before when it
+ * returns. The other functions have no side effects.
  */
 #ifndef TARE_DOCTOR_H
 #define TARE_DOCTOR_H
@@ -31,7 +37,7 @@ enum tare_verdict {
 	TARE_VERDICT_CAVEAT,	/* counts work, but this changes or limits them */
 	TARE_VERDICT_BAD,	/* something does not work at all */
 };
-const char *tare_verdict_name(enum tare_verdict v);	/* "good", "info", … */
+const char *tare_verdict_name(enum tare_verdict v);	/* "good", "info" …; "unknown". Static */
 
 /* The exit status of `tare doctor`. */
 enum tare_doctor_status {
@@ -40,7 +46,7 @@ enum tare_doctor_status {
 	TARE_DOCTOR_CAVEATS = 2,
 };
 
-/* One thing that can be found. `check` and `code` are stable names for
+/* One finding that is possible. `check` and `code` are stable names for
  * programs; the texts are for people. All static; meaning and remedy may be "". */
 struct tare_doctor_finding {
 	const char *check;		/* "pmu" */
@@ -136,11 +142,12 @@ struct tare_doctor_probes {
 /* The probes that ask the machine; their `arg` is not used. Static. */
 const struct tare_doctor_probes *tare_doctor_probes(void);
 
-/* Runs every check. root NULL: the real /proc and /sys. Fails only for want of
- * memory: whatever is missing on the machine is a finding. */
+/* Runs every check. root NULL: the real /proc and /sys. probes NULL: this machine. Fails only with
+ * TARE_E_NOMEM, TARE_E_INVALID or TARE_E_OPTION_UNKNOWN: whatever is missing on the machine is a
+ * finding. */
 int tare_doctor(const char *root, const struct tare_doctor_probes *probes,
 		struct tare_doctor_report **report, struct tare_why *why);
-void tare_doctor_free(struct tare_doctor_report *report);
+void tare_doctor_free(struct tare_doctor_report *report);	/* NULL is allowed */
 
 /* Every finding that the doctor can make: i from 0 until NULL. */
 const struct tare_doctor_finding *tare_doctor_finding_at(size_t i);

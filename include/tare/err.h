@@ -1,6 +1,6 @@
 /* Errors of libtare: one list, each with a code, a sentence and a remedy.
  *
- * Every function that can fail returns 0 (or a useful non-negative number) or
+ * Every function that can fail returns 0 (or a useful number that is not negative) or
  * a negative enum tare_err. The library never prints, never exits and keeps no
  * "last error": a function that can say more than its code takes a
  * `struct tare_why *` (NULL is allowed) and fills it when it fails.
@@ -9,6 +9,8 @@
  *	if (tare_events_parse(text, cpu, &list, &why) < 0)
  *		fprintf(stderr, "%s: %s\n%s\n", tare_err_name(why.code),
  *			why.what, tare_why_remedy(&why));
+ *
+ * Threads: any thread, and signal handlers. No side effects.
  */
 #ifndef TARE_ERR_H
 #define TARE_ERR_H
@@ -114,8 +116,9 @@ enum tare_err {
 };
 
 /* What went wrong with what. `what` names the thing and the value found;
- * sys_errno is the errno the kernel gave, or 0. `remedy` is empty, or fits this
- * case better than the list's remedy for the code. */
+ * sys_errno is the errno that the kernel gave, or 0. `remedy` is empty, or fits this
+ * case better than the list's remedy for the code. The library only writes to it, so it needs no
+ * initialiser; it is written only by a call that fails. */
 struct tare_why {
 	int code;
 	int sys_errno;
@@ -123,11 +126,13 @@ struct tare_why {
 	char remedy[256];
 };
 
-/* Never NULL; unknown codes give "UNKNOWN". Static strings. */
+/* The name ("NO_PMU"), the sentence and the remedy of a code; the sign does not matter. An
+ * unknown code gives "UNKNOWN", "unknown error" and "". Never NULL; static strings. */
 const char *tare_err_name(int code);
 const char *tare_err_sentence(int code);
 const char *tare_err_remedy(int code);
-/* What to do in this case: why->remedy, or else the list's; "" where there is none. */
+/* What to do in this case: why->remedy, or else the list's for why->code; "" where there is none,
+ * and of NULL. The text lives as long as *why. */
 const char *tare_why_remedy(const struct tare_why *why);
 
 #ifdef __cplusplus

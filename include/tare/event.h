@@ -13,7 +13,15 @@
  * PMU events, libpfm4 names; and tare's own: wall-time, zero,
  * EVENT-minus-irqs, EVENT-minus-r0420, EVENT-minus-proc-interrupts,
  * EVENT-minus-page-faults (also behind one of the others), and names that mean
- * the same on every CPU (cond-branches, loads …). tare-events(7) has it all.
+ * the same on every CPU (cond-branches, loads …). tare-events(7) describes the whole language.
+ *
+ * Threads: tare_events_parse() and tare_event_names_open() may be called by any thread. A list of
+ * events never changes: any thread may read it. A list of names is read by one thread at a time,
+ * and each list is freed once, when no thread uses it any more. tare_name_source(): any thread.
+ *
+ * Side effects: names that the tables and the kernel do not have are looked up in libpfm4, which
+ * the first such call loads with dlopen(3), where it is installed; it stays loaded. Files of sysfs
+ * are read and closed.
  */
 #ifndef TARE_EVENT_H
 #define TARE_EVENT_H
@@ -52,6 +60,7 @@ enum tare_minus_total {
 	TARE_MINUS_PAIR = 4,		/* the event in `minus` as well */
 };
 
+/* Made by tare_events_parse() only. */
 struct tare_event {
 	char *name;			/* as the user wrote it, canonical modifiers */
 	enum tare_event_kind kind;
@@ -64,7 +73,7 @@ struct tare_event {
 	const char *unit;		/* "ns", "instructions", "" */
 	double scale;			/* sysfs .scale; 1.0 otherwise */
 	int group;			/* events with the same number ≥ 0 go together; -1 alone */
-	bool has_modifier;		/* the user chose :u/:k himself */
+	bool has_modifier;		/* the text has :u, :k … */
 	bool needs_engine;		/* this CPU has no such event (base.type is ~0): only the
 					 * software engine can count it, by `role`. Opening it on
 					 * hardware is TARE_E_EVENT_NOT_ON_CPU with why_engine */
@@ -74,17 +83,20 @@ struct tare_event {
 
 struct tare_events;
 
-/* `cpu` decides CPU-specific names (NULL: detect). On error *list is NULL and
- * `why` names the event; an unknown name lists the nearest known ones in
- * why->what. TARE_E_EVENT_UNKNOWN: exists nowhere. TARE_E_EVENT_NOT_ON_CPU: the
- * tables or libpfm4 know it for another CPU. */
+/* `cpu` decides what CPU-specific names mean (NULL: this CPU); it is not kept. On error *list is NULL
+ * and `why` names the event; for an unknown name why->what lists the nearest known ones.
+ * TARE_E_SYNTAX: not the event language. TARE_E_EVENT_UNKNOWN: no such event anywhere.
+ * TARE_E_EVENT_NOT_ON_CPU: the tables or libpfm4 have the event for another CPU.
+ * TARE_E_TRACEPOINT, TARE_E_NOMEM, TARE_E_INVALID (text or list is NULL). */
 int tare_events_parse(const char *text, const struct tare_cpu *cpu,
 		      struct tare_events **list, struct tare_why *why);
+/* How many events there are; 0 of NULL. */
 size_t tare_events_count(const struct tare_events *list);
+/* The events, in the order of the text; NULL where i is too large. Valid until the list is freed. */
 const struct tare_event *tare_events_at(const struct tare_events *list, size_t i);
-void tare_events_free(struct tare_events *list);
+void tare_events_free(struct tare_events *list);	/* NULL is allowed */
 
-/* Every name that tare_events_parse knows on a CPU, for lists and completion.
+/* Every name that tare_events_parse() knows on a CPU, for lists and completion.
  *
  *	struct tare_event_names *names;
  *	if (tare_event_names_open(&cpu, &names, &why) < 0) …
@@ -115,16 +127,19 @@ struct tare_event_name {
 
 struct tare_event_names;
 
-/* `cpu` NULL: detect. The sysfs names are those of the running machine and are
- * left out when `cpu` is another architecture or microarchitecture. */
+/* `cpu` NULL: this CPU. The sysfs names are those of this machine and are
+ * left out when `cpu` is of another architecture or microarchitecture. 0, TARE_E_NOMEM or
+ * TARE_E_INVALID (names is NULL). */
 int tare_event_names_open(const struct tare_cpu *cpu, struct tare_event_names **names,
 			  struct tare_why *why);
+/* The next name; NULL after the last. Valid until close. */
 const struct tare_event_name *tare_event_names_next(struct tare_event_names *names);
-/* NULL, or why a source had no names to give: libpfm4 is loaded when it is needed, and
- * everything else works without it. Static text. */
+/* NULL, or why libpfm4 gave no names: it is not installed, or cannot be used. Everything else works
+ * without it. Static text. */
 const char *tare_event_names_missing(const struct tare_event_names *names);
-void tare_event_names_close(struct tare_event_names *names);
-const char *tare_name_source(enum tare_name_source source);	/* "hardware", "table" … */
+void tare_event_names_close(struct tare_event_names *names);	/* NULL is allowed */
+/* "hardware", "table" …; "unknown" for a number that is no source. Static. */
+const char *tare_name_source(enum tare_name_source source);
 
 #ifdef __cplusplus
 }

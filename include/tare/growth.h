@@ -26,7 +26,7 @@
  *  - struct tare_why and struct tare_interval never change.
  *
  * Enumerators keep their numbers, and new ones may be added: a program must expect values that
- * its header does not have.
+ * its header does not have. Only an enumerator that says how many there are grows.
  */
 #ifndef TARE_GROWTH_H
 #define TARE_GROWTH_H

@@ -22,36 +22,44 @@
  * events is written by one system call. A thread's values start at 0 when it
  * registers (wall-time: all threads share one axis).
  *
- * The recorder's own work is not in the values: what writing a page, and making a
- * string id, count is taken off all later values of that thread, so that an interval in
- * which a page was written counts the same as one in which none was (x86-64: to the
- * instruction, as far as the counter is exact; elsewhere a few instructions stay). The
- * profile says how many pages were written and what that counted. Time cannot be taken
- * off: of a counter in ns, each page written is an interval of its own, kind "Recorder",
- * label "page written", which no filter of kinds leaves out.
- *
- * Signal handlers may call tare_record_begin, end, instant and integer, and
- * tare_record_here on a thread that is registered already, whatever they interrupted: these
- * functions themselves, the writing of a page, another handler. What a handler records
- * lies inside the interval that it interrupted. Signals are blocked while a page is
- * written, while a string id is made, and while a thread registers or ends. All other
- * functions here take locks and are not for handlers; nor may a handler leave by
- * siglongjmp, or use the handle after tare_record_stop(). Events of a handler that runs
- * while its thread ends, and those that find both of a thread's pages full, are counted as
- * dropped.
+ * The values do not include the recorder's own work. The recorder measures what writing a page
+ * or making a string id counts, and subtracts it from all later values of that thread: an
+ * interval in which a page was written counts the same as one in which none was (x86-64: to
+ * the instruction, as far as the counter is exact; elsewhere a few instructions remain). The
+ * profile says how many pages were written and what that counted. Time cannot be
+ * subtracted: for a counter in ns, each page written is an interval of its own, kind "Recorder",
+ * label "page written", which a filter of kinds does not remove.
  *
  * A crash or kill loses at most the last unwritten page of each thread; what was
  * written is readable. A full disk stops the recording, not the program, and
- * tare_record_stop() tells. A thread that ends writes its page; exit() stops the
- * recorder. After fork() the child records nothing and leaves the file alone (it may
+ * tare_record_stop() returns the error. A thread that ends writes its page; exit() stops the
+ * recorder. After fork() the child records nothing and leaves the file alone (the child can
  * start a recorder of its own); before exec(), call tare_record_flush().
  *
- * All functions take a NULL recorder and do nothing: that is what
- * tare_record_start() gives when it was not asked (struct tare_record_options).
+ * All functions that take a recorder do nothing when it is NULL, which is what
+ * tare_record_start() gives when `only_when_asked` is set and nobody asked.
  *
- * A page that a handler writes while it has interrupted the read of a counter of instructions,
- * in the few instructions after rdpmc, is counted in the interval of that read; order and
- * number of the records stay right.
+ * Threads:
+ *  - Any thread: all functions that take a recorder, except tare_record_stop(): that one thread
+ *    calls, once, when no other thread records any more.
+ *  - The owner: the functions that take a struct tare_record_thread, which belongs to the thread
+ *    that called tare_record_here().
+ *  - Signal handlers may call tare_record_begin(), tare_record_end(), tare_record_instant(),
+ *    tare_record_integer(), and tare_record_here() on a thread that is registered already,
+ *    whatever they interrupted: these functions themselves, the writing of a page, another
+ *    handler. What a handler records lies inside the interval that it interrupted. Signals are
+ *    blocked while a page is written, while a string id is made, and while a thread registers or
+ *    ends. All other functions take locks and must not be called in handlers; nor may a handler
+ *    leave by siglongjmp, or use the handle after tare_record_stop(). Events of a handler that runs
+ *    while its thread ends, and those that find both of a thread's pages full, are counted as
+ *    dropped. When a handler writes a page while it has interrupted the read of a counter of
+ *    instructions, in the few instructions after rdpmc, the interval of that read includes the
+ *    writing; order and number of the records stay right.
+ *
+ * Side effects: a recorder has its file's descriptor and one for each thread's counter (none for
+ * wall-time), all closed by exec; a thread key; and, for the process, one atexit() function and
+ * 16 KiB of memory that stay when it is stopped. It reads the environment ($TARE_RECORD_DIR,
+ * $TARE_RECORD_COUNTER, $TARE_RECORD_KINDS).
  */
 #ifndef TARE_RECORD_H
 #define TARE_RECORD_H
@@ -67,32 +75,35 @@ struct tare_recorder;
 /* All zero but the size is the default. */
 struct tare_record_options {
 	size_t size;		/* set by TARE_RECORD_OPTIONS_INIT */
-	const char *counter;	/* event name; NULL: wall-time. $TARE_RECORD_COUNTER wins */
-	const char *dir;	/* NULL: the current one. $TARE_RECORD_DIR wins */
+	const char *counter;	/* event name; NULL: wall-time. $TARE_RECORD_COUNTER has priority */
+	const char *dir;	/* NULL: the current one. $TARE_RECORD_DIR has priority */
 	const char *name;	/* first part of the file's name; NULL: the program's */
 	const char *kinds;	/* comma-separated: only these kinds; NULL: all.
-				 * $TARE_RECORD_KINDS wins */
+				 * $TARE_RECORD_KINDS has priority */
 	bool only_when_asked;	/* record only when $TARE_RECORD_DIR is set (`tare record`
-				 * sets it); else *r is NULL and everything does nothing */
+				 * sets it); else *r is NULL, and all functions do nothing */
 };
 #define TARE_RECORD_OPTIONS_INIT TARE_OPTIONS_INIT(record)
 
-/* Opens the calling thread's counter to see that it works, and the file. */
+/* Opens the file, and the calling thread's counter to see that it works. `o` may be NULL. 0, or an
+ * error of tare_counter_open() or of the file; *r is then NULL. */
 int tare_record_start(const struct tare_record_options *o, struct tare_recorder **r,
 		      struct tare_why *why);
-/* Writes what is left and closes. Other threads may not be recording any more. The
- * first error of the whole recording is returned (disk full, a stolen counter). */
+/* Writes what is left and closes the recorder. Other threads must not record any more. Returns
+ * the first error of the whole recording (disk full, a stolen counter). */
 int tare_record_stop(struct tare_recorder *r, struct tare_why *why);
-/* Writes out the calling thread's page, full or not. */
+/* Writes the calling thread's page, full or not. 0, or the first error of the recording. */
 int tare_record_flush(struct tare_recorder *r);
-const char *tare_record_path(const struct tare_recorder *r);	/* of the file, or "" */
+/* The path of the file; "" of NULL. Valid until the recorder is stopped. */
+const char *tare_record_path(const struct tare_recorder *r);
 
-/* A string id. Each call writes the text again: keep the id. Of a text longer than
- * 1 MiB the rest is left out. 0: failed, or (kind) filtered out; events of kind 0 are not
- * recorded and no counter is read for them. */
+/* A string id. Each call writes the text again: keep the id. A text longer than 1 MiB is
+ * cut. 0: the call failed, or (kind) the kind is filtered out; events of kind 0 are not
+ * recorded, and no counter is read for them. */
 uint64_t tare_record_string(struct tare_recorder *r, const char *text);
 uint64_t tare_record_kind(struct tare_recorder *r, const char *name);
-/* Label and arguments; takes a lock, so not for the innermost loop. */
+/* The id of a label with up to 31 arguments. The call takes a lock: not for the innermost
+ * loop. */
 uint64_t tare_record_event_id(struct tare_recorder *r, uint64_t label, const uint64_t *args,
 			      size_t n_args);
 
@@ -109,13 +120,14 @@ struct tare_record_state {
 };
 void tare_record_state(struct tare_recorder *r, struct tare_record_state *s);
 
-/* The calling thread's handle; registers it the first time. Never NULL: of a NULL
- * recorder, or when the thread cannot be registered (the state has the error), it
- * is one that records nothing. */
+/* The calling thread's handle; the first call registers the thread. Never NULL: for a NULL
+ * recorder, or when the thread cannot be registered (the state has the error), the
+ * handle records nothing. It is valid until the thread ends or the recorder is stopped. */
 struct tare_record_thread *tare_record_here(struct tare_recorder *r);
+/* Names the thread in the profile. */
 void tare_record_name(struct tare_record_thread *t, const char *name);
 
-/* The words of the inline functions. Not for use by hand. */
+/* What the inline functions work with. Not for use by hand. */
 struct tare_record_thread {
 	struct tare_counter *counter;
 	uint8_t *next, *end;	/* the next record, and the end of the page */
@@ -126,7 +138,7 @@ struct tare_record_thread {
 	uint32_t id;		/* already in all records of the page */
 };
 
-/* All zero: not begun; the end of it does nothing. */
+/* All zero: not begun; tare_record_end() then does nothing. */
 struct tare_interval {
 	uint64_t kind, id, start;
 	uint32_t depth;
@@ -135,6 +147,7 @@ struct tare_interval {
 #define TARE_RECORD_PAIR 0x80000000u	/* in every depth: a counter of two events */
 #define TARE_RECORD_NOT 0xFFFFFFFFu	/* the depth of an interval that is not recorded */
 
+/* What the inline functions call in rare cases. Not for use by hand. */
 void tare_record_odd_begin(struct tare_record_thread *t, struct tare_interval *i);
 void tare_record_odd_end(struct tare_record_thread *t, struct tare_interval *i, uint64_t end,
 			 int err);
@@ -211,6 +224,7 @@ TARE_INLINE_PART void tare_record_put(struct tare_record_thread *t, uint64_t kin
 	__atomic_store_n((uint64_t *)(void *)r, kind, __ATOMIC_RELEASE);
 }
 
+/* An interval begins. It is recorded when it ends; intervals of a thread nest. */
 TARE_INLINE void tare_record_begin(struct tare_record_thread *t, struct tare_interval *i,
 				   uint64_t kind, uint64_t id)
 {
@@ -252,6 +266,7 @@ TARE_INLINE void tare_record_end(struct tare_record_thread *t, struct tare_inter
 	tare_record_put(t, i->kind, i->id, start, end);
 }
 
+/* A point in time. */
 TARE_INLINE void tare_record_instant(struct tare_record_thread *t, uint64_t kind, uint64_t id)
 {
 	uint64_t now;
@@ -260,7 +275,7 @@ TARE_INLINE void tare_record_instant(struct tare_record_thread *t, uint64_t kind
 	tare_record_put(t, kind, id, now & 0xFFFFFFFFFFFFull, 0xFFFFFFFFFFFFull);
 }
 
-/* `value` has 48 bits. */
+/* A number of 48 bits. */
 TARE_INLINE void tare_record_integer(struct tare_record_thread *t, uint64_t kind, uint64_t id,
 				     uint64_t value)
 {

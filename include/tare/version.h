@@ -8,7 +8,7 @@
  * Until 1.0.0 a minor version may change the ABI; from then on only a new major version does,
  * with a new soname.
  *
- * Both functions may be called by any thread and in a signal handler, and have no side effects.
+ * Threads: any thread, and signal handlers. No side effects.
  */
 #ifndef TARE_VERSION_H
 #define TARE_VERSION_H
