@@ -1,19 +1,45 @@
 /* tare aggregate FILES…: N runs lined up, and which intervals vary. */
+#include "aggregate-show.h"
 #include "command.h"
 #include "complain.h"
 #include "profiles.h"
+#include "sink.h"
 #include "term.h"
-
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 struct aggregate_opts {
 	bool json, no_macro, no_micro, by_name;
 	unsigned limit, top;
-	int compat, sort;
+	int compat, sort, format;
 	const char *output;
 };
+
+/* The formats of --format: a name in format_words and a row here each, in the same order. The
+ * text of a format for people is adapted to the locale. */
+struct aggregate_format {
+	int (*show)(const struct tare_aggregate *a, const struct aggregate_show *o, struct buf *out,
+		    struct tare_why *why);
+	bool for_people;
+};
+enum { FORMAT_TEXT, FORMAT_JSON };
+static const char *const format_words[] = {
+	[FORMAT_TEXT] = "text",
+	[FORMAT_JSON] = "json",
+	NULL
+};
+static const struct aggregate_format formats[] = {
+	[FORMAT_TEXT] = { aggregate_text, .for_people = true },
+	[FORMAT_JSON] = { aggregate_json },
+};
+
+/* What --compat measureme prints instead of text. */
+static const struct aggregate_format format_measureme = { aggregate_measureme, .for_people = true };
+
+static const struct aggregate_format *format_of(const struct aggregate_opts *o)
+{
+	const int format = o->json ? FORMAT_JSON : o->format;
+	return o->compat == COMPAT_MEASUREME && format == FORMAT_TEXT ? &format_measureme
+								       : &formats[format];
+}
 
 static const char *const sorts[] = { "self", "variation", "percent", "name", NULL };
 
@@ -30,7 +56,9 @@ static const struct opt opts[] = {
 	  TO(aggregate_opts, no_macro) },
 	{ OPT_FLAG, 0, "no-micro", NULL, "without the lists of sample intervals",
 	  TO(aggregate_opts, no_micro) },
-	{ OPT_FLAG, 'j', "json", NULL, "JSON (schema tare.aggregate/1)", TO(aggregate_opts, json) },
+	{ OPT_CHOICE, 'f', "format", "FORMAT", "text or json (schema tare.aggregate/1)",
+	  TO(aggregate_opts, format), .choices = format_words },
+	{ OPT_FLAG, 'j', "json", NULL, "the same as --format json", TO(aggregate_opts, json) },
 	{ OPT_FILE, 'o', "output", "FILE", "write there instead of stdout",
 	  TO(aggregate_opts, output) },
 	{ OPT_CHOICE, 0, "compat", "TOOL", "measureme: byte for byte what its `summarize aggregate` prints",
@@ -38,38 +66,42 @@ static const struct opt opts[] = {
 	{ OPT_END },
 };
 
+static int show(const struct aggregate_opts *o, const struct tare_aggregate *a, int fd,
+		struct tare_why *why)
+{
+	const struct aggregate_show show = { .no_macro = o->no_macro, .no_micro = o->no_micro,
+					     .by_name = o->by_name, .top = o->top };
+	const struct aggregate_format *const format = format_of(o);
+	struct buf text = { 0 };
+	int err = format->show(a, &show, &text, why);
+	if (err == 0)
+		err = format->for_people ? text_write(&text, fd, why)
+					 : sink_buf(&text, fd_write, &fd, why);
+	buf_free(&text);
+	return err;
+}
+
 static int aggregate(const struct aggregate_opts *o, struct tare_profile **p, size_t n, int fd,
 		     struct tare_why *why)
 {
 	struct tare_aggregate *a;
-	const struct tare_aggregate_opts ao = { .limit = o->limit, .measureme = o->compat == 1,
-						.by_name = o->by_name,
-						.sort = (enum tare_macro_sort)o->sort,
-						.progress = profile_progress("aggregate") };
-	const struct tare_aggregate_print print = { .measureme = o->compat == 1, .top = o->top,
-						    .no_macro = o->no_macro,
-						    .by_name = o->by_name,
-						    .no_micro = o->no_micro };
+	const bool measureme = o->compat == COMPAT_MEASUREME;
+	const struct tare_aggregate_options ao = TARE_OPTIONS(aggregate,
+		.limit = o->limit, .by_name = o->by_name,
+		.identical = measureme, .any_counter = measureme,
+		.sort = (enum tare_macro_sort)o->sort,
+		.progress = profile_progress("aggregate"));
 	int err = tare_aggregate(p, n, &ao, &a, why);
 	progress_clear();
-	if (err == 0 && o->json) {
-		err = tare_aggregate_json(a, fd, why);
-	} else if (err == 0) {
-		const int text_fd = term_text_begin(fd);
-		err = tare_aggregate_text(a, &print, text_fd, why);
-		if (!term_text_end(text_fd, fd) && err == 0) {
-			*why = (struct tare_why){ .code = TARE_E_IO, .sys_errno = errno };
-			snprintf(why->what, sizeof(why->what), "%s", strerror(errno));
-			err = why->code;
-		}
-	}
+	if (err == 0)
+		err = show(o, a, fd, why);
 	tare_aggregate_free(a);
 	return err;
 }
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct aggregate_opts o = { 0 };
+	struct aggregate_opts o = { .top = 10 };
 	int first;
 	if (!opts_parse(self, &argc, argv, &o, &first))
 		return first;

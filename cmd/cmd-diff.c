@@ -2,11 +2,12 @@
  * Exit 0: compared; 1: grew beyond --threshold; 2: cannot compare. */
 #include "command.h"
 #include "complain.h"
+#include "diff-show.h"
 #include "profiles.h"
+#include "sink.h"
 #include "term.h"
 #include "threshold.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,11 @@ static const struct opt opts[] = {
 	{ OPT_END },
 };
 
+static bool is_json(const struct diff_opts *o)
+{
+	return o->json || o->format == FORMAT_JSON;
+}
+
 struct group {
 	const char **paths;
 	size_t n_paths, n;
@@ -72,8 +78,9 @@ static void add_path(struct group *g, const char *path)
 
 static bool load(struct group *g, const struct diff_opts *o, struct tare_why *why)
 {
-	const struct tare_summarize_opts so = { .by = (enum tare_group_by)o->by,
-						.progress = profile_progress("diff") };
+	const struct tare_summarize_options so = TARE_OPTIONS(summarize,
+		.by = (enum tare_group_by)o->by,
+		.progress = profile_progress("diff"));
 	size_t n = g->n_paths;
 	g->profiles = profiles_get(g->paths, &n);
 	if (!g->profiles)
@@ -104,19 +111,14 @@ static void unload(struct group *g)
 	free(g->paths);
 }
 
-static double middle(const struct tare_diff_side *s)
-{
-	return ((double)s->self_min + (double)s->self_max) / 2;
-}
-
 /* How far a row grew beyond what it may: 0, or more. A name with too little share of the
  * total is judged only by a threshold that names it. */
 static double excess(const struct compare_threshold *t, size_t n,
 		     const struct tare_diff_row *r, bool small)
 {
 	double allowed;
-	if (!r->beyond || r->self <= 0 ||
-	    !thresholds_allow(t, n, r->name, middle(&r->base), small, &allowed))
+	if (r->verdict <= TARE_DIFF_WITHIN || r->self <= 0 ||
+	    !thresholds_allow(t, n, r->name, diff_middle(&r->base), small, &allowed))
 		return 0;
 	return (double)r->self > allowed ? (double)r->self - allowed : 0;
 }
@@ -126,10 +128,10 @@ static int judge(const struct diff_opts *o, const struct tare_diff *d,
 {
 	const struct tare_diff_row *worst = &d->total;
 	double most = excess(t, n, &d->total, false);
-	const double least = o->share / 100 * middle(&d->total.change);
+	const double least = o->share / 100 * diff_middle(&d->total.change);
 	for (size_t i = 0; i < d->n_rows; i++) {
 		const struct tare_diff_row *const r = &d->rows[i];
-		const double e = excess(t, n, r, middle(&r->change) < least);
+		const double e = excess(t, n, r, diff_middle(&r->change) < least);
 		if (e > most) {
 			most = e;
 			worst = r;
@@ -137,13 +139,17 @@ static int judge(const struct diff_opts *o, const struct tare_diff *d,
 	}
 	if (most == 0)
 		return EXIT_COMPARED;
-	const double base = middle(&worst->base), by = (double)worst->self;
+	const double base = diff_middle(&worst->base), by = (double)worst->self;
+	const char *const sure = worst->verdict == TARE_DIFF_BEYOND ? "the runs' own variation and "
+								     : "";
+	const char *const unsure = worst->verdict == TARE_DIFF_BEYOND ? ""
+		: "; so few runs do not tell whether it varies by itself";
 	if (base > 0)
-		complain("%s grew by %.15g (%.4g%%), beyond the runs' own variation and its threshold "
-			 "of %.15g", worst->name, by, 100 * by / base, by - most);
+		complain("%s grew by %.15g (%.4g%%), beyond %sits threshold of %.15g%s", worst->name, by,
+			 100 * by / base, sure, by - most, unsure);
 	else
-		complain("%s grew by %.15g, beyond the runs' own variation and its threshold of %.15g",
-			 worst->name, by, by - most);
+		complain("%s grew by %.15g, beyond %sits threshold of %.15g%s", worst->name, by, sure,
+			 by - most, unsure);
 	return EXIT_GREW;
 }
 
@@ -166,25 +172,34 @@ static bool all_known(const struct tare_diff *d, const struct compare_threshold 
 	return true;
 }
 
+static void make_text(const struct diff_opts *o, const struct tare_diff *d, struct buf *text)
+{
+	const struct diff_show show = { .exclude = o->exclude.items, .n_exclude = o->exclude.n,
+					.all = o->all, .top = o->top };
+	const bool measureme = o->compat == COMPAT_MEASUREME;
+	if (is_json(o) && measureme)
+		diff_measureme_json(d, text);
+	else if (is_json(o))
+		diff_json(d, &show, text);
+	else if (measureme)
+		diff_measureme_text(d, &show, text);
+	else if (o->format == FORMAT_MARKDOWN)
+		diff_markdown(d, &show, text);
+	else
+		diff_text(d, &show, text);
+}
+
 static int show(const struct diff_opts *o, const struct tare_diff *d)
 {
-	const struct tare_diff_print print = {
-		.exclude = o->exclude.items, .n_exclude = o->exclude.n, .all = o->all, .top = o->top,
-		.measureme = o->compat == 1, .markdown = o->format == FORMAT_MARKDOWN,
-	};
 	struct tare_why why = { 0 };
-	const int fd = export_open(o->output);
+	struct buf text = { 0 };
+	int fd = export_open(o->output);
 	if (fd < 0)
 		return EXIT_CANNOT;
-	const bool json = o->json || o->format == FORMAT_JSON;
-	const int text_fd = json ? fd : term_text_begin(fd);
-	int err = json ? tare_diff_json(d, &print, fd, &why)
-		       : tare_diff_text(d, &print, text_fd, &why);
-	if (!term_text_end(text_fd, fd) && err == 0) {
-		why = (struct tare_why){ .code = TARE_E_IO, .sys_errno = errno };
-		snprintf(why.what, sizeof(why.what), "%s", strerror(errno));
-		err = why.code;
-	}
+	make_text(o, d, &text);
+	const int err = is_json(o) ? sink_buf(&text, fd_write, &fd, &why)
+				   : text_write(&text, fd, &why);
+	buf_free(&text);
 	if (err < 0)
 		complain_why(&why);
 	return export_close(fd, o->output, err < 0 ? EXIT_BAD : EXIT_GOOD) == EXIT_GOOD

@@ -1,6 +1,7 @@
 /* tare export --to FORMAT FILE…: profiles for other tools, and as a picture. */
 #include "command.h"
 #include "complain.h"
+#include "export-show.h"
 #include "profiles.h"
 #include "term.h"
 
@@ -42,10 +43,13 @@ static int stacks(const struct export_opts *o, struct tare_profile *p, int fd,
 		  struct tare_why *why)
 {
 	struct tare_stacks *t;
-	const struct tare_stacks_opts so = { .by_thread = o->by_thread, .args = o->args,
-					     .measureme = o->compat == 1,
-					     .least = o->to == TO_COLLAPSED ? 0 : TARE_FLAMEGRAPH_LEAST,
-					     .progress = profile_progress("export") };
+	const bool measureme = o->compat == COMPAT_MEASUREME;
+	const struct tare_stacks_options so = TARE_OPTIONS(stacks,
+		.by_thread = o->by_thread, .args = o->args,
+		.root = measureme ? "rustc" : NULL,
+		.raw_names = measureme,
+		.least = o->to == TO_COLLAPSED ? 0 : FLAMEGRAPH_LEAST,
+		.progress = profile_progress("export"));
 	int err = tare_stacks_collect(p, &so, &t, why);
 	progress_clear();
 	if (err < 0)
@@ -53,10 +57,11 @@ static int stacks(const struct export_opts *o, struct tare_profile *p, int fd,
 	const char *const path = tare_profile_info(p)->path;
 	const char *const slash = strrchr(path, '/');
 	if (o->to == TO_COLLAPSED)
-		err = tare_stacks_collapsed(t, fd, why);
+		err = stacks_collapsed(t, measureme, fd, why);
 	else
-		err = tare_stacks_flamegraph(t, o->title ? o->title : slash ? slash + 1 : path, fd,
-					     why);
+		err = flamegraph(t, o->title ? o->title : slash ? slash + 1 : path, fd, why);
+	if (err == 0 && o->to == TO_FLAMEGRAPH && !tare_stacks_info(t)->total)
+		caution("%s has no interval to draw; the picture is empty", path);
 	tare_stacks_free(t);
 	return err;
 }
@@ -64,19 +69,22 @@ static int stacks(const struct export_opts *o, struct tare_profile *p, int fd,
 static int export(const struct export_opts *o, struct tare_profile **p, size_t n, int fd,
 		  struct tare_why *why)
 {
-	const struct tare_export_opts eo = {
-		.least = o->compat == 1 ? o->least * 1000 : o->least,
-		.collapse_threads = o->collapse, .measureme = o->compat == 1,
+	const bool measureme = o->compat == COMPAT_MEASUREME;
+	const struct tare_output out = { fd_write, &fd };
+	const uint64_t least = measureme ? o->least * 1000 : o->least;
+	const struct tare_export_options eo = TARE_OPTIONS(export,
+		.least = least, .collapse_threads = o->collapse,
+		.dialect = measureme ? TARE_EXPORT_CROX : TARE_EXPORT_PLAIN,
 		.instants = o->instants, .args = o->args,
-		.progress = profile_progress("export"),
-	};
+		.progress = profile_progress("export"));
 	switch (o->to) {
 	case TO_CHROME:
-		return tare_export_chrome(p, n, &eo, fd, why);
+		return tare_export_chrome(p, n, &eo, &out, why);
 	case TO_SPEEDSCOPE:
-		return tare_export_speedscope(p[0], &eo, fd, why);
+		return tare_export_speedscope(p[0], &eo, &out, why);
 	case TO_CSV:
-		return tare_export_csv(p[0], &eo, fd, why);
+		return export_csv(p[0], &(struct export_csv){ .least = least,
+							  .progress = eo.progress }, fd, why);
 	default:
 		return stacks(o, p[0], fd, why);
 	}

@@ -1,7 +1,10 @@
 /* tare summarize FILE…: what a profile's intervals took, per name. */
 #include "command.h"
 #include "complain.h"
+#include "export-show.h"
 #include "profiles.h"
+#include "sink.h"
+#include "summarize-show.h"
 #include "term.h"
 
 #include <stdio.h>
@@ -41,14 +44,13 @@ static int show_tree(const struct summarize_opts *o, struct tare_profile *p, int
 		     struct tare_why *why)
 {
 	struct tare_stacks *t;
-	const struct tare_stacks_opts so = {
+	const struct tare_stacks_options so = TARE_OPTIONS(stacks,
 		.by_thread = o->by == TARE_BY_THREAD, .args = o->by == TARE_BY_ARGS,
-		.progress = profile_progress("summarize"),
-	};
+		.progress = profile_progress("summarize"));
 	int err = tare_stacks_collect(p, &so, &t, why);
 	progress_clear();
 	if (err == 0)
-		err = tare_stacks_text(t, o->percent, fd, why);
+		err = stacks_text(t, o->percent, fd, why);
 	tare_stacks_free(t);
 	return err;
 }
@@ -56,12 +58,13 @@ static int show_tree(const struct summarize_opts *o, struct tare_profile *p, int
 static int summarize(const struct summarize_opts *o, struct tare_profile **p, size_t n, int fd,
 		     struct tare_why *why)
 {
-	const struct tare_summarize_opts so = { .by = (enum tare_group_by)o->by,
-						.progress = profile_progress("summarize") };
-	const struct tare_summary_print print = {
-		.percent_above = o->percent, .sort = (enum tare_sort)o->sort, .top = o->top,
-		.measureme = o->compat == 1,
-	};
+	const struct tare_summarize_options so = TARE_OPTIONS(summarize,
+		.by = (enum tare_group_by)o->by,
+		.progress = profile_progress("summarize"));
+	const struct summarize_show show = { .percent_above = o->percent, .top = o->top,
+					     .sort = (enum summarize_sort)o->sort };
+	const bool measureme = o->compat == COMPAT_MEASUREME;
+	struct buf text = { 0 };
 	struct tare_summary **const s = calloc(n + 1, sizeof(*s));
 	int err = s ? 0 : TARE_E_NOMEM;
 	for (size_t i = 0; err == 0 && i < n; i++) {
@@ -69,12 +72,23 @@ static int summarize(const struct summarize_opts *o, struct tare_profile **p, si
 		progress_clear();
 		if (err == 0 && !o->json) {
 			if (i)
-				dprintf(fd, "\n");
-			err = tare_summary_text(s[i], &print, fd, why);
+				buf_chr(&text, '\n');
+			if (measureme)
+				summarize_measureme_text(s[i], &show, &text);
+			else
+				summarize_text(s[i], &show, &text);
+			err = text_write(&text, fd, why);
+			text.len = 0;
 		}
 	}
+	const struct tare_summary *const *const all = (const struct tare_summary *const *)s;
+	if (err == 0 && o->json && measureme)
+		summarize_measureme_json(all, n, &text);
+	else if (err == 0 && o->json)
+		summarize_json(all, n, &show, &text);
 	if (err == 0 && o->json)
-		err = tare_summary_json((const struct tare_summary *const *)s, n, &print, fd, why);
+		err = sink_buf(&text, fd_write, &fd, why);
+	buf_free(&text);
 	for (size_t i = 0; s && i < n; i++)
 		tare_summary_free(s[i]);
 	free(s);
@@ -92,7 +106,7 @@ static int run(const struct command *self, int argc, char **argv)
 		complain("summarize: a profile is wanted (a .mm_profdata file, or - for stdin)");
 		return EXIT_USAGE;
 	}
-	if (o.tree && (o.json || o.compat == 1 || o.sort || o.top || o.by == TARE_BY_KIND)) {
+	if (o.tree && (o.json || o.compat == COMPAT_MEASUREME || o.sort || o.top || o.by == TARE_BY_KIND)) {
 		complain("summarize: --tree goes with --percent-above and --by args or thread only");
 		return EXIT_USAGE;
 	}

@@ -1,6 +1,7 @@
 /* tare view FILE: the events of a profile, one per line. */
 #include "command.h"
 #include "complain.h"
+#include "export-show.h"
 #include "profiles.h"
 
 #include <inttypes.h>
@@ -31,11 +32,12 @@ static const struct opt opts[] = {
 	{ OPT_END },
 };
 
-static bool parse(const struct view_opts *o, struct tare_view_opts *v)
+static bool parse(const struct view_opts *o, struct view_show *show)
 {
 	uint64_t thread = 0;
-	*v = (struct tare_view_opts){ .kind = o->kind, .label = o->label, .skip = o->skip,
-				      .count = o->count, .measureme = o->compat == 1 };
+	struct tare_stream_options *const v = &show->events;
+	*show = (struct view_show){ .events = TARE_OPTIONS(stream, .kind = o->kind, .label = o->label),
+				    .skip = o->skip, .count = o->count };
 	if (o->thread && (!text_to_u64(o->thread, &thread) || thread > UINT32_MAX)) {
 		complain("view: --thread wants a number, not \"%s\"", o->thread);
 		return false;
@@ -103,7 +105,7 @@ static void show_info(const struct tare_profile_info *i)
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct view_opts o = { 0 };
-	struct tare_view_opts v;
+	struct view_show show;
 	int first;
 	if (!opts_parse(self, &argc, argv, &o, &first))
 		return first;
@@ -111,7 +113,7 @@ static int run(const struct command *self, int argc, char **argv)
 		complain("view: one profile is wanted (a .mm_profdata file, or - for stdin)");
 		return EXIT_USAGE;
 	}
-	if (!parse(&o, &v))
+	if (!parse(&o, &show))
 		return EXIT_USAGE;
 	struct tare_profile *const p = profile_get(argv[first]);
 	if (!p)
@@ -121,11 +123,13 @@ static int run(const struct command *self, int argc, char **argv)
 	if (o.info) {
 		show_info(tare_profile_info(p));
 	} else {
-		const int err = tare_view(p, &v, STDOUT_FILENO, &why);
+		const int err = o.compat == COMPAT_MEASUREME
+				? view_measureme(p, &show, STDOUT_FILENO, &why)
+				: view_text(p, &show, STDOUT_FILENO, &why);
 		if (err < 0) {
 			complain_why(&why);
 			status = EXIT_BAD;
-		} else if (err == TARE_VIEW_EMPTY || !tare_profile_info(p)->n_events) {
+		} else if (err == VIEW_EMPTY || !tare_profile_info(p)->n_events) {
 			fputs("No events.\n", stderr);	/* as mmview has it */
 		}
 	}

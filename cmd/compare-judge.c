@@ -4,9 +4,10 @@
  * they stand: they differ, be it by one, or they do not. That the program does the same
  * is seen where all runs agree and one of the files has two of them at least. One that
  * varies by itself (hash seeds, addresses, time), and every raw count, is judged by how
- * much it varies: compare-noise.c. Scaled counts are estimates and times vary with the
+ * much it varies: noise.h. Scaled counts are estimates and times vary with the
  * machine: neither is judged unless asked for. */
 #include "compare.h"
+#include "noise.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -81,7 +82,8 @@ static bool is_proof(enum tare_provenance p)
 }
 
 /* What cannot be compared at all, whatever the numbers. True: the verdict is in. */
-static bool refuse(struct compare_line *l, const struct compare_rules *r, bool threshold)
+static bool refuse(struct compare_line *l, const struct compare_rules *r, bool threshold,
+		   const struct noise_test *test)
 {
 	const struct compare_series *const a = l->base, *const b = l->new;
 	if (!a || !b)
@@ -110,7 +112,7 @@ static bool refuse(struct compare_line *l, const struct compare_rules *r, bool t
 			   tare_provenance_name(a->provenance),
 			   tare_provenance_name(b->provenance));
 	if (!is_proof(a->provenance) && !threshold && a->provenance != TARE_PROV_SCALED &&
-	    !compare_enough_runs(a->sum.n, b->sum.n))
+	    !test->enough)
 		return set(l, COMPARE_NOT_JUDGED,
 			   "raw, too few runs to tell from noise (stat -r 5, or a threshold)");
 	return false;
@@ -119,14 +121,6 @@ static bool refuse(struct compare_line *l, const struct compare_rules *r, bool t
 static bool one_value(const struct compare_series *s)
 {
 	return s->sum.min == s->sum.max;
-}
-
-/* The program does the same in every run, as far as the runs show. */
-static bool is_steady(const struct compare_line *l)
-{
-	const struct compare_series *const a = l->base, *const b = l->new;
-	return is_proof(a->provenance) && is_proof(b->provenance) && one_value(a) && one_value(b) &&
-	       (a->sum.n > 1 || b->sum.n > 1);
 }
 
 /* It differs for certain. */
@@ -140,35 +134,54 @@ static void judge_change(struct compare_line *l, const struct compare_rules *r, 
 		set(l, COMPARE_REGRESSION, "%s", "");
 }
 
-static void set_within(struct compare_line *l, const struct compare_noise *noise)
+static void set_within(struct compare_line *l, double margin, bool enough)
 {
-	struct buf margin = { 0 };
-	put_real(&margin, noise->margin, noise->margin < 10 ? 1 : 0);
+	struct buf text = { 0 };
+	put_real(&text, margin, margin < 10 ? 1 : 0);
 	set(l, COMPARE_SAME, "it varies by itself; %zu and %zu runs show changes beyond ±%s%s",
-	    l->base->sum.n, l->new->sum.n, margin.data, noise->enough ? "" :
-	    ", more runs smaller ones");
-	buf_free(&margin);
+	    l->base->sum.n, l->new->sum.n, text.data, enough ? "" : ", more runs smaller ones");
+	buf_free(&text);
 }
 
-/* A count that varies by itself, or may. */
-static void judge_varying(struct compare_line *l, const struct compare_rules *r, bool threshold)
+/* A difference that so few runs do not prove. */
+static void judge_few(struct compare_line *l, const struct compare_rules *r,
+		      const struct noise *noise)
 {
 	const size_t n = l->base->sum.n, m = l->new->sum.n;
-	const struct compare_noise noise = compare_noise(l->base, l->new);
-	const bool fewer = noise.difference < 0 && !r->any_change;
-	if (n + m > 2 && !noise.beyond)
-		set_within(l, &noise);
-	else if (noise.enough || threshold)
-		judge_change(l, r, noise.difference);
-	else if (fewer)
+	if (noise->difference < 0 && !r->any_change)
 		set(l, COMPARE_SAME, "fewer; %zu and %zu runs are too few to call it improved "
 		    "(stat -r 10)", n, m);
-	else if (n + m > 2)
+	else if (noise->verdict == NOISE_TOO_FEW)
 		set(l, COMPARE_CANNOT, "it varies by itself, and %zu and %zu runs are too few to "
 		    "tell a change from that (stat -r 10)", n, m);
 	else
 		set(l, COMPARE_CANNOT, "they differ, and one run on either side does not tell "
 		    "whether it varies by itself (stat -r 2)");
+}
+
+static void judge_values(struct compare_line *l, const struct compare_rules *r, bool threshold,
+			 struct noise_test *test)
+{
+	const bool proof = is_proof(l->base->provenance) && is_proof(l->new->provenance);
+	const struct noise noise = noise_judge(test, l->base->values, l->new->values, proof);
+	switch (noise.verdict) {
+	case NOISE_SAME:
+		set(l, COMPARE_SAME, "%s", "");
+		break;
+	case NOISE_WITHIN:
+		set_within(l, noise.margin, test->enough);
+		break;
+	case NOISE_BEYOND:
+		judge_change(l, r, noise.difference);
+		break;
+	case NOISE_TOO_FEW:
+	case NOISE_ONE_EACH:
+		if (threshold)
+			judge_change(l, r, noise.difference);
+		else
+			judge_few(l, r, &noise);
+		break;
+	}
 }
 
 static void judge_line(struct compare_line *l, const struct compare_rules *r)
@@ -184,15 +197,16 @@ static void judge_line(struct compare_line *l, const struct compare_rules *r)
 		l->percent = mid > 0 ? 100 * l->delta / mid : l->delta != 0 ? INFINITY : 0;
 	}
 	l->allowed = allowed;
-	if (refuse(l, r, threshold))
-		return;
-	l->varies = is_proof(l->base->provenance) && (!one_value(l->base) || !one_value(l->new));
-	if (one_value(l->base) && one_value(l->new) && l->delta == 0)
-		set(l, COMPARE_SAME, "%s", "");
-	else if (!is_steady(l))
-		judge_varying(l, r, threshold);
-	else
-		judge_change(l, r, l->delta);
+	struct noise_test test;
+	if (!noise_test_init(&test, l->base && l->base->sum.n ? l->base->sum.n : 1,
+			     l->new && l->new->sum.n ? l->new->sum.n : 1))
+		abort();
+	if (!refuse(l, r, threshold, &test)) {
+		l->varies = is_proof(l->base->provenance) &&
+			    (!one_value(l->base) || !one_value(l->new));
+		judge_values(l, r, threshold, &test);
+	}
+	noise_test_free(&test);
 }
 
 /* ---- a pair of files ---- */

@@ -2,7 +2,6 @@
  *
  *	compare-load.c    a file (tare.stat/1) to series of values per event
  *	compare-judge.c   two series to a verdict
- *	compare-noise.c   whether runs differ by more than the program varies by itself
  *	compare-environment.c   what differs around the program
  *	compare-show.c    text, Markdown, JSON
  */
@@ -78,18 +77,6 @@ struct compare_line {
 	bool varies;			/* an exact count that is not the same in all runs */
 	char reason[192];		/* or "" */
 };
-
-/* Two groups of runs of a count that varies; see compare-noise.c. */
-struct compare_noise {
-	double difference;		/* of the means */
-	double margin;			/* what the program's own variation can explain */
-	bool beyond;			/* the difference is more than that; where there are
-					 * enough runs this is proof, else a suspicion */
-	bool enough;			/* runs for a proof */
-};
-struct compare_noise compare_noise(const struct compare_series *a, const struct compare_series *b);
-/* Can n and m runs prove anything about a count that varies? */
-bool compare_enough_runs(size_t n, size_t m);
 
 /* One NEW against the base. */
 struct comparison {

@@ -2,6 +2,8 @@
 
 #include "command.h"
 #include "complain.h"
+#include "json.h"
+#include "sink.h"
 #include "term.h"
 
 #include <dirent.h>
@@ -156,4 +158,43 @@ int export_close(int fd, const char *path, int status)
 	if (status != EXIT_GOOD && regular)
 		unlink(path);
 	return status;
+}
+
+int fd_write(void *fd, const void *bytes, size_t n)
+{
+	const char *at = bytes;
+	while (n) {
+		const ssize_t done = write(*(const int *)fd, at, n);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 ? errno : EIO;
+		at += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+int text_write(struct buf *text, int fd, struct tare_why *why)
+{
+	term_text(text);
+	return sink_buf(text, fd_write, &fd, why);
+}
+
+void json_profile_info(struct json *j, const struct tare_profile_info *i)
+{
+	json_str(j, "file", i->path);
+	json_u64(j, "version", i->version);
+	json_u64(j, "events", i->n_events);
+	json_bool(j, "complete", i->complete);
+	json_str(j, "counter", *i->counter ? i->counter : NULL);
+	json_str(j, "unit", *i->unit ? i->unit : NULL);
+	json_str(j, "provenance", *i->provenance ? i->provenance : NULL);
+	json_str(j, "cpu", *i->cpu ? i->cpu : NULL);
+	json_str(j, "command", i->has_metadata ? i->cmd : NULL);
+	json_u64(j, "process", i->process_id);
+	json_u64(j, "clamped", i->clamped);
+	json_u64(j, "dropped", i->dropped);
+	json_u64(j, "pages", i->pages);
+	json_u64(j, "page_cost", i->page_cost);
 }

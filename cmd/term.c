@@ -1,6 +1,7 @@
 #include "term.h"
 
-#include <errno.h>
+#include "buf.h"
+
 #include <langinfo.h>
 #include <locale.h>
 #include <stdarg.h>
@@ -8,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 static bool progress_stands;
@@ -82,45 +82,15 @@ bool term_utf8(void)
 	return known;
 }
 
-int term_text_begin(int fd)
-{
-	const int text_fd = term_utf8() ? fd : memfd_create("text", MFD_CLOEXEC);
-	return text_fd < 0 ? fd : text_fd;
-}
-
-static bool write_whole(int fd, const char *text, size_t n)
-{
-	while (n) {
-		const ssize_t done = write(fd, text, n);
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return false;
-		text += done;
-		n -= (size_t)done;
-	}
-	return true;
-}
-
-bool term_text_end(int text_fd, int fd)
+void term_text(struct buf *text)
 {
 	static const char sign[] = "±";
-	bool good = true;
-	char *text;
-	if (text_fd == fd)
-		return true;
-	const off_t size = lseek(text_fd, 0, SEEK_END);
-	text = size > 0 ? malloc((size_t)size + 1) : NULL;
-	if (text && pread(text_fd, text, (size_t)size, 0) == size) {
-		/* both take two bytes */
-		char *at = text;
-		while ((at = memmem(at, (size_t)(text + size - at), sign, 2)))
-			memcpy(at, "+-", 2);
-		good = write_whole(fd, text, (size_t)size);
-	}
-	free(text);
-	close(text_fd);
-	return good;
+	char *at = text->data;
+	if (term_utf8())
+		return;
+	/* both take two bytes */
+	while (at && (at = memmem(at, (size_t)(text->data + text->len - at), sign, 2)))
+		memcpy(at, "+-", 2);
 }
 
 const char *term_plus_minus(void)

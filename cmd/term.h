@@ -23,11 +23,9 @@ void progress_clear(void);
 
 /* The locale can show what is written as UTF-8. */
 bool term_utf8(void);
-/* For text that the library writes to a descriptor: what to write to instead, and, when it
- * is written, the way to `fd`, with +- for ±. The same descriptor where there is UTF-8.
- * False: it could not be written, see errno. */
-int term_text_begin(int fd);
-bool term_text_end(int text_fd, int fd);
+/* Replaces ± by +- in a text, where the locale has no ±. */
+struct buf;
+void term_text(struct buf *text);
 /* The sign before a spread: ± or, where the locale lacks it, +- */
 const char *term_plus_minus(void);
 

@@ -8,6 +8,7 @@
  */
 #include "aggregate.h"
 
+#include "options-copy.h"
 #include "why.h"
 
 #include <math.h>
@@ -21,7 +22,7 @@
 struct pass {
 	struct aggregate_store *st;
 	struct tare_aggregate *a;
-	const struct tare_aggregate_opts *o;
+	const struct tare_aggregate_options *o;
 	size_t n;
 	struct points *feed;		/* per run: the thread under way */
 	struct point *prev;		/* per run: the point before the next */
@@ -510,10 +511,10 @@ static int one_thread(struct pass *s)
 			return 0;
 		if (n)
 			continue;
-		if (s->o->measureme)
+		if (s->o->identical)
 			return why_set(s->why, TARE_E_MISMATCH,
-				       "the runs differ; measureme's aggregate wants identical "
-				       "sequences of events");
+				       "the runs differ, and identical sequences of events are "
+				       "required");
 		if (s->n == 1)
 			return 0;
 		err = resolve_difference(s);
@@ -649,9 +650,9 @@ static int all_threads(struct pass *s)
 			err = s->st->run[r].err;
 		if (err == 0)
 			err = rest_of(s, r, ids[0], same, &rest[r]);
-		if (err == 0 && s->o->measureme && rest[r].n + same > 1)
-			err = why_set(s->why, TARE_E_MISMATCH, "%.120s has more than one thread; "
-				      "measureme's aggregate takes one",
+		if (err == 0 && s->o->identical && rest[r].n + same > 1)
+			err = why_set(s->why, TARE_E_MISMATCH, "%.120s has more than one thread, and "
+				      "one is required",
 				      s->a->runs[r]->info.path);
 	}
 	if (err == 0)
@@ -840,11 +841,11 @@ static int aggregate(struct pass *s)
 }
 
 /* What cannot be compared: another counter. */
-static int check_runs(struct tare_profile **runs, size_t n, struct tare_why *why)
+static int check_runs(struct tare_profile **runs, size_t n, bool any_counter, struct tare_why *why)
 {
 	if (n == 0)
 		return why_set(why, TARE_E_INVALID, "no profile");
-	for (size_t r = 1; r < n; r++) {
+	for (size_t r = 1; r < n && !any_counter; r++) {
 		const struct tare_profile_info *const x = &runs[0]->info, *const y = &runs[r]->info;
 		if (strcmp(x->counter, y->counter) != 0)
 			return why_set(why, TARE_E_MISMATCH, "%.80s counts %s, %.80s %s", x->path,
@@ -853,11 +854,14 @@ static int check_runs(struct tare_profile **runs, size_t n, struct tare_why *why
 	return 0;
 }
 
-int tare_aggregate(struct tare_profile **runs, size_t n, const struct tare_aggregate_opts *o,
+int tare_aggregate(struct tare_profile **runs, size_t n, const struct tare_aggregate_options *given,
 		   struct tare_aggregate **out, struct tare_why *why)
 {
+	struct tare_aggregate_options o;
 	*out = NULL;
-	int err = o->measureme ? 0 : check_runs(runs, n, why);
+	int err = options_copy(&o, sizeof(o), given, "tare_aggregate_options", why);
+	if (err == 0)
+		err = check_runs(runs, n, o.any_counter, why);
 	if (err < 0)
 		return err;
 	struct tare_aggregate *const a = calloc(1, sizeof(*a));
@@ -870,8 +874,8 @@ int tare_aggregate(struct tare_profile **runs, size_t n, const struct tare_aggre
 	a->store = st;
 	a->runs = runs;
 	a->n_runs = n;
-	st->limit = o->limit ? o->limit : 10;
-	struct pass s = { .st = st, .a = a, .o = o, .n = n, .least_wanted = UINT64_MAX, .why = why };
+	st->limit = o.limit ? o.limit : 10;
+	struct pass s = { .st = st, .a = a, .o = &o, .n = n, .least_wanted = UINT64_MAX, .why = why };
 	err = aggregate(&s);
 	free(s.feed);
 	free(s.prev);

@@ -1,6 +1,7 @@
 /* Two groups of runs, name by name. */
 #include "names.h"
 
+#include "noise.h"
 #include "why.h"
 
 #include <tare/analysis.h>
@@ -20,6 +21,17 @@ struct side_sum {
 struct sums {
 	struct side_sum base, change;
 };
+
+/* By name. */
+struct gathered {
+	struct sums *sums;
+	uint64_t *values;	/* self values, n_runs for each name: the base's, then the change's,
+				 * with their top bit inverted (noise.h) */
+	size_t n_runs;
+	uint32_t cap;		/* names */
+};
+
+#define SIGN (1ull << 63)
 
 static void add(struct side_sum *s, const struct tare_summary_row *r)
 {
@@ -54,7 +66,13 @@ static struct tare_diff_side side(const struct side_sum *s, size_t n)
 	return d;
 }
 
-static void judge(struct tare_diff_row *r)
+static const enum tare_diff_verdict verdict_of[] = {
+	[NOISE_SAME] = TARE_DIFF_SAME, [NOISE_WITHIN] = TARE_DIFF_WITHIN,
+	[NOISE_BEYOND] = TARE_DIFF_BEYOND, [NOISE_TOO_FEW] = TARE_DIFF_TOO_FEW,
+	[NOISE_ONE_EACH] = TARE_DIFF_ONE_EACH,
+};
+
+static void judge(struct tare_diff_row *r, struct noise_test *t, const uint64_t *values, bool proof)
 {
 	r->self = (int64_t)(((__int128)r->change.self_min + r->change.self_max -
 			     r->base.self_min - r->base.self_max) / 2);
@@ -62,7 +80,18 @@ static void judge(struct tare_diff_row *r)
 		r->gap = r->change.self_min - r->base.self_max;
 	else if (r->change.self_max < r->base.self_min)
 		r->gap = r->change.self_max - r->base.self_min;
-	r->beyond = r->gap != 0;
+	r->verdict = verdict_of[noise_judge(t, values, values + t->n, proof).verdict];
+}
+
+/* Exact and corrected counts are the same in every run of a program that does the same. */
+static bool is_proof(const struct tare_summary *const *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *const p = s[i]->info->provenance;
+		if (strcmp(p, "exact") != 0 && strcmp(p, "corrected") != 0)
+			return false;
+	}
+	return true;
 }
 
 static int by_difference(const void *a, const void *b)
@@ -82,32 +111,41 @@ static int by_change(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+static bool grow(struct gathered *g)
+{
+	const uint32_t cap = g->cap ? 2 * g->cap : 256;
+	struct sums *const sums = realloc(g->sums, cap * sizeof(*sums));
+	g->sums = sums ? sums : g->sums;
+	uint64_t *const values = realloc(g->values, cap * g->n_runs * sizeof(*values));
+	g->values = values ? values : g->values;
+	if (!sums || !values)
+		return false;
+	memset(sums + g->cap, 0, (cap - g->cap) * sizeof(*sums));
+	for (size_t i = g->cap * g->n_runs; i < cap * g->n_runs; i++)
+		values[i] = SIGN;		/* a run without the name has 0 of it */
+	g->cap = cap;
+	return true;
+}
+
+/* The runs of one group; `first` is the number of its first run. */
 static int gather(struct tare_diff *d, const struct tare_summary *const *s, size_t n,
-		  struct sums **sums, uint32_t *n_sums, bool change)
+		  struct gathered *g, size_t first)
 {
 	struct names *const names = &d->store->names;
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = 0; k < s[i]->n_rows; k++) {
 			const struct tare_summary_row *const r = &s[i]->rows[k];
 			const uint32_t name = names_add(names, r->name, strlen(r->name));
-			if (name == NO_NAME)
+			if (name == NO_NAME || (name >= g->cap && !grow(g)))
 				return TARE_E_NOMEM;
-			if (name >= *n_sums) {
-				const uint32_t cap = *n_sums ? 2 * *n_sums : 256;
-				struct sums *const grown = realloc(*sums, cap * sizeof(*grown));
-				if (!grown)
-					return TARE_E_NOMEM;
-				memset(grown + *n_sums, 0, (cap - *n_sums) * sizeof(*grown));
-				*sums = grown;
-				*n_sums = cap;
-			}
-			add(change ? &(*sums)[name].change : &(*sums)[name].base, r);
+			add(first ? &g->sums[name].change : &g->sums[name].base, r);
+			g->values[name * g->n_runs + first + i] = (uint64_t)r->self ^ SIGN;
 		}
 	}
 	return 0;
 }
 
-static int make_rows(struct tare_diff *d, const struct sums *sums)
+static int make_rows(struct tare_diff *d, const struct gathered *g, struct noise_test *t, bool proof)
 {
 	const uint32_t n = d->store->names.n;
 	d->rows = calloc(n + 1, sizeof(*d->rows));
@@ -115,28 +153,33 @@ static int make_rows(struct tare_diff *d, const struct sums *sums)
 		return TARE_E_NOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		struct tare_diff_row r = { .name = names_text(&d->store->names, i),
-					   .base = side(&sums[i].base, d->n_base),
-					   .change = side(&sums[i].change, d->n_change) };
-		judge(&r);
+					   .base = side(&g->sums[i].base, d->n_base),
+					   .change = side(&g->sums[i].change, d->n_change) };
+		judge(&r, t, g->values + i * g->n_runs, proof);
 		d->rows[d->n_rows++] = r;
 	}
 	qsort(d->rows, d->n_rows, sizeof(*d->rows), by_difference);
 	return 0;
 }
 
-static void make_total(struct tare_diff *d, const struct tare_summary *const *base,
-		       const struct tare_summary *const *change)
+static int make_total(struct tare_diff *d, const struct tare_summary *const *base,
+		      const struct tare_summary *const *change, struct noise_test *t, bool proof)
 {
 	struct side_sum b = { 0 }, c = { 0 };
-	for (size_t i = 0; i < d->n_base; i++)
-		add(&b, &(struct tare_summary_row){ .self = (int64_t)base[i]->total,
-						    .time = base[i]->total });
-	for (size_t i = 0; i < d->n_change; i++)
-		add(&c, &(struct tare_summary_row){ .self = (int64_t)change[i]->total,
-						    .time = change[i]->total });
+	uint64_t *const values = calloc(d->n_base + d->n_change, sizeof(*values));
+	if (!values)
+		return TARE_E_NOMEM;
+	for (size_t i = 0; i < d->n_base + d->n_change; i++) {
+		const bool new = i >= d->n_base;
+		const uint64_t total = new ? change[i - d->n_base]->total : base[i]->total;
+		add(new ? &c : &b, &(struct tare_summary_row){ .self = (int64_t)total, .time = total });
+		values[i] = total ^ SIGN;
+	}
 	d->total = (struct tare_diff_row){ .name = "total", .base = side(&b, d->n_base),
 					   .change = side(&c, d->n_change) };
-	judge(&d->total);
+	judge(&d->total, t, values, proof);
+	free(values);
+	return 0;
 }
 
 static int add_artifacts(struct tare_diff *d, const struct tare_summary *s, bool change)
@@ -198,6 +241,25 @@ static int check(const struct tare_summary *const *base, size_t n_base,
 	return 0;
 }
 
+static int difference(struct tare_diff *d, const struct tare_summary *const *base,
+		      const struct tare_summary *const *change, struct noise_test *t)
+{
+	struct gathered g = { .n_runs = d->n_base + d->n_change };
+	const bool proof = is_proof(base, d->n_base) && is_proof(change, d->n_change);
+	int err = gather(d, base, d->n_base, &g, 0);
+	if (err == 0)
+		err = gather(d, change, d->n_change, &g, d->n_base);
+	if (err == 0)
+		err = make_rows(d, &g, t, proof);
+	if (err == 0)
+		err = make_artifacts(d, base[0], change[0]);
+	if (err == 0)
+		err = make_total(d, base, change, t, proof);
+	free(g.sums);
+	free(g.values);
+	return err;
+}
+
 int tare_diff(const struct tare_summary *const *base, size_t n_base,
 	      const struct tare_summary *const *change, size_t n_change, struct tare_diff **out,
 	      struct tare_why *why)
@@ -206,27 +268,20 @@ int tare_diff(const struct tare_summary *const *base, size_t n_base,
 	int err = check(base, n_base, change, n_change, why);
 	if (err < 0)
 		return err;
+	struct noise_test t = { 0 };
 	struct tare_diff *const d = calloc(1, sizeof(*d));
-	struct sums *sums = NULL;
-	uint32_t n_sums = 0;
 	if (d)
 		d->store = calloc(1, sizeof(*d->store));
-	if (!d || !d->store) {
+	if (!d || !d->store || !noise_test_init(&t, n_base, n_change)) {
+		free(d ? d->store : NULL);
 		free(d);
 		return why_set(why, TARE_E_NOMEM, "difference");
 	}
 	d->info = base[0]->info;
 	d->n_base = n_base;
 	d->n_change = n_change;
-	err = gather(d, base, n_base, &sums, &n_sums, false);
-	if (err == 0)
-		err = gather(d, change, n_change, &sums, &n_sums, true);
-	if (err == 0)
-		err = make_rows(d, sums);
-	if (err == 0)
-		err = make_artifacts(d, base[0], change[0]);
-	make_total(d, base, change);
-	free(sums);
+	err = difference(d, base, change, &t);
+	noise_test_free(&t);
 	if (err < 0) {
 		tare_diff_free(d);
 		return why_set(why, err, "difference");
@@ -245,28 +300,4 @@ void tare_diff_free(struct tare_diff *d)
 	free(d->rows);
 	free(d->artifacts);
 	free(d);
-}
-
-static double growth(const struct tare_diff_row *r)
-{
-	if (!r->beyond || r->gap <= 0)
-		return 0;
-	return r->base.self_max > 0 ? 100.0 * (double)r->gap / (double)r->base.self_max
-				    : __builtin_inf();
-}
-
-double tare_diff_growth(const struct tare_diff *d, double share, const char **name)
-{
-	double worst = growth(&d->total);
-	*name = worst > 0 ? "total" : NULL;
-	const double least = share / 100 * (double)d->total.change.self_mean;
-	for (size_t i = 0; i < d->n_rows; i++) {
-		const struct tare_diff_row *const r = &d->rows[i];
-		const double g = growth(r);
-		if (g > worst && (double)r->change.self_mean >= least) {
-			worst = g;
-			*name = r->name;
-		}
-	}
-	return worst;
 }

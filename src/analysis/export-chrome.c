@@ -4,9 +4,10 @@
  * other counter one count is shown as one nanosecond, so that us, ms and s read as
  * thousands, millions and billions of it. "otherData" says so.
  */
-#include "namer.h"
+#include "event-text.h"
 
 #include "json.h"
+#include "options-copy.h"
 #include "why.h"
 
 #include <tare/analysis.h>
@@ -17,7 +18,8 @@
 
 struct chrome {
 	struct sink out;
-	const struct tare_export_opts *o;
+	const struct tare_export_options *o;
+	bool crox;			/* as measureme's crox writes it */
 	bool first;			/* no comma yet */
 	uint64_t epoch_ns;		/* the earliest start of all profiles */
 	struct buf scratch;
@@ -124,7 +126,7 @@ static void collapsed_free(struct collapsed *c)
 static inline void begin_event(struct chrome *c)
 {
 	if (!c->first)
-		sink_add(&c->out, c->o->measureme ? "," : ",\n", c->o->measureme ? 1 : 2);
+		sink_add(&c->out, c->crox ? "," : ",\n", c->crox ? 1 : 2);
 	c->first = false;
 }
 
@@ -177,21 +179,21 @@ static const uint32_t *crox_order(struct chrome *c, unsigned n)
 	return c->ordered ? order : NULL;
 }
 
-static void put_args(struct chrome *c, const struct named *n)
+static void put_args(struct chrome *c, const struct event_text *n)
 {
 	if (!n->args.n_args) {
-		if (c->o->measureme)
+		if (c->crox)
 			sink_str(&c->out, ",\"args\":null}");
 		else
 			sink_add(&c->out, "}", 1);
 		return;
 	}
 	sink_str(&c->out, ",\"args\":{");
-	const uint32_t *const order = c->o->measureme ? crox_order(c, n->args.n_args) : NULL;
+	const uint32_t *const order = c->crox ? crox_order(c, n->args.n_args) : NULL;
 	for (unsigned i = 0; i < n->args.n_args; i++) {
 		size_t len;
 		const unsigned number = order ? order[i] : i;
-		const char *const text = named_arg(n, number, &len);
+		const char *const text = event_text_arg(n, number, &len);
 		c->scratch.len = 0;
 		buf_printf(&c->scratch, "%s\"arg%u\":\"", i ? "," : "", number);
 		escape_json(&c->scratch, text, len);
@@ -203,7 +205,7 @@ static void put_args(struct chrome *c, const struct named *n)
 
 struct source {
 	struct tare_profile *p;
-	struct namer namer;
+	struct event_texts texts;
 	struct collapsed collapsed;
 	uint64_t offset;		/* added to every value */
 	char tail[48];			/* ,"pid":N,"tid": */
@@ -224,11 +226,11 @@ static inline int put_event(struct chrome *c, struct source *s, const struct mm_
 	const bool instant = e->p2 == MM_INSTANT;
 	const uint64_t end = instant || e->p2 < e->p1 ? e->p1 : e->p2;
 	const uint64_t d = end - e->p1;
-	if (instant ? !c->o->instants || c->o->measureme
-		    : c->o->measureme ? d / 1000 < c->o->least / 1000 : d < c->o->least)
+	if (instant ? !c->o->instants || c->crox
+		    : c->crox ? d / 1000 < c->o->least / 1000 : d < c->o->least)
 		return 0;
-	struct named n;
-	const int err = namer_event(&s->namer, e, &n);
+	struct event_text n;
+	const int err = event_text(&s->texts, e, &n);
 	if (err < 0)
 		return err;
 	struct sink *const out = &c->out;
@@ -241,13 +243,13 @@ static inline int put_event(struct chrome *c, struct source *s, const struct mm_
 		PUT(out, "\",\"ph\":\"i\",\"s\":\"t\",\"ts\":");
 	else
 		PUT(out, "\",\"ph\":\"X\",\"ts\":");
-	if (c->o->measureme)
+	if (c->crox)
 		sink_u64(out, (s->offset + e->p1) / 1000);
 	else
 		sink_milli(out, s->offset + e->p1);
 	if (!instant) {
 		PUT(out, ",\"dur\":");
-		if (c->o->measureme)
+		if (c->crox)
 			sink_u64(out, d / 1000);
 		else
 			sink_milli(out, d);
@@ -275,7 +277,7 @@ static int all_events(struct chrome *c, struct source *s)
 				return err;
 		}
 		if (c->out.sys_errno)
-			return 0;	/* told by sink_close */
+			return 0;	/* sink_close() returns the error */
 		if (c->o->progress.tell && run.first % (1u << 20) < run.n)
 			c->o->progress.tell(c->o->progress.arg, run.first, p->info.n_events);
 	}
@@ -284,14 +286,14 @@ static int all_events(struct chrome *c, struct source *s)
 }
 
 /* The crate's name in rustc's command, or the program's. */
-static const char *process_name(const struct tare_profile_info *i, bool measureme, size_t *len)
+static const char *process_name(const struct tare_profile_info *i, bool crox, size_t *len)
 {
 	const char *const crate = strstr(i->cmd, " --crate-name ");
 	if (crate) {
 		*len = strcspn(crate + 14, " ");
 		return crate + 14;
 	}
-	if (measureme)
+	if (crox)
 		return NULL;
 	const char *start = i->cmd;
 	*len = strcspn(start, " ");
@@ -302,7 +304,7 @@ static const char *process_name(const struct tare_profile_info *i, bool measurem
 	return *len ? start : NULL;
 }
 
-static void measureme_metadata(struct chrome *c, const struct tare_profile_info *i)
+static void crox_metadata(struct chrome *c, const struct tare_profile_info *i)
 {
 	size_t len;
 	const char *const name = process_name(i, true, &len);
@@ -355,10 +357,10 @@ static int one_profile(struct chrome *c, struct tare_profile *p)
 {
 	struct source s = { .p = p };
 	const struct tare_profile_info *const i = &p->info;
-	s.offset = c->o->measureme ? i->start_time_ns
+	s.offset = c->crox ? i->start_time_ns
 		   : i->is_time && i->has_metadata ? i->start_time_ns - c->epoch_ns : 0;
 	s.tail_len = (size_t)snprintf(s.tail, sizeof(s.tail), ",\"pid\":%u,\"tid\":", i->process_id);
-	int err = namer_open(&s.namer, p, RESOLVE_LABEL, escape_json, c->why);
+	int err = event_texts_open(&s.texts, p, RESOLVE_LABEL, escape_json, c->why);
 	if (err == 0 && c->o->collapse_threads) {
 		err = note_ranges(&s.collapsed, p);
 		if (err == 0)
@@ -366,14 +368,14 @@ static int one_profile(struct chrome *c, struct tare_profile *p)
 		if (err < 0)
 			why_set(c->why, err, "%.120s: threads", p->path);
 	}
-	if (err == 0 && !c->o->measureme)
+	if (err == 0 && !c->crox)
 		own_metadata(c, i);
 	if (err == 0)
 		err = all_events(c, &s);
-	if (err == 0 && c->o->measureme)
-		measureme_metadata(c, i);
+	if (err == 0 && c->crox)
+		crox_metadata(c, i);
 	collapsed_free(&s.collapsed);
-	namer_close(&s.namer);
+	event_texts_close(&s.texts);
 	return err;
 }
 
@@ -404,20 +406,25 @@ static void own_tail(struct chrome *c, struct tare_profile **p, size_t n)
 	buf_free(&b);
 }
 
-int tare_export_chrome(struct tare_profile **p, size_t n, const struct tare_export_opts *o,
-		       int fd, struct tare_why *why)
+int tare_export_chrome(struct tare_profile **p, size_t n, const struct tare_export_options *given,
+		       const struct tare_output *out, struct tare_why *why)
 {
-	struct chrome c = { .o = o, .first = true, .why = why, .epoch_ns = UINT64_MAX };
-	int err = sink_open(&c.out, fd, why);
+	struct tare_export_options o;
+	int err = options_copy(&o, sizeof(o), given, "tare_export_options", why);
+	if (err < 0)
+		return err;
+	struct chrome c = { .o = &o, .crox = o.dialect == TARE_EXPORT_CROX,
+			     .first = true, .why = why, .epoch_ns = UINT64_MAX };
+	err = sink_open(&c.out, out->write, out->arg, why);
 	if (err < 0)
 		return err;
 	for (size_t i = 0; i < n; i++)
 		if (p[i]->info.has_metadata && p[i]->info.start_time_ns < c.epoch_ns)
 			c.epoch_ns = p[i]->info.start_time_ns;
-	sink_str(&c.out, o->measureme ? "[" : "{\"traceEvents\":[\n");
+	sink_str(&c.out, c.crox ? "[" : "{\"traceEvents\":[\n");
 	for (size_t i = 0; err == 0 && i < n; i++)
 		err = one_profile(&c, p[i]);
-	if (err == 0 && o->measureme)
+	if (err == 0 && c.crox)
 		sink_str(&c.out, "]");
 	else if (err == 0)
 		own_tail(&c, p, n);

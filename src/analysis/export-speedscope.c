@@ -4,8 +4,9 @@
  * last first. They are put into an unnamed file, 16 bytes each, and read from its
  * end: no memory grows with the events.
  */
-#include "namer.h"
+#include "event-text.h"
 
+#include "options-copy.h"
 #include "why.h"
 
 #include <tare/analysis.h>
@@ -29,9 +30,9 @@ struct frame {
 
 struct scope {
 	struct tare_profile *p;
-	const struct tare_export_opts *o;
+	const struct tare_export_options *o;
 	struct sink out;
-	struct namer namer;
+	struct event_texts texts;
 	int spool;
 	uint64_t n_marks;		/* in the spool */
 	struct mark marks[CHUNK];
@@ -70,11 +71,11 @@ static int enter(struct scope *s, const struct mm_event *e)
 	}
 	if (err < 0)
 		return err;
-	const uint32_t name = resolve(s->namer.labels, e->id);
+	const uint32_t name = resolve(s->texts.labels, e->id);
 	if (name == NO_NAME)
-		return s->namer.labels->err;
-	if (s->namer.kinds.slot[kinds_slot(&s->namer.kinds, e->kind)].name == NO_NAME)
-		return s->namer.kinds.resolver->err;
+		return s->texts.labels->err;
+	if (s->texts.kinds.slot[kinds_slot(&s->texts.kinds, e->kind)].name == NO_NAME)
+		return s->texts.kinds.resolver->err;
 	if (s->depth == s->cap) {
 		const uint32_t cap = s->cap ? 2 * s->cap : 64;
 		if (s->depth > NESTING_MOST)
@@ -281,9 +282,9 @@ static int write_all(struct scope *s)
 	for (uint32_t i = 0; err == 0 && i < l.n; i++)
 		err = one_thread(s, &l.list[i], &first);
 	sink_str(&s->out, "\n],\n\"shared\":{\"frames\":[\n");
-	for (uint32_t i = 0; i < s->namer.names.n; i++) {
+	for (uint32_t i = 0; i < s->texts.names.n; i++) {
 		sink_str(&s->out, i ? ",\n{\"name\":\"" : "{\"name\":\"");
-		text(s, names_text(&s->namer.names, i));
+		text(s, names_text(&s->texts.names, i));
 		sink_str(&s->out, "\"}");
 	}
 	sink_str(&s->out, "\n]}}\n");
@@ -291,25 +292,29 @@ static int write_all(struct scope *s)
 	return err;
 }
 
-int tare_export_speedscope(struct tare_profile *p, const struct tare_export_opts *o, int fd,
-			   struct tare_why *why)
+int tare_export_speedscope(struct tare_profile *p, const struct tare_export_options *given,
+			   const struct tare_output *out, struct tare_why *why)
 {
+	struct tare_export_options o;
+	int err = options_copy(&o, sizeof(o), given, "tare_export_options", why);
+	if (err < 0)
+		return err;
 	struct scope *const s = calloc(1, sizeof(*s));
 	if (!s)
 		return why_set(why, TARE_E_NOMEM, "export");
 	s->p = p;
-	s->o = o;
+	s->o = &o;
 	s->why = why;
 	s->spool = spool_file(why);
-	int err = s->spool < 0 ? s->spool : 0;
+	err = s->spool < 0 ? s->spool : 0;
 	if (err == 0)
-		err = namer_open(&s->namer, p, o->args ? RESOLVE_ARGS : RESOLVE_LABEL, escape_none, why);
+		err = event_texts_open(&s->texts, p, o.args ? RESOLVE_ARGS : RESOLVE_LABEL, escape_none, why);
 	if (err == 0)
-		err = sink_open(&s->out, fd, why);
+		err = sink_open(&s->out, out->write, out->arg, why);
 	if (err == 0)
 		err = write_all(s);
 	const int closed = s->out.data ? sink_close(&s->out, err == 0 ? why : NULL) : 0;
-	namer_close(&s->namer);
+	event_texts_close(&s->texts);
 	if (s->spool >= 0)
 		close(s->spool);
 	free(s->stack);

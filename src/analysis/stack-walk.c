@@ -26,7 +26,7 @@ struct order {
 /* A name may not hold what separates names. */
 static char folded(const struct tare_stacks *t, char c)
 {
-	return t->measureme ? c : c == ';' ? ':' : c == '\n' || c == '\r' ? ' ' : c;
+	return t->raw_names ? c : c == ';' ? ':' : c == '\n' || c == '\r' ? ' ' : c;
 }
 
 /* The byte at `i` of an entry; -1: behind its end. */

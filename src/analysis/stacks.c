@@ -13,6 +13,7 @@
  */
 #include "stacks.h"
 
+#include "options-copy.h"
 #include "why.h"
 
 #include <stdlib.h>
@@ -37,7 +38,7 @@ struct thread {
 struct pass {
 	struct tare_profile *p;
 	struct tare_stacks *t;
-	const struct tare_stacks_opts *o;
+	const struct tare_stacks_options *o;
 	struct resolver *labels;
 	struct threads threads;
 	struct thread *thread;
@@ -401,13 +402,13 @@ static void add_gaps(struct pass *s)
 }
 
 /* The program's name: the last part of the command's first word. */
-static uint32_t root_name(struct tare_stacks *t)
+static uint32_t root_name(struct tare_stacks *t, const char *root)
 {
 	const char *const cmd = t->info->cmd;
 	const size_t len = strcspn(cmd, " ");
 	size_t at = len;
-	if (t->measureme)
-		return names_add(&t->names, "rustc", 5);
+	if (root)
+		return names_add(&t->names, root, strlen(root));
 	while (at && cmd[at - 1] != '/')
 		at--;
 	if (at == len)
@@ -456,7 +457,7 @@ static int collect(struct pass *s)
 	if (!s->labels || !grow(t))
 		return why_set(s->why, TARE_E_NOMEM, "%.120s: stacks", s->p->path);
 	resolver_init(s->labels, s->p, &t->names, s->o->args ? RESOLVE_ARGS : RESOLVE_LABEL, s->why);
-	const uint32_t name = root_name(t);
+	const uint32_t name = root_name(t, s->o->root);
 	if (name == NO_NAME)
 		return why_set(s->why, TARE_E_NOMEM, "%.120s: stacks", s->p->path);
 	t->nodes[0] = (struct stack_node){ .name = name };
@@ -477,18 +478,22 @@ static int collect(struct pass *s)
 	return 0;
 }
 
-int tare_stacks_collect(struct tare_profile *p, const struct tare_stacks_opts *o,
+int tare_stacks_collect(struct tare_profile *p, const struct tare_stacks_options *given,
 			struct tare_stacks **out, struct tare_why *why)
 {
+	struct tare_stacks_options o;
 	*out = NULL;
+	int err = options_copy(&o, sizeof(o), given, "tare_stacks_options", why);
+	if (err < 0)
+		return err;
 	struct tare_stacks *const t = calloc(1, sizeof(*t));
 	if (!t)
 		return why_set(why, TARE_E_NOMEM, "%.120s: stacks", p->path);
 	t->info = &p->info;
-	t->measureme = o->measureme;
-	t->most = o->most ? o->most : STACK_NODES_MOST;
-	struct pass s = { .p = p, .t = t, .o = o, .why = why };
-	const int err = collect(&s);
+	t->raw_names = o.raw_names;
+	t->most = o.most ? o.most : STACK_NODES_MOST;
+	struct pass s = { .p = p, .t = t, .o = &o, .why = why };
+	err = collect(&s);
 	for (uint32_t i = 0; i < s.n_thread; i++)
 		free(s.thread[i].stack);
 	free(s.thread);
@@ -507,8 +512,17 @@ int tare_stacks_collect(struct tare_profile *p, const struct tare_stacks_opts *o
 		t->nodes = root ? root : t->nodes;
 		t->n = 1;
 	}
+	t->result = (struct tare_stacks_info){
+		.profile = t->info, .total = t->nodes[0].total, .left_out = t->left_out,
+		.may_miss = t->may_miss, .in_memory = !t->runs,
+	};
 	*out = t;
 	return 0;
+}
+
+const struct tare_stacks_info *tare_stacks_info(const struct tare_stacks *t)
+{
+	return &t->result;
 }
 
 void tare_stacks_free(struct tare_stacks *t)
@@ -520,40 +534,4 @@ void tare_stacks_free(struct tare_stacks *t)
 	free(t->nodes);
 	free(t->slots);
 	free(t);
-}
-
-static int compare_nodes(const void *a, const void *b, void *arg)
-{
-	const struct tare_stacks *const t = arg;
-	const struct stack_node *const x = &t->nodes[*(const uint32_t *)a];
-	const struct stack_node *const y = &t->nodes[*(const uint32_t *)b];
-	if (x->parent != y->parent)
-		return x->parent < y->parent ? -1 : 1;
-	if (x->total != y->total)
-		return x->total > y->total ? -1 : 1;
-	return strcmp(names_text(&t->names, x->name), names_text(&t->names, y->name));
-}
-
-bool stack_order(const struct tare_stacks *t, struct stack_order *o)
-{
-	o->order = malloc((t->n + 1) * sizeof(*o->order));
-	o->first = calloc(t->n + 2, sizeof(*o->first));
-	if (!o->order || !o->first) {
-		stack_order_free(o);
-		return false;
-	}
-	for (uint32_t i = 1; i < t->n; i++) {
-		o->order[i - 1] = i;
-		o->first[t->nodes[i].parent + 1]++;
-	}
-	qsort_r(o->order, t->n - 1, sizeof(*o->order), compare_nodes, (void *)t);
-	for (uint32_t i = 0; i < t->n; i++)
-		o->first[i + 1] += o->first[i];
-	return true;
-}
-
-void stack_order_free(struct stack_order *o)
-{
-	free(o->order);
-	free(o->first);
 }

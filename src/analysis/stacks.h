@@ -28,11 +28,12 @@ struct tare_stacks {
 	uint32_t n, cap;
 	uint32_t *slots;		/* node + 1 by (parent, name) */
 	uint32_t n_slots;
-	bool measureme;
+	bool raw_names;			/* see struct tare_stacks_options */
 	uint32_t most;			/* nodes in memory at a time */
 	struct sorted_runs *runs;	/* NULL: all nodes are here */
 	uint64_t left_out;		/* intervals whose stack has no node */
 	uint64_t may_miss;		/* a stack without a node has at most this total */
+	struct tare_stacks_info result;
 	uint32_t *rank;			/* by name: its place in order, for keys by total; or NULL */
 };
 
@@ -47,14 +48,5 @@ enum stack_sort { STACKS_BY_BYTES, STACKS_BY_NAME, STACKS_BY_TOTAL };
 #define STACKS_NOT_INSIDE 1	/* result of `each`: leave out what is inside */
 int stacks_walk(const struct tare_stacks *t, enum stack_sort sort,
 		int (*each)(void *arg, uint32_t node, const struct buf *key), void *arg);
-
-/* Children lists, largest total first (then by name): order[first[n]] … is sorted by
- * parent; the caller frees. NULL: out of memory. */
-struct stack_order {
-	uint32_t *order;		/* all nodes but the root */
-	uint32_t *first;		/* n + 1: where each node's children start */
-};
-bool stack_order(const struct tare_stacks *t, struct stack_order *o);
-void stack_order_free(struct stack_order *o);
 
 #endif

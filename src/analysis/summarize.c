@@ -6,6 +6,7 @@
  */
 #include "names.h"
 
+#include "options-copy.h"
 #include "why.h"
 #include "word-sort.h"
 
@@ -607,7 +608,7 @@ static bool collect(struct tare_summary *s)
 }
 
 static int summarize(struct pass *s, struct tare_summary *out,
-		     const struct tare_summarize_opts *o)
+		     const struct tare_summarize_options *o)
 {
 	s->labels = malloc(sizeof(*s->labels));
 	if (!s->labels)
@@ -633,10 +634,14 @@ static int summarize(struct pass *s, struct tare_summary *out,
 	return err;
 }
 
-int tare_summarize(struct tare_profile *p, const struct tare_summarize_opts *o,
+int tare_summarize(struct tare_profile *p, const struct tare_summarize_options *given,
 		   struct tare_summary **out, struct tare_why *why)
 {
+	struct tare_summarize_options o;
 	*out = NULL;
+	int err = options_copy(&o, sizeof(o), given, "tare_summarize_options", why);
+	if (err < 0)
+		return err;
 	struct tare_summary *const s = calloc(1, sizeof(*s));
 	struct summary_store *const st = calloc(1, sizeof(*st));
 	if (!s || !st) {
@@ -646,8 +651,8 @@ int tare_summarize(struct tare_profile *p, const struct tare_summarize_opts *o,
 	}
 	s->store = st;
 	s->info = &p->info;
-	struct pass pass = { .p = p, .store = st, .by = o->by, .why = why };
-	const int err = summarize(&pass, s, o);
+	struct pass pass = { .p = p, .store = st, .by = o.by, .why = why };
+	err = summarize(&pass, s, &o);
 	if (err < 0) {
 		tare_summary_free(s);
 		return err;

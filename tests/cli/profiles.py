@@ -550,6 +550,7 @@ def within(mib, *command):
 
 
 PLAIN = b'{"start_time":1,"process_id":2,"cmd":"x","counter":{"name":"instructions:u","units":[["instructions",1]]}}'
+EXACT = PLAIN.replace(b'{"start', b'{"tare":{"provenance":"exact"},"start')
 
 
 def check_long_names(tmp):
@@ -572,6 +573,21 @@ def check_empty(tmp):
     for command in (["view"], ["view", "--compat", "measureme"]):
         r = run(TARE, *command, path)
         check(r.returncode == 0 and not r.stdout and r.stderr == "No events.\n", command, r.stderr)
+    r = run(TARE, "export", "--to", "flamegraph", path)
+    check(r.returncode == 0 and "no interval to draw" in r.stderr, "an empty flame graph", r.stderr)
+    text = [t.firstChild.data for t in minidom.parseString(r.stdout).getElementsByTagName("text") if t.firstChild]
+    check("There is no interval to draw." in text, "what it says", text)
+    for format in ("chrome", "speedscope", "collapsed", "csv"):
+        r = run(TARE, "export", "--to", format, path)
+        check(r.returncode == 0, format, r.stderr)
+    # Runs without a sample interval in common.
+    other = f"{tmp}/other.mm_profdata"
+    write_profile(other, PLAIN, [b"Query", b"work"], [(0, 1, 5, 0, 1)])
+    for extra in ([], ["-j"], ["-f", "json"], ["-f", "text"], ["-g"]):
+        r = run(TARE, "aggregate", *extra, path, other)
+        check(r.returncode == 0 and not re.search(r"\b(nan|inf)\b", r.stdout), extra, r.stdout, r.stderr)
+    both = [run(TARE, "aggregate", *extra, path, other).stdout for extra in (["-j"], ["-f", "json"])]
+    check(both[0] == both[1] and both[0], "-j and -f json")
 
 
 def check_crox_args(tmp):
@@ -589,10 +605,10 @@ def check_crox_args(tmp):
 
 def check_run_groups(tmp):
     """diff and aggregate show a range as the same: its middle, and half of it."""
-    def group(name, values):
+    def group(name, values, meta=PLAIN):
         os.makedirs(f"{tmp}/{name}")
         for i, v in enumerate(values):
-            write_profile(f"{tmp}/{name}/{i}.mm_profdata", PLAIN, [b"Query", b"work", b"rest"],
+            write_profile(f"{tmp}/{name}/{i}.mm_profdata", meta, [b"Query", b"work", b"rest"],
                           [(0, 1, 1, 0, v), (0, 2, 1, v, v + 1000000)])
         return f"{tmp}/{name}"
     base, change = group("base", [100010, 100020, 161784]), group("change", [161884, 161885, 161886])
@@ -614,7 +630,27 @@ def check_run_groups(tmp):
     check_schema(j, "tare.aggregate-1")
     check(j["by_name"] == [{"name": "work", "intervals": 1, "largest_range": 61774, "sum_of_ranges": 61774}] and
           j["total_outlier_run"] == 3, "JSON", j["by_name"])
-    for limit, status in (("30988", 0), ("30987", 1), ("24%", 0), ("23%", 1), ("work=30988", 0),
+    # Three runs and three whose ranges lie apart: that happens once in ten times by chance.
+    r = run(TARE, "diff", "-T", "1", base, change)
+    row = next(line for line in r.stdout.splitlines() if line.startswith("work"))
+    check(r.returncode == 0 and row.endswith("within"), "the runs' own variation", row, r.stderr)
+    near, apart = group("near", [100000, 105000, 110000]), group("apart", [150000, 155000, 160000])
+    d = run(TARE, "diff", near, apart).stdout
+    check(re.search(r"^work .* unclear$", d, re.M) and "(unclear: 3 and 3 runs are too few" in d, d)
+    # One value in each run of a group is +-0; of exact counts two runs prove a difference.
+    steady, other = group("steady", [100000, 100000], EXACT), group("other", [100001, 100001], EXACT)
+    d = run(TARE, "diff", steady, other).stdout
+    check(re.search(r"^work +100,000 ±0 +100,001 ±0 +\+1 .* beyond$", d, re.M), d)
+    d = run(TARE, "diff", f"{steady}/0.mm_profdata", f"{other}/0.mm_profdata").stdout
+    check(re.search(r"^work +100,000 +100,001 +\+1 ", d, re.M), "one run has no spread", d)
+    raw = group("raw", [100000, 100000]), group("raw2", [100001, 100001])
+    d = json.loads(run(TARE, "diff", "-j", *raw).stdout)
+    check_schema(d, "tare.diff-1")
+    check({r["name"]: r["verdict"] for r in d["rows"]} == {"work": "too-few-runs", "rest": "same"} and
+          not d["rows"][0]["beyond_variation"], "raw counts of two runs", d["rows"])
+    base, change = group("low", range(100000, 100005)), group("high", range(131000, 131005))
+    check(re.search("^work .* beyond$", run(TARE, "diff", base, change).stdout, re.M), "five and five runs")
+    for limit, status in (("31000", 0), ("30999", 1), ("32%", 0), ("30%", 1), ("work=31000", 0),
                           ("work=1%", 1), ("rest=0", 0), ("1", 1)):
         r = run(TARE, "diff", "-T", limit, base, change)
         check(r.returncode == status and ("grew by" in r.stderr) == bool(status), "-T", limit, r.stderr)
@@ -626,7 +662,7 @@ def check_run_groups(tmp):
         check(r.returncode == status and bad.split("=")[0] in r.stderr, bad, r.returncode, r.stderr)
     r = run(TARE, "diff", "-f", "markdown", base, change)
     check("\n| item | base | change |" in r.stdout and "\n|---|---:|" in r.stdout and
-          "| `work` | 130,897 ±30,887 |" in r.stdout, r.stdout)
+          "| `work` | 100,002 ±2 |" in r.stdout, r.stdout)
     check(json.loads(run(TARE, "diff", "-f", "json", base, change).stdout)["schema"] == "tare.diff/1", "-f json")
 
 

@@ -5,41 +5,68 @@
  */
 #include <tare/analysis.h>
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-static int null_fd = -1;
+static int ignore(void *arg, const void *bytes, size_t n)
+{
+	return 0;
+}
+
+static const struct tare_output nowhere = { ignore, NULL };
+
+static int look(void *arg, const struct tare_stack *s)
+{
+	*(uint64_t *)arg += s->name_len + s->path_len;
+	return 0;
+}
 
 static void analyse(struct tare_profile *p, unsigned choice)
 {
 	struct tare_summary *s;
 	struct tare_stacks *t;
-	const struct tare_summarize_opts so = { .by = (enum tare_group_by)(choice % 4) };
-	if (tare_summarize(p, &so, &s, NULL) == 0) {
-		tare_summary_text(s, &(struct tare_summary_print){ .measureme = choice & 4 }, null_fd,
-				  NULL);
+	uint64_t sum = 0;
+	if (tare_summarize(p, &TARE_OPTIONS(summarize, .by = (enum tare_group_by)(choice % 4)), &s,
+			   NULL) == 0)
 		tare_summary_free(s);
-	}
-	const struct tare_stacks_opts to = { .args = choice & 1, .most = choice & 32 ? 3 : 0,
-					     .by_thread = choice & 64 };
+	const struct tare_stacks_options to = TARE_OPTIONS(stacks, .args = choice & 1,
+		.most = choice & 32 ? 3 : 0, .by_thread = choice & 64, .raw_names = choice & 4);
 	if (tare_stacks_collect(p, &to, &t, NULL) == 0) {
-		tare_stacks_collapsed(t, null_fd, NULL);
-		tare_stacks_flamegraph(t, "fuzz", null_fd, NULL);
-		tare_stacks_text(t, 0, null_fd, NULL);
+		tare_stacks_visit(t, NULL, look, &sum, NULL);
+		tare_stacks_visit(t, &TARE_OPTIONS(stacks_visit, .order = TARE_STACKS_BY_PATH), look,
+				  &sum, NULL);
 		tare_stacks_free(t);
 	}
+}
+
+static void describe(const struct tare_aggregate *a, const struct tare_extremes *e)
+{
+	struct tare_place *place;
+	for (size_t i = 0; i < e->n; i++)
+		if (e->list[i].count == 1 && tare_aggregate_place(a, &e->list[i], &place, NULL) == 0)
+			tare_place_free(place);
 }
 
 static void line_up(struct tare_profile *p, struct tare_profile *q)
 {
 	struct tare_aggregate *a;
 	struct tare_profile *runs[] = { p, q };
-	if (tare_aggregate(runs, 2, &(struct tare_aggregate_opts){ 0 }, &a, NULL) < 0)
+	if (tare_aggregate(runs, 2, NULL, &a, NULL) < 0)
 		return;
-	tare_aggregate_text(a, &(struct tare_aggregate_print){ 0 }, null_fd, NULL);
-	tare_aggregate_json(a, null_fd, NULL);
+	describe(a, &a->smallest);
+	describe(a, &a->largest);
+	describe(a, &a->largest_range);
 	tare_aggregate_free(a);
+}
+
+static void stream(struct tare_profile *p)
+{
+	struct tare_stream *s;
+	struct tare_stream_event e;
+	if (tare_stream_open(p, NULL, &s, NULL) < 0)
+		return;
+	while (tare_stream_next(s, &e, NULL) > 0)
+		;
+	tare_stream_close(s);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
@@ -47,18 +74,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct tare_profile *p, *q;
 	struct tare_why why;
-	if (null_fd < 0)
-		null_fd = open("/dev/null", O_WRONLY);
 	if (tare_profile_open_memory(bytes, size, &p, &why) < 0)
 		return 0;
 	const unsigned choice = size ? bytes[size - 1] : 0;
-	const struct tare_export_opts eo = { .instants = choice & 1, .collapse_threads = choice & 2 };
+	const struct tare_export_options eo = TARE_OPTIONS(export, .instants = choice & 1,
+		.collapse_threads = choice & 2,
+		.dialect = choice & 4 ? TARE_EXPORT_CROX : TARE_EXPORT_PLAIN);
 	analyse(p, choice);
-	tare_export_chrome(&p, 1, &eo, null_fd, &why);
-	tare_export_csv(p, &eo, null_fd, &why);
-	tare_view(p, &(struct tare_view_opts){ .measureme = choice & 1 }, null_fd, &why);
+	tare_export_chrome(&p, 1, &eo, &nowhere, &why);
+	stream(p);
 	if (choice & 8)
-		tare_export_speedscope(p, &eo, null_fd, &why);
+		tare_export_speedscope(p, &eo, &nowhere, &why);
 	/* a second run that lacks the last quarter of the file */
 	if ((choice & 16) && tare_profile_open_memory(bytes, size - size / 4, &q, &why) == 0) {
 		line_up(p, q);

@@ -1,12 +1,16 @@
-/* Buffered output to a descriptor.
+/* Buffered output: collects bytes and hands them to a function of the caller in large pieces.
+ * Neither the library nor this file knows where the bytes go; a command passes a function that
+ * writes to a descriptor.
  *
  *	struct sink s;
- *	if (sink_open(&s, fd, why) < 0) …
+ *	if (sink_open(&s, write, arg, why) < 0) …
  *	sink_str(&s, "…");
- *	return sink_close(&s, why);		the first error, whenever it was
+ *	return sink_close(&s, why);		the first error of all calls
+ *
+ * `write` returns 0 or the errno value of its error. After an error nothing more is written.
  */
-#ifndef ANALYSIS_SINK_H
-#define ANALYSIS_SINK_H
+#ifndef BASE_SINK_H
+#define BASE_SINK_H
 
 #include "buf.h"
 
@@ -19,17 +23,18 @@
 struct sink {
 	char *data;
 	size_t len;
-	int fd;
+	int (*write)(void *, const void *, size_t);
+	void *arg;
 	int sys_errno;
 };
 
-int sink_open(struct sink *s, int fd, struct tare_why *why);
+int sink_open(struct sink *s, int (*write)(void *, const void *, size_t), void *arg, struct tare_why *why);
 void sink_flush(struct sink *s);
-/* Larger than what is left, or than the whole buffer. */
+/* For bytes that do not fit into the rest of the buffer, or into the whole buffer. */
 void sink_add_slow(struct sink *s, const void *bytes, size_t n);
 int sink_close(struct sink *s, struct tare_why *why);
-/* A whole text at once. */
-int sink_buf(const struct buf *b, int fd, struct tare_why *why);
+/* Writes a whole text at once; a text that failed for lack of memory is TARE_E_NOMEM. */
+int sink_buf(const struct buf *b, int (*write)(void *, const void *, size_t), void *arg, struct tare_why *why);
 
 static inline void sink_add(struct sink *s, const void *bytes, size_t n)
 {
@@ -54,7 +59,7 @@ char *u64_digits(char *end, uint64_t v);
 /* In at least `width` columns (up to 24): spaces on its left, or on its right. */
 void sink_u64_right(struct sink *s, uint64_t v, unsigned width);
 void sink_u64_left(struct sink *s, uint64_t v, unsigned width);
-/* On one line: line breaks in it become spaces. */
+/* Writes a text on one line: its line breaks become spaces. */
 void sink_line(struct sink *s, const char *text, size_t n);
 /* v / 1000 with three decimals. */
 void sink_milli(struct sink *s, uint64_t v);

@@ -4,30 +4,22 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-int sink_open(struct sink *s, int fd, struct tare_why *why)
+int sink_open(struct sink *s, int (*write)(void *, const void *, size_t), void *arg, struct tare_why *why)
 {
-	*s = (struct sink){ .fd = fd, .data = malloc(SINK_BYTES) };
+	*s = (struct sink){ .write = write, .arg = arg, .data = malloc(SINK_BYTES) };
 	return s->data ? 0 : why_set(why, TARE_E_NOMEM, "output");
 }
 
-static void write_all(struct sink *s, const char *bytes, size_t n)
+static void write_out(struct sink *s, const void *bytes, size_t n)
 {
-	while (n && !s->sys_errno) {
-		const ssize_t done = write(s->fd, bytes, n);
-		if (done < 0 && errno != EINTR)
-			s->sys_errno = errno;
-		if (done > 0) {
-			bytes += done;
-			n -= (size_t)done;
-		}
-	}
+	if (n && !s->sys_errno)
+		s->sys_errno = s->write(s->arg, bytes, n);
 }
 
 void sink_flush(struct sink *s)
 {
-	write_all(s, s->data, s->len);
+	write_out(s, s->data, s->len);
 	s->len = 0;
 }
 
@@ -35,7 +27,7 @@ void sink_add_slow(struct sink *s, const void *bytes, size_t n)
 {
 	sink_flush(s);
 	if (n > SINK_BYTES) {
-		write_all(s, bytes, n);
+		write_out(s, bytes, n);
 		return;
 	}
 	memcpy(s->data, bytes, n);
@@ -56,12 +48,12 @@ int sink_close(struct sink *s, struct tare_why *why)
 	return s->sys_errno ? output_error(s->sys_errno, why) : 0;
 }
 
-int sink_buf(const struct buf *b, int fd, struct tare_why *why)
+int sink_buf(const struct buf *b, int (*write)(void *, const void *, size_t), void *arg, struct tare_why *why)
 {
-	struct sink s = { .fd = fd };
+	struct sink s = { .write = write, .arg = arg };
 	if (buf_failed(b))
 		return why_set(why, TARE_E_NOMEM, "output");
-	write_all(&s, b->data, b->len);
+	write_out(&s, b->data, b->len);
 	return s.sys_errno ? output_error(s.sys_errno, why) : 0;
 }
 

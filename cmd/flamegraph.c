@@ -5,8 +5,9 @@
  * (or Ctrl-F) marks what matches and says how much it is. No fonts, no links, one
  * file. Colours follow from the names, so that two graphs can be compared.
  */
-#include "stacks.h"
+#include "export-show.h"
 
+#include "profiles.h"
 #include "quantity.h"
 #include "sink.h"
 #include "why.h"
@@ -14,13 +15,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define WIDTH 1200.0
 #define PAD 10.0
 #define ROW 17
 #define TOP 60
 /* narrower frames are not drawn */
-#define LEAST (TARE_FLAMEGRAPH_LEAST * (WIDTH - 2 * PAD))
+#define LEAST (FLAMEGRAPH_LEAST * (WIDTH - 2 * PAD))
 #define CHAR_WIDTH 6.6		/* of the 11 px monospace below */
 
 static const char style[] =
@@ -59,14 +61,66 @@ static const char script[] =
 	"})();\n"
 	"]]></script>\n";
 
+#define NO_FRAME UINT32_MAX
+
+struct frame {
+	const char *name;
+	size_t len;
+	uint32_t depth;
+	uint32_t child, next;		/* the first inside, the next beside; or NO_FRAME */
+	uint64_t total, count;
+	int64_t self;
+	double x;
+};
+
 struct drawing {
-	const struct tare_stacks *t;
+	const struct tare_stacks_info *info;
+	struct frame *frames;		/* the root first, each before those inside it */
+	uint32_t n, cap;
+	uint32_t *path;			/* the last frame of each depth */
+	uint32_t cap_path;
 	struct sink out;
 	struct buf scratch;
 	double scale;			/* pixels per count */
 	int height;
 	uint64_t left_out;
 };
+
+/* More room for an array of n items; false: out of memory. */
+static bool grow(void **array, uint32_t *cap, uint32_t n, size_t size)
+{
+	if (n < *cap)
+		return true;
+	const uint32_t more = *cap ? 2 * *cap : 256;
+	void *const grown = realloc(*array, more * size);
+	if (!grown)
+		return false;
+	*array = grown;
+	*cap = more;
+	return true;
+}
+
+/* Frames come with siblings by total, largest first. */
+static int add_frame(void *arg, const struct tare_stack *s)
+{
+	struct drawing *const d = arg;
+	const uint32_t k = d->n;
+	if (!grow((void **)&d->frames, &d->cap, k, sizeof(*d->frames)) ||
+	    !grow((void **)&d->path, &d->cap_path, s->depth, sizeof(*d->path)))
+		return TARE_E_NOMEM;
+	d->frames[k] = (struct frame){ s->name, s->name_len, s->depth, NO_FRAME, NO_FRAME, s->total,
+				       s->count, s->self, 0 };
+	if (s->depth) {
+		struct frame *const parent = &d->frames[d->path[s->depth - 1]];
+		if (parent->child == NO_FRAME)
+			parent->child = k;
+		else
+			d->frames[d->path[s->depth]].next = k;	/* its last child so far */
+	}
+	d->path[s->depth] = k;
+	d->n++;
+	return 0;
+}
 
 static void escape(struct sink *out, const char *text, size_t len)
 {
@@ -129,13 +183,13 @@ static void fitted(struct drawing *d, const char *name, size_t len, double width
 	sink_str(&d->out, "..");
 }
 
-static void draw_frame(struct drawing *d, uint32_t node, double x, double width)
+static void draw_frame(struct drawing *d, const struct frame *n)
 {
-	const struct tare_stacks *const t = d->t;
-	const struct stack_node *const n = &t->nodes[node];
-	const char *const name = names_text(&t->names, n->name);
-	const size_t len = names_len(&t->names, n->name);
-	const uint64_t all = t->nodes[0].total;
+	const struct tare_profile_info *const profile = d->info->profile;
+	const char *const name = n->name;
+	const size_t len = n->len;
+	const double x = n->x, width = (double)n->total * d->scale;
+	const uint64_t all = d->info->total;
 	const int y = d->height - ROW * ((int)n->depth + 1) - 10;
 	struct sink *const out = &d->out;
 	sink_str(out, "<g class=\"f\" data-n=\"");
@@ -143,12 +197,12 @@ static void draw_frame(struct drawing *d, uint32_t node, double x, double width)
 	sink_str(out, "\"><title>");
 	escape(out, name, len);
 	d->scratch.len = 0;
-	quantity_add(&d->scratch, t->info, (int64_t)n->total);
-	if (!t->info->is_time)
-		buf_printf(&d->scratch, " %s", t->info->unit);
+	quantity_add(&d->scratch, profile, (int64_t)n->total);
+	if (!profile->is_time)
+		buf_printf(&d->scratch, " %s", profile->unit);
 	buf_printf(&d->scratch, ", %.2f%%, self ",
 		   all ? 100.0 * (double)n->total / (double)all : 0);
-	quantity_add(&d->scratch, t->info, n->self);
+	quantity_add(&d->scratch, profile, n->self);
 	sink_str(out, "\n");
 	escape(out, d->scratch.data, d->scratch.len);
 	print(out, ", %llu times</title><rect class=\"f\" x=\"%.2f\" y=\"%d\" width=\"%.2f\" "
@@ -162,7 +216,7 @@ static void draw_frame(struct drawing *d, uint32_t node, double x, double width)
 static void head(struct drawing *d, const char *title)
 {
 	struct sink *const out = &d->out;
-	const struct tare_profile_info *const i = d->t->info;
+	const struct tare_profile_info *const i = d->info->profile;
 	sink_str(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
 	print(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%d\" "
 	      "viewBox=\"0 0 %g %d\">\n", WIDTH, d->height, WIDTH, d->height);
@@ -173,7 +227,7 @@ static void head(struct drawing *d, const char *title)
 	print(out, "</text>\n<text x=\"%g\" y=\"42\">", PAD);
 	d->scratch.len = 0;
 	buf_printf(&d->scratch, "%s, ", *i->counter ? i->counter : "no counter named");
-	quantity_add(&d->scratch, i, (int64_t)d->t->nodes[0].total);
+	quantity_add(&d->scratch, i, (int64_t)d->info->total);
 	if (!i->is_time)
 		buf_printf(&d->scratch, " %s", i->unit);
 	escape(out, d->scratch.data, d->scratch.len);
@@ -183,28 +237,22 @@ static void head(struct drawing *d, const char *title)
 	      WIDTH - PAD, WIDTH - 80, WIDTH - PAD);
 }
 
-/* Children side by side from where the parent starts. */
-static bool draw_all(struct drawing *d, const struct stack_order *o)
+/* Draws level by level; children side by side from where their parent starts. */
+static bool draw_all(struct drawing *d)
 {
-	const struct tare_stacks *const t = d->t;
-	double *const x = malloc(t->n * sizeof(*x));
-	uint32_t *const queue = malloc(t->n * sizeof(*queue));
-	if (!x || !queue) {
-		free(x);
-		free(queue);
+	uint32_t *const queue = malloc(d->n * sizeof(*queue));
+	if (!queue)
 		return false;
-	}
 	uint32_t n = 1;
-	x[0] = PAD;
+	d->frames[0].x = PAD;
 	queue[0] = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		const uint32_t node = queue[i];
-		double at = x[node];
-		draw_frame(d, node, at, (double)t->nodes[node].total * d->scale);
-		for (uint32_t c = o->first[node]; c < o->first[node + 1]; c++) {
-			const uint32_t k = o->order[c];
-			const double width = (double)t->nodes[k].total * d->scale;
-			x[k] = at;
+		const struct frame *const f = &d->frames[queue[i]];
+		double at = f->x;
+		draw_frame(d, f);
+		for (uint32_t k = f->child; k != NO_FRAME; k = d->frames[k].next) {
+			const double width = (double)d->frames[k].total * d->scale;
+			d->frames[k].x = at;
 			at += width;
 			if (width >= LEAST)
 				queue[n++] = k;
@@ -212,54 +260,76 @@ static bool draw_all(struct drawing *d, const struct stack_order *o)
 				d->left_out++;
 		}
 	}
-	free(x);
 	free(queue);
 	return true;
 }
 
-static uint32_t deepest(const struct tare_stacks *t, double scale)
+static uint32_t deepest(const struct drawing *d)
 {
 	uint32_t depth = 0;
-	for (uint32_t i = 0; i < t->n; i++)
-		if (t->nodes[i].depth > depth && (double)t->nodes[i].total * scale >= LEAST)
-			depth = t->nodes[i].depth;
+	for (uint32_t i = 0; i < d->n; i++)
+		if (d->frames[i].depth > depth && (double)d->frames[i].total * d->scale >= LEAST)
+			depth = d->frames[i].depth;
 	return depth;
 }
 
-int tare_stacks_flamegraph(const struct tare_stacks *t, const char *title, int fd,
-			   struct tare_why *why)
+static void put_comments(struct drawing *d)
 {
-	struct stack_order o;
-	if (t->nodes[0].total == 0)
-		return why_set(why, TARE_E_INVALID, "%.120s: no interval to draw", t->info->path);
-	if (t->runs)
-		return why_set(why, TARE_E_INVALID, "%.120s: too many stacks to draw all", t->info->path);
-	struct drawing d = { .t = t, .scale = (WIDTH - 2 * PAD) / (double)t->nodes[0].total };
-	d.height = TOP + ROW * ((int)deepest(t, d.scale) + 1) + 20;
-	int err = sink_open(&d.out, fd, why);
+	const struct tare_stacks_info *const i = d->info;
+	if (d->left_out)
+		print(&d->out, "<!-- %llu frames narrower than %g px, and what is above them, are "
+		      "not drawn -->\n", (unsigned long long)d->left_out, LEAST);
+	if (i->left_out)
+		print(&d->out, "<!-- in %llu intervals, %s -->\n", (unsigned long long)i->left_out,
+		      "too small a part of the whole to be drawn, stacks were not told apart");
+	if ((double)i->may_miss * d->scale >= LEAST)
+		print(&d->out, "<!-- too many stacks: frames up to %.2f px may be missing -->\n",
+		      (double)i->may_miss * d->scale);
+}
+
+static void put_empty(struct drawing *d)
+{
+	print(&d->out, "<text x=\"%g\" y=\"%d\">There is no interval to draw.</text>\n", PAD,
+	      d->height - 22);
+}
+
+static int draw(struct drawing *d, const char *title, int fd, struct tare_why *why)
+{
+	int err = sink_open(&d->out, fd_write, &fd, why);
 	if (err < 0)
 		return err;
-	if (!stack_order(t, &o)) {
-		sink_close(&d.out, NULL);
-		return why_set(why, TARE_E_NOMEM, "flame graph");
+	bool ok = true;
+	head(d, title);
+	if (d->info->total) {
+		ok = draw_all(d);
+		put_comments(d);
+		sink_str(&d->out, script);
+	} else {
+		put_empty(d);
 	}
-	head(&d, title);
-	const bool ok = draw_all(&d, &o);
-	if (d.left_out)
-		print(&d.out, "<!-- %llu frames narrower than %g px, and what is above them, are "
-		      "not drawn -->\n", (unsigned long long)d.left_out, LEAST);
-	if (t->left_out)
-		print(&d.out, "<!-- in %llu intervals, %s -->\n", (unsigned long long)t->left_out,
-		      "too small a part of the whole to be drawn, stacks were not told apart");
-	if ((double)t->may_miss * d.scale >= LEAST)
-		print(&d.out, "<!-- too many stacks: frames up to %.2f px may be missing -->\n",
-		      (double)t->may_miss * d.scale);
-	sink_str(&d.out, script);
-	sink_str(&d.out, "</svg>\n");
-	err = sink_close(&d.out, why);
-	if (!ok || buf_failed(&d.scratch))
+	sink_str(&d->out, "</svg>\n");
+	err = sink_close(&d->out, why);
+	if (!ok || buf_failed(&d->scratch))
 		err = why_set(why, TARE_E_NOMEM, "flame graph");
+	return err;
+}
+
+int flamegraph(const struct tare_stacks *t, const char *title, int fd, struct tare_why *why)
+{
+	struct drawing d = { .info = tare_stacks_info(t) };
+	if (!d.info->in_memory)
+		return why_set(why, TARE_E_INVALID, "%.120s: too many stacks to draw all",
+			       d.info->profile->path);
+	int err = tare_stacks_visit(t, NULL, add_frame, &d, why);
+	if (err == TARE_E_NOMEM)
+		why_set(why, err, "flame graph");
+	if (d.info->total)
+		d.scale = (WIDTH - 2 * PAD) / (double)d.info->total;
+	d.height = TOP + ROW * ((int)deepest(&d) + 1) + 20;
+	if (err == 0)
+		err = draw(&d, title, fd, why);
+	free(d.frames);
+	free(d.path);
 	buf_free(&d.scratch);
-	stack_order_free(&o);
 	return err;
 }

@@ -6,8 +6,8 @@
  *	grid_framed(&g, &out);			measureme's frame
  *	grid_free(&g);
  */
-#ifndef ANALYSIS_GRID_H
-#define ANALYSIS_GRID_H
+#ifndef CMD_GRID_H
+#define CMD_GRID_H
 
 #include "buf.h"
 

@@ -1,21 +1,19 @@
-/* Values as people read them, in the counter's own unit; and as Rust prints a
- * Duration, for output that must equal measureme's. */
-#ifndef ANALYSIS_QUANTITY_H
-#define ANALYSIS_QUANTITY_H
+/* Values for people, in the counter's own unit; and durations as Rust prints them, for output
+ * that must equal measureme's. */
+#ifndef CMD_QUANTITY_H
+#define CMD_QUANTITY_H
 
 #include "buf.h"
 
 #include <tare/profile.h>
-
-struct json;
 
 /* A time as 1.234 ms; other counts grouped, 1,234,567. Without unit. */
 void quantity_add(struct buf *b, const struct tare_profile_info *i, int64_t v);
 /* "12.34%". */
 void percent_add(struct buf *b, double v);
 void quantity_signed(struct buf *b, const struct tare_profile_info *i, int64_t v);
-/* The middle of a range and half its width, which together are the range: "1,234 ±56"; of a
- * time the half is rounded up, so that they hold it. Just the value where it is one. */
+/* The middle of a range and half its width: "1,234 ±56", "1,234 ±0". Of a time the half is
+ * rounded up, so that the two contain the range. */
 void quantity_range(struct buf *b, const struct tare_profile_info *i, int64_t min, int64_t max);
 /* twice / 2 in plain digits: "0.5", "12". */
 void quantity_half(struct buf *b, uint64_t twice);
@@ -25,8 +23,6 @@ void rust_duration2(struct buf *b, uint64_t v);
 void rust_duration(struct buf *b, uint64_t v);
 /* {:.N} and {:+.N} of an f64. */
 void rust_float(struct buf *b, double v, int decimals, bool plus);
-/* The members that every JSON result has of a profile. */
-void json_profile_info(struct json *j, const struct tare_profile_info *i);
 /* Columns that a UTF-8 text takes on a terminal. */
 size_t display_width(const char *text, size_t len);
 

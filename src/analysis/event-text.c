@@ -1,13 +1,13 @@
-#include "namer.h"
+#include "event-text.h"
 
 #include "why.h"
 
 #include <stdlib.h>
 
-int namer_open(struct namer *n, struct tare_profile *p, enum resolve_mode mode,
-	       void (*escape)(struct buf *, const char *, size_t), struct tare_why *why)
+int event_texts_open(struct event_texts *n, struct tare_profile *p, enum resolve_mode mode,
+		     void (*escape)(struct buf *, const char *, size_t), struct tare_why *why)
 {
-	*n = (struct namer){ .p = p, .escape = escape, .why = why };
+	*n = (struct event_texts){ .p = p, .escape = escape, .why = why };
 	n->labels = malloc(sizeof(*n->labels));
 	if (!n->labels)
 		return why_set(why, TARE_E_NOMEM, "%.120s: names", p->path);
@@ -15,7 +15,7 @@ int namer_open(struct namer *n, struct tare_profile *p, enum resolve_mode mode,
 	return kinds_init(&n->kinds, p, &n->names, why);
 }
 
-void namer_close(struct namer *n)
+void event_texts_close(struct event_texts *n)
 {
 	kinds_free(&n->kinds);
 	if (n->labels)
@@ -27,7 +27,7 @@ void namer_close(struct namer *n)
 	free(n->list);
 }
 
-static bool escape_slow(struct namer *n, uint32_t name)
+static bool escape_slow(struct event_texts *n, uint32_t name)
 {
 	if (name >= n->n_list) {
 		uint32_t cap = n->n_list ? n->n_list : 256;
@@ -46,12 +46,12 @@ static bool escape_slow(struct namer *n, uint32_t name)
 	return !buf_failed(&n->arena);
 }
 
-static inline bool escaped(struct namer *n, uint32_t name)
+static inline bool escaped(struct event_texts *n, uint32_t name)
 {
 	return (name < n->n_list && n->list[name].done) || escape_slow(n, name);
 }
 
-static int split_args(struct namer *n, uint64_t id, struct named *out)
+static int split_args(struct event_texts *n, uint64_t id, struct event_text *out)
 {
 	n->text.len = 0;
 	const int err = strings_text(n->p, id, &n->text, n->why);
@@ -60,7 +60,7 @@ static int split_args(struct namer *n, uint64_t id, struct named *out)
 	return err;
 }
 
-int namer_event(struct namer *n, const struct mm_event *e, struct named *out)
+int event_text(struct event_texts *n, const struct mm_event *e, struct event_text *out)
 {
 	uint32_t has_args;
 	const uint32_t label = resolve_args(n->labels, e->id, &has_args);
@@ -73,6 +73,7 @@ int namer_event(struct namer *n, const struct mm_event *e, struct named *out)
 	if (!escaped(n, label) || !escaped(n, kind))
 		return why_set(n->why, TARE_E_NOMEM, "%.120s: names", n->p->path);
 	out->label_number = label;
+	out->kind_number = kind;
 	out->label = n->arena.data + n->list[label].off;
 	out->label_len = n->list[label].len;
 	out->kind = n->arena.data + n->list[kind].off;
@@ -81,7 +82,7 @@ int namer_event(struct namer *n, const struct mm_event *e, struct named *out)
 	return has_args ? split_args(n, e->id, out) : 0;
 }
 
-const char *named_arg(const struct named *n, unsigned i, size_t *len)
+const char *event_text_arg(const struct event_text *n, unsigned i, size_t *len)
 {
 	const char *at = n->args.args;
 	const char *const end = at + n->args.args_len;
@@ -120,31 +121,4 @@ void escape_json(struct buf *out, const char *text, size_t len)
 void escape_none(struct buf *out, const char *text, size_t len)
 {
 	buf_add(out, text, len);
-}
-
-void escape_line(struct buf *out, const char *text, size_t len)
-{
-	const size_t from = out->len;
-	buf_add(out, text, len);
-	for (size_t i = from; i < out->len; i++)
-		if (out->data[i] == '\n' || out->data[i] == '\r')
-			out->data[i] = ' ';
-}
-
-void escape_csv(struct buf *out, const char *text, size_t len)
-{
-	bool quote = false;
-	for (size_t i = 0; i < len; i++)
-		quote |= text[i] == '"' || text[i] == ',' || text[i] == '\n' || text[i] == '\r';
-	if (!quote) {
-		buf_add(out, text, len);
-		return;
-	}
-	buf_chr(out, '"');
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] == '"')
-			buf_chr(out, '"');
-		buf_chr(out, text[i]);
-	}
-	buf_chr(out, '"');
 }

@@ -77,12 +77,10 @@ static void add_half(struct buf *b, uint64_t twice)
 void quantity_range(struct buf *b, const struct tare_profile_info *i, int64_t min, int64_t max)
 {
 	const uint64_t width = (uint64_t)max - (uint64_t)min;
-	if (i->is_time || !width) {
+	if (i->is_time) {
 		quantity_add(b, i, min + (int64_t)(width / 2));
-		if (width) {
-			buf_str(b, " ±");
-			quantity_add(b, i, (int64_t)(width - width / 2));
-		}
+		buf_str(b, " ±");
+		quantity_add(b, i, (int64_t)(width - width / 2));
 		return;
 	}
 	const int64_t sum = min + max;

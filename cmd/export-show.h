@@ -1,0 +1,46 @@
+/* The formats of `tare export`, `view` and `summarize --tree` that are made here, from the data
+ * of the library. Each is one file. They may be long, so they are written to `fd` piece by
+ * piece. All return 0 or a negative error.
+ *
+ *	stacks-text.c   a call tree as indented lines; one line per stack ("collapsed")
+ *	flamegraph.c    a call tree as SVG
+ *	export-csv.c    one line per event
+ *	view-text.c     the same for people; view-measureme.c as measureme's mmview
+ *
+ * The formats chrome and speedscope are functions of the library (tare/analysis.h). */
+#ifndef CMD_EXPORT_SHOW_H
+#define CMD_EXPORT_SHOW_H
+
+#include <tare/analysis.h>
+
+/* Indented, siblings by total; without what has less than `percent_above` of the total. */
+int stacks_text(const struct tare_stacks *t, double percent_above, int fd, struct tare_why *why);
+/* "a;b;c value" lines, sorted. `also_empty`: also stacks without a value of their own. */
+int stacks_collapsed(const struct tare_stacks *t, bool also_empty, int fd, struct tare_why *why);
+
+/* The share of the narrowest frame that is drawn: .least of struct tare_stacks_options. */
+#define FLAMEGRAPH_LEAST (0.3 / 1180)
+/* Of a tree in memory. A tree without a value gives a picture that says so. */
+int flamegraph(const struct tare_stacks *t, const char *title, int fd, struct tare_why *why);
+
+struct export_csv {
+	uint64_t least;			/* leave out shorter intervals */
+	struct tare_progress progress;
+};
+int export_csv(struct tare_profile *p, const struct export_csv *o, int fd, struct tare_why *why);
+
+struct view_show {
+	struct tare_stream_options events;
+	uint64_t skip, count;		/* of the matching events; count 0: all */
+};
+/* Writes every event with `put`; `since` is passed on to it. */
+struct sink;
+typedef void view_put(struct sink *out, const struct tare_stream_event *e, uint64_t since);
+int view_with(struct tare_profile *p, const struct view_show *o, view_put *put, uint64_t since, int fd,
+	      struct tare_why *why);
+int view_text(struct tare_profile *p, const struct view_show *o, int fd, struct tare_why *why);
+#define VIEW_EMPTY 1			/* no event has a time, and nothing is written */
+int view_measureme(struct tare_profile *p, const struct view_show *o, int fd,
+		   struct tare_why *why);
+
+#endif

@@ -1,0 +1,56 @@
+/* Values as text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "quantity.h"
+
+/* Rust prints these so (checked with rustc). */
+static void prints_durations_as_rust_does(void **state)
+{
+	static const struct { uint64_t ns; const char *two, *all; } cases[] = {
+		{ 0, "0.00ns", "0ns" }, { 999, "999.00ns", "999ns" },
+		{ 1005, "1.00µs", "1.005µs" }, { 1015, "1.02µs", "1.015µs" },
+		{ 1005000, "1.00ms", "1.005ms" }, { 1015000, "1.02ms", "1.015ms" },
+		{ 999995000, "1000.00ms", "999.995ms" }, { 862550386, "862.55ms", "862.550386ms" },
+		{ 1000000000, "1.00s", "1s" }, { 281474976710655, "281474.98s", "281474.976710655s" },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf a = { 0 }, b = { 0 };
+		rust_duration2(&a, cases[i].ns);
+		rust_duration(&b, cases[i].ns);
+		assert_string_equal(a.data, cases[i].two);
+		assert_string_equal(b.data, cases[i].all);
+		buf_free(&a);
+		buf_free(&b);
+	}
+}
+
+/* One value of several runs is ±0. */
+static void ranges_have_a_spread(void **state)
+{
+	const struct tare_profile_info time = { .is_time = true, .unit = "ns" }, count = { .unit = "" };
+	static const struct { bool time; int64_t min, max; const char *text; } cases[] = {
+		{ false, 1234567, 1234567, "1,234,567 ±0" }, { false, 10, 13, "11.5 ±1.5" },
+		{ false, -4, -2, "-3 ±1" }, { true, 1500, 1500, "1.500 us ±0 ns" },
+		{ true, 1000, 1003, "1.001 us ±2 ns" },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buf b = { 0 };
+		quantity_range(&b, cases[i].time ? &time : &count, cases[i].min, cases[i].max);
+		assert_string_equal(b.data, cases[i].text);
+		buf_free(&b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(prints_durations_as_rust_does),
+		cmocka_unit_test(ranges_have_a_spread),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
