@@ -3,6 +3,7 @@
 #include "command.h"
 #include "complain.h"
 #include "profiles.h"
+#include "run-report.h"
 #include "term.h"
 
 #include <tare/measure.h>
@@ -86,14 +87,18 @@ static int run_native(const struct record_opts *o, char **argv)
 static int run_soft(const struct record_opts *o, char **argv, unsigned n)
 {
 	struct tare_why why = { 0 };
-	int status;
-	const struct tare_run_opts ro = { .argv = argv, .cpu = o->cpu, .flaws = o->flaws,
-					  .seed = o->seed + n, .aslr = o->aslr };
-	if (tare_run(&ro, &status, &why) < 0) {
+	struct tare_run_report *report;
+	const struct tare_run_options ro = { .size = sizeof(ro), .argv = argv, .cpu = o->cpu,
+					     .flaws = o->flaws, .seed = o->seed + n,
+					     .aslr = o->aslr };
+	if (tare_run(&ro, &report, &why) < 0) {
 		complain_why(&why);
 		return why.code == TARE_E_NO_COMMAND ? 127 :
 		       why.code == TARE_E_NOT_EXECUTABLE ? 126 : EXIT_BAD;
 	}
+	report_run("record", report);
+	const int status = report->exit_status;
+	tare_run_report_free(report);
 	return status;
 }
 

@@ -1,6 +1,7 @@
 /* tare run: a command with a virtual PMU. */
 #include "command.h"
 #include "complain.h"
+#include "run-report.h"
 
 #include <tare/run.h>
 
@@ -8,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The command's own statuses are its own; ours is env's and timeout's. */
+/* When tare itself fails, as env(1) and timeout(1): commands rarely use this status. */
 #define EXIT_FAILED 125
 
 struct run_opts {
@@ -18,11 +19,11 @@ struct run_opts {
 };
 
 static const struct opt opts[] = {
-	{ OPT_STRING, 'c', "cpu", "MODEL", "the CPU to be (default: the nearest to this one)",
+	{ OPT_STRING, 'c', "cpu", "MODEL", "the CPU model (default: the one nearest to this machine's)",
 	  TO(run_opts, cpu) },
-	{ OPT_STRING, 'f', "flaws", "LIST", "what it does wrong, comma-separated (default: nothing)",
+	{ OPT_STRING, 'f', "flaws", "LIST", "its counting errors, comma-separated (default: none)",
 	  TO(run_opts, flaws) },
-	{ OPT_U64, 's', "seed", "N", "of what is random about the flaws (default: 0)",
+	{ OPT_U64, 's', "seed", "N", "seed of the random part of the flaws (default: 0)",
 	  TO(run_opts, seed) },
 	{ OPT_FLAG, 0, "cycles", NULL, "let cycles be counted: one for each instruction",
 	  TO(run_opts, cycles) },
@@ -48,8 +49,8 @@ static int show_list(void)
 
 static volatile int stop, caught;
 
-/* The terminal's signals go to the command as well: the first is its own affair. One that
- * was sent to us alone, or a second one, ends it. */
+/* A signal of the terminal (Ctrl-C) goes to the command too, which may handle it. A second one, or
+ * a signal that another process sent to tare alone, ends the command. */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
 	(void)context;
@@ -63,8 +64,8 @@ static void on_file_limit(int number)
 	(void)number;
 }
 
-/* Handlers, not SIG_IGN, which the command would inherit; what is ignored stays so, but for
- * SIGCHLD: the command's status could not be known. */
+/* Handlers, not SIG_IGN, which the command would inherit. A signal that is ignored stays ignored,
+ * except SIGCHLD: the command's exit status would be lost. */
 static void catch_signals(void)
 {
 	static const int numbers[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
@@ -74,35 +75,18 @@ static void catch_signals(void)
 		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 			sigaction(numbers[i], &act, NULL);
 	}
-	/* a file that grows too big: an error of ours says more */
+	/* a file beyond ulimit -f: the error message says more than the signal */
 	if (sigaction(SIGXFSZ, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 		sigaction(SIGXFSZ, &(struct sigaction){ .sa_handler = on_file_limit }, NULL);
 	signal(SIGCHLD, SIG_DFL);
 }
 
-/* When the command has ended: what it did not get, and what was not what it asked for. */
-static void close_run(const struct tare_run_report *r)
-{
-	const size_t max = sizeof(r->uncounted) / sizeof(r->uncounted[0]);
-	if (r->asked_cycles[0])
-		caution("run: %s asked for cycles, which the virtual PMU does not have; `tare run "
-			"--cycles` counts one for each instruction", r->asked_cycles);
-	if (r->kernel_as_user[0])
-		caution("run: events of %s include the kernel; they counted user mode only "
-			"(--kernel-as-user)", r->kernel_as_user);
-	for (size_t i = 0; i < r->n_uncounted && i < max; i++)
-		caution("run: process %d (%s): %s; counts that include it are too low",
-			r->uncounted[i].pid, r->uncounted[i].name, r->uncounted[i].why);
-	if (r->n_uncounted > max)
-		caution("run: %zu more processes were not counted", r->n_uncounted - max);
-}
-
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct run_opts o = { 0 };
-	struct tare_run_report report = { 0 };
+	struct tare_run_report *report;
 	struct tare_why why;
-	int first, status;
+	int first;
 
 	if (!opts_parse(self, &argc, argv, &o, &first))
 		return first;
@@ -112,19 +96,21 @@ static int run(const struct command *self, int argc, char **argv)
 		complain("run: no command; usage: tare run [OPTION]… [--] COMMAND [ARG]…");
 		return EXIT_FAILED;
 	}
-	const struct tare_run_opts ro = { .argv = argv + first, .cpu = o.cpu, .flaws = o.flaws,
-					  .seed = o.seed, .aslr = o.aslr, .stop = &stop,
-					  .cycles = o.cycles, .kernel_as_user = o.kernel_as_user,
-					  .report = &report };
+	const struct tare_run_options ro = {
+		.size = sizeof(ro), .argv = argv + first, .cpu = o.cpu, .flaws = o.flaws,
+		.seed = o.seed, .aslr = o.aslr, .stop = &stop, .cycles = o.cycles,
+		.kernel_as_user = o.kernel_as_user,
+	};
 	catch_signals();
-	const int err = tare_run(&ro, &status, &why);
-	close_run(&report);
-	if (err < 0) {
+	if (tare_run(&ro, &report, &why) < 0) {
 		complain_why(&why);
 		return why.code == TARE_E_NO_COMMAND ? 127 :
 		       why.code == TARE_E_NOT_EXECUTABLE ? 126 : EXIT_FAILED;
 	}
-	return stop ? 128 + caught : status;
+	report_run("run", report);
+	const int status = stop ? 128 + caught : report->exit_status;
+	tare_run_report_free(report);
+	return status;
 }
 
 const struct command cmd_run = {

@@ -512,7 +512,8 @@ static int measure_part(struct stat_session *s, struct stat_run *run,
 			const struct tare_events *events, struct live *l, struct tare_why *why)
 {
 	const struct stat_opts *const o = s->o;
-	const struct tare_measure_opts mo = {
+	const struct tare_measure_options mo = {
+		.size = sizeof(mo),
 		.argv = s->argv[0] ? s->argv : NULL,
 		.pid = (pid_t)o->pid,
 		.tid = (pid_t)o->tid,

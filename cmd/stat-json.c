@@ -46,6 +46,8 @@ static void count_json(struct json *j, const struct tare_count *c, const struct 
 		json_u64(j, "raw", c->raw);
 	if (c->vdso)
 		json_u64(j, "vdso", c->vdso);
+	if (c->uncounted)
+		json_u64(j, "uncounted", c->uncounted);
 	json_u64(j, "enabled_ns", c->enabled_ns);
 	json_u64(j, "running_ns", c->running_ns);
 	json_end(j);
@@ -76,6 +78,7 @@ static void tasks_json(struct json *j, const struct stat_session *s,
 		json_str(j, "exe", t->exe);
 		json_str(j, "not_counted", t->not_counted);
 		json_str(j, "cut_off", t->cut_off);
+		json_str(j, "remedy", t->remedy);
 		if (t->counts && !t->not_counted)
 			counts_json(j, s, t->counts);
 		json_end(j);

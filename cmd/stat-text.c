@@ -333,6 +333,8 @@ static void put_task(struct buf *b, const struct stat_session *s, const struct t
 		buf_printf(b, ": not counted: %s", t->not_counted);
 	if (t->cut_off)
 		buf_printf(b, ": cut off: %s", t->cut_off);
+	if (t->remedy)
+		buf_printf(b, "; to count it: %s", t->remedy);
 	buf_chr(b, '\n');
 	for (size_t i = 0; !t->not_counted && t->counts && i < s->n_events; i++) {
 		const struct tare_event *const e = stat_event(s, i);
@@ -390,6 +392,17 @@ static void put_witness(struct buf *b, const struct stat_session *s)
 	}
 }
 
+/* Inside `tare run`: the largest number of processes that a counter has missed. */
+static uint64_t uncounted(const struct stat_session *s)
+{
+	uint64_t most = 0;
+	for (size_t r = 0; r < s->n_runs; r++)
+		for (size_t i = 0; i < s->n_events; i++)
+			if (s->runs[r].counts[i].uncounted > most)
+				most = s->runs[r].counts[i].uncounted;
+	return most;
+}
+
 static void put_notes(struct buf *b, const struct stat_session *s)
 {
 	const struct tare_measurement *const m = stat_part(&s->runs[0]);
@@ -400,16 +413,20 @@ static void put_notes(struct buf *b, const struct stat_session *s)
 		buf_printf(b, "\n Not available here: %s (see `tare doctor`).\n", s->skipped);
 	if (m->aslr_note)
 		buf_printf(b, "\n %s.\n", m->aslr_note);
+	if (uncounted(s))
+		buf_printf(b, "\n %ju process%s ran outside of the virtual PMU: the counts cover only part "
+			      "of the run.\n `tare run` names the programs when it ends.\n",
+			   (uintmax_t)uncounted(s), uncounted(s) == 1 ? "" : "es");
 	if (s->o->delay_ms)
 		buf_printf(b, "\n The first %u ms were not counted (--delay).\n", s->o->delay_ms);
 	if (last->timed_out && !s->o->pid && !s->o->tid)
-		buf_printf(b, "\n The command was ended after %u ms (--timeout): the counts are "
-			      "of a part.\n", s->o->timeout_ms);
+		buf_printf(b, "\n The command was ended after %u ms (--timeout): the counts cover "
+			      "only part of the run.\n", s->o->timeout_ms);
 	else if (!s->runs[s->n_runs - 1].complete && !s->o->pid && !s->o->tid)
 		buf_printf(b, "\n Interrupted: %s.\n",
 			   stat_counted_runs(s) < s->n_runs ?
 				   "the run that was cut short is left out" :
-				   "the counts are of a part");
+				   "the counts cover only part of the run");
 	else if (s->n_runs < s->o->repeat)
 		buf_printf(b, "\n Interrupted after %zu of %u runs.\n", s->n_runs, s->o->repeat);
 }

@@ -1,19 +1,35 @@
 /* Measuring a whole command, as `tare stat` does.
  *
- *	struct tare_measure_opts o = { .argv = argv, .events = list };
+ *	struct tare_measure_options o = TARE_MEASURE_OPTIONS_INIT;
  *	struct tare_measurement *m;
+ *	o.argv = argv;
+ *	o.events = list;
  *	if (tare_measure(&o, &m, &why) < 0) …
  *	for (size_t i = 0; i < m->n_counts; i++)
  *		printf("%s %" PRIu64 "\n", m->counts[i].event, m->counts[i].value);
  *	tare_measurement_free(m);
  *
- * One call is one run. The command's output and exit status are its own.
+ * One call is one run. The command uses the caller's standard input, output and error.
+ *
+ * Threads: every function here may be called by several threads at the same time; the structs
+ * that are passed in must not be changed meanwhile.
+ *
+ * Side effects: tare_measure() starts one child process, which it reaps before it returns, and
+ * for some runs one thread, which it joins. The process therefore gets SIGCHLD. While
+ * tare_measure() or tare_backend_for() runs, the soft limit on open files (RLIMIT_NOFILE) of the
+ * process may be higher; the command gets the caller's limit. Signal dispositions, the signal
+ * mask of the caller, other limits and the working directory stay as they are, and no descriptor
+ * of the library is inherited by other children of the process.
  */
 #ifndef TARE_MEASURE_H
 #define TARE_MEASURE_H
 
 #include <tare/event.h>
+#include <tare/growth.h>
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #ifdef __cplusplus
@@ -22,28 +38,28 @@ extern "C" {
 
 enum tare_backend { TARE_BACKEND_AUTO, TARE_BACKEND_HW, TARE_BACKEND_SOFT };
 
-/* How a number came about; never shown as better than it is. */
+/* How a number was obtained. A number is never shown as better than it is. */
 enum tare_provenance {
 	TARE_PROV_NONE,
 	TARE_PROV_EXACT,	/* the software engine saw every instruction retire */
 	TARE_PROV_CORRECTED,	/* hardware count, known overcount subtracted */
 	TARE_PROV_RAW,		/* hardware (or kernel) count as it is */
 	TARE_PROV_SCALED,	/* multiplexed: an estimate */
-	TARE_PROV_SIMULATED,	/* a virtual PMU that was told to misbehave */
-	TARE_PROV_INCOMPLETE,	/* would be exact, but parts of the run are not in it: the
-				 * true count is at least this */
+	TARE_PROV_SIMULATED,	/* a virtual PMU that reproduces counting errors */
+	TARE_PROV_INCOMPLETE,	/* would be exact, but covers only part of the run: the true
+				 * count is at least this */
 };
-const char *tare_provenance_name(enum tare_provenance p);
+const char *tare_provenance_name(enum tare_provenance p);	/* static, never NULL */
 
 enum tare_count_state {
 	TARE_COUNT_OK,
 	TARE_COUNT_NOT_OPENED,		/* could not be opened: see .code */
 	TARE_COUNT_NOT_SCHEDULED,	/* opened, but never got a counter */
-	TARE_COUNT_STOLEN,		/* lost its counter on the way */
+	TARE_COUNT_STOLEN,		/* lost its counter during the run */
 };
 
 struct tare_count {
-	const char *event;		/* name as asked for */
+	const char *event;		/* the name as the caller wrote it */
 	enum tare_count_state state;
 	int code;			/* enum tare_err when state is not OK */
 	uint64_t value;			/* final: scaled if it had to be, corrected if asked */
@@ -51,14 +67,19 @@ struct tare_count {
 	enum tare_provenance provenance;
 	bool perturbed;			/* a kernel-side number (time, faults, switches) of a
 					 * run that tare itself slowed down or interrupted */
-	bool lower_bound;		/* some tasks could not be counted, or not to their end
-					 * (see tasks): the true count is at least this. Its
-					 * provenance is never EXACT, its value never 0 */
+	bool lower_bound;		/* the count covers only part of the run: some tasks could
+					 * not be counted, or not to their end (see tasks), or a
+					 * timeout or *stop ended the run. The true count is at
+					 * least this. provenance is never EXACT, value never 0 */
 	bool user_only;			/* user mode, though the event did not ask for that */
-	uint64_t vdso;			/* the engine's: of value, in the kernel's functions for
-					 * reading clocks, whose path depends on the time */
+	uint64_t vdso;			/* software engine: the part of value that was counted in
+					 * the vDSO (functions for reading clocks); it depends on
+					 * the time of day */
 	uint64_t enabled_ns, running_ns;
 	const char *unit;
+	uint64_t uncounted;		/* counted inside `tare run`: this many processes below
+					 * the counter ran without the virtual PMU */
+	uint64_t reserved[3];
 };
 
 struct tare_task {			/* a process or a thread of the command */
@@ -66,43 +87,49 @@ struct tare_task {			/* a process or a thread of the command */
 	char comm[16];
 	char exe[256];
 	bool is_thread;
-	const char *not_counted;	/* NULL, or why this one was not counted */
-	const char *cut_off;		/* NULL, or what ended it before it could report */
-	struct tare_count *counts;	/* n_counts of the measurement */
+	const char *not_counted;	/* NULL, or why this task was not counted */
+	const char *cut_off;		/* NULL, or what ended the task before it reported */
+	const char *remedy;		/* NULL, or what lets the task be counted; static */
+	struct tare_count *counts;	/* n_counts of the measurement; NULL from tare_run() */
+	uint64_t reserved[4];
 };
 
+/* The result of a run. Strings and arrays belong to it; the names of the events belong to the
+ * list that was measured and must outlive the result. */
 struct tare_measurement {
 	enum tare_backend backend;	/* the one used: HW or SOFT */
 	const char *backend_reason;	/* why that one */
 	int exit_status;		/* as a shell gives it: 128+N for signals */
-	bool timed_out;			/* ended by timeout_s: the counts are of a part */
-	bool stopped;			/* ended by *stop: the counts are of a part */
+	bool timed_out;			/* ended by timeout_s: counts cover part of the run */
+	bool stopped;			/* ended by *stop: counts cover part of the run */
 	bool aslr_off;			/* of the final image, checked, not assumed */
-	const char *aslr_note;		/* NULL, or why it is not as asked */
-	struct tare_why lacking;	/* code 0; or an event that was asked for and got no
-					 * count (the first of them): never scheduled, or its
-					 * counter was lost. Others may have theirs. */
+	const char *aslr_note;		/* NULL, or why ASLR is not as asked */
+	struct tare_why lacking;	/* code 0; or the first event that was asked for and has
+					 * no count: never scheduled, or its counter was lost.
+					 * Other events may have counts. */
 	uint64_t wall_ns, user_ns, system_ns;
 	size_t n_counts;
-	struct tare_count *counts;	/* one per asked event, in order */
+	struct tare_count *counts;	/* one per event asked for, in order */
 	size_t n_tasks;
-	struct tare_task *tasks;	/* where asked for (or where some were not counted) */
-	struct {			/* TARE_BACKEND_SOFT: what translating took, of all processes */
+	struct tare_task *tasks;	/* with per_task all tasks; else those that were not
+					 * counted to their end */
+	struct {			/* TARE_BACKEND_SOFT: work of the translator, all processes */
 		uint64_t blocks, source_bytes, code_bytes, ns;
 	} translated;
 };
 
-struct tare_measure_opts {
+struct tare_measure_options {
+	size_t size;			/* set by TARE_MEASURE_OPTIONS_INIT (tare/growth.h) */
 	char *const *argv;		/* NULL: attach until the target ends or *stop */
-	pid_t pid, tid;			/* count this process or thread instead; argv, if
-					 * any, then only says how long */
+	pid_t pid, tid;			/* count this process or thread instead; argv, if any,
+					 * then only defines the duration */
 	const struct tare_events *events;
 	const struct tare_cpu *cpu;	/* NULL: detect */
 	enum tare_backend backend;
 	bool aslr;			/* leave ASLR on */
-	bool no_inherit;
+	bool no_inherit;		/* do not count what the command starts */
 	bool per_task;			/* fill tasks */
-	bool refuse_uncounted;		/* error instead of "not counted" for what the engine cannot enter */
+	bool refuse_uncounted;		/* fail instead of running a program uncounted */
 	bool pinned;			/* --exact: never multiplex */
 	double timeout_s;		/* 0: none */
 	unsigned interval_ms;		/* 0: none; else on_interval is called that often, with
@@ -111,28 +138,34 @@ struct tare_measure_opts {
 					 * (once, where interval_ms is 0): to subtract what was
 					 * counted until then */
 	void (*on_interval)(const struct tare_measurement *so_far, void *arg);
+					/* called by the thread that called tare_measure() */
 	void *arg;
-	volatile const int *stop;	/* when *stop != 0 (SIGINT): end early */
+	volatile const int *stop;	/* when *stop != 0 (a signal handler's): end early */
 };
+#define TARE_MEASURE_OPTIONS_INIT TARE_OPTIONS_INIT(measure)
 
-/* The backend tare_measure() would use for these events: TARE_BACKEND_HW or _SOFT,
- * or a negative error that names the event that cannot be counted. `reason`
- * (may be NULL) receives why, as a clause. Events are tried, not guessed. */
+/* The backend that tare_measure() would use for these events: TARE_BACKEND_HW or _SOFT, or a
+ * negative error that names the event that cannot be counted. `reason` (may be NULL) receives
+ * why, as a clause. The events are opened to find out; the first call that needs the software
+ * engine also starts and ends a child process. */
 int tare_backend_for(const struct tare_events *events, enum tare_backend asked,
 		     char *reason, size_t reason_size, struct tare_why *why);
 
-/* Can these be on counters all at the same time, on this machine, now? 1 yes; 0 no, and
- * `why` tells what is lacking; or a negative error when one of them cannot be opened at
- * all. */
+/* Can all these events be on counters at the same time, on this machine, now? 1 yes; 0 no, and
+ * `why` says what is lacking; or a negative error when one of them cannot be opened at all. */
 int tare_events_fit(const struct tare_events *events, struct tare_why *why);
 
-/* Can the software engine count this event? It knows what retires in user mode
- * and nothing of time: no cycles, no misses. */
+/* Can the software engine count this event? It counts what retires in user mode and knows
+ * nothing of time: no cycles, no misses. False for NULL. */
 bool tare_engine_counts(const struct tare_event *event);
 
-int tare_measure(const struct tare_measure_opts *o, struct tare_measurement **m,
+/* Runs the command, or watches the target, to its end. 0 and *m, to be freed with
+ * tare_measurement_free(); or a negative error, *m NULL, and no child left behind.
+ * TARE_E_INVALID also where the process ignores SIGCHLD (SIG_IGN or SA_NOCLDWAIT): the kernel
+ * then throws the command's exit status away. */
+int tare_measure(const struct tare_measure_options *o, struct tare_measurement **m,
 		 struct tare_why *why);
-void tare_measurement_free(struct tare_measurement *m);
+void tare_measurement_free(struct tare_measurement *m);	/* NULL is allowed */
 
 #ifdef __cplusplus
 }

@@ -33,39 +33,49 @@ int perf_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-static int read_words(int fd, uint64_t *words, size_t n)
+/* Reads `head` words and, for each of n events, one word or two (PERF_FORMAT_LOST): *each. */
+static int read_words(int fd, uint64_t *words, size_t head, size_t n, size_t *each)
 {
 	ssize_t got;
 	do
-		got = read(fd, words, n * sizeof(*words));
+		got = read(fd, words, (head + 2 * n) * sizeof(*words));
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return -errno;
 	if (got == 0)
 		return 1;
-	return (size_t)got == n * sizeof(*words) ? 0 : -EIO;
+	for (*each = 1; *each <= 2; ++*each)
+		if ((size_t)got == (head + *each * n) * sizeof(*words))
+			return 0;
+	return -EIO;
 }
 
 int perf_read(int fd, struct perf_value *v)
 {
-	uint64_t words[3];
-	const int r = read_words(fd, words, 3);
+	uint64_t words[4];
+	size_t each;
+	/* value, enabled, running[, lost] */
+	const int r = read_words(fd, words, 2, 1, &each);
 	if (r == 0)
-		*v = (struct perf_value){ words[0], words[1], words[2] };
+		*v = (struct perf_value){ words[0], words[1], words[2], each == 2 ? words[3] : 0 };
 	return r;
 }
 
 int perf_read_group(int fd, struct perf_value *v, unsigned n)
 {
-	uint64_t words[3 + 64];
+	uint64_t words[3 + 2 * 64];
+	size_t each;
 	if (n > 64)
 		return -EINVAL;
-	const int r = read_words(fd, words, 3 + n);
+	/* n, enabled, running, then value[, lost] for each */
+	const int r = read_words(fd, words, 3, n, &each);
 	if (r)
 		return r;
 	if (words[0] != n)
 		return -EIO;
-	for (unsigned i = 0; i < n; i++)
-		v[i] = (struct perf_value){ words[3 + i], words[1], words[2] };
+	for (unsigned i = 0; i < n; i++) {
+		const uint64_t *const w = words + 3 + each * i;
+		v[i] = (struct perf_value){ w[0], words[1], words[2], each == 2 ? w[1] : 0 };
+	}
 	return 0;
 }

@@ -18,10 +18,11 @@ int perf_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd);
 
 struct perf_value {
 	uint64_t value, enabled, running;
+	uint64_t lost;		/* where the event was opened with PERF_FORMAT_LOST; else 0 */
 };
 
-/* Reads one event opened with perf_attr_fill's format. 0; 1: end of file, which
- * is how a pinned event without a counter reads; or -errno. */
+/* Reads one event opened with perf_attr_fill's format, PERF_FORMAT_LOST added or not. 0; 1: end
+ * of file, which is how a pinned event without a counter reads; or -errno. */
 int perf_read(int fd, struct perf_value *v);
 
 /* Reads a whole group through its leader (the leader was opened with

@@ -183,11 +183,19 @@ static void read_pmus(struct perf_facts *f, const char *root)
 	closedir(d);
 }
 
+#define MARKER "/sys/bus/event_source/devices/cpu/tare_simulated"
+
+bool perf_is_virtual(const char *root)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s" MARKER, root);
+	return access(path, F_OK) == 0;
+}
+
 static void read_simulated(struct perf_facts *f, const char *root)
 {
 	char text[256];
-	if (!read_text(root, "/sys/bus/event_source/devices/cpu/tare_simulated", text,
-		       sizeof(text)))
+	if (!read_text(root, MARKER, text, sizeof(text)))
 		return;
 	f->simulated = strncmp(text, "exact", 5) == 0 && (!text[5] || text[5] == '\n') ?
 		       PERF_SIM_EXACT : PERF_SIM_FLAWS;

@@ -19,9 +19,14 @@
  * PMU (tare-run(1)) shows one more file in the directory it simulates,
  * /sys/bus/event_source/devices/cpu/tare_simulated. "exact": it counts what was
  * retired and nothing else, so its counts are the engine's own and exact.
- * Anything else ("flaws …"): it was told to misbehave like some CPU, and its
- * counts must never be taken for a measurement of this machine. */
-/* Further lines name what is not exact in an exact one: "cycles" and the codes of events that
+ * Anything else ("flaws …"): it reproduces the counting errors of some CPU, and its
+ * counts must never be taken for a measurement of this machine.
+ *
+ * A virtual PMU also knows which processes it could not count: PERF_FORMAT_LOST of an event is the
+ * number of tasks, its own or those that inherited it, that ran natively. A real kernel gives 0
+ * for an event that takes no samples.
+ *
+ * Further lines name what is not exact in an exact one: "cycles" and the codes of events that
  * count them, "kernel-as-user". */
 enum perf_simulated { PERF_SIM_NO, PERF_SIM_EXACT, PERF_SIM_FLAWS };
 
@@ -54,6 +59,9 @@ struct perf_facts {
 };
 
 void perf_facts_read(struct perf_facts *f, const char *root);
+
+/* Is the `cpu` PMU a virtual one? Looks at its marker file only. */
+bool perf_is_virtual(const char *root);
 
 /* Whether an event with that type, config and exclude_kernel is a virtual PMU's, and exact. */
 struct perf_event_attr;

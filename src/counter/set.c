@@ -60,6 +60,7 @@ struct counter_set {
 	size_t n_targets;
 	uint64_t start_ns, stop_ns;	/* of wall-time; stop 0: still running */
 	uint64_t irqs_start;
+	bool virtual;			/* core events are a virtual PMU's, see count_slots() */
 	cpu_set_t cpus;			/* where the target may run, asked while it lives */
 	bool wants_irqs;
 };
@@ -166,9 +167,15 @@ static int open_slot(struct counter_set *set, struct target *t, int s, int leade
 	}
 	if (set->user_only[s / SLOTS])
 		attr.exclude_kernel = attr.exclude_hv = 1;
+	if (set->virtual)
+		attr.read_format |= PERF_FORMAT_LOST;
 
 	const int group_fd = leader < 0 ? -1 : t->slots[leader].fd;
-	const int fd = perf_open(&attr, t->tid, -1, group_fd);
+	int fd = perf_open(&attr, t->tid, -1, group_fd);
+	if (fd == -EINVAL && set->virtual) {	/* a software event, and Linux before 6.0 */
+		attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+		fd = perf_open(&attr, t->tid, -1, group_fd);
+	}
 	if (fd >= 0) {
 		t->slots[s].fd = fd;
 		t->slots[s].leader = leader < 0 ? s : leader;
@@ -365,6 +372,7 @@ static struct counter_set *new_set(const struct tare_event *const *events, size_
 	}
 	memcpy(set->events, events, n * sizeof(*events));
 	set->wants_irqs = wants_irqs(events, n);
+	set->virtual = perf_is_virtual(set->root);
 	return set;
 }
 
@@ -590,6 +598,19 @@ static void count_without_counter(struct counter_set *set, const struct target *
 		   diagnose(set, t, i, set->events[i]->name, PERF_FREE_UNKNOWN, NULL));
 }
 
+void counter_set_mark_incomplete(struct tare_count *c)
+{
+	if (c->state != TARE_COUNT_OK)
+		return;
+	c->lower_bound = true;
+	if (c->provenance == TARE_PROV_EXACT)
+		c->provenance = TARE_PROV_INCOMPLETE;
+	if (c->value)
+		return;
+	fail_count(c, TARE_COUNT_NOT_OPENED, TARE_E_NOT_COUNTED);
+	c->lower_bound = false;
+}
+
 /* What the slots say about event i. Enabled without running is a counter that
  * never came; neither is a task that has not run since the event was enabled. */
 static void count_slots(struct counter_set *set, const struct target *t, size_t i,
@@ -613,6 +634,13 @@ static void count_slots(struct counter_set *set, const struct target *t, size_t 
 	}
 	c->enabled_ns = s->v.enabled;
 	c->running_ns = s->v.running;
+	/* Processes below the counter that ran outside of the virtual PMU are missing in the count:
+	 * it reports them as lost (vpmu-read.c). */
+	c->uncounted = s->v.lost;
+	if (c->uncounted && !s->v.value) {
+		fail_count(c, TARE_COUNT_NOT_OPENED, TARE_E_NOT_COUNTED);
+		return;
+	}
 	if (v[BASE].never_ran || v[PAIR].never_ran || v[FAULTS].never_ran) {
 		fail_count(c, TARE_COUNT_NOT_SCHEDULED, TARE_E_NOT_SCHEDULED);
 		return;
@@ -630,6 +658,8 @@ static void count_slots(struct counter_set *set, const struct target *t, size_t 
 	 * of the machine, which is where totals come from. */
 	if (e->kind == TARE_EVENT_MINUS_TOTAL && c->provenance == TARE_PROV_EXACT)
 		c->provenance = TARE_PROV_CORRECTED;
+	if (c->uncounted)
+		counter_set_mark_incomplete(c);
 }
 
 int counter_set_read_target(struct counter_set *set, size_t target, struct tare_count *counts)
@@ -675,26 +705,15 @@ static void add_count(struct tare_count *sum, const struct tare_count *c)
 		*sum = *c;
 		sum->enabled_ns = enabled;
 		sum->running_ns = running;
-		sum->lower_bound = lacks;
+		sum->lower_bound |= lacks;
 		return;
 	}
 	sum->value += c->value;
 	sum->raw += c->raw;
+	sum->uncounted += c->uncounted;
+	sum->lower_bound |= c->lower_bound;
 	if (c->provenance == TARE_PROV_SCALED)
 		sum->provenance = TARE_PROV_SCALED;
-}
-
-void counter_set_mark_incomplete(struct tare_count *c)
-{
-	if (c->state != TARE_COUNT_OK)
-		return;
-	c->lower_bound = true;
-	if (c->provenance == TARE_PROV_EXACT)
-		c->provenance = TARE_PROV_INCOMPLETE;
-	if (c->value)
-		return;
-	fail_count(c, TARE_COUNT_NOT_OPENED, TARE_E_NOT_COUNTED);
-	c->lower_bound = false;
 }
 
 static void correct_by_interrupts(struct counter_set *set, struct tare_count *counts)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -27,45 +28,47 @@ uint64_t launch_now_ns(void)
 
 /* ---- the child's side ---- */
 
-/* What the child tells: first how personality(2) went, then, only when it fails,
- * the errno of its exec. */
+/* Sent by the child: first the result of personality(2); then, only when exec fails, its errno. */
 struct message {
 	int personality_errno;
 	int exec_errno;
 };
 
-static void tell(int fd, const struct message *m)
+static void send_message(int fd, const struct message *m)
 {
 	while (write(fd, m, sizeof(*m)) < 0 && errno == EINTR)
 		;
 }
 
 __attribute__((noreturn))
-static void child_side(char *const *argv, bool aslr, const struct rlimit *files, int go, int report)
+static void child_side(const struct child_plan *p, const struct rlimit *files, int go, int report)
 {
 	struct message m = { 0 };
 	char byte;
 	setrlimit(RLIMIT_NOFILE, files);
-	if (!aslr) {
+	for (size_t i = 0; i < CHILD_INHERITS; i++)
+		if (p->inherit[i] > 0)
+			fcntl(p->inherit[i], F_SETFD, 0);
+	if (!p->aslr) {
 		const int old = personality(0xffffffff);
 		if (old < 0 || personality((unsigned long)old | ADDR_NO_RANDOMIZE) < 0)
 			m.personality_errno = errno;
 	}
-	tell(report, &m);
+	send_message(report, &m);
 	ssize_t n;
 	while ((n = read(go, &byte, 1)) < 0 && errno == EINTR)
 		;
 	if (n == 1) {
-		execvp(argv[0], argv);
+		execvp(p->argv[0], p->argv);
 		m.exec_errno = errno;
-		tell(report, &m);
+		send_message(report, &m);
 	}
 	_exit(127);
 }
 
 /* ---- the parent's side ---- */
 
-static bool hear(int fd, struct message *m)
+static bool receive_message(int fd, struct message *m)
 {
 	ssize_t n;
 	while ((n = read(fd, m, sizeof(*m))) < 0 && errno == EINTR)
@@ -84,17 +87,19 @@ static int high(int fd)
 	return moved;
 }
 
-static bool high_pipe(int ends[2])
+/* A pair of sockets rather than a pipe: a write to a child that was killed gives EPIPE without
+ * SIGPIPE, whose disposition belongs to the whole process. */
+static bool high_pair(int ends[2])
 {
-	if (pipe2(ends, O_CLOEXEC) < 0)
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return false;
 	ends[0] = high(ends[0]);
 	ends[1] = high(ends[1]);
 	return ends[0] >= 0 && ends[1] >= 0;
 }
 
-/* Opened while the process lives: the files of a zombie belong to root, but what is
- * open already can be read until it is reaped. */
+/* Opened while the process lives: the files of a zombie belong to root, but a descriptor that is
+ * open already can be read until the zombie is reaped. */
 static int open_personality(pid_t pid)
 {
 	char path[64];
@@ -102,34 +107,45 @@ static int open_personality(pid_t pid)
 	return high(open(path, O_RDONLY | O_CLOEXEC));
 }
 
-static int no_pipe(int err, struct tare_why *why)
+static int no_pair(int err, struct tare_why *why)
 {
 	return why_errno(why, err == EMFILE || err == ENFILE ? TARE_E_TOO_MANY_FILES : TARE_E_IO,
-			 err, "pipe");
+			 err, "a pair of sockets");
 }
 
-int child_start(struct child *c, char *const *argv, bool aslr, struct tare_why *why)
+bool child_status_kept(struct tare_why *why)
+{
+	struct sigaction act;
+	if (sigaction(SIGCHLD, NULL, &act) < 0 ||
+	    (act.sa_handler != SIG_IGN && !(act.sa_flags & SA_NOCLDWAIT)))
+		return true;
+	why_set(why, TARE_E_INVALID,
+		"this process ignores SIGCHLD, so that the command's exit status is lost");
+	why_remedy(why, "set SIGCHLD to SIG_DFL or to a handler, without SA_NOCLDWAIT");
+	return false;
+}
+
+int child_start(struct child *c, const struct child_plan *plan, struct tare_why *why)
 {
 	int go[2], report[2];
 	struct message m;
 	*c = (struct child){ .go = -1, .report = -1, .pidfd = -1, .personality = -1,
-			     .name = argv[0],
-			     .aslr_asked = aslr };
-	if (!argv[0][0])
+			     .name = plan->argv[0], .aslr_asked = plan->aslr };
+	if (!plan->argv[0][0])
 		return why_set(why, TARE_E_NO_COMMAND, "\"\" (an empty name)");
-	if (!high_pipe(go))
-		return no_pipe(errno, why);
-	if (!high_pipe(report)) {
+	if (!high_pair(go))
+		return no_pair(errno, why);
+	if (!high_pair(report)) {
 		const int err = errno;
 		close(go[0]);
 		close(go[1]);
-		return no_pipe(err, why);
+		return no_pair(err, why);
 	}
 	const struct rlimit files = descriptors_limit();
 	c->pid = fork();
 	if (c->pid == 0) {
 		close(go[1]);
-		child_side(argv, aslr, &files, go[0], report[1]);
+		child_side(plan, &files, go[0], report[1]);
 	}
 	const int fork_errno = errno;
 	close(go[0]);
@@ -143,8 +159,8 @@ int child_start(struct child *c, char *const *argv, bool aslr, struct tare_why *
 	}
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
 	c->personality = open_personality(c->pid);
-	if (!hear(c->report, &m))
-		m = (struct message){ 0 };	/* killed already: the wait tells */
+	if (!receive_message(c->report, &m))
+		m = (struct message){ 0 };	/* killed already: waiting for it shows that */
 	c->aslr_refused = m.personality_errno != 0;
 	c->aslr_errno = m.personality_errno;
 	return 0;
@@ -167,7 +183,7 @@ void child_abandon(struct child *c)
 {
 	int status = 0;
 	kill(c->pid, SIGKILL);
-	/* It may be traced, and stop once more on its way. */
+	/* A traced child may stop once more before it ends. */
 	while (waitpid(c->pid, &status, 0) < 0 ? errno == EINTR : WIFSTOPPED(status))
 		;
 	child_close(c);
@@ -187,7 +203,7 @@ static bool in_path(const char *name)
 	return false;
 }
 
-/* What is wrong is said in `fmt`; the errno tells the caller which remedy fits. */
+/* `fmt` says what is wrong; the caller chooses the remedy by the errno. */
 static int cannot_run(struct tare_why *why, int err, const char *fmt, const char *name)
 {
 	why_set(why, TARE_E_NOT_EXECUTABLE, fmt, name);
@@ -196,7 +212,7 @@ static int cannot_run(struct tare_why *why, int err, const char *fmt, const char
 	return TARE_E_NOT_EXECUTABLE;
 }
 
-/* ENOENT is also what exec says of a script whose interpreter is missing. */
+/* exec also gives ENOENT for a script whose interpreter is missing. */
 static int exec_failure(const char *name, int err, struct tare_why *why)
 {
 	struct stat st;
@@ -204,7 +220,7 @@ static int exec_failure(const char *name, int err, struct tare_why *why)
 		return cannot_run(why, ENOENT, "%s: its interpreter does not exist", name);
 	if (err == ENOENT || err == ENOTDIR)
 		return why_set(why, TARE_E_NO_COMMAND, "%s", name);
-	/* execvp also says so of a folder in PATH that may not be searched. */
+	/* execvp gives EACCES also for a folder in PATH that may not be searched. */
 	if (err == EACCES && !strchr(name, '/') && !in_path(name))
 		return why_set(why, TARE_E_NO_COMMAND, "%s", name);
 	if (err == EACCES && stat(name, &st) == 0 && S_ISDIR(st.st_mode))
@@ -214,14 +230,10 @@ static int exec_failure(const char *name, int err, struct tare_why *why)
 
 void child_release(struct child *c)
 {
-	/* The child may have been killed meanwhile; then the wait tells. */
-	const struct sigaction ignore = { .sa_handler = SIG_IGN };
-	struct sigaction old;
 	c->start_ns = launch_now_ns();
-	sigaction(SIGPIPE, &ignore, &old);
-	while (write(c->go, "", 1) < 0 && errno == EINTR)
+	/* EPIPE: the child has been killed; waiting for it shows that. */
+	while (send(c->go, "", 1, MSG_NOSIGNAL) < 0 && errno == EINTR)
 		;
-	sigaction(SIGPIPE, &old, NULL);
 	close(c->go);
 	c->go = -1;
 }
@@ -229,7 +241,7 @@ void child_release(struct child *c)
 int child_exec_failure(struct child *c, struct tare_why *why)
 {
 	struct message m;
-	const bool failed = hear(c->report, &m);
+	const bool failed = receive_message(c->report, &m);
 	close(c->report);
 	c->report = -1;
 	return failed ? exec_failure(c->name, m.exec_errno, why) : 0;
@@ -272,7 +284,7 @@ static bool ended(pid_t pid, bool own_child)
 {
 	if (own_child) {
 		siginfo_t info = { .si_pid = 0 };
-		/* A child that we trace shows its stops too. */
+		/* waitid() also reports the stops of a child that we trace. */
 		return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
 		       (info.si_pid && info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED);
 	}
@@ -349,8 +361,8 @@ void child_tell_aslr(const struct child *c, int off, struct tare_measurement *m)
 		m->aslr_note = "personality(2) is refused here (a seccomp profile?), "
 			       "so ASLR stayed on";
 	else if (off < 0)
-		m->aslr_note = "ASLR was turned off, but /proc does not tell whether it "
-			       "stayed so";
+		m->aslr_note = "ASLR was turned off, but /proc does not show whether it "
+			       "stayed off";
 	else
 		m->aslr_note = "the command turned ASLR on again (a wrapper or a set-uid "
 			       "image does)";

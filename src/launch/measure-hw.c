@@ -1,5 +1,6 @@
 /* A run with the kernel's counters: attached before the exec and inherited by
  * everything the command starts, or attached to a process that runs already. */
+#include "measure-backend.h"
 #include "measure-room.h"
 #include "set.h"
 #include "why.h"
@@ -13,7 +14,7 @@
 #include <unistd.h>
 
 struct hw {
-	const struct tare_measure_opts *o;
+	const struct tare_measure_options *o;
 	struct tare_measurement *m;
 	const struct tare_event **events;
 	struct counter_set *set;
@@ -85,7 +86,8 @@ static void watch_child(struct hw *h)
 
 static int run_command(struct hw *h, struct tare_why *why)
 {
-	int err = child_start(&h->child, h->o->argv, h->o->aslr, why);
+	const struct child_plan plan = { .argv = h->o->argv, .aslr = h->o->aslr };
+	int err = child_start(&h->child, &plan, why);
 	if (err)
 		return err;
 	const struct counter_set_opts co = {
@@ -115,7 +117,7 @@ static int run_command(struct hw *h, struct tare_why *why)
 
 /* A pidfd wakes us when the process ends; of a thread there is none before Linux
  * 6.9, and launch_wait() then looks at /proc. */
-static int target_pidfd(const struct tare_measure_opts *o)
+static int target_pidfd(const struct tare_measure_options *o)
 {
 	return o->pid ? (int)syscall(SYS_pidfd_open, o->pid, 0) : -1;
 }
@@ -204,16 +206,20 @@ static int start_attached(struct hw *h, struct tare_why *why)
 
 static int run_attached(struct hw *h, struct tare_why *why)
 {
+	const struct child_plan plan = { .argv = h->o->argv, .aslr = h->o->aslr };
 	h->has_child = h->o->argv && h->o->argv[0];
 	int err = start_attached(h, why);
 	if (!err && h->has_child)
-		err = child_start(&h->child, h->o->argv, h->o->aslr, why);
+		err = child_start(&h->child, &plan, why);
 	if (err)
 		return err;
 	if (h->has_child)
 		err = child_exec(&h->child, why);
-	if (!err)
-		err = counter_set_enable(h->set, why);
+	if (err)
+		return err;
+	err = counter_set_enable(h->set, why);
+	if (err && h->has_child)
+		child_abandon(&h->child);
 	if (err)
 		return err;
 	const bool aslr_off = launch_aslr_off(h->o->pid ? h->o->pid : h->o->tid) == 1;
@@ -233,8 +239,8 @@ static int run_attached(struct hw *h, struct tare_why *why)
 	return 0;
 }
 
-int hw_run(const struct tare_measure_opts *o, struct tare_measurement *m,
-	   struct tare_why *why)
+int measure_hw(const struct tare_measure_options *o, struct tare_measurement *m,
+	       struct tare_why *why)
 {
 	struct hw h = { .o = o, .m = m, .events = event_array(o->events) };
 	if (!h.events)

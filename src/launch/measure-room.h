@@ -1,5 +1,10 @@
-/* Between measure.c, which decides, and the two ways to run: measure-hw.c (the
- * kernel's counters) and soft-run.c (the software engine). */
+/* Between measure.c, which decides, and the three ways to run a measurement.
+ *
+ * measure.c has checked the options and made *m: counts[i] for every event of o->events, named,
+ * with state TARE_COUNT_NOT_OPENED and value 0. Each way fills the rest of *m and returns 0, or a
+ * negative enum tare_err with *why; arrays that it has put into *m are freed by the caller with
+ * tare_measurement_free() in both cases. o->size is right and `why` is never NULL.
+ */
 #ifndef LAUNCH_MEASURE_ROOM_H
 #define LAUNCH_MEASURE_ROOM_H
 
@@ -9,44 +14,37 @@
 
 struct counter_set;
 
-/* Where an event can be counted. */
-enum event_place {
-	PLACE_KERNEL,		/* software events, tracepoints, clocks: on any backend */
-	PLACE_CORE,		/* the core PMU; the engine where it knows the event */
-	PLACE_ENGINE_ONLY,	/* this CPU has no such event */
-};
-enum event_place event_place(const struct tare_event *e);
+/* measure-hw.c: one run with kernel counters only, of a command or an attached process. */
+int measure_hw(const struct tare_measure_options *o, struct tare_measurement *m,
+	       struct tare_why *why);
 
-/* One run with kernel counters only: a command, or an attached process. */
-int hw_run(const struct tare_measure_opts *o, struct tare_measurement *m,
-	   struct tare_why *why);
+/* measure-tasks.c: kernel counters for each task separately; follows the command with ptrace. */
+int measure_tasks(const struct tare_measure_options *o, struct tare_measurement *m,
+		  struct tare_why *why);
 
-/* Every task by itself: follows the command with ptrace. */
-int task_run(const struct tare_measure_opts *o, struct tare_measurement *m,
-	     struct tare_why *why);
+/* measure-soft.c: one run under the software engine, with the kernel's own events beside it. */
+int measure_soft(const struct tare_measure_options *o, struct tare_measurement *m,
+		 struct tare_why *why);
 
-/* Fills m->lacking and the codes of the counts that lack a value. `set` is what counted, or
- * NULL where it is gone; its events are off. */
-void measure_explain(const struct tare_measure_opts *o, struct tare_measurement *m,
+/* Fills m->lacking and the codes of the counts that have no value. `set` is the set that counted,
+ * or NULL where it is closed; its events are off. */
+void measure_explain(const struct tare_measure_options *o, struct tare_measurement *m,
 		     struct counter_set *set);
 
-/* The events as an array of pointers (free() it); NULL when out of memory. */
-const struct tare_event **event_array(const struct tare_events *list);
-
-/* Watching a command until it ends: timeout, stop and intervals in one place. */
+/* watch.c: timeout, stop and intervals while a command runs. One thread uses a watch. */
 struct watch {
-	const struct tare_measure_opts *o;
+	const struct tare_measure_options *o;
 	struct tare_measurement *m;
 	uint64_t start_ns;
 	uint64_t next_ns;	/* of the next interval; UINT64_MAX: none */
 	uint64_t timeout_ns;	/* CLOCK_MONOTONIC; UINT64_MAX: none */
-	uint64_t kill_ns;	/* when a command that was told to end is killed */
+	uint64_t kill_ns;	/* when a command that got SIGTERM is killed */
 	void (*before_kill)(void *arg);	/* or NULL */
 	void *arg;
 };
-void watch_start(struct watch *w, const struct tare_measure_opts *o,
+void watch_start(struct watch *w, const struct tare_measure_options *o,
 		 struct tare_measurement *m, uint64_t start_ns);
-/* How long one may sleep before the next call of watch_check(). */
+/* When watch_check() must be called next (CLOCK_MONOTONIC). */
 uint64_t watch_until(const struct watch *w);
 
 enum watch_verdict { WATCH_ON, WATCH_INTERVAL, WATCH_END };

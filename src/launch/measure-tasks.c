@@ -9,6 +9,7 @@
  * belong to the program around the library. So one thread of our own forks the
  * command, traces it and waits for it; the caller's thread watches the clock.
  */
+#include "measure-backend.h"
 #include "measure-room.h"
 #include "set.h"
 #include "why.h"
@@ -31,7 +32,7 @@ struct live_task {
 };
 
 struct tracer {
-	const struct tare_measure_opts *o;
+	const struct tare_measure_options *o;
 	struct tare_measurement *m;
 	struct tare_why why;
 	const struct tare_event **events;
@@ -317,7 +318,8 @@ static int seize(struct tracer *t)
 
 static int trace_command(struct tracer *t)
 {
-	int err = child_start(&t->child, t->o->argv, t->o->aslr, &t->why);
+	int err = child_start(&t->child, &(struct child_plan){ .argv = t->o->argv,
+								 .aslr = t->o->aslr }, &t->why);
 	if (err)
 		return err;
 	err = add_task(t, t->child.pid, true);
@@ -444,8 +446,8 @@ static int run_traced(struct tracer *t, struct tare_why *why)
 	return err ? TARE_E_NOMEM : 0;
 }
 
-int task_run(const struct tare_measure_opts *o, struct tare_measurement *m,
-	     struct tare_why *why)
+int measure_tasks(const struct tare_measure_options *o, struct tare_measurement *m,
+		  struct tare_why *why)
 {
 	struct tracer t = { .o = o, .m = m, .events = event_array(o->events),
 			    .aslr_off = -1 };

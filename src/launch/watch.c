@@ -8,7 +8,7 @@
 /* A command that ignores SIGTERM is killed this much later. */
 #define KILL_AFTER_NS 2000000000u
 
-void watch_start(struct watch *w, const struct tare_measure_opts *o,
+void watch_start(struct watch *w, const struct tare_measure_options *o,
 		 struct tare_measurement *m, uint64_t start_ns)
 {
 	*w = (struct watch){ .o = o, .m = m, .start_ns = start_ns,

@@ -25,7 +25,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s: %s\n", why.what, tare_err_sentence(why.code));
 		return 1;
 	}
-	const struct tare_measure_opts o = { .argv = command, .events = events };
+	struct tare_measure_options o = TARE_MEASURE_OPTIONS_INIT;
+	o.argv = command;
+	o.events = events;
 	if (tare_measure(&o, &m, &why) < 0) {
 		fprintf(stderr, "%s: %s\n", why.what, tare_err_sentence(why.code));
 		return 1;

@@ -403,17 +403,143 @@ def kernel_as_user():
     check(got.returncode and "tare run --kernel-as-user" in got.stderr and "sysctl" not in got.stderr, got)
 
 
+# An inherited counter and a child that execs argv[2]; prints the value and PERF_FORMAT_LOST.
+# argv[1]: on (enabled before the fork), off, exec (enable_on_exec, opened on the child), group.
+LOST = r"""
+#include <linux/perf_event.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int event(pid_t pid, int leader, int on_exec, int disabled, int group)
+{
+	struct perf_event_attr a = { .type = PERF_TYPE_HARDWARE, .size = sizeof(a),
+		.config = PERF_COUNT_HW_INSTRUCTIONS, .exclude_kernel = 1, .exclude_hv = 1,
+		.inherit = !group, .enable_on_exec = on_exec, .disabled = disabled,
+		.read_format = PERF_FORMAT_LOST | (group ? PERF_FORMAT_GROUP | PERF_FORMAT_ID : 0) };
+	return (int)syscall(SYS_perf_event_open, &a, pid, -1, leader, 0);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t w[16] = { 0 };
+	int go[2], fd = -1, n;
+	const int group = !strcmp(argv[1], "group"), on_exec = group || !strcmp(argv[1], "exec");
+	if (!on_exec)
+		fd = event(0, -1, 0, !strcmp(argv[1], "off"), 0);
+	pipe(go);
+	const pid_t child = fork();
+	if (child == 0) {
+		read(go[0], w, 1);
+		execv(argv[2], argv + 2);
+		_exit(9);
+	}
+	if (on_exec)
+		fd = event(child, -1, 1, 1, group);
+	if (group)
+		event(child, fd, 0, 0, 1);
+	write(go[1], "", 1);
+	waitpid(child, &n, 0);
+	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+	n = (int)read(fd, w, sizeof(w));
+	if (group)		/* 2, value, id, lost, value, id, lost */
+		printf("%d %d %d\n", n == 56 && w[0] == 2, (int)w[3], (int)w[6]);
+	else
+		printf("%d %d\n", n == 16 && w[0] > 0, (int)w[1]);
+	return 0;
+}
+"""
+
+WHY_SET_UID = "set-uid, set-gid or with capabilities"
+WHY_32_BIT = "not a 64-bit x86 program"
+
+
+def uncountable():
+    """Programs that the engine does not enter: {path: reason}."""
+    gains = os.path.join(folder, "gains")
+    shutil.copy(shutil.which("true", path=ENV["PATH"]), gains)
+    os.chmod(gains, 0o4755)
+    source, narrow = os.path.join(folder, "narrow.S"), os.path.join(folder, "narrow")
+    with open(source, "w") as f:
+        f.write(".globl _start\n_start: movl $1, %eax\n xorl %ebx, %ebx\n int $0x80\n")
+    subprocess.run(["cc", "-m32", "-nostdlib", "-static", source, "-o", narrow], check=True)
+    try:
+        subprocess.run([narrow], check=True)
+    except OSError:
+        print("note: this kernel runs no 32-bit programs: only set-uid and unreadable ones are tried")
+        return {gains: WHY_SET_UID}
+    return {gains: WHY_SET_UID, narrow: WHY_32_BIT}
+
+
+def warning(path, why, count=""):
+    return (rf"tare: warning: run: {re.escape(path)} \(process \d+{count}\): {why}: ran natively, not "
+            r"counted; counts that include it are too low; to count it: .+\n")
+
+
 def uncounted():
-    """What ran without the virtual PMU is named at the end."""
-    path = os.path.join(folder, "gains")
+    """What ran without the virtual PMU is named at the end, and no count with it is called exact."""
+    cannot = uncountable()
+    lost = program(LOST, "lost")
+    plain = thousand("nop")
+    for path, why in cannot.items():
+        for command in ([path], ["sh", "-c", f"{path}; true"]):
+            got = virtual("zen2", *command)
+            check(got.returncode == 0 and re.fullmatch(warning(path, why), got.stderr), command, got)
+        got = virtual("zen2", "sh", "-c", f"{path}; {path}; {path}; true")
+        check(re.fullmatch(warning(path, why, " and 2 more"), got.stderr), got)
+        # tare stat in it: a lower bound, or no count where nothing was counted
+        got = stat("zen2", ["instructions:u", "page-faults"], "sh", "-c", f"{path}; {path}; true")
+        c = got["instructions:u"]
+        check(c["provenance"] == "incomplete" and c["lower_bound"] and c["value"] > 1000 and
+              c["uncounted"] == 2, c)
+        check(got["page-faults"]["provenance"] == "raw" and not got["page-faults"]["lower_bound"], got)
+        c = stat("zen2", ["instructions:u"], path)["instructions:u"]
+        check(c["value"] is None and c["error"] == "NOT_COUNTED" and c["provenance"] is None, c)
+        got = virtual("zen2", TARE, "stat", "-e", "instructions:u", "sh", "-c", f"{path}; true")
+        check(re.search(r"^ *at least [\d,]+ +instructions:u +incomplete$", got.stderr, re.M) and
+              "1 process ran outside of the virtual PMU" in got.stderr, got.stderr)
+        got = virtual("zen2", TARE, "stat", "-x,", "-e", "instructions:u", "sh", "-c", f"{path}; true")
+        check(re.match(r"\d+,,instructions:u,\d+,100\.00,,,incomplete\+lower-bound\n", got.stderr), got)
+        # the interface under it: PERF_FORMAT_LOST
+        for mode, want in (("on", "1 1"), ("exec", "0 1"), ("group", "1 1 1"), ("off", "0 0")):
+            got = virtual("zen2", lost, mode, path)
+            check(got.stdout == want + "\n", mode, path, got)
+    # what is entered loses nothing, and an exec that fails does not either
+    broken = os.path.join(folder, "broken")
+    with open(broken, "wb") as f:
+        f.write(b"\177ELF\1\1\1" + bytes(57))
+    os.chmod(broken, 0o755)
+    for mode, want in (("on", "1 0"), ("exec", "1 0"), ("group", "1 0 0")):
+        got = virtual("zen2", lost, mode, plain)
+        check(got.stdout == want + "\n" and not got.stderr, mode, got)
+    got = virtual("zen2", lost, "on", broken)
+    check(got.stdout == "1 0\n" and not got.stderr, "an exec that fails", got)
+    got = run(TARE, "stat", "--backend", "soft", "-x,", "-e", "instructions:u", lost, "off", broken, env=ENV)
+    check(got.stderr.endswith(",exact\n"), got)
+    c = stat("zen2", ["instructions:u"], "sh", "-c", f"{plain}; true")["instructions:u"]
+    check(c["provenance"] == "exact" and not c["lower_bound"] and "uncounted" not in c, c)
+    unreadable()
+
+
+def unreadable():
+    """A program that may be executed and not read: the launcher finds out at the exec stop. Root
+    may read everything, so somebody else runs it."""
+    ours = tempfile.mkdtemp(prefix="tare-")     # the build may be where only root may go
+    os.chmod(ours, 0o755)
+    tare, path = shutil.copy(TARE, ours), os.path.join(ours, "closed")
     shutil.copy(shutil.which("true", path=ENV["PATH"]), path)
-    os.chmod(path, 0o4755)
-    for command in ([path], ["sh", "-c", f"{path}; true"]):
-        got = virtual("zen2", *command)
-        check(got.returncode == 0 and
-              re.fullmatch(r"tare: warning: run: process \d+ \(gains\): set-uid, set-gid or with "
-                           r"capabilities: ran natively, not counted; counts that include it are too low\n",
-                           got.stderr), command, got)
+    os.chmod(path, 0o111)
+    become = (lambda: (os.setgroups([]), os.setgid(65534), os.setuid(65534))) if os.geteuid() == 0 else None
+    got = run(tare, "run", "--", tare, "stat", "-x,", "-e", "instructions:u", "sh", "-c", f"{path}; true",
+              env={**ENV, "TMPDIR": "/tmp"}, preexec_fn=become, cwd="/")
+    check(got.returncode == 0 and re.fullmatch(
+        r"\d+,,instructions:u,\d+,100\.00,,,incomplete\+lower-bound\n" +
+        warning("closed", "may be executed but not read"), got.stderr), got)
+    shutil.rmtree(ours)
 
 
 def speclockmap():

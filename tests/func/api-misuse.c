@@ -229,7 +229,8 @@ static void measuring(void)
 	struct tare_measurement *m = (void *)1;
 	struct tare_events *list;
 	char *argv[] = { "true", NULL }, *none[] = { NULL };
-	struct tare_measure_opts o = { .argv = argv };
+	struct tare_measure_options o = TARE_MEASURE_OPTIONS_INIT;
+	o.argv = argv;
 	OK(tare_measure(&o, &m, NULL) == TARE_E_INVALID && !m);	/* no events */
 	OK(tare_events_parse("page-faults", NULL, &list, NULL) == 0);
 	o.events = list;

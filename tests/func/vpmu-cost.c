@@ -44,7 +44,7 @@ static void plain_end(pid_t child, void *arg)
 int main(int argc, char **argv)
 {
 	struct tare_why why;
-	int status = -1;
+	struct tare_run_report *report;
 	CHECK(argc == 2, "usage: vpmu-cost PROGRAM");
 	if (engine_available(&why) < 0) {
 		printf("the engine does not run here: %s\n", why.what);
@@ -52,11 +52,15 @@ int main(int argc, char **argv)
 	}
 	struct work plain = { 0 }, idle = { 0 };
 	const struct soft_hooks hooks = { .setup = plain_setup, .before_reap = plain_end, .arg = &plain };
-	const struct tare_measure_opts mo = { .argv = argv + 1 };
+	const struct tare_measure_options mo = { .size = sizeof(mo), .argv = argv + 1 };
 	struct tare_measurement m = { 0 };
 	CHECK(soft_run(&mo, &hooks, &m, &why) == 0, "%s", why.what);
-	const struct tare_run_opts ro = { .argv = argv + 1, .cpu = "zen2" };
-	CHECK(run_watched(&ro, add_up, &idle, &status, &why) == 0 && status == 0, "%s", why.what);
+	const struct tare_run_options ro = { .size = sizeof(ro), .argv = argv + 1,
+					     .cpu = "zen2", .all_tasks = true };
+	CHECK(run_watched(&ro, add_up, &idle, &report, &why) == 0, "%s", why.what);
+	CHECK(report->exit_status == 0, "exit status %d", report->exit_status);
+	CHECK(report->n_tasks == 2 && !report->tasks[0].not_counted, "%zu tasks", report->n_tasks);
+	tare_run_report_free(report);
 	printf("blocks %ju, bytes %ju, instructions %ju\n", (uintmax_t)idle.blocks,
 	       (uintmax_t)idle.bytes, (uintmax_t)idle.counts[SOFT_INSTRUCTIONS]);
 	CHECK(plain.tasks == 2 && plain.blocks > 20 && plain.bytes > 300, "%ju tasks, %ju blocks",

@@ -17,10 +17,17 @@ const char *tare_run_flaw(size_t i, const char **about)
 	return NULL;
 }
 
-int tare_run(const struct tare_run_opts *o, int *status, struct tare_why *why)
+int tare_run(const struct tare_run_options *o, struct tare_run_report **report,
+	     struct tare_why *why)
 {
 	(void)o;
-	*status = 0;
+	if (report)
+		*report = NULL;
 	return why_set(why, TARE_E_ENGINE, "the virtual PMU is part of the software engine, which "
 		       "runs x86-64 programs only");
+}
+
+void tare_run_report_free(struct tare_run_report *report)
+{
+	(void)report;
 }

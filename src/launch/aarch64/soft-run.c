@@ -7,7 +7,7 @@ int soft_available(struct tare_why *why)
 	return why_set(why, TARE_E_NO_ENGINE, "this machine is arm64");
 }
 
-int soft_run(const struct tare_measure_opts *o, const struct soft_hooks *hooks,
+int soft_run(const struct tare_measure_options *o, const struct soft_hooks *hooks,
 	     struct tare_measurement *m, struct tare_why *why)
 {
 	(void)o;

@@ -2,6 +2,7 @@
  * events that the cpu room has for them. */
 #include "model.h"
 
+#include "role-events.h"
 #include "why.h"
 
 #include <tare/cpu.h>
@@ -103,37 +104,6 @@ const struct model *model_find(const char *name, struct tare_why *why)
 
 /* ---- events ---- */
 
-/* What the engine knows of a role; VPMU_NOTHING where it would have to guess. */
-static uint8_t kind_of(const struct tare_event_row *r)
-{
-	const unsigned inexact = TARE_TRUST_UOPS | TARE_TRUST_SPECULATIVE | TARE_TRUST_BROKEN;
-	switch (r->role) {
-	case TARE_ROLE_INTERRUPTS: return VPMU_INTERRUPTS;
-	case TARE_ROLE_INTERRUPTS_AND_FAULTS: return VPMU_INTERRUPTS_AND_FAULTS;
-	case TARE_ROLE_SPECLOCKMAP: return VPMU_SPECLOCKMAP;
-	default: break;
-	}
-	if (r->trust & inexact)
-		return VPMU_NOTHING;
-	switch (r->role) {
-	case TARE_ROLE_INSTRUCTIONS:
-	case TARE_ROLE_INSTRUCTIONS_PRECISE:
-	case TARE_ROLE_INSTRUCTIONS_FIXED: return SOFT_INSTRUCTIONS;
-	case TARE_ROLE_BRANCHES: return SOFT_BRANCHES;
-	case TARE_ROLE_COND_BRANCHES: return SOFT_COND;
-	case TARE_ROLE_TAKEN_BRANCHES: return SOFT_TAKEN;
-	case TARE_ROLE_FAR_BRANCHES: return SOFT_FAR;
-	case TARE_ROLE_LOADS: return SOFT_LOADS;
-	case TARE_ROLE_STORES: return SOFT_STORES;
-	case TARE_ROLE_CALLS: return SOFT_CALLS;
-	case TARE_ROLE_RETURNS: return SOFT_RETURNS;
-	case TARE_ROLE_INDIRECT_BRANCHES: return SOFT_INDIRECT;
-	case TARE_ROLE_LOCKED: return SOFT_LOCKED;
-	case TARE_ROLE_X87: return SOFT_X87;
-	default: return VPMU_NOTHING;
-	}
-}
-
 static uint8_t generic_of(const char *name)
 {
 	if (name && strcmp(name, "instructions") == 0)
@@ -150,7 +120,7 @@ static void fill_row(struct vpmu_row *out, const struct tare_event_row *r,
 	out->raw = r->raw;
 	out->has_raw = r->has_raw;
 	out->generic = generic_of(r->generic);
-	out->kind = kind_of(r);
+	out->kind = role_vpmu_kind(r);
 	out->counters = r->counters ? r->counters : ALL_COUNTERS;
 	const bool counts = out->kind < SOFT_EVENTS;
 	out->plus_irqs = counts && r->trust & TARE_TRUST_NOISY_INTERRUPTS;

@@ -1,8 +1,11 @@
 /* tare_run(): a command under the engine, with a virtual PMU. */
 #include <tare/run.h>
 
+#include "child.h"
 #include "descriptors.h"
+#include "file-size.h"
 #include "model.h"
+#include "options-copy.h"
 #include "run-folder.h"
 #include "soft-run.h"
 #include "why.h"
@@ -11,7 +14,6 @@
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -19,7 +21,7 @@
 #include <unistd.h>
 
 struct run {
-	const struct tare_run_opts *o;
+	const struct tare_run_options *o;
 	const struct model *model;
 	struct vpmu_flaws flaws;
 	struct run_folder folder;
@@ -29,7 +31,7 @@ struct run {
 	void *arg;
 };
 
-/* How the kernel turns the time-stamp counter into its clock, for the pages. */
+/* How the kernel converts the time-stamp counter to its clock, for the mapped pages. */
 static void tsc_fields(struct vpmu_shared *v)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
@@ -62,8 +64,8 @@ static bool kernel_inherits_groups(void)
 	return fd >= 0;
 }
 
-/* What the PMU's tare_simulated says: how far its counts are the engine's own, then the codes
- * of events that are not, and whether what includes the kernel is (counter/perf-facts.h). */
+/* The text of the PMU's file tare_simulated (format: counter/perf-facts.h): whether the counts are
+ * exact, then the options that make some events inexact and the codes of these events. */
 static void make_marker(const struct run *r, const struct vpmu_shared *v, char *out, size_t size)
 {
 	const char *const list = r->o->flaws;
@@ -91,7 +93,7 @@ static int make_files(struct run *r, struct vpmu_shared *v, struct tare_why *why
 	return err ? why_errno(why, TARE_E_IO, err, "files in %s", r->folder.path) : 0;
 }
 
-/* By which the engine knows files of theirs. */
+/* By these device numbers the engine recognises files of procfs and sysfs. */
 static void note_devices(struct vpmu_shared *v)
 {
 	struct stat st;
@@ -101,34 +103,14 @@ static void note_devices(struct vpmu_shared *v)
 		v->sys_dev = st.st_dev;
 }
 
-/* The file has holes almost everywhere; a limit on the size of files means others. */
-static bool make_room(int memfd, struct tare_why *why)
-{
-	struct rlimit limit, most;
-	getrlimit(RLIMIT_FSIZE, &limit);
-	most = limit;
-	most.rlim_cur = most.rlim_max;
-	if (most.rlim_max < VPMU_FILE_END) {
-		why_set(why, TARE_E_IO,
-			"the virtual PMU needs a file of %ju bytes, and ulimit -H -f allows %ju",
-			(uintmax_t)VPMU_FILE_END, (uintmax_t)most.rlim_max);
-		return false;
-	}
-	setrlimit(RLIMIT_FSIZE, &most);
-	const int err = ftruncate(memfd, (off_t)VPMU_FILE_END) < 0 ? errno : 0;
-	setrlimit(RLIMIT_FSIZE, &limit);
-	if (err)
-		why_errno(why, TARE_E_ENGINE, err, "shared memory for the virtual PMU");
-	return !err;
-}
-
 /* Puts the virtual PMU into the run's shared memory. */
 static int setup(int memfd, struct soft_shared *shared, void *arg, struct tare_why *why)
 {
 	struct run *const r = arg;
 	r->shared = shared;
-	if (!make_room(memfd, why))
-		return why->code;
+	int err = file_set_size(memfd, VPMU_FILE_END, "the virtual PMU", why);	/* mostly holes */
+	if (err)
+		return err;
 	struct vpmu_shared *const v = mmap(NULL, sizeof(*v), PROT_READ | PROT_WRITE, MAP_SHARED,
 					   memfd, (off_t)VPMU_FILE_OFFSET);
 	if (v == MAP_FAILED)
@@ -142,7 +124,7 @@ static int setup(int memfd, struct soft_shared *shared, void *arg, struct tare_w
 	v->rdpmc = 1;
 	v->n_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
 	v->inherits_groups = kernel_inherits_groups();
-	const int err = make_files(r, v, why);
+	err = make_files(r, v, why);
 	if (!err)
 		run_folder_keep(&r->folder, memfd, (struct run_folder_map[]){
 			{ v, sizeof(*v) }, { shared, sizeof(*shared) }, { 0 } });
@@ -152,7 +134,7 @@ static int setup(int memfd, struct soft_shared *shared, void *arg, struct tare_w
 	return err;
 }
 
-static void tell_end(pid_t child, void *arg)
+static void on_end(pid_t child, void *arg)
 {
 	const struct run *const r = arg;
 	(void)child;
@@ -160,72 +142,108 @@ static void tell_end(pid_t child, void *arg)
 		r->ended(r->shared, r->arg);
 }
 
-/* ---- what is to be said ---- */
+/* Counters that the task was to inherit, or that were opened on it, cannot count it any more: the
+ * engine reports that when they are read (vpmu-read.c). */
+static void on_native(uint32_t vslot, void *arg)
+{
+	const struct run *const r = arg;
+	if (vslot < VPMU_MAX_TASKS)
+		__atomic_store_n(&r->v->slots[vslot].native, 1, __ATOMIC_RELEASE);
+}
+
+/* ---- the report ---- */
+
+/* A report and the texts it points to. */
+struct reported {
+	struct tare_run_report r;
+	char asked_cycles[256], kernel_as_user[256];
+};
 
 static void join_names(char *out, size_t size, const struct vpmu_names *names)
 {
 	const uint32_t n = __atomic_load_n(&names->n, __ATOMIC_ACQUIRE);
 	size_t at = 0;
-	out[0] = '\0';
 	for (uint32_t i = 0; i < n && at < size; i++)
 		at += (size_t)snprintf(out + at, size - at, "%s%.15s", i ? ", " : "", names->name[i]);
 }
 
-static void fill_report(const struct run *r, const struct tare_measurement *m)
+/* Takes the tasks of *m. */
+static struct tare_run_report *new_report(const struct run *r, struct tare_measurement *m)
 {
-	struct tare_run_report *const to = r->o->report;
+	struct reported *const to = calloc(1, sizeof(*to));
 	if (!to)
+		return NULL;
+	join_names(to->asked_cycles, sizeof(to->asked_cycles), &r->v->asked_cycles);
+	join_names(to->kernel_as_user, sizeof(to->kernel_as_user), &r->v->used_as_user);
+	to->r = (struct tare_run_report){ .exit_status = m->exit_status, .stopped = m->stopped,
+					  .asked_cycles = to->asked_cycles,
+					  .kernel_as_user = to->kernel_as_user,
+					  .n_tasks = m->n_tasks, .tasks = m->tasks };
+	m->tasks = NULL;
+	return &to->r;
+}
+
+void tare_run_report_free(struct tare_run_report *report)
+{
+	if (!report)
 		return;
-	*to = (struct tare_run_report){ 0 };
-	if (r->v) {
-		join_names(to->asked_cycles, sizeof(to->asked_cycles), &r->v->asked_cycles);
-		join_names(to->kernel_as_user, sizeof(to->kernel_as_user), &r->v->used_as_user);
-	}
-	for (size_t i = 0; i < m->n_tasks; i++) {
-		const struct tare_task *const t = &m->tasks[i];
-		const size_t k = to->n_uncounted;
-		if (!t->not_counted)
-			continue;
-		to->n_uncounted++;
-		if (k >= sizeof(to->uncounted) / sizeof(to->uncounted[0]))
-			continue;
-		to->uncounted[k].pid = t->pid;
-		to->uncounted[k].why = t->not_counted;
-		snprintf(to->uncounted[k].name, sizeof(to->uncounted[k].name), "%.31s", t->comm);
-	}
+	free(report->tasks);
+	free((struct reported *)report);	/* its first member */
 }
 
-int tare_run(const struct tare_run_opts *o, int *status, struct tare_why *why)
-{
-	return run_watched(o, NULL, NULL, status, why);
-}
+/* ---- the run ---- */
 
-int run_watched(const struct tare_run_opts *o,
-		void (*ended)(const struct soft_shared *shared, void *arg), void *arg, int *status,
-		struct tare_why *why)
+static int run_model(struct run *r, struct tare_run_report **report, struct tare_why *why)
 {
-	struct run r = { .o = o, .flaws = { .seed = o->seed }, .ended = ended, .arg = arg,
-			 .folder = RUN_FOLDER_NONE };
 	struct tare_measurement m = { 0 };
-	const struct tare_measure_opts mo = { .argv = o->argv, .aslr = o->aslr, .stop = o->stop };
-	const struct soft_hooks hooks = { .setup = setup, .before_reap = tell_end, .arg = &r };
-	r.model = model_find(o->cpu, why);
-	if (!r.model)
-		return TARE_E_INVALID;
-	int err = model_flaws(r.model, o->flaws, &r.flaws, why);
-	if (!err)
-		err = descriptors_begin(why);
+	const struct tare_measure_options mo = { .size = sizeof(mo), .argv = r->o->argv,
+						 .aslr = r->o->aslr, .stop = r->o->stop,
+						 .per_task = r->o->all_tasks };
+	const struct soft_hooks hooks = { .setup = setup, .before_reap = on_end,
+					  .went_native = on_native, .arg = r };
+	int err = descriptors_begin(why);
 	if (err)
 		return err;
 	err = soft_run(&mo, &hooks, &m, why);
 	descriptors_end();
-	fill_report(&r, &m);
-	for (size_t i = 0; i < m.n_tasks; i++)
-		free(m.tasks[i].counts);
+	if (!err && report) {
+		*report = new_report(r, &m);
+		if (!*report)
+			err = why_set(why, TARE_E_NOMEM, "the report of the run");
+	}
 	free(m.tasks);
-	if (r.v)
-		munmap(r.v, sizeof(*r.v));
-	run_folder_remove(&r.folder);
-	*status = m.exit_status;
+	if (r->v)
+		munmap(r->v, sizeof(*r->v));
+	run_folder_remove(&r->folder);
 	return err;
+}
+
+int run_watched(const struct tare_run_options *given,
+		void (*ended)(const struct soft_shared *shared, void *arg), void *arg,
+		struct tare_run_report **report, struct tare_why *why)
+{
+	struct tare_why local;
+	struct tare_why *const w = why ? why : &local;
+	struct tare_run_options o;
+	if (report)
+		*report = NULL;
+	int err = options_copy(&o, sizeof(o), given, "tare_run_options", w);
+	if (err)
+		return err;
+	if (!o.argv || !o.argv[0])
+		return why_set(w, TARE_E_NO_COMMAND, "no command");
+	if (!child_status_kept(w))
+		return TARE_E_INVALID;
+	struct run r = { .o = &o, .flaws = { .seed = o.seed }, .ended = ended, .arg = arg,
+			 .folder = RUN_FOLDER_NONE, .model = model_find(o.cpu, w) };
+	if (!r.model)
+		return TARE_E_INVALID;
+	err = model_flaws(r.model, o.flaws, &r.flaws, w);
+	return err ? err : run_model(&r, report, w);
+}
+
+int tare_run(const struct tare_run_options *o, struct tare_run_report **report,
+	     struct tare_why *why)
+{
+	return run_watched(o, NULL, NULL, report, why);
 }

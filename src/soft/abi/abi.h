@@ -111,6 +111,8 @@ struct soft_slot {
 	int32_t pid, tid;	/* as it knows them: perhaps of another pid namespace */
 	uint32_t reserved_fd;	/* its number there */
 	uint32_t trap_ignored;	/* SIGTRAP is */
+	uint32_t vslot;		/* its task of the virtual PMU; 0: none */
+	uint32_t pad;
 	uint64_t cookie_at;	/* this word of its memory … */
 	uint64_t cookie;	/* … has this value: so the launcher knows whom it finds */
 };

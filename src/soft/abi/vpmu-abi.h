@@ -142,6 +142,8 @@ struct vpmu_event {
 	uint64_t enabled, running; /* instructions of its task */
 	uint64_t stamp;		/* the task's clock up to which both are */
 	uint64_t child_value, child_enabled, child_running; /* of children that ended */
+	uint32_t lost;		/* its task ran natively while the event was enabled … */
+	uint64_t child_lost;	/* … and so did so many children that ended */
 };
 
 /* A task that the virtual PMU knows. */
@@ -154,6 +156,8 @@ struct vpmu_slot {
 	uint32_t follows_ticks;	/* … and whether it watches the clock */
 	uint32_t deaf;		/* does not answer: is stopped */
 	uint32_t execing;	/* 1: about to exec, 2: a vfork child about to */
+	uint32_t native;	/* its new image runs, or is about to run, without the engine: set by
+				 * the task before its exec, or by the launcher at the exec stop */
 	uint32_t filtered;	/* the image before the exec installed a seccomp filter */
 	uint32_t holder;	/* of its process, from fork or exec until it has begun */
 	uint32_t events;	/* first of its list */

@@ -97,6 +97,7 @@ static bool ask_launcher(struct thread *t, uint32_t what)
 	s->tid = (int32_t)sys0(__NR_gettid);
 	s->reserved_fd = E.reserved_fd;
 	s->trap_ignored = t->actions[SIGTRAP].handler == SIGNAL_IGNORED;
+	s->vslot = E.vpmu ? t->vslot : 0;
 	t->cookie = now_ns() ^ (uint64_t)s->tid << 40 ^ (uint64_t)s;
 	s->cookie_at = (uint64_t)&t->cookie;
 	s->cookie = t->cookie;
@@ -202,26 +203,28 @@ static uint32_t reason_against(long dir, uint64_t path, uint64_t flags, int dept
 
 /* ---- the call ---- */
 
-static void tell_not_counted(struct thread *t, uint64_t path, uint32_t reason)
+/* The record of the native image; NULL: all records are taken. */
+static struct soft_record *tell_not_counted(struct thread *t, uint64_t path, uint32_t reason)
 {
 	const uint32_t i = __atomic_fetch_add(&E.shared->n_records, 1, __ATOMIC_RELAXED);
 	if (i >= SOFT_MAX_RECORDS) {
 		__atomic_fetch_add(&E.shared->overflowed, 1, __ATOMIC_RELAXED);
-		return;
+		return NULL;
 	}
 	struct soft_record *const n = &E.shared->records[i];
 	n->pid = n->tid = E.shared->records[t->record].pid;
 	n->reason = reason;
 	copy_string(n->exe, sizeof(n->exe), path);
 	__atomic_store_n(&n->state, REC_NATIVE, __ATOMIC_RELEASE);
+	return n;
 }
 
-static long make_call(struct thread *t, long nr, const uint64_t *a)
+static long make_call(struct thread *t, long nr, const uint64_t *a, bool native)
 {
 	count_fold_all(REC_EXECED);
 	signals_as_app(t);
 	if (E.vpmu)
-		vpmu_before_exec(t);
+		vpmu_before_exec(t, native);
 	const long ret = gate(t, nr, a);
 	if (E.vpmu)
 		vpmu_exec_failed(t);
@@ -233,11 +236,13 @@ static long make_call(struct thread *t, long nr, const uint64_t *a)
 static long exec_native(struct thread *t, long nr, const uint64_t *a, uint32_t reason)
 {
 	const uint64_t path = a[nr == __NR_execve ? 0 : 1];
-	tell_not_counted(t, path, reason);
+	struct soft_record *const record = tell_not_counted(t, path, reason);
 	if (E.shared->flags & SOFT_FLAG_REFUSE && reason != WHY_NO_INHERIT)
 		return -EPERM;
 	sys3(__NR_fcntl, E.reserved_fd, F_SETFD, FD_CLOEXEC);
-	const long ret = make_call(t, nr, a);
+	const long ret = make_call(t, nr, a, true);
+	if (record)		/* the call has failed: nothing ran */
+		__atomic_store_n(&record->state, REC_FREE, __ATOMIC_RELEASE);
 	sys3(__NR_fcntl, E.reserved_fd, F_SETFD, 0);
 	return ret;
 }
@@ -286,7 +291,7 @@ static long exec_now(struct thread *t, long nr, const uint64_t *a)
 		return exec_native(t, nr, a, reason);
 	if (!ask_to_enter(t))
 		return exec_native(t, nr, a, is_traced() ? WHY_PTRACED : WHY_NO_PTRACE);
-	const long ret = make_call(t, nr, a);
+	const long ret = make_call(t, nr, a, false);
 	ask_launcher(t, REQ_EXEC_FAILED);
 	return ret;
 }

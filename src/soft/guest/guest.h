@@ -79,7 +79,7 @@ void vpmu_made(struct thread *t, long ret, bool is_thread);	/* … after it, in 
 void vpmu_thread(struct thread *t);			/* a new thread, or a vfork child */
 void vpmu_forked(struct thread *t);			/* in the child of a fork */
 void vpmu_ended(struct thread *t);
-void vpmu_before_exec(struct thread *t);
+void vpmu_before_exec(struct thread *t, bool native);	/* native: without the engine */
 void vpmu_exec_failed(struct thread *t);
 void vpmu_follow(struct thread *t);			/* somebody wants other events of it */
 void vpmu_rdpmc(struct thread *t);			/* at t->pc, counted already */

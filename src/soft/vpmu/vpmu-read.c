@@ -3,6 +3,10 @@
  * A group may have software events in it. Their values are the kernel's, asked through
  * their own descriptors in this process; a process that has none of a member gives what was
  * last read.
+ *
+ * PERF_FORMAT_LOST gives the number of tasks that the event was to count and that ran natively,
+ * without the engine: the kernel's word for events that happened and are not in the value. An
+ * event for which it is 0 has counted everything.
  */
 #include "vpmu-room.h"
 
@@ -13,7 +17,7 @@
 #define MAX_WORDS 2048		/* 16 KiB: larger groups are refused (vpmu-calls.c) */
 
 struct reading {
-	uint64_t value, enabled, running;
+	uint64_t value, enabled, running, lost;
 };
 
 static uint64_t ns(uint64_t instructions)
@@ -29,11 +33,13 @@ static struct reading total(uint32_t i)
 	vpmu_times(e, &r.enabled, &r.running);
 	r.enabled += e->child_enabled;
 	r.running += e->child_running;
+	r.lost = vpmu_lost(e) + e->child_lost;
 	for (uint32_t c = e->children; c; c = vpmu_event(c)->next_child) {
 		const struct reading k = total(c);
 		r.value += k.value;
 		r.enabled += k.enabled;
 		r.running += k.running;
+		r.lost += k.lost;
 	}
 	return r;
 }
@@ -87,14 +93,14 @@ static struct reading reading_of(uint32_t i)
 	return r;
 }
 
-static unsigned one_entry(uint64_t *w, uint64_t format, uint32_t i, uint64_t value)
+static unsigned one_entry(uint64_t *w, uint64_t format, uint32_t i, const struct reading *r)
 {
 	unsigned n = 0;
-	w[n++] = value;
+	w[n++] = r->value;
 	if (format & PERF_FORMAT_ID)
 		w[n++] = vpmu_event(i)->id;
 	if (format & PERF_FORMAT_LOST)
-		w[n++] = 0;
+		w[n++] = r->lost;
 	return n;
 }
 
@@ -114,16 +120,17 @@ static unsigned fill(uint64_t *w, uint32_t i)
 		if (format & PERF_FORMAT_ID)
 			w[n++] = e->id;
 		if (format & PERF_FORMAT_LOST)
-			w[n++] = 0;
+			w[n++] = first.lost;
 		return n;
 	}
-	const unsigned entry = one_entry(w + n, format, e->leader, first.value);
+	const unsigned entry = one_entry(w + n, format, e->leader, &first);
 	n += entry;
 	for (uint32_t k = vpmu_slot(e->slot)->events; k && n + entry <= MAX_WORDS;
 	     k = vpmu_event(k)->next) {
 		if (k == e->leader || vpmu_event(k)->leader != e->leader || vpmu_event(k)->parent)
 			continue;
-		n += one_entry(w + n, format, k, reading_of(k).value);
+		const struct reading r = reading_of(k);
+		n += one_entry(w + n, format, k, &r);
 		w[0]++;
 	}
 	return n;

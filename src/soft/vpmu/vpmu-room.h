@@ -66,6 +66,7 @@ void vpmu_lock(struct thread *t);
 void vpmu_unlock(void);
 uint64_t vpmu_value(const struct vpmu_event *e);	/* its own, up to now */
 void vpmu_times(const struct vpmu_event *e, uint64_t *enabled, uint64_t *running);
+bool vpmu_lost(const struct vpmu_event *e);		/* its task ran natively while it was enabled */
 void vpmu_schedule(uint32_t slot);
 void vpmu_schedule_new(uint32_t event);
 void vpmu_set_state(uint32_t event, bool on);

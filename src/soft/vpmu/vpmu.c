@@ -119,10 +119,23 @@ void vpmu_times(const struct vpmu_event *e, uint64_t *enabled, uint64_t *running
 	*running = e->running + (state == VE_ACTIVE ? since : 0);
 }
 
+static bool on_after_exec(const struct vpmu_event *e)
+{
+	return e->state >= VE_INACTIVE || e->enable_on_exec;
+}
+
+/* A group's member is on while its leader is. */
+bool vpmu_lost(const struct vpmu_event *e)
+{
+	return e->lost || (vpmu_slot(e->slot)->native && !e->software && !e->remove_on_exec &&
+			   on_after_exec(e) && on_after_exec(vpmu_event(e->leader)));
+}
+
 /* Brings value and times up to now. */
 static void update(struct vpmu_event *e)
 {
 	const uint64_t now = vpmu_clock(e->slot);
+	e->lost = vpmu_lost(e);
 	vpmu_times(e, &e->enabled, &e->running);
 	e->stamp = now;
 	if (e->state != VE_ACTIVE)
@@ -601,6 +614,7 @@ bool vpmu_free_event(uint32_t i)
 		p->child_value += e->value;
 		p->child_enabled += e->enabled;
 		p->child_running += e->running;
+		p->child_lost += e->lost + e->child_lost;
 		unlink_event(&p->children, i, true);
 	}
 	unlink_event(&vpmu_slot(e->slot)->events, i, false);
@@ -689,15 +703,20 @@ static uint32_t copy_event(uint32_t from, uint32_t slot)
 	return to;
 }
 
+/* Where there is no place for another event, the child is not counted and the event says so. */
 static void inherit(uint32_t parent, uint32_t slot, bool is_thread)
 {
+	bool full = false;
 	for (uint32_t i = vpmu_slot(parent)->events; i; i = vpmu_event(i)->next) {
 		const struct vpmu_event *const f = vpmu_event(i);
 		if (!f->inherit || (f->inherit_thread && !is_thread) || f->state == VE_EXITED)
 			continue;
-		const uint32_t e = copy_event(i, slot);
-		if (!e)
-			break;
+		const uint32_t e = full ? 0 : copy_event(i, slot);
+		full = !e;
+		if (full) {
+			vpmu_event(f->parent ? f->parent : i)->child_lost += !f->software;
+			continue;
+		}
 		vpmu_slot(slot)->has_clock |= !f->software;
 		/* its leader was opened before it, so it has been copied */
 		for (uint32_t k = vpmu_slot(slot)->events; k; k = vpmu_event(k)->next)
@@ -804,10 +823,11 @@ void vpmu_ended(struct thread *t)
 
 /* ---- exec ---- */
 
-void vpmu_before_exec(struct thread *t)
+void vpmu_before_exec(struct thread *t, bool native)
 {
 	order_step_aside(t);
 	vpmu_lock(t);
+	vpmu_slot(t->vslot)->native = native;
 	vpmu_slot(t->vslot)->execing = t->is_vfork ? 2 : 1;
 	vpmu_slot(t->vslot)->pid = (int32_t)sys0(__NR_getpid);
 	if (!t->is_vfork)
@@ -821,7 +841,9 @@ void vpmu_before_exec(struct thread *t)
 void vpmu_exec_failed(struct thread *t)
 {
 	vpmu_lock(t);
-	vpmu_slot(t->vslot)->execing = 0;
+	vpmu_slot(t->vslot)->execing = vpmu_slot(t->vslot)->native = 0;
+	for (uint32_t i = vpmu_slot(t->vslot)->events; i; i = vpmu_event(i)->next)
+		vpmu_event(i)->lost = 0;
 	if (!t->is_vfork)
 		vpmu_maps_before_exec(1);
 	vpmu_unlock();
@@ -830,7 +852,7 @@ void vpmu_exec_failed(struct thread *t)
 static uint32_t slot_of_exec(void)
 {
 	for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
-		if (vpmu_slot(i)->execing && vpmu_slot(i)->pid == E.pid)
+		if (vpmu_slot(i)->execing && vpmu_slot(i)->pid == E.pid && !vpmu_slot(i)->native)
 			return i;
 	return 0;
 }
