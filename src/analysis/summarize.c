@@ -59,12 +59,20 @@ struct open_rows {
 	uint32_t n, n_slots;
 };
 
+/* A kind's slot in struct kinds with what the loop over the records needs of it. */
+struct kind_plane {
+	uint64_t id;
+	uint32_t plane;		/* what an interval's cell has beside its row */
+	bool hits;		/* an instant of it is a hit */
+};
+
 struct pass {
 	struct tare_profile *p;
 	struct summary_store *store;
 	enum tare_group_by by;
 	struct resolver *labels;
 	struct kinds kinds;
+	struct kind_plane kind[64];
 	struct open_rows open;
 	uint64_t n_instants, n_integers, overlaps, backwards;
 	struct tare_why *why;
@@ -230,16 +238,13 @@ static uint32_t *open_row(struct open_rows *o, uint64_t key)
 
 #define HOT static inline __attribute__((always_inline))
 
-HOT uint32_t row_name(struct pass *s, const struct mm_event *e, unsigned kind,
-		      const int by_label)
+static uint32_t row_name(struct pass *s, const struct mm_event *e, unsigned kind)
 {
-	if (by_label)
-		return resolve(s->labels, e->id);
 	if (s->by == TARE_BY_KIND)
 		return s->kinds.slot[kind].name;
 	if (s->by == TARE_BY_THREAD)
 		return thread_row(s, e->thread);
-	return resolve(s->labels, e->id);	/* version 8 */
+	return resolve(s->labels, e->id);
 }
 
 static const uint8_t plane_of[] = {
@@ -248,6 +253,34 @@ static const uint8_t plane_of[] = {
 	[KIND_CACHE_HIT] = PLANE_OTHER, [KIND_CACHE_HIT_COUNT] = PLANE_OTHER,
 	[KIND_ARTIFACT] = PLANE_OTHER,
 };
+
+static void note_kind(struct pass *s, unsigned slot)
+{
+	const enum kind_class class = s->kinds.slot[slot].class;
+	s->kind[slot] = (struct kind_plane){ s->kinds.slot[slot].id,
+					     plane_of[class] * s->store->n_rows,
+					     class == KIND_CACHE_HIT };
+}
+
+/* Rows have moved: the planes begin elsewhere. */
+static void note_kinds(struct pass *s)
+{
+	for (unsigned i = 0; i < 64; i++)
+		note_kind(s, i);
+}
+
+static void new_kind(struct pass *s, uint64_t id)
+{
+	note_kind(s, kinds_slot(&s->kinds, id));
+}
+
+HOT unsigned kind_slot(struct pass *s, uint64_t id)
+{
+	const unsigned i = (unsigned)((id * 0x9E3779B97F4A7C15ull) >> 58);
+	if (__builtin_expect(s->kind[i].id != id, 0))
+		new_kind(s, id);
+	return i;
+}
 
 /* An interval with its names resolved. */
 struct item {
@@ -338,7 +371,8 @@ static bool intervals_again(struct pass *s, struct thread *t, const struct item 
 	return true;
 }
 
-HOT bool other(struct pass *s, const struct mm_event *e, unsigned kind, const int by_label)
+/* An instant or integer. */
+static bool other(struct pass *s, const struct mm_event *e, unsigned kind)
 {
 	const unsigned class = s->kinds.slot[kind].class;
 	struct summary_store *const st = s->store;
@@ -348,7 +382,7 @@ HOT bool other(struct pass *s, const struct mm_event *e, unsigned kind, const in
 	if (is_instant ? class != KIND_CACHE_HIT
 		       : class != KIND_ARTIFACT && class != KIND_CACHE_HIT_COUNT)
 		return true;
-	const uint32_t row = row_name(s, e, kind, by_label) + 1;
+	const uint32_t row = row_name(s, e, kind) + 1;
 	if (__builtin_expect(!row || !have_rows(st), 0))
 		return false;
 	if (is_instant) {
@@ -363,92 +397,123 @@ HOT bool other(struct pass *s, const struct mm_event *e, unsigned kind, const in
 	return true;
 }
 
-#define BLOCK 512
+#define BLOCK 256
 
 /* The kinds of records come in no order that a branch predictor could learn, and a
- * wrong guess throws away the look-ups under way. So a block is first sorted, with
- * no branch, into intervals and others, then the names are looked up, and only
- * then the stack is worked on. The order between intervals and others does not
- * matter: others need no stack. */
+ * wrong guess throws away the look-ups under way. So the records of a block are first
+ * looked up, all alike, and sorted without a branch into intervals and others; only
+ * then the stack is worked on. The order between intervals and others does not matter:
+ * others need no stack. */
 struct block {
-	uint16_t interval[BLOCK], other[BLOCK];
+	struct item item[BLOCK];
+	uint32_t other[BLOCK];		/* rows */
 	size_t n_intervals, n_others;
 	bool one_thread;
-	struct item item[BLOCK];
+	bool odd;			/* others that are not simply hits */
 };
 
-HOT void sort_block(struct block *b, const uint8_t *records, size_t n, const int wide)
+/* Has the event a row at all? */
+static bool wants_row(const struct pass *s, const struct mm_event *e, unsigned kind)
 {
-	const size_t size = wide ? 32 : 24, thread_at = wide ? 16 : 8;
-	const uint32_t thread = mm_u32(records + thread_at);
+	const enum kind_class class = s->kinds.slot[kind].class;
+	if (e->p2 == MM_INSTANT)
+		return class == KIND_CACHE_HIT;
+	return e->p2 < MM_INTEGER || class == KIND_ARTIFACT || class == KIND_CACHE_HIT_COUNT;
+}
+
+/* Row 0: the event needs none, or there is an error. */
+static __attribute__((noinline)) uint32_t row_slow(struct pass *s, const struct mm_event *e,
+						   unsigned kind)
+{
+	return wants_row(s, e, kind) ? row_name(s, e, kind) + 1 : 0;
+}
+
+HOT void resolve_block(struct pass *s, struct block *b, const uint8_t *records, size_t n,
+		       const int wide, const int by_label)
+{
+	const size_t size = wide ? 32 : 24;
+	const uint32_t thread = mm_u32(records + (wide ? 16 : 8));
+	const uint32_t *const direct = s->labels->direct;
+	const uint64_t n_direct = s->labels->n_direct;
 	uint32_t differ = 0;
-	size_t n_intervals = 0, n_others = 0;
-	for (size_t i = n; i-- > 0;) {
-		const uint8_t *const r = records + i * size;
-		const bool is_interval = mm_is_interval(r, wide);
+	uint64_t backwards = 0;
+	size_t n_intervals = 0, n_others = 0, n_odd = 0;
+	for (const uint8_t *r = records + n * size; r > records; ) {
+		struct mm_event e;
+		r -= size;
 		prefetch_back(r);
-		b->interval[n_intervals] = (uint16_t)i;
-		b->other[n_others] = (uint16_t)i;
+		mm_decode(r, wide, &e);
+		const unsigned kind = kind_slot(s, e.kind);
+		const uint64_t addr = by_label ? strings_addr_fast(s->p, e.id) : 0;
+		uint32_t row = by_label ? direct[addr < n_direct ? addr : 0] >> 1 : 0;
+		if (__builtin_expect(!row, 0))
+			row = row_slow(s, &e, kind);
+		const bool is_interval = e.p2 < MM_INTEGER, back = e.p2 < e.p1;
+		const bool is_hit = (e.p2 == MM_INSTANT) & s->kind[kind].hits;
+		differ |= e.thread ^ thread;
+		b->item[n_intervals] = (struct item){ e.p1, back ? e.p1 : e.p2,
+						      row + s->kind[kind].plane, e.thread };
+		b->other[n_others] = row;
 		n_intervals += is_interval;
 		n_others += !is_interval;
-		differ |= mm_u32(r + thread_at) ^ thread;
+		n_odd += !(is_interval | is_hit);
+		backwards += back & is_interval;
 	}
 	b->n_intervals = n_intervals;
 	b->n_others = n_others;
 	b->one_thread = !differ;
-}
-
-HOT void resolve_block(struct pass *s, struct block *b, const uint8_t *records, const int wide,
-		       const int by_label)
-{
-	const size_t size = wide ? 32 : 24;
-	uint32_t plane[sizeof(plane_of)];
-	uint64_t backwards = 0;
-	for (size_t i = 0; i < sizeof(plane_of); i++)
-		plane[i] = plane_of[i] * s->store->n_rows;
-	for (size_t i = 0, n = b->n_intervals; i < n; i++) {
-		struct mm_event e;
-		mm_decode(records + b->interval[i] * size, wide, &e);
-		const unsigned kind = kinds_slot(&s->kinds, e.kind);
-		const bool back = e.p2 < e.p1;
-		const uint32_t row = row_name(s, &e, kind, by_label) + 1;
-		backwards += back;
-		b->item[i] = (struct item){ e.p1, back ? e.p1 : e.p2,
-					    row + plane[s->kinds.slot[kind].class], e.thread };
-	}
+	b->odd = n_odd != 0;
 	s->backwards += backwards;
 }
 
 /* New names may need more rows, and then their cells are elsewhere. */
-HOT bool look_up_block(struct pass *s, struct block *b, const uint8_t *records, const int wide,
-		       const int by_label)
+HOT bool look_up_block(struct pass *s, struct block *b, const uint8_t *records, size_t n,
+		       const int wide, const int by_label)
 {
 	const uint64_t backwards = s->backwards;
 	for (;;) {
-		resolve_block(s, b, records, wide, by_label);
+		resolve_block(s, b, records, n, wide, by_label);
 		if (s->labels->err < 0 || s->kinds.resolver->err < 0)
 			return false;
 		if (__builtin_expect(s->store->names.n < s->store->n_rows, 1))
 			return true;
 		if (!grow_rows(s->store))
 			return false;
+		note_kinds(s);
 		s->backwards = backwards;
 	}
+}
+
+/* The records of the block that are no intervals, where not all of them are hits. */
+static bool odd_others(struct pass *s, const uint8_t *records, size_t n)
+{
+	bool ok = true;
+	for (size_t i = n; i-- > 0;) {
+		struct mm_event e;
+		mm_decode(records + i * s->p->record_size, s->p->wide, &e);
+		if (e.p2 >= MM_INTEGER)
+			ok &= other(s, &e, kind_slot(s, e.kind));
+	}
+	return ok;
+}
+
+static void hits(struct pass *s, const uint32_t *row, size_t n)
+{
+	struct summary_store *const st = s->store;
+	for (size_t i = 0; i < n; i++)
+		st->cells[row[i]].hits += !(st->flags[row[i]] & ROW_COUNTED_HITS);
+	s->n_instants += n;
 }
 
 HOT bool block_back(struct pass *s, const uint8_t *records, size_t n, const int wide,
 		    const int by_label)
 {
-	const size_t size = wide ? 32 : 24;
 	struct block b;
-	bool ok = true;
-	sort_block(&b, records, n, wide);
-	for (size_t i = 0; i < b.n_others; i++) {
-		struct mm_event e;
-		mm_decode(records + b.other[i] * size, wide, &e);
-		ok &= other(s, &e, kinds_slot(&s->kinds, e.kind), by_label);
-	}
-	if (!ok || !look_up_block(s, &b, records, wide, by_label))
+	if (!look_up_block(s, &b, records, n, wide, by_label))
+		return false;
+	if (!b.odd)
+		hits(s, b.other, b.n_others);
+	else if (!odd_others(s, records, n))
 		return false;
 	for (size_t i = 0, end; i < b.n_intervals; i = end) {
 		const uint32_t id = b.item[i].thread;
@@ -456,9 +521,8 @@ HOT bool block_back(struct pass *s, const uint8_t *records, size_t n, const int 
 		end = b.one_thread ? b.n_intervals : i;
 		while (end < b.n_intervals && b.item[end].thread == id)
 			end++;
-		if (!t || !(by_label || s->by == TARE_BY_LABEL || s->by == TARE_BY_ARGS
-			    ? intervals(s, t, &b.item[i], end - i)
-			    : intervals_again(s, t, &b.item[i], end - i)))
+		if (!t || !(by_label ? intervals(s, t, &b.item[i], end - i)
+				     : intervals_again(s, t, &b.item[i], end - i)))
 			return false;
 	}
 	return true;
@@ -497,8 +561,9 @@ static int walk_all(struct pass *s, const struct tare_progress *progress)
 	uint64_t told = 0;
 	walk_init(&w, s->p, true);
 	while (walk_next(&w, &run)) {
-		const bool ok = !s->p->wide ? run_back(s, &run, 0, 0)
-				: by_label ? run_back(s, &run, 1, 1) : run_back(s, &run, 1, 0);
+		const bool ok = by_label && s->p->wide ? run_back(s, &run, 1, 1)
+				: by_label ? run_back(s, &run, 0, 1)
+				: run_back(s, &run, s->p->wide, 0);
 		if (!ok || s->labels->err < 0 || s->kinds.resolver->err < 0)
 			return pass_error(s);
 		if (progress->tell && total - run.first - told > (1u << 20)) {
@@ -616,8 +681,10 @@ static int summarize(struct pass *s, struct tare_summary *out,
 	resolver_init(s->labels, s->p, &s->store->names,
 		      o->by == TARE_BY_ARGS ? RESOLVE_ARGS : RESOLVE_LABEL, s->why);
 	int err = kinds_init(&s->kinds, s->p, &s->store->names, s->why);
-	if (err == 0)
+	if (err == 0) {
+		note_kinds(s);
 		err = walk_all(s, &o->progress);
+	}
 	if (err == 0) {
 		profile_warn(s->p, TARE_PROFILE_OVERLAP, s->overlaps);
 		profile_warn(s->p, TARE_PROFILE_BACKWARDS, s->backwards);

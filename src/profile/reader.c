@@ -257,6 +257,7 @@ void tare_profile_close(struct tare_profile *p)
 	for (int tag = 0; tag < MM_TAGS; tag++)
 		free(p->streams[tag].pieces);
 	free(p->dense);
+	free(p->narrow);
 	free(p->sparse);
 	json_free(p->meta);
 	buf_free(&p->meta_text);

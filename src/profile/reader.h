@@ -44,6 +44,7 @@ struct tare_profile {
 	struct stream streams[MM_TAGS];
 	/* The index: dense by virtual id where that is no waste, else sorted. */
 	uint32_t *dense;	/* address by id; 0: unmapped; n_dense and one more, a 0 */
+	uint16_t *narrow;	/* instead of `dense`, where two bytes hold every address */
 	uint64_t n_dense;
 	uint64_t *sparse;	/* id << SPARSE_SHIFT | number of the index entry */
 	size_t n_sparse;
@@ -79,9 +80,15 @@ uint64_t strings_addr(const struct tare_profile *p, uint64_t id);	/* 0: no strin
 static inline uint64_t strings_addr_fast(const struct tare_profile *p, uint64_t id)
 {
 	const uint64_t at = id < p->n_dense ? id : p->n_dense;
-	const uint64_t mapped = p->dense[at];
+	uint64_t mapped;
 	/* Ids are given in order, and the file is walked backwards. */
-	__builtin_prefetch((const void *)((uintptr_t)&p->dense[at] - 2048));
+	if (p->narrow) {
+		mapped = p->narrow[at];
+		__builtin_prefetch((const void *)((uintptr_t)&p->narrow[at] - 1024));
+	} else {
+		mapped = p->dense[at];
+		__builtin_prefetch((const void *)((uintptr_t)&p->dense[at] - 2048));
+	}
 	return id < MM_FIRST_REGULAR ? mapped : id - MM_FIRST_REGULAR;
 }
 int strings_text(struct tare_profile *p, uint64_t id, struct buf *out, struct tare_why *why);

@@ -5,8 +5,9 @@
  * of struct expansion ends all three.
  *
  * Virtual ids are looked up in an array by id (rustc numbers its invocations from
- * 0, so it is dense), of 4 bytes an id; where the ids are so scattered that the
- * array would outgrow the index itself, in a sorted list.
+ * 0, so it is dense), of 4 bytes an id, or of 2 where the string data is short;
+ * where the ids are so scattered that the array would outgrow the index itself, in a
+ * sorted list.
  */
 #include "reader.h"
 
@@ -24,16 +25,8 @@ struct index_pass {
 	uint64_t number;		/* of the entry */
 	uint64_t duplicates;
 	bool too_sparse;
+	bool too_wide;			/* an address, for two bytes */
 };
-
-static inline void store_dense(struct index_pass *pass, uint64_t id, uint64_t addr)
-{
-	uint32_t *const at = &pass->p->dense[id];
-	/* what does not fit is outside the string data anyway */
-	const uint32_t a = addr < UINT32_MAX ? (uint32_t)addr : UINT32_MAX;
-	pass->duplicates += *at && *at != a;
-	*at = a;
-}
 
 static void store_other(struct index_pass *pass, uint64_t id, uint64_t addr)
 {
@@ -48,27 +41,44 @@ static void store_other(struct index_pass *pass, uint64_t id, uint64_t addr)
 		pass->too_sparse = true;
 }
 
-static inline void index_entries(struct index_pass *pass, const uint8_t *bytes, size_t len,
-				 const int wide)
+/* `narrow`: an address is stored in two bytes. What does not fit into four is outside the
+ * string data anyway. */
+static inline __attribute__((always_inline)) void index_entries(struct index_pass *pass,
+		const uint8_t *bytes, size_t len, const int wide, const int narrow)
 {
+	uint32_t *const dense = pass->p->dense;
+	uint16_t *const two = pass->p->narrow;
 	const uint64_t n_dense = pass->p->n_dense;
+	uint64_t duplicates = 0, bits = 0;
 	for (size_t i = 0; i < len; i += wide ? 16 : 8, pass->number++) {
 		const uint64_t id = wide ? mm_u64(bytes + i) : mm_u32(bytes + i);
 		const uint64_t addr = wide ? mm_u64(bytes + i + 8) : mm_u32(bytes + i + 4);
 		__builtin_prefetch((const void *)((uintptr_t)bytes + i + 4096));
-		if (__builtin_expect(id < n_dense, 1))
-			store_dense(pass, id, addr);
-		else
+		if (__builtin_expect(id >= n_dense, 0)) {
 			store_other(pass, id, addr);
+			continue;
+		}
+		const uint32_t before = narrow ? two[id] : dense[id];
+		const uint32_t now = addr < UINT32_MAX ? (uint32_t)addr : UINT32_MAX;
+		bits |= now;
+		duplicates += (before != 0) & (before != now);
+		if (narrow)
+			two[id] = (uint16_t)now;
+		else
+			dense[id] = now;
 	}
+	pass->duplicates += duplicates;
+	pass->too_wide |= narrow && bits > UINT16_MAX;
 }
 
 static void some_entries(struct index_pass *pass, const uint8_t *bytes, size_t len)
 {
-	if (pass->p->wide)
-		index_entries(pass, bytes, len, 1);
+	if (!pass->p->wide)
+		index_entries(pass, bytes, len, 0, pass->p->narrow != NULL);
+	else if (pass->p->narrow)
+		index_entries(pass, bytes, len, 1, 1);
 	else
-		index_entries(pass, bytes, len, 0);
+		index_entries(pass, bytes, len, 1, 0);
 }
 
 static void each_entry(struct index_pass *pass)
@@ -78,7 +88,7 @@ static void each_entry(struct index_pass *pass)
 	const size_t size = 2 * p->id_size;
 	const uint64_t end = s->size - (s->size - MM_HEADER_SIZE) % size;
 	pass->number = pass->duplicates = 0;
-	for (uint64_t off = MM_HEADER_SIZE; off < end && !pass->too_sparse; ) {
+	for (uint64_t off = MM_HEADER_SIZE; off < end && !pass->too_sparse && !pass->too_wide; ) {
 		const uint8_t *bytes;
 		size_t len = stream_span(p, s, off, &bytes);
 		if (len > end - off)
@@ -122,15 +132,57 @@ static void sort_sparse(struct tare_profile *p)
 }
 
 /* A long array of zeros in large pages: a tenth of the page faults of a big file. */
-static uint32_t *new_dense(uint64_t n)
+static void *new_dense(uint64_t n, size_t size)
 {
 	static const uintptr_t huge = 2u << 20;
-	uint32_t *const dense = calloc(n, sizeof(*dense));
+	void *const dense = calloc(n, size);
 	const uintptr_t from = ((uintptr_t)dense + huge - 1) & ~(huge - 1);
-	const uintptr_t to = ((uintptr_t)dense + n * sizeof(*dense)) & ~(huge - 1);
+	const uintptr_t to = ((uintptr_t)dense + n * size) & ~(huge - 1);
 	if (dense && from < to)
 		madvise((void *)from, to - from, MADV_HUGEPAGE);
 	return dense;
+}
+
+static int no_memory(const struct tare_profile *p, struct tare_why *why)
+{
+	return why_set(why, TARE_E_NOMEM, "%.120s: string index", p->path);
+}
+
+static void free_dense(struct tare_profile *p)
+{
+	free(p->dense);
+	free(p->narrow);
+	p->dense = NULL;
+	p->narrow = NULL;
+}
+
+/* 1: the index is in an array by id; 0: its ids are too scattered for one. The array is as
+ * long as four times the entries could reach; what of it is never touched costs nothing. */
+static int index_dense(struct tare_profile *p, uint64_t n_entries, struct tare_why *why)
+{
+	const uint64_t size = p->streams[MM_STRINGS].size;
+	struct index_pass pass = { .p = p, .too_wide = size > UINT16_MAX };
+	if (size > UINT32_MAX)
+		return 0;
+	p->n_dense = 4 * n_entries + 65536;
+	if (p->n_dense > MM_VIRTUAL_MAX + 1)
+		p->n_dense = MM_VIRTUAL_MAX + 1;
+	if (!pass.too_wide) {
+		p->narrow = new_dense(p->n_dense + 1, sizeof(*p->narrow));
+		if (!p->narrow)
+			return no_memory(p, why);
+		each_entry(&pass);
+	}
+	if (pass.too_wide) {
+		free_dense(p);
+		pass = (struct index_pass){ .p = p };
+		p->dense = new_dense(p->n_dense + 1, sizeof(*p->dense));
+		if (!p->dense)
+			return no_memory(p, why);
+		each_entry(&pass);
+	}
+	profile_warn(p, TARE_PROFILE_DUPLICATE_ID, pass.too_sparse ? 0 : pass.duplicates);
+	return !pass.too_sparse;
 }
 
 int strings_index(struct tare_profile *p, struct tare_why *why)
@@ -138,33 +190,21 @@ int strings_index(struct tare_profile *p, struct tare_why *why)
 	const struct stream *const s = &p->streams[MM_INDEX];
 	if (s->size <= MM_HEADER_SIZE) {
 		p->dense = calloc(1, sizeof(*p->dense));
-		return p->dense ? 0 : why_set(why, TARE_E_NOMEM, "%.120s: string index", p->path);
+		return p->dense ? 0 : no_memory(p, why);
 	}
 	if ((s->size - MM_HEADER_SIZE) % (2 * p->id_size))
 		profile_warn(p, TARE_PROFILE_TRUNCATED, 1);
-	/* The array is as long as four times the entries could reach; what of it is
-	 * never touched costs nothing. */
 	const uint64_t n_entries = (s->size - MM_HEADER_SIZE) / (2 * p->id_size);
-	struct index_pass pass = { .p = p };
-	if (p->streams[MM_STRINGS].size <= UINT32_MAX) {
-		p->n_dense = 4 * n_entries + 65536;
-		if (p->n_dense > MM_VIRTUAL_MAX + 1)
-			p->n_dense = MM_VIRTUAL_MAX + 1;
-		p->dense = new_dense(p->n_dense + 1);
-		if (!p->dense)
-			return why_set(why, TARE_E_NOMEM, "%.120s: string index", p->path);
-		each_entry(&pass);
-		profile_warn(p, TARE_PROFILE_DUPLICATE_ID, pass.too_sparse ? 0 : pass.duplicates);
-		if (!pass.too_sparse)
-			return 0;
-	}
-	free(p->dense);
+	const int done = index_dense(p, n_entries, why);
+	if (done)
+		return done < 0 ? done : 0;
+	free_dense(p);
 	p->n_dense = 0;
 	p->dense = calloc(1, sizeof(*p->dense));
 	p->sparse = malloc((n_entries + 1) * sizeof(*p->sparse));
 	if (!p->sparse || !p->dense)
-		return why_set(why, TARE_E_NOMEM, "%.120s: string index", p->path);
-	pass.too_sparse = false;
+		return no_memory(p, why);
+	struct index_pass pass = { .p = p };
 	each_entry(&pass);
 	sort_sparse(p);
 	return 0;
@@ -195,7 +235,7 @@ uint64_t strings_addr(const struct tare_profile *p, uint64_t id)
 	if (id >= MM_FIRST_REGULAR)
 		return id - MM_FIRST_REGULAR;
 	if (id < p->n_dense)
-		return p->dense[id];
+		return p->narrow ? p->narrow[id] : p->dense[id];
 	if (id == MM_METADATA_ID)
 		return p->metadata_addr;
 	if (id <= MM_VIRTUAL_MAX && p->sparse)
