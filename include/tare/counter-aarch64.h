@@ -2,9 +2,11 @@
  *
  * A system register's number is part of the instruction that reads it, so the
  * counter remembers a function of the library that reads its register into x9 (the
- * second of a pair: x10) and returns. 14 instructions, 24 for a pair. See
+ * second of a pair: x10) and returns. 17 instructions, 27 for a pair. See
  * tare/counter-x86_64.h for the rest of the reasoning, which is the same; the
- * kernel takes the overflow as an ordinary interrupt here.
+ * kernel takes the overflow as an ordinary interrupt here. An address has no bits to spare: the
+ * number that tells whether a signal handler has changed bias is a word of its own, and a read
+ * that finds another one takes the slow path.
  *
  * Unlike there, the page is looked at before the register too, for an index of 0:
  * the kernel takes the right to read away together with the counter (when
@@ -42,19 +44,24 @@ TARE_INLINE int tare_counter_read(struct tare_counter *c, uint64_t *value)
 		"cbz x9, %l[slow]\n\t"			/*  2 */
 		"ldr w11, [%[c], %[page]]\n\t"		/*  3: index */
 		"cbz w11, %l[slow]\n\t"			/*  4 */
-		"isb\n\t"				/*  5 */
-		"blr x9\n\t"				/*  6-8: mrs x9, …; ret */
-		"eor x9, x9, x10\n\t"			/*  9 */
-		"ldp x10, x11, [%[c], %[bias]]\n\t"	/* 10: bias, key */
-		"add %[v], x9, x10\n\t"			/* 11 */
-		"ldur x10, [%[c], %[page]]\n\t"		/* 12 */
-		"cmp x10, x11\n\t"			/* 13 */
-		"b.ne %l[slow]"				/* 14 */
+		"ldr x12, [%[c], %[age]]\n\t"		/*  5 */
+		"isb\n\t"				/*  6 */
+		"blr x9\n\t"				/*  7-9: mrs x9, …; ret */
+		"eor x9, x9, x10\n\t"			/* 10 */
+		"ldr x10, [%[c], %[bias]]\n\t"		/* 11 */
+		"add %[v], x9, x10\n\t"			/* 12 */
+		"ldur x10, [%[c], %[page]]\n\t"		/* 13 */
+		"add x10, x10, x12\n\t"			/* 14 */
+		"ldr x11, [%[c], %[check]]\n\t"		/* 15 */
+		"cmp x10, x11\n\t"			/* 16 */
+		"b.ne %l[slow]"				/* 17 */
 		: [v] "=&r"(v)
 		: [c] "r"(c), [select] "i"(offsetof(struct tare_counter, select)),
 		  [bias] "i"(offsetof(struct tare_counter, bias)),
+		  [age] "i"(offsetof(struct tare_counter, age)),
+		  [check] "i"(offsetof(struct tare_counter, check)),
 		  [page] "i"(sizeof(struct tare_counter) + TARE_KEY_AT)
-		: "x9", "x10", "x11", "x30", "cc", "memory"
+		: "x9", "x10", "x11", "x12", "x30", "cc", "memory"
 		: slow);
 	*value = v;
 	return 0;
@@ -71,30 +78,35 @@ TARE_INLINE int tare_counter_read_pair(struct tare_counter *c, uint64_t *value)
 		"cbz x9, %l[slow]\n\t"			/*  2 */
 		"ldr w12, [%[c], %[page]]\n\t"		/*  3: index; both have one or none */
 		"cbz w12, %l[slow]\n\t"			/*  4 */
-		"isb\n\t"				/*  5 */
-		"blr x9\n\t"				/*  6-8: mrs x9, …; ret */
-		"blr x11\n\t"				/*  9-11: mrs x10, …; ret */
-		"ldr x11, [%[c], %[sign]]\n\t"		/* 12 */
-		"eor x10, x10, x11\n\t"			/* 13 */
-		"ldp x11, x12, [%[c], %[sign2]]\n\t"	/* 14: sign2, key2 */
-		"eor x9, x9, x11\n\t"			/* 15 */
-		"sub x9, x10, x9\n\t"			/* 16 */
-		"ldp x10, x11, [%[c], %[bias]]\n\t"	/* 17: bias, key */
-		"add %[v], x9, x10\n\t"			/* 18 */
-		"ldur x9, [%[c], %[page]]\n\t"		/* 19 */
-		"ldr x10, [%[c], %[page2]]\n\t"		/* 20 */
-		"ldur x10, [x10, %[at]]\n\t"		/* 21 */
-		"cmp x9, x11\n\t"			/* 22 */
-		"ccmp x10, x12, #0, eq\n\t"		/* 23 */
-		"b.ne %l[slow]"				/* 24 */
+		"ldr x13, [%[c], %[age]]\n\t"		/*  5 */
+		"isb\n\t"				/*  6 */
+		"blr x9\n\t"				/*  7-9: mrs x9, …; ret */
+		"blr x11\n\t"				/* 10-12: mrs x10, …; ret */
+		"ldr x11, [%[c], %[sign]]\n\t"		/* 13 */
+		"eor x10, x10, x11\n\t"			/* 14 */
+		"ldp x11, x12, [%[c], %[sign2]]\n\t"	/* 15: sign2, key2 */
+		"eor x9, x9, x11\n\t"			/* 16 */
+		"sub x9, x10, x9\n\t"			/* 17 */
+		"ldr x10, [%[c], %[bias]]\n\t"		/* 18 */
+		"add %[v], x9, x10\n\t"			/* 19 */
+		"ldur x9, [%[c], %[page]]\n\t"		/* 20 */
+		"add x9, x9, x13\n\t"			/* 21 */
+		"ldr x11, [%[c], %[check]]\n\t"		/* 22 */
+		"ldr x10, [%[c], %[page2]]\n\t"		/* 23 */
+		"ldur x10, [x10, %[at]]\n\t"		/* 24 */
+		"cmp x9, x11\n\t"			/* 25 */
+		"ccmp x10, x12, #0, eq\n\t"		/* 26 */
+		"b.ne %l[slow]"				/* 27 */
 		: [v] "=&r"(v)
 		: [c] "r"(c), [pair] "i"(offsetof(struct tare_counter, pair)),
 		  [sign] "i"(offsetof(struct tare_counter, sign)),
 		  [sign2] "i"(offsetof(struct tare_counter, sign2)),
 		  [bias] "i"(offsetof(struct tare_counter, bias)),
 		  [page2] "i"(offsetof(struct tare_counter, page2)),
+		  [age] "i"(offsetof(struct tare_counter, age)),
+		  [check] "i"(offsetof(struct tare_counter, check)),
 		  [page] "i"(sizeof(struct tare_counter) + TARE_KEY_AT), [at] "i"(TARE_KEY_AT)
-		: "x9", "x10", "x11", "x12", "x30", "cc", "memory"
+		: "x9", "x10", "x11", "x12", "x13", "x30", "cc", "memory"
 		: slow);
 	*value = v;
 	return 0;

@@ -8,6 +8,11 @@
  * on, between two of its instructions, so program order is all the order needed:
  * if the key read after rdpmc is the remembered one, nothing changed before.
  *
+ * The key is added to the word that the read began with: the sum tells also that no signal
+ * handler has changed bias since then. If only that is different, the read begins again, by
+ * the instructions below the last number. They have the same effect when a handler interrupts
+ * them and reads: check is computed again, and bias changes by one instruction.
+ *
  * Each rdpmc has an ELF note that tells where it is and where its slow path begins, so
  * that tare_read_guard_install() can tell a fault of this very instruction from any
  * other, in whatever program or library it was inlined.
@@ -52,7 +57,7 @@ TARE_INLINE int tare_counter_read(struct tare_counter *c, uint64_t *value)
 	uint64_t v;
 
 	__asm__ goto volatile(
-		"movq %c[select](%[c]), %%rcx\n\t"	/*  1 */
+		"6:\tmovq %c[select](%[c]), %%rcx\n\t"	/*  1 */
 		"jrcxz 9f\n\t"				/*  2 */
 		"lfence\n"				/*  3 */
 		"8:\trdpmc\n\t"			/*  4 */
@@ -60,15 +65,25 @@ TARE_INLINE int tare_counter_read(struct tare_counter *c, uint64_t *value)
 		"orq %%rdx, %%rax\n\t"			/*  6 */
 		"xorq %c[sign](%[c]), %%rax\n\t"	/*  7 */
 		"addq %c[bias](%[c]), %%rax\n\t"	/*  8 */
-		"movq %c[page](%[c]), %%rcx\n\t"	/*  9 */
-		"cmpq %c[key](%[c]), %%rcx\n\t"		/* 10 */
-		"je %l[fast]\n"				/* 11 */
+		"addq %c[page](%[c]), %%rcx\n\t"	/*  9 */
+		"cmpq %c[check](%[c]), %%rcx\n\t"	/* 10 */
+		"je %l[fast]\n\t"			/* 11 */
+		"movq %c[page](%[c]), %%rcx\n\t"
+		"cmpq %c[key](%[c]), %%rcx\n\t"
+		"jne 9f\n\t"
+		"addq %c[select](%[c]), %%rcx\n\t"
+		"movq %%rcx, %c[check](%[c])\n\t"
+		"movq %c[again](%[c]), %%rcx\n\t"
+		"subq %%rcx, %c[bias](%[c])\n\t"
+		"jmp 6b\n"
 		"9:" TARE_READ_NOTE("8")
 		: "=&a"(v)
 		: [c] "r"(c), [select] "i"(offsetof(struct tare_counter, select)),
 		  [sign] "i"(offsetof(struct tare_counter, sign)),
 		  [bias] "i"(offsetof(struct tare_counter, bias)),
 		  [key] "i"(offsetof(struct tare_counter, key)),
+		  [check] "i"(offsetof(struct tare_counter, check)),
+		  [again] "i"(offsetof(struct tare_counter, again)),
 		  [page] "i"(sizeof(struct tare_counter) + TARE_KEY_AT)
 		: "rcx", "rdx", "cc", "memory"
 		: fast);
@@ -87,13 +102,13 @@ TARE_INLINE int tare_counter_read_pair(struct tare_counter *c, uint64_t *value)
 	uint64_t v, minus;
 
 	__asm__ goto volatile(
-		"movq %c[pair](%[c]), %%rcx\n\t"	/*  1 */
+		"6:\tmovq %c[pair](%[c]), %%rcx\n\t"	/*  1 */
 		"jrcxz 9f\n\t"				/*  2 */
 		"lfence\n"				/*  3 */
 		"7:\trdpmc\n\t"			/*  4 */
 		"shlq $32, %%rdx\n\t"			/*  5 */
 		"leaq (%%rax,%%rdx), %[minus]\n\t"	/*  6 */
-		"movl %c[select2](%[c]), %%ecx\n"	/*  7 */
+		"addq %c[step](%[c]), %%rcx\n"		/*  7 */
 		"8:\trdpmc\n\t"			/*  8 */
 		"shlq $32, %%rdx\n\t"			/*  9 */
 		"orq %%rdx, %%rax\n\t"			/* 10 */
@@ -101,21 +116,35 @@ TARE_INLINE int tare_counter_read_pair(struct tare_counter *c, uint64_t *value)
 		"xorq %c[sign2](%[c]), %[minus]\n\t"	/* 12 */
 		"subq %[minus], %%rax\n\t"		/* 13 */
 		"addq %c[bias](%[c]), %%rax\n\t"	/* 14 */
-		"movq %c[page](%[c]), %%rcx\n\t"	/* 15 */
-		"cmpq %c[key](%[c]), %%rcx\n\t"		/* 16 */
-		"jne 9f\n\t"				/* 17 */
+		"addq %c[page](%[c]), %%rcx\n\t"	/* 15 */
+		"cmpq %c[check](%[c]), %%rcx\n\t"	/* 16 */
+		"jne 5f\n\t"				/* 17 */
 		"movq %c[page]+4096(%[c]), %%rcx\n\t"	/* 18 */
 		"cmpq %c[key2](%[c]), %%rcx\n\t"	/* 19 */
 		"je %l[fast]\n"				/* 20 */
+		"5:\tmovq %c[page]+4096(%[c]), %%rcx\n\t"
+		"cmpq %c[key2](%[c]), %%rcx\n\t"
+		"jne 9f\n\t"
+		"movq %c[page](%[c]), %%rcx\n\t"
+		"cmpq %c[key](%[c]), %%rcx\n\t"
+		"jne 9f\n\t"
+		"addq %c[pair](%[c]), %%rcx\n\t"
+		"addq %c[step](%[c]), %%rcx\n\t"
+		"movq %%rcx, %c[check](%[c])\n\t"
+		"movq %c[again](%[c]), %%rcx\n\t"
+		"subq %%rcx, %c[bias](%[c])\n\t"
+		"jmp 6b\n"
 		"9:" TARE_READ_NOTE("7") TARE_READ_NOTE("8")
 		: "=&a"(v), [minus] "=&r"(minus)
 		: [c] "r"(c), [pair] "i"(offsetof(struct tare_counter, pair)),
-		  [select2] "i"(offsetof(struct tare_counter, select2)),
+		  [step] "i"(offsetof(struct tare_counter, step)),
 		  [sign] "i"(offsetof(struct tare_counter, sign)),
 		  [sign2] "i"(offsetof(struct tare_counter, sign2)),
 		  [bias] "i"(offsetof(struct tare_counter, bias)),
 		  [key] "i"(offsetof(struct tare_counter, key)),
 		  [key2] "i"(offsetof(struct tare_counter, key2)),
+		  [check] "i"(offsetof(struct tare_counter, check)),
+		  [again] "i"(offsetof(struct tare_counter, again)),
 		  [page] "i"(sizeof(struct tare_counter) + TARE_KEY_AT)
 		: "rcx", "rdx", "cc", "memory"
 		: fast);

@@ -21,7 +21,7 @@
  * instructions (20 for a corrected pair), the serialising one included, and
  * always the same number, so that a read does not add noise of its own:
  *
- *  - A read takes no lock and never retries. The kernel's page says where the
+ *  - A read takes no lock, and retries in one case only (below). The page says where the
  *    counter is (`index`) and what must be added to the register (`offset`); the
  *    kernel changes them only in an interrupt or system call of this very thread.
  *    So one comparison *after* the register was read tells whether both still have
@@ -35,6 +35,10 @@
  *    2^31 - 1 where it cannot write the upper half), never a multiple of 2^32.
  *  - The register has `width` bits, with the sign in the topmost; instead of two
  *    shifts, (register ^ sign) + bias, with the sign, offset and start in bias.
+ *  - A signal handler can change bias between the two: the recorder takes off what it
+ *    counted for itself (tare/record.h). The word that a read begins with then gets another
+ *    number in bits that rdpmc does not look at, the same comparison finds it, and the read
+ *    begins again. What that counted is taken off as well (`again`, where it was measured).
  *
  * fork: the kernel does not give a child its parent's pages, and rdpmc is
  * forbidden to it. A child finds the counter switched off, however it was forked
@@ -150,8 +154,9 @@ struct tare_overhead {
  * page follows immediately, so that one register reaches all of it; a corrected
  * counter's second page is at `page2`. Not for use by hand. */
 struct tare_counter {
-	uint64_t select;	/* 0: take the slow path. x86: rdpmc's ecx below a bit that
-				 * makes it non-zero; arm64: the function that reads */
+	uint64_t select;	/* 0: take the slow path. x86: rdpmc's ecx below a number that is
+				 * never 0, and another one whenever bias changed; arm64: the
+				 * function that reads */
 	uint64_t sign;
 	uint64_t bias;
 	uint64_t key;		/* index and low half of offset, as in the page */
@@ -161,7 +166,12 @@ struct tare_counter {
 	uint64_t sign2, key2;	/* of what is subtracted */
 	const void *page2;
 	uint64_t alive;		/* 0 in a forked child, like all of the above */
-	uint64_t unused[6];
+	uint64_t check;		/* what the fast read compares with: key, and the word that it
+				 * began with (x86: select or pair, and step; arm64: age) */
+	uint64_t step;		/* of a pair, x86: from pair's register to select2's */
+	uint64_t again;		/* counted by a read that begins again */
+	uint64_t age;		/* arm64: another number whenever bias changed */
+	uint64_t unused[2];
 };
 
 /* By name: one event of the language of tare_events_parse(), "instructions:u",

@@ -52,9 +52,8 @@
  *    ends. All other functions take locks and must not be called in handlers; nor may a handler
  *    leave by siglongjmp, or use the handle after tare_record_stop(). Events of a handler that runs
  *    while its thread ends, and those that find both of a thread's pages full, are counted as
- *    dropped. When a handler writes a page while it has interrupted the read of a counter of
- *    instructions, in the few instructions after rdpmc, the interval of that read includes the
- *    writing; order and number of the records stay right.
+ *    dropped. Pages that a handler writes are in no interval either, whatever instruction the
+ *    handler interrupted: an interrupted read of the counter begins again, after the handler.
  *
  * Side effects: a recorder has its file's descriptor and one for each thread's counter (none for
  * wall-time), all closed by exec; a thread key; and, for the process, one atexit() function and

@@ -3,6 +3,8 @@
 
 #include "scale.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,38 +14,113 @@ void counter_disarm(struct tare_counter *c)
 	memset(c, 0, sizeof(*c));
 }
 
+static bool armed(const struct tare_counter *c)
+{
+	return c->select || c->pair;
+}
+
+/* The total at which values are 0. While the fast read is armed bias has it, since a read that
+ * begins again takes off what that counted by one instruction. */
+static uint64_t start_of(const struct tare_counter *c, const struct counter_cold *k)
+{
+	return armed(c) ? k->armed_at - c->bias : k->start;
+}
+
+static void disarm(struct tare_counter *c, struct counter_cold *k)
+{
+	k->start = start_of(c, k);
+	c->select = c->pair = 0;
+}
+
+/* The words that a fast read compares after the register was read. */
+static void set_check(struct tare_counter *c, struct counter_cold *k)
+{
+	const struct part *const event = &k->parts[0], *const minus = &k->parts[1];
+	const struct part *const first = k->b.n_parts == 2 ? minus : event;
+	const uint64_t word = pmc_aged(first->select, k->age);
+	c->age = k->age;
+	c->step = event->select - first->select;
+	c->check = pmc_check(word + c->step, k->age) + c->key;
+	*(k->b.n_parts == 2 ? &c->pair : &c->select) = word;
+}
+
 /* Inline reads have one serialising instruction built in and no times; everything
  * else leaves `select` and `pair` 0 and comes here. */
-void counter_arm(struct tare_counter *c)
+static void arm(struct tare_counter *c, struct counter_cold *k)
 {
-	struct counter_cold *const k = counter_cold(c);
 	const struct part *const event = &k->parts[0], *const minus = &k->parts[1];
-	const bool fast = k->b.path == TARE_PATH_RDPMC && k->b.pinned && event->select &&
-			  k->b.serializer == pmc_inline_serializer();
-	const bool pair = fast && k->b.n_parts == 2 && minus->select;
-	/* A signal handler may read in between: not before all of it is new. */
-	c->select = c->pair = 0;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	const bool pair = k->b.n_parts == 2;
+	disarm(c, k);
+	k->b.resynced = false;
+	if (k->b.path != TARE_PATH_RDPMC || !k->b.pinned || !event->select ||
+	    (pair && !minus->select) || k->b.serializer != pmc_inline_serializer())
+		return;
+	k->armed_at = event->bias - (pair ? minus->bias : 0);
 	c->sign = event->sign;
 	c->key = event->key;
-	c->bias = event->bias - k->start - (pair ? minus->bias : 0);
+	c->bias = k->armed_at - k->start;
 	c->select2 = event->select;
 	c->sign2 = minus->sign;
 	c->key2 = minus->key;
 	c->page2 = (const void *)minus->page;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	c->select = fast && k->b.n_parts == 1 ? event->select : 0;
-	c->pair = pair ? minus->select : 0;
-	k->b.resynced = false;
+	set_check(c, k);
 }
+
+/* A signal handler may read, and skip, but not while this is half done. */
+static void arm_from(struct tare_counter *c, const uint64_t *start)
+{
+	struct counter_cold *const k = counter_cold(c);
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	disarm(c, k);
+	if (start)
+		k->start = *start;
+	arm(c, k);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void counter_arm(struct tare_counter *c)
+{
+	arm_from(c, NULL);
+}
+
+static void take_off(struct tare_counter *c, struct counter_cold *k, uint64_t n)
+{
+	if (armed(c))
+		__atomic_fetch_sub(&c->bias, n, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_add(&k->start, n, __ATOMIC_RELAXED);
+}
+
+/* An odd number, so that it takes long to come back, and none that the kernel's own changes
+ * of a page add up to. */
+#define AGE_STEP 0x4f1bbcddu
 
 void counter_skip(struct tare_counter *c, uint64_t n)
 {
 	struct counter_cold *const k = counter_cold(c);
-	k->start += n;
 	k->last -= n;
-	if (c->select || c->pair)
-		c->bias -= n;
+	k->age += AGE_STEP;
+	take_off(c, k, n);
+	if (armed(c))
+		set_check(c, k);
+}
+
+void counter_set_again(struct tare_counter *c, uint64_t n)
+{
+	c->again = counter_cold(c)->again = n;
+}
+
+bool counter_disturb(struct tare_counter *c, bool really)
+{
+	if (!armed(c))
+		counter_cold(c)->disturbed = really;
+	else if (pmc_begins_again())
+		c->check ^= (uint64_t)really << 62;
+	else
+		return false;
+	return true;
 }
 
 uint64_t counter_now_ns(void)
@@ -59,7 +136,7 @@ static int total_of(struct tare_counter *c, struct counter_cold *k, uint64_t *to
 {
 	uint64_t parts[2] = { 0 };
 	const int owner = bundle_check_owner(&k->b);
-	*total = k->last + k->start;
+	*total = k->last + start_of(c, k);
 	if (owner)
 		return owner;
 	if (k->b.path == TARE_PATH_CLOCK)
@@ -72,13 +149,21 @@ static int total_of(struct tare_counter *c, struct counter_cold *k, uint64_t *to
 	return err;
 }
 
+/* A handler that skipped something meanwhile did it before or after the total was read:
+ * nothing tells which. */
 int tare_counter_read_slow(struct tare_counter *c, uint64_t *value)
 {
 	struct counter_cold *const k = counter_cold(c);
-	uint64_t total;
-	const int err = total_of(c, k, &total);
-	*value = k->last = total - k->start;
-	return err;
+	for (;;) {
+		uint64_t total;
+		const uint64_t age = k->age;
+		const int err = total_of(c, k, &total);
+		*value = k->last = total - start_of(c, k);
+		if (age == k->age && !k->disturbed)
+			return err;
+		k->disturbed = false;
+		take_off(c, k, k->again);
+	}
 }
 
 int tare_counter_reset(struct tare_counter *c)
@@ -90,9 +175,8 @@ int tare_counter_reset(struct tare_counter *c)
 	const int err = total_of(c, k, &total);
 	if (err)
 		return err;
-	k->start = total;
 	k->last = 0;
-	counter_arm(c);
+	arm_from(c, &total);
 	return 0;
 }
 
@@ -159,7 +243,8 @@ int tare_counter_sample(struct tare_counter *c, struct tare_sample *s)
 		return sample_clock(c, s);
 	err = bundle_values(&k->b, v);
 	if (!err)
-		err = counter_sample(s, v, k->b.n_parts == 2, k->start, k->b.simulated[0],
+		err = counter_sample(s, v, k->b.n_parts == 2, start_of(c, k),
+				     k->b.simulated[0],
 				     counter_is_core(&k->event.base));
 	if (!err && s->scaled)
 		k->b.status |= TARE_STATUS_SCALED;

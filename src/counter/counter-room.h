@@ -22,8 +22,12 @@ struct counter_cold {
 	struct tare_counter_options o;
 	struct bundle b;
 	struct part parts[2];
-	uint64_t start;			/* value at the last reset */
+	uint64_t start;			/* total that is taken off; not while the fast read is armed */
+	uint64_t armed_at;		/* while it is: the total at which a value of bias was 0 */
 	uint64_t last;			/* last value given */
+	uint64_t age;			/* another number after each counter_skip() */
+	uint64_t again;			/* as in struct tare_counter, of either path */
+	bool disturbed;			/* the next read of the slow path begins again */
 };
 
 struct counter_cold *counter_cold(const struct tare_counter *c);
@@ -34,8 +38,14 @@ void counter_free(struct tare_counter *c);
 /* Arms the fast read from what part_sync() left in the parts, or disarms it. */
 void counter_arm(struct tare_counter *c);
 void counter_disarm(struct tare_counter *c);
-/* From now on values are n less: what the owner counted for itself. */
+/* From now on values are n less: what the owner counted for itself. With signals blocked. A
+ * read that this interrupted (in a signal handler) begins again. */
 void counter_skip(struct tare_counter *c, uint64_t n);
+/* What a read counts that begins again: taken off each time. To measure it, compare reads
+ * after counter_disturb(c, true), which begin again once, with those after `false`. It
+ * returns false where such a read takes the slow path instead. */
+void counter_set_again(struct tare_counter *c, uint64_t n);
+bool counter_disturb(struct tare_counter *c, bool really);
 
 /* How a number came about; `core`: of a core PMU, not the kernel's own events. */
 enum tare_provenance counter_provenance(enum perf_simulated sim, bool core, bool corrected,

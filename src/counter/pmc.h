@@ -13,6 +13,13 @@
 /* From the page's `index` (never 0) to the word that selects the register in
  * struct tare_counter; `second`: for select2. 0: there is no such register. */
 uint64_t pmc_select(uint32_t index, bool second);
+/* `select` with a number that changes with `age`, in bits that do not select anything; or as
+ * it is, where there are none. */
+uint64_t pmc_aged(uint64_t select, uint64_t age);
+/* What an inline read adds to the page's key: the word that it began with. */
+uint64_t pmc_check(uint64_t aged, uint64_t age);
+/* Whether it begins again by itself when that is another one now; else by the slow path. */
+bool pmc_begins_again(void);
 /* Reads that register. Faults where the kernel does not allow it; false when the read
  * guard is installed and has caught that fault. */
 bool pmc_read(uint64_t select, uint64_t *value);

@@ -11,9 +11,7 @@
 
 #include "format.h"
 
-/* A value can be too small by what the writing of a page counts, when a signal handler writes
- * it in the middle of the read (recorder.c): as many instructions as some thousand of the
- * shortest intervals. */
+/* How many intervals are remembered that a later one may still lie around. */
 #define STRAIGHTEN_DEPTH 16384
 
 /* All zero at first; one for each thread. */

@@ -13,7 +13,9 @@
  * Signals are blocked wherever the lock is held or a thread's words are not consistent
  * (struct aside). What a thread does there it counts, by a read of the counter before
  * and after, and takes off all its later values (counter_skip). Two reads do not see
- * all of it: the way to them and back is `room_cost`, measured when a thread registers.
+ * all of it: the way to them and back is `room_cost`, measured when a thread registers. A
+ * handler may have interrupted a read of the counter before it wrote a page: that read
+ * begins again (tare/counter.h), which is measured and taken off likewise.
  *
  * Memory comes from mmap, not malloc: a recorder that changed the sizes of the
  * program's heap would change what it measures (the report's PID effect).
@@ -48,7 +50,7 @@ struct thread {
 	uint8_t *records[2];		/* two pages; room for a header before each */
 	unsigned page;			/* the one that is written into */
 	bool waiting;			/* the other one is full, and not in the file */
-	const uint8_t *missing;		/* the unfinished record that one waits for, or NULL */
+	const uint8_t *missing;		/* the unfinished record that one waits for, or `none` */
 	bool gone;			/* the thread has ended */
 	bool measuring;			/* nothing is written: see measure_room */
 	uint8_t nowhere[32];		/* where a record goes that is dropped */
@@ -190,6 +192,9 @@ static bool finished(const uint8_t *record)
 	return __atomic_load_n((const uint64_t *)(const void *)record, __ATOMIC_ACQUIRE) != 0;
 }
 
+/* A finished record: what record_room() looks at when no page waits. */
+static const uint8_t none[32] __attribute__((aligned(8))) = { 1 };
+
 /* The last record that is not finished; NULL: all are. */
 static const uint8_t *unfinished(const uint8_t *records, size_t n)
 {
@@ -239,8 +244,6 @@ static void write_records(struct tare_recorder *r, struct thread *t, uint8_t *re
 		return;
 	if (t->offset)
 		shift_records(records, n, t->offset);
-	/* A handler that writes a page between an interrupted read and its subtraction of what
-	 * counter_skip() takes off makes that value too small; a time has nothing taken off. */
 	const uint64_t changed = r->is_time ? 0 : straighten(t->straightener, records, n);
 	if (r->event->kind == TARE_EVENT_MINUS)
 		t->clamped += changed;
@@ -272,8 +275,9 @@ static void use_page(struct thread *t, unsigned page)
  * page has an unfinished record, which only the handler's return can finish. */
 static bool empty_page(struct tare_recorder *r, struct thread *t, unsigned page, size_t n)
 {
-	t->missing = unfinished(t->records[page], n);
-	if (t->missing)
+	const uint8_t *const missing = unfinished(t->records[page], n);
+	t->missing = missing && n == PAGE_RECORDS ? missing : none;
+	if (missing)
 		return false;
 	if (r->closed)
 		count(&t->dropped, n);
@@ -320,10 +324,12 @@ static uint8_t *take(struct thread *t)
 	return slot;
 }
 
-static void sum_page(struct thread *t, uint64_t counted)
+/* `written` changes no branch: what record_room() counts after its second read of the counter
+ * is in room_cost, and has to be the same always. */
+static void sum_page(struct thread *t, bool written, uint64_t counted)
 {
-	t->pages++;
-	t->page_cost += counted;
+	t->pages += written;
+	t->page_cost += counted & -(uint64_t)written;
 }
 
 /* Of a time: the page as an event of its own, after the record that had no room. */
@@ -338,7 +344,7 @@ static void put_own(struct thread *t, uint64_t start)
 	const struct mm_event e = { .kind = r->own_kind, .id = r->own_label,
 				    .thread = t->fast.id, .p1 = start, .p2 = end };
 	mm_encode(slot, &e);
-	sum_page(t, end - start);
+	sum_page(t, true, end - start);
 }
 
 uint8_t *record_room(struct tare_record_thread *fast)
@@ -352,19 +358,14 @@ uint8_t *record_room(struct tare_record_thread *fast)
 	}
 	/* Both pages are full. No search for each event: a handler that took so long could let
 	 * its timer keep the interrupted code from finishing the record for ever. */
-	if (t->waiting && t->missing && t->fast.next >= t->fast.end && !finished(t->missing)) {
+	if (!finished(t->missing) && t->fast.next >= t->fast.end) {
 		t->fast.next = t->fast.end;
 		count(&t->dropped, 1);
 		return t->nowhere;
 	}
 	step_aside(&a, t);
-	uint64_t cost = 0;
-	bool written = false;
 	/* A handler may have made room before signals were blocked. */
-	if (t->fast.next >= t->fast.end) {
-		written = make_room(t);
-		cost = t->room_cost;
-	}
+	const bool written = t->fast.next >= t->fast.end && make_room(t);
 	uint8_t *slot = t->nowhere;
 	if (t->fast.next < t->fast.end) {
 		slot = take(t);
@@ -374,9 +375,8 @@ uint8_t *record_room(struct tare_record_thread *fast)
 		t->fast.next = t->fast.end;
 		count(&t->dropped, 1);
 	}
-	const uint64_t counted = step_back(&a, cost);
-	if (written && !t->recorder->is_time)
-		sum_page(t, counted);
+	const bool sum = written && !t->recorder->is_time;
+	sum_page(t, sum, step_back(&a, t->room_cost));
 	return slot;
 }
 
@@ -389,9 +389,7 @@ static void flush(struct thread *t)
 	const bool written = some && make_room(t);
 	if (written && t->recorder->is_time && a.t && t->fast.next < t->fast.end)
 		put_own(t, a.start);
-	const uint64_t counted = step_back(&a, 0);
-	if (written && !t->recorder->is_time)
-		sum_page(t, counted);
+	sum_page(t, written && !t->recorder->is_time, step_back(&a, 0));
 }
 
 /* The read failed: the interval will not be recorded. */
@@ -503,6 +501,10 @@ static int open_zero(struct tare_why *why)
 	return err;
 }
 
+/* Measurements whose most frequent value is taken; before them, some that find page faults
+ * and unbound symbols. */
+enum { FIRST = 2, ROUNDS = 7 };
+
 /* What one record counts, with (page full) or without (32 bytes left) the way to
  * record_room. */
 static __attribute__((noinline)) uint64_t measure_put(struct thread *t, size_t left)
@@ -530,10 +532,9 @@ static uint64_t agreed(const uint64_t *values, unsigned n)
 	return 0;
 }
 
-/* Sets room_cost. The first rounds find page faults and unbound symbols. */
+/* Sets room_cost. */
 static void measure_room(struct thread *t)
 {
-	enum { FIRST = 2, ROUNDS = 7 };
 	uint64_t with[FIRST + ROUNDS], without[FIRST + ROUNDS];
 	t->measuring = true;
 	for (unsigned i = 0; i < FIRST + ROUNDS; i++) {
@@ -546,6 +547,28 @@ static void measure_room(struct thread *t)
 	t->pages = t->page_cost = 0;
 	clear_page(t, 0, PAGE_RECORDS);
 	use_page(t, 0);
+}
+
+static __attribute__((noinline)) uint64_t measure_read(struct thread *t, bool again)
+{
+	uint64_t before = 0, after = 0;
+	if (tare_record_now(&t->fast, t->fast.depth, &before) != 0 ||
+	    !counter_disturb(t->fast.counter, again) ||
+	    tare_record_now(&t->fast, t->fast.depth, &after) != 0)
+		return 0;
+	return after - before;
+}
+
+/* What a read counts that begins again because a handler has written a page meanwhile. */
+static void measure_again(struct thread *t)
+{
+	uint64_t with[ROUNDS], without[ROUNDS];
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		with[i] = measure_read(t, true);
+		without[i] = measure_read(t, false);
+	}
+	const uint64_t w = agreed(with, ROUNDS), wo = agreed(without, ROUNDS);
+	counter_set_again(t->fast.counter, w && wo && w > wo ? w - wo : 0);
 }
 
 static void lay_out(struct thread *t)
@@ -570,6 +593,7 @@ static struct thread *add_thread(struct tare_recorder *r, struct tare_why *why)
 	}
 	t->recorder = r;
 	t->mapped = block_bytes();
+	t->missing = none;
 	t->fast.room = record_room_entry;
 	lay_out(t);
 	const int err = open_counter(r, t, why);
@@ -587,6 +611,7 @@ static struct thread *add_thread(struct tare_recorder *r, struct tare_why *why)
 	clear_page(t, 0, PAGE_RECORDS);
 	if (!r->is_time) {
 		measure_room(t);
+		measure_again(t);
 		tare_counter_reset(t->fast.counter);
 	}
 	pthread_setspecific(r->key, t);

@@ -16,8 +16,8 @@
 #define ROUNDS 100000
 /* Instructions, counted in tare/counter-aarch64.h. A compiler may put one move of its own
  * between two reads (GCC 14 does, GCC 12 does not). */
-#define INLINE_READ 14
-#define INLINE_PAIR 24
+#define INLINE_READ 17
+#define INLINE_PAIR 27
 #define COMPILERS_MOVE 1
 #define NET (8 * (ROUNDS - 1))	/* known_loop(ROUNDS) beyond known_loop(1) */
 

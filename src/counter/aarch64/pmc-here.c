@@ -19,6 +19,21 @@ uint64_t pmc_select(uint32_t index, bool second)
 	return (uint64_t)(uintptr_t)(table + 8u * (index - 1));
 }
 
+uint64_t pmc_aged(uint64_t select, uint64_t age)
+{
+	return select;
+}
+
+uint64_t pmc_check(uint64_t aged, uint64_t age)
+{
+	return age;
+}
+
+bool pmc_begins_again(void)
+{
+	return false;
+}
+
 bool pmc_read(uint64_t select, uint64_t *value)
 {
 	uint64_t v, v2;

@@ -12,6 +12,21 @@ uint64_t pmc_select(uint32_t index, bool second)
 	return (uint64_t)(index - 1) | 1ull << 63;
 }
 
+uint64_t pmc_aged(uint64_t select, uint64_t age)
+{
+	return select | (age & 0x7fffffff) << 32;
+}
+
+uint64_t pmc_check(uint64_t aged, uint64_t age)
+{
+	return aged;
+}
+
+bool pmc_begins_again(void)
+{
+	return true;
+}
+
 /* With a note as the inline reads have it (tare/counter-x86_64.h). */
 bool pmc_read(uint64_t select, uint64_t *value)
 {
