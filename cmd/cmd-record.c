@@ -66,20 +66,24 @@ static void become(const struct record_opts *o, char **argv)
 	execvp(argv[0], argv);
 	const int err = errno;
 	fprintf(stderr, "tare: %s: %s\n", argv[0], strerror(err));
-	_exit(err == ENOENT ? 127 : 126);
+	_exit(err == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
 }
 
 static int run_native(const struct record_opts *o, char **argv)
 {
 	int status;
 	const pid_t pid = fork();
-	if (pid < 0)
-		return complain_errno(errno, "fork");
+	if (pid < 0) {
+		complain_errno(errno, "fork");
+		return EXIT_FAILED;
+	}
 	if (pid == 0)
 		become(o, argv);
 	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return complain_errno(errno, "waitpid");
+		if (errno != EINTR) {
+			complain_errno(errno, "waitpid");
+			return EXIT_FAILED;
+		}
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -93,8 +97,8 @@ static int run_soft(const struct record_opts *o, char **argv, unsigned n)
 					     .aslr = o->aslr };
 	if (tare_run(&ro, &report, &why) < 0) {
 		complain_why(&why);
-		return why.code == TARE_E_NO_COMMAND ? 127 :
-		       why.code == TARE_E_NOT_EXECUTABLE ? 126 : EXIT_BAD;
+		return why.code == TARE_E_NO_COMMAND ? EXIT_NOT_FOUND :
+		       why.code == TARE_E_NOT_EXECUTABLE ? EXIT_NOT_EXECUTABLE : EXIT_FAILED;
 	}
 	report_run("record", report);
 	const int status = report->exit_status;
@@ -234,7 +238,8 @@ static int run(const struct command *self, int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (!choose_backend(&o) || !make_dir(o.dir))
-		return EXIT_BAD;
+		return EXIT_FAILED;
+	signal(SIGCHLD, SIG_DFL);	/* where it is ignored, exit statuses are lost */
 	set_conditions(&o);
 	for (unsigned i = 0; i < o.repeat; i++) {
 		const struct timespec since = file_now(o.dir);
@@ -248,7 +253,7 @@ static int run(const struct command *self, int argc, char **argv)
 		if (!found) {
 			complain("%s wrote no profile to %s: does it use the recorder "
 				 "(tare/record.h)?", argv[first], o.dir);
-			return EXIT_BAD;
+			return EXIT_FAILED;
 		}
 	}
 	return EXIT_GOOD;

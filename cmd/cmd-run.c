@@ -9,9 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* When tare itself fails, as env(1) and timeout(1): commands rarely use this status. */
-#define EXIT_FAILED 125
-
 struct run_opts {
 	const char *cpu, *flaws;
 	uint64_t seed;
@@ -94,7 +91,7 @@ static int run(const struct command *self, int argc, char **argv)
 		return show_list();
 	if (first == argc) {
 		complain("run: no command; usage: tare run [OPTION]… [--] COMMAND [ARG]…");
-		return EXIT_FAILED;
+		return EXIT_USAGE;
 	}
 	const struct tare_run_options ro = {
 		.size = sizeof(ro), .argv = argv + first, .cpu = o.cpu, .flaws = o.flaws,
@@ -104,8 +101,8 @@ static int run(const struct command *self, int argc, char **argv)
 	catch_signals();
 	if (tare_run(&ro, &report, &why) < 0) {
 		complain_why(&why);
-		return why.code == TARE_E_NO_COMMAND ? 127 :
-		       why.code == TARE_E_NOT_EXECUTABLE ? 126 : EXIT_FAILED;
+		return why.code == TARE_E_NO_COMMAND ? EXIT_NOT_FOUND :
+		       why.code == TARE_E_NOT_EXECUTABLE ? EXIT_NOT_EXECUTABLE : EXIT_FAILED;
 	}
 	report_run("run", report);
 	const int status = stop ? 128 + caught : report->exit_status;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* Statuses of our own failures, apart from the command's: as env(1), timeout(1) */
-enum { EXIT_TIMEOUT = 124, EXIT_FAILED = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
+enum { EXIT_TIMEOUT = 124 };	/* as timeout(1) */
 
 static const char *const backends[] = { "auto", "hw", "soft", NULL };
 

@@ -14,10 +14,18 @@
 
 #include "options.h"
 
-/* What a command that has no statuses of its own returns. EXIT_USAGE, a command line that
- * makes no sense, is the same in all of them: with 125 (as env(1) and timeout(1) have it) it
- * cannot be taken for the status of a measured command or for a verdict. */
-enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 125 };
+/* Exit statuses. A wrong command line is EXIT_USAGE in every command. The commands that run a
+ * command (stat, run, record) return that command's status, and EXIT_FAILED for every failure of
+ * tare itself: with 125, as env(1) and timeout(1) have it, neither can be taken for the status of
+ * the command or for a verdict. The other commands return EXIT_BAD for a failure. */
+enum {
+	EXIT_GOOD = 0,
+	EXIT_BAD = 1,
+	EXIT_USAGE = 125,
+	EXIT_FAILED = 125,
+	EXIT_NOT_EXECUTABLE = 126,
+	EXIT_NOT_FOUND = 127,
+};
 
 struct command {
 	const char *name;

@@ -99,10 +99,8 @@ void stat_csv(const struct stat_session *s, struct buf *out)
 		buf_printf(out, "%s%s%s", sep, unit_of(e), sep);
 		field(out, e->name, sep);
 		buf_str(out, sep);
-		if (s->o->repeat != 1) {
-			put_percent(out, summary_percent(&v.sum));
-			buf_printf(out, "%%%s", sep);
-		}
+		if (s->o->repeat != 1)	/* with perf's two decimals, 0 too */
+			buf_printf(out, "%.2f%%%s", summary_percent(&v.sum), sep);
 		times(out, v.sum.n, v.enabled_ns, v.running_ns, sep);
 		buf_str(out, sep);
 		derived(out, s, middle, i, wall_ns, sep);

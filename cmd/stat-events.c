@@ -197,6 +197,10 @@ static bool can_be_had(const struct stat_session *s, const struct stat_metric *m
 		return true;
 	struct tare_why named = why;
 	snprintf(named.what, sizeof(named.what), "metric %s: %.200s", m->name, why.what);
+	if (why.code == TARE_E_NO_PMU)		/* the engine has been tried */
+		snprintf(named.remedy, sizeof(named.remedy), "leave this metric out (`tare list` shows "
+			 "which metrics this machine can count), or use a machine or VM type that shows "
+			 "its PMU");
 	complain_why(&named);
 	return false;
 }

@@ -379,15 +379,15 @@ def check_recorded(tmp):
           "recorded runs line up", a["threads"], a["regions"], a["intervals"])
     r = run(TARE, "record", "-q", "-o", f"{tmp}/made/for//this/", "--", RECORDER)
     check(r.returncode == 0 and len(os.listdir(f"{tmp}/made/for/this")) == 1, "directories made", r.stderr)
-    for where, status in ((files[0], 1), (f"{files[0]}/below", 1), ("", 125), ("/proc/none/such", 1)):
+    for where, status in ((files[0], 125), (f"{files[0]}/below", 125), ("", 125), ("/proc/none/such", 125)):
         r = run(TARE, "record", "-o", where, "--", RECORDER)
         check(r.returncode == status and (where or "--output") in r.stderr, "record to", where, r.stderr)
     r = run(TARE, "record", "-o", f"{tmp}/none", "--", "true")
-    check(r.returncode == 1 and "wrote no profile" in r.stderr, "record true", r.stderr)
+    check(r.returncode == 125 and "wrote no profile" in r.stderr, "record true", r.stderr)
     r = run(TARE, "record", "-o", f"{tmp}/none", "--", "/nonexistent/program")
     check(r.returncode == 127, "record nothing", r.returncode)
     r = run(TARE, "record", "-o", f"{tmp}/none", "-c", "no-such-event", "--", RECORDER)
-    check(r.returncode == 1 and "no-such-event" in r.stderr, "record no-such-event", r.stderr)
+    check(r.returncode == 125 and "no-such-event" in r.stderr, "record no-such-event", r.stderr)
 
 
 def self_values(tmp, name, *options):
@@ -424,9 +424,9 @@ def check_recorded_soft(tmp):
         check(abs(net[name][0] - exact[name][0] - 28 * 9) <= 2, "net is exact", name, net[name],
               exact[name])
     r = run(TARE, "record", "-b", "native", "--cpu", "zen2", "-o", f"{tmp}/none", "--", RECORDER)
-    check(r.returncode == 1 and "--backend native" in r.stderr, "native and --cpu", r.stderr)
+    check(r.returncode == 125 and "--backend native" in r.stderr, "native and --cpu", r.stderr)
     r = run(TARE, "record", "--cpu", "zen99", "-o", f"{tmp}/none", "--", RECORDER)
-    check(r.returncode == 1 and "zen99" in r.stderr, "no such CPU", r.stderr)
+    check(r.returncode == 125 and "zen99" in r.stderr, "no such CPU", r.stderr)
     r = run(TARE, "record", "-b", "soft", "-o", f"{tmp}/none", "--", "/nonexistent/program")
     check(r.returncode == 127, "record nothing in the engine", r.returncode)
 

@@ -144,6 +144,24 @@ if has_engine:
     check(len(r["runs"][0]["batches"]) >= 2 and r["runs"][0]["witnesses_agree"], r["runs"][0])
     check(len(r["metrics"]) == 3 and all(m["n"] == 1 for m in r["metrics"]), r["metrics"])
 refused('no metric is called "ipcc"; did you mean ipc', "-M", "ipcc", "true")
+# Where there is no PMU, no software counts cycles: the remedy names neither the engine nor tare run.
+p = run(tare, "stat", "-M", "ipc", "true")
+if "no hardware counters" in p.stderr:
+    check(p.returncode == 125 and "leave this metric out" in p.stderr and "in software" not in p.stderr and
+          "tare run" not in p.stderr, p.stderr)
+
+if has_engine:
+    # A count that covers only part of the run is not exact, in any format.
+    for more in ("-x,",), ():
+        p = run(tare, "stat", *soft, *more, "--timeout", "300", "-e", "instructions:u", "sleep", "30")
+        check(p.returncode == 124 and "incomplete" in p.stderr and "exact" not in p.stderr, p)
+    p = run(tare, "stat", *soft, "-j", "-o", "-", "--timeout", "300", "-e", "instructions:u", "sleep", "30")
+    c = json.loads(p.stdout)["runs"][0]["counts"][0]
+    check(c["provenance"] == "incomplete" and c["lower_bound"] and c["value"] > 0, c)
+
+    # perf's form of the spread: two decimals, also for 0.
+    p = run(tare, "stat", *soft, "-x,", "-r", "2", "-e", "instructions:u", "/bin/true")
+    check(re.match(r"[0-9.]+,,instructions:u,\d+\.\d\d%,", p.stderr), p.stderr)
 
 # What cannot be had says so by name, and what to do instead.
 for option, says in {("-a",): "--all-cpus: .*not CPUs", ("-C", "0"): "--cpu: .*taskset", ("-A",): "--no-aggr",

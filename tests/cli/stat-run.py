@@ -153,7 +153,7 @@ p = run(tare, "stat", "-x", ";", "-e", "page-faults,task-clock", "-r", "3", page
 provenance = "raw" if third == "context-switches" else "raw+user-only"
 first, second = (line.split(";") for line in p.stderr.splitlines())
 check(first[:3] == [str(base + 5), "", "page-faults"], first)
-check(first[3] == "0%" and first[5] == "100.00" and first[-1] == provenance, first)
+check(first[3] == "0.00%" and first[5] == "100.00" and first[-1] == provenance, first)
 check(second[1:3] == ["msec", "task-clock"] and float(second[0]) > 0, second)
 p = run(tare, "stat", "-x", "\\t", "-e", "page-faults", "true")
 check(p.stderr.count("\t") == 7, p.stderr)

@@ -182,15 +182,15 @@ static void fields_are_perfs(void **state)
 	x.o.separator = "4";
 	stat_csv(&x.s, &b);
 	/* A name that contains the separator is quoted. */
-	const char *const first = "11.544\"r01c4:u\"413%4100450.00444";
+	const char *const first = "11.544\"r01c4:u\"413.04%4100450.00444";
 	if (strncmp(b.data, first, strlen(first)) != 0)
 		fail_msg("%s", b.data);
 	buf_free(&b);
 	x.o.separator = ",";
 	stat_csv(&x.s, &b);
-	assert_non_null(strstr(b.data, "\n1.500000,msec,task-clock,0%,200,100.00,0.0005,"
+	assert_non_null(strstr(b.data, "\n1.500000,msec,task-clock,0.00%,200,100.00,0.0005,"
 				       "CPUs utilized,raw\n"));
-	assert_non_null(strstr(b.data, "\n<not counted>,,page-faults,0%,0,0.00,,,\n"));
+	assert_non_null(strstr(b.data, "\n<not counted>,,page-faults,0.00%,0,0.00,,,\n"));
 	buf_free(&b);
 	tare_events_free(x.s.events);
 }
