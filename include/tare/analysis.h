@@ -81,7 +81,7 @@ struct tare_summary {
 	uint64_t total;		/* sum over the threads, each from its first start to its last end */
 	size_t n_threads;
 	uint64_t n_intervals, n_instants, n_integers;
-	struct summary_store *store;		/* private */
+	struct tare_summary_store *store;		/* private */
 };
 
 struct tare_summarize_options {
@@ -263,7 +263,7 @@ struct tare_aggregate {
 	struct tare_difference *differences;	/* by total count */
 	size_t n_differences;
 	uint64_t n_more_differences;	/* not in the list */
-	struct aggregate_store *store;	/* private */
+	struct tare_aggregate_store *store;	/* private */
 };
 
 enum tare_macro_sort { TARE_MACRO_SELF, TARE_MACRO_VARIATION, TARE_MACRO_PERCENT, TARE_MACRO_NAME };
@@ -352,7 +352,7 @@ struct tare_diff {
 	struct tare_diff_artifact *artifacts;	/* by change, largest first */
 	size_t n_artifacts;
 	struct tare_diff_row total;
-	struct diff_store *store;		/* private */
+	struct tare_diff_store *store;		/* private */
 };
 
 /* Summaries of both groups, all by the same names; they must stay until the result is freed.

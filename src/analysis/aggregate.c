@@ -20,7 +20,7 @@
 #define DIFFERENCES_MAX 65536u
 
 struct pass {
-	struct aggregate_store *st;
+	struct tare_aggregate_store *st;
 	struct tare_aggregate *a;
 	const struct tare_aggregate_options *o;
 	size_t n;
@@ -153,7 +153,7 @@ static size_t outlier_at(struct pass *s, const struct place *where)
  * around its first point. */
 static void add_to_name(struct pass *s, const struct point *early, uint64_t range)
 {
-	struct aggregate_store *const st = s->st;
+	struct tare_aggregate_store *const st = s->st;
 	const uint64_t owner = point_type(early) == POINT_START ? point_record(early)
 								 : early->parent;
 	if (owner != s->last_owner) {
@@ -320,7 +320,7 @@ static int fill(struct pass *s, size_t want, size_t *least, bool *ended)
 /* An event that not all runs share: its End or Instant counts for it. */
 static int note_difference(struct pass *s, size_t run, const struct point *p)
 {
-	struct aggregate_store *const st = s->st;
+	struct tare_aggregate_store *const st = s->st;
 	if (point_type(p) == POINT_START)
 		return 0;
 	struct buf text = { 0 };
@@ -707,7 +707,7 @@ static int compare_macro(const void *a, const void *b, void *arg)
 static int make_macro(struct pass *s)
 {
 	struct tare_aggregate *const a = s->a;
-	const struct aggregate_store *const st = s->st;
+	const struct tare_aggregate_store *const st = s->st;
 	a->macro = calloc(st->names.n + 1, sizeof(*a->macro));
 	if (!a->macro)
 		return no_memory(s);
@@ -753,7 +753,7 @@ static int by_variation(const void *a, const void *b)
 static int make_by_name(struct pass *s)
 {
 	struct tare_aggregate *const a = s->a;
-	const struct aggregate_store *const st = s->st;
+	const struct tare_aggregate_store *const st = s->st;
 	a->by_name = calloc(st->n_varied + 1, sizeof(*a->by_name));
 	if (!a->by_name)
 		return no_memory(s);
@@ -788,7 +788,7 @@ static int by_sum(const void *a, const void *b, void *arg)
 static int make_differences(struct pass *s)
 {
 	struct tare_aggregate *const a = s->a;
-	struct aggregate_store *const st = s->st;
+	struct tare_aggregate_store *const st = s->st;
 	a->differences = calloc(st->differing.n + 1, sizeof(*a->differences));
 	if (!a->differences)
 		return no_memory(s);
@@ -808,7 +808,7 @@ static bool alloc_extremes(struct tare_extremes *e, size_t limit)
 static int aggregate(struct pass *s)
 {
 	struct tare_aggregate *const a = s->a;
-	struct aggregate_store *const st = s->st;
+	struct tare_aggregate_store *const st = s->st;
 	st->run = calloc(s->n, sizeof(*st->run));
 	s->feed = calloc(s->n, sizeof(*s->feed));
 	s->prev = calloc(s->n, sizeof(*s->prev));
@@ -865,7 +865,7 @@ int tare_aggregate(struct tare_profile **runs, size_t n, const struct tare_aggre
 	if (err < 0)
 		return err;
 	struct tare_aggregate *const a = calloc(1, sizeof(*a));
-	struct aggregate_store *const st = calloc(1, sizeof(*st));
+	struct tare_aggregate_store *const st = calloc(1, sizeof(*st));
 	if (!a || !st) {
 		free(a);
 		free(st);
@@ -892,7 +892,7 @@ void tare_aggregate_free(struct tare_aggregate *a)
 {
 	if (!a)
 		return;
-	struct aggregate_store *const st = a->store;
+	struct tare_aggregate_store *const st = a->store;
 	for (size_t r = 0; st->run && r < a->n_runs; r++)
 		points_run_free(&st->run[r]);
 	free(st->run);

@@ -8,7 +8,7 @@
 
 #define SMALL_RANGES 64
 
-struct aggregate_store {
+struct tare_aggregate_store {
 	size_t limit;
 	struct tare_extreme small[SMALL_RANGES];	/* by range; without their counts */
 	uint64_t n_small[SMALL_RANGES];			/* these */

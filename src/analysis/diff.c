@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-struct diff_store {
+struct tare_diff_store {
 	struct names names, artifacts;
 };
 

@@ -41,7 +41,7 @@ struct thread {
 	bool too_deep;
 };
 
-struct summary_store {
+struct tare_summary_store {
 	struct names names;
 	struct cell *cells;	/* PLANES times n_rows */
 	uint64_t *again;	/* by row: of what is inside an interval of the same row */
@@ -68,7 +68,7 @@ struct kind_plane {
 
 struct pass {
 	struct tare_profile *p;
-	struct summary_store *store;
+	struct tare_summary_store *store;
 	enum tare_group_by by;
 	struct resolver *labels;
 	struct kinds kinds;
@@ -87,7 +87,7 @@ static void *grown(void *old, size_t n_old, size_t n, size_t size)
 	return a;
 }
 
-static bool grow_planes(struct summary_store *st, uint32_t n)
+static bool grow_planes(struct tare_summary_store *st, uint32_t n)
 {
 	struct cell *const cells = calloc((size_t)PLANES * n, sizeof(*cells));
 	if (!cells)
@@ -106,7 +106,7 @@ static bool grow_planes(struct summary_store *st, uint32_t n)
 }
 
 /* A row for every name there is. */
-static bool grow_rows(struct summary_store *st)
+static bool grow_rows(struct tare_summary_store *st)
 {
 	const uint32_t old = st->n_rows;
 	uint32_t n = old ? old : 256;
@@ -126,12 +126,12 @@ static bool grow_rows(struct summary_store *st)
 	return true;
 }
 
-static inline bool have_rows(struct summary_store *st)
+static inline bool have_rows(struct tare_summary_store *st)
 {
 	return __builtin_expect(st->names.n < st->n_rows, 1) || grow_rows(st);
 }
 
-static struct thread *new_threads(struct summary_store *st)
+static struct thread *new_threads(struct tare_summary_store *st)
 {
 	if (st->threads.n > st->cap_thread) {
 		const uint32_t cap = 2 * st->threads.n + 16;
@@ -146,7 +146,7 @@ static struct thread *new_threads(struct summary_store *st)
 	return st->thread;
 }
 
-static inline struct thread *thread_of(struct summary_store *st, uint32_t id)
+static inline struct thread *thread_of(struct tare_summary_store *st, uint32_t id)
 {
 	const uint32_t i = threads_index(&st->threads, id);
 	if (st->n_thread != st->threads.n && !new_threads(st))
@@ -348,7 +348,7 @@ static bool intervals(struct pass *s, struct thread *t, const struct item *e, si
  * is not to count again in the row's whole. */
 static bool intervals_again(struct pass *s, struct thread *t, const struct item *e, size_t n)
 {
-	struct summary_store *const st = s->store;
+	struct tare_summary_store *const st = s->store;
 	const uint64_t key = (uint64_t)(t - st->thread) << 32;
 	for (; n; n--, e++) {
 		if (!reserve_stack(t, 1))
@@ -375,7 +375,7 @@ static bool intervals_again(struct pass *s, struct thread *t, const struct item 
 static bool other(struct pass *s, const struct mm_event *e, unsigned kind)
 {
 	const unsigned class = s->kinds.slot[kind].class;
-	struct summary_store *const st = s->store;
+	struct tare_summary_store *const st = s->store;
 	const bool is_instant = e->p2 == MM_INSTANT;
 	s->n_instants += is_instant;
 	s->n_integers += !is_instant;
@@ -499,7 +499,7 @@ static bool odd_others(struct pass *s, const uint8_t *records, size_t n)
 
 static void hits(struct pass *s, const uint32_t *row, size_t n)
 {
-	struct summary_store *const st = s->store;
+	struct tare_summary_store *const st = s->store;
 	for (size_t i = 0; i < n; i++)
 		st->cells[row[i]].hits += !(st->flags[row[i]] & ROW_COUNTED_HITS);
 	s->n_instants += n;
@@ -621,7 +621,7 @@ static int by_artifact(const void *a, const void *b)
 }
 
 /* A row from its cells; false: it has nothing. */
-static bool add_up(const struct summary_store *st, uint32_t row, struct tare_summary_row *out)
+static bool add_up(const struct tare_summary_store *st, uint32_t row, struct tare_summary_row *out)
 {
 	const struct cell *cell[PLANES];
 	bool any = st->flags[row] & ROW_USED;
@@ -646,7 +646,7 @@ static bool add_up(const struct summary_store *st, uint32_t row, struct tare_sum
 
 static bool collect(struct tare_summary *s)
 {
-	const struct summary_store *const st = s->store;
+	const struct tare_summary_store *const st = s->store;
 	const uint32_t n = st->names.n < st->n_rows ? st->names.n : st->n_rows ? st->n_rows - 1 : 0;
 	s->rows = calloc(n + 1, sizeof(*s->rows));
 	s->artifacts = calloc(n + 1, sizeof(*s->artifacts));
@@ -710,7 +710,7 @@ int tare_summarize(struct tare_profile *p, const struct tare_summarize_options *
 	if (err < 0)
 		return err;
 	struct tare_summary *const s = calloc(1, sizeof(*s));
-	struct summary_store *const st = calloc(1, sizeof(*st));
+	struct tare_summary_store *const st = calloc(1, sizeof(*st));
 	if (!s || !st) {
 		free(s);
 		free(st);
@@ -732,7 +732,7 @@ void tare_summary_free(struct tare_summary *s)
 {
 	if (!s)
 		return;
-	struct summary_store *const st = s->store;
+	struct tare_summary_store *const st = s->store;
 	for (uint32_t i = 0; i < st->n_thread; i++)
 		free(st->thread[i].stack);
 	free(st->thread);

@@ -96,6 +96,7 @@ with tempfile.TemporaryDirectory(prefix="tare-") as tmp:
     check(run(root / "bin/tare", "--version") == f"tare {version}\n", "version")
     pages = {p.name for p in root.glob("share/man/man*/*")}
     wanted = {p.name for p in source.glob("man/*.[1-9]")}
+    wanted |= {f"{name}.3" for name in shared if name.startswith("tare_")}
     check(pages == wanted, "man pages", pages ^ wanted)
     script = root / "share/bash-completion/completions/tare"
     check(script.exists() and script.read_text() == run(root / "bin/tare", "completion", "bash"),
