@@ -24,11 +24,12 @@
  *    temporary file in $TMPDIR is used where a comment says so. Nothing else outside of the
  *    result changes; signals, locale, descriptors and the file of the profile are left alone.
  *
- * Every function walks its profiles in one pass (aggregate: one per thread). Memory grows with
+ * Every function walks its profiles in one pass (aggregate: one per thread where the runs have
+ * different threads, or their threads run at very different times). Memory grows with
  * the number of distinct names and of threads and with the depth of the stacks, not with the
  * number of events, except for two small parts: an open profile has 4 bytes for each virtual
  * string id (rustc gives one to every invocation; 400 MB at most), and aggregate has 8 bytes
- * for each 256 events. More than 4 Mi intervals inside each other (65,536 in a call tree) are
+ * for each 256 events and at most 64 MiB a run for points that wait for another run. More than 4 Mi intervals inside each other (65,536 in a call tree) are
  * TARE_E_FORMAT. The file is mapped, and its pages are released during the walk. Results are
  * in a fixed order: equal input gives equal output.
  */

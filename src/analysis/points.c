@@ -36,6 +36,7 @@ void points_run_free(struct points_run *r)
 	free(r->range);
 	free(r->self);
 	free(r->count);
+	free(r->lane);
 }
 
 static uint64_t hash_bytes(const char *text, size_t len)
@@ -188,12 +189,24 @@ static bool grow_stack(struct points *s)
 	if (!s->stack) {
 		for (; s->depth < BOTTOM; s->depth++)
 			stack[s->depth] = (struct point_frame){ .end = UINT64_MAX,
-								.record = NO_RECORD };
+								.start.record = NO_RECORD };
 	}
 	memset(stack + s->depth, 0, (cap - s->depth) * sizeof(*stack));
 	s->stack = stack;
 	s->cap = cap;
 	return true;
+}
+
+static int make_buffer(struct points *s)
+{
+	s->start = UINT64_MAX;
+	s->buf_cap = 2048;
+	s->buf = malloc(s->buf_cap * sizeof(*s->buf));
+	if (!s->buf)
+		out_of_memory(s->run);
+	else
+		grow_stack(s);
+	return s->run->err;
 }
 
 int points_open(struct points *s, struct points_run *run, uint32_t thread)
@@ -211,19 +224,49 @@ int points_open(struct points *s, struct points_run *run, uint32_t thread)
 		}
 	}
 	walk_range(&s->walk, run->p, true, first, end);
-	s->start = UINT64_MAX;
-	s->buf_cap = 2048;
-	s->buf = malloc(s->buf_cap * sizeof(*s->buf));
-	if (!s->buf)
+	return make_buffer(s);
+}
+
+void points_share(struct points_run *r, bool (*new_thread)(void *, uint32_t), void *arg)
+{
+	walk_init(&r->walk, r->p, true);
+	r->new_thread = new_thread;
+	r->new_thread_arg = arg;
+}
+
+int points_join(struct points *s, struct points_run *run, uint32_t thread)
+{
+	*s = (struct points){ .run = run, .thread = thread, .shared = true, .done = run->ended };
+	const uint32_t i = threads_index(&run->threads, thread);
+	if (i != UINT32_MAX && i >= run->n_lane) {
+		const uint32_t n = 2 * i + 16;
+		struct points **const more = realloc(run->lane, n * sizeof(*more));
+		if (more) {
+			memset(more + run->n_lane, 0, (n - run->n_lane) * sizeof(*more));
+			run->lane = more;
+			run->n_lane = n;
+		}
+	}
+	if (i >= run->n_lane) {
 		out_of_memory(run);
-	else
-		grow_stack(s);
-	return run->err;
+		return run->err;
+	}
+	run->lane[i] = s;
+	return make_buffer(s);
+}
+
+uint64_t points_waiting(const struct points_run *r)
+{
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < r->threads.n && i < r->n_lane; i++)
+		n += r->lane[i] ? r->lane[i]->tail - r->lane[i]->head : 0;
+	return n;
 }
 
 void points_close(struct points *s)
 {
-	walk_done(&s->walk);
+	if (!s->shared)
+		walk_done(&s->walk);
 	if (s->start <= s->end)
 		s->run->total += s->end - s->start;
 	s->start = UINT64_MAX;
@@ -312,14 +355,17 @@ static bool reserve(struct points *s, size_t n)
 
 static inline bool around(const struct point_frame *f, uint64_t start, uint64_t end)
 {
-	return (f->start <= start) & (end <= f->end);
+	return (f->start.time <= start) & (end <= f->end);
 }
 
-/* The Start of an interval that the next point leaves. */
+/* The Start of an interval that the next point leaves. Field by field: a frame is written so,
+ * and a wider read would wait for its writes. */
 static inline void put_start(struct point *to, const struct point_frame *f)
 {
-	*to = (struct point){ f->key + START_SALT, f->start, f->record << 2 | POINT_START,
-			      f[-1].record };
+	to->key = f->start.key;
+	to->time = f->start.time;
+	to->record = f->start.record;
+	to->parent = f->start.parent;
 }
 
 /* Where intervals are not properly one inside the other, or many are left. */
@@ -327,7 +373,7 @@ static struct point_frame *leave_slow(struct point_frame *top, uint64_t start, u
 				      struct point **to, uint64_t *overlaps)
 {
 	for (; !around(top, start, end); top--) {
-		*overlaps += end > top->start;
+		*overlaps += end > top->start.time;
 		put_start((*to)++, top);
 	}
 	return top;
@@ -344,21 +390,24 @@ static void take_items(struct points *s, const struct point_item *e, size_t n, u
 	struct point *to = s->buf + s->tail;
 	struct point_frame *top = s->stack + s->depth - 1;
 	uint64_t overlaps = 0;
+	base <<= 2;
 	for (const struct point_item *const stop = e + n; e < stop; e++) {
 		const uint64_t start = e->start, end = e->end, key = e->key;
-		const uint64_t instant = e->number & 1, record = base + (e->number >> 1);
-		const size_t left = (size_t)(top[0].start > start) + (top[-1].start > start);
+		const uint64_t record = base + e->number, instant = e->number >> 1 & 1;
+		const size_t left = (size_t)(top[0].start.time > start) +
+				    (top[-1].start.time > start);
 		struct point_frame *const parent = top - left;
-		const bool overlap = (left != 0) & (end > parent[1].start);
+		const bool overlap = (left != 0) & (end > parent[1].start.time);
 		put_start(&to[0], &top[0]);
 		put_start(&to[1], &top[-1]);
-		if (__builtin_expect((parent->start > start) | (end > parent->end) | overlap, 0)) {
+		if (__builtin_expect((parent->start.time > start) | (end > parent->end) | overlap, 0)) {
 			top = leave_slow(top, start, end, &to, &overlaps);
 		} else {
 			top = parent;
 			to += left;
 		}
-		*to++ = (struct point){ key, end, record << 2 | (POINT_END + instant), top->record };
+		const uint64_t around_it = top->start.record;
+		*to++ = (struct point){ key, end, record, around_it };
 		const uint64_t d = end - start;		/* 0 of an instant */
 		self[top->row] -= (int64_t)d;
 		self[e->row] += (int64_t)d;
@@ -367,7 +416,8 @@ static void take_items(struct points *s, const struct point_item *e, size_t n, u
 			s->start = start < s->start ? start : s->start;
 			s->end = end > s->end ? end : s->end;
 		}
-		top[1] = (struct point_frame){ start, end, key, record, e->row };
+		top[1] = (struct point_frame){ { key + START_SALT, start, record & ~3ull, around_it },
+					       end, e->row };
 		top += !instant;
 	}
 	s->tail = (size_t)(to - s->buf);
@@ -388,7 +438,7 @@ static inline __attribute__((always_inline)) void look_up(struct points_run *r,
 	const uint64_t length = (e->p2 - e->p1) & (opaque(instant | back) - 1);
 	r->backwards += back;
 	*item = (struct point_item){ e->p1, e->p1 + length, (id.hash ^ kind) + instant, id.row,
-				     (uint32_t)(number << 1 | instant) };
+				     (uint32_t)(number << 2 | (POINT_END + instant)) };
 }
 
 /* Where the threads of records [from, from + n) lie. All of one thread: `n_timed` of
@@ -416,6 +466,92 @@ static bool note_records(struct points_run *r, const uint8_t *records, uint64_t 
 	return true;
 }
 
+/* The same with room made for it. */
+static bool take_all(struct points *s, const struct point_item *item, size_t n, uint64_t base)
+{
+	while (s->depth + n + 2 > s->cap)	/* one above the top may be looked at */
+		if (!grow_stack(s))
+			return false;
+	if (!reserve(s, s->depth + 2 * n + 2))
+		return false;
+	take_items(s, item, n, base);
+	s->any = true;
+	return true;
+}
+
+/* The Starts of what is still open. */
+static bool end_points(struct points *s)
+{
+	s->done = true;
+	if (!reserve(s, s->depth))
+		return false;
+	for (; s->depth > BOTTOM; s->depth--)
+		put_start(&s->buf[s->tail++], &s->stack[s->depth - 1]);
+	return true;
+}
+
+static struct points *lane_of(struct points_run *r, uint32_t thread)
+{
+	const uint32_t i = threads_index(&r->threads, thread);
+	if (__builtin_expect(i < r->n_lane && r->lane[i], 1))
+		return r->lane[i];
+	if (i == UINT32_MAX) {
+		out_of_memory(r);
+		return NULL;
+	}
+	return r->new_thread(r->new_thread_arg, thread) ? r->lane[i] : NULL;
+}
+
+/* Up to ITEMS records from the end of what is left, of whatever threads. */
+static inline __attribute__((always_inline)) bool feed_records(struct points_run *r, const int wide)
+{
+	const size_t size = wide ? 32 : 24;
+	struct point_item item[ITEMS];
+	uint32_t thread[ITEMS];
+	const size_t k = r->left < ITEMS ? r->left : ITEMS;
+	const uint8_t *const records = r->records.records + (r->left - k) * size;
+	const uint64_t from = r->records.first + r->left - k;
+	uint32_t differ = 0;
+	size_t n = 0;
+	r->left -= k;
+	for (size_t i = k; i-- > 0;) {
+		struct mm_event e;
+		mm_decode(records + i * size, wide, &e);
+		prefetch_back(records + i * size);
+		if (__builtin_expect(e.p2 == MM_INTEGER, 0))
+			continue;
+		look_up(r, &e, i, &item[n]);
+		thread[n] = e.thread;
+		differ |= e.thread ^ thread[0];
+		n++;
+	}
+	if (r->err < 0)
+		return false;
+	for (size_t i = 0, end; i < n; i = end) {
+		end = differ ? i + 1 : n;
+		while (end < n && thread[end] == thread[i])
+			end++;
+		struct points *const s = lane_of(r, thread[i]);
+		if (!s || !take_all(s, item + i, end - i, from))
+			return false;
+	}
+	return true;
+}
+
+bool points_feed(struct points_run *r)
+{
+	if (r->left || walk_next(&r->walk, &r->records)) {
+		r->left = r->left ? r->left : r->records.n;
+		return r->p->wide ? feed_records(r, 1) : feed_records(r, 0);
+	}
+	r->ended = true;
+	walk_done(&r->walk);
+	for (uint32_t i = 0; i < r->n_lane; i++)
+		if (r->lane[i] && !end_points(r->lane[i]))
+			return false;
+	return true;
+}
+
 /* Up to ITEMS records from the end of what is left: first the look-ups, which can go
  * on side by side, then the work on the stack, which cannot. */
 static inline __attribute__((always_inline)) bool take_records(struct points *s, const int wide)
@@ -438,13 +574,7 @@ static inline __attribute__((always_inline)) bool take_records(struct points *s,
 	}
 	if (s->run->err < 0 || (s->note && !note_records(s->run, records, from, k, !differ, n)))
 		return false;
-	while (s->depth + n + 2 > s->cap)	/* one above the top may be looked at */
-		if (!grow_stack(s))
-			return false;
-	if (!reserve(s, s->depth + 2 * n + 2))
-		return false;
-	take_items(s, item, n, from);
-	return true;
+	return take_all(s, item, n, from);
 }
 
 /* Passes over blocks that have nothing of the thread, from the end of what is left. */
@@ -464,18 +594,21 @@ bool points_fill(struct points *s, size_t want)
 {
 	if (!reserve(s, want + 1 > s->tail - s->head ? want + 1 - (s->tail - s->head) : 0))
 		return false;
-	while (s->tail - s->head < want && !s->done) {
+	while (s->shared && s->tail - s->head < want && !s->done) {
+		if (!points_feed(s->run))
+			return false;
+		if (points_waiting(s->run) > POINTS_WAITING_MOST) {
+			s->run->err = POINTS_TOO_MANY;
+			return false;
+		}
+	}
+	while (!s->shared && s->tail - s->head < want && !s->done) {
 		if (!s->left) {
 			if (walk_next(&s->walk, &s->records)) {
 				s->left = s->records.n;
 			} else {
-				s->done = true;
 				s->run->scanned = true;
-				if (!reserve(s, s->depth))
-					return false;
-				for (; s->depth > BOTTOM; s->depth--)
-					put_start(&s->buf[s->tail++], &s->stack[s->depth - 1]);
-				break;
+				return end_points(s);
 			}
 		}
 		if (!s->note) {

@@ -19,7 +19,7 @@ struct point {
 	uint64_t key;		/* of kind, label, arguments and type */
 	uint64_t time;
 	uint64_t record;	/* << 2 | enum point_type */
-	uint64_t parent;	/* record of the interval around it, or NO_RECORD */
+	uint64_t parent;	/* << 2: the record of the interval around it; or NO_RECORD */
 };
 
 static inline enum point_type point_type(const struct point *p)
@@ -32,6 +32,11 @@ static inline uint64_t point_record(const struct point *p)
 	return p->record >> 2;
 }
 
+static inline uint64_t point_parent(const struct point *p)
+{
+	return p->parent == NO_RECORD ? NO_RECORD : p->parent >> 2;
+}
+
 /* Where a thread's records lie, found by the first walk over the file. */
 struct thread_range {
 	uint64_t first, end;	/* record numbers */
@@ -39,7 +44,8 @@ struct thread_range {
 };
 
 struct point_frame {
-	uint64_t start, end, key, record;
+	struct point start;	/* the point to come when the interval is left */
+	uint64_t end;
 	uint32_t row;		/* label + 1 */
 };
 
@@ -48,7 +54,7 @@ struct point_item {
 	uint64_t start, end;
 	uint64_t key;		/* of kind, label and arguments, + 1 of an instant */
 	uint32_t row;
-	uint32_t number;	/* << 1 | instant; from the first record of the batch */
+	uint32_t number;	/* << 2 | enum point_type; from the first record of the batch */
 };
 
 #define ID_SETS 2048u
@@ -63,6 +69,13 @@ struct id_slot {
 	uint64_t addr;
 	struct id_info info;
 };
+
+/* The points of a run's threads that may wait for those of other runs, and what points_fill
+ * says where there are more: the runs have their threads at different times. */
+#define POINTS_WAITING_MOST (2u << 20)
+#define POINTS_TOO_MANY (-1000)
+
+struct points;
 
 /* One run: what its threads share. */
 struct points_run {
@@ -86,6 +99,16 @@ struct points_run {
 	 * nothing of a thread is not touched when that thread is walked over. */
 	uint64_t *block;
 	bool scanned;			/* the ranges are complete */
+	/* One walk for all threads: each has its points, made by `new_thread` where the
+	 * walk meets its first record. */
+	struct walk walk;
+	struct run records;
+	size_t left;			/* of records, to be taken from the end */
+	bool ended;
+	struct points **lane;		/* by thread index */
+	uint32_t n_lane;
+	bool (*new_thread)(void *arg, uint32_t thread);
+	void *new_thread_arg;
 	int64_t *self;			/* by label + 1; [0] takes what has no parent */
 	uint64_t *count;
 	uint32_t n_self;
@@ -113,6 +136,8 @@ struct points {
 	uint32_t thread;
 	bool note;			/* notes the ranges of all threads on its way */
 	bool done;			/* no records left */
+	bool shared;			/* the run's walk brings its records */
+	bool any;			/* there was a record */
 	struct point_frame *stack;
 	uint32_t depth, cap;
 	uint64_t start, end;		/* of its intervals; start > end: none yet */
@@ -123,6 +148,14 @@ struct points {
 
 /* points_close even when this fails. */
 int points_open(struct points *s, struct points_run *run, uint32_t thread);
+
+/* All threads in one walk: points_share, then points_feed until run->ended. The points of
+ * every thread that points_join gave to the run grow on the way; points_fill feeds too. */
+void points_share(struct points_run *r, bool (*new_thread)(void *arg, uint32_t thread), void *arg);
+int points_join(struct points *s, struct points_run *run, uint32_t thread);
+bool points_feed(struct points_run *r);
+/* Made and not yet taken, of all threads. */
+uint64_t points_waiting(const struct points_run *r);
 /* At least `want` points in the buffer, unless the thread has no more. False:
  * run->err says why. */
 bool points_fill(struct points *s, size_t want);
