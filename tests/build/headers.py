@@ -125,6 +125,11 @@ for one, other, what in ((declared, listed, "declared in a header and not in src
                          (symbols, listed, "in the library and not in src/tare.map")):
     check(not one - other, f"{what}:", *sorted(one - other))
 
+# A function that tests/func/api-effects.c does not call may leave something behind in the process.
+called = set(re.findall(r"\b(tare_\w+)\(", (source / "tests/func/api-effects.c").read_text()))
+check(not listed - called - {"tare_record_odd_begin", "tare_record_odd_end"},
+      "not called by tests/func/api-effects.c:", *sorted(listed - called))
+
 # Names in comments and pages.
 known = declared | inline_parts | tags | enumerators | macros | typedefs
 known |= {"tare_options", "tare_options_init", "TARE_RECORD_HPP"}       # C++

@@ -300,6 +300,129 @@ static void recorder(void)
 	CHECK(tare_record_stop(r, NULL) == 0, "stop");
 }
 
+static void profiles(void)
+{
+	struct tare_profile *p;
+	struct tare_profile_event e;
+	struct tare_profile_warning warning;
+	char text[64];
+	CHECK(tare_profile_open(recorded, &p, NULL) == 0, "%s", recorded);
+	closed_by_exec("tare_profile_open");
+	CHECK(tare_profile_info(p)->n_events >= 3, "events");
+	struct tare_profile_cursor *const c = tare_profile_cursor_new(p, TARE_PROFILE_FORWARD);
+	while (tare_profile_next(c, &e))
+		CHECK(tare_profile_text(p, e.id, text, sizeof(text), NULL) > 0, "text");
+	tare_profile_cursor_free(c);
+	tare_profile_warnings(p, &warning, 1);
+	tare_profile_close(p);
+	CHECK(tare_profile_open_memory("none", 4, &p, NULL) < 0 && !p, "no profile");
+}
+
+static void write_profile(void)
+{
+	char path[128];
+	struct tare_profile_writer *w;
+	const struct tare_profile_meta meta = { .cmd = "x", .counter = "wall-time" };
+	snprintf(path, sizeof(path), "%s/written.mm_profdata", dir);
+	CHECK(tare_profile_create(path, &meta, &w, NULL) == 0, "%s", path);
+	closed_by_exec("tare_profile_create");
+	const uint64_t label = tare_profile_string(w, "label", 5);
+	const uint64_t id = tare_profile_event_id(w, label, &label, 1);
+	tare_profile_name_thread(w, 1, "main");
+	const struct tare_profile_event e = { .type = TARE_PROFILE_INTERVAL, .thread = 1, .kind = label,
+					      .id = id, .start = 1, .end = 5 };
+	CHECK(tare_profile_put(w, &e) == 0 && tare_profile_finish(w, NULL) == 0, "%s", path);
+}
+
+static int count_stack(void *arg, const struct tare_stack *s)
+{
+	++*(size_t *)arg;
+	return s->name ? 0 : -1;
+}
+
+static int take_bytes(void *arg, const void *bytes, size_t n)
+{
+	*(size_t *)arg += n;
+	return bytes ? 0 : 1;
+}
+
+static void analyses(void)
+{
+	struct tare_profile *p;
+	struct tare_summary *s;
+	struct tare_stacks *t;
+	struct tare_stream *stream;
+	struct tare_stream_event e;
+	struct tare_aggregate *a;
+	struct tare_place *place;
+	struct tare_diff *d;
+	size_t stacks = 0, bytes = 0;
+	CHECK(tare_profile_open(recorded, &p, NULL) == 0, "%s", recorded);
+	CHECK(tare_summarize(p, NULL, &s, NULL) == 0 && s->n_rows, "summary");
+	CHECK(tare_stacks_collect(p, NULL, &t, NULL) == 0 && tare_stacks_info(t)->in_memory, "stacks");
+	closed_by_exec("tare_stacks_collect");
+	CHECK(tare_stacks_visit(t, NULL, count_stack, &stacks, NULL) == 0 && stacks >= 2, "stacks");
+	tare_stacks_free(t);
+	CHECK(tare_stream_open(p, NULL, &stream, NULL) == 0, "stream");
+	while (tare_stream_next(stream, &e, NULL) == 1)
+		CHECK(e.label_len, "label");
+	tare_stream_close(stream);
+	struct tare_profile *runs[] = { p, p };
+	CHECK(tare_aggregate(runs, 2, NULL, &a, NULL) == 0, "aggregate");
+	for (size_t i = 0; i < a->largest.n; i++)
+		if (a->largest.list[i].count == 1 &&
+		    tare_aggregate_place(a, &a->largest.list[i], &place, NULL) == 0)
+			tare_place_free(place);
+	tare_aggregate_free(a);
+	const struct tare_summary *const side[] = { s };
+	CHECK(tare_diff(side, 1, side, 1, &d, NULL) == 0, "diff");
+	tare_diff_free(d);
+	tare_summary_free(s);
+	const struct tare_output out = { take_bytes, &bytes };
+	CHECK(tare_export_chrome(runs, 1, NULL, &out, NULL) == 0 && bytes, "chrome");
+	CHECK(tare_export_speedscope(p, NULL, &out, NULL) == 0, "speedscope");
+	tare_profile_close(p);
+}
+
+/* The command has the standard descriptors only: `ls` adds the one that it reads with. */
+static char *const see_descriptors[] = { "sh", "-c",
+	"test \"$(ls /proc/self/fd | tr '\\n' ' ')\" = '0 1 2 3 '", NULL };
+
+static void measure_with(enum tare_backend backend, const char *event)
+{
+	struct tare_events *list;
+	struct tare_measurement *m;
+	struct tare_why why = { 0 };
+	CHECK(tare_events_parse(event, NULL, &list, NULL) == 0, "%s", event);
+	const int err = tare_measure(&TARE_OPTIONS(measure, .argv = see_descriptors, .events = list,
+				     .backend = backend), &m, &why);
+	if (err == 0) {
+		CHECK(m->exit_status == 0, "%s: a descriptor stays open in the command", event);
+		tare_measurement_free(m);
+	}
+	char *const missing[] = { "/no/such/command", NULL };
+	CHECK(tare_measure(&TARE_OPTIONS(measure, .argv = missing, .events = list, .backend = backend),
+			   &m, NULL) < 0 && !m, "an error");
+	tare_events_free(list);
+}
+
+static void measuring(void)
+{
+	measure_with(TARE_BACKEND_HW, "page-faults:u");
+	measure_with(TARE_BACKEND_SOFT, "instructions:u");
+}
+
+static void running(void)
+{
+	struct tare_run_report *report;
+	char *const argv[] = { "true", NULL };
+	CHECK(tare_run_model(0, NULL) && tare_run_flaw(0, NULL), "models");
+	if (tare_run(&TARE_OPTIONS(run, .argv = argv), &report, NULL) == 0)
+		tare_run_report_free(report);
+	char *const missing[] = { "/no/such/command", NULL };
+	CHECK(tare_run(&TARE_OPTIONS(run, .argv = missing), &report, NULL) < 0 && !report, "an error");
+}
+
 struct step {
 	const char *name;
 	void (*call)(void);
@@ -315,6 +438,11 @@ static const struct step steps[] = {
 	{ "the read guard", guard },
 	{ "the doctor", doctor },
 	{ "the recorder", recorder },
+	{ "reading profiles", profiles },
+	{ "writing profiles", write_profile },
+	{ "analyses", analyses },
+	{ "measuring", measuring },
+	{ "running", running },
 };
 
 static void all_steps(void)
@@ -364,10 +492,15 @@ static void settings_of_its_own(void)
 
 int main(void)
 {
+	/* Those of the program that runs the tests are not to be seen by commands. */
+	for (int fd = 3; fd < 1024; fd++)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
 	CHECK(mkdtemp(dir), "%s", dir);
 	const pid_t own = getpid();
 	all_steps();
 	settings_of_its_own();
+	all_steps();
+	signal(SIGCHLD, on_signal);
 	all_steps();
 	CHECK(getpid() == own && chdir("/") == 0, "the same process");
 	signal(SIGCHLD, SIG_DFL);
