@@ -1,4 +1,5 @@
 /* tare view FILE: the events of a profile, one per line. */
+#include "buf.h"
 #include "command.h"
 #include "complain.h"
 #include "export-show.h"
@@ -64,10 +65,12 @@ static bool parse(const struct view_opts *o, struct view_show *show)
 /* A text of the file, of which nothing is known: it may not move the cursor. */
 static void show_text(const char *what, const char *text)
 {
-	fputs(what, stdout);
-	for (; *text; text++)
-		putchar((unsigned char)*text < 0x20 || *text == 0x7F ? '?' : *text);
-	putchar('\n');
+	struct buf b = { 0 };
+	buf_str(&b, text);
+	if (b.len)
+		text_printable(b.data, b.len);
+	printf("%s%s\n", what, b.len ? b.data : "");
+	buf_free(&b);
 }
 
 static void show_info(const struct tare_profile_info *i)

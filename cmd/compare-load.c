@@ -198,6 +198,19 @@ static const char *load_tree(struct compare_file *f)
 	return bad;
 }
 
+/* Every name and text of the file: each can be part of a table, a note or an error. The tree is this
+ * file's own, and its depth is bounded (JSON_DEPTH). */
+static void make_printable(struct json_node *n)
+{
+	for (; n; n = n->next) {
+		if (n->key)
+			text_printable((char *)n->key, strlen(n->key));
+		if (n->text)
+			text_printable((char *)n->text, n->text_len);
+		make_printable(n->first);
+	}
+}
+
 int compare_load(struct compare_file *f, const char *path, struct tare_why *why)
 {
 	struct buf text = { 0 };
@@ -212,6 +225,7 @@ int compare_load(struct compare_file *f, const char *path, struct tare_why *why)
 	buf_free(&text);
 	if (err)
 		return err;
+	make_printable(f->root);
 	const char *const schema = json_text(f->root, "schema");
 	if (!schema || strcmp(schema, "tare.stat/1") != 0) {
 		err = why_set(why, TARE_E_FORMAT,

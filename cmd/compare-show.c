@@ -83,13 +83,6 @@ static void put_padded(struct buf *out, const char *text, int width, bool right)
 		buf_printf(out, "%*s", pad, "");
 }
 
-/* A name out of a file that anybody may have written: nothing that moves the cursor. */
-static void put_name(struct buf *b, const char *name)
-{
-	for (; *name; name++)
-		buf_chr(b, (unsigned char)*name < ' ' || *name == 0x7f ? '?' : *name);
-}
-
 enum { N_CELLS = 6 };
 
 static void cells_of(const struct compare_line *l, struct buf cells[N_CELLS])
@@ -98,7 +91,7 @@ static void cells_of(const struct compare_line *l, struct buf cells[N_CELLS])
 		cells[i] = (struct buf){ 0 };
 		buf_str(&cells[i], "");
 	}
-	put_name(&cells[0], l->event);
+	buf_str(&cells[0], l->event);
 	put_side(&cells[1], l->base);
 	put_side(&cells[2], l->new);
 	put_change(&cells[3], l);

@@ -228,9 +228,8 @@ static void put_command(struct buf *b, char *const *argv)
 		buf_printf(b, "... [%zu words]", n);
 	}
 	/* An argument is not there to steer the terminal, nor to break the heading. */
-	for (size_t i = start; i < b->len; i++)
-		if ((unsigned char)b->data[i] < ' ' || b->data[i] == 0x7f)
-			b->data[i] = '?';
+	if (start < b->len)
+		text_printable(b->data + start, b->len - start);
 }
 
 static void put_heading(struct buf *b, const struct stat_session *s)

@@ -53,9 +53,8 @@ static bool grow_slots(struct names *t)
 
 void text_tame(struct buf *text, size_t from)
 {
-	for (size_t i = from; i < text->len; i++)
-		if ((unsigned char)text->data[i] < 0x20 || text->data[i] == 0x7F)
-			text->data[i] = '?';
+	if (from < text->len)
+		text_printable(text->data + from, text->len - from);
 }
 
 uint32_t names_find(const struct names *t, const char *text, size_t len)

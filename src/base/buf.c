@@ -77,3 +77,15 @@ void buf_free(struct buf *b)
 	free(b->data);
 	*b = (struct buf){ 0 };
 }
+
+void text_printable(char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		const unsigned char c = (unsigned char)text[i];
+		const bool c1 = c == 0xc2 && i + 1 < len && ((unsigned char)text[i + 1] & 0xe0) == 0x80;
+		if (c < 0x20 || c == 0x7f || c1)
+			text[i] = '?';
+		if (c1)
+			text[++i] = '?';
+	}
+}

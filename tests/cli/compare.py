@@ -153,5 +153,19 @@ try:
     check(any("check-counts.sh" in s.get("run", "") for s in steps), steps)
 except ImportError:
     print("note: no PyYAML here; the workflow was not parsed")
+# A file that anybody may have written steers no terminal, whichever part of it is shown.
+escape = "\x1b]0;title\x07\u009b31m\nline"
+tree = json.load(open(result("plain.json", [5, 5])))
+tree.update(command=["./x" + escape], backend="soft" + escape, cpu=dict(brand=escape))
+tree["environment"].update(kernel=escape, cpu_features=escape, glibc_tunables=escape,
+                           environ_bytes=10, variables={"V" + escape: 5})
+tree["runs"][0]["counts"][0]["event"] = tree["runs"][1]["counts"][0]["event"] = "e" + escape
+json.dump(tree, open("escape.json", "w"))
+for args in (["plain.json", "escape.json"], ["escape.json", "escape.json"], ["-f", "markdown", "plain.json", "escape.json"],
+             ["-j", "plain.json", "escape.json"]):
+    p = run(tare, "compare", *args)
+    said = json.dumps(json.loads(p.stdout), ensure_ascii=False) if "-j" in args else p.stdout
+    check("title" in said, "nothing of the file is shown", args, said)
+    check(not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]|^line", said + p.stderr), "escapes", args, said, p.stderr)
 run("rm", "-rf", folder)
 finish()
