@@ -71,7 +71,8 @@ extern "C" {
 
 struct tare_recorder;
 
-/* All zero but the size is the default. */
+/* All zero but the size is the default. A program with another user's rights (set-uid, set-gid,
+ * capabilities) ignores the variables. */
 struct tare_record_options {
 	size_t size;		/* set by TARE_RECORD_OPTIONS_INIT */
 	const char *counter;	/* event name; NULL: wall-time. $TARE_RECORD_COUNTER has priority */

@@ -18,7 +18,7 @@
 
 int spool_file(struct tare_why *why)
 {
-	const char *dir = getenv("TMPDIR");
+	const char *dir = secure_getenv("TMPDIR");
 	if (!dir || !*dir)
 		dir = "/tmp";
 	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);

@@ -764,9 +764,10 @@ static void command_line(char *out, size_t size)
 	out[n] = '\0';
 }
 
+/* Not in a set-uid program: who starts it must not choose where it writes. */
 static const char *chosen(const char *variable, const char *option)
 {
-	const char *const value = getenv(variable);
+	const char *const value = secure_getenv(variable);
 	return value && *value ? value : option;
 }
 
@@ -931,7 +932,7 @@ int tare_record_start(const struct tare_record_options *o, struct tare_recorder 
 	int err = options_copy(&own, sizeof(own), o, "tare_record_options", why);
 	if (err < 0)
 		return err;
-	const char *const asked = getenv("TARE_RECORD_DIR");
+	const char *const asked = secure_getenv("TARE_RECORD_DIR");
 	if (own.only_when_asked && !(asked && *asked))
 		return 0;
 	err = open_zero(why);

@@ -118,7 +118,8 @@ static void sweep(const char *tmp)
 
 int run_folder_make(struct run_folder *f, struct tare_why *why)
 {
-	const char *const env = getenv("TMPDIR"), *const tmp = env && *env == '/' ? env : "/tmp";
+	const char *const env = secure_getenv("TMPDIR");
+	const char *const tmp = env && *env == '/' ? env : "/tmp";
 	char path[sizeof(f->path)];
 	if (snprintf(path, sizeof(path), "%s/" PREFIX "XXXXXX", tmp) >= (int)sizeof(path))
 		return why_set(why, TARE_E_RANGE, "TMPDIR is too long: %s", tmp);
