@@ -7,8 +7,11 @@
 #	make install PREFIX=~/.local
 #	make uninstall PREFIX=~/.local
 #	make abi                    store the ABI of libtare anew, after an intended change
+#	make dist                   the tarball of a release, in build/dist; builds without git
+#	make deb                    Debian packages tare, libtare0, libtare-dev, in build/deb
 #
-# TESTS=false leaves the tests out of the build.
+# TESTS=false leaves the tests out of the build; ARM64= leaves out the arm64 side, which is built where
+# there is a compiler for it.
 PREFIX ?= /usr/local
 # Not every shell expands the tilde of PREFIX=~/.local.
 override PREFIX := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
@@ -23,7 +26,7 @@ ARM64 = $(BUILD)-arm64
 
 # The steps of a target are in order; ninja is what runs things at once.
 .NOTPARALLEL:
-.PHONY: all needs packages test-packages arm64 fetch-arm64 demo demo-packages test test-kernel test-programs abi bench install uninstall clean
+.PHONY: all needs packages test-packages arm64 fetch-arm64 demo demo-packages test test-kernel test-programs abi bench install uninstall dist deb clean
 
 all: needs $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -v >$(BUILD)/ninja.log 2>&1 || { cat $(BUILD)/ninja.log; exit 1; }
@@ -32,9 +35,9 @@ all: needs $(BUILD)/build.ninja
 
 # The arm64 side, where there is a compiler for it.
 arm64:
-	@mkdir -p $(BUILD); tools/setup-arm64 $(ARM64) $(WERROR) 2>$(BUILD)/setup-arm64.log || \
+	@[ -z "$(ARM64)" ] || tools/setup-arm64 $(ARM64) $(WERROR) 2>$(BUILD)/setup-arm64.log || \
 		[ $$? = 77 ] || { cat $(BUILD)/setup-arm64.log; exit 1; }
-	@[ ! -f $(ARM64)/build.ninja ] || ninja -C $(ARM64) -v >$(ARM64)/ninja.log 2>&1 || { cat $(ARM64)/ninja.log; exit 1; }
+	@[ -z "$(ARM64)" ] || [ ! -f $(ARM64)/build.ninja ] || ninja -C $(ARM64) -v >$(ARM64)/ninja.log 2>&1 || { cat $(ARM64)/ninja.log; exit 1; }
 
 # What the arm64 tests take from the Debian archive; they are skipped without.
 fetch-arm64:
@@ -103,6 +106,13 @@ demo-packages:
 bench: all
 	@[ -x bench/run ] || { echo "tare: bench/run is not there"; exit 1; }
 	@bench/run $(BUILD)/tare --slow-peers
+
+# Only the files in the tree matter, so that a release can be made again from the same commit.
+dist:
+	@tools/dist $(BUILD)/dist
+
+deb:
+	@tools/deb $(BUILD)/deb
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-san $(ARM64)
