@@ -2,8 +2,8 @@
 #include "buf.h"
 #include "command.h"
 #include "complain.h"
-#include "export-show.h"
 #include "profiles.h"
+#include "view-show.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,11 +1,10 @@
-/* The formats of `tare export`, `view` and `summarize --tree` that are made here, from the data
+/* The formats of `tare export` and `summarize --tree` that are made here, from the data
  * of the library. Each is one file. They may be long, so they are written to `fd` piece by
  * piece. All return 0 or a negative error.
  *
  *	stacks-text.c   a call tree as indented lines; one line per stack ("collapsed")
  *	flamegraph.c    a call tree as SVG
  *	export-csv.c    one line per event
- *	view-text.c     the same for people; view-measureme.c as measureme's mmview
  *
  * The formats chrome and speedscope are functions of the library (tare/analysis.h). */
 #ifndef CMD_EXPORT_SHOW_H
@@ -28,19 +27,5 @@ struct export_csv {
 	struct tare_progress progress;
 };
 int export_csv(struct tare_profile *p, const struct export_csv *o, int fd, struct tare_why *why);
-
-struct view_show {
-	struct tare_stream_options events;
-	uint64_t skip, count;		/* of the matching events; count 0: all */
-};
-/* Writes every event with `put`; `since` is passed on to it. */
-struct sink;
-typedef void view_put(struct sink *out, const struct tare_stream_event *e, uint64_t since);
-int view_with(struct tare_profile *p, const struct view_show *o, view_put *put, uint64_t since, int fd,
-	      struct tare_why *why);
-int view_text(struct tare_profile *p, const struct view_show *o, int fd, struct tare_why *why);
-#define VIEW_EMPTY 1			/* no event has a time, and nothing is written */
-int view_measureme(struct tare_profile *p, const struct view_show *o, int fd,
-		   struct tare_why *why);
 
 #endif

@@ -1,7 +1,6 @@
 /* Events as measureme's mmview prints them, byte for byte: times in µs since the first. */
-#include "export-show.h"
+#include "view-show.h"
 
-#include "sink.h"
 #include "why.h"
 
 static void put_args(struct sink *out, const struct tare_stream_event *e)
@@ -10,8 +9,10 @@ static void put_args(struct sink *out, const struct tare_stream_event *e)
 		sink_add(out, e->args[i] == TARE_STREAM_SEPARATOR ? "," : &e->args[i], 1);
 }
 
-static void put_event(struct sink *out, const struct tare_stream_event *e, uint64_t since)
+static void put_event(struct viewer *v, const struct tare_stream_event *e)
 {
+	struct sink *const out = &v->out;
+	const uint64_t since = v->since;
 	const uint64_t start = e->start > since ? (e->start - since) / 1000 : 0;
 	const uint64_t end = e->end > since ? (e->end - since) / 1000 : 0;
 	sink_str(out, "{\n    kind: ");
@@ -56,9 +57,9 @@ static int earliest(struct tare_profile *p, uint64_t *since, struct tare_why *wh
 int view_measureme(struct tare_profile *p, const struct view_show *o, int fd,
 		   struct tare_why *why)
 {
-	uint64_t since = 0;
-	const int any = earliest(p, &since, why);
+	struct viewer v = { .put = put_event };
+	const int any = earliest(p, &v.since, why);
 	if (any <= 0)
 		return any < 0 ? any : VIEW_EMPTY;
-	return view_with(p, o, put_event, since, fd, why);
+	return view_with(&v, p, o, fd, why);
 }

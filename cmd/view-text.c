@@ -1,8 +1,7 @@
 /* One line per event, in file order, for people. */
-#include "export-show.h"
+#include "view-show.h"
 
 #include "profiles.h"
-#include "sink.h"
 
 #include <string.h>
 
@@ -71,13 +70,27 @@ static void put_wide_head(struct sink *out, const struct tare_stream_event *e)
 	sink_str(out, "  ");
 }
 
-static void put_event(struct sink *out, const struct tare_stream_event *e, uint64_t since)
+static bool is_plain(const char *text, size_t len)
 {
+	return !memchr(text, '\n', len) && !memchr(text, '\r', len);
+}
+
+static inline void put_text(struct viewer *v, uint32_t number, const char *text, size_t len)
+{
+	if (text_is_plain(&v->marks, number, text, len))
+		sink_add(&v->out, text, len);
+	else
+		sink_line(&v->out, text, len);
+}
+
+static void put_event(struct viewer *v, const struct tare_stream_event *e)
+{
+	struct sink *const out = &v->out;
 	if (!put_head(out, e))
 		put_wide_head(out, e);
-	sink_line(out, e->kind, e->kind_len);
+	put_text(v, e->kind_number, e->kind, e->kind_len);
 	sink_add(out, "  ", 2);
-	sink_line(out, e->label, e->label_len);
+	put_text(v, e->label_number, e->label, e->label_len);
 	if (e->n_args) {
 		sink_add(out, "(", 1);
 		put_args(out, e);
@@ -86,31 +99,33 @@ static void put_event(struct sink *out, const struct tare_stream_event *e, uint6
 	sink_add(out, "\n", 1);
 }
 
-int view_with(struct tare_profile *p, const struct view_show *o, view_put *put, uint64_t since, int fd,
+int view_with(struct viewer *v, struct tare_profile *p, const struct view_show *o, int fd,
 	      struct tare_why *why)
 {
 	uint64_t seen = 0, shown = 0;
 	struct tare_stream *s;
 	struct tare_stream_event e;
-	struct sink out;
 	int err = tare_stream_open(p, &o->events, &s, why);
 	if (err < 0)
 		return err;
-	err = sink_open(&out, fd_write, &fd, why);
-	while (err == 0 && !out.sys_errno && (!o->count || shown < o->count) &&
+	err = sink_open(&v->out, fd_write, &fd, why);
+	while (err == 0 && !v->out.sys_errno && (!o->count || shown < o->count) &&
 	       (err = tare_stream_next(s, &e, why)) > 0) {
 		err = 0;
 		if (seen++ < o->skip)
 			continue;
-		put(&out, &e, since);
+		v->put(v, &e);
 		shown++;
 	}
-	const int closed = out.data ? sink_close(&out, err < 0 ? NULL : why) : 0;
+	const int closed = v->out.data ? sink_close(&v->out, err < 0 ? NULL : why) : 0;
 	tare_stream_close(s);
 	return err < 0 ? err : closed;
 }
 
 int view_text(struct tare_profile *p, const struct view_show *o, int fd, struct tare_why *why)
 {
-	return view_with(p, o, put_event, 0, fd, why);
+	struct viewer v = { .put = put_event, .marks = { is_plain } };
+	const int err = view_with(&v, p, o, fd, why);
+	text_marks_free(&v.marks);
+	return err;
 }

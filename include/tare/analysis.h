@@ -174,6 +174,9 @@ struct tare_stream_event {
 	uint64_t end;			/* interval only; less than start where the counter ran back */
 	const char *kind, *label;	/* without control characters except line breaks */
 	size_t kind_len, label_len;
+	/* Numbers of these texts, from 0 and without large gaps: equal texts have equal numbers, so
+	 * that a program can keep what it finds out about a text. */
+	uint32_t kind_number, label_number;
 	const char *args;		/* n_args texts with TARE_STREAM_SEPARATOR between them */
 	size_t args_len;
 	unsigned n_args;

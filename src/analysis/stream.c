@@ -87,6 +87,28 @@ static inline enum tare_profile_type type_of(const struct mm_event *e)
 	       : e->p2 == MM_INTEGER ? TARE_PROFILE_INTEGER : TARE_PROFILE_INTERVAL;
 }
 
+/* Field by field: there may be very many events, and a compiler builds a whole struct first. */
+static inline void fill(struct tare_stream_event *out, const struct mm_event *e,
+			const struct event_text *t, uint64_t number)
+{
+	out->number = number;
+	out->type = type_of(e);
+	out->thread = e->thread;
+	out->start = e->p1;
+	out->end = e->p2 < MM_INTEGER ? e->p2 : 0;
+	out->kind = t->kind;
+	out->label = t->label;
+	out->kind_len = t->kind_len;
+	out->label_len = t->label_len;
+	out->kind_number = t->kind_number;
+	out->label_number = t->label_number;
+	out->n_args = t->args.n_args;
+	out->args = t->args.n_args ? t->args.args : "";
+	out->args_len = t->args.n_args ? t->args.args_len : 0;
+	for (size_t i = 0; i < sizeof(out->reserved) / sizeof(out->reserved[0]); i++)
+		out->reserved[i] = 0;
+}
+
 int tare_stream_next(struct tare_stream *s, struct tare_stream_event *out, struct tare_why *why)
 {
 	for (;;) {
@@ -108,15 +130,7 @@ int tare_stream_next(struct tare_stream *s, struct tare_stream_event *out, struc
 		}
 		if (!has_texts(s, &t))
 			continue;
-		const enum tare_profile_type type = type_of(&e);
-		*out = (struct tare_stream_event){
-			.number = s->run.first + i, .type = type, .thread = e.thread, .start = e.p1,
-			.end = type == TARE_PROFILE_INTERVAL ? e.p2 : 0,
-			.kind = t.kind, .kind_len = t.kind_len,
-			.label = t.label, .label_len = t.label_len,
-			.args = t.args.n_args ? t.args.args : "", .args_len = t.args.n_args ? t.args.args_len : 0,
-			.n_args = t.args.n_args,
-		};
+		fill(out, &e, &t, s->run.first + i);
 		return 1;
 	}
 }

@@ -63,18 +63,26 @@ static const char pairs[] =
 	"8081828384858687888990919293949596979899";
 
 /* Digits of v before `end`; returns where they start. */
-static char *digits(char *end, uint64_t v)
+static inline char *digits(char *end, uint64_t v)
 {
-	while (v >= 100) {
-		end -= 2;
-		memcpy(end, pairs + 2 * (v % 100), 2);
-		v /= 100;
+	while (v >= 10000) {
+		const uint32_t four = (uint32_t)(v % 10000);
+		v /= 10000;
+		end -= 4;
+		memcpy(end, pairs + 2 * (four / 100), 2);
+		memcpy(end + 2, pairs + 2 * (four % 100), 2);
 	}
-	if (v >= 10) {
+	uint32_t rest = (uint32_t)v;
+	if (rest >= 100) {
 		end -= 2;
-		memcpy(end, pairs + 2 * v, 2);
+		memcpy(end, pairs + 2 * (rest % 100), 2);
+		rest /= 100;
+	}
+	if (rest >= 10) {
+		end -= 2;
+		memcpy(end, pairs + 2 * rest, 2);
 	} else {
-		*--end = (char)('0' + v);
+		*--end = (char)('0' + rest);
 	}
 	return end;
 }
