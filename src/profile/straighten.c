@@ -26,30 +26,45 @@ static uint64_t straight_start(struct straightener *s, uint64_t start)
 	return start;
 }
 
+/* More than interrupts between the two reads of a corrected counter can make it run back. */
+#define RUN_BACK_MOST 4
+
+/* The record ends before the latest one does because a signal handler recorded that one between
+ * the read of the end and the taking of the record's place: the latest one began after the end,
+ * and its end is farther away than a counter runs back. */
+static bool is_interrupted(const struct straightener *s, uint64_t end)
+{
+	return s->last_start >= end && s->last - end > RUN_BACK_MOST;
+}
+
 uint64_t straighten(struct straightener *s, uint8_t *records, size_t n)
 {
-	uint64_t changed = 0;
+	uint64_t ran_back = 0;
 	for (size_t i = 0; i < n; i++, records += 32) {
 		struct mm_event e;
 		mm_decode(records, 1, &e);
 		if (e.p2 == MM_INTEGER)
 			continue;
 		struct mm_event now = e;
+		const uint64_t end = e.p2 == MM_INSTANT ? e.p1 : e.p2;
+		const bool interrupted = end < s->last && is_interrupted(s, end);
 		if (e.p2 == MM_INSTANT) {
 			now.p1 = e.p1 < s->last ? s->last : e.p1;
 			s->last = now.p1;
+			s->last_start = now.p1;
 		} else {
 			now.p2 = e.p2 < s->last ? s->last : e.p2;
 			now.p1 = straight_start(s, e.p1);
 			s->last = now.p2;
+			s->last_start = now.p1;
 			push(s, now.p1, now.p2);
 		}
 		if (now.p1 == e.p1 && now.p2 == e.p2)
 			continue;
-		changed++;
+		ran_back += !interrupted || (e.p2 != MM_INSTANT && now.p1 != e.p1);
 		mm_encode(records, &now);
 	}
-	return changed;
+	return ran_back;
 }
 
 static bool in_order(struct straightener *s, const uint8_t *records, size_t n)

@@ -25,7 +25,8 @@ struct straightener {
 };
 
 /* The next n records (version 9) of the thread, in the order they were written. Returns
- * how many were changed. */
+ * how many were changed because the counter ran back; those that a signal handler made end
+ * later (see straighten_handlers) are not among them. */
 uint64_t straighten(struct straightener *s, uint8_t *records, size_t n);
 /* The same for a counter that never runs back, at a fraction of the cost: only a signal
  * handler that recorded between the read of an end and the taking of its record's place,

@@ -65,6 +65,21 @@ static void moves_the_least(void **state)
 		(struct pair[]){ { 90, 100 }, { 101, 103 }, { 100, 110 } }, 3, 1);
 }
 
+/* A signal handler recorded after the end was read and before its record was placed: the counter
+ * did not run back. */
+static void handlers_are_not_counted(void **state)
+{
+	becomes((struct pair[]){ { 200, 260 }, { 90, 150 }, { 80, 300 } },
+		(struct pair[]){ { 200, 260 }, { 90, 260 }, { 80, 300 } }, 3, 0);
+	becomes((struct pair[]){ { 200, 230 }, { 240, 260 }, { 210, MM_INSTANT }, { 90, 150 } },
+		(struct pair[]){ { 200, 230 }, { 240, 260 }, { 260, MM_INSTANT }, { 90, 260 } }, 4, 0);
+	becomes((struct pair[]){ { 260, MM_INSTANT }, { 150, MM_INSTANT } },
+		(struct pair[]){ { 260, MM_INSTANT }, { 260, MM_INSTANT } }, 2, 0);
+	/* it did, though the latest one began after the end */
+	becomes((struct pair[]){ { 101, 101 }, { 90, 100 } },
+		(struct pair[]){ { 101, 101 }, { 90, 101 } }, 2, 1);
+}
+
 /* Random trees, every read off by up to 2: nested, off by no more than 4, whatever the
  * pages. */
 static void random_trees(void **state)
@@ -108,6 +123,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaves_what_is_straight),
 		cmocka_unit_test(moves_the_least),
+		cmocka_unit_test(handlers_are_not_counted),
 		cmocka_unit_test(random_trees),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
