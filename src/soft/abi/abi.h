@@ -5,7 +5,7 @@
  *
  *	offset 0		struct soft_shared	mapped MAP_SHARED by everybody
  *	ENGINE_FILE_OFFSET	the engine's image	mapped MAP_PRIVATE (by what the
- *						command execs, see launch/soft-run.c)
+ *						command execs, see launch/soft-setup.c)
  *
  * Whoever makes a task (its parent, or the launcher at an exec) takes a record for it
  * beforehand, so that none is overlooked; the task adds its counts to it when a
