@@ -3,23 +3,24 @@
 
 #include <pthread.h>
 
-/* What a run needs at once: pipes, a pidfd, shared memory, files of /proc, counters, beside
- * the standard three and an output file. */
+/* Descriptors that a run has open at the same time: sockets, a pidfd, shared memory, files of /proc,
+ * counters, beside the standard three and an output file. */
 #define NEEDED 12
-/* … and what it gets: the engine's own descriptor stands above the command's limit. */
+/* The soft limit during a run: at least PLENTY, and ABOVE more than the command's, since the engine's
+ * own descriptor has a number above the command's limit. */
 #define ABOVE 64
 #define PLENTY 256
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;	/* of both */
-static struct rlimit own;
-static unsigned depth;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;	/* protects own, depth and the raised limit */
+static struct rlimit own;	/* the caller's limit, valid while depth > 0 */
+static unsigned depth;		/* runs between descriptors_begin() and descriptors_end() */
 
 static rlim_t larger(rlim_t a, rlim_t b)
 {
 	return a > b ? a : b;
 }
 
-/* Root may also raise the hard limit. */
+/* Needs the mutex. Root may also raise the hard limit. */
 static void limit_raise(void)
 {
 	const rlim_t wanted = larger(own.rlim_cur + ABOVE, PLENTY);

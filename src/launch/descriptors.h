@@ -1,9 +1,10 @@
-/* The limit on open files (RLIMIT_NOFILE), which the command shares with us.
+/* The limit on open files (RLIMIT_NOFILE): raised for this process while runs are under way, the
+ * caller's for the command.
  *
- *	err = descriptors_begin(why);	// more for us, if the hard limit allows it
+ *	err = descriptors_begin(why);	// raises the soft limit, if the hard limit allows it
  *	…				// child_start() gives the command the caller's limit
  *	if (!err)
- *		descriptors_end();
+ *		descriptors_end();	// the last one restores the limit
  *
  * May be called by several threads, and again between begin and end.
  */
@@ -14,10 +15,10 @@
 
 #include <sys/resource.h>
 
-/* Fails, with nothing to end, where there are too few to start anything. */
+/* Fails, with nothing to end, where the limit is too low for a run. */
 int descriptors_begin(struct tare_why *why);
 void descriptors_end(void);
-/* The caller's limit, whether it is raised now or not. */
+/* The caller's limit, also while it is raised. */
 struct rlimit descriptors_limit(void);
 
 #endif

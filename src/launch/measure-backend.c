@@ -39,7 +39,7 @@ enum event_place event_place(const struct tare_event *e)
 	if (is_clock(e) || e->base.type == PERF_TYPE_SOFTWARE ||
 	    e->base.type == PERF_TYPE_TRACEPOINT || e->base.type == PERF_TYPE_BREAKPOINT)
 		return PLACE_KERNEL;
-	if (e->base.type < PERF_TYPE_MAX)	/* the same everywhere: no need to look */
+	if (e->base.type < PERF_TYPE_MAX)	/* types that are the same on every machine */
 		return PLACE_CORE;
 	perf_facts_read(&facts, "");
 	return perf_type_is_core(&facts, e->base.type) ? PLACE_CORE : PLACE_KERNEL;
@@ -54,7 +54,7 @@ const struct tare_event **event_array(const struct tare_events *list)
 	return array;
 }
 
-/* Precision is a property of samples: perf takes the modifier and counts as without it. */
+/* perf accepts the modifier and counts as without it. */
 int backend_refuse_precise(const struct tare_events *list, struct tare_why *why)
 {
 	for (size_t i = 0; i < tare_events_count(list); i++) {
@@ -80,9 +80,8 @@ static int engine_only(const struct tare_events *list, struct tare_why *why)
 	return 0;
 }
 
-/* Opens everything on this thread, without letting it count: what works here works
- * for the command too. Where there is no PMU at all, that is the reason, and not
- * what this CPU lacks besides. */
+/* Opens everything on this thread, disabled: what opens here opens for the command too. Where there
+ * is no PMU at all, that is the error, even if this CPU also lacks an event. */
 static int try_hardware(const struct tare_events *list, struct tare_why *why)
 {
 	const size_t all = tare_events_count(list);
@@ -115,8 +114,8 @@ bool backend_lacks_counters(int code)
 	return code == TARE_E_NO_COUNTERS || code == TARE_E_WATCHDOG;
 }
 
-/* Opens them pinned and reads: pinned events that get no counter read as lost at once, so
- * that nothing has to run. As tare_events_fit(). */
+/* Opens the events pinned and reads them: a pinned event without a counter reads as end of file at
+ * once, so that nothing has to run. Returns as tare_events_fit(). */
 static int fit_now(const struct tare_event *const *events, size_t n, struct tare_why *why)
 {
 	struct tare_count *const counts = calloc(n + 1, sizeof(*counts));
@@ -162,9 +161,9 @@ int tare_events_fit(const struct tare_events *list, struct tare_why *why)
 	return answer;
 }
 
-/* Whether each group by itself has counters now: events that take turns need not fit all
- * at once. 0, or the code of what is lacking. That a group belongs to another core type
- * does not count here: the command may move there. */
+/* Does each group alone get counters now? (Groups that take turns need not fit together.) 0, or the
+ * code of what is lacking. A group of another core type is no obstacle: the command may move
+ * there. */
 static int groups_fit(const struct tare_events *list, struct tare_why *why)
 {
 	const size_t n = tare_events_count(list);
@@ -232,14 +231,14 @@ static void say(char *reason, size_t size, const char *text)
 		snprintf(reason, size, "%s", text);
 }
 
-/* Then the cause names it; of the others any event has the same. */
+/* Does the error concern one event, which its text names, rather than all events? */
 static bool is_of_one_event(int code)
 {
 	return code == TARE_E_EVENT_NOT_ON_CPU || code == TARE_E_EVENT_UNSUPPORTED ||
 	       code == TARE_E_NO_COUNTERS || code == TARE_E_WRONG_CORE;
 }
 
-/* Both ways fail: the event to blame is the one that neither can count. */
+/* Both backends fail: the error names the event that neither can count. */
 static int neither(const struct tare_events *events, int hw, const struct tare_why *why_hw,
 		   struct tare_why *why)
 {
@@ -273,8 +272,8 @@ static int choose(const struct tare_events *events, char *reason, size_t size,
 			*why = why_hw;
 		return hw ? hw : TARE_BACKEND_HW;
 	}
-	/* Events that open and never get a counter are no reason to fail before the run:
-	 * on another CPU they may. Where the engine knows them, its counts are better. */
+	/* Events that open and get no counter now are no reason to fail before the run: they may
+	 * get one later. Where the engine counts them, its counts are better. */
 	const int waits = hw ? 0 : groups_fit(events, &why_hw);
 	if (!hw && (!waits || backend_try_engine(events, NULL))) {
 		say(reason, size, "hardware counters are available");

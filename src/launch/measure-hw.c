@@ -22,7 +22,7 @@ struct hw {
 	bool has_child;
 };
 
-/* An event that was asked for and cannot be had is an error, before anything runs. */
+/* An event that cannot be opened is an error before anything runs. */
 static int all_opened(const struct hw *h, struct tare_why *why)
 {
 	for (size_t i = 0; i < h->m->n_counts; i++) {
@@ -41,11 +41,11 @@ static int open_set(struct hw *h, const struct counter_set_opts *co, struct tare
 	return err ? err : all_opened(h, why);
 }
 
-/* The times of an event run with its task: one that was never enabled for a moment
- * belongs to a task that slept all the time, and its count is a true 0. */
+/* The times of an event advance while its task runs. An event whose time enabled is 0 belongs to a
+ * task that slept all the time: its count is a true 0. */
 static void count_idle(const struct tare_event *e, struct tare_count *c)
 {
-	/* any other code: a pinned event that reads as end of file, without its times */
+	/* with another code it is a pinned event, which reads as end of file, without times */
 	if (c->state != TARE_COUNT_NOT_SCHEDULED || c->code != TARE_E_NOT_SCHEDULED ||
 	    c->enabled_ns || c->running_ns)
 		return;
@@ -115,8 +115,8 @@ static int run_command(struct hw *h, struct tare_why *why)
 
 /* ---- a process that runs already ---- */
 
-/* A pidfd wakes us when the process ends; of a thread there is none before Linux
- * 6.9, and launch_wait() then looks at /proc. */
+/* A pidfd wakes us when the process ends. Threads have none before Linux 6.9; launch_wait() then
+ * looks at /proc. */
 static int target_pidfd(const struct tare_measure_options *o)
 {
 	return o->pid ? (int)syscall(SYS_pidfd_open, o->pid, 0) : -1;
@@ -135,7 +135,7 @@ static void watch_attached(struct hw *h, uint64_t start_ns)
 	struct watch w;
 	const int pidfd = target_pidfd(h->o);
 	watch_start(&w, h->o, h->m, start_ns);
-	/* When attached without a command, there is nobody to end but ourselves. */
+	/* Attached without a command, only the watching itself can be ended. */
 	while (!attached_wait(h, pidfd, watch_until(&w))) {
 		const enum watch_verdict v =
 			watch_check(&w, h->has_child ? h->child.pid : 0);
@@ -233,7 +233,7 @@ static int run_attached(struct hw *h, struct tare_why *why)
 	}
 	if (h->has_child)
 		child_reap(&h->child, h->m);
-	h->m->aslr_off = aslr_off;	/* the target's, not that of the clock */
+	h->m->aslr_off = aslr_off;	/* of the target, not of the command that is the clock */
 	h->m->aslr_note = NULL;
 	measure_explain(h->o, h->m, h->set);
 	return 0;

@@ -109,7 +109,7 @@ static int beside_select(struct beside *b)
 	return 0;
 }
 
-/* A total that lacks what some tasks did is still true, as a bound. */
+/* A total without the counts of some tasks is a lower bound. */
 static void mark_lower_bounds(const struct tare_measure_options *o, struct tare_measurement *m)
 {
 	bool lacking = false;
@@ -138,7 +138,7 @@ int measure_soft(const struct tare_measure_options *o, struct tare_measurement *
 		err = soft_run(o, &hooks, m, why);
 	if (!err)
 		mark_lower_bounds(o, m);
-	/* The kernel's counters are those of the whole run. */
+	/* The kernel's counters exist for the whole run only. */
 	for (size_t t = 0; !err && t < m->n_tasks; t++)
 		for (size_t i = 0; m->tasks[t].counts && i < b.n; i++)
 			m->tasks[t].counts[b.index[i]] = (struct tare_count){

@@ -1,13 +1,13 @@
-/* Every process and thread of a command by itself.
+/* Counters for each process and thread of a command separately.
  *
- * Inherited counters only tell the sum of a tree. So each task gets counters of its
- * own, opened while it is stopped before its first instruction: ptrace reports every
- * fork, vfork and clone, and the new task waits for us. Nothing else is traced; a
- * task runs freely between its birth and its end.
+ * Inherited counters give only the sum of a tree. So each task gets counters of its own, opened
+ * while it is stopped before its first instruction: ptrace reports every fork, vfork and clone,
+ * and the new task waits for the tracer. A task is not stopped between its start and its end.
  *
- * A tracer is a thread, and wait() without WNOTHREAD would take away children that
- * belong to the program around the library. So one thread of our own forks the
- * command, traces it and waits for it; the caller's thread watches the clock.
+ * ptrace belongs to a thread, and wait() without __WNOTHREAD would reap children of the program
+ * that uses the library. So one thread of the library forks the command, traces it and waits for
+ * it; the caller's thread watches the clock. struct tracer belongs to that thread until it is
+ * joined; the caller's thread reads child.pid and child.start_ns after the byte on `started`.
  */
 #include "measure-backend.h"
 #include "measure-room.h"
@@ -89,7 +89,7 @@ static pid_t group_of(pid_t tid)
 	return group;
 }
 
-/* The live task with this id; -1: none. Ids are reused, so only the living count. */
+/* The live task with this id; -1: none. The ids of ended tasks are reused. */
 static ssize_t find_live(const struct tracer *t, pid_t tid)
 {
 	for (size_t i = t->m->n_tasks; i-- > 0;)
@@ -147,7 +147,8 @@ static int add_task(struct tracer *t, pid_t tid, bool first)
 	return 0;
 }
 
-/* Each of our stops is a switch and takes time; it faults no page. */
+/* Is the event changed by the stops of the tracer? A stop is a context switch and takes time; it
+ * causes no page fault. */
 static bool disturbed(const struct tare_event *e)
 {
 	if (e->kind == TARE_EVENT_WALL_TIME)
@@ -180,8 +181,8 @@ static void finish_task(struct tracer *t, size_t i, const char *cut_off)
 
 /* ---- stops ---- */
 
-/* Names and personality as they are now: after an exec, and once more at the end,
- * because a program can change both. (SIGKILL may leave out the end.) */
+/* Reads names and personality after an exec and again at the end, because a program can change
+ * both. (After SIGKILL there may be no stop at the end.) */
 static void learn(struct tracer *t, pid_t tid)
 {
 	const ssize_t i = find_live(t, tid);
@@ -191,8 +192,8 @@ static void learn(struct tracer *t, pid_t tid)
 		t->aslr_off = child_aslr_off(&t->child);
 }
 
-/* exec by a thread that does not lead its group: the others end without a word, and
- * the one that called takes over the leader's id. */
+/* exec by a thread that does not lead its group: the other threads end without a ptrace stop, and
+ * the calling thread takes the leader's id. */
 static void on_exec(struct tracer *t, pid_t tid)
 {
 	unsigned long former = 0;
@@ -211,20 +212,20 @@ static void on_exec(struct tracer *t, pid_t tid)
 	learn(t, tid);
 }
 
-/* Deals with one stop and lets the task go on. */
+/* Handles one stop and lets the task continue. */
 static int on_stop(struct tracer *t, pid_t tid, int status)
 {
 	const int event = status >> 16;
 	const int sig = WSTOPSIG(status);
 	int err = 0;
 	switch (event) {
-	case 0:				/* a signal on its way: pass it on */
+	case 0:				/* a signal: deliver it */
 		ptrace(PTRACE_CONT, tid, NULL, (void *)(long)sig);
 		return 0;
 	case PTRACE_EVENT_STOP:
 		if (find_live(t, tid) < 0 && !t->o->no_inherit)
 			err = add_task(t, tid, false);
-		if (sig != SIGTRAP) {	/* stopped by SIGSTOP and the like: stay so */
+		if (sig != SIGTRAP) {	/* stopped by SIGSTOP and the like: stays stopped */
 			ptrace(PTRACE_LISTEN, tid, NULL, NULL);
 			return err;
 		}
@@ -258,7 +259,7 @@ static void on_end(struct tracer *t, pid_t tid, int status, const struct rusage 
 	t->m->system_ns = timeval_ns(ru->ru_stime);
 }
 
-/* Those that outlive the command are let go; what they did until now counts. */
+/* Detaches from tasks that outlive the command; they are counted up to now. */
 static void release_rest(struct tracer *t)
 {
 	for (size_t i = 0; i < t->m->n_tasks; i++) {
@@ -329,7 +330,7 @@ static int trace_command(struct tracer *t)
 		child_abandon(&t->child);
 		return err;
 	}
-	/* The exec stops the child for us, so it is let go without waiting for news. */
+	/* The exec stops the child, so nothing is read from it before trace_until_end(). */
 	child_release(&t->child);
 	while (write(t->started, "", 1) < 0 && errno == EINTR)
 		;
@@ -349,8 +350,8 @@ static void *tracer_thread(void *arg)
 
 /* ---- sums ---- */
 
-/* Worst state and provenance win. A task that was never scheduled adds nothing; if it ran,
- * the sum lacks what it did. */
+/* The sum gets the worst state and provenance. A task that was never scheduled adds nothing; if it
+ * ran, the sum is a lower bound. */
 static void add_up(struct tare_count *sum, const struct tare_count *c)
 {
 	if (c->state == TARE_COUNT_STOLEN || c->state == TARE_COUNT_NOT_OPENED) {
@@ -401,7 +402,7 @@ static void watch_tracer(struct tracer *t, int done, int started)
 	while ((n = read(started, &byte, 1)) < 0 && errno == EINTR)
 		;
 	if (n != 1)
-		return;			/* it never ran */
+		return;			/* the command did not start */
 	watch_start(&w, t->o, t->m, t->child.start_ns);
 	while (!launch_wait(t->child.pid, done, watch_until(&w), false))
 		watch_check(&w, t->child.pid);

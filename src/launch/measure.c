@@ -78,7 +78,7 @@ static struct measured *new_measured(const struct tare_events *events)
 	return r;
 }
 
-/* Adds one more way out to the remedy of the case. */
+/* Adds an alternative to the remedy. */
 static void or_else(struct tare_why *why, const char *text)
 {
 	const size_t len = strlen(why->remedy);
@@ -96,7 +96,7 @@ static bool engine_could(const struct tare_measure_options *o)
 	       !backend_try_engine(o->events, NULL);
 }
 
-/* What helps where counters are lacking: never what the user did already. */
+/* The remedy where counters are lacking; options that the user has given already are left out. */
 static void remedy_counters(const struct tare_measure_options *o, bool together,
 			    struct tare_why *why)
 {
@@ -115,7 +115,7 @@ static void remedy_counters(const struct tare_measure_options *o, bool together,
 
 #define SHOWN_PMU "use a machine or VM type that shows its PMU"
 
-/* Where there is no PMU: which of the ways out in the list are open to this run. */
+/* The remedy where there is no PMU; only what is possible for this run. */
 static void remedy_no_pmu(const struct tare_measure_options *o, struct tare_why *why)
 {
 	if (why->code != TARE_E_NO_PMU)
@@ -137,8 +137,8 @@ static void explain_unscheduled(struct counter_set *set, size_t i, struct tare_c
 		c->state = TARE_COUNT_STOLEN;
 }
 
-/* Events of two core types in one run: what ran on one is missing on the other, and
- * nothing is wrong. */
+/* With events of two core types in one run, the events of the core type that was not used have no
+ * count, which is no error. */
 static bool counted_elsewhere(const struct tare_measure_options *o, const struct tare_measurement *m)
 {
 	for (size_t i = 0; i < m->n_counts; i++)
@@ -186,7 +186,7 @@ void measure_explain(const struct tare_measure_options *o, struct tare_measureme
 	free(events);
 }
 
-/* What runs already can only be counted by hardware: then its error is the reason. */
+/* Only hardware can count a process that runs already: then the error is the hardware's. */
 static int backend_of_run(const struct tare_measure_options *o, struct measured *r,
 			  struct tare_why *why)
 {

@@ -1,9 +1,9 @@
-/* What can happen while a command runs, besides its end. */
+/* Timeout, stop flag and intervals while a command runs (measure-room.h). */
 #include "measure-room.h"
 
 #include <signal.h>
 
-/* A signal that comes between the look at *stop and the sleep is seen this late. */
+/* The maximum delay with which *stop is seen, if the signal comes just before the sleep. */
 #define STOP_LATENCY_NS 100000000u
 /* A command that ignores SIGTERM is killed this much later. */
 #define KILL_AFTER_NS 2000000000u
@@ -64,10 +64,10 @@ enum watch_verdict watch_check(struct watch *w, pid_t victim)
 	}
 	if (now < w->next_ns)
 		return WATCH_ON;
-	/* Intervals stay on their grid, however late one was noticed. */
+	/* The times of intervals are multiples of the step, also after a late one. */
 	const uint64_t step = (uint64_t)w->o->interval_ms * 1000000u;
 	if (!step)
-		w->next_ns = UINT64_MAX;	/* it was the delay */
+		w->next_ns = UINT64_MAX;	/* that was the delay */
 	else
 		w->next_ns += step * ((now - w->next_ns) / step + 1);
 	return WATCH_INTERVAL;

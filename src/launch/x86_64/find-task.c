@@ -15,7 +15,7 @@ static bool has_cookie(const struct soft_slot *slot, pid_t tid)
 	       word == slot->cookie;
 }
 
-/* The last number of "NSpid: …" (its number in its innermost namespace). */
+/* The last number of "NSpid: …": the pid in the innermost namespace. */
 static pid_t inner_number(const char *dir, const char *name)
 {
 	char path[300], line[256];
@@ -37,7 +37,7 @@ static pid_t inner_number(const char *dir, const char *name)
 	return inner;
 }
 
-/* In a folder of tasks, the one with that inner number and the cookie; -1 if none. */
+/* The task in a folder of /proc that has that innermost pid and the cookie; -1 if none. */
 static pid_t look_in(const char *dir, pid_t inner, const struct soft_slot *slot)
 {
 	DIR *const d = opendir(dir);

@@ -1,5 +1,5 @@
-/* Which task asks? It knows its numbers in its own pid namespace, which need not be
- * the launcher's; attaching to whoever has them here could hit a stranger.
+/* Finding the task that made a request. The request has the pid and tid of the task in its own pid
+ * namespace, which may differ from the launcher's: there another process may have these numbers.
  */
 #ifndef LAUNCH_FIND_TASK_H
 #define LAUNCH_FIND_TASK_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* The task whose memory has the slot's cookie; false if there is none to be read. */
+/* The task whose memory has the slot's cookie; false if no task that may be read has it. */
 bool find_task(const struct soft_slot *slot, pid_t *pid, pid_t *tid);
 
 #endif

@@ -1,5 +1,7 @@
 #include "inject.h"
 
+#include "x86.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -98,11 +100,11 @@ static void near_program(const struct layout *l, struct soft_start *s)
 
 struct remote {
 	pid_t pid;
-	bool ours;			/* our own child: whoever waits for it wants its status */
+	bool ours;			/* our own child: its exit status is left for its waiter */
 	uint64_t mask;			/* its blocked signals, as they were */
-	bool stopped;			/* by a SIGSTOP, which is due again at the end */
-	bool trapped;			/* by a SIGTRAP that somebody sent, likewise */
-	struct user_regs_struct regs;	/* as they were */
+	bool stopped;			/* got a SIGSTOP, to be sent again at the end */
+	bool trapped;			/* got a SIGTRAP of another process, likewise */
+	struct user_regs_struct regs;	/* as they were at the exec stop */
 	uint64_t gate;			/* a syscall instruction in its vdso */
 	int n_mapped;			/* of the engine: 0 none, 1 code, 2 data, 3 thread, 4 all */
 };
@@ -110,21 +112,16 @@ struct remote {
 /* The offset of a syscall instruction in the vdso: the same in every process. */
 static uint64_t vdso_gate(uint64_t vdso)
 {
-	static uint64_t offset;
-	if (!offset) {
-		const unsigned char *const p = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
-		for (uint64_t i = 0; p && i < 4096; i++)
-			if (p[i] == 0x0f && p[i + 1] == 0x05) {
-				offset = i;
-				break;
-			}
-	}
-	return vdso && offset ? vdso + offset : 0;
+	const unsigned char *const p = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
+	for (uint64_t i = 0; p && vdso && i < 4096; i++)
+		if (p[i] == 0x0f && p[i + 1] == 0x05)
+			return vdso + i;
+	return 0;
 }
 
-/* Somebody may signal the process at any time, and a signal stops it before the step is
- * taken (also one that it ignores). So they wait until we are done; but for SIGTRAP, which
- * the step itself gives. */
+/* The process may get a signal at any time, and each signal, also an ignored one, would stop it
+ * instead of the single step. So all signals are blocked until the engine is in, except SIGTRAP,
+ * which the step itself raises. */
 static int hold_signals(struct remote *r)
 {
 	const uint64_t all = ~(1ull << (SIGTRAP - 1));
@@ -134,8 +131,7 @@ static int hold_signals(struct remote *r)
 	return 0;
 }
 
-/* Does a SIGCONT wait? Held back like the others, it is there unless a later SIGSTOP took
- * it away. */
+/* Is a SIGCONT pending? It is blocked like the others, and a later SIGSTOP removes it. */
 static bool is_continued(pid_t pid)
 {
 	char path[40], line[128];
@@ -173,7 +169,7 @@ int traced_stop(pid_t pid, bool ours)
 			return -errno;
 		}
 		if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) {
-			if (!ours)	/* its parent waits for us to have seen it */
+			if (!ours)	/* its parent's wait needs the tracer's wait first */
 				waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | __WALL);
 			return -ESRCH;
 		}
@@ -183,16 +179,16 @@ int traced_stop(pid_t pid, bool ours)
 	}
 }
 
-/* Did somebody send the SIGTRAP that it stands at? */
+/* Was the SIGTRAP at which the process stands sent by a process? */
 static bool is_sent(pid_t pid)
 {
 	siginfo_t info;
 	return ptrace(PTRACE_GETSIGINFO, pid, 0, &info) == 0 && info.si_code <= 0;
 }
 
-/* Until the next SIGTRAP, which may have been sent: then its own still comes, or never
- * will, since only one of a kind waits; where it stands tells. SIGSTOP cannot be held back:
- * it goes on from there. */
+/* Runs until the next SIGTRAP. That may be one that another process sent; the step's own then comes
+ * later or, since a signal is pending only once, not at all: the caller looks at rip. SIGSTOP cannot
+ * be blocked: the process continues after it. */
 static int run(struct remote *r, enum __ptrace_request how)
 {
 	for (;;) {
@@ -249,7 +245,7 @@ static const Elf64_Phdr *segment_with(uint32_t flag)
 	for (int i = 0; i < e->e_phnum; i++)
 		if (p[i].p_type == PT_LOAD && p[i].p_flags & flag)
 			return &p[i];
-	return NULL;			/* the engine has both */
+	return NULL;			/* cannot happen: the engine has both */
 }
 
 static uint64_t engine_entry(void)
@@ -257,7 +253,7 @@ static uint64_t engine_entry(void)
 	return ((const Elf64_Ehdr *)engine_elf_start)->e_entry;
 }
 
-/* What mmap said: 0, or a negative errno. */
+/* The result of mmap at a fixed address: 0, or a negative errno. */
 static int mapped(long got, uint64_t at)
 {
 	return got == (long)at ? 0 : got < 0 && got > -4096 ? (int)got : -EEXIST;
@@ -303,14 +299,15 @@ static int map_rest(struct remote *r, const struct image *image, int fd)
 		if (ptrace(PTRACE_GETREGS, r->pid, 0, &regs) < 0)
 			return -errno;
 	} while (engine_elf_start[regs.rip - 1 - ZONE_BASE] != 0xcc);	/* its int3 */
-	/* it stopped at the first that failed: what it was about to map tells which */
+	/* it stopped at the first mmap that failed; rdi is the address of that mapping */
 	r->n_mapped = !regs.rax ? 4 : regs.rdi == start ? 1 : regs.rdi == ZONE_THREADS ? 2 : 3;
 	const int err = mapped((long)regs.rax, 0);
 	return err ? err : remote_write(r->pid, p->p_vaddr, engine_elf_start + p->p_offset,
 					p->p_filesz);
 }
 
-/* It did not work out: the program runs without us, and in the space it would have had. */
+/* The engine could not be mapped completely: the program runs natively, with its whole address
+ * space. */
 static void unmap_all(struct remote *r, const struct image *image)
 {
 	const Elf64_Phdr *const code = segment_with(PF_X), *const data = segment_with(PF_W);
@@ -321,7 +318,7 @@ static void unmap_all(struct remote *r, const struct image *image)
 	};
 	for (int i = 0; i < r->n_mapped; i++)
 		remote_call(r, SYS_munmap, (long)ranges[i][0], (long)ranges[i][1], 0, 0, 0, 0);
-	if (image->close && r->n_mapped < 4)	/* else it was closed there */
+	if (image->close && r->n_mapped < 4)	/* otherwise map_rest has closed it */
 		remote_call(r, SYS_close, image->fd, 0, 0, 0, 0, 0);
 }
 
@@ -331,7 +328,7 @@ static void fill_start(struct soft_start *s, const struct user_regs_struct *g, u
 				    g->r8, g->r9, g->r10, g->r11, g->r12, g->r13, g->r14, g->r15 };
 	memcpy(s->regs, regs, sizeof(regs));
 	s->rip = g->rip;
-	s->rflags = g->eflags & ~0x100ull;	/* TF is ours */
+	s->rflags = g->eflags & ~(uint64_t)FLAG_TF;	/* TF is the tracer's */
 	s->record = record;
 	s->has_fsgsbase = getauxval(AT_HWCAP2) >> 1 & 1;
 }
@@ -365,7 +362,7 @@ static int enter(struct remote *r, const struct image *image, const struct entry
 		return err;
 	if (ptrace(PTRACE_GETREGS, pid, 0, &r->regs) < 0)
 		return -errno;
-	if (r->regs.cs != 0x33)
+	if (r->regs.cs != USER_CS)
 		return WHY_32BIT;
 	err = check_secure(pid);
 	if (!err)
@@ -377,7 +374,7 @@ static int enter(struct remote *r, const struct image *image, const struct entry
 	r->gate = vdso_gate(l.vdso);
 	if (!r->gate)
 		return WHY_UNREADABLE;
-	r->regs.eflags &= ~0x100ull;
+	r->regs.eflags &= ~(uint64_t)FLAG_TF;
 	err = map_code(r, image);
 	r->n_mapped = !err;
 	if (!err)
@@ -405,7 +402,7 @@ static int enter(struct remote *r, const struct image *image, const struct entry
 	regs.rsp = ZONE_THREADS + THREAD0_SIZE;
 	regs.gs_base = ZONE_THREADS + THREAD_AREA;
 	regs.orig_rax = (unsigned long)-1;
-	regs.eflags = 0x202;
+	regs.eflags = FLAGS_OF_USER;
 	return ptrace(PTRACE_SETREGS, pid, 0, &regs) < 0 ? -errno : 0;
 }
 
@@ -415,7 +412,7 @@ int inject(const struct entry *e, struct image image)
 	int err = hold_signals(&r);
 	if (err)
 		return err;
-	/* entered by half, it could not go on without us */
+	/* a process that is half entered cannot continue without the tracer */
 	ptrace(PTRACE_SETOPTIONS, e->pid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL);
 	err = enter(&r, &image, e);
 	release_signals(&r);

@@ -1,9 +1,10 @@
 /* Putting the engine into a process that has just execed.
  *
- * The kernel made the real execve, so memory layout, auxv, brk and /proc/self are
- * the program's own. At the ptrace exec stop no instruction of the new image has
- * run; the engine is mapped into the zone (soft/abi.h), given the registers, and
- * the process is let go.
+ * The kernel has done the real execve, so memory layout, auxv, brk and /proc/self are the
+ * program's own. At the ptrace exec stop no instruction of the new image has run: the engine is
+ * mapped into the zone (abi.h) and gets the program's registers, and the tracer detaches.
+ *
+ * All functions are called by the thread that traces the process.
  */
 #ifndef LAUNCH_INJECT_H
 #define LAUNCH_INJECT_H
@@ -20,11 +21,12 @@ extern const unsigned char engine_elf_start[], engine_elf_end[];	/* soft/engine-
 struct image {
 	int fd;
 	uint64_t offset;
-	bool close;		/* there, when it is mapped */
+	bool close;		/* the tracee closes fd once the image is mapped */
 };
 
-/* Waits for the next stop of a tracee: its signal, with an event in the second byte; or a
- * negative errno, ESRCH if it has ended. If it is our own child, its status is left there. */
+/* Waits for the next stop of a tracee. Returns the signal, with a ptrace event in the second byte; or
+ * a negative errno, ESRCH if the tracee has ended. The exit status of our own child (`ours`) stays
+ * available to waitpid(). */
 int traced_stop(pid_t pid, bool ours);
 
 struct entry {
@@ -35,9 +37,9 @@ struct entry {
 	uint32_t record;
 };
 
-/* The tracee stands at its exec stop. On success it stands at the engine's first
- * instruction (detach it). Otherwise enum soft_reason > 0 (let it run natively, its
- * registers are as they were), or a negative errno. */
+/* The tracee stands at its exec stop. 0: it stands at the engine's first instruction, to be
+ * detached. Otherwise it can run natively, with its registers unchanged: enum soft_reason (> 0) or a
+ * negative errno says why. */
 int inject(const struct entry *e, struct image image);
 
 #endif

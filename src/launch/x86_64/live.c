@@ -6,7 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define CHUNK 1024u		/* blocks looked at in one go */
+#define CHUNK 1024u		/* blocks read at once */
 #define TRIES 3
 
 static bool read_at(pid_t pid, uint64_t address, void *to, size_t size)
@@ -16,8 +16,8 @@ static bool read_at(pid_t pid, uint64_t address, void *to, size_t size)
 	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-/* A number is used again when its process is gone: only a process of this very run
- * has our shared memory. */
+/* A pid is reused when its process has ended: only a process of this run has the run's shared
+ * memory. */
 static bool is_ours(const struct soft_shared *shared, pid_t pid)
 {
 	int32_t launcher;

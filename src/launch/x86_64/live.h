@@ -1,8 +1,8 @@
 /* Reading the counts of a process that runs under the engine, from outside.
  *
- * The process goes on while it is read: its cells are not of one instant, and each
- * thread may be in the middle of a block that is counted as a whole. Nothing is
- * counted twice or lost, though: what one look does not see, the next does.
+ * The process runs while it is read: its cells are not read at one instant, and each thread may be
+ * in the middle of a block that is counted as a whole. Nothing is counted twice or lost: what one
+ * read misses, the next one has.
  */
 #ifndef LAUNCH_LIVE_H
 #define LAUNCH_LIVE_H
@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What has been counted so far by the task of record `index`, folded or not. False
- * when it cannot be read (gone, not ours to read, or about to report). */
+/* The counts so far of the task of record `index`, in its record and in its memory. False when they
+ * cannot be read: the task has ended, may not be read, or is just reporting. */
 bool live_read(struct soft_shared *shared, uint32_t index, uint64_t counts[SOFT_EVENTS]);
 
 #endif

@@ -17,7 +17,7 @@
 
 struct folder {
 	const char *dir;
-	int err;		/* the first errno; everything after it does nothing */
+	int err;		/* the first errno; then the functions do nothing */
 };
 
 static void make_dir(struct folder *f, const char *name)
@@ -48,7 +48,7 @@ static void make_file(struct folder *f, const char *name, const char *fmt, ...)
 		f->err = errno;
 }
 
-/* Root's alone, as the kernel has it; writes to it are looked at (soft/vpmu-files.c). */
+/* Writable by root only, as the kernel's; the engine handles writes to it (vpmu-files.c). */
 static void rdpmc_file(struct folder *f, struct vpmu_shared *v)
 {
 	char path[PATH_MAX];
@@ -65,7 +65,7 @@ static void rdpmc_file(struct folder *f, struct vpmu_shared *v)
 	v->rdpmc_ino = st.st_ino;
 }
 
-/* The other PMUs of this machine stay where they are. */
+/* The other PMUs of this machine are links to their real folders. */
 static void link_others(struct folder *f)
 {
 	DIR *const d = opendir(SOURCES);
@@ -135,7 +135,7 @@ static void pmu_folder(struct folder *f, struct vpmu_shared *v, const char *mark
 	link_others(f);
 }
 
-/* This machine's, with the identity replaced. */
+/* /proc/cpuinfo of this machine, with the identity replaced. */
 static void cpuinfo(struct folder *f, const struct vpmu_model *m)
 {
 	char path[PATH_MAX];
@@ -167,7 +167,8 @@ static void cpuinfo(struct folder *f, const struct vpmu_model *m)
 		f->err = errno;
 }
 
-/* "cpu:type:x86,ven0002fam0019mod0061:feature:…": this machine's, with the identity replaced. */
+/* modalias of this machine ("cpu:type:x86,ven0002fam0019mod0061:feature:…"), with the identity
+ * replaced. */
 static void modalias(struct folder *f, const struct vpmu_model *m)
 {
 	char features[16384];

@@ -1,5 +1,5 @@
-/* Models of the virtual PMU: identities, and what the engine can count of the
- * events that the cpu room has for them. */
+/* Models of the virtual PMU: what cpuid says of each CPU, and the events of the cpu room that the
+ * engine can count on it. */
 #include "model.h"
 
 #include "role-events.h"
@@ -26,10 +26,10 @@ struct model {
 	const char *brand;
 };
 
-/* Overcounts are the paper's: sections 3.1.2 (instructions, branches, conditional branches)
- * and 3.1.3 (loads, stores), the columns D and M of Table 6. From Sandy Bridge on it has none
- * (loads and stores are micro-ops there, which the engine does not count), and it is silent
- * about Zen. Family, model and stepping are those of a real part of the name given. */
+/* The overcounts are from the paper: sections 3.1.2 (instructions, branches, conditional branches)
+ * and 3.1.3 (loads, stores), columns D and M of Table 6. The paper has none from Sandy Bridge on
+ * (loads and stores are micro-ops there, which the engine does not count), and does not cover Zen.
+ * Family, model and stepping are those of the real part that `brand` names. */
 static const struct model models[] = {
 	{ "core2", TARE_VENDOR_INTEL, 6, 0x17, 6, 40, 2, OVER_CPUID_BRANCH | OVER_LOADS,
 	  "Intel(R) Core(TM)2 Duo CPU     P8700  @ 2.53GHz" },
@@ -131,7 +131,7 @@ static void fill_row(struct vpmu_row *out, const struct tare_event_row *r,
 	out->only_fixed = r->role == TARE_ROLE_INSTRUCTIONS_FIXED;
 }
 
-/* Another code of what a generic name means. */
+/* Adds another raw code for the event of a generic name. */
 static void add_code(struct vpmu_model *m, unsigned generic, uint64_t raw)
 {
 	const struct vpmu_row *of = NULL;
@@ -149,8 +149,8 @@ static void add_code(struct vpmu_model *m, unsigned generic, uint64_t raw)
 	r->generic = 0;
 }
 
-/* Intel's architectural events, whatever the model's own code (SDM volume 3, 20.2.1.2), and
- * the code for branches that programs use on those before Ice Lake. */
+/* The codes of Intel's architectural events (SDM volume 3, 20.2.1.2), beside the model's own codes,
+ * and the code for branches that programs use on CPUs before Ice Lake. */
 static void add_architectural(struct vpmu_model *m)
 {
 	add_code(m, PERF_COUNT_HW_INSTRUCTIONS, 0x00c0);
@@ -196,7 +196,7 @@ static void cycles_row(struct vpmu_model *m, bool on, unsigned generic, uint64_t
 #define CYCLES (1 + PERF_COUNT_HW_CPU_CYCLES)
 #define REF_CYCLES (1 + PERF_COUNT_HW_REF_CPU_CYCLES)
 
-/* One cycle for each instruction, for programs that do nothing without them. Codes: Intel SDM
+/* One cycle for each instruction, for programs that do not work without cycles. Codes: Intel SDM
  * volume 3, 20.2.1.2 (fixed counters 1 and 2; 0x0300 is Linux's name for the latter); AMD PPR,
  * PMCx076, and PMCx120 since Zen 4 (arch/x86/events/amd/core.c). */
 void model_add_cycles(struct vpmu_model *m, bool on)
@@ -216,15 +216,15 @@ void model_add_cycles(struct vpmu_model *m, bool on)
 
 #define PER_SECOND 3000000000ull	/* instructions in a virtual second */
 #define PER_MS (PER_SECOND / 1000)
-#define INTERRUPTS 1000		/* a second, unless said otherwise */
+#define INTERRUPTS 1000		/* a virtual second, by default */
 
 static void set_interrupts(struct vpmu_flaws *f, const struct model *m, uint64_t n)
 {
 	(void)m;
 	f->irq_period = PER_SECOND / n;
 }
-/* The report saw counts below the truth after interrupts were taken out, on most machines and
- * above all on Ivy Bridge and Haswell. It gives no figure: the rate is ours. */
+/* The report saw counts below the true one after interrupts were subtracted, on most machines and
+ * most of all on Ivy Bridge and Haswell. It gives no rate: the default is an assumption. */
 static void set_undercount(struct vpmu_flaws *f, const struct model *m, uint64_t n)
 {
 	(void)m;
@@ -245,7 +245,7 @@ static void set_overcount(struct vpmu_flaws *f, const struct model *m, uint64_t 
 	(void)n;
 	f->overcount |= m->overcount;
 }
-/* The paper's Pentium D, of which there is no model. */
+/* As on the paper's Pentium D, which is no model here. */
 static void set_fldcw(struct vpmu_flaws *f, const struct model *m, uint64_t n)
 {
 	(void)m;
@@ -268,7 +268,7 @@ static void set_watchdog(struct vpmu_flaws *f, const struct model *m, uint64_t n
 	(void)n;
 	f->watchdog = 1;
 }
-/* The last general counters, and the fixed ones where more are asked for than those. */
+/* The last general counters, then the fixed ones. */
 static void set_held(struct vpmu_flaws *f, const struct model *m, uint64_t n)
 {
 	const struct tare_uarch *const u = tare_uarch_by_name(m->name);
@@ -291,23 +291,23 @@ static const struct {
 	uint64_t value, max;	/* without =N; 0 max: takes no number */
 	void (*set)(struct vpmu_flaws *f, const struct model *m, uint64_t n);
 } flaws[] = {
-	{ "interrupts", "N interrupts a virtual second, each counted by events that do (1000)",
+	{ "interrupts", "N interrupts in each virtual second, counted by the events that count them (1000)",
 	  INTERRUPTS, 1000000, set_interrupts },
-	{ "undercount", "one of N interrupts counts in the interrupt event only (16)", 16, 1000000,
+	{ "undercount", "one of N interrupts is counted by the interrupt event only (16)", 16, 1000000,
 	  set_undercount },
-	{ "faults", "N page faults a virtual second, likewise (1000)", 1000, 1000000, set_faults },
-	{ "speclockmap", "locked instructions run ahead; one of N counts again what came before it (64)", 64,
+	{ "faults", "N page faults in each virtual second, counted likewise (1000)", 1000, 1000000, set_faults },
+	{ "speclockmap", "after one of N locked instructions, what came before it is counted again (64)", 64,
 	  1000000, set_speclock },
-	{ "overcount", "what this CPU counts more than once (core2 to westmere, k10, bobcat)", 0, 0,
+	{ "overcount", "instructions that this CPU counts more than once (core2 to westmere, k10, bobcat)", 0, 0,
 	  set_overcount },
 	{ "fldcw", "fldcw and others count twice, as on a Pentium D", 0, 0, set_fldcw },
-	{ "moved", "a counter goes to another register every N virtual ms (5)", 5, 100000,
+	{ "moved", "an event moves to another counter every N virtual ms (5)", 5, 100000,
 	  set_moved },
 	{ "stolen", "the counters are taken away after N virtual ms (5)", 5, 100000, set_stolen },
 	{ "watchdog", "the NMI watchdog holds a counter", 0, 0, set_watchdog },
-	{ "held", "somebody else's pinned events hold N counters (all)", VPMU_MAX_COUNTERS,
+	{ "held", "pinned events of another process hold N counters (all)", VPMU_MAX_COUNTERS,
 	  VPMU_MAX_COUNTERS, set_held },
-	{ "wrap", "counters start 1000 below their end", 0, 0, set_wrap },
+	{ "wrap", "counters start 1000 below their maximum", 0, 0, set_wrap },
 };
 
 const char *tare_run_flaw(size_t i, const char **about)
@@ -333,7 +333,7 @@ static int one_flaw(const struct model *m, const char *item, size_t len, unsigne
 			n = strtoull(equals + 1, &end, 10);
 			const bool digit = equals[1] >= '0' && equals[1] <= '9';
 			if (!flaws[i].max)
-				return why_set(why, TARE_E_RANGE, "flaw %.*s: it takes no number",
+				return why_set(why, TARE_E_RANGE, "flaw %.*s: this flaw takes no number",
 					       (int)len, item);
 			if (end != item + len || !digit || !n || n > flaws[i].max)
 				return why_set(why, TARE_E_RANGE,

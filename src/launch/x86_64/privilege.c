@@ -11,7 +11,8 @@
 
 #define MAX_INTERPRETERS 5		/* as the kernel */
 
-/* "#! interpreter argument" of a script into `path`; false if it is none. */
+/* Replaces the script at `path` by its interpreter ("#! interpreter argument"); false if the file is
+ * no script. */
 static bool interpreter(char *path, size_t size)
 {
 	char head[257];

@@ -1,5 +1,5 @@
-/* See run-folder.h. What the keeper runs after the fork may be in a process that had other
- * threads: it calls no allocator. */
+/* See run-folder.h. The keeper is forked from a process that may have other threads, which may hold
+ * locks of the C library: it calls no allocator. */
 #include "run-folder.h"
 
 #include "why.h"
@@ -25,7 +25,7 @@
 #define PREFIX "tare-run-"
 #define LOCK "lock"
 #define MAX_DEPTH 8
-#define YOUNG_S 10	/* a folder may just be being made */
+#define YOUNG_S 10	/* a younger folder may not have its lock yet */
 
 struct entry64 {
 	uint64_t ino, off;
@@ -55,7 +55,7 @@ static void empty_folder(int dir, int depth)
 {
 	_Alignas(struct entry64) char buf[2048];
 	bool any = true;
-	while (any) {		/* what is removed while listing may hide others */
+	while (any) {		/* removing entries while listing may skip others */
 		any = false;
 		lseek(dir, 0, SEEK_SET);
 		for (long n; (n = syscall(SYS_getdents64, dir, buf, sizeof(buf))) > 0;) {
@@ -79,9 +79,9 @@ static void remove_folder(const char *path)
 	rmdir(path);
 }
 
-/* ---- those of runs that were killed ---- */
+/* ---- folders of runs that were killed ---- */
 
-/* Ours, not just being made, and nobody keeps it. */
+/* Is the folder of this user, not young, and without a keeper? */
 static bool is_left(const char *path)
 {
 	struct stat st;
@@ -114,7 +114,7 @@ static void sweep(const char *tmp)
 	closedir(d);
 }
 
-/* ---- this run's ---- */
+/* ---- the folder of this run ---- */
 
 int run_folder_make(struct run_folder *f, struct tare_why *why)
 {
@@ -127,7 +127,7 @@ int run_folder_make(struct run_folder *f, struct tare_why *why)
 	if (!mkdtemp(path))
 		return why_errno(why, TARE_E_IO, errno, "a folder in %s", tmp);
 	memcpy(f->path, path, sizeof(path));
-	chmod(path, 0755);		/* the command may become somebody else */
+	chmod(path, 0755);		/* the command may change its user */
 	char lock[sizeof(path) + sizeof(LOCK) + 1];
 	snprintf(lock, sizeof(lock), "%s/" LOCK, path);
 	f->lock = open(lock, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -144,8 +144,8 @@ static void close_from(int first)
 		close(fd);
 }
 
-/* The lock that every descriptor and mapping of the run's memfd shares is free when the last of
- * them is gone. */
+/* flock() of the memfd belongs to the open file that every process of the tree shares by descriptor or
+ * mapping: it is released when the last of these is gone. */
 static void keep(const struct run_folder *f, int memfd, const struct run_folder_map *maps)
 {
 	char again[40];
@@ -171,12 +171,12 @@ void run_folder_keep(struct run_folder *f, int memfd, const struct run_folder_ma
 	if (flock(memfd, LOCK_EX) < 0)
 		return;
 	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &old);	/* no handler of ours runs in the keeper */
-	/* its end is nobody's SIGCHLD */
+	pthread_sigmask(SIG_SETMASK, &all, &old);	/* no handler of the program runs in the keeper */
+	/* without SIGCHLD at its end */
 	const pid_t pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
 	if (pid == 0)
 		keep(f, memfd, maps);
-	sigprocmask(SIG_SETMASK, &old, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	f->keeper = pid > 0 ? pid : 0;
 }
 

@@ -1,8 +1,10 @@
 /* The folder with the files that show the model of one `tare run`.
  *
- * It must not outlive the run, however that ends. The launcher removes it; if the launcher is
- * killed, a small process of its own does (the keeper), as soon as no process of the tree is
- * left. If that one is killed as well, the next run removes what nobody keeps.
+ * The folder must not outlive the run. The launcher removes it; if the launcher is killed, a small
+ * helper process (the keeper) does, as soon as no process of the tree is left. If the keeper is
+ * killed as well, the next run removes the folders that no keeper holds.
+ *
+ * One thread uses a struct run_folder; several runs at the same time have a folder each.
  */
 #ifndef LAUNCH_RUN_FOLDER_H
 #define LAUNCH_RUN_FOLDER_H
@@ -14,7 +16,7 @@
 
 struct run_folder {
 	char path[256];		/* "" while there is none */
-	int lock;		/* descriptor of the file in it that says: kept */
+	int lock;		/* the file "lock" in the folder; flock()ed while the folder is in use */
 	pid_t keeper;		/* 0: none */
 };
 
@@ -23,7 +25,7 @@ struct run_folder {
 int run_folder_make(struct run_folder *f, struct tare_why *why);
 
 /* Starts the keeper. Every process of the tree has the run's memfd open; `maps` (ended by one
- * without size) are the mappings of it in this process. Without a keeper all works as well. */
+ * of size 0) are the mappings of it in this process. A run works without a keeper too. */
 struct run_folder_map { void *at; size_t size; };
 void run_folder_keep(struct run_folder *f, int memfd, const struct run_folder_map *maps);
 

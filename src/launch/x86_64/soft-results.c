@@ -92,6 +92,19 @@ static uint32_t add_traced(const struct soft_tracer *tracer, struct soft_record 
 	return n;
 }
 
+/* Adds one record for all images that ran natively and have none, so that they are not forgotten. */
+static uint32_t add_beyond(const struct soft_results *s, struct soft_record *copy, uint32_t n)
+{
+	if (!__atomic_load_n(&s->shared->native_beyond, __ATOMIC_RELAXED))
+		return n;
+	struct soft_record *const r = &copy[n];
+	r->pid = r->tid = s->child;
+	r->reason = WHY_BEYOND;
+	r->state = REC_NATIVE;
+	snprintf(r->comm, sizeof(r->comm), "others");
+	return n + 1;
+}
+
 void soft_results_look(struct soft_results *s)
 {
 	look(s);
@@ -102,7 +115,7 @@ void soft_results_settle(struct soft_results *s, const struct soft_tracer *trace
 	for (int i = 0; i < 50 && !look(s); i++)
 		usleep(1000);
 	const uint32_t n = n_records(s);
-	struct soft_record *const copy = calloc(n + 1 + (size_t)tracer->n_traced, sizeof(*copy));
+	struct soft_record *const copy = calloc(n + 2 + (size_t)tracer->n_traced, sizeof(*copy));
 	if (!copy)
 		return;			/* then the records are read while they change */
 	for (uint32_t j = 0; j < n; j++) {
@@ -112,7 +125,7 @@ void soft_results_settle(struct soft_results *s, const struct soft_tracer *trace
 		copy[j].state = state;
 	}
 	s->settled = copy;
-	s->n_settled = add_traced(tracer, copy, n);
+	s->n_settled = add_beyond(s, copy, add_traced(tracer, copy, n));
 }
 
 static bool seen_live(const struct soft_results *s, const struct soft_record *r)
@@ -216,6 +229,8 @@ static const struct {
 	  "let the command wait for the processes that it starts" },
 	{ WHY_PTRACED, "traced by another program" NATIVELY,
 	  "run the program without its tracer" },
+	{ WHY_BEYOND, "programs beyond the first 65,000 tasks" NATIVELY,
+	  "count parts of the command separately" },
 	{ WHY_UNREADABLE, "may be executed but not read" NATIVELY,
 	  "make the program's file readable (chmod +r)" },
 };

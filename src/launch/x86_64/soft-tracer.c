@@ -91,6 +91,8 @@ static void at_exec(struct soft_tracer *s, const struct traced *t)
 			    err == -ENOMEM || err == -ENOSPC ? WHY_NO_MEMORY :
 			    err == -EEXIST ? WHY_NO_PLACE : WHY_NO_PTRACE;
 		__atomic_store_n(&r->state, REC_NATIVE, __ATOMIC_RELEASE);
+	} else {
+		__atomic_fetch_add(&s->setup->shared->native_beyond, 1, __ATOMIC_RELAXED);
 	}
 	if (first) {
 		s->inject_errno = err < 0 ? -err : 0;

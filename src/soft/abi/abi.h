@@ -95,6 +95,7 @@ enum soft_reason {
 	WHY_ENDED,
 	WHY_NO_MEMORY,
 	WHY_NO_PLACE,
+	WHY_BEYOND,		/* some of the tasks beyond SOFT_MAX_RECORDS (made by the launcher) */
 	/* with REC_FAILED: */
 	WHY_FAILED,
 	WHY_REFUSED,
@@ -163,6 +164,7 @@ struct soft_shared {
 	uint32_t closed;	/* the launcher serves no more: orphans go on natively */
 	uint32_t n_records;	/* taken so far (atomic) */
 	uint32_t overflowed;	/* tasks beyond SOFT_MAX_RECORDS, summed in records[0] */
+	uint32_t native_beyond;	/* … of these, images that run natively (atomic) */
 	struct soft_slot slots[SOFT_SLOTS];
 	struct soft_record records[SOFT_MAX_RECORDS];
 };

@@ -209,6 +209,7 @@ static struct soft_record *tell_not_counted(struct thread *t, uint64_t path, uin
 	const uint32_t i = __atomic_fetch_add(&E.shared->n_records, 1, __ATOMIC_RELAXED);
 	if (i >= SOFT_MAX_RECORDS) {
 		__atomic_fetch_add(&E.shared->overflowed, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&E.shared->native_beyond, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
 	struct soft_record *const n = &E.shared->records[i];
@@ -241,8 +242,11 @@ static long exec_native(struct thread *t, long nr, const uint64_t *a, uint32_t r
 		return -EPERM;
 	sys3(__NR_fcntl, E.reserved_fd, F_SETFD, FD_CLOEXEC);
 	const long ret = make_call(t, nr, a, true);
-	if (record)		/* the call has failed: nothing ran */
+	/* the call has failed: nothing ran */
+	if (record)
 		__atomic_store_n(&record->state, REC_FREE, __ATOMIC_RELEASE);
+	else
+		__atomic_fetch_sub(&E.shared->native_beyond, 1, __ATOMIC_RELAXED);
 	sys3(__NR_fcntl, E.reserved_fd, F_SETFD, 0);
 	return ret;
 }
