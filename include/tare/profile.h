@@ -17,12 +17,19 @@
  * written. The file is mapped and never trusted; what real files lack (a tail,
  * names, valid escapes) is a warning, what no writer writes is TARE_E_FORMAT.
  *
- * A profile may be used by several threads at once, a cursor by one.
+ * Threads: any thread may call tare_profile_open(), tare_profile_open_memory(),
+ * tare_profile_create() and, on one open profile, tare_profile_info(), tare_profile_warnings(),
+ * tare_profile_cursor_new() and tare_profile_text(). A cursor and a writer are used by one thread at
+ * a time. tare_profile_close() is called when no thread uses the profile any more.
+ *
+ * Side effects: an open profile is mapped memory and has no descriptor. A writer has one descriptor,
+ * closed by exec.
  */
 #ifndef TARE_PROFILE_H
 #define TARE_PROFILE_H
 
 #include <tare/err.h>
+#include <tare/growth.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,6 +49,7 @@ struct tare_profile_unit {
 struct tare_profile_thread {
 	uint32_t id;
 	const char *name;
+	uint64_t reserved[2];
 };
 
 struct tare_profile_info {
@@ -84,24 +92,27 @@ enum tare_profile_warning_kind {
 	TARE_PROFILE_BACKWARDS,		/* intervals that end before they start */
 	TARE_PROFILE_LONG_STRING,	/* texts of more than 1 MiB: cut */
 	TARE_PROFILE_OVERLAP,		/* siblings that overlap without nesting */
-	TARE_PROFILE_WARNINGS,
+	TARE_PROFILE_WARNINGS,		/* how many kinds this version has; grows */
 };
 
 struct tare_profile_warning {
 	enum tare_profile_warning_kind kind;
 	uint64_t count;
 	char text[200];
+	uint64_t reserved[2];
 };
 
 /* `path` "-" reads standard input (a pipe is first copied to an unnamed file in
- * $TMPDIR). The profile keeps no descriptor open. */
+ * $TMPDIR). The profile keeps no descriptor open. 0, or TARE_E_NO_FILE, TARE_E_IO, TARE_E_FORMAT,
+ * TARE_E_NOMEM, TARE_E_INVALID; *p is then NULL. */
 int tare_profile_open(const char *path, struct tare_profile **p, struct tare_why *why);
 /* The bytes stay the caller's and must outlive the profile. */
 int tare_profile_open_memory(const void *bytes, size_t size, struct tare_profile **p,
 			     struct tare_why *why);
-void tare_profile_close(struct tare_profile *p);
+void tare_profile_close(struct tare_profile *p);	/* NULL is allowed */
+/* Valid until the profile is closed. NULL of NULL. */
 const struct tare_profile_info *tare_profile_info(const struct tare_profile *p);
-/* Fills up to `max`; returns how many kinds there are. One entry per kind. */
+/* Fills up to `max` entries, one for each kind of warning; returns how many kinds there are. */
 size_t tare_profile_warnings(const struct tare_profile *p, struct tare_profile_warning *out,
 			     size_t max);
 
@@ -113,6 +124,7 @@ struct tare_profile_event {
 	uint64_t kind, id;	/* string ids: see tare_profile_text */
 	uint64_t start;		/* instant: its value; integer: the integer */
 	uint64_t end;		/* interval only */
+	uint64_t reserved[2];
 };
 
 enum tare_profile_direction { TARE_PROFILE_FORWARD, TARE_PROFILE_BACKWARD };
@@ -122,8 +134,9 @@ struct tare_profile_cursor;
  * back to the kernel. */
 struct tare_profile_cursor *tare_profile_cursor_new(struct tare_profile *p,
 						    enum tare_profile_direction d);
+/* False after the last event. */
 bool tare_profile_next(struct tare_profile_cursor *c, struct tare_profile_event *e);
-void tare_profile_cursor_free(struct tare_profile_cursor *c);
+void tare_profile_cursor_free(struct tare_profile_cursor *c);	/* NULL is allowed */
 
 /* The text of a string id into out (NUL-terminated, cut to fit), like snprintf:
  * returns its whole length or a negative error (a cycle, an address outside the
@@ -137,27 +150,33 @@ long tare_profile_text(struct tare_profile *p, uint64_t id, char *out, size_t si
  * tare/record.h. */
 struct tare_profile_writer;
 
-struct tare_profile_meta {
+/* What the file says about the recording; options as in tare/growth.h. */
+struct tare_profile_create_options {
+	size_t size;			/* set by TARE_PROFILE_CREATE_OPTIONS_INIT */
 	uint64_t start_time_ns;
 	uint32_t process_id;
 	const char *cmd;
 	const char *counter;		/* "wall-time", "instructions:u", … */
-	const struct tare_profile_unit *units;	/* NULL: by the counter's name */
+	const struct tare_profile_unit *units;	/* NULL: by the counter's name; more than one must
+						 * stay until tare_profile_finish() */
 	size_t n_units;
-	const char *cpu;		/* NULL: left out, as the next */
-	const char *provenance;
+	const char *cpu;		/* NULL: left out */
+	const char *provenance;		/* NULL: left out */
 	bool own_axis_per_thread;
 };
+#define TARE_PROFILE_CREATE_OPTIONS_INIT TARE_OPTIONS_INIT(profile_create)
 
-int tare_profile_create(const char *path, const struct tare_profile_meta *meta,
+/* `meta` may be NULL: nothing is known. */
+int tare_profile_create(const char *path, const struct tare_profile_create_options *meta,
 			struct tare_profile_writer **w, struct tare_why *why);
-/* A string id for `text`; with args: an event id of label and arguments. Each call
- * writes anew: keep the id. 0: out of memory or the file has failed. */
+/* A string id for `text`; an event id for a label with up to 31 arguments. Each call
+ * writes the text again: keep the id. 0: out of memory, or writing the file has failed. */
 uint64_t tare_profile_string(struct tare_profile_writer *w, const char *text, size_t len);
 uint64_t tare_profile_event_id(struct tare_profile_writer *w, uint64_t label,
 			       const uint64_t *args, size_t n_args);
 /* TARE_E_RANGE: end before start, or a value beyond 48 bits. */
 int tare_profile_put(struct tare_profile_writer *w, const struct tare_profile_event *e);
+/* Names a thread in the metadata. */
 void tare_profile_name_thread(struct tare_profile_writer *w, uint32_t id, const char *name);
 /* Writes what is left and the final metadata, closes, frees; the first error of
  * the whole writing is returned. w may be NULL. */

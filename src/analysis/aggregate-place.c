@@ -30,10 +30,14 @@ static int describe(struct tare_profile *p, uint64_t record, struct buf *texts, 
 int tare_aggregate_place(const struct tare_aggregate *a, const struct tare_extreme *x,
 			 struct tare_place **out, struct tare_why *why)
 {
-	struct tare_profile *const p = a->runs[0];
 	struct buf texts = { 0 };
 	size_t from, to, inside = 0;
+	if (!out)
+		return why_set(why, TARE_E_INVALID, "no place given for the description");
 	*out = NULL;
+	if (!a || !x)
+		return why_set(why, TARE_E_INVALID, "no aggregate, or no extreme given");
+	struct tare_profile *const p = a->runs[0];
 	int err = describe(p, x->from >> 2, &texts, &from, why);
 	if (err == 0)
 		err = describe(p, x->to >> 2, &texts, &to, why);

@@ -225,7 +225,7 @@ static void copy_warnings(struct tare_profile *p, uint64_t *copy, bool back)
 /* What cannot be compared: another counter. */
 static int check_runs(struct tare_profile **runs, size_t n, bool any_counter, struct tare_why *why)
 {
-	if (n == 0)
+	if (!runs || n == 0)
 		return why_set(why, TARE_E_INVALID, "no profile");
 	for (size_t r = 1; r < n && !any_counter; r++) {
 		const struct tare_profile_info *const x = &runs[0]->info, *const y = &runs[r]->info;
@@ -240,6 +240,8 @@ int tare_aggregate(struct tare_profile **runs, size_t n, const struct tare_aggre
 		   struct tare_aggregate **out, struct tare_why *why)
 {
 	struct tare_aggregate_options o;
+	if (!out)
+		return why_set(why, TARE_E_INVALID, "no place given for the aggregate");
 	*out = NULL;
 	int err = options_copy(&o, sizeof(o), given, "tare_aggregate_options", why);
 	if (err == 0)

@@ -228,7 +228,7 @@ static int make_artifacts(struct tare_diff *d, const struct tare_summary *base,
 static int check(const struct tare_summary *const *base, size_t n_base,
 		 const struct tare_summary *const *change, size_t n_change, struct tare_why *why)
 {
-	if (!n_base || !n_change)
+	if (!base || !n_base || !change || !n_change)
 		return why_set(why, TARE_E_INVALID, "a group without a profile");
 	const struct tare_profile_info *const x = base[0]->info;
 	for (size_t i = 1; i < n_base + n_change; i++) {
@@ -264,6 +264,8 @@ int tare_diff(const struct tare_summary *const *base, size_t n_base,
 	      const struct tare_summary *const *change, size_t n_change, struct tare_diff **out,
 	      struct tare_why *why)
 {
+	if (!out)
+		return why_set(why, TARE_E_INVALID, "no place given for the difference");
 	*out = NULL;
 	int err = check(base, n_base, change, n_change, why);
 	if (err < 0)

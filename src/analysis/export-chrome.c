@@ -413,6 +413,8 @@ int tare_export_chrome(struct tare_profile **p, size_t n, const struct tare_expo
 	int err = options_copy(&o, sizeof(o), given, "tare_export_options", why);
 	if (err < 0)
 		return err;
+	if (!p || !out || !out->write)
+		return why_set(why, TARE_E_INVALID, "no profiles, or no output given");
 	struct chrome c = { .o = &o, .crox = o.dialect == TARE_EXPORT_CROX,
 			     .first = true, .why = why, .epoch_ns = UINT64_MAX };
 	err = sink_open(&c.out, out->write, out->arg, why);

@@ -299,6 +299,8 @@ int tare_export_speedscope(struct tare_profile *p, const struct tare_export_opti
 	int err = options_copy(&o, sizeof(o), given, "tare_export_options", why);
 	if (err < 0)
 		return err;
+	if (!p || !out || !out->write)
+		return why_set(why, TARE_E_INVALID, "no profile, or no output given");
 	struct scope *const s = calloc(1, sizeof(*s));
 	if (!s)
 		return why_set(why, TARE_E_NOMEM, "export");

@@ -256,6 +256,8 @@ int tare_stacks_visit(const struct tare_stacks *t, const struct tare_stacks_visi
 	int err = options_copy(&o, sizeof(o), given, "tare_stacks_visit_options", why);
 	if (err < 0)
 		return err;
+	if (!t || !each)
+		return why_set(why, TARE_E_INVALID, "no call tree, or no function given");
 	const bool by_path = o.order == TARE_STACKS_BY_PATH;
 	struct visitor v = { .t = t, .sort = by_path ? STACKS_BY_BYTES : STACKS_BY_TOTAL, .o = &o,
 			     .least = by_path ? 0 : o.least, .each = each, .arg = arg, .why = why };

@@ -482,7 +482,11 @@ int tare_stacks_collect(struct tare_profile *p, const struct tare_stacks_options
 			struct tare_stacks **out, struct tare_why *why)
 {
 	struct tare_stacks_options o;
+	if (!out)
+		return why_set(why, TARE_E_INVALID, "no place given for the call tree");
 	*out = NULL;
+	if (!p)
+		return why_set(why, TARE_E_INVALID, "no profile given");
 	int err = options_copy(&o, sizeof(o), given, "tare_stacks_options", why);
 	if (err < 0)
 		return err;
@@ -522,7 +526,7 @@ int tare_stacks_collect(struct tare_profile *p, const struct tare_stacks_options
 
 const struct tare_stacks_info *tare_stacks_info(const struct tare_stacks *t)
 {
-	return &t->result;
+	return t ? &t->result : NULL;
 }
 
 void tare_stacks_free(struct tare_stacks *t)

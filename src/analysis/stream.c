@@ -25,7 +25,11 @@ int tare_stream_open(struct tare_profile *p, const struct tare_stream_options *g
 		     struct tare_stream **out, struct tare_why *why)
 {
 	struct tare_stream_options o;
+	if (!out)
+		return why_set(why, TARE_E_INVALID, "no place given for the stream");
 	*out = NULL;
+	if (!p)
+		return why_set(why, TARE_E_INVALID, "no profile given");
 	int err = options_copy(&o, sizeof(o), given, "tare_stream_options", why);
 	if (err < 0)
 		return err;
@@ -111,6 +115,8 @@ static inline void fill(struct tare_stream_event *out, const struct mm_event *e,
 
 int tare_stream_next(struct tare_stream *s, struct tare_stream_event *out, struct tare_why *why)
 {
+	if (!s || !out)
+		return why_set(why, TARE_E_INVALID, "no stream, or no place for the event given");
 	for (;;) {
 		struct mm_event e;
 		struct event_text t;

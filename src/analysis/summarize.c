@@ -705,7 +705,11 @@ int tare_summarize(struct tare_profile *p, const struct tare_summarize_options *
 		   struct tare_summary **out, struct tare_why *why)
 {
 	struct tare_summarize_options o;
+	if (!out)
+		return why_set(why, TARE_E_INVALID, "no place given for the summary");
 	*out = NULL;
+	if (!p)
+		return why_set(why, TARE_E_INVALID, "no profile given");
 	int err = options_copy(&o, sizeof(o), given, "tare_summarize_options", why);
 	if (err < 0)
 		return err;

@@ -21,7 +21,7 @@ struct pagefile {
 	uint64_t next_addr;		/* of the next string */
 	uint8_t *strings;		/* a page being filled, header room in front */
 	size_t n_strings;
-	struct tare_profile_meta meta;	/* its texts are ours */
+	struct tare_profile_create_options meta;	/* its texts are ours */
 	struct tare_profile_unit unit;
 	char unit_name[64];
 };
@@ -49,7 +49,7 @@ size_t pagefile_units(const char *counter, const struct tare_profile_unit **unit
 static void write_meta(const struct pagefile *f, const struct pagefile_closing *end,
 		       struct buf *out)
 {
-	const struct tare_profile_meta *const m = &f->meta;
+	const struct tare_profile_create_options *const m = &f->meta;
 	struct json j = { .out = out };
 	json_object(&j, NULL);
 	json_u64(&j, "start_time", m->start_time_ns);
@@ -278,9 +278,9 @@ static void free_file(struct pagefile *f)
 	free(f);
 }
 
-static bool copy_meta(struct pagefile *f, const struct tare_profile_meta *m)
+static bool copy_meta(struct pagefile *f, const struct tare_profile_create_options *m)
 {
-	struct tare_profile_meta *const own = &f->meta;
+	struct tare_profile_create_options *const own = &f->meta;
 	*own = *m;
 	own->cmd = strdup(m->cmd ? m->cmd : "");
 	own->counter = strdup(m->counter ? m->counter : "wall-time");
@@ -300,7 +300,7 @@ static bool copy_meta(struct pagefile *f, const struct tare_profile_meta *m)
 	return true;
 }
 
-int pagefile_open(const char *path, int flags, const struct tare_profile_meta *meta,
+int pagefile_open(const char *path, int flags, const struct tare_profile_create_options *meta,
 		  struct pagefile **out, struct tare_why *why)
 {
 	*out = NULL;

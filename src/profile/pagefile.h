@@ -41,7 +41,7 @@ struct pagefile_closing {
 
 /* `flags`: O_TRUNC where a file that is there is to be written over, O_EXCL where it
  * is not; then TARE_E_IO with EEXIST. */
-int pagefile_open(const char *path, int flags, const struct tare_profile_meta *meta,
+int pagefile_open(const char *path, int flags, const struct tare_profile_create_options *meta,
 		  struct pagefile **f, struct tare_why *why);
 /* 0: failed. Texts are cut to MM_TEXT_MAX bytes. */
 uint64_t pagefile_string(struct pagefile *f, const struct pagefile_part *parts, size_t n);

@@ -217,7 +217,11 @@ static int finish_open(struct tare_profile *p, int err, struct tare_profile **ou
 
 int tare_profile_open(const char *path, struct tare_profile **out, struct tare_why *why)
 {
+	if (!out)
+		return why_set(why, TARE_E_INVALID, "no place given for the profile");
 	*out = NULL;
+	if (!path)
+		return why_set(why, TARE_E_INVALID, "no path given");
 	const bool from_stdin = strcmp(path, "-") == 0;
 	struct tare_profile *const p = new_profile(from_stdin ? "standard input" : path);
 	if (!p)
@@ -238,7 +242,11 @@ int tare_profile_open(const char *path, struct tare_profile **out, struct tare_w
 int tare_profile_open_memory(const void *bytes, size_t size, struct tare_profile **out,
 			     struct tare_why *why)
 {
+	if (!out)
+		return why_set(why, TARE_E_INVALID, "no place given for the profile");
 	*out = NULL;
+	if (!bytes)
+		return why_set(why, TARE_E_INVALID, "no bytes given");
 	struct tare_profile *const p = new_profile("memory");
 	if (!p)
 		return why_set(why, TARE_E_NOMEM, "profile");
@@ -269,7 +277,7 @@ void tare_profile_close(struct tare_profile *p)
 
 const struct tare_profile_info *tare_profile_info(const struct tare_profile *p)
 {
-	return &p->info;
+	return p ? &p->info : NULL;
 }
 
 static const char *const warning_text[TARE_PROFILE_WARNINGS] = {
@@ -291,13 +299,13 @@ size_t tare_profile_warnings(const struct tare_profile *p, struct tare_profile_w
 			     size_t max)
 {
 	size_t n = 0;
-	for (int k = 0; k < TARE_PROFILE_WARNINGS; k++) {
+	for (int k = 0; p && k < TARE_PROFILE_WARNINGS; k++) {
 		const uint64_t count = atomic_load_explicit(&p->warned[k], memory_order_relaxed);
 		if (!count)
 			continue;
-		if (n < max) {
+		if (n < max && out) {
+			out[n] = (struct tare_profile_warning){ .count = count };
 			out[n].kind = (enum tare_profile_warning_kind)k;
-			out[n].count = count;
 			const bool of_file = k <= TARE_PROFILE_UNFINISHED;
 			if (of_file || count == 1)
 				snprintf(out[n].text, sizeof(out[n].text), "%s", warning_text[k]);

@@ -414,6 +414,8 @@ long tare_profile_text(struct tare_profile *p, uint64_t id, char *out, size_t si
 		       struct tare_why *why)
 {
 	struct buf b = { 0 };
+	if (!p || (size && !out))
+		return why_set(why, TARE_E_INVALID, "no profile, or no place for the text given");
 	const int err = strings_text(p, id, &b, why);
 	const long len = (long)b.len;
 	if (err == 0 && size) {

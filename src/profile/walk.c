@@ -194,7 +194,7 @@ struct tare_profile_cursor {
 struct tare_profile_cursor *tare_profile_cursor_new(struct tare_profile *p,
 						    enum tare_profile_direction d)
 {
-	struct tare_profile_cursor *const c = calloc(1, sizeof(*c));
+	struct tare_profile_cursor *const c = p ? calloc(1, sizeof(*c)) : NULL;
 	if (c)
 		walk_init(&c->w, p, d == TARE_PROFILE_BACKWARD);
 	return c;
@@ -202,6 +202,8 @@ struct tare_profile_cursor *tare_profile_cursor_new(struct tare_profile *p,
 
 bool tare_profile_next(struct tare_profile_cursor *c, struct tare_profile_event *e)
 {
+	if (!c || !e)
+		return false;
 	if (c->at == c->run.n) {
 		if (!walk_next(&c->w, &c->run))
 			return false;

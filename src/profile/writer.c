@@ -1,6 +1,7 @@
 /* The plain writer of tare/profile.h: one thread, events in the order given. */
 #include "pagefile.h"
 
+#include "options-copy.h"
 #include "why.h"
 
 #include <fcntl.h>
@@ -17,10 +18,18 @@ struct tare_profile_writer {
 	size_t n_threads;
 };
 
-int tare_profile_create(const char *path, const struct tare_profile_meta *meta,
+int tare_profile_create(const char *path, const struct tare_profile_create_options *meta,
 			struct tare_profile_writer **out, struct tare_why *why)
 {
+	struct tare_profile_create_options own;
+	if (!out)
+		return why_set(why, TARE_E_INVALID, "no place given for the writer");
 	*out = NULL;
+	if (!path)
+		return why_set(why, TARE_E_INVALID, "no path given");
+	int err = options_copy(&own, sizeof(own), meta, "tare_profile_create_options", why);
+	if (err < 0)
+		return err;
 	struct tare_profile_writer *const w = calloc(1, sizeof(*w));
 	uint8_t *const page = malloc(MM_PAGE_HEADER_SIZE + MM_PAGE_MAX);
 	if (!w || !page) {
@@ -29,7 +38,7 @@ int tare_profile_create(const char *path, const struct tare_profile_meta *meta,
 		return why_set(why, TARE_E_NOMEM, "%.200s", path);
 	}
 	w->page = page;
-	const int err = pagefile_open(path, O_TRUNC, meta, &w->file, why);
+	err = pagefile_open(path, O_TRUNC, &own, &w->file, why);
 	if (err < 0) {
 		free(page);
 		free(w);
@@ -41,6 +50,8 @@ int tare_profile_create(const char *path, const struct tare_profile_meta *meta,
 
 uint64_t tare_profile_string(struct tare_profile_writer *w, const char *text, size_t len)
 {
+	if (!w || !text)
+		return 0;
 	const struct pagefile_part part = { .text = text, .len = len };
 	return pagefile_string(w->file, &part, 1);
 }
@@ -50,7 +61,7 @@ uint64_t tare_profile_event_id(struct tare_profile_writer *w, uint64_t label,
 {
 	static const char separator[] = { MM_SEPARATOR };
 	struct pagefile_part parts[64] = { { .id = label } };
-	if (n_args > 31)
+	if (!w || n_args > 31 || (n_args && !args))
 		return 0;
 	for (size_t i = 0; i < n_args; i++) {
 		parts[1 + 2 * i] = (struct pagefile_part){ .text = separator, .len = 1 };
@@ -70,6 +81,8 @@ static int flush(struct tare_profile_writer *w)
 
 int tare_profile_put(struct tare_profile_writer *w, const struct tare_profile_event *e)
 {
+	if (!w || !e)
+		return TARE_E_INVALID;
 	struct mm_event m = { .kind = e->kind, .id = e->id, .thread = e->thread, .p1 = e->start };
 	switch (e->type) {
 	case TARE_PROFILE_INSTANT:
@@ -91,6 +104,8 @@ int tare_profile_put(struct tare_profile_writer *w, const struct tare_profile_ev
 
 void tare_profile_name_thread(struct tare_profile_writer *w, uint32_t id, const char *name)
 {
+	if (!w || !name)
+		return;
 	struct tare_profile_thread *const grown =
 		realloc(w->threads, (w->n_threads + 1) * sizeof(*grown));
 	char *const copy = strdup(name);
@@ -100,7 +115,7 @@ void tare_profile_name_thread(struct tare_profile_writer *w, uint32_t id, const 
 		free(copy);
 		return;
 	}
-	w->threads[w->n_threads++] = (struct tare_profile_thread){ id, copy };
+	w->threads[w->n_threads++] = (struct tare_profile_thread){ .id = id, .name = copy };
 }
 
 int tare_profile_finish(struct tare_profile_writer *w, struct tare_why *why)

@@ -805,7 +805,7 @@ static int name_file(struct tare_recorder *r, const struct tare_record_options *
  * another container, can have the same name and PID: what they wrote is not to be
  * lost, so theirs is NAME-PID-2 and so on. */
 static int open_new(struct tare_recorder *r, const struct tare_record_options *o,
-		    const struct tare_profile_meta *meta, struct tare_why *why)
+		    const struct tare_profile_create_options *meta, struct tare_why *why)
 {
 	struct tare_why own = { 0 };
 	int err = 0;
@@ -835,7 +835,7 @@ static int open_file(struct tare_recorder *r, const struct thread *t,
 	const char *const provenance = sampled ? tare_provenance_name(sample.provenance) : NULL;
 	const struct tare_profile_unit unit = { r->event->unit, 1 };
 	const bool named = r->event->unit && *r->event->unit && !r->shared_axis;
-	const struct tare_profile_meta meta = {
+	const struct tare_profile_create_options meta = {
 		.start_time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
 		.process_id = (uint32_t)r->pid, .cmd = line, .counter = r->event->name,
 		.units = named ? &unit : NULL, .n_units = named,

@@ -322,7 +322,8 @@ static void write_profile(void)
 {
 	char path[128];
 	struct tare_profile_writer *w;
-	const struct tare_profile_meta meta = { .cmd = "x", .counter = "wall-time" };
+	const struct tare_profile_create_options meta =
+		TARE_OPTIONS(profile_create, .cmd = "x", .counter = "wall-time");
 	snprintf(path, sizeof(path), "%s/written.mm_profdata", dir);
 	CHECK(tare_profile_create(path, &meta, &w, NULL) == 0, "%s", path);
 	closed_by_exec("tare_profile_create");

@@ -172,6 +172,84 @@ static void options(void)
 	tare_events_free(list);
 }
 
+static int no_stack(void *arg, const struct tare_stack *s)
+{
+	(void)arg;
+	return s ? 0 : -1;
+}
+
+static void profiles(void)
+{
+	struct tare_profile *p = (void *)1;
+	struct tare_profile_event e;
+	struct tare_profile_writer *w;
+	OK(tare_profile_open(NULL, &p, NULL) == TARE_E_INVALID && !p);
+	OK(tare_profile_open("x", NULL, NULL) == TARE_E_INVALID);
+	OK(tare_profile_open("/no/such/file", &p, NULL) == TARE_E_NO_FILE && !p);
+	OK(tare_profile_open_memory(NULL, 1, &p, NULL) == TARE_E_INVALID && !p);
+	OK(tare_profile_open_memory("", 0, NULL, NULL) == TARE_E_INVALID);
+	OK(tare_profile_open_memory("", 0, &p, NULL) == TARE_E_FORMAT && !p);
+	OK(!tare_profile_info(NULL) && tare_profile_warnings(NULL, NULL, 0) == 0);
+	OK(!tare_profile_cursor_new(NULL, TARE_PROFILE_FORWARD) && !tare_profile_next(NULL, &e));
+	tare_profile_cursor_free(NULL);
+	OK(tare_profile_text(NULL, 1, NULL, 0, NULL) == TARE_E_INVALID);
+	OK(tare_profile_create(NULL, NULL, &w, NULL) == TARE_E_INVALID && !w);
+	OK(tare_profile_create("x", NULL, NULL, NULL) == TARE_E_INVALID);
+	OK(tare_profile_string(NULL, "x", 1) == 0 && tare_profile_event_id(NULL, 1, NULL, 0) == 0);
+	OK(tare_profile_put(NULL, NULL) == TARE_E_INVALID);
+	tare_profile_name_thread(NULL, 1, "x");
+}
+
+static void analyses(void)
+{
+	struct tare_summary *s = (void *)1;
+	struct tare_stacks *t = (void *)1;
+	struct tare_stream *stream = (void *)1;
+	struct tare_stream_event e;
+	struct tare_aggregate *a = (void *)1;
+	struct tare_diff *d = (void *)1;
+	struct tare_place *place = (void *)1;
+	OK(tare_summarize(NULL, NULL, &s, NULL) == TARE_E_INVALID && !s);
+	OK(tare_stacks_collect(NULL, NULL, &t, NULL) == TARE_E_INVALID && !t);
+	OK(tare_stacks_visit(NULL, NULL, no_stack, NULL, NULL) == TARE_E_INVALID);
+	OK(!tare_stacks_info(NULL));
+	OK(tare_stream_open(NULL, NULL, &stream, NULL) == TARE_E_INVALID && !stream);
+	OK(tare_stream_next(NULL, &e, NULL) == TARE_E_INVALID);
+	OK(tare_aggregate(NULL, 2, NULL, &a, NULL) == TARE_E_INVALID && !a);
+	OK(tare_aggregate(NULL, 0, NULL, &a, NULL) == TARE_E_INVALID && !a);
+	OK(tare_aggregate_place(NULL, NULL, &place, NULL) == TARE_E_INVALID && !place);
+	OK(tare_diff(NULL, 1, NULL, 1, &d, NULL) == TARE_E_INVALID && !d);
+	OK(tare_export_chrome(NULL, 1, NULL, NULL, NULL) == TARE_E_INVALID);
+	OK(tare_export_speedscope(NULL, NULL, NULL, NULL) == TARE_E_INVALID);
+	OK(tare_summarize(NULL, NULL, NULL, NULL) == TARE_E_INVALID);
+	OK(tare_stacks_collect(NULL, NULL, NULL, NULL) == TARE_E_INVALID);
+	OK(tare_stream_open(NULL, NULL, NULL, NULL) == TARE_E_INVALID);
+	OK(tare_aggregate(NULL, 0, NULL, NULL, NULL) == TARE_E_INVALID);
+	OK(tare_aggregate_place(NULL, NULL, NULL, NULL) == TARE_E_INVALID);
+	OK(tare_diff(NULL, 0, NULL, 0, NULL, NULL) == TARE_E_INVALID);
+	tare_summary_free(NULL);
+	tare_stacks_free(NULL);
+	tare_stream_close(NULL);
+	tare_aggregate_free(NULL);
+	tare_place_free(NULL);
+	tare_diff_free(NULL);
+}
+
+static void running(void)
+{
+	struct tare_run_report *report = (void *)1;
+	struct tare_measurement *m = (void *)1;
+	char *const none[] = { NULL };
+	OK(tare_run(NULL, &report, NULL) < 0 && !report);
+	OK(tare_run(&TARE_OPTIONS(run, .argv = NULL), &report, NULL) == TARE_E_NO_COMMAND && !report);
+	OK(tare_run(&TARE_OPTIONS(run, .argv = none), NULL, NULL) == TARE_E_NO_COMMAND);
+	OK(!tare_run_model((size_t)-1, NULL) && !tare_run_flaw((size_t)-1, NULL));
+	tare_run_report_free(NULL);
+	OK(tare_measure(NULL, &m, NULL) < 0 && !m);
+	OK(tare_measure(NULL, NULL, NULL) < 0);
+	OK(!tare_engine_counts(NULL));
+}
+
 static void counters(void)
 {
 	struct tare_counter *c = (void *)1;
@@ -284,6 +362,9 @@ int main(void)
 	no_object();
 	cpus();
 	recording();
+	profiles();
+	analyses();
+	running();
 	options();
 	skip_without_counters();
 	counters();

@@ -31,7 +31,8 @@ static struct draft draft(void)
 		"QueryCacheHitCount", "ArtifactSize", "IncrementalLoadResult",
 		"IncrementalResultHashing", "QueryBlocked" };
 	struct draft d = { 0 };
-	const struct tare_profile_meta meta = { .start_time_ns = 1000000, .process_id = 7,
+	const struct tare_profile_create_options meta = { .size = sizeof(meta),
+		.start_time_ns = 1000000, .process_id = 7,
 						.cmd = "/bin/prog --crate-name thing x",
 						.counter = "wall-time" };
 	snprintf(d.path, sizeof(d.path), "/tmp/tare-analysis-XXXXXX");

@@ -17,8 +17,8 @@
 
 static char path[64];
 
-static const struct tare_profile_meta meta = {
-	.start_time_ns = 1700000000000000000ull, .process_id = 42,
+static const struct tare_profile_create_options meta = {
+	.size = sizeof(meta), .start_time_ns = 1700000000000000000ull, .process_id = 42,
 	.cmd = "it's \"quoted\" \\ \xc3\xa9 ", .counter = "instructions-minus-irqs:u",
 	.cpu = "A CPU", .provenance = "corrected", .own_axis_per_thread = true,
 };
