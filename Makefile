@@ -65,7 +65,7 @@ test-packages:
 
 test: test-packages fetch-arm64 all $(BUILD)-san/build.ninja
 	@ninja -C $(BUILD)-san >$(BUILD)/ninja-san.log 2>&1 || { cat $(BUILD)/ninja-san.log; exit 1; }
-	@tools/run-tests $(BUILD) $(BUILD)-san $(ARM64)
+	@tools/run-tests $(BUILD) $(BUILD)-san=--suite,unit $(ARM64)=--suite,unit
 
 test-kernel: test-packages fetch-arm64 all
 	@TARE_TEST_ARGS="--suite kernel" tools/run-tests $(BUILD)

@@ -8,6 +8,7 @@ build=$1
 here=$(dirname "$0")
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+# shellcheck disable=SC2046 # one word or several
 cc -O2 -I"$here/../include" -o "$dir/cost" "$here/record-cost.c" "$build/src/libtare.a" -pthread -lm \
 	$(pkg-config --libs libpfm 2>/dev/null || echo -lpfm)
 printf '%-28s %8s %8s %8s %8s\n' counter all 'two reads' rest 'ns'

@@ -43,7 +43,7 @@ for variable in ${TARE_KEEP:-}; do
 done
 
 # --clean-env: the environment of a runner has another size every time.
-# shellcheck disable=SC2086
+# shellcheck disable=SC2086 # a list of words
 "$tare" stat -j -o "$result" -e "${TARE_EVENTS:-instructions:u}" -r "${TARE_RUNS:-5}" \
 	--clean-env $keep -- "$@" || {
 	echo "$0: the command failed, so nothing was compared" >&2
@@ -56,7 +56,7 @@ if [ ! -e "$baseline" ]; then
 	echo "**Nothing was compared**: there is no \`$baseline\`; \`$result\` can become it." | report
 	exit 2
 fi
-# shellcheck disable=SC2086
+# shellcheck disable=SC2086 # a list of words
 set -- ${TARE_ARGS:-} "$baseline" "$result"
 [ -z "${TARE_REPORT:-}" ] || "$tare" compare -f markdown "$@" | report
 "$tare" compare "$@"

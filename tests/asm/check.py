@@ -29,9 +29,7 @@ def why_not(who, prog, program):
         return f"this CPU has no {' '.join(lacking)}"
     if prog.kernel and subprocess.run([program]).returncode < 0:
         return f"this kernel has no {prog.kernel}"
-    if who == "step":
-        return prog.native and f"not single-stepped: {prog.native}"
-    return counting.have_engine()
+    return who == "step" and prog.native and f"not single-stepped: {prog.native}"
 
 
 # What the virtual PMU is asked for: the CPU, and events that it and the engine have.
@@ -55,7 +53,9 @@ def check(who, source, program, defines):
     prog = expect.expect(source, defines)
     why = why_not(who, prog, program)
     if why:
-        return counting.SKIP, [f"skipped: {name}: {why}"]
+        return counting.SKIP, [f"skipped: {name.removeprefix('asm-')}: {why}"]
+    if who != "step":
+        counting.need_engine()
     sets = {"vpmu": [VPMU_EVENTS], "engine": expect.SETS}.get(who, [expect.EVENTS])
     lines = []
     for events in sets:

@@ -69,7 +69,7 @@ def run(who):
             status, lines = check.check(who, *build(name, text, folder), {})
             print(f"{name}: {['ok', 'FAILED'][status] if status < 2 else 'skipped'}")
             for line in lines:
-                print("   ", line)
+                print(line if status == counting.SKIP else "    " + line)
             failed += status == 1
             if status == counting.SKIP:
                 skipped.append(name)

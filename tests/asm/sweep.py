@@ -21,9 +21,7 @@ import expect  # noqa: E402
 def main(who, source, program, wanted, sweeper=None):
     if who == "step":
         return sweep(who, expect.EVENTS, source, program, wanted, sweeper)
-    why = counting.have_engine()
-    if why:
-        counting.skip(why)
+    counting.need_engine()
     return max(sweep(who, events, source, program, wanted, sweeper) for events in expect.SETS)
 
 

@@ -121,7 +121,8 @@ _start:
 	.balign	64
 data:	.float	1.5, 0
 	.double	2.5
-	.tfloat	3.5
+	.quad	0xe000000000000000	# 3.5 in 80 bits; clang has no .tfloat
+	.short	0x4000
 	.skip	6
 	.quad	7, 0
 	.quad	1, 0

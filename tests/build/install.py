@@ -74,6 +74,9 @@ with tempfile.TemporaryDirectory(prefix="tare-") as tmp:
             run("c++", "-std=c++17", "-Wall", "-Werror", "-fsyntax-only", "-xc++", "-",
                 *flags("--cflags"), input=text)
 
+    if not shutil.which("c++"):
+        print("skipped: the headers in C++: c++ is not installed (package g++)")
+
     # What is exported is public, and what is public is exported.
     shared = symbols("-D", "--defined-only", libdir / "libtare.so")
     static = symbols("-g", "--defined-only", libdir / "libtare.a")

@@ -44,6 +44,20 @@ def skip(why):
     sys.exit(77)
 
 
+def skipped(what, why):
+    """A part of the test cannot be run; the rest goes on. tools/report-tests counts the line."""
+    print(f"skipped: {what}: {why}")
+
+
+def need_engine(tare):
+    """Fails the test where the engine does not run; only other architectures have none."""
+    if platform.machine() != "x86_64":
+        skip(f"the engine does not know {platform.machine()}")
+    p = run(tare, "stat", "--backend", "soft", "-e", "instructions:u", "true")
+    if p.returncode:
+        sys.exit(f"the engine does not run: tare stat --backend soft true: status {p.returncode}: {p.stderr}")
+
+
 def until(condition, what, seconds=60):
     """Waits for what must come, however slow the machine is."""
     end = time.monotonic() + seconds

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tare compare, from files to exit status; and the CI examples. usage: compare.py TARE PAGES"""
 import json, os, re, subprocess, sys, tempfile
-from cli import check, check_schema, finish, perf_refused, run, skip
+from cli import check, check_schema, finish, perf_refused, run, skip, skipped
 
 tare, pages = map(os.path.abspath, sys.argv[1:3])
 here = os.path.dirname(os.path.abspath(__file__))
@@ -152,7 +152,7 @@ try:
     steps = yaml.safe_load(workflow)["jobs"]["counts"]["steps"]
     check(any("check-counts.sh" in s.get("run", "") for s in steps), steps)
 except ImportError:
-    print("note: no PyYAML here; the workflow was not parsed")
+    skipped("parsing the workflow", "python3-yaml is not installed")
 # A file that anybody may have written steers no terminal, whichever part of it is shown.
 escape = "\x1b]0;title\x07\u009b31m\nline"
 tree = json.load(open(result("plain.json", [5, 5])))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Completion in a real bash, and the man pages know every option. usage: completion.py TARE"""
 import os, pty, re, select, shlex, shutil, subprocess, sys, tempfile, time
-from cli import check, finish, perf_refused, run
+from cli import check, finish, perf_refused, run, skipped
 
 tare = os.path.abspath(sys.argv[1])
 here = os.path.dirname(os.path.abspath(__file__))
@@ -97,7 +97,7 @@ if shutil.which("fish"):
     check(fish("tare completion z") == ["zsh"], fish("tare completion z"))
     check("--all-cpus" not in fish("tare stat --all-c"), "fish offers what is refused")
 else:
-    print("note: no fish; its completion was not tried")
+    skipped("completion in fish", "fish is not installed")
 if shutil.which("zsh"):
     z = Zsh()
     for line, wanted in {"tare sta": "tare stat ", "tare stat --backend s": "tare stat --backend soft ",
@@ -111,7 +111,7 @@ if shutil.which("zsh"):
         check(got is not None and got.rstrip(" ,") == wanted.rstrip(), "zsh", line, got)
     z.close()
 else:
-    print("note: no zsh; its completion was not tried")
+    skipped("completion in zsh", "zsh is not installed")
 
 # Each option is offered, and each is in the man page; each command has one.
 every = {o for command in commands for o in re.findall(r"--[a-z][a-z-]+", run(tare, command, "--help").stdout)}
@@ -143,6 +143,9 @@ for command in commands:
         described = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z]", shown))
         check(described <= every, f"tare-{command}.1 describes", described - every)
 
+if not shutil.which("man"):
+    skipped("the man pages as shown", "man is not installed (package man-db)")
+
 # Colour and progress are for terminals only.
 event = "instructions:u" if perf_refused(tare) else "page-faults"
 check("\033" not in run(tare, "stat", "-e", event, "true").stderr, "colour in a pipe")
@@ -152,4 +155,6 @@ if shutil.which("script"):
                    env=dict(os.environ, TERM="xterm", **env)).stdout
     check(f"\033[1m{event}" in on_terminal(NO_COLOR=""), "no colour on a terminal")
     check("\033" not in on_terminal(NO_COLOR="1"), "colour in spite of NO_COLOR")
+else:
+    skipped("colour on a terminal", "script is not installed (package bsdutils)")
 finish()

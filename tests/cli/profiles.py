@@ -6,7 +6,7 @@ import csv, glob, io, json, os, re, resource, shutil, struct, subprocess, sys, t
 from collections import defaultdict
 from xml.dom import minidom
 
-from cli import check, check_schema, finish, run, schema, violations
+from cli import check, check_schema, finish, run, schema, skipped, violations
 
 TARE, RECORDER, FIXTURES = sys.argv[1], sys.argv[2], sys.argv[3]
 GENERATE = sys.argv[4]
@@ -337,7 +337,7 @@ def check_diff(paths):
 def check_rustc(tmp):
     rustc = shutil.which("rustc")
     if not rustc:
-        print("note: rustc is not installed: its files are not made here, only the kept ones read")
+        skipped("new files of rustc", "rustc is not installed")
         return
     with open(f"{tmp}/small.rs", "w") as f:
         f.write("#![no_std]\n#![crate_type = \"lib\"]\npub fn add(a: u32, b: u32) -> u32 { a + b }\n")
@@ -345,7 +345,7 @@ def check_rustc(tmp):
     for i in range(3):
         r = run(rustc, "-Z", f"self-profile={tmp}/runs", "--emit=metadata", "small.rs", cwd=tmp, env=env)
         if r.returncode:
-            print("note: this rustc does not self-profile:", *r.stderr.strip().splitlines()[-1:])
+            skipped("new files of rustc", "this rustc does not self-profile")
             return
     run(rustc, "-Z", f"self-profile={tmp}/all", "-Z", "self-profile-events=all", "--emit=obj", "small.rs",
         cwd=tmp, env=env)
@@ -353,7 +353,7 @@ def check_rustc(tmp):
     check(len(files) == 3, "rustc wrote", files)
     version = struct.unpack("<I", open(files[0], "rb").read(8)[4:])[0]
     if version != 9:            # an older rustc; the class above reads only the present version
-        print(f"note: this rustc writes version {version}: its files are read by tare, and not compared")
+        skipped("comparing new files of rustc", f"this rustc writes version {version}")
         for f in files:
             p = run(TARE, "summarize", f)
             check(p.returncode == 0 and "typeck" in p.stdout, "version", version, p.stdout[:500], p.stderr)

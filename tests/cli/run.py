@@ -16,7 +16,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cli  # noqa: E402
-from cli import check, run  # noqa: E402
+from cli import check, run, skipped  # noqa: E402
 
 TARE = os.path.abspath(sys.argv[1])
 MODELS = [line.split()[0] for line in run(TARE, "run", "--list").stdout.split("\n\n")[0]
@@ -286,6 +286,8 @@ def paths():
         check(re.search(r"Model name: .*3900X", got.stdout) and
               re.search(r"^CPU family:\s*23$", got.stdout, re.M) and
               re.search(r"^Model:\s*113$", got.stdout, re.M), got.stdout)
+    else:
+        skipped("lscpu", "not installed (package util-linux)")
     # the modalias is made of what this machine has
     check(os.path.exists("/sys/devices/system/cpu/modalias"), "no modalias here")
 
@@ -470,7 +472,7 @@ def uncountable():
     try:
         subprocess.run([narrow], check=True)
     except OSError:
-        print("note: this kernel runs no 32-bit programs: only set-uid and unreadable ones are tried")
+        skipped("32-bit programs", "this kernel runs none")
         return {gains: WHY_SET_UID}
     return {gains: WHY_SET_UID, narrow: WHY_32_BIT}
 
@@ -752,7 +754,7 @@ def perf_counts(text):
 
 def perf(loop):
     if not shutil.which("perf"):
-        print("note: without perf (package linux-perf) perf stat is not tried")
+        skipped("perf stat", "perf is not installed (package linux-perf)")
         return
     events = "instructions:u,branches:u"
     env = dict(line.split("=", 1) for line in
@@ -820,7 +822,7 @@ int main(void)
 
 def papi():
     if not shutil.which("papi_avail") or not os.path.exists("/usr/include/papi.h"):
-        print("note: without papi-tools and libpapi-dev PAPI is not tried")
+        skipped("PAPI", "not installed (packages papi-tools and libpapi-dev)")
         return
     got = virtual("haswell", "papi_avail")
     check(re.search(r"PAPI_TOT_INS\s+\S+\s+Yes", got.stdout) and

@@ -2,15 +2,12 @@
 """tare stat where counters are lacking: an event that gets none is an error with its cause and
 its cure, and never a number. On the virtual PMU. usage: stat-counters.py TARE PAGES"""
 import json, os, re, sys, tempfile
-from cli import check, check_schema, finish, run
+from cli import check, check_schema, finish, need_engine, run
 
 tare = os.path.abspath(sys.argv[1])
 LOOP = ("sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")    # some virtual ms
 CYCLES = "{cycles:u,r00c4:u,r00c4:u,r00c4:u,r00c4:u}"
-p = run(tare, "run", "--", "true")
-if p.returncode:
-    print("skipped:", p.stderr.splitlines()[0])
-    sys.exit(77)
+need_engine(tare)
 
 
 def stat(flaws, *args, cpu="skylake", command=("true",)):

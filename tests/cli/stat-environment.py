@@ -2,7 +2,7 @@
 """What a result says about the command's surroundings, and --clean-env.
 usage: stat-environment.py TARE PAGES"""
 import hashlib, json, os, re, shutil, sys, tempfile
-from cli import check, check_schema, finish, run
+from cli import check, check_schema, finish, run, skipped
 
 tare, pages = map(os.path.abspath, sys.argv[1:3])
 folder = tempfile.mkdtemp(prefix="tare-")
@@ -56,12 +56,12 @@ if run("cc", "-static", "-Wl,--build-id=none", "-o", "static", "x.c").returncode
     check(program["static"] and program["libc"] is None and program["libraries"] == [], program)
     check(program["id"] == "sha256:" + hashlib.sha256(open("static", "rb").read()).hexdigest(), program)
 else:
-    print("note: no static libc here; static programs were not tried")
+    skipped("static programs", "there is no static libc")
 p = run(tare, "stat", "-j", "-o", "-", "-e", "page-faults", "-p", str(os.getpid()), "sleep", "0.1")
 if p.returncode == 0:
     check(json.loads(p.stdout)["program"] is None, "attached")
 else:
-    print("note: attaching was not tried:", p.stderr.splitlines()[0])
+    skipped("attaching", p.stderr.splitlines()[0])
 
 # ---- --clean-env ----
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """tare stat counts, with kernel events that any machine has. usage: stat-run.py TARE PAGES"""
 import json, os, re, shutil, signal, subprocess, sys, tempfile, time
-from cli import can_refuse, check, check_schema, finish, perf_refused, refuse, run, skip, until
+from cli import (can_refuse, check, check_schema, finish, perf_refused, refuse, run, skip, skipped,
+                 until)
 
 tare, pages = map(os.path.abspath, sys.argv[1:3])
 if perf_refused(tare):
@@ -69,7 +70,7 @@ if perf and setarch and run(perf, "stat", "-e", "page-faults", "true").returncod
         theirs = int(p.stderr.split(",")[0])
         check(theirs == faults(pages, n), "perf counts", theirs)
 else:
-    print("note: no perf here, so nothing was compared with it")
+    skipped("comparing with perf stat", "perf is not installed or does not count")
 
 # Groups, several runs, every value there.
 # (Switches happen in the kernel, which not everybody may count.)
@@ -146,7 +147,7 @@ if can_refuse():
     p = run(tare, "stat", "true", preexec_fn=refuse("perf_event_open", "ptrace"))
     check(p.returncode == 125 and re.search("seccomp|ptrace is refused", p.stderr), p.stderr)
 else:
-    print("note: no seccomp filter can be installed here; refusals were not tried")
+    skipped("refusals", "no seccomp filter can be installed here")
 
 # Separated fields, in perf's order.
 p = run(tare, "stat", "-x", ";", "-e", "page-faults,task-clock", "-r", "3", pages, "5")

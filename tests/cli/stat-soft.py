@@ -2,14 +2,12 @@
 """tare stat with the software engine: the same number on every run, and everything that
 stat promises about a run. usage: stat-soft.py TARE PAGES"""
 import json, os, re, resource, shutil, signal, subprocess, sys, tempfile
-from cli import can_refuse, check, check_schema, finish, perf_refused, refuse, run, until_busy, until_runs
+from cli import (can_refuse, check, check_schema, finish, need_engine, perf_refused, refuse, run,
+                 skipped, until_busy, until_runs)
 
 tare, pages = map(os.path.abspath, sys.argv[1:3])
 soft = ("stat", "--backend", "soft")
-p = run(tare, *soft, "-e", "instructions:u", "true")
-if p.returncode:
-    print("skipped:", p.stderr.splitlines()[0])
-    sys.exit(77)
+need_engine(tare)
 
 
 def stat(*args, **how):
@@ -50,7 +48,7 @@ check("software engine" in p.stderr and "slowed by the engine" in p.stderr, p.st
 
 # Kernel events beside it, in the same run, and marked.
 if perf_refused(tare):
-    print("note: no kernel events beside the engine:", perf_refused(tare))
+    skipped("kernel events beside the engine", perf_refused(tare))
 else:
     _, r = stat("-e", "page-faults,instructions:u,task-clock", pages, "100")
     faults, instructions, clock = r["runs"][0]["counts"]
@@ -137,14 +135,19 @@ if os.geteuid() == 0 and os.path.exists("/bin/su"):
             preexec_fn=nobody, cwd="/")
     check(p.returncode == 125 and "set-uid" in p.stderr and "tare: " in p.stderr, p)
     shutil.rmtree(ours)
+else:
+    skipped("set-uid programs", "only root can become another user, and /bin/su must be there")
 # Inside another tracer: told apart from ptrace that is forbidden.
 if shutil.which("strace"):
     for backend, what in (("soft", "entering true"), ("hw", "following each thread of true")):
         if backend == "hw" and perf_refused(tare):
+            skipped("kernel events inside a tracer", perf_refused(tare))
             continue
         p = run("strace", "-f", "-o", "/dev/null", tare, "stat", "--backend", backend, "--per-thread",
                 "-e", "instructions:u" if backend == "soft" else "page-faults", "true")
         check(p.returncode == 125 and what in p.stderr and "traced already" in p.stderr, p)
+else:
+    skipped("inside a tracer", "strace is not installed")
 # tare in tare: both count, and the outer one says what it did not see.
 p = run(tare, *soft, "-e", "instructions:u", "--", tare, *soft, "-e", "instructions:u", "-x,", "true")
 check(p.returncode == 0, p)
@@ -237,6 +240,8 @@ if can_refuse():
     p = run(tare, *soft, "-e", "instructions:u", "true", preexec_fn=refuse("ptrace"))
     check(p.returncode == 125 and "ptrace is refused" in p.stderr and "SYS_PTRACE" in p.stderr,
           p.stderr)
+else:
+    skipped("refusals", "no seccomp filter can be installed here")
 
 # Both corrections of a whole run, on a virtual CPU whose counters have an interrupt event:
 # the pair and the kernel's page faults are subtracted, one as the other.
@@ -252,6 +257,8 @@ if not perf_refused(tare):
             "instructions-minus-proc-interrupts:u", pages, "100")
     check([line.split(",")[-1] for line in p.stderr.splitlines()] ==
           ["exact", "exact", "corrected", "corrected"], p)
+else:
+    skipped("corrections by kernel events", perf_refused(tare))
 p = run(tare, *soft, "-x,", "-e", "instructions:u,instructions-minus-irqs-minus-page-faults:u", "true")
 alone, both = (line.split(",") for line in p.stderr.splitlines())
 check(alone[0] == both[0] and both[-1] == "exact", "the engine has nothing to subtract", p.stderr)

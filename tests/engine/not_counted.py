@@ -48,9 +48,7 @@ def check(name, program):
 
 
 def main():
-    why = counting.have_engine()
-    if why:
-        counting.skip(why)
+    counting.need_engine()
     bad = tried = 0
     # not in /tmp, which may be mounted nosuid
     with tempfile.TemporaryDirectory(prefix="tare-not", dir=os.environ.get("TARE_BUILD")) as d:
@@ -64,7 +62,7 @@ def main():
             tried += 1
             bad += check("32-bit", seven32)
         else:
-            print("note: no 32-bit program is tried: cannot be built or run here")
+            counting.skipped("a 32-bit program", "cannot be built or run here")
         if os.geteuid() == 0 and shutil.which("setpriv"):
             suid = os.path.join(d, "seven")
             with open(source, "w") as f:
@@ -75,7 +73,7 @@ def main():
             tried += 1
             bad += check("set-uid", suid)
         else:
-            print("note: no set-uid program is tried: only root can make one")
+            counting.skipped("a set-uid program", "only root can make one")
     if not tried:
         counting.skip("neither a 32-bit nor a set-uid program could be made")
     return 1 if bad else 0

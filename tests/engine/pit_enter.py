@@ -368,9 +368,7 @@ def waiting(pending, result):
 
 
 def main():
-    why = counting.have_engine()
-    if why:
-        counting.skip(why)
+    counting.need_engine()
     if not os.path.exists(f"/proc/self/task/{os.getpid()}/children"):
         counting.skip("/proc does not list children (CONFIG_PROC_CHILDREN)")
     with tempfile.TemporaryDirectory(prefix="pit") as d:

@@ -104,11 +104,13 @@ def newborns():
 
 def traced():
     if not shutil.which("strace"):
-        print("note: no strace: a program traced by another is not tried")
-        return
-    p, run = stat("strace", "-o", "/dev/null", "sh", "-c", "exit 5")
-    check(p.returncode == 5 and any("traced" in why for why in not_counted(run)), p, run)
-    if shutil.which("gdb"):
+        counting.skipped("a program traced by strace", "strace is not installed")
+    else:
+        p, run = stat("strace", "-o", "/dev/null", "sh", "-c", "exit 5")
+        check(p.returncode == 5 and any("traced" in why for why in not_counted(run)), p, run)
+    if not shutil.which("gdb"):
+        counting.skipped("a program traced by gdb", "gdb is not installed")
+    else:
         p, run = stat("gdb", "-q", "-nx", "-batch", "-ex", "set startup-with-shell off",
                       "-ex", "run", "/bin/true")
         check("exited normally" in p.stdout, p)
@@ -117,10 +119,10 @@ def traced():
 
 def privileged():
     if os.geteuid():
-        print("note: not root: set-uid and execute-only programs are not tried")
+        counting.skipped("set-uid and execute-only programs", "only root can make them")
         return
     if "NoNewPrivs:\t1" in open("/proc/self/status").read():
-        print("note: no new privileges may be had here: set-uid and execute-only programs are not tried")
+        counting.skipped("set-uid and execute-only programs", "no_new_privs is set")
         return
     d = tempfile.mkdtemp(prefix="tare-pit", dir="/var/tmp")
     os.chmod(d, 0o755)
@@ -156,7 +158,7 @@ def privileged():
 def namespaces():
     unshare = shutil.which("unshare")
     if not unshare or subprocess.run([unshare, "-Urpf", "true"], stderr=subprocess.DEVNULL).returncode:
-        print("note: no namespaces: a process with other numbers is not tried")
+        counting.skipped("a process with other numbers", "unshare cannot make namespaces here")
         return
     p, run = stat(unshare, "-Urpf", "sh", "-c", "echo $$; ls -d /; exit 6")
     check(p.stdout == "1\n/\n" and p.returncode == 6, p)
@@ -171,6 +173,7 @@ def limits():
                         (resource.RLIMIT_NOFILE, 64)):
         most = resource.getrlimit(what)[1]
         if most != resource.RLIM_INFINITY and value > most:
+            counting.skipped(f"a limit of {value} for resource {what}", f"the hard limit is {most}")
             continue
         p, run = stat("ls", "-d", "/", preexec_fn=lambda: resource.setrlimit(what, (value, most)))
         check(p.stdout == "/\n" and count(run) == want, what, value, p, run["counts"], want)
@@ -207,9 +210,7 @@ def many(threads):
 
 
 def main(rseq, threads):
-    why = counting.have_engine()
-    if why:
-        counting.skip(why)
+    counting.need_engine()
     for test in (killed, orphans, newborns, traced, privileged, namespaces, limits):
         test()
     refused(rseq)

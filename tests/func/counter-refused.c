@@ -29,7 +29,7 @@ static void in_a_child(int (*test)(void), const char *name)
 	int status;
 	waitpid(pid, &status, 0);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
-		printf("%s: skipped: cannot be arranged here (seccomp, uid or perf_event_paranoid)\n", name);
+		SKIPPED(name, "cannot be arranged here (seccomp, uid or perf_event_paranoid)");
 		return;
 	}
 	CHECK(status == 0, "%s: status %#x", name, status);

@@ -157,16 +157,16 @@ static void counts_from_exec(void)
 {
 	const uint64_t few = faults_of("touch", 100, false);
 	const uint64_t many = faults_of("touch", 1100, false);
-	CHECK(many - few == 1000, "%" PRIu64 " and %" PRIu64, few, many);
+	CHECK(IS_COUNT(many - few, 1000u), "%" PRIu64 " and %" PRIu64, few, many);
 }
 
 static void inherits(const char *what)
 {
 	const uint64_t few = least_faults_of(what, 100);
 	const uint64_t many = least_faults_of(what, 1100);
-	CHECK(many - few == 1000, "%s: %" PRIu64 " and %" PRIu64, what, few, many);
+	CHECK(IS_COUNT(many - few, 1000u), "%s: %" PRIu64 " and %" PRIu64, what, few, many);
 	const uint64_t alone = faults_of(what, 1100, false);
-	CHECK(alone < 1000, "%s without inherit: %" PRIu64, what, alone);
+	CHECK(SANITIZED || alone < 1000, "%s without inherit: %" PRIu64, what, alone);
 }
 
 static void groups(bool inherit)

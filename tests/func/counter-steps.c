@@ -21,7 +21,7 @@ int main(void)
 extern const char single_begin[], single_end[], pair_begin[], pair_end[];
 extern const char other_begin[], other_end[];
 
-static __attribute__((noinline, noclone)) uint64_t read_single(struct tare_counter *c)
+static ALONE uint64_t read_single(struct tare_counter *c)
 {
 	uint64_t v;
 	__asm__ volatile("single_begin:" : "+r"(c)::"memory");
@@ -31,7 +31,7 @@ static __attribute__((noinline, noclone)) uint64_t read_single(struct tare_count
 	return v;
 }
 
-static __attribute__((noinline, noclone)) uint64_t read_pair(struct tare_counter *c)
+static ALONE uint64_t read_pair(struct tare_counter *c)
 {
 	uint64_t v;
 	__asm__ volatile("pair_begin:" : "+r"(c)::"memory");
@@ -42,7 +42,7 @@ static __attribute__((noinline, noclone)) uint64_t read_pair(struct tare_counter
 }
 
 /* With a serialising instruction that is not the inline one. */
-static __attribute__((noinline, noclone)) uint64_t read_other(struct tare_counter *c)
+static ALONE uint64_t read_other(struct tare_counter *c)
 {
 	uint64_t v;
 	__asm__ volatile("other_begin:" : "+r"(c)::"memory");

@@ -58,9 +58,12 @@ static int apply(int (*fn)(int), int n)
 	return n == 0 ? 0 : fn(n) + apply(fn, n - 1);
 }
 
-/* gcc puts a trampoline on the stack for `add` */
+/* gcc puts a trampoline on the stack for `add`; clang has no nested functions. */
 static void trampolines(int base)
 {
+#ifdef __clang__
+	printf("skipped: nested functions: clang has none, %d\n", apply(abs, base));
+#else
 	int calls = 0;
 	int add(int x)
 	{
@@ -69,6 +72,7 @@ static void trampolines(int base)
 	}
 	const int sum = apply(add, 100);
 	printf("nested function %d, %d calls\n", sum, calls);
+#endif
 }
 
 static _Unwind_Reason_Code frame(struct _Unwind_Context *c, void *arg)

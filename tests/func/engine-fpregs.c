@@ -319,7 +319,7 @@ int main(void)
 		storm();
 		alternate(32768);
 	} else {
-		puts("no tiles here");
+		puts("skipped: AMX tiles: this CPU or kernel has none");
 	}
 	return 0;
 }

@@ -222,7 +222,7 @@ int main(void)
 		try("strict", strict);
 		try("strict kills", strict_kills);
 	} else {
-		puts("a seccomp filter is there already: strict mode is not tried");
+		puts("skipped: strict mode: a seccomp filter is there already");
 	}
 	try("mdwe", mdwe);
 	try("tsc", tsc);

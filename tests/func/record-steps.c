@@ -23,7 +23,7 @@ int main(void)
 extern const char read_begin[], read_end[], pair_read_begin[], pair_read_end[];
 extern const char interval_begin[], interval_end[];
 
-static __attribute__((noinline, noclone)) uint64_t read_one(struct tare_counter *c)
+static ALONE uint64_t read_one(struct tare_counter *c)
 {
 	uint64_t v;
 	__asm__ volatile("read_begin:" : "+r"(c)::"memory");
@@ -33,7 +33,7 @@ static __attribute__((noinline, noclone)) uint64_t read_one(struct tare_counter 
 	return v;
 }
 
-static __attribute__((noinline, noclone)) uint64_t read_two(struct tare_counter *c)
+static ALONE uint64_t read_two(struct tare_counter *c)
 {
 	uint64_t v;
 	__asm__ volatile("pair_read_begin:" : "+r"(c)::"memory");
@@ -44,7 +44,7 @@ static __attribute__((noinline, noclone)) uint64_t read_two(struct tare_counter 
 }
 
 /* What is between them is unknown to the compiler, and so are the ids. */
-static __attribute__((noinline, noclone)) void interval(struct tare_record_thread *t,
+static ALONE void interval(struct tare_record_thread *t,
 							uint64_t kind, uint64_t id)
 {
 	struct tare_interval i;

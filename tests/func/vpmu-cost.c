@@ -46,10 +46,7 @@ int main(int argc, char **argv)
 	struct tare_why why;
 	struct tare_run_report *report;
 	CHECK(argc == 2, "usage: vpmu-cost PROGRAM");
-	if (engine_available(&why) < 0) {
-		printf("the engine does not run here: %s\n", why.what);
-		return 77;
-	}
+	CHECK(engine_available(&why) == 0, "the engine does not run: %s", why.what);
 	struct work plain = { 0 }, idle = { 0 };
 	const struct soft_hooks hooks = { .setup = plain_setup, .before_reap = plain_end, .arg = &plain };
 	const struct tare_measure_options mo = { .size = sizeof(mo), .argv = argv + 1 };

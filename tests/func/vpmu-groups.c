@@ -144,7 +144,7 @@ static void check_largest(bool virtual_first, uint64_t format, int want)
 	int n = 1;
 	getrlimit(RLIMIT_NOFILE, &l);
 	if (l.rlim_max < 2200) {
-		printf("groups of %d members: skipped, ulimit -H -n is %ju\n", want, (uintmax_t)l.rlim_max);
+		SKIPPED("large groups", "ulimit -H -n is %ju, less than 2200", (uintmax_t)l.rlim_max);
 		return;
 	}
 	l.rlim_cur = 2200;

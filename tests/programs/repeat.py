@@ -94,7 +94,7 @@ def campaign(args, folder):
     good = True
     for name, command in commands(args):
         if not os.path.exists(command[0]):
-            print(f"note: {name} is not run: {command[0]} is not installed")
+            counting.skipped(name, f"{command[0]} is not installed")
             continue
         # with taken branches and without: nothing else may differ
         got = [counted(command, folder, expect.SETS[i % 2]) for i in range(args.runs)]
@@ -113,9 +113,7 @@ def main():
     p.add_argument("exceptions")
     p.add_argument("workers")
     args = p.parse_args()
-    why = counting.have_engine()
-    if why:
-        counting.skip(why)
+    counting.need_engine()
     with tempfile.TemporaryDirectory(prefix="tare-repeat") as base:
         # descriptors, paths and sizes are the same in every run
         folder = os.path.join(base, "in")

@@ -191,9 +191,7 @@ def main():
     if args.list:
         print("\n".join(name for name, *_ in PROGRAMS))
         return 0
-    why = counting.have_engine()
-    if why:
-        counting.skip(why)
+    counting.need_engine()
     only = set(filter(None, args.only.split(",")))
     failed = passed = 0
     skipped = []
@@ -210,13 +208,13 @@ def main():
                 continue
             lacks = missing(needs)
             if lacks:
-                print(f"{name}: skipped: no {' '.join(lacks)}")
+                counting.skipped(name, f"not installed: {' '.join(lacks)}")
                 skipped.append(name)
                 continue
             try:
                 bad, t0, t1 = compare(name, command, template)
             except Native as e:
-                print(f"{name}: skipped: {e}")
+                counting.skipped(name, str(e).replace("\n", " "))
                 skipped.append(name)
                 continue
             print(f"{name}: {'FAILED' if bad else 'same'} ({t0:.1f} s, {t1:.1f} s)", flush=True)
@@ -225,8 +223,6 @@ def main():
             failed += bool(bad)
             passed += not bad
     print(f"{passed} programs the same, {failed} different, {len(skipped)} skipped")
-    if skipped:
-        print(f"note: not run, for want of what they need: {' '.join(skipped)}")
     return 1 if failed or not passed else 0
 
 

@@ -51,9 +51,7 @@ def lackey(command):
 def main(program):
     if not shutil.which("valgrind"):
         counting.skip("valgrind is not installed")
-    why = counting.have_engine()
-    if why:
-        counting.skip(why)
+    counting.need_engine()
     rounds = ROUNDS[1] - ROUNDS[0]
     counts = {tool.__name__: [tool([program, str(r)]) for r in ROUNDS]
               for tool in (engine, bbv, lackey)}

@@ -22,8 +22,14 @@ class Failed(Exception):
 
 
 def skip(why):
+    """The whole test cannot be run on this machine; tests/may-skip.txt says when that may be."""
     print(f"skipped: {why}")
     sys.exit(SKIP)
+
+
+def skipped(what, why):
+    """A part of the test cannot be run; the rest goes on. tools/report-tests counts the line."""
+    print(f"skipped: {what}: {why}")
 
 
 def build_folder():
@@ -45,18 +51,19 @@ def engine_command(events, out, follow=True):
             "-j", "-o", out, "--"]
 
 
-def have_engine():
-    """None, or why there is no engine to test."""
+def need_engine():
+    """Fails the test where the engine does not run: a broken engine must not look like a
+    machine that cannot run it."""
     if os.environ.get("TARE_COUNT"):
-        return None
+        return
     tare = os.environ.get("TARE", os.path.join(build_folder(), "tare"))
     if not os.path.exists(tare):
-        return f"{tare} is not built"
+        sys.exit(f"{tare} is not built")
     got = subprocess.run([tare, "stat", "--backend", "soft", "-e", "instructions", "-j",
                           "--", "/bin/true"], env=ENV, capture_output=True, text=True)
     if got.returncode != 0:
-        return f"tare stat --backend soft: {(got.stderr or 'failed').strip()}"
-    return None
+        sys.exit(f"the engine does not run: tare stat --backend soft -- /bin/true: status {got.returncode}: "
+                 f"{got.stderr.strip()}")
 
 
 class Result:

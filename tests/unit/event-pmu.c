@@ -321,7 +321,7 @@ static void libpfm4_names(void **state)
 	tare_cpu_detect(&cpu);
 	int err = tare_events_parse("perf::PERF_COUNT_HW_INSTRUCTIONS:u", &cpu, &list, &why);
 	if (err == TARE_E_EVENT_UNKNOWN) {
-		print_message("skipped: built without libpfm4\n");
+		print_message("skipped: names of libpfm4: built without it\n");
 		skip();
 	}
 	assert_int_equal(err, 0);
