@@ -122,6 +122,7 @@ uint64_t engine_main(void)
 	const struct soft_start soft_start = *(struct soft_start *)((uint64_t)t + THREAD_ALT);
 	E.shared = (struct soft_shared *)ZONE_SHARED;
 	E.has_fsgsbase = soft_start.has_fsgsbase;
+	cache.has_bmi2 = soft_start.has_bmi2;
 	cache.counts_taken = E.shared->event_mask >> SOFT_TAKEN & 1;
 	E.pid = (int32_t)sys0(__NR_getpid);
 	E.reserved_fd = soft_start.reserved_fd;

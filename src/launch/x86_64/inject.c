@@ -3,9 +3,11 @@
 #include "x86.h"
 
 #include <elf.h>
+#include <cpuid.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,6 +324,24 @@ static void unmap_all(struct remote *r, const struct image *image)
 		remote_call(r, SYS_close, image->fd, 0, 0, 0, 0, 0);
 }
 
+/* Whether the engine may use a feature that the CPU has. TARE_ENGINE_WITHOUT lists features
+ * to do without: tests run the code for CPUs that lack them. */
+static bool may_use(const char *feature, bool has)
+{
+	const char *const without = getenv("TARE_ENGINE_WITHOUT");
+	return has && !(without && strstr(without, feature));
+}
+
+/* Asked once: cpuid is slow in a virtual machine. Two threads that ask get the same answer. */
+static bool cpu_has_bmi2(void)
+{
+	static atomic_int known = -1;
+	unsigned a, b, c, d;
+	if (known < 0)
+		known = __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & bit_BMI2;
+	return known;
+}
+
 static void fill_start(struct soft_start *s, const struct user_regs_struct *g, uint32_t record)
 {
 	const uint64_t regs[16] = { g->rax, g->rcx, g->rdx, g->rbx, g->rsp, g->rbp, g->rsi, g->rdi,
@@ -330,7 +350,8 @@ static void fill_start(struct soft_start *s, const struct user_regs_struct *g, u
 	s->rip = g->rip;
 	s->rflags = g->eflags & ~(uint64_t)FLAG_TF;	/* TF is the tracer's */
 	s->record = record;
-	s->has_fsgsbase = getauxval(AT_HWCAP2) >> 1 & 1;
+	s->has_fsgsbase = may_use("fsgsbase", getauxval(AT_HWCAP2) >> 1 & 1);
+	s->has_bmi2 = may_use("bmi2", cpu_has_bmi2());
 }
 
 /* AT_SECURE: the image gained privileges and must not be entered. 0, a negative errno,

@@ -203,7 +203,7 @@ struct soft_start {
 	uint64_t regs[16];	/* rax rcx rdx rbx rsp rbp rsi rdi r8 … r15 */
 	uint64_t rip, rflags;
 	uint32_t record;	/* index */
-	uint32_t has_fsgsbase;
+	uint32_t has_fsgsbase, has_bmi2;	/* what of the CPU the engine may use */
 	uint32_t reserved_fd;
 	uint32_t trap_ignored;	/* SIGTRAP was, before the steps of the entry made it default */
 	uint64_t cache_near[2];	/* free address ranges near code: start of up to two */

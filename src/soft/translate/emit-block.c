@@ -55,26 +55,56 @@ static bool copies_as_is(const struct insn *in)
 	return in->flow == FLOW_NEXT || in->flow == FLOW_FAULT || in->flow == FLOW_INT;
 }
 
+/* Both checks compare without touching flags: rcx becomes the difference, and `jrcxz` goes on
+ * if that is 0. (`loop` would need no jump here, but is slow on Intel's CPUs.) The code before
+ * ENTRY_AT is where a check that fails goes. */
+static void emit_jump_back(struct emit *e, uint64_t top)
+{
+	bn(e, 3, 0xeb02e3);					/* jrcxz over the jump; jmp … */
+	b1(e, (uint8_t)(top - (here(e) + 1)));			/* … top */
+}
+
 /* The check at the top of blocks that indirect branches reach: the tables know only the
- * low half of an address. `loop` compares without touching flags: 1 goes on. */
+ * low half of an address. */
 void emit_ientry(struct emit *e, uint64_t pc)
 {
 	struct mark m = plain(pc, 0, e);
 	m.rcx_in_s0 = true;
 	m.pc_in_s1 = true;
 	mark(e, m);
+	const uint64_t miss = here(e);
 	b1(e, 0xe9);						/* miss: jmp glue_miss */
 	b4(e, (uint32_t)(e->seg->tramp_miss - (here(e) + 4)));
 	bn(e, 4, 0x250c8b65), b4(e, GS(OFF_S1 + 4));		/* mov ecx, gs:[s1 + 4] */
-	bn(e, 2, 0x898d), b4(e, 1 - (uint32_t)(pc >> 32));	/* lea ecx, [rcx + 1 - high] */
-	bn(e, 2, 0xebe2);					/* loop miss */
+	bn(e, 2, 0x898d), b4(e, 0 - (uint32_t)(pc >> 32));	/* lea ecx, [rcx - high] */
+	emit_jump_back(e, miss);
 	gs_load(e, RCX, OFF_S0);
 }
 
-/* The same for returns, which have left the program's return address on the stack; but
- * theirs may be any other, because the shadow is only what the last call there wrote.
- * (Eight bytes are read for the sake of four: reading the first half of what was just
- * pushed is slow.) */
+/* rcx becomes 0 if it is pc. What the first lea subtracts is signed, so `high` is of the rest. */
+static void emit_compare_at_once(struct emit *e, uint64_t pc, uint64_t other)
+{
+	const uint32_t minus_low = 0 - (uint32_t)pc;
+	const uint64_t high = (pc + (uint64_t)(int64_t)(int32_t)minus_low) >> 32;
+	bn(e, 7, 0x898d48240c8b48), b4(e, minus_low);		/* mov rcx, [rsp]; lea rcx, [rcx - low] */
+	bn(e, 6, 0x20c9f0fbe3c4);				/* rorx rcx, rcx, 32 */
+	bn(e, 3, 0x898d48), b4(e, 0 - (uint32_t)high);		/* lea rcx, [rcx - high] */
+	emit_jump_back(e, other);
+}
+
+/* … without BMI2. (Eight bytes are read for the sake of four: reading the first half of what
+ * was just pushed is slow.) */
+static void emit_compare_halves(struct emit *e, uint64_t pc, uint64_t other)
+{
+	bn(e, 6, 0x898d240c8b48), b4(e, 0 - (uint32_t)pc);	/* mov rcx, [rsp]; lea ecx, [rcx - low] */
+	emit_jump_back(e, other);
+	bn(e, 6, 0x898d04244c8b);				/* mov ecx, [rsp + 4] */
+	b4(e, 0 - (uint32_t)(pc >> 32));			/* lea ecx, [rcx - high] */
+	emit_jump_back(e, other);
+}
+
+/* The check of returns, which have left the program's return address on the stack. It may be
+ * any other, because the shadow is only what the last call there wrote. */
 void emit_rentry(struct emit *e, uint64_t pc)
 {
 	struct mark m = plain(pc, 0, e);
@@ -82,14 +112,13 @@ void emit_rentry(struct emit *e, uint64_t pc)
 	m.pc_on_stack = true;
 	m.rsp_adjust = 8;
 	mark(e, m);
+	const uint64_t other = here(e);
 	b1(e, 0xe9);						/* other: jmp … */
 	b4(e, (uint32_t)(e->seg->other - (here(e) + 4)));
-	bn(e, 6, 0x898d240c8b48);				/* mov rcx, [rsp] */
-	b4(e, 1 - (uint32_t)pc);				/* lea ecx, [rcx + 1 - low] */
-	bn(e, 2, 0xefe2);					/* loop other */
-	bn(e, 6, 0x898d04244c8b);				/* mov ecx, [rsp + 4] */
-	b4(e, 1 - (uint32_t)(pc >> 32));			/* lea ecx, [rcx + 1 - high] */
-	bn(e, 2, 0xe3e2);					/* loop other */
+	if (cache.has_bmi2)
+		emit_compare_at_once(e, pc, other);
+	else
+		emit_compare_halves(e, pc, other);
 	gs_load(e, RCX, OFF_S0);
 	m = plain(pc, 0, e);
 	m.rsp_adjust = 8;

@@ -15,8 +15,8 @@ enum inc_how {
 	INC_ABOVE,		/* not at all: see block.above */
 };
 
-#define IENTRY_SIZE 30		/* bytes of the check for indirect branches */
-#define RENTRY_SIZE 43		/* … and for returns, */
+#define IENTRY_SIZE 32		/* bytes of the check for indirect branches */
+#define RENTRY_SIZE 47		/* … and for returns, */
 #define ENTRY_AT 5		/* … who both come in here */
 
 /* The low place (place.c) has R at its start, then P. */

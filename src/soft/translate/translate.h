@@ -184,6 +184,7 @@ struct code_cache {
 	uint32_t n_segments;
 	uint32_t n_regions;
 	uint32_t n_hoods;
+	bool has_bmi2;			/* the CPU has rorx */
 	bool counts_taken;
 	bool precise;			/* handlers may look at the flags of faults */
 	bool no_tsc;			/* the program forbade reading it */
