@@ -111,6 +111,18 @@ static void compare_programs(struct comparison *c)
 	note_files(c, "scripts");
 }
 
+/* ---- lists of names ---- */
+
+enum { MOST_NAMES = 6 };
+
+static void put_name(struct buf *out, size_t n, const char *name)
+{
+	if (n < MOST_NAMES)
+		buf_printf(out, "%s%.60s", n ? ", " : "", name);
+	else if (n == MOST_NAMES)
+		buf_str(out, ", …");
+}
+
 /* ---- CPU features ---- */
 
 /* What glibc's functions of several versions look for (sysdeps/x86_64/multiarch, fpu/multiarch
@@ -224,11 +236,90 @@ static void note_others(struct comparison *c, const char *a, const char *b)
 	buf_free(&names);
 }
 
+/* Features that neither libc nor by_others chooses by: other libraries may. */
+static bool is_known_feature(const char *word)
+{
+	for (size_t i = 0; i < N_DISPATCH; i++)
+		if (strcmp(dispatch[i].feature, word) == 0)
+			return true;
+	for (size_t i = 0; i < sizeof(by_others) / sizeof(by_others[0]); i++)
+		if (strcmp(by_others[i], word) == 0)
+			return true;
+	return false;
+}
+
+static size_t put_rest(struct buf *out, const char *of, const char *other)
+{
+	struct buf missing = { 0 };
+	size_t n = 0;
+	char *place;
+	buf_str(&missing, "");
+	put_missing(&missing, of, other);
+	for (char *word = strtok_r(missing.data, " ", &place); word; word = strtok_r(NULL, " ", &place))
+		if (!is_known_feature(word))
+			put_name(out, n++, word);
+	buf_free(&missing);
+	return n;
+}
+
+static void note_rest(struct comparison *c, const char *a, const char *b)
+{
+	struct buf gone = { 0 }, come = { 0 };
+	buf_str(&gone, "");
+	buf_str(&come, "");
+	const size_t n = put_rest(&gone, a, b), m = put_rest(&come, b, a);
+	if (n || m)
+		buf_printf(&c->notes, "the CPUs, or what their kernels tell of them, differ in features:"
+			   "%s%s%s%s%s\n", n ? " only the base has " : "", gone.data, n && m ? ";" : "",
+			   m ? " only the new one has " : "", come.data);
+	buf_free(&gone);
+	buf_free(&come);
+}
+
+static const char *const cpu_numbers[] = { "family", "model", "stepping", "midr" };
+enum { N_CPU_NUMBERS = sizeof(cpu_numbers) / sizeof(cpu_numbers[0]) };
+
+/* Different CPUs may have the same brand string ("AMD EPYC"). What one file lacks says nothing. */
+static bool same_cpu(const struct compare_file *x, const struct compare_file *y)
+{
+	for (size_t i = 0; i < N_CPU_NUMBERS; i++) {
+		uint64_t a, b;
+		if (json_to_u64(json_get(x->cpu_facts, cpu_numbers[i]), &a) &&
+		    json_to_u64(json_get(y->cpu_facts, cpu_numbers[i]), &b) && a != b)
+			return false;
+	}
+	const char *const v = json_text(x->cpu_facts, "vendor"), *const w = json_text(y->cpu_facts, "vendor");
+	return strcmp(x->cpu, y->cpu) == 0 && (!v || !w || strcmp(v, w) == 0);
+}
+
+/* "AMD EPYC family 25 model 17 stepping 1" */
+static void put_cpu(struct buf *out, const struct compare_file *f)
+{
+	buf_str(out, f->cpu);
+	for (size_t i = 0; i < N_CPU_NUMBERS; i++) {
+		uint64_t v;
+		if (json_to_u64(json_get(f->cpu_facts, cpu_numbers[i]), &v) &&
+		    (v || strcmp(cpu_numbers[i], "midr") != 0))
+			buf_printf(out, " %s %llu", cpu_numbers[i], (unsigned long long)v);
+	}
+}
+
+static void note_cpus(struct comparison *c)
+{
+	if (same_cpu(c->base, c->new))
+		return;
+	buf_str(&c->notes, "the CPUs differ (");
+	put_cpu(&c->notes, c->base);
+	buf_str(&c->notes, ", ");
+	put_cpu(&c->notes, c->new);
+	buf_str(&c->notes, "): libraries that choose code by CPU may choose otherwise; for glibc, "
+		"GLIBC_TUNABLES can pin that\n");
+}
+
 static void compare_features(struct comparison *c)
 {
 	const char *const a = json_text(c->base->environment, "cpu_features");
 	const char *const b = json_text(c->new->environment, "cpu_features");
-	const bool other = strcmp(c->base->cpu, c->new->cpu) != 0;
 	if (a && b) {
 		struct buf x = { 0 }, y = { 0 }, gone = { 0 }, come = { 0 };
 		seen_features(c->base, a, &x);
@@ -242,6 +333,7 @@ static void compare_features(struct comparison *c)
 				   gone.len ? " only the base has" : "", gone.len ? gone.data : "",
 				   come.len ? " only the new one has" : "", come.len ? come.data : "");
 		note_others(c, a, b);
+		note_rest(c, a, b);
 		buf_free(&x);
 		buf_free(&y);
 		buf_free(&gone);
@@ -250,10 +342,7 @@ static void compare_features(struct comparison *c)
 		buf_printf(&c->notes, "%s does not say which features the CPU has, so they are not "
 			   "compared\n", a ? c->new->path : c->base->path);
 	}
-	if (other)
-		buf_printf(&c->notes, "the CPUs differ (%s, %s): libraries that choose code by CPU may "
-			   "choose otherwise; for glibc, GLIBC_TUNABLES can pin that\n", c->base->cpu,
-			   c->new->cpu);
+	note_cpus(c);
 }
 
 /* ---- environment variables ---- */
@@ -293,16 +382,6 @@ static void compare_settings(struct comparison *c)
 	for (const struct json_node *v = b->first; v; v = v->next)
 		if (v->key && !json_get(a, v->key))
 			differs(c, "%s was not set and is %.200s", v->key, shown(json_text(b, v->key)));
-}
-
-enum { MOST_NAMES = 6 };
-
-static void put_name(struct buf *out, size_t n, const char *name)
-{
-	if (n < MOST_NAMES)
-		buf_printf(out, "%s%.60s", n ? ", " : "", name);
-	else if (n == MOST_NAMES)
-		buf_str(out, ", …");
 }
 
 /* Variables of `of` that `other` lacks or, with `lengths`, that have another length there. */

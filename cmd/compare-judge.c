@@ -1,11 +1,11 @@
 /* Is the new count worse?
  *
- * Exact and corrected counts of a program that does the same in every run are proof as
- * they stand: they differ, be it by one, or they do not. That the program does the same
- * is seen where all runs agree and one of the files has two of them at least. One that
- * varies by itself (hash seeds, addresses, time), and every raw count, is judged by how
- * much it varies: noise.h. Scaled counts are estimates and times vary with the
- * machine: neither is judged unless asked for. */
+ * Exact and corrected counts of a program that does the same in every run are proof as they
+ * stand: equal counts are the same, and a difference is a change, even if it is one. That the
+ * program does the same is seen where the runs of each file agree and one of the files has at
+ * least two runs. Counts that vary by themselves (hash seeds, addresses, time), and all raw
+ * counts, are judged by how much they vary (noise.h). Scaled counts are estimates, and times
+ * vary with the machine: neither is judged unless asked for. */
 #include "compare.h"
 #include "noise.h"
 

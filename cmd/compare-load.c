@@ -176,6 +176,7 @@ static const char *load_tree(struct compare_file *f)
 	const char *const brand = json_text(json_get(f->root, "cpu"), "brand");
 	f->backend = backend ? backend : "unknown";
 	f->cpu = brand ? brand : "unknown";
+	f->cpu_facts = object_at(f->root, "cpu");
 	f->environment = object_at(f->root, "environment");
 	f->program = object_at(f->root, "program");
 	f->aslr_off = true_at(f->environment, "aslr_off");

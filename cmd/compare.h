@@ -34,6 +34,7 @@ struct compare_file {
 	struct buf command;
 	const char *backend;
 	const char *cpu;		/* its brand */
+	const struct json_node *cpu_facts;	/* family, model and so on; NULL: unknown */
 	const struct json_node *environment, *program;	/* NULL: the file does not say */
 	bool aslr_off;
 	size_t n_runs, n_complete;

@@ -79,12 +79,17 @@ for path, value, status, says in (
         (("environment", "cpu_features"), features.replace("avx2 ", ""), 2,
          "only the base has avx2 bmi2; measure both on one kind of CPU"),
         (("environment", "cpu_features"), features + " rtm", 2, "only the new one has rtm"),
-        (("environment", "cpu_features"), features + " some_quirk", 0, ""),
+        (("environment", "cpu_features"), features + " some_quirk", 0, "only the new one has some_quirk"),
         (("environment", "cpu_features"), features.replace(" sha_ni", ""), 0, "lacks sha_ni"),
         (("environment", "kernel"), "1.2.3", 0, "Note: the kernel differs"),
         (("environment", "cwd"), "/elsewhere", 0, "Note: the working folder differs"),
         (("environment", "cpus_allowed"), 77, 0, "Note: the number of CPUs differs"),
         (("cpu", "brand"), "other", 0, "Note: the CPUs differ"),
+        (("cpu", "family"), 250, 0, "family 250 model"),
+        (("cpu", "model"), 251, 0, " model 251"),
+        (("cpu", "stepping"), 252, 0, " stepping 252"),
+        (("cpu", "midr"), 253, 0, " midr 253"),
+        (("cpu", "vendor"), "Other", 0, "Note: the CPUs differ"),
         (("program", "libc", "id"), "build-id:00", 2, "another build of libc"),
         (("program", "libc"), None, 0, "uses no shared libc")):
     text = compare(status, "x86.json", edited("other.json", x86, change(path, value)))
