@@ -5,7 +5,7 @@
 //		…
 //	}
 //
-// Header only; everything else is tare/record.h.
+// Header only; everything else is in tare/record.h. An interval belongs to the thread that made it.
 #ifndef TARE_RECORD_HPP
 #define TARE_RECORD_HPP
 
@@ -27,7 +27,7 @@ public:
 	interval(const interval &) = delete;
 	interval &operator=(const interval &) = delete;
 
-	// Ends it before the scope does.
+	// Ends the interval before its scope ends.
 	void end() { tare_record_end(thread_, &interval_); }
 
 private:

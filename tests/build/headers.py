@@ -130,6 +130,15 @@ called = set(re.findall(r"\b(tare_\w+)\(", (source / "tests/func/api-effects.c")
 check(not listed - called - {"tare_record_odd_begin", "tare_record_odd_end"},
       "not called by tests/func/api-effects.c:", *sorted(listed - called))
 
+# The C library writes decimals as the locale has them: the library uses clocale_*() or buf_printf().
+for p in sorted((source / "src").rglob("*.c")):
+    if {"soft", "bare"} & {d.name for d in p.parents} or p.name == "clocale.c":
+        continue                    # no C library there
+    text = re.sub(r"/\*.*?\*/", "", p.read_text(), flags=re.S)
+    for call in re.findall(r"\b(?:v?s?n?printf|[fd]printf|asprintf|strto[fd]|strtold|s?scanf|atof)\([^;]*;", text):
+        if re.match("strto|atof", call) or re.search(r"%[-+ #0]*[0-9*]*(\.[0-9*]+)?[feg]", call, re.I):
+            check(False, f"{p.relative_to(source)}: a decimal as the locale has it: {call}")
+
 # Names in comments and pages.
 known = declared | inline_parts | tags | enumerators | macros | typedefs
 known |= {"tare_options", "tare_options_init", "TARE_RECORD_HPP"}       # C++
