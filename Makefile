@@ -6,12 +6,21 @@
 #	make test                   the same with everything the tests use
 #	make install PREFIX=~/.local
 #	make uninstall PREFIX=~/.local
+#	make clean                  remove the build folders
+#
+# For those who work on tare:
+#
+#	make test-kernel            the tests that boot an emulated arm64 machine
+#	make test-programs          every real program, and a hundred runs of some
+#	make bench                  what counting costs, beside other tools
 #	make abi                    store the ABI of libtare anew, after an intended change
 #	make dist                   the tarball of a release, in build/dist; builds without git
 #	make deb                    Debian packages tare, libtare0, libtare-dev, in build/deb
 #
-# TESTS=false leaves the tests out of the build; ARM64= leaves out the arm64 side, which is built where
-# there is a compiler for it.
+# Steps of these: needs (name missing packages), arm64 (the arm64 side, where there is a compiler for
+# it), fetch-arm64 (what its tests take from the archive), demo-packages and test-packages (install).
+#
+# TESTS=false leaves the tests out of the build; ARM64= leaves out the arm64 side.
 PREFIX ?= /usr/local
 # Not every shell expands the tilde of PREFIX=~/.local.
 override PREFIX := $(patsubst ~/%,$(HOME)/%,$(PREFIX))
@@ -35,6 +44,7 @@ all: needs $(BUILD)/build.ninja
 
 # The arm64 side, where there is a compiler for it.
 arm64:
+	@mkdir -p $(BUILD)
 	@[ -z "$(ARM64)" ] || tools/setup-arm64 $(ARM64) $(WERROR) 2>$(BUILD)/setup-arm64.log || \
 		[ $$? = 77 ] || { cat $(BUILD)/setup-arm64.log; exit 1; }
 	@[ -z "$(ARM64)" ] || [ ! -f $(ARM64)/build.ninja ] || ninja -C $(ARM64) -v >$(ARM64)/ninja.log 2>&1 || { cat $(ARM64)/ninja.log; exit 1; }

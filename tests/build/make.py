@@ -3,7 +3,7 @@
 missing is named as this distribution names it. usage: make.py SOURCE
 
 The tools that a build calls are stand-ins that write down how they were called."""
-import json, os, pathlib, shutil, subprocess, sys, tempfile
+import json, os, pathlib, re, shutil, subprocess, sys, tempfile
 
 source = pathlib.Path(sys.argv[1])
 bad = 0
@@ -53,7 +53,8 @@ def make(path, *args, release=None):
     return p, calls.read_text()
 
 
-plain = ("sh", "uname", "dirname", "mkdir", "touch", "cat", "cp", "grep", "sed", "cksum", "rm", "id", "env")
+plain = ("sh", "uname", "dirname", "mkdir", "touch", "cat", "cp", "grep", "sed", "cksum", "rm", "id", "env",
+         "realpath", "python3")
 privileged = ("sudo", "apt-get", "apt", "dpkg-query", "doas", "su")
 whole = folder("whole", privileged + ("meson", "ninja", "cc", "objcopy", "pkg-config"), plain)
 p, log = make(whole)
@@ -62,6 +63,16 @@ check("meson setup" in log and "ninja -C" in log, log)
 for tool in privileged:
     check(not any(line.split()[0] == tool for line in log.splitlines()), "make called", tool, log)
 check("chatter" not in p.stdout + p.stderr, "not quiet", p.stdout, p.stderr)
+# No other target that builds, installs or packs asks for privileges either; only these do.
+for target in ("install", "uninstall", "arm64", "dist", "deb", "clean"):
+    p, log = make(whole, target, f"DESTDIR={tmp}/d")
+    for tool in privileged:
+        check(not any(line.split()[0] == tool for line in log.splitlines()), "make", target, "called", tool, log)
+    if target == "deb":
+        check(p.returncode and "apt-get install dpkg-dev debhelper" in p.stderr, "make deb", p.stderr)
+p, log = make(whole, "packages")
+check("apt-get install" in log, "make packages installs nothing", log, p.stderr)
+make(whole)
 # What is left out is said once; and the build is set up again when that has changed.
 lacking = folder("lacking", privileged + ("meson", "ninja", "objcopy", "pkg-config"), plain)
 (tmp / "lacking/cc").write_text("#!/bin/sh\n! grep -q cmocka\n")
@@ -77,6 +88,16 @@ shutil.rmtree(tmp / "b")
 p, log = make(whole, "TESTS=false", "PREFIX=~/.local")
 check("-Dtests=false" in log and f"--prefix={tmp}/.local --libdir=lib " in log, log)
 shutil.rmtree(tmp / "b")
+
+# The head of the Makefile names every target, and no other.
+text = (source / "Makefile").read_text()
+head = text[:text.index("\nPREFIX")]
+targets = set(re.search(r"^\.PHONY: (.*)$", text, re.M)[1].split())
+named = set(re.findall(r"^#\tmake ([a-z][a-z0-9-]*)", head, re.M))
+check(named <= targets, "there is no", named - targets)
+steps = re.search(r"^# Steps of these:.*?^#$", head, re.M | re.S)[0]
+check(targets == named | set(re.findall(r"[a-z0-9-]+", steps)) & targets | {"all"}, "not in the head of the Makefile:",
+      targets - named)
 
 # Something is missing.
 empty = folder("empty", privileged, plain)
