@@ -17,7 +17,13 @@
 #include <asm/errno.h>
 #include <asm/prctl.h>			/* ARCH_… */
 #include <asm/unistd.h>
+#ifdef __ASSEMBLER__
+#include <asm/mman.h>			/* linux/mman.h declares structures, since Linux 6.5 */
+#define MAP_SHARED		0x01	/* these are in linux/mman.h */
+#define MAP_PRIVATE		0x02
+#else
 #include <linux/mman.h>			/* PROT_…, MAP_…, MADV_…, MREMAP_… */
+#endif
 
 /* ---- arch_prctl, prctl ---- */
 
