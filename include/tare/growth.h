@@ -23,7 +23,8 @@
  *  - A struct that the caller allocates and the library fills, or that stands in an array, has
  *    `reserved` fields, which are 0: new fields will take their places. Its size stays the same.
  *    Do not use the reserved fields.
- *  - struct tare_why and struct tare_interval never change.
+ *  - struct tare_why, struct tare_interval, struct tare_progress, struct tare_output, struct
+ *    tare_extremes and struct tare_profile_unit never change.
  *
  * Enumerators keep their numbers, and new ones may be added: a program must expect values that
  * its header does not have. Only an enumerator that says how many there are grows.

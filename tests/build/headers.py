@@ -49,9 +49,10 @@ for names, language, standard, files in (
             # Twice: the guard works. A use of every ..._INIT: the macro compiles.
             text = f"#include <tare/{h.name}>\n" * 2 + "extern int not_empty;\n"
             for i, (macro, struct) in enumerate(re.findall(
-                    r"^#define (TARE_\w+_INIT) TARE_OPTIONS_INIT\((\w+)\)", h.read_text(), re.M)):
-                text += f"extern struct tare_{struct}_options o{i};\n" \
-                        f"struct tare_{struct}_options o{i} = {macro};\n"
+                    r"^#define (TARE_\w+_INIT) TARE_(?:OPTIONS_INIT|INIT)\((?:struct tare_)?(\w+)\)",
+                    h.read_text(), re.M)):
+                struct += "" if struct.endswith("_probes") else "_options"
+                text += f"extern struct tare_{struct} o{i};\nstruct tare_{struct} o{i} = {macro};\n"
             run(compiler, f"-std={standard}", "-x", language, *strict, "-", input=text)
             compiled += 1
 check(compiled, "no compiler")
