@@ -1,4 +1,4 @@
-/* tare aggregate FILES…: N runs lined up, and which intervals vary. */
+/* tare aggregate FILES…: aligns the profiles of N runs and shows which intervals vary. */
 #include "aggregate-show.h"
 #include "command.h"
 #include "complain.h"
@@ -44,24 +44,25 @@ static const struct aggregate_format *format_of(const struct aggregate_opts *o)
 static const char *const sorts[] = { "self", "variation", "percent", "name", NULL };
 
 static const struct opt opts[] = {
-	{ OPT_UINT, 'n', "limit", "N", "values of each list of extremes (default 10)",
+	{ OPT_UINT, 'n', "limit", "N", "show N values of each list of extremes (default 10)",
 	  TO(aggregate_opts, limit), .min = 1, .max = 1000000 },
-	{ OPT_UINT, 't', "top", "N", "items of the table of self values (default 10)",
+	{ OPT_UINT, 't', "top", "N", "show N items of the table of self values (default 10)",
 	  TO(aggregate_opts, top), .min = 1, .max = 4e9 },
-	{ OPT_CHOICE, 's', "sort", "KEY", "of that table: self (default), variation, percent (the "
+	{ OPT_CHOICE, 's', "sort", "KEY", "sort that table by self (default), variation, percent (the "
 	  "variation's share) or name", TO(aggregate_opts, sort), .choices = sorts },
-	{ OPT_FLAG, 'g', "by-name", NULL, "also the variations grouped by the name they lie in",
+	{ OPT_FLAG, 'g', "by-name", NULL, "also group the variations by the name around them",
 	  TO(aggregate_opts, by_name) },
-	{ OPT_FLAG, 0, "no-macro", NULL, "without the table of self values",
+	{ OPT_FLAG, 0, "no-macro", NULL, "leave out the table of self values",
 	  TO(aggregate_opts, no_macro) },
-	{ OPT_FLAG, 0, "no-micro", NULL, "without the lists of sample intervals",
+	{ OPT_FLAG, 0, "no-micro", NULL, "leave out the lists of sample intervals",
 	  TO(aggregate_opts, no_micro) },
 	{ OPT_CHOICE, 'f', "format", "FORMAT", "text or json (schema tare.aggregate/1)",
 	  TO(aggregate_opts, format), .choices = format_words },
 	{ OPT_FLAG, 'j', "json", NULL, "the same as --format json", TO(aggregate_opts, json) },
-	{ OPT_FILE, 'o', "output", "FILE", "write there instead of stdout",
+	{ OPT_FILE, 'o', "output", "FILE", "write to FILE instead of standard output",
 	  TO(aggregate_opts, output) },
-	{ OPT_CHOICE, 0, "compat", "TOOL", "measureme: byte for byte what its `summarize aggregate` prints",
+	{ OPT_CHOICE, 0, "compat", "TOOL", "measureme: print byte for byte what its `summarize aggregate` "
+	  "prints",
 	  TO(aggregate_opts, compat), .choices = compat_words },
 	{ OPT_END },
 };
@@ -107,7 +108,7 @@ static int run(const struct command *self, int argc, char **argv)
 		return first;
 	size_t n = (size_t)(argc - first);
 	if (!n) {
-		complain("aggregate: profiles are wanted, one per run (.mm_profdata files)");
+		complain("aggregate: no profile given; name .mm_profdata files, one per run");
 		return EXIT_USAGE;
 	}
 	struct tare_profile **const p = profiles_get((const char *const *)argv + first, &n);
@@ -128,12 +129,12 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_aggregate = {
 	.name = "aggregate",
-	.summary = "line up the profiles of several runs; which intervals vary",
+	.summary = "align the profiles of several runs; show which intervals vary",
 	.usage = "[OPTION]… FILE…",
-	.about = "Lines up N runs of one program point by point and prints, per sample interval, "
-		 "the smallest and largest value and half their difference: the extremes with "
-		 "where they are, a histogram, and the self value of each name over the runs. "
-		 "Where the runs went different ways it says so and compares the rest.",
+	.about = "Aligns N runs of one program point by point. Prints the self value of each name "
+		 "over the runs, the sample intervals with the smallest and largest values and "
+		 "variations, and a histogram. Where the runs have different events, the output says "
+		 "so, and the rest is compared.",
 	.opts = opts,
 	.run = run,
 };

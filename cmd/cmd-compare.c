@@ -4,6 +4,7 @@
 #include "compare.h"
 #include "complain.h"
 #include "output.h"
+#include "term.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,19 +23,19 @@ struct compare_opts {
 static const char *const formats[] = { "text", "markdown", "json", NULL };
 
 static const struct opt opts[] = {
-	{ OPT_GROUP, .help = "What is a regression" },
-	{ OPT_LIST, 'T', "threshold", "[EVENT=]N[%]", "let pass what grew by not more than "
-	  "N counts, or N % of the base; for EVENT or for all; may be given again", TO(compare_opts,
+	{ OPT_GROUP, .help = "What to call a regression" },
+	{ OPT_LIST, 'T', "threshold", "[EVENT=]N[%]", "accept a growth of up to N counts, or "
+	  "N % of the base; for EVENT or for all; may be given again", TO(compare_opts,
 	  thresholds) },
-	{ OPT_EVENTS, 'e', "event", "LIST", "judge only these events, and insist that they can "
-	  "be judged", TO(compare_opts, events) },
-	{ OPT_FLAG, 0, "any-change", NULL, "fewer is a regression too", TO(compare_opts,
+	{ OPT_EVENTS, 'e', "event", "LIST", "judge only these events; an event that cannot be "
+	  "judged makes the files incomparable", TO(compare_opts, events) },
+	{ OPT_FLAG, 0, "any-change", NULL, "a smaller count is a regression, too", TO(compare_opts,
 	  any_change) },
 	{ OPT_FLAG, 0, "allow-scaled", NULL, "accept multiplexed counts, which are estimates",
 	  TO(compare_opts, allow_scaled) },
 	{ OPT_FLAG, 0, "ignore-environment", NULL, "judge although libc, CPU features or the "
 	  "environment differ", TO(compare_opts, ignore_environment) },
-	{ OPT_GROUP, .help = "How it is shown (on standard output)" },
+	{ OPT_GROUP, .help = "How to show it (on standard output)" },
 	{ OPT_CHOICE, 'f', "format", "FORMAT", "text, markdown or json", TO(compare_opts, format),
 	  .choices = formats },
 	{ OPT_FLAG, 'j', "json", NULL, "the same as --format json", TO(compare_opts, json) },
@@ -62,7 +63,7 @@ static const char **split_events(char *text)
 	return list;
 }
 
-/* A misspelt name would silently judge nothing. */
+/* A misspelt name would silently judge nothing: that is an error. */
 static bool known_event(const struct compare_file *files, size_t n, const char *event,
 			const char *option)
 {
@@ -105,12 +106,14 @@ static bool show(const struct compare_opts *o, const struct comparison *c, size_
 	struct buf text = { 0 };
 	if (!output_open(&out, o->output ? o->output : "-"))
 		return false;
-	if (o->json || o->format == FORMAT_JSON)
+	if (o->json || o->format == FORMAT_JSON) {
 		compare_json(c, n, &text);
-	else if (o->format == FORMAT_MARKDOWN)
+	} else if (o->format == FORMAT_MARKDOWN) {
 		compare_markdown(c, n, &text);
-	else
+	} else {
 		compare_text(c, n, out.fd, &text);
+		term_text(&text);
+	}
 	bool good = output_write(&out, text.data, text.len);
 	good &= output_close(&out);
 	buf_free(&text);
@@ -166,8 +169,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (!opts_parse(self, &argc, argv, &o, &first))
 		return first;
 	if (argc - first < 2) {
-		complain("compare: two files are wanted at least: tare compare BASE.json "
-			 "NEW.json…");
+		complain("compare: name at least two files: tare compare BASE.json NEW.json…");
 		return EXIT_USAGE;
 	}
 	int status;
@@ -192,10 +194,10 @@ const struct command cmd_compare = {
 	.summary = "tell whether a count got worse",
 	.usage = "[OPTION]… BASE.json NEW.json…",
 	.about = "Compares results of `tare stat -j`. Exact and corrected counts that are ±0 are "
-		 "proof as they stand; those that vary by themselves, and raw ones, are judged by "
-		 "how much they vary, which takes five runs on either side; scaled ones are "
-		 "refused, and so are files of another libc, CPU or environment. Exit status: "
-		 "0 same or better, 1 regression, 2 cannot compare.",
+		 "proof as they stand. Counts that vary by themselves, and raw counts, are judged "
+		 "by how much they vary, which needs five runs on either side. Scaled counts are "
+		 "refused, and so are files with another libc, CPU features or environment. Exit "
+		 "status: 0 same or better, 1 regression, 2 cannot compare.",
 	.opts = opts,
 	.run = run,
 };

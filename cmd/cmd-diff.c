@@ -1,5 +1,5 @@
-/* tare diff BASE CHANGE: what changed between profiles, or between groups of runs.
- * Exit 0: compared; 1: grew beyond --threshold; 2: cannot compare. */
+/* tare diff BASE CHANGE: shows what changed between profiles, or between groups of runs.
+ * Exit 0: compared; 1: an item grew beyond --threshold; 2: cannot compare. */
 #include "command.h"
 #include "complain.h"
 #include "diff-show.h"
@@ -28,7 +28,7 @@ static const char *const formats[] = { "text", "markdown", "json", NULL };
 static const char *const by_words[] = { "label", "kind", "args", "thread", NULL };
 
 static const struct opt opts[] = {
-	{ OPT_GROUP, .help = "What is compared" },
+	{ OPT_GROUP, .help = "What to compare" },
 	{ OPT_LIST, 'b', "base", "FILE", "one more run of the base group", TO(diff_opts, base) },
 	{ OPT_LIST, 'c', "change", "FILE", "one more run of the changed group",
 	  TO(diff_opts, change) },
@@ -37,20 +37,20 @@ static const struct opt opts[] = {
 	{ OPT_LIST, 'e', "exclude", "TEXT", "leave out names with TEXT in them",
 	  TO(diff_opts, exclude) },
 	{ OPT_GROUP, .help = "For CI" },
-	{ OPT_LIST, 'T', "threshold", "[NAME=]N[%]", "exit with 1 when something grew beyond the runs' "
-	  "own variation, and by more than N, or N percent of the base; for NAME or for all; may be "
-	  "given again", TO(diff_opts, thresholds) },
-	{ OPT_REAL, 0, "share", "PCT", "of names without a threshold of their own only those with at "
-	  "least PCT % of the total (default 1)", TO(diff_opts, share), .min = 0, .max = 100 },
-	{ OPT_GROUP, .help = "How it is shown" },
-	{ OPT_FLAG, 'a', "all", NULL, "also what is the same", TO(diff_opts, all) },
-	{ OPT_UINT, 'n', "top", "N", "only the N largest differences", TO(diff_opts, top),
+	{ OPT_LIST, 'T', "threshold", "[NAME=]N[%]", "exit with 1 when an item grew by more than N, or N "
+	  "percent of the base, and by more than the runs' own variation; for the item NAME or for "
+	  "all; may be given again", TO(diff_opts, thresholds) },
+	{ OPT_REAL, 0, "share", "PCT", "judge names without a threshold of their own only if they "
+	  "have at least PCT % of the total (default 1)", TO(diff_opts, share), .min = 0, .max = 100 },
+	{ OPT_GROUP, .help = "How to show it" },
+	{ OPT_FLAG, 'a', "all", NULL, "also show what is the same", TO(diff_opts, all) },
+	{ OPT_UINT, 'n', "top", "N", "show only the N largest differences", TO(diff_opts, top),
 	  .min = 1, .max = 4e9 },
 	{ OPT_CHOICE, 'f', "format", "FORMAT", "text, markdown or json (schema tare.diff/1)",
 	  TO(diff_opts, format), .choices = formats },
 	{ OPT_FLAG, 'j', "json", NULL, "the same as --format json", TO(diff_opts, json) },
-	{ OPT_FILE, 'o', "output", "FILE", "write there instead of stdout", TO(diff_opts, output) },
-	{ OPT_CHOICE, 0, "compat", "TOOL", "measureme: byte for byte what its `summarize diff` prints",
+	{ OPT_FILE, 'o', "output", "FILE", "write to FILE instead of standard output", TO(diff_opts, output) },
+	{ OPT_CHOICE, 0, "compat", "TOOL", "measureme: print byte for byte what its `summarize diff` prints",
 	  TO(diff_opts, compat), .choices = compat_words },
 	{ OPT_END },
 };
@@ -153,7 +153,7 @@ static int judge(const struct diff_opts *o, const struct tare_diff *d,
 	return EXIT_GREW;
 }
 
-/* A misspelt name would silently judge nothing. */
+/* A misspelt name would silently judge nothing: that is an error. */
 static bool all_known(const struct tare_diff *d, const struct compare_threshold *t, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -245,8 +245,8 @@ static int run(const struct command *self, int argc, char **argv)
 	struct compare_threshold *t = NULL;
 	size_t n_t = 0;
 	if ((argc != first && argc - first != 2) || !base.n_paths || !change.n_paths)
-		complain("diff: two profiles or directories of profiles are wanted, the base "
-			 "first (or --base and --change, as often as there are runs)");
+		complain("diff: name two profiles or two directories of profiles, the base first "
+			 "(or give --base and --change once for each run)");
 	else if (thresholds_parse("diff", &o.thresholds, &t, &n_t))
 		status = diff(&o, t, n_t, &base, &change);
 	free(t);
@@ -257,12 +257,13 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_diff = {
 	.name = "diff",
-	.summary = "what changed between two profiles, or groups of runs",
+	.summary = "show what changed between two profiles, or groups of runs",
 	.usage = "[OPTION]… BASE CHANGE",
 	.about = "BASE and CHANGE are profiles, or directories with one profile per run. With "
-		 "several runs a difference is marked `beyond` when it exceeds what the runs "
-		 "differ by among themselves, else `within`. Exit status: 0 compared, 1 grew "
-		 "beyond --threshold, 2 cannot compare.",
+		 "several runs a difference is marked `beyond` when it is real, `within` when the "
+		 "runs' own variation explains it, and `unclear` when there are too few runs to "
+		 "tell. Exit status: 0 compared, 1 an item grew beyond --threshold, 2 cannot "
+		 "compare.",
 	.opts = opts,
 	.run = run,
 };

@@ -1,4 +1,4 @@
-/* tare export --to FORMAT FILE…: profiles for other tools, and as a picture. */
+/* tare export --to FORMAT FILE…: writes profiles for other programs, or as a picture. */
 #include "command.h"
 #include "complain.h"
 #include "export-show.h"
@@ -23,19 +23,19 @@ static const char *const formats[] = { "chrome", "speedscope", "collapsed", "fla
 static const struct opt opts[] = {
 	{ OPT_CHOICE, 't', "to", "FORMAT", "chrome, speedscope, collapsed, flamegraph or csv",
 	  TO(export_opts, to), .choices = formats },
-	{ OPT_FILE, 'o', "output", "FILE", "write there instead of stdout", TO(export_opts, output) },
-	{ OPT_GROUP, .help = "What is exported" },
+	{ OPT_FILE, 'o', "output", "FILE", "write to FILE instead of standard output", TO(export_opts, output) },
+	{ OPT_GROUP, .help = "What to export" },
 	{ OPT_U64, 'm', "minimum-duration", "N", "leave out intervals of less than N (with --compat: "
 	  "microseconds)", TO(export_opts, least) },
-	{ OPT_FLAG, 'i', "instants", NULL, "chrome: instants too", TO(export_opts, instants) },
+	{ OPT_FLAG, 'i', "instants", NULL, "chrome: write instants, too", TO(export_opts, instants) },
 	{ OPT_FLAG, 'a', "args", NULL, "arguments are part of a frame's name", TO(export_opts, args) },
 	{ OPT_FLAG, 0, "by-thread", NULL, "collapsed, flamegraph: one root per thread",
 	  TO(export_opts, by_thread) },
 	{ OPT_FLAG, 0, "collapse-threads", NULL, "chrome: threads that do not overlap share a line",
 	  TO(export_opts, collapse) },
-	{ OPT_STRING, 0, "title", "TEXT", "flamegraph: its title", TO(export_opts, title) },
-	{ OPT_CHOICE, 0, "compat", "TOOL", "measureme: what its crox (chrome) and stack_collapse "
-	  "(collapsed) write", TO(export_opts, compat), .choices = compat_words },
+	{ OPT_STRING, 0, "title", "TEXT", "flamegraph: the title", TO(export_opts, title) },
+	{ OPT_CHOICE, 0, "compat", "TOOL", "measureme: write what its crox (chrome) and "
+	  "stack_collapse (collapsed) write", TO(export_opts, compat), .choices = compat_words },
 	{ OPT_END },
 };
 
@@ -98,11 +98,11 @@ static int run(const struct command *self, int argc, char **argv)
 		return first;
 	size_t n = (size_t)(argc - first);
 	if (o.to == TO_NOTHING) {
-		complain("export: --to is wanted: chrome, speedscope, collapsed, flamegraph or csv");
+		complain("export: --to is missing: chrome, speedscope, collapsed, flamegraph or csv");
 		return EXIT_USAGE;
 	}
 	if (!n) {
-		complain("export: a profile is wanted (a .mm_profdata file, or - for stdin)");
+		complain("export: no profile given; name a .mm_profdata file, or - for standard input");
 		return EXIT_USAGE;
 	}
 	struct tare_profile **const p = profiles_get((const char *const *)argv + first, &n);
@@ -130,7 +130,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_export = {
 	.name = "export",
-	.summary = "profiles for Perfetto, speedscope, scripts; flame graphs",
+	.summary = "write profiles for Perfetto, speedscope or scripts; draw flame graphs",
 	.usage = "--to FORMAT [OPTION]… FILE…",
 	.about = "chrome: trace events for Perfetto and chrome://tracing (several profiles in one). "
 		 "speedscope: for https://www.speedscope.app. collapsed: one line per stack. "

@@ -1,4 +1,4 @@
-/* tare summarize FILE…: what a profile's intervals took, per name. */
+/* tare summarize FILE…: the values of a profile's intervals, summed up per name. */
 #include "command.h"
 #include "complain.h"
 #include "export-show.h"
@@ -23,19 +23,19 @@ static const char *const by_words[] = { "label", "kind", "args", "thread", NULL 
 static const char *const sort_words[] = { "self", "total", "count", "name", "hits", NULL };
 
 static const struct opt opts[] = {
-	{ OPT_REAL, 'p', "percent-above", "PCT", "only items with at least PCT % of the total",
+	{ OPT_REAL, 'p', "percent-above", "PCT", "show only items with at least PCT % of the total",
 	  TO(summarize_opts, percent), .min = 0, .max = 100 },
-	{ OPT_UINT, 'n', "top", "N", "only the first N items", TO(summarize_opts, top),
+	{ OPT_UINT, 'n', "top", "N", "show only the first N items", TO(summarize_opts, top),
 	  .min = 1, .max = 4e9 },
 	{ OPT_CHOICE, 's', "sort", "KEY", "self (default), total, count, name or hits",
 	  TO(summarize_opts, sort), .choices = sort_words },
 	{ OPT_CHOICE, 'b', "by", "WHAT", "one row per label (default), kind, label with args, or thread",
 	  TO(summarize_opts, by), .choices = by_words },
-	{ OPT_FLAG, 't', "tree", NULL, "the call tree instead of a table", TO(summarize_opts, tree) },
+	{ OPT_FLAG, 't', "tree", NULL, "show the call tree instead of a table", TO(summarize_opts, tree) },
 	{ OPT_FLAG, 'j', "json", NULL, "JSON (schema tare.summary/1)", TO(summarize_opts, json) },
-	{ OPT_FILE, 'o', "output", "FILE", "write there instead of stdout",
+	{ OPT_FILE, 'o', "output", "FILE", "write to FILE instead of standard output",
 	  TO(summarize_opts, output) },
-	{ OPT_CHOICE, 0, "compat", "TOOL", "measureme: byte for byte what its `summarize` prints",
+	{ OPT_CHOICE, 0, "compat", "TOOL", "measureme: print byte for byte what its `summarize` prints",
 	  TO(summarize_opts, compat), .choices = compat_words },
 	{ OPT_END },
 };
@@ -103,11 +103,11 @@ static int run(const struct command *self, int argc, char **argv)
 		return first;
 	size_t n = (size_t)(argc - first);
 	if (!n) {
-		complain("summarize: a profile is wanted (a .mm_profdata file, or - for stdin)");
+		complain("summarize: no profile given; name a .mm_profdata file, or - for standard input");
 		return EXIT_USAGE;
 	}
 	if (o.tree && (o.json || o.compat == COMPAT_MEASUREME || o.sort || o.top || o.by == TARE_BY_KIND)) {
-		complain("summarize: --tree goes with --percent-above and --by args or thread only");
+		complain("summarize: with --tree, only --percent-above, --by args and --by thread are possible");
 		return EXIT_USAGE;
 	}
 	struct tare_profile **const p = profiles_get((const char *const *)argv + first, &n);
@@ -136,11 +136,12 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command cmd_summarize = {
 	.name = "summarize",
-	.summary = "what the intervals of a profile took, per name",
+	.summary = "sum up the intervals of a profile, per name",
 	.usage = "[OPTION]… FILE…",
-	.about = "Reads .mm_profdata files (tare record, rustc -Z self-profile) and prints per name "
-		 "its self value (without what ran inside), its share, its whole value and how "
-		 "often it ran, in the counter's own unit.",
+	.about = "Reads .mm_profdata files (tare record, rustc -Z self-profile) and prints for each "
+		 "name its self value (without the intervals inside), its share of the total, its "
+		 "value with the intervals inside, and the number of its intervals, in the counter's "
+		 "own unit.",
 	.opts = opts,
 	.run = run,
 };

@@ -19,16 +19,16 @@ struct view_opts {
 };
 
 static const struct opt opts[] = {
-	{ OPT_STRING, 't', "thread", "N", "only events of this thread", TO(view_opts, thread) },
-	{ OPT_STRING, 'r', "range", "FROM-TO", "only events that touch these values",
+	{ OPT_STRING, 't', "thread", "N", "show only events of this thread", TO(view_opts, thread) },
+	{ OPT_STRING, 'r', "range", "FROM-TO", "show only events that touch these values",
 	  TO(view_opts, range) },
-	{ OPT_STRING, 'k', "kind", "TEXT", "only events with TEXT in their kind", TO(view_opts, kind) },
-	{ OPT_STRING, 'l', "label", "TEXT", "only events with TEXT in their label",
+	{ OPT_STRING, 'k', "kind", "TEXT", "show only events with TEXT in their kind", TO(view_opts, kind) },
+	{ OPT_STRING, 'l', "label", "TEXT", "show only events with TEXT in their label",
 	  TO(view_opts, label) },
-	{ OPT_U64, 's', "skip", "N", "pass over the first N of them", TO(view_opts, skip) },
-	{ OPT_U64, 'n', "count", "N", "show N of them", TO(view_opts, count) },
-	{ OPT_FLAG, 'i', "info", NULL, "only what the file says of itself", TO(view_opts, info) },
-	{ OPT_CHOICE, 0, "compat", "TOOL", "measureme: byte for byte what its mmview prints",
+	{ OPT_U64, 's', "skip", "N", "skip the first N of these events", TO(view_opts, skip) },
+	{ OPT_U64, 'n', "count", "N", "show N events", TO(view_opts, count) },
+	{ OPT_FLAG, 'i', "info", NULL, "show only what the file says of itself", TO(view_opts, info) },
+	{ OPT_CHOICE, 0, "compat", "TOOL", "measureme: print byte for byte what its mmview prints",
 	  TO(view_opts, compat), .choices = compat_words },
 	{ OPT_END },
 };
@@ -40,7 +40,7 @@ static bool parse(const struct view_opts *o, struct view_show *show)
 	*show = (struct view_show){ .events = TARE_OPTIONS(stream, .kind = o->kind, .label = o->label),
 				    .skip = o->skip, .count = o->count };
 	if (o->thread && (!text_to_u64(o->thread, &thread) || thread > UINT32_MAX)) {
-		complain("view: --thread wants a number, not \"%s\"", o->thread);
+		complain("view: --thread needs a number, not \"%s\"", o->thread);
 		return false;
 	}
 	v->one_thread = o->thread != NULL;
@@ -58,7 +58,7 @@ static bool parse(const struct view_opts *o, struct view_show *show)
 	}
 	free(copy);
 	if (!good)
-		complain("view: --range wants FROM-TO with FROM not above TO, not \"%s\"", o->range);
+		complain("view: --range needs FROM-TO with FROM not above TO, not \"%s\"", o->range);
 	return good;
 }
 
@@ -113,7 +113,8 @@ static int run(const struct command *self, int argc, char **argv)
 	if (!opts_parse(self, &argc, argv, &o, &first))
 		return first;
 	if (argc - first != 1) {
-		complain("view: one profile is wanted (a .mm_profdata file, or - for stdin)");
+		complain("view: %s; name one .mm_profdata file, or - for standard input",
+			 argc == first ? "no profile given" : "more than one profile given");
 		return EXIT_USAGE;
 	}
 	if (!parse(&o, &show))

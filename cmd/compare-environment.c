@@ -1,12 +1,12 @@
-/* What differs around the program, between two results?
+/* Finds what differs in the environments of two results.
  *
- * Counts of one program differ by hundreds of instructions for one more environment
- * variable (the dynamic linker and libc walk through them), and by parts of a percent for
- * another libc, or another CPU for which libc chooses other functions. Such files cannot
- * be compared: a change of the program would be drowned, or imitated. The kernel, the
- * folder and libraries besides libc are named; a library may be what was changed.
+ * One more environment variable changes the counts of a program by hundreds of instructions,
+ * because the dynamic linker and libc read all variables. Another libc, or a CPU for which libc
+ * chooses other functions, changes them by parts of a percent. Files that differ in these cannot
+ * be compared: such a difference hides a change of the program, or looks like one. Another
+ * kernel, folder or library besides libc is only noted; the library may be what was changed.
  *
- * Files of older versions lack some of this; what they lack is named as not known. */
+ * Files of older versions lack some of this; a note names what they lack. */
 #include "compare.h"
 
 #include <stdarg.h>

@@ -27,39 +27,6 @@ const char *compare_verdict_name(enum compare_verdict v)
 	return names[v];
 }
 
-/* ---- thresholds ---- */
-
-static bool threshold_for(const struct compare_threshold *t, const char *event)
-{
-	return !t->event || (strlen(event) == t->event_len &&
-			     strncmp(t->event, event, t->event_len) == 0);
-}
-
-/* What a threshold lets pass: the largest of those that name the event; where none
- * does, of those that name none. False: no threshold was given for it. Times want
- * to be named. */
-static bool allowance(const struct compare_rules *r, const struct compare_series *base,
-		      double *allowed)
-{
-	bool given = false;
-	for (int named = 1; named >= 0 && !given; named--) {
-		for (size_t i = 0; i < r->n_thresholds; i++) {
-			const struct compare_threshold *const t = &r->thresholds[i];
-			if ((t->event != NULL) != named || !threshold_for(t, base->event))
-				continue;
-			if (!named && strcmp(base->unit, "ns") == 0)
-				continue;
-			const double by_percent =
-				t->percent / 100 * summary_midpoint(&base->sum);
-			const double one = t->percent >= 0 ? by_percent : t->absolute;
-			if (!given || one > *allowed)
-				*allowed = one;
-			given = true;
-		}
-	}
-	return given;
-}
-
 /* ---- one event ---- */
 
 static bool set(struct compare_line *l, enum compare_verdict v, const char *fmt, ...)
@@ -187,7 +154,11 @@ static void judge_values(struct compare_line *l, const struct compare_rules *r, 
 static void judge_line(struct compare_line *l, const struct compare_rules *r)
 {
 	double allowed = 0;
-	const bool threshold = l->base && l->new && allowance(r, l->base, &allowed);
+	/* A time is judged only by a threshold that names it. */
+	const bool threshold = l->base && l->new &&
+		thresholds_allow(r->thresholds, r->n_thresholds, l->event,
+				 summary_midpoint(&l->base->sum), strcmp(l->base->unit, "ns") == 0,
+				 &allowed);
 	if (l->base && l->new && l->base->sum.n && l->new->sum.n) {
 		const struct summary *const a = &l->base->sum, *const b = &l->new->sum;
 		/* Whole numbers until the last step: a difference of 1 in 10^18 is one. */
@@ -248,7 +219,7 @@ static void collect_lines(struct comparison *c, const struct compare_rules *r)
 static void note_single(struct comparison *c, const struct compare_file *f)
 {
 	if (f->n_complete == 1)
-		buf_printf(&c->notes, "%s has one run, which tells nothing of how much the "
+		buf_printf(&c->notes, "%s has one run, which does not show how much the "
 			   "counts vary\n", f->path);
 }
 
@@ -264,8 +235,8 @@ static void collect_notes(struct comparison *c)
 		buf_printf(&c->notes, "address space randomisation was %s in the base and %s in "
 			   "the new file\n", a->aslr_off ? "off" : "on", b->aslr_off ? "off" : "on");
 	if (a->n_uncounted || b->n_uncounted)
-		buf_printf(&c->notes, "processes that were not counted: %zu, %zu; the counts are of "
-			   "the others\n", a->n_uncounted, b->n_uncounted);
+		buf_printf(&c->notes, "processes that were not counted: %zu, %zu; the counts cover "
+			   "only the other processes\n", a->n_uncounted, b->n_uncounted);
 	if (a->n_runs != a->n_complete || b->n_runs != b->n_complete)
 		buf_printf(&c->notes, "runs that were cut short are left out: %zu, %zu\n",
 			   a->n_runs - a->n_complete, b->n_runs - b->n_complete);
@@ -274,7 +245,7 @@ static void collect_notes(struct comparison *c)
 		note_single(c, b);
 }
 
-/* What makes the whole pair incomparable. */
+/* Reasons why the files cannot be compared at all. */
 static bool refuse_files(struct comparison *c)
 {
 	const struct compare_file *const a = c->base, *const b = c->new;
@@ -294,7 +265,7 @@ static bool refuse_files(struct comparison *c)
 	return c->reason[0] != '\0';
 }
 
-/* Counts of different environments: their differences are shown and mean nothing. */
+/* Counts from different environments: their differences are shown and prove nothing. */
 static bool refuse_environment(struct comparison *c, const struct compare_rules *r)
 {
 	if (!c->differences.len || r->ignore_environment)

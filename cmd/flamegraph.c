@@ -1,9 +1,9 @@
 /* The call tree as an SVG flame graph.
  *
- * Without scripts every frame shows its name where it fits and name, value and
- * share as a tool tip. With scripts a click zooms into a frame and the search box
- * (or Ctrl-F) marks what matches and says how much it is. No fonts, no links, one
- * file. Colours follow from the names, so that two graphs can be compared.
+ * Without scripts, every frame shows its name where the name fits, and name, value and share as
+ * a tool tip. With scripts, a click zooms into a frame, and the search box (or Ctrl-F) marks the
+ * frames whose names match and shows their share. The file needs no fonts and no other files. A
+ * name always has the same colour, so that two graphs can be compared.
  */
 #include "export-show.h"
 

@@ -40,7 +40,7 @@ bool thresholds_parse(const char *command, const struct opt_list *l, struct comp
 	*n = 0;
 	for (size_t i = 0; i < l->n; i++) {
 		if (!parse(l->items[i], &t[i])) {
-			complain("%s: --threshold wants [NAME=]N[%%], for example 0.1%% or "
+			complain("%s: --threshold needs [NAME=]N[%%], for example 0.1%% or "
 				 "instructions:u=20, not \"%s\"", command, l->items[i]);
 			return false;
 		}

@@ -40,7 +40,7 @@ compare(1, "--any-change", worse, base)
 # One run tells no spread, and is not shown with one. Beside two that agree it is enough.
 text = compare(1, base, result("one.json", [1000001]))
 check(re.search(r"1,000,000 ±0 +1,000,001 \(one run\) +\+1 ", text), text)
-check("Note: one.json has one run, which tells nothing of how much the counts vary." in text, text)
+check("Note: one.json has one run, which does not show how much the counts vary." in text, text)
 check("elapsed" in text and "ms (one run)" in text, text)
 e = json.loads(compare(1, "-j", base, "one.json"))["comparisons"][0]["events"][0]
 check(e["base"]["half_range"] == 0 and e["new"]["half_range"] is None, e)
@@ -97,7 +97,7 @@ for args, says in (
         ((base, result("raw.json", [1000000] * 5, provenance="raw")), "exact against raw"),
         ((base, result("other.json", [5], event="branches:u")), "only in the base"),
         ((base, "missing.json"), "missing.json: no such file\n"),
-        ((base,), "two files are wanted"),
+        ((base,), "name at least two files"),
         ((base, "/dev/null"), "the file is empty"),
         ((base, f"{here}/compare.py"), "JSON, byte 0"),
         (("-T", "x", base, worse), 'not "x"'),
@@ -106,7 +106,7 @@ for args, says in (
         (("-T", "instrutions:u=5", base, worse), "did you mean instructions:u"),
         (("-e", "branches", base, worse), 'no file has an event "branches"'),
         (("-o", "/no/such/folder/x", base, worse), "cannot be written")):
-    wrong = "wanted" in says or says.startswith("not ")      # the command line itself
+    wrong = "two files" in says or says.startswith("not ")      # the command line itself
     check(says in compare(125 if wrong else 2, *args), args, says)
 compare(0, "--allow-scaled", result("s1.json", [5] * 5, provenance="scaled"), "s1.json")
 
@@ -153,6 +153,12 @@ try:
     check(any("check-counts.sh" in s.get("run", "") for s in steps), steps)
 except ImportError:
     skipped("parsing the workflow", "python3-yaml is not installed")
+# No ± where the locale lacks it, also in a reason.
+vary = [result(f"vary{i}.json", [100, 110, 120, 105, 115 + i]) for i in (0, 1)]
+for locale, sign in (("C", r"\+-"), ("C.UTF-8", "±")):
+    p = run(tare, "compare", *vary, env=dict(os.environ, LC_ALL=locale))
+    check(p.returncode == 0 and re.search(f"show changes beyond {sign}", p.stdout) and
+          ("±" in p.stdout) == (locale != "C"), locale, p.stdout)
 # A file that anybody may have written steers no terminal, whichever part of it is shown.
 escape = "\x1b]0;title\x07\u009b31m\nline"
 tree = json.load(open(result("plain.json", [5, 5])))

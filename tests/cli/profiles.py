@@ -329,7 +329,7 @@ def check_diff(paths):
     for command in ("aggregate", "diff"):
         signs = [run(TARE, command, *paths[:2]).stdout, run(TARE, command, *paths[:2], env=plain).stdout]
         check(signs[1] == signs[0].replace("±", "+-"), command, "without UTF-8", signs)
-    check(bad.returncode == 125 and "two profiles" in bad.stderr, "diff of one")
+    check(bad.returncode == 125 and "name two profiles" in bad.stderr, "diff of one")
     text = run(TARE, "diff", "--compat", "measureme", paths[0], paths[1]).stdout
     check(text.startswith("+-") and "\nTotal cpu time: " in text, "diff compat")
 
