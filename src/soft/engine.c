@@ -34,9 +34,9 @@ static void single_step(struct thread *t)
 uint64_t resume(struct thread *t)
 {
 	t->again = 0;
-	if (t->behind) {		/* something came between: it goes there by itself */
-		++*cell_of(t, t->behind);
-		t->behind = 0;
+	if (t->falling_into) {		/* something came between: it goes there by itself */
+		++*cell_of(t, t->falling_into);
+		t->falling_into = 0;
 	}
 	left_cache(t);
 	if (t->trace_asked) {
@@ -59,7 +59,7 @@ uint64_t engine_exit(struct thread *t);
 uint64_t engine_exit(struct thread *t)
 {
 	const uint32_t id = (uint32_t)t->exit_link;
-	t->behind = 0;
+	t->falling_into = 0;
 	if (id == EXIT_INDIRECT || id == EXIT_RETURN) {
 		left_cache(t);
 		if (t->pending || t->trap)
@@ -67,12 +67,12 @@ uint64_t engine_exit(struct thread *t)
 		return cache_lookup(t);
 	}
 	const struct link l = *link_at(id);
-	if (l.kind == LINK_SIDE)
+	if (l.kind == LINK_SIDE_EXIT)
 		++*cell_of(t, l.cell);
 	const uint32_t flushes = cache.flushes;
 	left_cache(t);
 	switch (l.kind) {
-	case LINK_SIDE:
+	case LINK_SIDE_EXIT:
 	case LINK_JUMP:
 		t->pc = l.target;
 		return t->pending ? resume(t) : cache_exit(t, id, flushes);
@@ -132,7 +132,7 @@ uint64_t engine_main(void)
 	}
 	decode_amd_branches = cpu_is_amd();
 	E.threads[0] = t;
-	E.n_threads = E.n_thread_places = 1;
+	E.n_threads = E.n_thread_addresses = 1;
 	for (int i = 0; i < 2; i++)
 		if (soft_start.cache_near_size[i])
 			cache.hoods[cache.n_hoods++] = (struct hood){

@@ -45,7 +45,7 @@ struct thread {
 	uint64_t regs[16];		/* the program's registers while outside the cache */
 	uint64_t pc;			/* */
 	uint64_t rflags;		/* */
-	uint64_t entry;			/* the number of a return that found nothing */
+	uint64_t return_number;		/* of a return that found nothing (exit_link) */
 	uint64_t spill[3];		/* where s1, s2, s3 are */
 	uint64_t engine_rsp;		/* */
 	uint64_t exit_link;		/* why the cache was left */
@@ -67,7 +67,9 @@ struct thread {
 	/* translate */
 	bool inside;			/* may be in the cache, or know addresses in it (stop.c) */
 	bool kicked;			/* by stop.c, once at least */
-	uint32_t behind;		/* the block it is about to enter from the one above */
+	/* The uncounted block that it is about to enter as if it fell into it; or 0. If something
+	 * comes between, the thread left the chain instead: that block's cell says so. */
+	uint32_t falling_into;
 	int64_t corr[SOFT_EVENTS];	/* parts of blocks, and what was folded */
 	int64_t vdso_corr[SOFT_EVENTS];	/* … of these, in the vDSO */
 	uint64_t shadow_last;		/* the chunk of its shadow mapped last; 0: none is */
@@ -123,7 +125,7 @@ AT_OFFSET(self, OFF_SELF);
 AT_OFFSET(regs, OFF_REGS);
 AT_OFFSET(pc, OFF_PC);
 AT_OFFSET(rflags, OFF_RFLAGS);
-AT_OFFSET(entry, OFF_ENTRY);
+AT_OFFSET(return_number, OFF_RETURN_NUMBER);
 AT_OFFSET(spill, OFF_S1);
 AT_OFFSET(engine_rsp, OFF_ENGINE_RSP);
 AT_OFFSET(exit_link, OFF_EXIT);
@@ -146,7 +148,7 @@ struct engine {
 	bool has_fsgsbase;
 	bool vpmu;			/* `tare run`: there is a virtual PMU */
 	uint32_t n_threads;		/* slots ever used: threads[0] … */
-	uint32_t n_thread_places;	/* addresses tried for them */
+	uint32_t n_thread_addresses;	/* addresses tried for them */
 	uint32_t n_free_slots;		/* of them, whose thread has ended */
 	uint32_t n_own;			/* threads of this process, without vfork children */
 	uint32_t n_running;		/* threads and vfork children there are now */
@@ -190,7 +192,7 @@ void arena_empty(uint64_t base, uint64_t mapped);	/* all zero again, pages given
 void *heap_alloc(size_t size);				/* under the lock */
 void heap_empty(void);					/* under the lock */
 bool threads_overlap(uint64_t start, uint64_t end);	/* those outside the zone */
-uint64_t thread_place(uint32_t n);			/* where the n-th may be */
+uint64_t thread_address(uint32_t n);			/* where the n-th may be */
 
 /* copy.c */
 bool copy_guest(void *to, const void *from, size_t n);	/* false: a fault */

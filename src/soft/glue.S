@@ -14,7 +14,7 @@
 #define SELF	AT(OFF_SELF)
 #define PC	AT(OFF_PC)
 #define RFLAGS	AT(OFF_RFLAGS)
-#define ENTRY	AT(OFF_ENTRY)
+#define RETURN	AT(OFF_RETURN_NUMBER)
 #define S0	AT(OFF_S0)
 #define S1	AT(OFF_S1)
 #define ESP	AT(OFF_ENGINE_RSP)
@@ -80,7 +80,7 @@ glue_start:
 	.globl glue_return_miss
 /* A return found nothing: s0 = rcx, rcx = its number, where to is still on the stack. */
 glue_return_miss:
-	mov	%rcx, ENTRY
+	mov	%rcx, RETURN
 	mov	(%rsp), %rcx
 	lea	8(%rsp), %rsp
 	mov	%rcx, PC

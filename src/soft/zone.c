@@ -77,7 +77,7 @@ void heap_empty(void)
 
 /* ---- threads ---- */
 
-uint64_t thread_place(uint32_t n)
+uint64_t thread_address(uint32_t n)
 {
 	return n < MAX_ZONE_THREADS ? ZONE_THREADS + n * THREAD_STRIDE :
 				      MORE_THREADS + (n - MAX_ZONE_THREADS) * THREAD_STRIDE;
@@ -85,7 +85,7 @@ uint64_t thread_place(uint32_t n)
 
 bool threads_overlap(uint64_t start, uint64_t end)
 {
-	const uint64_t n = E.n_thread_places;
+	const uint64_t n = E.n_thread_addresses;
 	return n > MAX_ZONE_THREADS && end > MORE_THREADS &&
 	       start < MORE_THREADS + (n - MAX_ZONE_THREADS) * THREAD_STRIDE;
 }

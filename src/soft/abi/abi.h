@@ -139,7 +139,7 @@ struct soft_record {
 	/* For reading a live process from outside (launch/live.c): addresses in it, valid
 	 * while the state is REC_RUNNING. The cells of a block in the counter array tell how
 	 * often it ran (soft_cell(), soft_runs()); the vector of the block, SOFT_EVENTS
-	 * bytes, what a run of it is worth, and the byte after it is its `above`; corr,
+	 * bytes, what a run of it is worth, and the byte after it is its `runs_from`; corr,
 	 * SOFT_EVENTS signed numbers, what is not a whole number of runs. */
 	uint32_t folding;	/* odd while cells move to counts; changed when they did */
 	uint32_t live_stride;	/* from one block's vector to the next one's */
@@ -187,14 +187,15 @@ static inline uint64_t soft_cell(uint32_t block)
 	return block / 256 * 512ull + block % 256;
 }
 
-/* How often a block ran, from what its vector is followed by (struct block's `above`),
+/* How often a block ran, from what its vector is followed by (struct block's `runs_from`),
  * its cell, and how often the two before it ran. Of a thread that runs meanwhile, cells
  * are read one after the other: what left is never seen to be more than what came. */
-static inline uint64_t soft_runs(uint8_t above, uint64_t cell, uint64_t last,
+static inline uint64_t soft_runs(uint8_t runs_from, uint64_t cell, uint64_t last,
 				 uint64_t last_but_one)
 {
-	const uint64_t came = above == 1 ? last : last_but_one, left = above == 1 ? cell : last;
-	return above == 0 ? cell : came > left ? came - left : 0;
+	const uint64_t came = runs_from == 1 ? last : last_but_one;
+	const uint64_t left = runs_from == 1 ? cell : last;
+	return runs_from == 0 ? cell : came > left ? came - left : 0;
 }
 
 /* What the launcher leaves on the first thread's signal stack for the first

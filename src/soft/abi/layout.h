@@ -25,7 +25,7 @@
 #define OFF_REGS	0x08
 #define OFF_PC		0x88
 #define OFF_RFLAGS	0x90
-#define OFF_ENTRY	0x98
+#define OFF_RETURN_NUMBER	0x98
 #define OFF_S1		0xa0
 #define OFF_S2		0xa8
 #define OFF_S3		0xb0

@@ -269,7 +269,7 @@ static long do_mremap(struct thread *t, const uint64_t *a)
 		return -ENOMEM;
 	if (overlaps_code(t, a[0], old_end)) {
 		/* as one piece, with the program's own protection */
-		pages_open(t, a[0], old_end);
+		pages_unguard(t, a[0], old_end);
 		lock_take(t);
 		const struct region *const r = region_find(a[0]);
 		if (r)

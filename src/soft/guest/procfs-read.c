@@ -668,8 +668,8 @@ long proc_read(struct thread *t, long nr, const uint64_t *a, bool *done)
 	if (nr == __NR_lseek && (f.kind == PROC_PAGEMAP || is_one_text(&f)))
 		return 0;
 	/* mappings are shown with the program's own protection, and memory can be written */
-	if (pages_shut())
-		pages_open(t, 0, 1ull << 47);
+	if (pages_guarded())
+		pages_unguard(t, 0, 1ull << 47);
 	if (f.kind == PROC_PAGEMAP) {
 		*done = true;
 		return read_pagemap(t, nr, a, &f);

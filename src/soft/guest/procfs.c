@@ -76,8 +76,8 @@ static bool view_of(uint64_t pid, struct engine_view *v)
 	if (!read_other(pid, &shared, &E.shared, sizeof(shared)) || shared != E.shared)
 		return false;
 	return read_other(pid, &v->where, &cache.where, sizeof(cache.where)) &&
-	       read_other(pid, &v->n_thread_places, &E.n_thread_places,
-			  sizeof(E.n_thread_places)) &&
+	       read_other(pid, &v->n_thread_addresses, &E.n_thread_addresses,
+			  sizeof(E.n_thread_addresses)) &&
 	       read_other(pid, &v->n_segments, &cache.n_segments, sizeof(cache.n_segments)) &&
 	       v->n_segments <= MAX_SEGMENTS &&
 	       read_other(pid, segments, cache.segments, v->n_segments * sizeof(segments[0])) &&

@@ -59,7 +59,7 @@ static void from_cache(struct thread *self, const struct thread *t, struct k_use
 			       u->r8, u->r9, u->r10, u->r11, u->r12, u->r13, u->r14, u->r15 };
 	if (!lock_try(self))
 		return;			/* the tracee may be stopped with it */
-	if (look_back(t, u->rip, r, &pc)) {
+	if (recover_view(t, u->rip, r, &pc)) {
 		u->rax = r[RAX];
 		put_regs(u, r, pc);
 	}

@@ -158,10 +158,10 @@ static bool may_write_mem(long nr)
  * took W away. A read would only come out shorter, so its pages are opened before. */
 static long plain(struct thread *t, long nr, const uint64_t *a)
 {
-	if (pages_shut() && (nr == __NR_read || nr == __NR_pread64 || nr == __NR_recvfrom))
-		pages_open(t, a[1], a[1] + a[2]);
+	if (pages_guarded() && (nr == __NR_read || nr == __NR_pread64 || nr == __NR_recvfrom))
+		pages_unguard(t, a[1], a[1] + a[2]);
 	long ret = gate(t, nr, a);
-	if (ret == -EFAULT && pages_open(t, ALL_MEMORY))
+	if (ret == -EFAULT && pages_unguard(t, ALL_MEMORY))
 		ret = gate(t, nr, a);
 	if (guest.mem_open && ret > 0 && may_write_mem(nr)) {
 		lock_take(t);

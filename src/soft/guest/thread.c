@@ -138,19 +138,19 @@ static struct thread *slot_again(void)
 	return NULL;
 }
 
-#define PLACES_TRIED 16		/* the program has memory there: it may go on like that */
+#define ADDRESSES_TRIED 16		/* the program has memory there: it may go on like that */
 
 static struct thread *slot_new(void)
 {
 	if (E.n_threads == MAX_THREADS)
 		return NULL;
-	for (int i = 0; i < PLACES_TRIED && E.n_thread_places < MAX_THREADS; i++) {
-		struct thread *const t = (struct thread *)thread_place(E.n_thread_places);
+	for (int i = 0; i < ADDRESSES_TRIED && E.n_thread_addresses < MAX_THREADS; i++) {
+		struct thread *const t = (struct thread *)thread_address(E.n_thread_addresses);
 		/* one mapping, since a process may not have too many */
 		const bool got = zone_try_map((uint64_t)t, THREAD_COUNTS + cache.counts_mapped);
-		if (!got && E.n_thread_places < MAX_ZONE_THREADS)
+		if (!got && E.n_thread_addresses < MAX_ZONE_THREADS)
 			return NULL;		/* nobody else is there: a limit */
-		E.n_thread_places++;
+		E.n_thread_addresses++;
 		if (!got)
 			continue;
 		t->engine_rsp = (uint64_t)t + THREAD_STACK_END;

@@ -118,8 +118,9 @@ static bool has_descriptor(uint64_t inode)
 
 struct search {
 	uint64_t pc;
-	struct mapping code, other;
-	uint32_t others;
+	struct mapping code;	/* the mapping that is executed */
+	struct mapping second;	/* another one of the same file … */
+	uint32_t n_second;	/* … and how many there are */
 };
 
 static void look_for_code(const struct mapping *m, void *arg)
@@ -129,36 +130,36 @@ static void look_for_code(const struct mapping *m, void *arg)
 		s->code = *m;
 }
 
-static void look_for_others(const struct mapping *m, void *arg)
+static void look_for_second(const struct mapping *m, void *arg)
 {
 	struct search *const s = arg;
 	if (m->inode != s->code.inode || m->start == s->code.start || !m->nameless)
 		return;
-	s->other = *m;
-	s->others++;
+	s->second = *m;
+	s->n_second++;
 }
 
 static bool all_known(const struct search *s)
 {
 	const uint64_t len = s->code.end - s->code.start;
-	if (!s->code.shared || s->code.writable || !s->code.nameless || s->others > 1 ||
+	if (!s->code.shared || s->code.writable || !s->code.nameless || s->n_second > 1 ||
 	    has_descriptor(s->code.inode))
 		return false;
-	return !s->others || (s->other.offset <= s->code.offset && s->other.shared &&
-			      s->other.offset + (s->other.end - s->other.start) >= s->code.offset + len);
+	return !s->n_second || (s->second.offset <= s->code.offset && s->second.shared &&
+			      s->second.offset + (s->second.end - s->second.start) >= s->code.offset + len);
 }
 
 static struct alias *decide(uint64_t pc)
 {
 	struct search s = { .pc = pc };
 	if (n_aliases == MAX_ALIASES || !each_mapping(look_for_code, &s) || !s.code.end ||
-	    !each_mapping(look_for_others, &s))
+	    !each_mapping(look_for_second, &s))
 		return NULL;
 	struct alias *const a = &aliases[n_aliases++];
 	*a = (struct alias){ .start = s.code.start, .end = s.code.end, .usable = all_known(&s) };
-	if (a->usable && s.others && s.other.writable)
-		a->write = s.other.start + (s.code.offset - s.other.offset);
-	else if (s.others)
+	if (a->usable && s.n_second && s.second.writable)
+		a->write = s.second.start + (s.code.offset - s.second.offset);
+	else if (s.n_second)
 		a->usable = false;	/* it could become writable unnoticed */
 	return a;
 }

@@ -135,8 +135,8 @@ static void segment_begin(struct segment *s)
 	s->ids = heap_alloc(IDS_OF(s->end - s->base) * 4);
 	s->n_ids = 0;
 	s->empty = false;
-	put_other(s);
-	*return_at(0) = s->other;
+	put_return_lookup(s);
+	*return_at(0) = s->return_lookup;
 }
 
 /* One that a flush has emptied. */
@@ -254,8 +254,8 @@ uint32_t block_of_code(struct segment *s, uint64_t code)
 
 static uint64_t block_body(const struct block *b)
 {
-	return b->code + (b->flags & BLOCK_IENTRY ? IENTRY_SIZE :
-			  b->flags & BLOCK_RENTRY ? RENTRY_SIZE : 0);
+	return b->code + (b->flags & BLOCK_JUMP_ENTRY ? JUMP_ENTRY_SIZE :
+			  b->flags & BLOCK_RETURN_ENTRY ? RETURN_ENTRY_SIZE : 0);
 }
 
 void link_patch(uint64_t site, uint64_t to)
@@ -263,9 +263,9 @@ void link_patch(uint64_t site, uint64_t to)
 	__atomic_store_n((uint32_t *)site, (uint32_t)(to - (site + 4)), __ATOMIC_RELAXED);
 }
 
-void link_leave(const struct link *l)
+void link_to_stub(const struct link *l)
 {
-	__atomic_store_n((uint32_t *)l->site, l->leave, __ATOMIC_RELAXED);
+	__atomic_store_n((uint32_t *)l->site, l->to_stub, __ATOMIC_RELAXED);
 }
 
 static bool takes_stub(const struct segment *s, uint64_t site)
@@ -313,23 +313,23 @@ void link_to(uint32_t id, uint32_t block)
 
 /* Where a side exit goes changes: what its code does with the flags may be wrong then, so
  * it is made anew when it is used again. */
-static void side_forget(uint32_t id)
+static void side_exit_forget(uint32_t id)
 {
 	struct link *const side = link_at(id);
 	side->linked = false;
-	link_leave(side);
+	link_to_stub(side);
 }
 
 static void drop(uint32_t id, bool changed);
 
 /* A block that the link leaves, by the side or not, if it was written with an eye on what
  * the link leads to. */
-static uint32_t looked_on(const struct link *l)
+static uint32_t relying_block(const struct link *l)
 {
 	const uint64_t site = l->kind == LINK_JUMP && l->cell ? link_at(l->cell)->site : l->site;
 	struct segment *const s = segment_of(site);
 	const uint32_t id = s ? block_of_code(s, site) : 0;
-	return id && block_at(id)->flags & BLOCK_LOOKED_ON ? id : 0;
+	return id && block_at(id)->flags & BLOCK_RELIES_ON_NEXT ? id : 0;
 }
 
 /* changed: the program's code may be another one from now on. */
@@ -341,15 +341,15 @@ static void unlink_all(struct block *b, bool changed)
 		next = l->next;
 		l->linked = false;
 		if (l->kind == LINK_JUMP && l->cell)
-			side_forget(l->cell);
-		if (!l->leave) {
+			side_exit_forget(l->cell);
+		if (!l->to_stub) {
 			struct segment *const s = segment_for_stub(l->site);
 			if (!s)
 				die("no room to unlink a block", b->pc);
 			put_stub(s, id);
 		}
-		link_leave(l);
-		const uint32_t from = changed ? looked_on(l) : 0;
+		link_to_stub(l);
+		const uint32_t from = changed ? relying_block(l) : 0;
 		if (from)
 			drop(from, false);
 	}
@@ -458,10 +458,10 @@ static bool tracer_would_see(void)
 
 bool cache_flush(struct thread *t)
 {
-	if (tracer_would_see() || !others_stop(t))
+	if (tracer_would_see() || !stop_others(t))
 		return false;
 	cache_empty();
-	others_go_on();
+	release_others();
 	return true;
 }
 
@@ -495,8 +495,8 @@ uint64_t cache_lookup(struct thread *t)
 	}
 	lock_take_for_code(t);
 	/* of before a flush: no such call was written since */
-	const uint32_t n = t->exit_link == EXIT_RETURN && t->entry <= cache.n_returns ?
-			   (uint32_t)t->entry : 0;
+	const uint32_t n = t->exit_link == EXIT_RETURN && t->return_number <= cache.n_returns ?
+			   (uint32_t)t->return_number : 0;
 	const enum arrival how = t->exit_link == EXIT_INDIRECT ? ARRIVE_BY_JUMP :
 				 n ? ARRIVE_BY_RETURN : ARRIVE_DIRECTLY;
 	uint32_t id;
@@ -534,17 +534,17 @@ uint64_t cache_exit(struct thread *t, uint32_t id, uint32_t flushes)
 	}
 	struct link *const l = link_at(id);
 	uint32_t to = block_find(t->pc);
-	const uint32_t behind = to ? 0 : translate_behind(t, id);
+	const uint32_t extension = to ? 0 : chain_extend(t, id);
 	if (!to)
-		to = behind ? behind : translate(t->pc, ARRIVE_DIRECTLY);
-	if (to && !behind && !l->linked) {
-		if (l->kind == LINK_SIDE)
-			put_side(id);
+		to = extension ? extension : translate(t->pc, ARRIVE_DIRECTLY);
+	if (to && !extension && !l->linked) {
+		if (l->kind == LINK_SIDE_EXIT)
+			put_side_exit(id);
 		else
 			link_to(id, to);
 	}
 	const uint64_t code = enter(t, to);
-	t->behind = behind && block_at(behind)->above ? behind : 0;
+	t->falling_into = extension && block_at(extension)->runs_from ? extension : 0;
 	lock_drop();
 	return code ? code : cache_lookup(t);
 }

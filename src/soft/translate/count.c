@@ -81,7 +81,7 @@ void count_fold(struct thread *t)
 		last_but_one = last;
 		last = c;
 		uint64_t *const cell = cells + soft_cell(id);
-		c = soft_runs(b->above, cell[0] + cell[SOFT_CELLS_AWAY], last, last_but_one);
+		c = soft_runs(b->runs_from, cell[0] + cell[SOFT_CELLS_AWAY], last, last_but_one);
 		if (cell[0] | cell[SOFT_CELLS_AWAY])	/* pages that nobody wrote stay so */
 			cell[0] = cell[SOFT_CELLS_AWAY] = 0;
 		if (!c)

@@ -66,7 +66,7 @@ static void emit_jump_back(struct emit *e, uint64_t top)
 
 /* The check at the top of blocks that indirect branches reach: the tables know only the
  * low half of an address. */
-void emit_ientry(struct emit *e, uint64_t pc)
+void emit_jump_entry(struct emit *e, uint64_t pc)
 {
 	struct mark m = plain(pc, 0, e);
 	m.rcx_in_s0 = true;
@@ -82,43 +82,43 @@ void emit_ientry(struct emit *e, uint64_t pc)
 }
 
 /* rcx becomes 0 if it is pc. What the first lea subtracts is signed, so `high` is of the rest. */
-static void emit_compare_at_once(struct emit *e, uint64_t pc, uint64_t other)
+static void emit_compare_at_once(struct emit *e, uint64_t pc, uint64_t wrong)
 {
 	const uint32_t minus_low = 0 - (uint32_t)pc;
 	const uint64_t high = (pc + (uint64_t)(int64_t)(int32_t)minus_low) >> 32;
 	bn(e, 7, 0x898d48240c8b48), b4(e, minus_low);		/* mov rcx, [rsp]; lea rcx, [rcx - low] */
 	bn(e, 6, 0x20c9f0fbe3c4);				/* rorx rcx, rcx, 32 */
 	bn(e, 3, 0x898d48), b4(e, 0 - (uint32_t)high);		/* lea rcx, [rcx - high] */
-	emit_jump_back(e, other);
+	emit_jump_back(e, wrong);
 }
 
 /* … without BMI2. (Eight bytes are read for the sake of four: reading the first half of what
  * was just pushed is slow.) */
-static void emit_compare_halves(struct emit *e, uint64_t pc, uint64_t other)
+static void emit_compare_halves(struct emit *e, uint64_t pc, uint64_t wrong)
 {
 	bn(e, 6, 0x898d240c8b48), b4(e, 0 - (uint32_t)pc);	/* mov rcx, [rsp]; lea ecx, [rcx - low] */
-	emit_jump_back(e, other);
+	emit_jump_back(e, wrong);
 	bn(e, 6, 0x898d04244c8b);				/* mov ecx, [rsp + 4] */
 	b4(e, 0 - (uint32_t)(pc >> 32));			/* lea ecx, [rcx - high] */
-	emit_jump_back(e, other);
+	emit_jump_back(e, wrong);
 }
 
 /* The check of returns, which have left the program's return address on the stack. It may be
  * any other, because the shadow is only what the last call there wrote. */
-void emit_rentry(struct emit *e, uint64_t pc)
+void emit_return_entry(struct emit *e, uint64_t pc)
 {
 	struct mark m = plain(pc, 0, e);
 	m.rcx_in_s0 = true;
 	m.pc_on_stack = true;
 	m.rsp_adjust = 8;
 	mark(e, m);
-	const uint64_t other = here(e);
-	b1(e, 0xe9);						/* other: jmp … */
-	b4(e, (uint32_t)(e->seg->other - (here(e) + 4)));
+	const uint64_t wrong = here(e);
+	b1(e, 0xe9);						/* wrong: jmp return_lookup */
+	b4(e, (uint32_t)(e->seg->return_lookup - (here(e) + 4)));
 	if (cache.has_bmi2)
-		emit_compare_at_once(e, pc, other);
+		emit_compare_at_once(e, pc, wrong);
 	else
-		emit_compare_halves(e, pc, other);
+		emit_compare_halves(e, pc, wrong);
 	gs_load(e, RCX, OFF_S0);
 	m = plain(pc, 0, e);
 	m.rsp_adjust = 8;
@@ -291,18 +291,18 @@ static void emit_tick(struct emit *e, const struct block *b)
 uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint32_t id)
 {
 	uint64_t next = 0;
-	if (b->flags & BLOCK_IENTRY)
-		emit_ientry(e, b->pc);
-	else if (b->flags & BLOCK_RENTRY)
-		emit_rentry(e, b->pc);
+	if (b->flags & BLOCK_JUMP_ENTRY)
+		emit_jump_entry(e, b->pc);
+	else if (b->flags & BLOCK_RETURN_ENTRY)
+		emit_return_entry(e, b->pc);
 	if (b->flags & BLOCK_CHECKED)
 		emit_check(e, b);
 	if (cache.modes[b->mode].ticks)
 		emit_tick(e, b);
 	const struct mode *const mode = &cache.modes[b->mode];
 	const uint32_t taken_id = cache.counts_taken || mode->taken ? id + 1 : 0;
-	e->turned = b->flags & BLOCK_TURNED;
-	if (b->above)
+	e->inverted = b->flags & BLOCK_INVERTED;
+	if (b->runs_from)
 		e->bumped = BUMPED_ALL;
 	for (int i = 0; i < p->n; i++) {
 		const struct insn *const in = &p->in[i];

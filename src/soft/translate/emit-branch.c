@@ -95,7 +95,7 @@ void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, struct m
 }
 
 /* A return that the shadow was wrong about is an indirect branch like others. */
-void emit_other(struct emit *e)
+void emit_return_lookup(struct emit *e)
 {
 	struct mark m = plain(0, 0, e);
 	m.rcx_in_s0 = true;
@@ -218,7 +218,7 @@ void emit_indirect(struct emit *e, const struct insn *in, const uint8_t *s, uint
 /* The counter of a taken branch, which has the number after its block's. */
 static void inc_taken(struct emit *e, uint32_t taken_id, struct mark m)
 {
-	if (block_at(taken_id - 1)->flags & BLOCK_TAKEN_PLAIN)
+	if (block_at(taken_id - 1)->flags & BLOCK_FLAGS_FREE_AT_TARGET)
 		inc_plain(e, taken_id, m);
 	else
 		inc_spilled(e, taken_id, m);
@@ -231,7 +231,7 @@ void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t t
 	if (!taken_id) {
 		align_rel32(e, 2);
 		mark(e, m);
-		bn(e, 2, 0x800f | ((in->opcode & 15u) ^ e->turned) << 8);
+		bn(e, 2, 0x800f | ((in->opcode & 15u) ^ e->inverted) << 8);
 		link_rel32(e, target);
 		return;
 	}
@@ -252,10 +252,10 @@ void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t t
 }
 
 /* Out of a chain: the block that would have been next was not reached this time. */
-void emit_side(struct emit *e, const struct block *b)
+void emit_side_exit(struct emit *e, const struct block *b)
 {
 	struct mark m = plain(b->pc, 0, e);
-	if (b->flags & BLOCK_TAKEN_PLAIN)
+	if (b->flags & BLOCK_FLAGS_FREE_AT_TARGET)
 		inc_plain(e, b->src, m);
 	else
 		inc_spilled(e, b->src, m);

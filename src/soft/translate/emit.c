@@ -119,7 +119,7 @@ void put_stub(struct segment *s, uint32_t id)
 	s->cold -= STUB_SIZE;
 	struct emit e = { .w = (uint8_t *)s->cold, .seg = s };
 	exit_here(&e, id);
-	link_at(id)->leave = (uint32_t)(s->cold - (link_at(id)->site + 4));
+	link_at(id)->to_stub = (uint32_t)(s->cold - (link_at(id)->site + 4));
 }
 
 /* rel32 operands may be patched while others run them: never across a line. */
@@ -152,7 +152,7 @@ void link_rel32(struct emit *e, uint64_t target)
 		link_to(id, to);
 	if (!l->linked) {
 		put_stub(e->seg, id);
-		*(uint32_t *)(e->w - 4) = l->leave;
+		*(uint32_t *)(e->w - 4) = l->to_stub;
 	}
 }
 

@@ -45,7 +45,7 @@ struct emit {
 	struct segment *seg;
 	bool dry;
 	bool single;		/* one instruction: everything leads back to the dispatcher */
-	bool turned;		/* the branch at the end jumps when the program's does not */
+	bool inverted;		/* the branch at the end jumps when the program's does not */
 	uint64_t pc;		/* of the block */
 	uint32_t back_to;	/* a twin: jumps to its own pc go to this block */
 	/* dry: the mark of the last instruction at or before `want` */
@@ -181,7 +181,7 @@ bool uses_gs(const struct insn *in);
 /* emit-branch.c */
 void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, struct mark m);
 void push_return(struct emit *e, uint64_t ret, struct mark m);
-void emit_other(struct emit *e);
+void emit_return_lookup(struct emit *e);
 void emit_indirect(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc,
 	uint32_t tail_inc, struct mark m);
 void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t taken_id,
@@ -191,9 +191,9 @@ void emit_loop(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t
 
 /* emit-block.c */
 bool ends_block(const struct insn *in);
-void emit_ientry(struct emit *e, uint64_t pc);
-void emit_rentry(struct emit *e, uint64_t pc);
-void emit_side(struct emit *e, const struct block *b);
+void emit_jump_entry(struct emit *e, uint64_t pc);
+void emit_return_entry(struct emit *e, uint64_t pc);
+void emit_side_exit(struct emit *e, const struct block *b);
 uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint32_t id);
 
 /* translate.c */

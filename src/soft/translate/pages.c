@@ -21,7 +21,7 @@
 /* … what leads to a block: */
 #define REF_ID		0x1ffffffu
 #define REF_MORE	(1u << 25)	/* others may follow it */
-#define REF_PLACE	0xfc000000u	/* place() */
+#define REF_OFFSET	0xfc000000u	/* offset_bits() */
 _Static_assert(MAX_BLOCKS <= REF_ID, "25 bits");
 _Static_assert(PAGE / BUCKETS <= 1u << 6, "6 bits");
 
@@ -83,7 +83,7 @@ static uint32_t *bucket(const struct page *p, uint64_t pc)
 	return (uint32_t *)(ZONE_HEAP + p->heads) + ((pc ^ pc / BUCKETS) & (BUCKETS - 1));
 }
 
-static uint32_t place(uint64_t pc)
+static uint32_t offset_bits(uint64_t pc)
 {
 	return (uint32_t)(pc % PAGE / BUCKETS) << 26;
 }
@@ -102,10 +102,10 @@ static uint32_t first_of(uint64_t pc)
 
 uint32_t block_find(uint64_t pc)
 {
-	const uint32_t here = place(pc);
+	const uint32_t here = offset_bits(pc);
 	for (uint32_t ref = first_of(pc); ref; ref = after(ref)) {
 		const struct block *const b = block_at(ref & REF_ID);
-		if ((ref & REF_PLACE) == here && !(b->flags & BLOCK_TWIN) && !b->above)
+		if ((ref & REF_OFFSET) == here && !(b->flags & BLOCK_TWIN) && !b->runs_from)
 			return ref & REF_ID;
 	}
 	return 0;
@@ -113,9 +113,9 @@ uint32_t block_find(uint64_t pc)
 
 bool block_exists(uint64_t pc)
 {
-	const uint32_t here = place(pc);
+	const uint32_t here = offset_bits(pc);
 	uint32_t ref = first_of(pc);
-	while (ref && (ref & REF_PLACE) != here)
+	while (ref && (ref & REF_OFFSET) != here)
 		ref = after(ref);
 	return ref;
 }
@@ -129,7 +129,7 @@ void block_note(uint32_t id)
 		p->heads = (uint32_t)((uint64_t)heap_alloc(BUCKETS * 4) - ZONE_HEAP);
 	uint32_t *const head = bucket(p, b->pc);
 	b->page_next[0] = *head;
-	*head = id | place(b->pc) | (*head ? REF_MORE : 0);
+	*head = id | offset_bits(b->pc) | (*head ? REF_MORE : 0);
 	p->listed++;
 	if (last == first)
 		return;
@@ -185,7 +185,7 @@ bool page_is_checked(uint64_t addr)
 	return p && p->checked;
 }
 
-void page_protect(uint64_t addr)
+void page_guard(uint64_t addr)
 {
 	struct page *const p = page_get(addr, true);
 	const struct region *const r = region_find(addr);
@@ -202,7 +202,7 @@ void page_protect(uint64_t addr)
 #define WRITES_BEFORE_CHECKING 16
 
 /* Gives the page back to the program: its blocks go, W comes back. */
-static void page_open(struct page *p)
+static void page_unguard(struct page *p)
 {
 	const struct region *const r = region_find(p->addr);
 	const uint64_t alias = alias_of_code(p->addr);
@@ -230,7 +230,7 @@ bool page_written(struct thread *t, uint64_t addr)
 	t->retry_at = 0;
 	if (++p->writes >= WRITES_BEFORE_CHECKING)
 		p->checked = true;
-	page_open(p);
+	page_unguard(p);
 	return true;
 }
 
@@ -258,28 +258,28 @@ void cache_invalidate(uint64_t start, uint64_t end)
 	pages_each(start, end, page_drop);
 }
 
-static void open_if_guarded(struct page *p)
+static void unguard(struct page *p)
 {
 	if (p->guarded)
-		page_open(p);
+		page_unguard(p);
 }
 
-bool pages_shut(void)
+bool pages_guarded(void)
 {
 	return n_guarded;
 }
 
-bool pages_open(struct thread *t, uint64_t start, uint64_t end)
+bool pages_unguard(struct thread *t, uint64_t start, uint64_t end)
 {
 	if (!n_guarded)
 		return false;
 	lock_take(t);
-	pages_each(start, end, open_if_guarded);
+	pages_each(start, end, unguard);
 	/* pages are listed by where they are executed, not by where they are written */
 	for (uint64_t a = start; a < end && end - start < ALIAS_SCAN; a += PAGE) {
 		const uint64_t code = alias_code_of(a);
 		if (code)
-			pages_each(code, code + 1, open_if_guarded);
+			pages_each(code, code + 1, unguard);
 	}
 	lock_drop();
 	return true;
@@ -287,7 +287,7 @@ bool pages_open(struct thread *t, uint64_t start, uint64_t end)
 
 void pages_release(uint64_t start, uint64_t end)
 {
-	pages_each(start, end, open_if_guarded);
+	pages_each(start, end, unguard);
 	pages_each(start, end, page_drop);
 }
 

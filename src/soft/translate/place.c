@@ -151,13 +151,13 @@ bool table_go_far(struct thread *t)
 {
 	if (cache.where.far)
 		return true;
-	if (!others_stop(t))
+	if (!stop_others(t))
 		return false;
 	if (!cache.where.far) {
 		cache_empty();
 		table_move();
 	}
-	others_go_on();
+	release_others();
 	return true;
 }
 
@@ -235,14 +235,14 @@ bool place_give(struct thread *t, uint64_t start, uint64_t end)
 	const bool table = table_in_the_way(t, start, end);
 	if (!low && !table && !segments_overlap(start, end))
 		return true;
-	if (!others_stop(t))
+	if (!stop_others(t))
 		return false;
 	cache_empty();
 	segments_give(start, end);
 	const bool ok = !low || low_move(start, end);
 	if (table && !cache.where.far)
 		table_move();
-	others_go_on();
+	release_others();
 	if (!ok)
 		refuse("the program takes the last 3 MiB free below 0x80000000, where the engine "
 		       "needs them");
@@ -255,7 +255,7 @@ bool place_give(struct thread *t, uint64_t start, uint64_t end)
  * of it only when the program wants their place (place.c). */
 struct engine_view view_own(void)
 {
-	return (struct engine_view){ cache.where, E.n_thread_places,
+	return (struct engine_view){ cache.where, E.n_thread_addresses,
 				     __atomic_load_n(&cache.n_segments, __ATOMIC_ACQUIRE), cache.segments,
 				     t_mapped };
 }
@@ -278,8 +278,8 @@ bool own_range(const struct engine_view *v, uint64_t at, uint64_t end, uint64_t 
 		*from = at > ZONE_BASE ? at : ZONE_BASE;
 		*to = ZONE_END;
 	}
-	if (v->n_thread_places > MAX_ZONE_THREADS)
-		own_part(MORE_THREADS, (v->n_thread_places - MAX_ZONE_THREADS) * THREAD_STRIDE, at,
+	if (v->n_thread_addresses > MAX_ZONE_THREADS)
+		own_part(MORE_THREADS, (v->n_thread_addresses - MAX_ZONE_THREADS) * THREAD_STRIDE, at,
 			 from, to);
 	own_part(v->where.low + LOW_ENTRIES, v->where.entries_mapped, at, from, to);
 	own_part(v->where.low, v->where.returns_mapped, at, from, to);

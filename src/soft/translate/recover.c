@@ -47,7 +47,7 @@ static bool recover_stub(struct thread *t, const struct segment *s, uint64_t cod
 	if (!is_stub(code, &id) && !(code >= s->base + 12 && is_stub(code - 12, &id)))
 		return false;
 	*pc = link_at(id)->target;
-	if (link_at(id)->kind == LINK_SIDE)
+	if (link_at(id)->kind == LINK_SIDE_EXIT)
 		++*cell_of(t, link_at(id)->cell);
 	return true;
 }
@@ -60,19 +60,19 @@ static void write_dry(struct segment *s, uint32_t id, uint64_t code)
 	static uint8_t sink[ROOM + 4096];
 	*e = (struct emit){ .w = sink, .delta = b->code - (uint64_t)sink, .seg = s, .dry = true,
 			    .single = b->flags & BLOCK_SINGLE, .want = code };
-	if (b->flags & BLOCK_OTHER) {
-		emit_other(e);
+	if (b->flags & BLOCK_RETURN_LOOKUP) {
+		emit_return_lookup(e);
 		return;
 	}
-	if (b->flags & BLOCK_SIDE) {
-		emit_side(e, b);
+	if (b->flags & BLOCK_SIDE_EXIT) {
+		emit_side_exit(e, b);
 		return;
 	}
-	if (b->flags & BLOCK_IENTRY_ONLY) {
-		if (b->flags & BLOCK_RENTRY)
-			emit_rentry(e, b->pc);
+	if (b->flags & BLOCK_ENTRY_ONLY) {
+		if (b->flags & BLOCK_RETURN_ENTRY)
+			emit_return_entry(e, b->pc);
 		else
-			emit_ientry(e, b->pc);
+			emit_jump_entry(e, b->pc);
 		mark(e, plain(b->pc, 0, e));
 		return;
 	}
@@ -106,7 +106,7 @@ static void leave_chain(struct thread *t, uint32_t id)
 {
 	const struct block *const b = block_at(id);
 	const uint32_t next = id + (cache.counts_taken ? 2 : 1);
-	if (!(b->flags & BLOCK_FALLS) || !block_at(next)->above)
+	if (!(b->flags & BLOCK_FALLS) || !block_at(next)->runs_from)
 		return;
 	++*cell_of(t, id + 1);
 	if (cache.counts_taken) {		/* that cell has a meaning of its own */
@@ -122,12 +122,12 @@ bool flags_are_lost(uint64_t code)
 	if (!id)
 		return false;
 	const struct block *const b = block_at(id);
-	if (b->flags & (BLOCK_IENTRY_ONLY | BLOCK_OTHER))
+	if (b->flags & (BLOCK_ENTRY_ONLY | BLOCK_RETURN_LOOKUP))
 		return false;
 	write_dry(s, id, code);
-	if (b->flags & BLOCK_SIDE)
-		return b->flags & BLOCK_TAKEN_PLAIN && dry_emit.found.bumped;
-	if (dry_emit.found.left && b->flags & BLOCK_TAKEN_PLAIN)
+	if (b->flags & BLOCK_SIDE_EXIT)
+		return b->flags & BLOCK_FLAGS_FREE_AT_TARGET && dry_emit.found.bumped;
+	if (dry_emit.found.left && b->flags & BLOCK_FLAGS_FREE_AT_TARGET)
 		return true;
 	return flags_lost_at(&dry_plan, b, dry_emit.found.retired, dry_emit.found.bumped);
 }
@@ -137,7 +137,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	struct segment *const s = segment_of(code);
 	if (!s)
 		return false;
-	t->behind = 0;			/* it is there */
+	t->falling_into = 0;			/* it is there */
 	const uint32_t id = block_of_code(s, code);
 	if (!id)
 		return recover_stub(t, s, code, pc);
@@ -146,9 +146,9 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	const struct plan *const p = &dry_plan;
 	write_dry(s, id, code);
 	apply_mark(t, &e->found, regs, pc);
-	if (b->flags & (BLOCK_IENTRY_ONLY | BLOCK_OTHER))
+	if (b->flags & (BLOCK_ENTRY_ONLY | BLOCK_RETURN_LOOKUP))
 		return true;
-	if (b->flags & BLOCK_SIDE) {
+	if (b->flags & BLOCK_SIDE_EXIT) {
 		*cell_of(t, b->src) += !e->found.bumped;
 		return true;
 	}
@@ -172,7 +172,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	return true;
 }
 
-bool look_back(const struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
+bool recover_view(const struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 {
 	struct segment *const s = segment_of(code);
 	const uint32_t id = s ? block_of_code(s, code) : 0;

@@ -4,12 +4,12 @@
  * read all that it needs of the way it came out (left_cache()). Only inside it holds
  * addresses in the cache, or numbers of blocks and links.
  *
- *	others_stop()	cache.stopping is set: lookups wait. Threads that are inside are kicked
+ *	stop_others()	cache.stopping is set: lookups wait. Threads that are inside are kicked
  *			with a signal of the engine's own. One that runs in the cache leaves
  *			it at once (signal.c, kicked()); one in C, on its way in, is sent
  *			back to the lookup by thread.again; one on its way out comes out by
  *			itself. Threads in a system call are not inside, and sleep on.
- *	others_go_on()	lookups go on, and find what is there now.
+ *	release_others()	lookups go on, and find what is there now.
  *
  * The lock is not held while the others come out: they need it to find the program's
  * state (recover.c).
@@ -56,7 +56,7 @@ static void let_in(void)
 	sys3(__NR_futex, &cache.stopping, FUTEX_WAKE_PRIVATE, 0x7fffffff);
 }
 
-bool others_stop(struct thread *t)
+bool stop_others(struct thread *t)
 {
 	static const int64_t nap[2] = { 0, 50000 };
 	lock_take_to_enter(t);
@@ -74,7 +74,7 @@ bool others_stop(struct thread *t)
 	return true;
 }
 
-void others_go_on(void)
+void release_others(void)
 {
 	let_in();
 	lock_drop();

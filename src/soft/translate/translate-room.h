@@ -12,11 +12,11 @@ enum inc_how {
 	INC_PLAIN,		/* inc gs:[cell], where no flag but CF is live */
 	INC_SPILL,		/* through rcx, spilled: flags live everywhere */
 	INC_IN_TAIL,		/* inside the indirect branch's sequence, where rcx is free */
-	INC_ABOVE,		/* not at all: see block.above */
+	INC_NONE,		/* not at all: see block.runs_from */
 };
 
-#define IENTRY_SIZE 32		/* bytes of the check for indirect branches */
-#define RENTRY_SIZE 47		/* … and for returns, */
+#define JUMP_ENTRY_SIZE 32		/* bytes of the check for indirect branches */
+#define RETURN_ENTRY_SIZE 47		/* … and for returns, */
 #define ENTRY_AT 5		/* … who both come in here */
 
 /* The low place (place.c) has R at its start, then P. */
@@ -47,7 +47,7 @@ uint32_t new_return(void);				/* the number of a call */
 void cache_drop(uint32_t id);				/* the block and the chain it stands in */
 void link_to(uint32_t link, uint32_t block);
 void link_patch(uint64_t site, uint64_t to);
-void link_leave(const struct link *l);			/* to its stub */
+void link_to_stub(const struct link *l);			/* to its stub */
 bool in_reach(uint64_t site, uint64_t to);		/* of a rel32 */
 uint32_t block_of_code(struct segment *s, uint64_t code);
 struct segment *segment_for(uint64_t pc);
@@ -58,9 +58,9 @@ uint32_t new_link(uint64_t target, uint8_t kind);
 /* translate.c */
 uint32_t translate(uint64_t pc, enum arrival how);	/* 0: cannot; see translate_problem */
 uint32_t translate_single(uint64_t pc);			/* one instruction, run once */
-uint32_t translate_behind(struct thread *t, uint32_t link);	/* … the block it leaves; 0: cannot */
-void put_side(uint32_t link);				/* LINK_SIDE: the code that bumps, and goes on */
-void put_other(struct segment *s);			/* into a new one */
+uint32_t chain_extend(struct thread *t, uint32_t link);	/* … the block it leaves; 0: cannot */
+void put_side_exit(uint32_t link);				/* LINK_SIDE_EXIT: the code that bumps, and goes on */
+void put_return_lookup(struct segment *s);			/* into a new one */
 /* The code for those who arrive at the block in that way, written if it has none. */
 uint64_t entry_code(uint32_t id, enum arrival how);
 void translate_reset(void);				/* all blocks are gone */
@@ -76,7 +76,7 @@ bool block_exists(uint64_t pc);				/* … even one that only its chain leads to 
 void block_note(uint32_t id);				/* a new block: found from now on … */
 void block_forget(uint32_t id);				/* … until now */
 void pages_release(uint64_t start, uint64_t end);	/* opened, and without blocks */
-void page_protect(uint64_t page);			/* before translating writable code */
+void page_guard(uint64_t page);			/* before translating writable code */
 /* Around heap_empty(): forgets the blocks of all pages, not what is known of the pages. */
 void pages_save(void);
 void pages_restore(void);

@@ -32,25 +32,25 @@
 #define DEPTH 16		/* blocks below one that counts: what is not exact while it runs */
 #define MAX_CHECKED 16		/* of a block that compares its source first */
 /* besides the flags of a block: */
-#define UNCOUNTED (1u << 16)	/* it has an `above` */
-#define BEHIND (1u << 17)	/* the open block comes before it */
+#define UNCOUNTED (1u << 16)	/* its runs follow from the block before it (runs_from) */
+#define EXTENDS (1u << 17)	/* it goes right behind the unfinished chain */
 
-/* The block written last, when it ends in a conditional branch: what runs first after it
- * comes behind it. */
+/* The chain that was written last, while it waits at a conditional branch: the way that the
+ * program goes first is laid out right behind it (chain_extend()). */
 static struct {
-	uint32_t id;
-	uint32_t taken, fall;	/* its links */
+	uint32_t last;		/* its last block; 0: no chain waits */
+	uint32_t taken, fall;	/* the links of the branch */
 	struct segment *seg;
-	bool turn;		/* what comes behind it is where it jumps to */
-	int depth;		/* blocks above it, up to the next that counts itself */
-} open;
+	bool invert;		/* the branch will jump when the program's does not */
+	int depth;		/* uncounted blocks at its end */
+} unfinished;
 
 static struct plan the_plan;	/* under the lock */
 int translate_problem;
 
 void translate_reset(void)
 {
-	open.id = 0;
+	unfinished.last = 0;
 	loop_edge = 0;
 }
 
@@ -227,7 +227,7 @@ static void place_counter(const struct plan *p, struct block *b)
 	b->inc_how = INC_PLAIN;
 	if (at < 0 && !(b->flags & BLOCK_SINGLE) && !tail && !flags_live_after(p)) {
 		at = dead_flags_at(p, 0);
-		b->flags |= BLOCK_LOOKED_ON;
+		b->flags |= BLOCK_RELIES_ON_NEXT;
 	}
 	if (at < 0) {
 		b->inc_how = tail ? INC_IN_TAIL : INC_SPILL;
@@ -246,52 +246,52 @@ void plan_vector(const struct plan *p, int n, uint8_t *vec)
 static uint32_t nowhere;
 
 /* The link is not needed any more; whoever drops its target may still patch it. */
-static void retire(struct link *l)
+static void link_discard(struct link *l)
 {
 	l->site = (uint64_t)&nowhere;
-	l->leave = 1;
+	l->to_stub = 1;
 }
 
 /* From now on the branch at `site` leaves a chain by that link, and is counted there. */
-static void leave_by(struct segment *s, struct link *l, uint64_t site, uint32_t cell)
+static void make_side_exit(struct segment *s, struct link *l, uint64_t site, uint32_t cell)
 {
 	struct link *side = l;
 	if (l->linked) {
-		const uint32_t id = new_link(l->target, LINK_SIDE);
+		const uint32_t id = new_link(l->target, LINK_SIDE_EXIT);
 		side = link_at(id);
 		side->site = site;
 		put_stub(s, id);
-		retire(l);
+		link_discard(l);
 	}
-	side->kind = LINK_SIDE;
+	side->kind = LINK_SIDE_EXIT;
 	side->cell = cell;
-	side->leave += (uint32_t)(side->site - site);
+	side->to_stub += (uint32_t)(side->site - site);
 	side->site = site;
-	link_leave(side);
+	link_to_stub(side);
 }
 
-/* Takes the last jump of the open block away, so that the block `id` can follow. */
-static void make_room_behind(uint32_t id, bool counted)
+/* Takes the last jump of the unfinished chain away, so that the block `id` can follow. */
+static void cut_last_jump(uint32_t id, bool counted)
 {
-	struct segment *const s = open.seg;
-	struct block *const b = block_at(open.id);
-	struct link *const taken = link_at(open.taken), *const fall = link_at(open.fall);
+	struct segment *const s = unfinished.seg;
+	struct block *const b = block_at(unfinished.last);
+	struct link *const taken = link_at(unfinished.taken), *const fall = link_at(unfinished.fall);
 	const uint64_t site = taken->site;
-	if (open.turn) {
-		retire(taken);
-		leave_by(s, fall, site, id);
+	if (unfinished.invert) {
+		link_discard(taken);
+		make_side_exit(s, fall, site, id);
 		*(uint8_t *)(site - 1) ^= 1;
-		b->flags |= BLOCK_TURNED;
+		b->flags |= BLOCK_INVERTED;
 	} else {
 		/* as if it had never been, if it is the last that was made */
-		if (open.fall == cache.n_links && fall->site + 4 + (int32_t)fall->leave == s->cold) {
+		if (unfinished.fall == cache.n_links && fall->site + 4 + (int32_t)fall->to_stub == s->cold) {
 			cache.n_links--;
 			s->cold += STUB_SIZE;
 		} else {
-			retire(fall);
+			link_discard(fall);
 		}
 		if (!counted)
-			leave_by(s, taken, site, id);
+			make_side_exit(s, taken, site, id);
 	}
 	s->hot = site + 4;
 	b->code_len = (uint16_t)(s->hot - b->code);
@@ -300,7 +300,7 @@ static void make_room_behind(uint32_t id, bool counted)
 
 /* Translates the block at pc into the segment. Returns its id, 0 if the bytes
  * there are not an instruction. `next` is where it goes on by itself, 0 if nowhere. */
-static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, uint64_t *next,
+static uint32_t translate_block(struct segment *s, uint64_t pc, unsigned flags, uint64_t *next,
 			      uint32_t back_to)
 {
 	const struct region *const r = region_find(pc);
@@ -326,7 +326,7 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 	if (writable && !(flags & BLOCK_SINGLE)) {
 		checked |= page_is_checked(PAGE_DOWN(pc));
 		if (!checked)
-			page_protect(PAGE_DOWN(pc));
+			page_guard(PAGE_DOWN(pc));
 	}
 	struct plan *const p = &the_plan;
 	const int max = flags & BLOCK_SINGLE ? 1 : checked ? MAX_CHECKED : MAX_INSNS;
@@ -336,10 +336,10 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 	}
 	if (writable && !(flags & BLOCK_SINGLE) && !checked)
 		for (uint64_t page = PAGE_DOWN(pc) + PAGE; page < pc + p->off[p->n]; page += PAGE)
-			page_protect(page);
+			page_guard(page);
 	const uint32_t id = new_block();
-	if (flags & BEHIND)
-		make_room_behind(id, !(flags & UNCOUNTED));
+	if (flags & EXTENDS)
+		cut_last_jump(id, !(flags & UNCOUNTED));
 	const uint32_t taken_id = cache.counts_taken || cache.modes[cache.mode].taken ? new_block() : 0;
 	struct block *const b = block_at(id);
 	b->pc = pc;
@@ -355,8 +355,8 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 	place_cell(id);
 	plan_vector(p, p->n, b->vec);
 	if (flags & UNCOUNTED) {
-		b->above = taken_id ? 2 : 1;
-		b->inc_how = INC_ABOVE;
+		b->runs_from = taken_id ? 2 : 1;
+		b->inc_how = INC_NONE;
 		b->inc_at = MAX_INSNS;
 	} else {
 		place_counter(p, b);
@@ -372,7 +372,7 @@ static uint32_t translate_one(struct segment *s, uint64_t pc, unsigned flags, ui
 		const unsigned flow = last_flow(p);
 		const uint64_t to = pc + p->off[p->n] + (uint64_t)p->in[p->n - 1].imm;
 		if ((flow == FLOW_JCC || flow == FLOW_LOOP) && !flags_live_at(to, 2))
-			b->flags |= BLOCK_TAKEN_PLAIN | BLOCK_LOOKED_ON;
+			b->flags |= BLOCK_FLAGS_FREE_AT_TARGET | BLOCK_RELIES_ON_NEXT;
 	}
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s, .single = flags & BLOCK_SINGLE, .pc = pc,
 			  .back_to = back_to };
@@ -423,7 +423,7 @@ static void close_loop(struct segment *s, uint32_t id)
 	loop_edge = 0;
 	for (int i = 0; i < LOOP_COPIES && s->cold - s->hot >= ROOM; i++) {
 		uint64_t next;
-		const uint32_t copy = translate_one(s, pc, BLOCK_TWIN, &next, to);
+		const uint32_t copy = translate_block(s, pc, BLOCK_TWIN, &next, to);
 		if (!copy)
 			break;
 		close_block(s, copy, next);
@@ -438,14 +438,14 @@ static uint64_t put_entry(struct segment *s, uint64_t pc, uint32_t src, enum arr
 	const uint32_t id = new_block();
 	struct block *const n = block_at(id);
 	*n = (struct block){ .pc = pc, .code = s->hot, .src = src,
-			     .flags = BLOCK_IENTRY_ONLY | BLOCK_DEAD };
+			     .flags = BLOCK_ENTRY_ONLY | BLOCK_DEAD };
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
 	s->ids[s->n_ids++] = id;
 	if (how == ARRIVE_BY_RETURN) {
-		n->flags |= BLOCK_RENTRY;
-		emit_rentry(&e, pc);
+		n->flags |= BLOCK_RETURN_ENTRY;
+		emit_return_entry(&e, pc);
 	} else {
-		emit_ientry(&e, pc);
+		emit_jump_entry(&e, pc);
 	}
 	jump_to(&e, pc);
 	s->hot = (uint64_t)e.w;
@@ -453,15 +453,15 @@ static uint64_t put_entry(struct segment *s, uint64_t pc, uint32_t src, enum arr
 	return n->code;
 }
 
-void put_other(struct segment *s)
+void put_return_lookup(struct segment *s)
 {
 	const uint32_t id = new_block();
 	struct block *const b = block_at(id);
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
-	*b = (struct block){ .code = s->hot, .flags = BLOCK_OTHER | BLOCK_DEAD };
+	*b = (struct block){ .code = s->hot, .flags = BLOCK_RETURN_LOOKUP | BLOCK_DEAD };
 	s->ids[s->n_ids++] = id;
-	s->other = s->hot;
-	emit_other(&e);
+	s->return_lookup = s->hot;
+	emit_return_lookup(&e);
 	s->hot = (uint64_t)e.w;
 	b->code_len = (uint16_t)(s->hot - b->code);
 }
@@ -491,14 +491,14 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 	translate_problem = PROBLEM_NONE;
 	loop_edge = 0;
 	for (int i = 0; i < CHAIN && s->cold - s->hot >= ROOM; i++) {
-		const uint32_t made = translate_one(s, next, flags, &next, 0);
+		const uint32_t made = translate_block(s, next, flags, &next, 0);
 		if (!made)
 			break;
 		if (id)
 			block_at(id)->flags |= BLOCK_FALLS;
 		const uint32_t last = cache.n_links;
 		if (branch && flags & UNCOUNTED && !cache.counts_taken)
-			leave_by(s, link_at(branch), link_at(branch)->site, made);
+			make_side_exit(s, link_at(branch), link_at(branch)->site, made);
 		branch = last;
 		id = made;
 		if (!first)
@@ -517,9 +517,9 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 		close_block(s, id, next);
 	if (loop_edge)
 		close_loop(s, id);
-	open.depth = block_at(id)->above ? open.depth + 1 : 0;
+	unfinished.depth = block_at(id)->runs_from ? unfinished.depth + 1 : 0;
 	if (waits)
-		open.id = id, open.taken = branch, open.fall = cache.n_links, open.seg = s;
+		unfinished.last = id, unfinished.taken = branch, unfinished.fall = cache.n_links, unfinished.seg = s;
 	return first;
 }
 
@@ -527,7 +527,7 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 static uint64_t runs_of(struct thread *t, uint32_t id)
 {
 	uint32_t head = id;
-	while (block_at(head)->above)
+	while (block_at(head)->runs_from)
 		head--;
 	uint64_t n = *cell_of(t, head);
 	while (head < id)
@@ -535,24 +535,24 @@ static uint64_t runs_of(struct thread *t, uint32_t id)
 	return n;
 }
 
-/* The open block is left for the first time, by that link: what comes now is written
- * behind it. Its branch jumps the other way from now on. */
-uint32_t translate_behind(struct thread *t, uint32_t link)
+/* The unfinished chain is left for the first time, by that link: what comes now is laid out
+ * behind it. If that is where the branch jumps to, the branch is inverted. */
+uint32_t chain_extend(struct thread *t, uint32_t link)
 {
-	if (open.id != cache.n_blocks || (link != open.taken && link != open.fall))
+	if (unfinished.last != cache.n_blocks || (link != unfinished.taken && link != unfinished.fall))
 		return 0;
 	const uint64_t pc = link_at(link)->target;
-	struct segment *const s = open.seg;
-	const struct block *const b = block_at(open.id);
+	struct segment *const s = unfinished.seg;
+	const struct block *const b = block_at(unfinished.last);
 	if (cache.mode || E.n_running > 1 || b->flags & BLOCK_DEAD || s->cold - s->hot < ROOM ||
 	    !segment_has_ids(s) || s->hot != b->code + b->code_len || !may_follow(pc))
 		return 0;
-	const bool once = open.depth < DEPTH && !block_exists(pc) && runs_of(t, open.id) == 1;
-	if (link == open.taken && !once)
+	const bool once = unfinished.depth < DEPTH && !block_exists(pc) && runs_of(t, unfinished.last) == 1;
+	if (link == unfinished.taken && !once)
 		return 0;
 	const uint64_t begin = begin_at(pc);
-	open.turn = link == open.taken;
-	const uint32_t id = translate_chain(s, pc, BEHIND | BLOCK_CHAINED | (once ? UNCOUNTED : 0),
+	unfinished.invert = link == unfinished.taken;
+	const uint32_t id = translate_chain(s, pc, EXTENDS | BLOCK_CHAINED | (once ? UNCOUNTED : 0),
 					    true);
 	cache.ticks += ticks() - begin;
 	return id;
@@ -563,14 +563,14 @@ uint32_t translate(uint64_t pc, enum arrival how)
 	const uint64_t begin = begin_at(pc);
 	const bool alone = !cache.counts_taken && !cache.mode && E.n_running == 1;
 	const uint32_t id = translate_chain(segment_for(pc), pc,
-					    how == ARRIVE_BY_JUMP ? BLOCK_IENTRY :
-					    how == ARRIVE_BY_RETURN ? BLOCK_RENTRY : 0, alone);
+					    how == ARRIVE_BY_JUMP ? BLOCK_JUMP_ENTRY :
+					    how == ARRIVE_BY_RETURN ? BLOCK_RETURN_ENTRY : 0, alone);
 	cache.ticks += ticks() - begin;
 	return id;
 }
 
 /* A side exit has been used: from now on it needs no C. */
-void put_side(uint32_t link)
+void put_side_exit(uint32_t link)
 {
 	struct link *const l = link_at(link);
 	struct segment *const s = segment_for(l->target);
@@ -580,12 +580,12 @@ void put_side(uint32_t link)
 	struct block *const b = block_at(id);
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
 	*b = (struct block){ .pc = l->target, .code = s->hot, .src = l->cell,
-			     .flags = BLOCK_SIDE | BLOCK_DEAD };
+			     .flags = BLOCK_SIDE_EXIT | BLOCK_DEAD };
 	readable_reset();
 	if (!flags_live_at(l->target, 2))
-		b->flags |= BLOCK_TAKEN_PLAIN;
+		b->flags |= BLOCK_FLAGS_FREE_AT_TARGET;
 	s->ids[s->n_ids++] = id;
-	emit_side(&e, b);
+	emit_side_exit(&e, b);
 	link_at(cache.n_links)->cell = link;	/* the jump's */
 	s->hot = (uint64_t)e.w;
 	b->code_len = (uint16_t)(s->hot - b->code);
@@ -599,7 +599,7 @@ uint32_t translate_single(uint64_t pc)
 	struct segment *const s = segment_for(pc);
 	readable_reset();
 	uint64_t next;
-	const uint32_t id = translate_one(s, pc, BLOCK_SINGLE, &next, 0);
+	const uint32_t id = translate_block(s, pc, BLOCK_SINGLE, &next, 0);
 	if (id && next) {
 		struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
 		exit_here(&e, new_link(next, LINK_STOP));
@@ -613,9 +613,9 @@ uint64_t entry_code(uint32_t id, enum arrival how)
 {
 	const struct block *const b = block_at(id);
 	if (how == ARRIVE_BY_JUMP)
-		return ENTRY_AT + (b->flags & BLOCK_IENTRY ? b->code :
+		return ENTRY_AT + (b->flags & BLOCK_JUMP_ENTRY ? b->code :
 				   put_entry(segment_for(b->pc), b->pc, b->src, how));
-	if (b->flags & BLOCK_RENTRY)
+	if (b->flags & BLOCK_RETURN_ENTRY)
 		return b->code + ENTRY_AT;
 	if (b->returns)
 		return *return_at(b->returns);

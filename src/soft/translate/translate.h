@@ -37,20 +37,20 @@ struct step;
 
 enum block_flags {
 	BLOCK_CHAINED = 1,	/* falls in from the block with the id before it */
-	BLOCK_IENTRY = 2,	/* code starts with the check for indirect branches */
-	BLOCK_IENTRY_ONLY = 4,	/* nothing but that check; `id_of` is the real block */
+	BLOCK_JUMP_ENTRY = 2,	/* code starts with the check for indirect branches */
+	BLOCK_ENTRY_ONLY = 4,	/* nothing but that check; `id_of` is the real block */
 	BLOCK_DEAD = 8,
 	BLOCK_CHECKED = 16,	/* compares its source bytes each time */
 	BLOCK_SINGLE = 32,	/* one instruction, not entered in any table */
 	BLOCK_FALLS = 64,	/* its end falls into the next id (no final jump) */
 	BLOCK_TWIN = 128,	/* a further copy of a one-block loop (translate.c) */
-	BLOCK_RENTRY = 256,	/* code starts with the check for returns */
-	BLOCK_TAKEN_PLAIN = 1024,	/* no flag but CF is live where its branch goes when taken */
-	BLOCK_OTHER = 512,	/* not a block: a segment's way on for returns (emit_other) */
-	BLOCK_TURNED = 2048,	/* its branch jumps when the program's does not */
+	BLOCK_RETURN_ENTRY = 256,	/* code starts with the check for returns */
+	BLOCK_FLAGS_FREE_AT_TARGET = 1024,	/* no flag but CF is live where its branch goes when taken */
+	BLOCK_RETURN_LOOKUP = 512,	/* not a block: a segment's way on for returns (emit_return_lookup) */
+	BLOCK_INVERTED = 2048,	/* its branch jumps when the program's does not */
 	BLOCK_CELL_AWAY = 8192,	/* uses the second of its cells (abi.h) */
-	BLOCK_LOOKED_ON = 16384,	/* destroys flags that blocks it goes on to do not want */
-	BLOCK_SIDE = 4096,	/* not a block: a side exit of a chain; bumps the cell `src` */
+	BLOCK_RELIES_ON_NEXT = 16384,	/* destroys flags that blocks it goes on to do not want */
+	BLOCK_SIDE_EXIT = 4096,	/* not a block: a side exit of a chain; bumps the cell `src` */
 };
 
 struct block {
@@ -71,13 +71,13 @@ struct block {
 	/* 0: its cell says how often it ran. Else only the block so many ids before it leads
 	 * here, by falling through: it ran as often as that one, less what the cell after
 	 * that one's says (with 1 that is its own cell). See count.c. */
-	uint8_t above;
+	uint8_t runs_from;
 };
 _Static_assert(sizeof(struct block) == 64, "one line");
 
 enum link_kind {
 	LINK_JUMP,		/* to target, directly */
-	LINK_SIDE,		/* the same, out of a chain whose next block is not counted itself */
+	LINK_SIDE_EXIT,		/* the same, out of a chain whose next block is not counted itself */
 	LINK_SYSCALL,		/* target: the instruction after */
 	LINK_SPECIAL,		/* target: the instruction itself, run by C (special.c) */
 	LINK_STOP,		/* target: continue there through the dispatcher, never linked */
@@ -91,9 +91,9 @@ enum link_kind {
 struct link {
 	uint64_t target;
 	uint64_t site;		/* address of the rel32 to patch */
-	uint32_t leave;		/* … which leads to its exit stub with this, 0 if not made yet */
+	uint32_t to_stub;	/* the rel32 that leads to its exit stub; 0: it has none yet */
 	uint32_t next;		/* in its target's in_links */
-	uint32_t cell;		/* LINK_SIDE: to bump on the way; LINK_JUMP: 0, or whose way on it is */
+	uint32_t cell;		/* LINK_SIDE_EXIT: to bump on the way; LINK_JUMP: 0, or whose way on it is */
 	uint8_t kind;
 	bool linked;		/* it goes on without us */
 };
@@ -144,7 +144,7 @@ struct segment {
 	uint64_t base, end;
 	uint64_t hot, cold;
 	uint64_t tramp_exit, tramp_miss;	/* at its base: TRAMPOLINES bytes */
-	uint64_t other;		/* where returns go that the shadow was wrong about */
+	uint64_t return_lookup;	/* code for returns that the shadow was wrong about */
 	uint32_t *ids;		/* blocks of this segment by ascending code address */
 	uint32_t n_ids;
 	bool empty;		/* mapped, and free to be used again */
@@ -242,10 +242,10 @@ bool in_cache(uint64_t pc);
 /* stop.c */
 #define STOP_KICK (-0x7a2f)	/* code of a SIGTRAP that asks a thread to leave the cache */
 /* Keeps all other threads out of the cache; returns with the lock held, to be followed by
- * others_go_on(), which drops it. The caller must not hold the lock or be inside. False
+ * release_others(), which drops it. The caller must not hold the lock or be inside. False
  * (lock not held): one of them did not come out in time, because a debugger holds it. */
-bool others_stop(struct thread *t);
-void others_go_on(void);
+bool stop_others(struct thread *t);
+void release_others(void);
 static inline void left_cache(struct thread *t)
 {
 	__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
@@ -256,7 +256,7 @@ static inline void left_cache(struct thread *t)
  * original pc and how many instructions of the block were retired (count.c). */
 bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc);
 /* The same, for who only looks: nothing is counted, `t` may be stopped. */
-bool look_back(const struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc);
+bool recover_view(const struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc);
 bool flags_are_lost(uint64_t code);			/* some, there: see flags_lost_at() */
 uint64_t code_origin(uint64_t code, bool low_half);	/* the program's pc, or 0 */
 
@@ -276,11 +276,11 @@ const struct region *region_find(uint64_t pc);
 void region_set(uint64_t start, uint64_t end, int prot, bool shared, bool anon);
 void region_clear(uint64_t start, uint64_t end);
 
-/* pages.c: under the lock, but for pages_shut(), and pages_open(), which takes it */
+/* pages.c: under the lock, but for pages_guarded(), and pages_unguard(), which takes it */
 void cache_invalidate(uint64_t start, uint64_t end);	/* drops all blocks with source there */
 void pages_forget(uint64_t start, uint64_t end);	/* nothing there is ours any more */
-bool pages_shut(void);					/* has any page lost its W? */
-bool pages_open(struct thread *t, uint64_t start, uint64_t end);	/* false: none was shut */
+bool pages_guarded(void);					/* has any page lost its W? */
+bool pages_unguard(struct thread *t, uint64_t start, uint64_t end);	/* false: none was shut */
 /* a store hit a page we protect: opened */
 bool page_written(struct thread *t, uint64_t addr);
 
@@ -306,7 +306,7 @@ bool place_give(struct thread *t, uint64_t start, uint64_t end);	/* to the progr
 /* Where an engine's own mappings are: this one's, or another process's. */
 struct engine_view {
 	struct places where;
-	uint32_t n_thread_places;
+	uint32_t n_thread_addresses;
 	uint32_t n_segments;
 	const struct segment *segments;
 	const uint8_t *t_mapped;

@@ -31,11 +31,11 @@ static bool covers(const struct mode *m, uint32_t want, bool ticks)
  * anew, as it is needed. */
 static void change_mode(struct thread *t, uint32_t want, bool ticks)
 {
-	if (!others_stop(t))
+	if (!stop_others(t))
 		refuse("a thread of the program is held by a debugger and cannot follow the virtual PMU");
 	const struct mode *const now = &cache.modes[cache.mode];
 	if (covers(now, want, ticks)) {		/* another thread was faster */
-		others_go_on();
+		release_others();
 		return;
 	}
 	if (cache.n_modes + 1 == MAX_MODES)
@@ -48,7 +48,7 @@ static void change_mode(struct thread *t, uint32_t want, bool ticks)
 	};
 	cache_empty();
 	cache.mode = cache.n_modes;
-	others_go_on();
+	release_others();
 	/* threads without a tick of their own have all the time there is */
 	for (uint32_t i = 0; i < E.n_threads; i++) {
 		struct thread *const o = thread_at(i);
