@@ -10,12 +10,12 @@ struct engine E;
 /* The program set TF: its instructions run one by one, with a trap after each. */
 static void single_step(struct thread *t)
 {
-	if (t->trap) {
-		t->trap = false;
-		if (!t->flags_loaded)
+	if (t->step.trap) {
+		t->step.trap = false;
+		if (!t->step.flags_loaded)
 			t->rflags |= FLAG_TF;
-		t->flags_loaded = false;
-		if (t->stepped_pushf) {
+		t->step.flags_loaded = false;
+		if (t->step.pushf) {
 			uint64_t flags;
 			if (copy_guest(&flags, (const void *)t->regs[RSP], 8)) {
 				flags |= FLAG_TF;
@@ -25,29 +25,29 @@ static void single_step(struct thread *t)
 		signal_raise(t, SIGTRAP, TRAP_TRACE, t->pc, X86_TRAP_DB, 0);
 	}
 	t->rflags &= ~(uint64_t)FLAG_TF;
-	t->trap = true;
-	t->step_pc = t->pc;
+	t->step.trap = true;
+	t->code.single_pc = t->pc;
 	uint8_t op = 0;
-	t->stepped_pushf = copy_guest(&op, (const void *)t->pc, 1) && op == 0x9c;
+	t->step.pushf = copy_guest(&op, (const void *)t->pc, 1) && op == 0x9c;
 }
 
 uint64_t resume(struct thread *t)
 {
 	t->again = 0;
-	if (t->falling_into) {		/* something came between: it goes there by itself */
-		++*cell_of(t, t->falling_into);
-		t->falling_into = 0;
+	if (t->code.falling_into) {		/* something came between: it goes there by itself */
+		++*cell_of(t, t->code.falling_into);
+		t->code.falling_into = 0;
 	}
 	left_cache(t);
-	if (t->trace_asked) {
-		t->trace_asked = false;
+	if (t->task.trace_asked) {
+		t->task.trace_asked = false;
 		traced_asked(t);
 	}
-	if (t->trap || t->rflags & FLAG_TF)
+	if (t->step.trap || t->rflags & FLAG_TF)
 		single_step(t);
 	if (t->pending)
 		signal_deliver_pending(t);
-	if (t->held)
+	if (t->signal.held)
 		signal_deliver_held(t);
 	t->exit_link = 1;		/* not an indirect branch */
 	return cache_lookup(t);
@@ -59,16 +59,16 @@ uint64_t engine_exit(struct thread *t);
 uint64_t engine_exit(struct thread *t)
 {
 	const uint32_t id = (uint32_t)t->exit_link;
-	t->falling_into = 0;
+	t->code.falling_into = 0;
 	if (id == EXIT_INDIRECT || id == EXIT_RETURN) {
 		left_cache(t);
-		if (t->pending || t->trap)
+		if (t->pending || t->step.trap)
 			return resume(t);
 		return cache_lookup(t);
 	}
 	const struct link l = *link_at(id);
 	if (l.kind == LINK_SIDE_EXIT)
-		++*cell_of(t, l.cell);
+		++*cell_of(t, l.bumps);
 	const uint32_t flushes = cache.flushes;
 	left_cache(t);
 	switch (l.kind) {
@@ -87,12 +87,12 @@ uint64_t engine_exit(struct thread *t)
 		vpmu_locked(t);
 		break;
 	case LINK_FP_ENV:
-		fp_env_stored(t, l.site);
+		fp_env_stored(t, l.insn);
 		break;
 	case LINK_X87:
 		vpmu_x87(t);
-		if (l.site)		/* fnsave */
-			fp_env_stored(t, l.site);
+		if (l.insn)		/* fnsave */
+			fp_env_stored(t, l.insn);
 		break;
 	case LINK_STALE:
 		lock_take(t);

@@ -41,17 +41,17 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
  * fields are known to glue.S and to emitted code by offset (layout.h). The others
  * belong to the room that is named. */
 struct thread {
-	struct thread *self;		/* */
+	struct thread *self;
 	uint64_t regs[16];		/* the program's registers while outside the cache */
-	uint64_t pc;			/* */
-	uint64_t rflags;		/* */
+	uint64_t pc;
+	uint64_t rflags;
 	uint64_t return_number;		/* of a return that found nothing (exit_link) */
 	uint64_t spill[3];		/* where s1, s2, s3 are */
-	uint64_t engine_rsp;		/* */
+	uint64_t engine_rsp;
 	uint64_t exit_link;		/* why the cache was left */
 	uint64_t target;		/* where glue jumps */
 	uint64_t app_gs;		/* the program's own gs base */
-	uint32_t pending;		/* a signal waits in pend_* */
+	uint32_t pending;		/* a signal waits in signal.pending_… */
 	uint32_t again;			/* look the code up again before entering it (stop.c) */
 	uint64_t app_gs_neg;		/* minus app_gs */
 	uint64_t s0;			/* the spill slot of rcx */
@@ -65,56 +65,70 @@ struct thread {
 	bool parent_waits;		/* … whose parent sleeps until it is gone (CLONE_VFORK) */
 
 	/* translate */
-	bool inside;			/* may be in the cache, or know addresses in it (stop.c) */
-	bool kicked;			/* by stop.c, once at least */
-	/* The uncounted block that it is about to enter as if it fell into it; or 0. If something
-	 * comes between, the thread left the chain instead: that block's cell says so. */
-	uint32_t falling_into;
-	int64_t corr[SOFT_EVENTS];	/* parts of blocks, and what was folded */
-	int64_t vdso_corr[SOFT_EVENTS];	/* … of these, in the vDSO */
-	uint64_t shadow_last;		/* the chunk of its shadow mapped last; 0: none is */
-	uint64_t shadow_common;		/* one of those that are the same memory; or 0 */
-	uint32_t shadow_run;		/* chunks in a row, each below the one before */
-	uint64_t retry_at;		/* a store to a page that others have opened, … */
-	uint32_t retries;		/* … and how often in a row */
-	uint64_t step_pc;		/* run this instruction alone: it writes to its own page */
+	struct {
+		bool inside;		/* may be in the cache, or know addresses in it (stop.c) */
+		bool kicked;		/* by stop.c, once at least */
+		/* The uncounted block that it is about to enter as if it fell into it; or 0. If
+		 * something comes between, the thread left the chain instead: that block's
+		 * cell says so. */
+		uint32_t falling_into;
+		uint64_t single_pc;	/* run this instruction alone: it writes to its own page */
+		int64_t corr[SOFT_EVENTS];	/* parts of blocks, and what was folded */
+		int64_t vdso_corr[SOFT_EVENTS];	/* … of these, in the vDSO */
+	} code;
+	struct {			/* shadow.c */
+		uint64_t last;		/* the chunk mapped last; 0: none is */
+		uint64_t common;	/* one of those that are the same memory; or 0 */
+		uint32_t run;		/* chunks in a row, each below the one before */
+	} shadow;
+	struct {			/* pages.c: a store to a guarded page */
+		uint64_t retry_at;	/* … that another thread has unguarded meanwhile … */
+		uint32_t retries;	/* … and how often in a row */
+	} store;
 
 	/* vpmu */
-	uint32_t vslot, child_vslot;	/* its task's slot; of the task it is making */
+	struct {
+		uint32_t slot;		/* of its task, in vpmu_shared.slots */
+		uint32_t child_slot;	/* of the task that it is making */
+	} vpmu;
 
-	/* guest: tasks */
-	uint32_t child_record;		/* of the task it is about to make */
-	uint64_t cookie;		/* while the launcher is asked (soft_slot) */
-	uint64_t rseq;			/* its registered area, or 0 */
-	bool strict;			/* seccomp's strict mode, which is ours to keep */
-	bool trace_asked;		/* traced_asked() is to be called */
-	uint16_t app_gs_sel;
-
-	/* guest: signals */
-	uint64_t app_mask;
-	struct k_stack app_altstack;
-	uint64_t app_err, app_trapno, app_cr2;	/* of the program's own last fault */
-	struct k_sigaction *actions;	/* the program's view: guest.actions, or own_actions */
-	struct k_sigaction own_actions[N_SIGNALS + 1];
-	/* the signal that waits */
-	struct k_siginfo pend_info;
-	struct k_ucontext pend_uc;
-	bool pend_stale;		/* its FP state is not the program's any more */
-	bool pend_forced;
-	/* kill() with one of SYNC_SIGNALS, while it was blocked or another waited */
-	uint64_t held;
-	struct k_siginfo held_info[6];
-	uint64_t temp_mask;		/* sigsuspend and the like were interrupted under it */
-	bool has_temp_mask;
-	bool probing;			/* the CPU is asked what happens at pc: see signal_probe */
-	bool trying;			/* … and may go on behind it: see signal_try */
-	bool learning;			/* the next SIGTRAP is its own: see learn_altstack */
-	uint8_t flag_steps;		/* the CPU steps in the cache, so often: see step_on() */
-	bool trap;			/* the program single-steps itself (TF): trap after it */
-	bool flags_loaded;		/* … and it was a popf or iret, which has its own TF */
-	bool stepped_pushf;		/* … and it was a pushf, which shows TF */
-	uint64_t fp_seen;		/* fp_facts.seen, … */
-	int32_t fp_seen_tid;		/* … if this is still its tid: a fork child starts over */
+	/* guest */
+	struct {
+		uint32_t child_record;	/* of the task that it is about to make */
+		uint64_t cookie;	/* while the launcher is asked (soft_slot) */
+		uint64_t rseq;		/* its registered area, or 0 */
+		bool strict;		/* seccomp's strict mode, which is ours to keep */
+		bool trace_asked;	/* traced_asked() is to be called */
+		uint16_t gs_selector;	/* the program's */
+	} task;
+	struct {			/* the program single-steps itself (TF) */
+		bool trap;		/* trap after the instruction */
+		bool flags_loaded;	/* … which was a popf or iret, and has its own TF */
+		bool pushf;		/* … which was a pushf, and shows TF */
+	} step;
+	struct {			/* signal.c; what the program sees, if nothing is said */
+		uint64_t mask;
+		struct k_stack altstack;
+		uint64_t fault_err, fault_trapno, fault_cr2;	/* of its last fault */
+		struct k_sigaction *actions;	/* guest.actions, or own_actions */
+		struct k_sigaction own_actions[N_SIGNALS + 1];
+		/* the signal that waits, if thread.pending */
+		struct k_siginfo pending_info;
+		struct k_ucontext pending_uc;
+		bool pending_stale;	/* its FP state is not the program's any more */
+		bool pending_forced;
+		/* kill() with one of SYNC_SIGNALS, while it was blocked or another waited */
+		uint64_t held;		/* SIG_BIT() of each */
+		struct k_siginfo held_info[6];
+		uint64_t temp_mask;	/* sigsuspend and the like were interrupted under it */
+		bool has_temp_mask;
+		bool probing;		/* the CPU is asked what happens at pc: signal_probe() */
+		bool trying;		/* … and may go on after it: signal_try() */
+		bool learning;		/* the next SIGTRAP is its own: learn_altstack() */
+		uint8_t flag_steps;	/* the CPU steps in the cache, so often: step_on() */
+		uint64_t fp_seen;	/* fp_facts.seen, … */
+		int32_t fp_seen_tid;	/* … if this is still its tid: a fork child starts over */
+	} signal;
 };
 
 #define GS(offset)	((uint32_t)((offset) - THREAD_AREA))	/* as an operand through gs */
@@ -202,7 +216,11 @@ void copy_text(char *to, size_t size, const char *from, size_t len);
 /* proc-self.c */
 /* openat for the engine itself, also where the program has used up its (soft) limit */
 long own_open(long dir, const char *path, long flags);
-bool is_traced(void);					/* the calling thread, as /proc tells */
+/* Calls `what` with each line of /proc/self/maps, which ends in \n. 0, or -errno. The text is in
+ * a static buffer: one thread at a time. */
+long maps_each(void (*what)(const char *line, void *arg), void *arg);
+char task_state(int32_t tid);				/* of /proc/TID/stat; 0: cannot be read */
+bool is_traced(void);					/* the calling thread, as /proc says */
 
 /* Asked of engine.c, which sees all rooms: */
 uint64_t resume(struct thread *t);		/* code address for t->pc, signals first */

@@ -31,3 +31,48 @@ bool is_traced(void)
 			return p[11] != '0';
 	return false;
 }
+
+long maps_each(void (*what)(const char *line, void *arg), void *arg)
+{
+	static char text[65536];
+	const long fd = own_open(AT_FDCWD, "/proc/self/maps", O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	size_t have = 0;
+	long n;
+	while ((n = sys3(__NR_read, fd, text + have, sizeof(text) - 1 - have)) > 0) {
+		have += (size_t)n;
+		text[have] = '\0';
+		size_t line = 0;
+		for (size_t i = 0; i < have; i++) {
+			if (text[i] != '\n')
+				continue;
+			what(text + line, arg);
+			line = i + 1;
+		}
+		have -= line;
+		for (size_t i = 0; i < have; i++)
+			text[i] = text[line + i];
+	}
+	sys1(__NR_close, fd);
+	return n < 0 ? n : have ? -EIO : 0;
+}
+
+/* "TID (name) S …", and a name may have parentheses in it. */
+char task_state(int32_t tid)
+{
+	struct line path = { 0 };
+	char text[256];
+	line_str(&path, "/proc/");
+	line_num(&path, (uint64_t)tid, 10);
+	line_str(&path, "/stat");
+	path.text[path.len] = '\0';
+	const long fd = own_open(AT_FDCWD, path.text, O_CLOEXEC);
+	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text));
+	if (fd >= 0)
+		sys1(__NR_close, fd);
+	for (long i = n - 3; i >= 0; i--)
+		if (text[i] == ')')
+			return text[i + 2];
+	return '\0';
+}

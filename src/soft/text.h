@@ -48,6 +48,26 @@ static inline bool mem_equal(const void *a, const void *b, size_t n)
 	return true;
 }
 
+/* A number in hexadecimal (small letters) or decimal; returns what follows it. */
+static inline const char *text_hex(const char *p, uint64_t *v)
+{
+	for (*v = 0;; p++) {
+		if (*p >= '0' && *p <= '9')
+			*v = *v << 4 | (uint64_t)(*p - '0');
+		else if (*p >= 'a' && *p <= 'f')
+			*v = *v << 4 | (uint64_t)(*p - 'a' + 10);
+		else
+			return p;
+	}
+}
+
+static inline const char *text_decimal(const char *p, uint64_t *v)
+{
+	for (*v = 0; *p >= '0' && *p <= '9'; p++)
+		*v = *v * 10 + (uint64_t)(*p - '0');
+	return p;
+}
+
 /* A line being put together; what does not fit is dropped. */
 struct line {
 	size_t len;

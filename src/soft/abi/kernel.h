@@ -56,6 +56,7 @@
 #include <linux/signal.h>		/* SIG…, SA_…, SS_…, siginfo codes */
 #include <linux/stat.h>
 #include <linux/time.h>
+#include <linux/uio.h>
 #include <asm/sigcontext.h>
 #include <asm/ucontext.h>		/* needs the two before it */
 #include <stdint.h>
@@ -89,6 +90,13 @@
 #define STDERR_FD		2
 #define SCM_RIGHTS_		1	/* libc's only */
 #define MSG_PEEK_		2
+
+/* what fstat fills in */
+struct k_stat {
+	uint64_t dev, ino, nlink;
+	uint32_t mode, uid, gid, pad;
+	uint64_t rdev, size, blksize, blocks, times[6], unused[3];
+};
 
 /* ---- memory ---- */
 

@@ -21,22 +21,11 @@ static bool launcher_out_of_sight(void)
 	       !mem_equal(mine, E.shared->pid_ns, (size_t)n);
 }
 
-/* Ended, but its parent has not looked yet: "PID (name) Z …" */
+/* Ended, but its parent has not looked yet. */
 static bool is_zombie(int32_t pid)
 {
-	struct line path = { 0 };
-	char text[256];
-	line_str(&path, "/proc/");
-	line_num(&path, (uint64_t)pid, 10);
-	line_str(&path, "/stat");
-	const long fd = own_open(AT_FDCWD, path.text, O_CLOEXEC);
-	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text) - 3);
-	if (fd >= 0)
-		sys1(__NR_close, fd);
-	for (long i = n - 3; i >= 0; i--)
-		if (text[i] == ')')
-			return text[i + 2] == 'Z' || text[i + 2] == 'X';
-	return false;
+	const char state = task_state(pid);
+	return state == 'Z' || state == 'X';
 }
 
 /* The command has ended and we are an orphan, or the launcher was killed. */
@@ -96,11 +85,11 @@ static bool ask_launcher(struct thread *t, uint32_t what)
 	s->pid = (int32_t)sys0(__NR_getpid);
 	s->tid = (int32_t)sys0(__NR_gettid);
 	s->reserved_fd = E.reserved_fd;
-	s->trap_ignored = t->actions[SIGTRAP].handler == SIGNAL_IGNORED;
-	s->vslot = E.vpmu ? t->vslot : 0;
-	t->cookie = now_ns() ^ (uint64_t)s->tid << 40 ^ (uint64_t)s;
-	s->cookie_at = (uint64_t)&t->cookie;
-	s->cookie = t->cookie;
+	s->trap_ignored = t->signal.actions[SIGTRAP].handler == SIGNAL_IGNORED;
+	s->vslot = E.vpmu ? t->vpmu.slot : 0;
+	t->task.cookie = now_ns() ^ (uint64_t)s->tid << 40 ^ (uint64_t)s;
+	s->cookie_at = (uint64_t)&t->task.cookie;
+	s->cookie = t->task.cookie;
 	__atomic_store_n(&s->reply, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&s->request, what, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&E.shared->requests, 1, __ATOMIC_RELEASE);
@@ -110,7 +99,7 @@ static bool ask_launcher(struct thread *t, uint32_t what)
 	while (!(answer = __atomic_load_n(&s->reply, __ATOMIC_ACQUIRE)))
 		if (sys4(__NR_futex, &s->reply, FUTEX_WAIT, 0, nap) == -ETIMEDOUT && launcher_is_gone())
 			break;
-	t->cookie = 0;
+	t->task.cookie = 0;
 	__atomic_store_n(&s->taken, 0, __ATOMIC_RELEASE);
 	return answer == 1;
 }

@@ -10,6 +10,7 @@ void thread_free(struct thread *t);
 long thread_clone(struct thread *t, long nr, const uint64_t *a);
 void thread_exit(struct thread *t, long nr, const uint64_t *a) __attribute__((noreturn));
 void thread_child(struct thread *t);			/* called by glue.S */
+struct soft_record *record_find(int32_t tid);		/* of a running task; NULL: none */
 void set_gs(struct thread *t);
 void app_gs_set(struct thread *t, uint64_t base);
 

@@ -138,12 +138,12 @@ static uint64_t total_mapped(void)
 {
 	char text[32];
 	const long fd = sys4(__NR_openat, AT_FDCWD, "/proc/self/statm", O_CLOEXEC, 0);
-	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text));
-	uint64_t pages = 0;
+	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text) - 1);
+	uint64_t pages;
 	if (fd >= 0)
 		sys1(__NR_close, fd);
-	for (long i = 0; i < n && text[i] >= '0' && text[i] <= '9'; i++)
-		pages = pages * 10 + (uint64_t)(text[i] - '0');
+	text[n > 0 ? n : 0] = '\0';
+	text_decimal(text, &pages);
 	return pages * PAGE;
 }
 

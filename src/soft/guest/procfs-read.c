@@ -143,10 +143,10 @@ static bool cut_out(const struct engine_view *v, struct record *r, uint64_t star
 static bool record_show(const struct walk *w, struct record *r)
 {
 	uint64_t start, end, from, to;
-	const char *p = proc_parse_hex(r->text, &start);
+	const char *p = text_hex(r->text, &start);
 	if (*p != '-')		/* numa_maps */
 		return !own_range(w->v, start, start + 1, &from, &to);
-	p = proc_parse_hex(p + 1, &end);
+	p = text_hex(p + 1, &end);
 	return !own_range(w->v, start, end, &from, &to) || cut_out(w->v, r, start, end, p);
 }
 
@@ -257,11 +257,11 @@ static bool meets_own(const struct proc_file *f, const struct engine_view *v, ui
 					    (i + 1 < n && begins_record(text[i + 1])));
 		if (!begins)
 			continue;
-		const char *p = proc_parse_hex(text + i, &start);
+		const char *p = text_hex(text + i, &start);
 		const uint64_t before = end;
 		end = start + 1;
 		if (*p == '-')
-			p = proc_parse_hex(p + 1, &end);
+			p = text_hex(p + 1, &end);
 		const bool cut = p >= text + n;
 		if (cut ? may_be_own(v, before, text + i, n - i < 8 ? n - i : 8) :
 			  own_range(v, start, end, &from, &to))
@@ -497,7 +497,7 @@ static uint32_t own_rollup(const struct proc_file *f, const struct engine_view *
 	uint64_t first = 0, start;
 	while (record_next(&w, &r)) {
 		struct record seen = r;
-		proc_parse_hex(r.text, &start);
+		text_hex(r.text, &start);
 		if (!record_show(&w, &seen))
 			subtract_record(out, &r);
 		else if (!first)

@@ -45,23 +45,9 @@ enum proc_kind proc_kind_of(const char *last)
 	return PROC_OTHER;
 }
 
-const char *proc_parse_hex(const char *p, uint64_t *v)
+bool proc_read_memory(uint64_t pid, void *to, const void *from, uint64_t len)
 {
-	for (*v = 0;; p++) {
-		if (*p >= '0' && *p <= '9')
-			*v = *v << 4 | (uint64_t)(*p - '0');
-		else if (*p >= 'a' && *p <= 'f')
-			*v = *v << 4 | (uint64_t)(*p - 'a' + 10);
-		else
-			return p;
-	}
-}
-
-struct io { const void *base; uint64_t len; };
-
-static bool read_other(uint64_t pid, void *to, const void *from, uint64_t len)
-{
-	const struct io here = { to, len }, there = { from, len };
+	const struct iovec here = { to, len }, there = { (void *)from, len };
 	return sys6(__NR_process_vm_readv, (long)pid, (long)&here, 1, (long)&there, 1, 0) ==
 	       (long)len;
 }
@@ -73,15 +59,15 @@ static bool view_of(uint64_t pid, struct engine_view *v)
 	static uint8_t table[T_CHUNKS];
 	struct soft_shared *shared;
 	*v = (struct engine_view){ .segments = segments, .t_mapped = table };
-	if (!read_other(pid, &shared, &E.shared, sizeof(shared)) || shared != E.shared)
+	if (!proc_read_memory(pid, &shared, &E.shared, sizeof(shared)) || shared != E.shared)
 		return false;
-	return read_other(pid, &v->where, &cache.where, sizeof(cache.where)) &&
-	       read_other(pid, &v->n_thread_addresses, &E.n_thread_addresses,
+	return proc_read_memory(pid, &v->where, &cache.where, sizeof(cache.where)) &&
+	       proc_read_memory(pid, &v->n_thread_addresses, &E.n_thread_addresses,
 			  sizeof(E.n_thread_addresses)) &&
-	       read_other(pid, &v->n_segments, &cache.n_segments, sizeof(cache.n_segments)) &&
+	       proc_read_memory(pid, &v->n_segments, &cache.n_segments, sizeof(cache.n_segments)) &&
 	       v->n_segments <= MAX_SEGMENTS &&
-	       read_other(pid, segments, cache.segments, v->n_segments * sizeof(segments[0])) &&
-	       read_other(pid, table, t_mapped, sizeof(table));
+	       proc_read_memory(pid, segments, cache.segments, v->n_segments * sizeof(segments[0])) &&
+	       proc_read_memory(pid, table, t_mapped, sizeof(table));
 }
 
 bool proc_is_own(const struct thread *t, uint64_t pid)
@@ -102,16 +88,16 @@ bool proc_signals(const struct proc_file *f, struct proc_signals *of)
 	static struct k_sigaction actions[N_SIGNALS + 1];	/* under the lock */
 	static struct thread it;
 	uint32_t n = 0, found = 0;
-	if (!read_other(f->pid, &n, &E.n_threads, sizeof(n)) || n > MAX_THREADS)
+	if (!proc_read_memory(f->pid, &n, &E.n_threads, sizeof(n)) || n > MAX_THREADS)
 		return false;
 	for (uint32_t i = 0; i < n && !found; i++)
-		if (read_other(f->pid, &it, thread_at(i), offsetof(struct thread, own_actions)) &&
+		if (proc_read_memory(f->pid, &it, thread_at(i), offsetof(struct thread, signal.own_actions)) &&
 		    it.in_use && (uint64_t)it.tid == f->tid)
 			found = i + 1;
-	if ((!found && !read_other(f->pid, &it, thread_at(0), offsetof(struct thread, own_actions))) ||
-	    !read_other(f->pid, actions, it.actions, sizeof(actions)))
+	if ((!found && !proc_read_memory(f->pid, &it, thread_at(0), offsetof(struct thread, signal.own_actions))) ||
+	    !proc_read_memory(f->pid, actions, it.signal.actions, sizeof(actions)))
 		return false;
-	*of = (struct proc_signals){ .blocked = it.app_mask };
+	*of = (struct proc_signals){ .blocked = it.signal.mask };
 	for (int sig = 1; sig <= N_SIGNALS; sig++) {
 		of->caught |= actions[sig].handler > SIGNAL_IGNORED ? SIG_BIT(sig) : 0;
 		of->ignored |= actions[sig].handler == SIGNAL_IGNORED ? SIG_BIT(sig) : 0;
@@ -127,20 +113,6 @@ long proc_fd_target(uint64_t fd, char *link, size_t size)
 	link[n > 0 ? n : 0] = '\0';
 	return n;
 }
-
-static const char *parse_number(const char *p, uint64_t *v)
-{
-	for (*v = 0; *p >= '0' && *p <= '9'; p++)
-		*v = *v * 10 + (uint64_t)(*p - '0');
-	return p;
-}
-
-/* What the kernel calls struct stat. */
-struct k_stat {
-	uint64_t dev, ino, nlink;
-	uint32_t mode, uid, gid, pad;
-	uint64_t rdev, size, blksize, blocks, times[6], unused[3];
-};
 
 
 static bool is_proc(long fd)
@@ -166,13 +138,13 @@ bool proc_identify(long fd, struct proc_file *f)
 	int slashes = 0;
 	while (p > link && (p[-1] != '/' || ++slashes < 2))
 		p--;
-	if (parse_number(p, &f->tid) != last - 1)
+	if (text_decimal(p, &f->tid) != last - 1)
 		return false;
 	f->pid = f->tid;
 	if (p - link > 6 && text_starts(p - 6, "/task/")) {
 		for (p -= 6; p > link && p[-1] != '/'; p--)
 			;
-		parse_number(p, &f->pid);
+		text_decimal(p, &f->pid);
 	}
 	return f->pid != 0;
 }
@@ -239,10 +211,10 @@ static enum listing what_lists(uint64_t fd)
 static bool names_own_memory(const char *name)
 {
 	uint64_t start, end;
-	const char *p = proc_parse_hex(name, &start);
+	const char *p = text_hex(name, &start);
 	if (p == name || *p != '-')
 		return false;
-	const char *const q = proc_parse_hex(p + 1, &end);
+	const char *const q = text_hex(p + 1, &end);
 	return !*q && q > p + 1 && engine_owns(start, end);
 }
 

@@ -42,7 +42,7 @@ bool proc_view(const struct thread *t, uint64_t pid, struct engine_view *v);
 /* The program's own signal masks. Needs the lock. */
 struct proc_signals { uint64_t blocked, ignored, caught; };
 bool proc_signals(const struct proc_file *f, struct proc_signals *of);
-/* "START-END" or "START" in hexadecimal: returns what follows the number. */
-const char *proc_parse_hex(const char *p, uint64_t *v);
+/* Copies from the memory of another process; false: not all of it is there. */
+bool proc_read_memory(uint64_t pid, void *to, const void *from, uint64_t len);
 
 #endif

@@ -7,6 +7,7 @@
  * are put right where the tracer shares the tracee's memory.
  */
 #include "guest-room.h"
+#include "procfs.h"
 #include "sys.h"
 #include "text.h"
 
@@ -18,19 +19,11 @@ struct k_user_regs {
 		rip, cs, eflags, rsp, ss, fs_base, gs_base, ds, es, fs, gs;
 };
 
-struct io { void *base; uint64_t len; };
-
 /* Where the struct thread of a counted task is, in its memory; 0 if it is none. */
 static uint64_t thread_of(int32_t tid)
 {
-	const uint32_t n = __atomic_load_n(&E.shared->n_records, __ATOMIC_ACQUIRE);
-	for (uint32_t i = 1; i < n && i < SOFT_MAX_RECORDS; i++) {
-		const struct soft_record *const r = &E.shared->records[i];
-		if (r->tid == tid && r->live_counts &&
-		    __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == REC_RUNNING)
-			return r->live_counts - THREAD_COUNTS;
-	}
-	return 0;
+	const struct soft_record *const r = record_find(tid);
+	return r && r->live_counts ? r->live_counts - THREAD_COUNTS : 0;
 }
 
 static bool is_our_thread(uint64_t at, int32_t tid)
@@ -69,18 +62,16 @@ static void from_cache(struct thread *self, const struct thread *t, struct k_use
 /* The program's registers instead of the engine's. */
 static void own_regs(struct thread *self, int32_t tid, struct k_user_regs *u)
 {
-	static struct thread other;		/* under the lock of the one that looks */
+	static struct thread tracee;		/* under the lock of the one that looks */
 	const uint64_t at = thread_of(tid);
 	if (!at)
 		return;
 	const bool ours = is_our_thread(at, tid);
-	const struct thread *const t = ours ? (const struct thread *)at : &other;
-	const struct io here = { &other, sizeof(other) }, there = { (void *)at, sizeof(other) };
-	if (!ours && sys6(__NR_process_vm_readv, tid, (long)&here, 1, (long)&there, 1, 0) !=
-		     (long)sizeof(other))
+	const struct thread *const t = ours ? (const struct thread *)at : &tracee;
+	if (!ours && !proc_read_memory((uint64_t)tid, &tracee, (const void *)at, sizeof(tracee)))
 		return;
 	u->gs_base = t->app_gs;
-	u->gs = t->app_gs_sel;
+	u->gs = t->task.gs_selector;
 	if (in_engine(u->rip)) {
 		put_regs(u, t->regs, t->pc);
 		u->eflags = t->rflags;
@@ -88,7 +79,7 @@ static void own_regs(struct thread *self, int32_t tid, struct k_user_regs *u)
 		from_cache(self, t, u);
 	}
 	u->gs_base = t->app_gs;
-	u->gs = t->app_gs_sel;
+	u->gs = t->task.gs_selector;
 }
 
 static long get_regs(struct thread *t, int32_t tid, struct k_user_regs *u)
@@ -112,12 +103,12 @@ static long do_getregs(struct thread *t, const uint64_t *a)
 static long do_getregset(struct thread *t, const uint64_t *a)
 {
 	struct k_user_regs u = { 0 };
-	struct io io;
+	struct iovec io;
 	const long ret = gate(t, __NR_ptrace, a);
 	if (ret || a[2] != NT_PRSTATUS || !copy_guest(&io, (const void *)a[3], sizeof(io)) ||
 	    get_regs(t, (int32_t)a[1], &u))
 		return ret;
-	return copy_guest(io.base, &u, io.len < sizeof(u) ? io.len : sizeof(u)) ? 0 : -EFAULT;
+	return copy_guest(io.iov_base, &u, io.iov_len < sizeof(u) ? io.iov_len : sizeof(u)) ? 0 : -EFAULT;
 }
 
 static long do_peekuser(struct thread *t, const uint64_t *a)

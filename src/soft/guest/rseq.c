@@ -75,7 +75,7 @@ long rseq_syscall(struct thread *t, const uint64_t *a)
 {
 	const long ret = gate(t, __NR_rseq, a);
 	if (ret == 0)
-		t->rseq = a[2] & RSEQ_FLAG_UNREGISTER ? 0 : a[0];
+		t->task.rseq = a[2] & RSEQ_FLAG_UNREGISTER ? 0 : a[0];
 	return ret;
 }
 
@@ -83,6 +83,6 @@ long rseq_syscall(struct thread *t, const uint64_t *a)
 void rseq_check(struct thread *t)
 {
 	uint64_t cs;
-	if (t->rseq && copy_guest(&cs, (const void *)(t->rseq + offsetof(struct rseq, rseq_cs)), 8) && cs)
+	if (t->task.rseq && copy_guest(&cs, (const void *)(t->task.rseq + offsetof(struct rseq, rseq_cs)), 8) && cs)
 		refuse(refusal);
 }

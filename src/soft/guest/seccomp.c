@@ -57,7 +57,7 @@ long seccomp_syscall(struct thread *t, long nr, const uint64_t *a)
 		return gate(t, nr, a);
 	if (!prctl && (a[1] || a[2]))
 		return -EINVAL;
-	t->strict = true;
+	t->task.strict = true;
 	return 0;
 }
 

@@ -30,17 +30,17 @@ static long do_sigaction(struct thread *t, const uint64_t *a)
 		return -EINVAL;
 	if (a[1] && !copy_guest(&new, (const void *)a[1], sizeof(new)))
 		return -EFAULT;
-	old = t->actions[sig];
+	old = t->signal.actions[sig];
 	if (a[1]) {
 		new.mask &= ~NEVER_BLOCKED;
 		look_for_precise(t, sig, &new);
 		const struct k_sigaction k = signal_kernel_action(sig, &new);
 		const uint64_t args[6] = { (uint64_t)sig, (uint64_t)&k, 0, SIGSET_SIZE };
 		/* set before the call: a signal that comes with it finds it */
-		t->actions[sig] = new;
+		t->signal.actions[sig] = new;
 		const long ret = gate(t, __NR_rt_sigaction, args);
 		if (ret < 0) {
-			t->actions[sig] = old;
+			t->signal.actions[sig] = old;
 			return ret;
 		}
 	}
@@ -51,7 +51,7 @@ static long do_sigaction(struct thread *t, const uint64_t *a)
 
 static long do_sigprocmask(struct thread *t, const uint64_t *a)
 {
-	const uint64_t old = t->app_mask;
+	const uint64_t old = t->signal.mask;
 	if (a[3] != SIGSET_SIZE)
 		return -EINVAL;
 	if (a[1]) {
@@ -68,10 +68,10 @@ static long do_sigprocmask(struct thread *t, const uint64_t *a)
 		const uint64_t real = mask & ~SYNC_SIGNALS;
 		const uint64_t args[6] = { SIG_SETMASK, (uint64_t)&real, 0, SIGSET_SIZE };
 		/* set before the call: a signal that the call lets in sees it */
-		t->app_mask = mask;
+		t->signal.mask = mask;
 		const long ret = gate(t, __NR_rt_sigprocmask, args);
 		if (ret < 0) {
-			t->app_mask = old;
+			t->signal.mask = old;
 			return ret;
 		}
 	}
@@ -84,7 +84,7 @@ static long do_sigprocmask(struct thread *t, const uint64_t *a)
 static long altstack_set(struct thread *t, struct k_stack new)
 {
 	const uint32_t mode = (uint32_t)new.flags & ~SS_AUTODISARM;
-	if (signal_on_altstack(&t->app_altstack, t->regs[RSP]))
+	if (signal_on_altstack(&t->signal.altstack, t->regs[RSP]))
 		return -EPERM;
 	if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0)
 		return -EINVAL;
@@ -93,13 +93,13 @@ static long altstack_set(struct thread *t, struct k_stack new)
 	else if (new.size < MINSIGSTKSZ)
 		return -ENOMEM;
 	new.pad = 0;
-	t->app_altstack = new;
+	t->signal.altstack = new;
 	return 0;
 }
 
 static long do_sigaltstack(struct thread *t, const uint64_t *a)
 {
-	struct k_stack new, old = t->app_altstack;
+	struct k_stack new, old = t->signal.altstack;
 	const bool on = signal_on_altstack(&old, t->regs[RSP]);
 	if (a[0] && !copy_guest(&new, (const void *)a[0], sizeof(new)))
 		return -EFAULT;
@@ -120,7 +120,7 @@ static void do_sigreturn(struct thread *t)
 	/* a signal that came meanwhile is delivered where the handler returns to */
 	const uint64_t all = ~SYNC_SIGNALS;
 	sys4(__NR_rt_sigprocmask, SIG_SETMASK, &all, 0, SIGSET_SIZE);
-	t->pend_stale = t->pending;
+	t->signal.pending_stale = t->pending;
 	if (!copy_guest(&uc, (const void *)t->regs[RSP], sizeof(uc)))
 		signal_raise(t, SIGSEGV, SI_KERNEL, 0, 0, 0);
 	if ((uc.mc.cs | SELECTOR_RPL) != USER_CS)
@@ -129,7 +129,7 @@ static void do_sigreturn(struct thread *t)
 	signal_take_regs(t, &uc.mc);
 	t->rflags = (uc.mc.eflags & FLAGS_OF_SIGRETURN) | kept;
 	t->pc = uc.mc.rip;
-	t->app_mask = uc.sigmask & ~NEVER_BLOCKED;
+	t->signal.mask = uc.sigmask & ~NEVER_BLOCKED;
 	altstack_set(t, uc.stack);	/* the kernel does not mind either if it cannot */
 	t->exit_link = 1;
 	signal_leave(t, uc.mc.fpstate, uc.flags & UC_FP_XSTATE);
@@ -141,8 +141,8 @@ static void do_sigreturn(struct thread *t)
 static long interrupted(struct thread *t, uint64_t mask, long ret)
 {
 	if (ret == -EINTR && t->pending) {
-		t->has_temp_mask = true;
-		t->temp_mask = mask;
+		t->signal.has_temp_mask = true;
+		t->signal.temp_mask = mask;
 	}
 	return ret;
 }
@@ -178,13 +178,13 @@ static long with_mask(struct thread *t, long nr, const uint64_t *a, int at)
 static long do_sigtimedwait(struct thread *t, const uint64_t *a)
 {
 	uint64_t set;
-	if (!t->held || a[3] != SIGSET_SIZE || !copy_guest(&set, (const void *)a[0], 8) || !(set & t->held))
+	if (!t->signal.held || a[3] != SIGSET_SIZE || !copy_guest(&set, (const void *)a[0], 8) || !(set & t->signal.held))
 		return gate(t, __NR_rt_sigtimedwait, a);
-	const int sig = __builtin_ctzll(set & t->held) + 1;
-	t->held &= ~SIG_BIT(sig);
+	const int sig = __builtin_ctzll(set & t->signal.held) + 1;
+	t->signal.held &= ~SIG_BIT(sig);
 	for (int i = 0; i < 6; i++)
-		if (t->held_info[i].signo == sig && a[1] &&
-		    !copy_guest((void *)a[1], &t->held_info[i], sizeof(t->held_info[i])))
+		if (t->signal.held_info[i].signo == sig && a[1] &&
+		    !copy_guest((void *)a[1], &t->signal.held_info[i], sizeof(t->signal.held_info[i])))
 			return -EFAULT;
 	return sig;
 }
@@ -193,9 +193,9 @@ static long do_sigpending(struct thread *t, const uint64_t *a)
 {
 	uint64_t set;
 	const long ret = gate(t, __NR_rt_sigpending, a);
-	if (ret < 0 || !t->held || a[1] != SIGSET_SIZE || !copy_guest(&set, (const void *)a[0], 8))
+	if (ret < 0 || !t->signal.held || a[1] != SIGSET_SIZE || !copy_guest(&set, (const void *)a[0], 8))
 		return ret;
-	set |= t->held & t->app_mask;
+	set |= t->signal.held & t->signal.mask;
 	return copy_guest((void *)a[0], &set, 8) ? 0 : -EFAULT;
 }
 

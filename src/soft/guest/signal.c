@@ -68,7 +68,7 @@ static void kernel_mask(uint64_t mask)
 
 void mask_set(struct thread *t, uint64_t app_mask)
 {
-	t->app_mask = app_mask;
+	t->signal.mask = app_mask;
 	kernel_mask(app_mask);
 }
 
@@ -83,13 +83,13 @@ void signal_altstack(struct thread *t)
  * process traps once, while there is no such stack. */
 static void learn_altstack(struct thread *t)
 {
-	t->learning = true;
+	t->signal.learning = true;
 	__asm__ volatile("int3" : : : "memory");
 }
 
 void signals_init(struct thread *t)
 {
-	t->actions = guest.actions;
+	t->signal.actions = guest.actions;
 	for (int sig = 1; sig <= N_SIGNALS; sig++) {
 		const struct k_sigaction none = { 0 };
 		struct k_sigaction k = signal_kernel_action(sig, &none), old;
@@ -107,9 +107,9 @@ void signals_init(struct thread *t)
 		if (!dies_by_default(sig) && kernel_set(sig, 0, &old) == 0 && old.handler == SIGNAL_IGNORED)
 			guest.actions[sig].handler = SIGNAL_IGNORED;
 	}
-	sys4(__NR_rt_sigprocmask, SIG_BLOCK, 0, &t->app_mask, SIGSET_SIZE);
-	if (t->app_mask & SYNC_SIGNALS)
-		kernel_mask(t->app_mask);
+	sys4(__NR_rt_sigprocmask, SIG_BLOCK, 0, &t->signal.mask, SIGSET_SIZE);
+	if (t->signal.mask & SYNC_SIGNALS)
+		kernel_mask(t->signal.mask);
 	learn_altstack(t);
 	signal_altstack(t);
 }
@@ -120,9 +120,9 @@ static void sync_actions(const struct thread *t, bool app)
 {
 	const struct k_sigaction ignore = { .handler = SIGNAL_IGNORED };
 	for (int sig = 1; sig <= SIGSYS; sig++) {
-		if (!(SYNC_SIGNALS & SIG_BIT(sig)) || t->actions[sig].handler != SIGNAL_IGNORED)
+		if (!(SYNC_SIGNALS & SIG_BIT(sig)) || t->signal.actions[sig].handler != SIGNAL_IGNORED)
 			continue;
-		const struct k_sigaction k = signal_kernel_action(sig, &t->actions[sig]);
+		const struct k_sigaction k = signal_kernel_action(sig, &t->signal.actions[sig]);
 		kernel_set(sig, app ? &ignore : &k, 0);
 	}
 }
@@ -133,17 +133,17 @@ static const uint8_t held_signals[6] = { SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEG
 static void give_back_held(struct thread *t)
 {
 	for (int i = 0; i < 6; i++)
-		if (t->held & t->app_mask & SIG_BIT(held_signals[i]))
+		if (t->signal.held & t->signal.mask & SIG_BIT(held_signals[i]))
 			sys4(__NR_rt_tgsigqueueinfo, sys0(__NR_getpid), sys0(__NR_gettid),
-			     held_signals[i], &t->held_info[i]);
-	t->held &= ~t->app_mask;
+			     held_signals[i], &t->signal.held_info[i]);
+	t->signal.held &= ~t->signal.mask;
 }
 
 /* The flags of the alternate stack as the program set them; whether there is one does not
  * matter here. */
 static void altstack_flags_as_app(const struct thread *t)
 {
-	struct k_stack alt = { .flags = t->app_altstack.flags };
+	struct k_stack alt = { .flags = t->signal.altstack.flags };
 	if (!(alt.flags & SS_DISABLE)) {
 		alt.sp = (uint64_t)t + THREAD_ALT;
 		alt.size = THREAD_STACK - THREAD_ALT;
@@ -155,9 +155,9 @@ void signals_as_app(struct thread *t)
 {
 	altstack_flags_as_app(t);
 	sync_actions(t, true);
-	if (t->app_mask & SYNC_SIGNALS)
-		sys4(__NR_rt_sigprocmask, SIG_SETMASK, &t->app_mask, 0, SIGSET_SIZE);
-	if (t->held)
+	if (t->signal.mask & SYNC_SIGNALS)
+		sys4(__NR_rt_sigprocmask, SIG_SETMASK, &t->signal.mask, 0, SIGSET_SIZE);
+	if (t->signal.held)
 		give_back_held(t);
 }
 
@@ -165,8 +165,8 @@ void signals_as_engine(struct thread *t)
 {
 	signal_altstack(t);
 	sync_actions(t, false);
-	if (t->app_mask & SYNC_SIGNALS && !t->pending)
-		kernel_mask(t->app_mask);
+	if (t->signal.mask & SYNC_SIGNALS && !t->pending)
+		kernel_mask(t->signal.mask);
 }
 
 /* ---- the FP state ---- */
@@ -237,8 +237,8 @@ static void fp_note(struct thread *t, uint64_t fpstate)
 {
 	if (!fpstate || fp_sw(fpstate)->magic != FP_XSTATE_MAGIC1)
 		return;
-	t->fp_seen = fp_sw(fpstate)->features;
-	t->fp_seen_tid = t->tid;
+	t->signal.fp_seen = fp_sw(fpstate)->features;
+	t->signal.fp_seen_tid = t->tid;
 }
 
 /* Puts the live FP state to THREAD_FP, as the kernel would into a frame for this thread.
@@ -247,7 +247,7 @@ static uint64_t fp_save(struct thread *t)
 {
 	fp_learn();
 	struct fp_facts facts = guest.fp;
-	facts.seen = t->fp_seen_tid == t->tid ? t->fp_seen : 0;
+	facts.seen = t->signal.fp_seen_tid == t->tid ? t->signal.fp_seen : 0;
 	if (facts.permitted)
 		facts.in_use = xgetbv(1);
 	const struct fp_layout l = fp_layout(&facts);
@@ -292,7 +292,7 @@ void signal_leave(struct thread *t, uint64_t fpstate, uint64_t fp_flags)
 	f.uc.mc.ss = USER_DS;
 	f.uc.mc.fpstate = fpstate;
 	/* a signal that waits comes first; none may join it */
-	f.uc.sigmask = (t->pending ? ~0ull : t->app_mask) & ~SYNC_SIGNALS;
+	f.uc.sigmask = (t->pending ? ~0ull : t->signal.mask) & ~SYNC_SIGNALS;
 	glue_sigreturn(&f.uc, FLAG_ONE);
 }
 
@@ -318,13 +318,13 @@ void signal_probe(struct thread *t)
 	f.uc.flags = UC_SS | fp_save(t);
 	f.uc.mc.fpstate = (uint64_t)t + THREAD_FP;
 	f.uc.sigmask = ~SYNC_SIGNALS;
-	t->probing = true;
+	t->signal.probing = true;
 	glue_sigreturn(&f.uc, (t->rflags & ~FLAGS_OF_SIGRETURN) | FLAG_ONE);
 }
 
 void signal_try(struct thread *t)
 {
-	t->trying = true;
+	t->signal.trying = true;
 	signal_probe(t);
 }
 
@@ -362,7 +362,7 @@ static void frame_fill(const struct thread *t, struct frame *f, const struct k_s
 {
 	*f = (struct frame){ .pretcode = act->restorer, .info = *info };
 	f->uc.flags = fx ? k->flags : k->flags & ~(uint64_t)UC_FP_XSTATE;
-	f->uc.stack = t->app_altstack;
+	f->uc.stack = t->signal.altstack;
 	f->uc.mc = (struct k_sigcontext){
 		.r8 = t->regs[R8], .r9 = t->regs[R9], .r10 = t->regs[R10], .r11 = t->regs[R11],
 		.r12 = t->regs[R12], .r13 = t->regs[R13], .r14 = t->regs[R14],
@@ -370,10 +370,10 @@ static void frame_fill(const struct thread *t, struct frame *f, const struct k_s
 		.rbp = t->regs[RBP], .rbx = t->regs[RBX], .rdx = t->regs[RDX],
 		.rax = t->regs[RAX], .rcx = t->regs[RCX], .rsp = t->regs[RSP],
 		.rip = t->pc, .eflags = t->rflags, .cs = USER_CS, .ss = USER_DS,
-		.err = t->app_err, .trapno = t->app_trapno, .oldmask = t->app_mask,
-		.cr2 = t->app_cr2, .fpstate = fx,
+		.err = t->signal.fault_err, .trapno = t->signal.fault_trapno, .oldmask = t->signal.mask,
+		.cr2 = t->signal.fault_cr2, .fpstate = fx,
 	};
-	f->uc.sigmask = t->app_mask;
+	f->uc.sigmask = t->signal.mask;
 }
 
 static int held_index(int sig)
@@ -391,9 +391,9 @@ static void hold(struct thread *t, const struct k_siginfo *info)
 	const int i = held_index(info->signo);
 	if (i < 0)
 		die("two signals at once", t->pc);
-	if (!(t->held & SIG_BIT(info->signo)))
-		t->held_info[i] = *info;
-	t->held |= SIG_BIT(info->signo);
+	if (!(t->signal.held & SIG_BIT(info->signo)))
+		t->signal.held_info[i] = *info;
+	t->signal.held |= SIG_BIT(info->signo);
 }
 
 static void deliver(struct thread *t, const struct k_siginfo *info, const struct k_ucontext *k,
@@ -415,7 +415,7 @@ static void frame_failed(struct thread *t, int sig, const struct k_ucontext *k)
 static uint64_t frame_place(const struct thread *t, const struct k_sigaction *act, uint32_t size,
 			    uint64_t *fx)
 {
-	const struct k_stack *const alt = &t->app_altstack;
+	const struct k_stack *const alt = &t->signal.altstack;
 	const bool nested = signal_on_altstack(alt, t->regs[RSP]);
 	uint64_t sp = t->regs[RSP] - RED_ZONE;
 	bool entering = false;
@@ -435,26 +435,26 @@ static void after_frame(struct thread *t, int sig, const struct k_sigaction *act
 	if (act->flags & SA_RESETHAND) {
 		const struct k_sigaction none = { 0 };
 		const struct k_sigaction k = signal_kernel_action(sig, &none);
-		t->actions[sig].handler = SIGNAL_DEFAULT;
+		t->signal.actions[sig].handler = SIGNAL_DEFAULT;
 		kernel_set(sig, &k, 0);
 	}
-	if (t->app_altstack.flags & (int32_t)SS_AUTODISARM)
-		t->app_altstack = (struct k_stack){ .flags = SS_DISABLE };
-	if (t->has_temp_mask)
-		t->app_mask = t->temp_mask;
-	t->has_temp_mask = false;
-	t->app_mask |= act->mask;
+	if (t->signal.altstack.flags & (int32_t)SS_AUTODISARM)
+		t->signal.altstack = (struct k_stack){ .flags = SS_DISABLE };
+	if (t->signal.has_temp_mask)
+		t->signal.mask = t->signal.temp_mask;
+	t->signal.has_temp_mask = false;
+	t->signal.mask |= act->mask;
 	if (!(act->flags & SA_NODEFER))
-		t->app_mask |= SIG_BIT(sig);
+		t->signal.mask |= SIG_BIT(sig);
 }
 
 static void deliver(struct thread *t, const struct k_siginfo *info, const struct k_ucontext *k,
 		    bool forced)
 {
 	const int sig = info->signo;
-	const struct k_sigaction act = t->actions[sig];
-	const uint64_t blocked = t->has_temp_mask ? t->temp_mask : t->app_mask;
-	if (forced && (act.handler == SIGNAL_IGNORED || t->app_mask & SIG_BIT(sig)))
+	const struct k_sigaction act = t->signal.actions[sig];
+	const uint64_t blocked = t->signal.has_temp_mask ? t->signal.temp_mask : t->signal.mask;
+	if (forced && (act.handler == SIGNAL_IGNORED || t->signal.mask & SIG_BIT(sig)))
 		signal_fatal(t, sig);
 	if (!forced && blocked & SIG_BIT(sig) & SYNC_SIGNALS) {
 		hold(t, info);
@@ -463,7 +463,7 @@ static void deliver(struct thread *t, const struct k_siginfo *info, const struct
 	if (act.handler == SIGNAL_DEFAULT && (forced || dies_by_default(sig)))
 		signal_fatal(t, sig);
 	if (act.handler <= SIGNAL_IGNORED) {
-		t->has_temp_mask = false;
+		t->signal.has_temp_mask = false;
 		signal_leave(t, k->mc.fpstate, k->flags & UC_FP_XSTATE);
 	}
 
@@ -510,33 +510,33 @@ static void keep(struct thread *t, const struct k_siginfo *info, struct k_uconte
 	const uint32_t size = fp_size(uc->mc.fpstate);
 	if (size > THREAD_ALT - THREAD_FP)
 		die("the FP state is larger than expected", size);
-	t->pend_info = *info;
-	t->pend_uc = *uc;
+	t->signal.pending_info = *info;
+	t->signal.pending_uc = *uc;
 	mem_copy((void *)((uint64_t)t + THREAD_FP), (const void *)uc->mc.fpstate, size);
 	if (size)
-		t->pend_uc.mc.fpstate = (uint64_t)t + THREAD_FP;
-	t->pend_forced = false;
+		t->signal.pending_uc.mc.fpstate = (uint64_t)t + THREAD_FP;
+	t->signal.pending_forced = false;
 	t->pending = 1;
 	uc->sigmask = ~SYNC_SIGNALS;	/* one at a time */
 }
 
 void signal_deliver_pending(struct thread *t)
 {
-	struct k_siginfo info = t->pend_info;
-	if (t->pend_forced)
+	struct k_siginfo info = t->signal.pending_info;
+	if (t->signal.pending_forced)
 		info.addr = t->pc;		/* a seccomp filter: after its system call */
-	if (t->pend_stale) {			/* a handler has returned since */
-		t->pend_stale = false;
-		t->pend_uc.flags = (t->pend_uc.flags & ~(uint64_t)UC_FP_XSTATE) | fp_save(t);
+	if (t->signal.pending_stale) {			/* a handler has returned since */
+		t->signal.pending_stale = false;
+		t->signal.pending_uc.flags = (t->signal.pending_uc.flags & ~(uint64_t)UC_FP_XSTATE) | fp_save(t);
 	}
 	t->pending = 0;
-	deliver(t, &info, &t->pend_uc, t->pend_forced);
+	deliver(t, &info, &t->signal.pending_uc, t->signal.pending_forced);
 }
 
 /* The live FP state, as if a signal had come here. */
 static struct k_ucontext *live_context(struct thread *t)
 {
-	struct k_ucontext *const uc = &t->pend_uc;
+	struct k_ucontext *const uc = &t->signal.pending_uc;
 	*uc = (struct k_ucontext){ .flags = UC_SS | fp_save(t) };
 	uc->mc.fpstate = (uint64_t)t + THREAD_FP;
 	return uc;
@@ -544,12 +544,12 @@ static struct k_ucontext *live_context(struct thread *t)
 
 void signal_deliver_held(struct thread *t)
 {
-	const uint64_t due = t->held & ~t->app_mask;
+	const uint64_t due = t->signal.held & ~t->signal.mask;
 	if (!due)
 		return;
 	const int sig = __builtin_ctzll(due) + 1;
-	t->held &= ~SIG_BIT(sig);
-	const struct k_siginfo info = t->held_info[held_index(sig)];
+	t->signal.held &= ~SIG_BIT(sig);
+	const struct k_siginfo info = t->signal.held_info[held_index(sig)];
 	deliver(t, &info, live_context(t), false);
 }
 
@@ -558,10 +558,10 @@ static void note_fault(struct thread *t, const struct k_siginfo *info, const str
 {
 	if (info->signo == SIGSYS)
 		return;
-	t->app_trapno = m->trapno;
-	t->app_err = m->err;
+	t->signal.fault_trapno = m->trapno;
+	t->signal.fault_err = m->err;
 	if (m->trapno == X86_TRAP_PF)
-		t->app_cr2 = m->cr2;
+		t->signal.fault_cr2 = m->cr2;
 }
 
 static bool is_pc_signal(int sig)
@@ -586,12 +586,12 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 		die("a signal at an unknown place of the cache", code);
 	left_cache(t);
 	lock_drop();
-	if (t->trap) {			/* what it single-steps did not finish */
+	if (t->step.trap) {			/* what it single-steps did not finish */
 		t->rflags |= FLAG_TF;
-		t->trap = false;
+		t->step.trap = false;
 	}
 	if (smc) {
-		t->step_pc = t->pc;
+		t->code.single_pc = t->pc;
 		signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
 	}
 	if (sync && is_pc_signal(info->signo) && info->addr == code)
@@ -610,11 +610,11 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 static bool step_on(struct thread *t, struct k_ucontext *uc)
 {
 	lock_take(t);
-	const bool lost = t->flag_steps < MAX_FLAG_STEPS && flags_are_lost(uc->mc.rip);
+	const bool lost = t->signal.flag_steps < MAX_FLAG_STEPS && flags_are_lost(uc->mc.rip);
 	lock_drop();
-	if (!lost || (!t->flag_steps && (guest.filtered || is_traced())))
+	if (!lost || (!t->signal.flag_steps && (guest.filtered || is_traced())))
 		return false;
-	t->flag_steps++;
+	t->signal.flag_steps++;
 	uc->mc.eflags |= FLAG_TF;
 	return true;
 }
@@ -627,13 +627,13 @@ static bool stepped(struct thread *t, const struct k_siginfo *info, struct k_uco
 	uc->mc.eflags &= ~(uint64_t)FLAG_TF;
 	if (trap && in_cache && step_on(t, uc))
 		return true;
-	t->flag_steps = 0;
-	t->pend_stale = !trap || !in_cache;
+	t->signal.flag_steps = 0;
+	t->signal.pending_stale = !trap || !in_cache;
 	if (!trap)
 		return false;
 	if (!in_cache)
 		return true;		/* C is about to look for what waits */
-	struct k_siginfo waited = t->pend_info;
+	struct k_siginfo waited = t->signal.pending_info;
 	t->pending = 0;
 	in_code(t, &waited, uc, false);
 	return true;
@@ -651,7 +651,7 @@ static void kicked(struct thread *t, const struct k_siginfo *info, struct k_ucon
 		uc->mc.rax = (uint64_t)GATE_RESTART;
 	if (info->code == TRACED_KICK)
 		traced_heard(t);
-	if (!s || pc < s->base + TRAMPOLINES || t->probing) {
+	if (!s || pc < s->base + TRAMPOLINES || t->signal.probing) {
 		t->again = 1;
 		return;
 	}
@@ -661,9 +661,9 @@ static void kicked(struct thread *t, const struct k_siginfo *info, struct k_ucon
 		die("a signal at an unknown place of the cache", pc);
 	left_cache(t);
 	lock_drop();
-	if (t->trap) {
+	if (t->step.trap) {
 		t->rflags |= FLAG_TF;
-		t->trap = false;
+		t->step.trap = false;
 	}
 	if (info->code == VPMU_KICK)
 		vpmu_follow(t);
@@ -677,7 +677,7 @@ static bool is_kick(const struct thread *t, struct k_siginfo *info)
 {
 	if (info->signo != SIGTRAP)
 		return false;
-	if (!info->code && !info->addr && (t->kicked || E.vpmu))
+	if (!info->code && !info->addr && (t->code.kicked || E.vpmu))
 		info->code = E.vpmu ? VPMU_KICK : STOP_KICK;
 	return info->code == STOP_KICK || info->code == TRACED_KICK ||
 	       (E.vpmu && info->code == VPMU_KICK);
@@ -700,17 +700,17 @@ static void tried(struct thread *t, const struct k_ucontext *uc)
 /* What the CPU said at t->pc (signal_probe). */
 static void probed(struct thread *t, const struct k_siginfo *info, const struct k_ucontext *uc)
 {
-	const bool counted = t->trying;
-	t->probing = t->trying = false;
+	const bool counted = t->signal.trying;
+	t->signal.probing = t->signal.trying = false;
 	if (info->signo == SIGTRAP && info->code == TRAP_TRACE && counted)
 		tried(t, uc);
 	if (info->signo == SIGTRAP && info->code == TRAP_TRACE)
 		die("an instruction the engine does not know, or code it did not see", t->pc);
 	if (counted)
 		uncount(t, t->pc);
-	if (t->trap) {			/* what it single-steps did not finish */
+	if (t->step.trap) {			/* what it single-steps did not finish */
 		t->rflags |= FLAG_TF;
-		t->trap = false;
+		t->step.trap = false;
 	}
 	const uint64_t live = FLAGS_OF_SIGRETURN & ~(uint64_t)FLAG_TF;
 	t->rflags = (uc->mc.eflags & live) | (t->rflags & ~live);
@@ -730,11 +730,11 @@ static bool sync_elsewhere(struct thread *t, struct k_siginfo *info, struct k_uc
 		uc->mc.rip = (uint64_t)cpuid_fault;
 		return true;
 	}
-	if (t->probing)
+	if (t->signal.probing)
 		probed(t, info, uc);
 	if (info->signo == SIGSYS && (pc == (uint64_t)gate_after || pc == (uint64_t)clone_after)) {
 		keep(t, info, uc);
-		t->pend_forced = true;
+		t->signal.pending_forced = true;
 		uc->mc.rax = (uint64_t)GATE_TRAPPED;
 		return true;
 	}
@@ -800,14 +800,14 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 	const bool in_cache = s && pc >= s->base + TRAMPOLINES;
 	fp_note(t, uc->mc.fpstate);
 
-	if (t->learning && sig == SIGTRAP && sync) {
-		t->app_altstack.flags = uc->stack.flags;
-		t->learning = false;
+	if (t->signal.learning && sig == SIGTRAP && sync) {
+		t->signal.altstack.flags = uc->stack.flags;
+		t->signal.learning = false;
 		return;
 	}
 	if (sync && in_cache && sig == SIGSEGV && own_fault(t, info, &uc->mc))
 		return;
-	if (t->flag_steps && stepped(t, info, uc, in_cache))
+	if (t->signal.flag_steps && stepped(t, info, uc, in_cache))
 		return;
 	if (is_kick(t, info)) {
 		kicked(t, info, uc);
@@ -815,11 +815,11 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 	}
 	if (sync && sync_elsewhere(t, info, uc))
 		return;
-	if (t->probing) {		/* by kill(), before the CPU got there */
+	if (t->signal.probing) {		/* by kill(), before the CPU got there */
 		hold(t, info);
 		return;
 	}
-	if (in_cache && !sync && !t->trap && step_on(t, uc)) {
+	if (in_cache && !sync && !t->step.trap && step_on(t, uc)) {
 		keep(t, info, uc);
 		return;
 	}

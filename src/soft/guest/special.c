@@ -35,9 +35,9 @@ static void fault(struct thread *t, int sig, int code, uint64_t addr, int trapno
 static void fault(struct thread *t, int sig, int code, uint64_t addr, int trapno, int err)
 {
 	uncount(t, t->pc);
-	if (t->trap) {			/* what it single-steps did not finish */
+	if (t->step.trap) {			/* what it single-steps did not finish */
 		t->rflags |= FLAG_TF;
-		t->trap = false;
+		t->step.trap = false;
 	}
 	signal_raise(t, sig, code, addr, trapno, err);
 }
@@ -70,7 +70,7 @@ static bool far_return(struct thread *t, const struct insn *in)
 		    !pop(t, &ss, size) || (uint16_t)ss != USER_DS)
 			goto fault;
 		t->rflags = (flags & FLAGS_OF_IRET) | FLAGS_OF_USER;
-		t->flags_loaded = t->trap;
+		t->step.flags_loaded = t->step.trap;
 		t->regs[RSP] = sp;
 	} else {
 		t->regs[RSP] += (uint16_t)in->imm;
@@ -192,7 +192,7 @@ static void check_selector(struct thread *t, uint16_t sel)
 
 static void store_gs_selector(struct thread *t, const struct insn *in, const uint8_t *s)
 {
-	const uint64_t v = t->app_gs_sel;
+	const uint64_t v = t->task.gs_selector;
 	if (in->map == 1) {					/* push */
 		const unsigned size = in->opsize16 ? 2 : 8;
 		if (!copy_guest((void *)(t->regs[RSP] - size), &v, size))
@@ -234,7 +234,7 @@ static void load_gs_selector(struct thread *t, const struct insn *in, const uint
 		uint64_t *const r = &t->regs[(in->modrm >> 3 & 7) | (in->rex & 4 ? 8 : 0)];
 		*r = size == 2 ? (*r & ~0xffffull) | (uint16_t)offset : offset;
 	}
-	t->app_gs_sel = sel;
+	t->task.gs_selector = sel;
 	app_gs_set(t, selector_base(sel));
 }
 
@@ -247,7 +247,7 @@ static void popf(struct thread *t, const struct insn *in)
 	if (size == 2)
 		v |= t->rflags & ~0xffffull;
 	t->rflags = (v & FLAGS_OF_POPF) | (t->rflags & ~(uint64_t)FLAGS_OF_POPF);
-	t->flags_loaded = t->trap;
+	t->step.flags_loaded = t->step.trap;
 }
 
 /* The kernel emulates the three old entries; each is one call and a return that
@@ -395,7 +395,7 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 		signal_try(t);		/* they have nothing to work on: incssp, enclu, uiret … */
 	}
 	const bool indirect = t->exit_link == 0;
-	if (t->pending || t->trap || t->rflags & FLAG_TF)
+	if (t->pending || t->step.trap || t->rflags & FLAG_TF)
 		return resume(t);
 	t->exit_link = !indirect;
 	return cache_lookup(t);

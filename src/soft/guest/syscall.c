@@ -186,7 +186,7 @@ static long do_kill(struct thread *t, long nr, const uint64_t *a)
 static long handle(struct thread *t, long nr, const uint64_t *a)
 {
 	bool done = false;
-	if (t->strict)
+	if (t->task.strict)
 		seccomp_strict(t, nr);
 	if ((uint32_t)a[0] == E.reserved_fd && takes_fd(nr))
 		return -EBADF;
@@ -294,7 +294,7 @@ uint64_t syscall_exit(struct thread *t, const struct link *l)
 				t->regs[R10], t->regs[R8], t->regs[R9] };
 	t->pc = l->target;
 	t->exit_link = 1;
-	if (t->rseq)
+	if (t->task.rseq)
 		rseq_check(t);
 	const long ret = handle(t, (long)(int32_t)t->regs[RAX], a);
 	if (E.vpmu)

@@ -39,17 +39,28 @@ void record_names(struct soft_record *r)
 void record_live(struct thread *t, struct soft_record *r)
 {
 	r->live_stride = sizeof(struct block);
-	r->live_corr = (uint64_t)t->corr;
+	r->live_corr = (uint64_t)t->code.corr;
 	r->live_vectors = (uint64_t)block_at(0)->vec;
 	r->live_n_blocks = (uint64_t)&cache.n_blocks;
 	r->live_counts = (uint64_t)counts_of(t);
+}
+
+struct soft_record *record_find(int32_t tid)
+{
+	const uint32_t n = __atomic_load_n(&E.shared->n_records, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 1; i < n && i < SOFT_MAX_RECORDS; i++) {
+		struct soft_record *const r = &E.shared->records[i];
+		if (r->tid == tid && __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == REC_RUNNING)
+			return r;
+	}
+	return NULL;
 }
 
 /* A record for the task that `t` is going to make: were it taken by the task itself, one
  * that has not run yet when the command ends would not be known of. */
 static void record_announce(struct thread *t)
 {
-	if (t->child_record)
+	if (t->task.child_record)
 		return;			/* left from a clone that failed */
 	const uint32_t i = __atomic_fetch_add(&E.shared->n_records, 1, __ATOMIC_RELAXED);
 	if (i >= SOFT_MAX_RECORDS) {
@@ -61,7 +72,7 @@ static void record_announce(struct thread *t)
 	mem_copy(r->comm, own->comm, sizeof(r->comm));
 	mem_copy(r->exe, own->exe, sizeof(r->exe));
 	r->parent = own->pid;
-	t->child_record = i;
+	t->task.child_record = i;
 }
 
 /* What clone() said of it. Where it has begun already, it knows its number better. */
@@ -72,7 +83,7 @@ static void record_announced(struct thread *t, uint32_t i, long ret)
 	struct soft_record *const r = &E.shared->records[i];
 	if (ret < 0) {
 		__atomic_store_n(&r->state, REC_FREE, __ATOMIC_RELEASE);
-		t->child_record = i;
+		t->task.child_record = i;
 		return;
 	}
 	int32_t none = 0;
@@ -83,8 +94,8 @@ static void record_announced(struct thread *t, uint32_t i, long ret)
 static uint32_t record_begin(struct thread *t, bool is_thread)
 {
 	record_announce(t);
-	const uint32_t i = t->child_record;
-	t->child_record = 0;
+	const uint32_t i = t->task.child_record;
+	t->task.child_record = 0;
 	if (!i)
 		return 0;
 	struct soft_record *const r = &E.shared->records[i];
@@ -205,7 +216,7 @@ void thread_child(struct thread *t)
 	if (E.vpmu)
 		vpmu_thread(t);
 	t->exit_link = 1;
-	mask_set(t, t->app_mask);
+	mask_set(t, t->signal.mask);
 	glue_go(t);
 }
 
@@ -265,19 +276,19 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 	}
 	E.n_running = E.n_own = 1;
 	E.n_free_slots = E.n_threads - 1;
-	if (t->actions != guest.actions) {
-		mem_copy(guest.actions, t->actions, sizeof(guest.actions));
-		t->actions = guest.actions;
+	if (t->signal.actions != guest.actions) {
+		mem_copy(guest.actions, t->signal.actions, sizeof(guest.actions));
+		t->signal.actions = guest.actions;
 	}
 	if (guest.mdwe & PR_MDWE_NO_INHERIT)
 		guest.mdwe = 0;
-	t->held = 0;			/* pending signals stay with the parent */
+	t->signal.held = 0;			/* pending signals stay with the parent */
 	guest.execing = 0;			/* as do its other threads */
-	mem_zero(t->corr, sizeof(t->corr));
-	mem_zero(t->vdso_corr, sizeof(t->vdso_corr));
+	mem_zero(t->code.corr, sizeof(t->code.corr));
+	mem_zero(t->code.vdso_corr, sizeof(t->code.vdso_corr));
 	sys3(__NR_madvise, counts_of(t), cache.counts_mapped, MADV_DONTNEED);
 	t->is_vfork = false;
-	t->child_record = 0;
+	t->task.child_record = 0;
 	if (record) {
 		struct soft_record *const r = &E.shared->records[record];
 		r->blocks = r->had_blocks = cache.flushed_blocks + cache.n_blocks;
@@ -326,16 +337,16 @@ static long do_thread(struct thread *t, long nr, const uint64_t *a, struct reque
 	c->record = record;
 	for (int i = 0; i < 16; i++)
 		c->regs[i] = t->regs[i];
-	c->actions = t->actions;
+	c->signal.actions = t->signal.actions;
 	if (!(q->flags & CLONE_SIGHAND)) {
-		mem_copy(c->own_actions, t->actions, sizeof(c->own_actions));
-		c->actions = c->own_actions;
+		mem_copy(c->signal.own_actions, t->signal.actions, sizeof(c->signal.own_actions));
+		c->signal.actions = c->signal.own_actions;
 	}
-	c->app_err = t->app_err;
-	c->app_trapno = t->app_trapno;
-	c->app_cr2 = t->app_cr2;
-	c->strict = t->strict;
-	c->app_gs_sel = t->app_gs_sel;
+	c->signal.fault_err = t->signal.fault_err;
+	c->signal.fault_trapno = t->signal.fault_trapno;
+	c->signal.fault_cr2 = t->signal.fault_cr2;
+	c->task.strict = t->task.strict;
+	c->task.gs_selector = t->task.gs_selector;
 	c->regs[RAX] = 0;
 	c->regs[RCX] = t->pc;
 	c->regs[R11] = t->rflags;
@@ -344,14 +355,14 @@ static long do_thread(struct thread *t, long nr, const uint64_t *a, struct reque
 	c->pc = t->pc;
 	c->rflags = t->rflags;
 	app_gs_set(c, t->app_gs);
-	c->app_mask = t->app_mask;
+	c->signal.mask = t->signal.mask;
 	c->tid = -1;
-	c->vslot = t->child_vslot;
+	c->vpmu.slot = t->vpmu.child_slot;
 	c->is_vfork = !(q->flags & CLONE_THREAD);
 	if (!c->is_vfork)
 		__atomic_fetch_add(&E.n_own, 1, __ATOMIC_RELAXED);
 	c->parent_waits = q->flags & CLONE_VFORK;
-	c->app_altstack = q->flags & CLONE_VFORK ? t->app_altstack :
+	c->signal.altstack = q->flags & CLONE_VFORK ? t->signal.altstack :
 			  (struct k_stack){ .flags = SS_DISABLE };
 	uint64_t args[5] = { q->flags, c->engine_rsp, a[2], a[3], a[4] };
 	if (nr == __NR_clone3) {
@@ -388,7 +399,7 @@ long thread_clone(struct thread *t, long nr, const uint64_t *a)
 	if (E.vpmu && ret)
 		vpmu_made(t, ret, q.flags & CLONE_THREAD);
 	if (!t->pending)
-		mask_set(t, t->app_mask);
+		mask_set(t, t->signal.mask);
 	return ret;
 }
 

@@ -25,8 +25,8 @@ void traced_thread(struct thread *t)
 	if (got != (long)gs_of(t))
 		return;
 	sys3(__NR_madvise, gs_of(t), THREAD_SHADOW, MADV_NOHUGEPAGE);
-	t->shadow_last = gs_of(t);
-	t->shadow_common = 0;
+	t->shadow.last = gs_of(t);
+	t->shadow.common = 0;
 }
 
 void traced_code(struct thread *t)
@@ -59,43 +59,20 @@ void traced_asked(struct thread *t)
 /* The same, where the lock may be taken: it is done as soon as possible. */
 void traced_heard(struct thread *t)
 {
-	t->trace_asked = true;		/* resume() looks */
+	t->task.trace_asked = true;		/* resume() looks */
 	__atomic_store_n(&E.shared->records[t->record].traced, TRACED_HEARD, __ATOMIC_RELEASE);
-}
-
-static struct soft_record *record_of(int32_t tid)
-{
-	const uint32_t n = __atomic_load_n(&E.shared->n_records, __ATOMIC_ACQUIRE);
-	for (uint32_t i = 1; i < n && i < SOFT_MAX_RECORDS; i++) {
-		struct soft_record *const r = &E.shared->records[i];
-		if (r->tid == tid && __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == REC_RUNNING)
-			return r;
-	}
-	return NULL;
 }
 
 /* A stopped task would take the signal when its tracer lets it go on, and show it. */
 static bool is_stopped(int32_t tid)
 {
-	struct line path = { 0 };
-	char text[256];
-	line_str(&path, "/proc/");
-	line_num(&path, (uint64_t)tid, 10);
-	line_str(&path, "/stat");
-	path.text[path.len] = '\0';
-	const long fd = sys4(__NR_openat, AT_FDCWD, path.text, 0, 0);
-	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text));
-	if (fd >= 0)
-		sys1(__NR_close, fd);
-	for (long i = n - 3; i >= 0; i--)
-		if (text[i] == ')')
-			return text[i + 2] == 'T' || text[i + 2] == 't';
-	return true;
+	const char state = task_state(tid);
+	return state == 'T' || state == 't' || !state;
 }
 
 static void ask(int32_t tid)
 {
-	struct soft_record *const r = record_of(tid);
+	struct soft_record *const r = record_find(tid);
 	const struct k_siginfo info = { .signo = SIGTRAP, .code = TRACED_KICK };
 	uint32_t state = TRACED_HEARD;	/* a signal is sent only when the one before was taken */
 	if (!r)

@@ -35,62 +35,21 @@ struct mapping {
 	bool writable, shared, nameless;
 };
 
-static const char *hex(const char *p, uint64_t *v)
-{
-	for (*v = 0;; p++) {
-		if (*p >= '0' && *p <= '9')
-			*v = *v << 4 | (uint64_t)(*p - '0');
-		else if (*p >= 'a' && *p <= 'f')
-			*v = *v << 4 | (uint64_t)(*p - 'a' + 10);
-		else
-			return p;
-	}
-}
-
 /* "start-end rw-s offset dev:dev inode   /memfd:name (deleted)" */
 static void parse_mapping(const char *p, struct mapping *m)
 {
 	uint64_t dev;
-	p = hex(p, &m->start) + 1;
-	p = hex(p, &m->end) + 1;
+	p = text_hex(p, &m->start) + 1;
+	p = text_hex(p, &m->end) + 1;
 	m->writable = p[1] == 'w';
 	m->shared = p[3] == 's';
-	p = hex(p + 5, &m->offset) + 1;
-	p = hex(p, &dev) + 1;
-	p = hex(p, &dev) + 1;
-	for (m->inode = 0; *p >= '0' && *p <= '9'; p++)
-		m->inode = m->inode * 10 + (uint64_t)(*p - '0');
+	p = text_hex(p + 5, &m->offset) + 1;
+	p = text_hex(p, &dev) + 1;
+	p = text_hex(p, &dev) + 1;
+	p = text_decimal(p, &m->inode);
 	while (*p == ' ')
 		p++;
 	m->nameless = text_starts(p, "/memfd:") || text_starts(p, "/dev/zero (deleted)");
-}
-
-/* Calls `what` for every mapping of the process; false: they cannot be read. */
-static bool each_mapping(void (*what)(const struct mapping *m, void *arg), void *arg)
-{
-	static char text[16384];
-	const long fd = own_open(AT_FDCWD, "/proc/self/maps", O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	size_t have = 0;
-	for (long n; (n = sys3(__NR_read, fd, text + have, sizeof(text) - 1 - have)) > 0;) {
-		have += (size_t)n;
-		text[have] = '\0';
-		size_t line = 0;
-		for (size_t i = 0; i < have; i++) {
-			struct mapping m;
-			if (text[i] != '\n')
-				continue;
-			parse_mapping(text + line, &m);
-			what(&m, arg);
-			line = i + 1;
-		}
-		have -= line;
-		for (size_t i = 0; i < have; i++)
-			text[i] = text[line + i];
-	}
-	sys1(__NR_close, fd);
-	return have == 0;
 }
 
 /* Is the file open? Also if that cannot be told. */
@@ -98,16 +57,15 @@ static bool has_descriptor(uint64_t inode)
 {
 	struct { uint64_t ino, off; uint16_t len; uint8_t type; char name[]; } *e;
 	uint8_t list[2048];
-	uint64_t st[18];			/* struct stat: dev, ino, … */
+	struct k_stat st;
 	const long dir = own_open(AT_FDCWD, "/proc/self/fd", O_DIRECTORY | O_CLOEXEC);
 	bool found = dir < 0;
 	for (long n; !found && (n = sys3(__NR_getdents64, dir, list, sizeof(list))) > 0;)
 		for (long at = 0; at < n && !found; at += e->len) {
-			long fd = 0;
+			uint64_t fd;
 			e = (void *)(list + at);
-			for (const char *p = e->name; *p >= '0' && *p <= '9'; p++)
-				fd = fd * 10 + (*p - '0');
-			found = e->name[0] != '.' && sys2(__NR_fstat, fd, st) == 0 && st[1] == inode;
+			text_decimal(e->name, &fd);
+			found = e->name[0] != '.' && sys2(__NR_fstat, fd, &st) == 0 && st.ino == inode;
 		}
 	if (dir >= 0)
 		sys1(__NR_close, dir);
@@ -123,19 +81,23 @@ struct search {
 	uint32_t n_second;	/* … and how many there are */
 };
 
-static void look_for_code(const struct mapping *m, void *arg)
+static void look_for_code(const char *line, void *arg)
 {
 	struct search *const s = arg;
-	if (s->pc >= m->start && s->pc < m->end)
-		s->code = *m;
+	struct mapping m;
+	parse_mapping(line, &m);
+	if (s->pc >= m.start && s->pc < m.end)
+		s->code = m;
 }
 
-static void look_for_second(const struct mapping *m, void *arg)
+static void look_for_second(const char *line, void *arg)
 {
 	struct search *const s = arg;
-	if (m->inode != s->code.inode || m->start == s->code.start || !m->nameless)
+	struct mapping m;
+	parse_mapping(line, &m);
+	if (m.inode != s->code.inode || m.start == s->code.start || !m.nameless)
 		return;
-	s->second = *m;
+	s->second = m;
 	s->n_second++;
 }
 
@@ -152,8 +114,8 @@ static bool all_known(const struct search *s)
 static struct alias *decide(uint64_t pc)
 {
 	struct search s = { .pc = pc };
-	if (n_aliases == MAX_ALIASES || !each_mapping(look_for_code, &s) || !s.code.end ||
-	    !each_mapping(look_for_second, &s))
+	if (n_aliases == MAX_ALIASES || maps_each(look_for_code, &s) || !s.code.end ||
+	    maps_each(look_for_second, &s))
 		return NULL;
 	struct alias *const a = &aliases[n_aliases++];
 	*a = (struct alias){ .start = s.code.start, .end = s.code.end, .usable = all_known(&s) };

@@ -326,7 +326,7 @@ static void drop(uint32_t id, bool changed);
  * the link leads to. */
 static uint32_t relying_block(const struct link *l)
 {
-	const uint64_t site = l->kind == LINK_JUMP && l->cell ? link_at(l->cell)->site : l->site;
+	const uint64_t site = l->kind == LINK_JUMP && l->side ? link_at(l->side)->site : l->site;
 	struct segment *const s = segment_of(site);
 	const uint32_t id = s ? block_of_code(s, site) : 0;
 	return id && block_at(id)->flags & BLOCK_RELIES_ON_NEXT ? id : 0;
@@ -340,8 +340,8 @@ static void unlink_all(struct block *b, bool changed)
 		struct link *const l = link_at(id);
 		next = l->next;
 		l->linked = false;
-		if (l->kind == LINK_JUMP && l->cell)
-			side_exit_forget(l->cell);
+		if (l->kind == LINK_JUMP && l->side)
+			side_exit_forget(l->side);
 		if (!l->to_stub) {
 			struct segment *const s = segment_for_stub(l->site);
 			if (!s)
@@ -483,7 +483,7 @@ static void lock_take_for_code(struct thread *t)
 static uint64_t enter(struct thread *t, uint32_t id)
 {
 	if (id)
-		__atomic_store_n(&t->inside, true, __ATOMIC_RELAXED);
+		__atomic_store_n(&t->code.inside, true, __ATOMIC_RELAXED);
 	return id ? block_body(block_at(id)) : 0;
 }
 
@@ -499,20 +499,20 @@ uint64_t cache_lookup(struct thread *t)
 			   (uint32_t)t->return_number : 0;
 	const enum arrival how = t->exit_link == EXIT_INDIRECT ? ARRIVE_BY_JUMP :
 				 n ? ARRIVE_BY_RETURN : ARRIVE_DIRECTLY;
+	enum problem problem = PROBLEM_NONE;
 	uint32_t id;
-	if (t->step_pc == t->pc) {
-		t->step_pc = 0;
-		id = translate_single(t->pc);
+	if (t->code.single_pc == t->pc) {
+		t->code.single_pc = 0;
+		id = translate_single(t->pc, &problem);
 	} else {
 		id = block_find(t->pc);
 		if (!id)
-			id = translate(t->pc, how);
+			id = translate(t->pc, how, &problem);
 		else if (how == ARRIVE_BY_JUMP && entry_missing(t->pc))
 			entry_set(t->pc, entry_code(id, how));
 		if (id && n)
 			return_set(n, id);
 	}
-	const int problem = translate_problem;
 	const uint64_t code = enter(t, id);
 	lock_drop();
 	if (id)
@@ -535,8 +535,9 @@ uint64_t cache_exit(struct thread *t, uint32_t id, uint32_t flushes)
 	struct link *const l = link_at(id);
 	uint32_t to = block_find(t->pc);
 	const uint32_t extension = to ? 0 : chain_extend(t, id);
+	enum problem ignored;		/* cache_lookup() finds it again */
 	if (!to)
-		to = extension ? extension : translate(t->pc, ARRIVE_DIRECTLY);
+		to = extension ? extension : translate(t->pc, ARRIVE_DIRECTLY, &ignored);
 	if (to && !extension && !l->linked) {
 		if (l->kind == LINK_SIDE_EXIT)
 			put_side_exit(id);
@@ -544,7 +545,7 @@ uint64_t cache_exit(struct thread *t, uint32_t id, uint32_t flushes)
 			link_to(id, to);
 	}
 	const uint64_t code = enter(t, to);
-	t->falling_into = extension && block_at(extension)->runs_from ? extension : 0;
+	t->code.falling_into = extension && block_at(extension)->runs_from ? extension : 0;
 	lock_drop();
 	return code ? code : cache_lookup(t);
 }

@@ -42,7 +42,7 @@ void count_vec(uint8_t *vec, const struct step *s, int n)
 void count_add(struct thread *t, int event, int64_t n, const struct mode *m)
 {
 	if (!m->acc) {
-		__atomic_fetch_add(&t->corr[event], n, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&t->code.corr[event], n, __ATOMIC_RELAXED);
 	} else if (m->acc >> event & 1) {
 		struct vpmu_task_mem *const mem = (void *)((uint64_t)t + THREAD_ACC);
 		mem->acc[event][0] += (uint64_t)n;
@@ -68,8 +68,8 @@ void count_fold(struct thread *t)
 	/* Pairs with live_read() of the launcher: what it sees between is not a count. */
 	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);
 	for (int k = 0; k < SOFT_EVENTS; k++) {
-		sum[k] = (uint64_t)__atomic_exchange_n(&t->corr[k], 0, __ATOMIC_RELAXED);
-		vdso[k] = (uint64_t)__atomic_exchange_n(&t->vdso_corr[k], 0, __ATOMIC_RELAXED);
+		sum[k] = (uint64_t)__atomic_exchange_n(&t->code.corr[k], 0, __ATOMIC_RELAXED);
+		vdso[k] = (uint64_t)__atomic_exchange_n(&t->code.vdso_corr[k], 0, __ATOMIC_RELAXED);
 	}
 	uint8_t wanted[SOFT_EVENTS];
 	const int n_wanted = events_wanted(wanted);

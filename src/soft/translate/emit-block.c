@@ -14,7 +14,7 @@ static void emit_fp_env(struct emit *e, uint8_t kind, uint64_t pc, uint64_t next
 {
 	const uint32_t id = e->dry ? 0 : new_link(next, kind);
 	if (id)
-		link_at(id)->site = pc;
+		link_at(id)->insn = pc;
 	exit_here(e, id);
 }
 

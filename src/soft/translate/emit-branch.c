@@ -256,9 +256,9 @@ void emit_side_exit(struct emit *e, const struct block *b)
 {
 	struct mark m = plain(b->pc, 0, e);
 	if (b->flags & BLOCK_FLAGS_FREE_AT_TARGET)
-		inc_plain(e, b->src, m);
+		inc_plain(e, b->bumps, m);
 	else
-		inc_spilled(e, b->src, m);
+		inc_spilled(e, b->bumps, m);
 	mark(e, plain(b->pc, 0, e));
 	jump_to(e, b->pc);
 }

@@ -129,8 +129,6 @@ void align_rel32(struct emit *e, unsigned opcode_len)
 		b1(e, 0x90);
 }
 
-uint32_t loop_edge;
-
 void link_rel32(struct emit *e, uint64_t target)
 {
 	if (e->dry) {
@@ -144,8 +142,8 @@ void link_rel32(struct emit *e, uint64_t target)
 	uint32_t to = e->single ? 0 : block_find(target);
 	if (target == e->pc && e->back_to) {
 		to = e->back_to;
-	} else if (target == e->pc && to && !loop_edge) {
-		loop_edge = id;		/* when the block is written: close_loop() */
+	} else if (target == e->pc && to && !e->loop_edge) {
+		e->loop_edge = id;		/* when the block is written: close_loop() */
 		to = 0;
 	}
 	if (to)

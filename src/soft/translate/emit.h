@@ -48,6 +48,7 @@ struct emit {
 	bool inverted;		/* the branch at the end jumps when the program's does not */
 	uint64_t pc;		/* of the block */
 	uint32_t back_to;	/* a twin: jumps to its own pc go to this block */
+	uint32_t loop_edge;	/* written: the link that jumps to its own pc, not linked yet; or 0 */
 	/* dry: the mark of the last instruction at or before `want` */
 	uint64_t want;
 	struct mark found;
@@ -165,8 +166,6 @@ void exit_here(struct emit *e, uint32_t id);
 void align_rel32(struct emit *e, unsigned opcode_len);
 void link_rel32(struct emit *e, uint64_t target);
 void jump_to(struct emit *e, uint64_t target);
-/* the link that closed a one-block loop, not linked yet: see close_loop() */
-extern uint32_t loop_edge;
 
 /* emit-memory.c */
 uint64_t rip_target(const struct insn *in, const uint8_t *s, uint64_t pc);

@@ -223,11 +223,11 @@ bool page_written(struct thread *t, uint64_t addr)
 		return false;
 	if (!p->guarded) {
 		const struct region *const r = region_find(addr);
-		t->retries = t->retry_at == addr ? t->retries + 1 : 0;
-		t->retry_at = addr;
-		return (code || (r && r->prot & PROT_WRITE)) && t->retries < MAX_RETRIES;
+		t->store.retries = t->store.retry_at == addr ? t->store.retries + 1 : 0;
+		t->store.retry_at = addr;
+		return (code || (r && r->prot & PROT_WRITE)) && t->store.retries < MAX_RETRIES;
 	}
-	t->retry_at = 0;
+	t->store.retry_at = 0;
 	if (++p->writes >= WRITES_BEFORE_CHECKING)
 		p->checked = true;
 	page_unguard(p);

@@ -48,7 +48,7 @@ static bool recover_stub(struct thread *t, const struct segment *s, uint64_t cod
 		return false;
 	*pc = link_at(id)->target;
 	if (link_at(id)->kind == LINK_SIDE_EXIT)
-		++*cell_of(t, link_at(id)->cell);
+		++*cell_of(t, link_at(id)->bumps);
 	return true;
 }
 
@@ -110,8 +110,8 @@ static void leave_chain(struct thread *t, uint32_t id)
 		return;
 	++*cell_of(t, id + 1);
 	if (cache.counts_taken) {		/* that cell has a meaning of its own */
-		t->corr[SOFT_TAKEN]--;
-		t->vdso_corr[SOFT_TAKEN] -= in_vdso(b->pc);
+		t->code.corr[SOFT_TAKEN]--;
+		t->code.vdso_corr[SOFT_TAKEN] -= in_vdso(b->pc);
 	}
 }
 
@@ -137,7 +137,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	struct segment *const s = segment_of(code);
 	if (!s)
 		return false;
-	t->falling_into = 0;			/* it is there */
+	t->code.falling_into = 0;			/* it is there */
 	const uint32_t id = block_of_code(s, code);
 	if (!id)
 		return recover_stub(t, s, code, pc);
@@ -149,7 +149,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	if (b->flags & (BLOCK_ENTRY_ONLY | BLOCK_RETURN_LOOKUP))
 		return true;
 	if (b->flags & BLOCK_SIDE_EXIT) {
-		*cell_of(t, b->src) += !e->found.bumped;
+		*cell_of(t, b->bumps) += !e->found.bumped;
 		return true;
 	}
 	uint8_t done[SOFT_EVENTS];
@@ -165,7 +165,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 		const int64_t more = (int64_t)done[k] - (was ? b->vec[k] : 0);
 		count_add(t, k, more, mode);
 		if (!mode->acc && in_vdso(b->pc))
-			t->vdso_corr[k] += more;
+			t->code.vdso_corr[k] += more;
 	}
 	if (e->found.bumped && !e->found.left)
 		leave_chain(t, id);

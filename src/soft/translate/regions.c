@@ -103,19 +103,6 @@ void region_set(uint64_t start, uint64_t end, int prot, bool shared, bool anon)
 	region_insert(at, (struct region){ start, end, (uint8_t)prot, shared, anon, ambiguous });
 }
 
-/* "start-end rwxp …" of /proc/self/maps, as it was when the engine came in. */
-static const char *parse_hex(const char *p, uint64_t *v)
-{
-	for (*v = 0;; p++) {
-		if (*p >= '0' && *p <= '9')
-			*v = *v << 4 | (uint64_t)(*p - '0');
-		else if (*p >= 'a' && *p <= 'f')
-			*v = *v << 4 | (uint64_t)(*p - 'a' + 10);
-		else
-			return p;
-	}
-}
-
 static bool line_ends(const char *p, const char *with)
 {
 	const size_t n = text_len(with);
@@ -125,11 +112,13 @@ static bool line_ends(const char *p, const char *with)
 	return (size_t)(p - start) >= n && mem_equal(p - n, with, n);
 }
 
-static void maps_line(const char *p, uint64_t only)
+/* "start-end rwxp …" of /proc/self/maps. *arg: 0, or only the mapping that holds this address. */
+static void maps_line(const char *p, void *arg)
 {
+	const uint64_t only = *(const uint64_t *)arg;
 	uint64_t start, end;
-	p = parse_hex(p, &start) + 1;
-	p = parse_hex(p, &end) + 1;
+	p = text_hex(p, &start) + 1;
+	p = text_hex(p, &end) + 1;
 	if (only && (only < start || only >= end))
 		return;
 	if (start == VSYSCALL_PAGE)
@@ -152,38 +141,10 @@ static void maps_line(const char *p, uint64_t only)
 	region_set(start, end, prot, p[3] == 's', *q == '0' && prot & PROT_WRITE);
 }
 
-/* All executable mappings, or the one that holds the address `only`. */
-static long read_maps(uint64_t only)
-{
-	static char text[65536];
-	const long fd = own_open(AT_FDCWD, "/proc/self/maps", O_CLOEXEC);
-	if (fd < 0)
-		return fd;
-	size_t have = 0;
-	for (;;) {
-		const long n = sys3(__NR_read, fd, text + have, sizeof(text) - 1 - have);
-		if (n <= 0)
-			break;
-		have += (size_t)n;
-		text[have] = '\0';
-		char *line = text;
-		for (char *p = text; *p; p++) {
-			if (*p != '\n')
-				continue;
-			maps_line(line, only);
-			line = p + 1;
-		}
-		have -= (size_t)(line - text);
-		for (size_t i = 0; i < have; i++)
-			text[i] = line[i];
-	}
-	sys1(__NR_close, fd);
-	return 0;
-}
-
 void regions_init(void)
 {
-	const long err = read_maps(0);
+	uint64_t all = 0;
+	const long err = maps_each(maps_line, &all);
 	if (err == -EMFILE)
 		refuse("it has no descriptor free, and the hard limit on open files (ulimit -Hn) "
 		       "allows no more: the engine cannot read its /proc/self/maps");
@@ -199,7 +160,7 @@ bool regions_learn(struct thread *t, uint64_t pc)
 	lock_take(t);
 	const bool known = region_find(pc);
 	if (!known)
-		read_maps(pc);
+		maps_each(maps_line, &pc);
 	const bool found = !known && region_find(pc);
 	const bool far = found && cache.window_used && !table_map(pc, 1);
 	lock_drop();

@@ -21,8 +21,8 @@ static long shadow_map(uint64_t at, uint64_t kind)
  * common with its parent: numbers of calls mean something else there. */
 static long shadow_map_again(struct thread *t, uint64_t at)
 {
-	if (t->shadow_common) {
-		const long got = sys5(__NR_mremap, t->shadow_common, 0, SHADOW_CHUNK,
+	if (t->shadow.common) {
+		const long got = sys5(__NR_mremap, t->shadow.common, 0, SHADOW_CHUNK,
 				      MREMAP_MAYMOVE | MREMAP_FIXED, at);
 		if (got == (long)at) {
 			zone_touch(at, SHADOW_CHUNK);
@@ -36,7 +36,7 @@ static long shadow_map_again(struct thread *t, uint64_t at)
 		sys2(__NR_munmap, at, SHADOW_CHUNK);
 		return shadow_map(at, MAP_PRIVATE);
 	}
-	t->shadow_common = at;
+	t->shadow.common = at;
 	return got;
 }
 
@@ -45,9 +45,9 @@ bool shadow_fault(struct thread *t, uint64_t addr)
 	if (addr - gs_of(t) >= THREAD_SHADOW)
 		return false;
 	const uint64_t at = addr & ~(SHADOW_CHUNK - 1);
-	t->shadow_run = at + SHADOW_CHUNK == t->shadow_last ? t->shadow_run + 1 : 1;
-	t->shadow_last = at;
-	const long got = t->shadow_run <= SHADOW_OWN ? shadow_map(at, MAP_PRIVATE) :
+	t->shadow.run = at + SHADOW_CHUNK == t->shadow.last ? t->shadow.run + 1 : 1;
+	t->shadow.last = at;
+	const long got = t->shadow.run <= SHADOW_OWN ? shadow_map(at, MAP_PRIVATE) :
 						       shadow_map_again(t, at);
 	if (got != (long)at && got != -EEXIST)
 		no_memory();
@@ -56,7 +56,7 @@ bool shadow_fault(struct thread *t, uint64_t addr)
 
 void shadow_drop(struct thread *t)
 {
-	if (t->shadow_last)
+	if (t->shadow.last)
 		sys2(__NR_munmap, gs_of(t), THREAD_SHADOW);
-	t->shadow_last = t->shadow_common = 0;
+	t->shadow.last = t->shadow.common = 0;
 }

@@ -31,7 +31,7 @@ void lock_take_to_enter(struct thread *t)
 
 static void kick(struct thread *t)
 {
-	__atomic_store_n(&t->kicked, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->code.kicked, true, __ATOMIC_RELAXED);
 	const struct k_siginfo info = { .signo = SIGTRAP, .code = STOP_KICK };
 	sys4(__NR_rt_tgsigqueueinfo, t->is_vfork ? t->tid : E.pid, t->tid, SIGTRAP, &info);
 }
@@ -42,7 +42,7 @@ static bool kick_others(const struct thread *self)
 	bool none = true;
 	for (uint32_t i = 0; i < E.n_threads; i++) {
 		struct thread *const t = thread_at(i);
-		if (t == self || !t->in_use || !__atomic_load_n(&t->inside, __ATOMIC_ACQUIRE))
+		if (t == self || !t->in_use || !__atomic_load_n(&t->code.inside, __ATOMIC_ACQUIRE))
 			continue;
 		none = false;
 		kick(t);

@@ -56,16 +56,16 @@ uint32_t new_block(void);
 uint32_t new_link(uint64_t target, uint8_t kind);
 
 /* translate.c */
-uint32_t translate(uint64_t pc, enum arrival how);	/* 0: cannot; see translate_problem */
-uint32_t translate_single(uint64_t pc);			/* one instruction, run once */
+enum problem { PROBLEM_NONE, PROBLEM_NOT_EXECUTABLE, PROBLEM_BAD_INSN };
+/* A new block. 0: there can be none, *why says why. */
+uint32_t translate(uint64_t pc, enum arrival how, enum problem *why);
+uint32_t translate_single(uint64_t pc, enum problem *why);	/* one instruction, run once */
 uint32_t chain_extend(struct thread *t, uint32_t link);	/* … the block it leaves; 0: cannot */
 void put_side_exit(uint32_t link);				/* LINK_SIDE_EXIT: the code that bumps, and goes on */
 void put_return_lookup(struct segment *s);			/* into a new one */
 /* The code for those who arrive at the block in that way, written if it has none. */
 uint64_t entry_code(uint32_t id, enum arrival how);
 void translate_reset(void);				/* all blocks are gone */
-enum { PROBLEM_NONE, PROBLEM_NOT_EXECUTABLE, PROBLEM_BAD_INSN };
-extern int translate_problem;
 
 /* emit.c */
 void put_stub(struct segment *s, uint32_t link);	/* the exit of a link that has a site */

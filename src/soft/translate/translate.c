@@ -46,12 +46,10 @@ static struct {
 } unfinished;
 
 static struct plan the_plan;	/* under the lock */
-int translate_problem;
 
 void translate_reset(void)
 {
 	unfinished.last = 0;
-	loop_edge = 0;
 }
 
 /* The virtual PMU asks more of an instruction than a step tells. */
@@ -253,7 +251,7 @@ static void link_discard(struct link *l)
 }
 
 /* From now on the branch at `site` leaves a chain by that link, and is counted there. */
-static void make_side_exit(struct segment *s, struct link *l, uint64_t site, uint32_t cell)
+static void make_side_exit(struct segment *s, struct link *l, uint64_t site, uint32_t bumps)
 {
 	struct link *side = l;
 	if (l->linked) {
@@ -264,7 +262,7 @@ static void make_side_exit(struct segment *s, struct link *l, uint64_t site, uin
 		link_discard(l);
 	}
 	side->kind = LINK_SIDE_EXIT;
-	side->cell = cell;
+	side->bumps = bumps;
 	side->to_stub += (uint32_t)(side->site - site);
 	side->site = site;
 	link_to_stub(side);
@@ -298,16 +296,20 @@ static void cut_last_jump(uint32_t id, bool counted)
 	b->flags |= BLOCK_FALLS;
 }
 
-/* Translates the block at pc into the segment. Returns its id, 0 if the bytes
- * there are not an instruction. `next` is where it goes on by itself, 0 if nowhere. */
-static uint32_t translate_block(struct segment *s, uint64_t pc, unsigned flags, uint64_t *next,
-			      uint32_t back_to)
+/* A block that was written. */
+struct made {
+	uint32_t id;		/* 0: there can be none … */
+	enum problem why;	/* … for this reason */
+	uint32_t loop_edge;	/* its link to itself, not linked yet; or 0 */
+	uint64_t next;		/* where it goes on by itself; 0: nowhere */
+};
+
+/* Translates the block at pc into the segment. */
+static struct made translate_block(struct segment *s, uint64_t pc, unsigned flags, uint32_t back_to)
 {
 	const struct region *const r = region_find(pc);
-	if (!r) {
-		translate_problem = PROBLEM_NOT_EXECUTABLE;
-		return 0;
-	}
+	if (!r)
+		return (struct made){ .why = PROBLEM_NOT_EXECUTABLE };
 	uint64_t end = r->end;
 	while (end - pc < 15 * MAX_INSNS) {
 		const struct region *const more = region_find(end);
@@ -316,10 +318,8 @@ static uint32_t translate_block(struct segment *s, uint64_t pc, unsigned flags, 
 		end = more->end;
 	}
 	end = readable_end(pc, end - pc > 15 * MAX_INSNS ? pc + 15 * MAX_INSNS : end);
-	if (end == pc) {
-		translate_problem = PROBLEM_BAD_INSN;
-		return 0;
-	}
+	if (end == pc)
+		return (struct made){ .why = PROBLEM_BAD_INSN };
 	const bool aliased = r->shared && !(r->prot & PROT_WRITE) && alias_known(pc);
 	bool checked = r->shared && !aliased;
 	const bool writable = r->prot & PROT_WRITE || aliased;	/* here, or through its other mapping */
@@ -330,10 +330,8 @@ static uint32_t translate_block(struct segment *s, uint64_t pc, unsigned flags, 
 	}
 	struct plan *const p = &the_plan;
 	const int max = flags & BLOCK_SINGLE ? 1 : checked ? MAX_CHECKED : MAX_INSNS;
-	if (!decode_block(p, pc, (const uint8_t *)pc, end - pc, max, checked)) {
-		translate_problem = PROBLEM_BAD_INSN;
-		return 0;
-	}
+	if (!decode_block(p, pc, (const uint8_t *)pc, end - pc, max, checked))
+		return (struct made){ .why = PROBLEM_BAD_INSN };
 	if (writable && !(flags & BLOCK_SINGLE) && !checked)
 		for (uint64_t page = PAGE_DOWN(pc) + PAGE; page < pc + p->off[p->n]; page += PAGE)
 			page_guard(page);
@@ -380,13 +378,13 @@ static uint32_t translate_block(struct segment *s, uint64_t pc, unsigned flags, 
 	s->ids[s->n_ids++] = id;
 	if (!e.single)
 		block_note(id);
-	*next = emit_block(&e, p, b, id);
+	const uint64_t next = emit_block(&e, p, b, id);
 	s->hot = (uint64_t)e.w;
 	b->code_len = (uint16_t)(s->hot - b->code);
 	++*(e.single ? &cache.dead_blocks : &cache.live_blocks);
 	cache.code_bytes += b->code_len;
 	cache.source_bytes += b->src_len;
-	return id;
+	return (struct made){ .id = id, .loop_edge = e.loop_edge, .next = next };
 }
 
 /* Ends a chain: the last block goes on at `next` by a jump. */
@@ -414,20 +412,17 @@ static bool worth_following(uint64_t next)
  * (Copies of longer loops were tried and lost: more branches to predict.) */
 #define LOOP_COPIES 3
 
-/* The block `id` is a loop by itself: copies of it, in a ring. */
-static void close_loop(struct segment *s, uint32_t id)
+/* The block `id` is a loop by itself, by the link `edge`: copies of it, in a ring. */
+static void close_loop(struct segment *s, uint32_t id, uint32_t edge)
 {
-	const uint32_t edge = loop_edge;
 	const uint64_t pc = block_at(id)->pc;
 	uint32_t to = id;
-	loop_edge = 0;
 	for (int i = 0; i < LOOP_COPIES && s->cold - s->hot >= ROOM; i++) {
-		uint64_t next;
-		const uint32_t copy = translate_block(s, pc, BLOCK_TWIN, &next, to);
-		if (!copy)
+		const struct made copy = translate_block(s, pc, BLOCK_TWIN, to);
+		if (!copy.id)
 			break;
-		close_block(s, copy, next);
-		to = copy;
+		close_block(s, copy.id, copy.next);
+		to = copy.id;
 	}
 	link_to(edge, to);
 }
@@ -483,24 +478,27 @@ static uint64_t begin_at(uint64_t pc)
 /* A chain, or the rest of one. Where it comes to a conditional branch it stops, to see
  * which way the program goes; if nobody may write there later, because other threads run
  * it, it takes the way without a jump. */
-static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, bool alone)
+static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, bool alone,
+				enum problem *why)
 {
-	uint32_t first = 0, id = 0, branch = 0;
+	uint32_t first = 0, id = 0, branch = 0, loop_edge = 0;
 	uint64_t next = pc;
 	bool waits = false;
-	translate_problem = PROBLEM_NONE;
-	loop_edge = 0;
+	*why = PROBLEM_NONE;
 	for (int i = 0; i < CHAIN && s->cold - s->hot >= ROOM; i++) {
-		const uint32_t made = translate_block(s, next, flags, &next, 0);
-		if (!made)
+		const struct made made = translate_block(s, next, flags, 0);
+		*why = made.why;
+		if (!made.id)
 			break;
+		next = made.next;
+		loop_edge = made.loop_edge;
 		if (id)
 			block_at(id)->flags |= BLOCK_FALLS;
 		const uint32_t last = cache.n_links;
 		if (branch && flags & UNCOUNTED && !cache.counts_taken)
-			make_side_exit(s, link_at(branch), link_at(branch)->site, made);
+			make_side_exit(s, link_at(branch), link_at(branch)->site, made.id);
 		branch = last;
-		id = made;
+		id = made.id;
 		if (!first)
 			first = id;
 		if (!next)
@@ -516,10 +514,14 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 	if (id)
 		close_block(s, id, next);
 	if (loop_edge)
-		close_loop(s, id);
+		close_loop(s, id, loop_edge);
 	unfinished.depth = block_at(id)->runs_from ? unfinished.depth + 1 : 0;
-	if (waits)
-		unfinished.last = id, unfinished.taken = branch, unfinished.fall = cache.n_links, unfinished.seg = s;
+	if (waits) {
+		unfinished.last = id;
+		unfinished.taken = branch;
+		unfinished.fall = cache.n_links;
+		unfinished.seg = s;
+	}
 	return first;
 }
 
@@ -552,19 +554,20 @@ uint32_t chain_extend(struct thread *t, uint32_t link)
 		return 0;
 	const uint64_t begin = begin_at(pc);
 	unfinished.invert = link == unfinished.taken;
+	enum problem ignored;		/* cache_lookup() finds it again */
 	const uint32_t id = translate_chain(s, pc, EXTENDS | BLOCK_CHAINED | (once ? UNCOUNTED : 0),
-					    true);
+					    true, &ignored);
 	cache.ticks += ticks() - begin;
 	return id;
 }
 
-uint32_t translate(uint64_t pc, enum arrival how)
+uint32_t translate(uint64_t pc, enum arrival how, enum problem *why)
 {
 	const uint64_t begin = begin_at(pc);
 	const bool alone = !cache.counts_taken && !cache.mode && E.n_running == 1;
 	const uint32_t id = translate_chain(segment_for(pc), pc,
 					    how == ARRIVE_BY_JUMP ? BLOCK_JUMP_ENTRY :
-					    how == ARRIVE_BY_RETURN ? BLOCK_RETURN_ENTRY : 0, alone);
+					    how == ARRIVE_BY_RETURN ? BLOCK_RETURN_ENTRY : 0, alone, why);
 	cache.ticks += ticks() - begin;
 	return id;
 }
@@ -579,14 +582,14 @@ void put_side_exit(uint32_t link)
 	const uint32_t id = new_block();
 	struct block *const b = block_at(id);
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
-	*b = (struct block){ .pc = l->target, .code = s->hot, .src = l->cell,
+	*b = (struct block){ .pc = l->target, .code = s->hot, .bumps = l->bumps,
 			     .flags = BLOCK_SIDE_EXIT | BLOCK_DEAD };
 	readable_reset();
 	if (!flags_live_at(l->target, 2))
 		b->flags |= BLOCK_FLAGS_FREE_AT_TARGET;
 	s->ids[s->n_ids++] = id;
 	emit_side_exit(&e, b);
-	link_at(cache.n_links)->cell = link;	/* the jump's */
+	link_at(cache.n_links)->side = link;	/* the link of the jump at its end */
 	s->hot = (uint64_t)e.w;
 	b->code_len = (uint16_t)(s->hot - b->code);
 	l->linked = true;
@@ -594,19 +597,19 @@ void put_side_exit(uint32_t link)
 }
 
 /* One instruction, run once: a store that changes its own page. */
-uint32_t translate_single(uint64_t pc)
+uint32_t translate_single(uint64_t pc, enum problem *why)
 {
 	struct segment *const s = segment_for(pc);
 	readable_reset();
-	uint64_t next;
-	const uint32_t id = translate_block(s, pc, BLOCK_SINGLE, &next, 0);
-	if (id && next) {
+	const struct made made = translate_block(s, pc, BLOCK_SINGLE, 0);
+	*why = made.why;
+	if (made.id && made.next) {
 		struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
-		exit_here(&e, new_link(next, LINK_STOP));
+		exit_here(&e, new_link(made.next, LINK_STOP));
 		s->hot = (uint64_t)e.w;
-		block_at(id)->code_len = (uint16_t)(s->hot - block_at(id)->code);
+		block_at(made.id)->code_len = (uint16_t)(s->hot - block_at(made.id)->code);
 	}
-	return id;
+	return made.id;
 }
 
 uint64_t entry_code(uint32_t id, enum arrival how)

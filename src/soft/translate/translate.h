@@ -50,13 +50,16 @@ enum block_flags {
 	BLOCK_INVERTED = 2048,	/* its branch jumps when the program's does not */
 	BLOCK_CELL_AWAY = 8192,	/* uses the second of its cells (abi.h) */
 	BLOCK_RELIES_ON_NEXT = 16384,	/* destroys flags that blocks it goes on to do not want */
-	BLOCK_SIDE_EXIT = 4096,	/* not a block: a side exit of a chain; bumps the cell `src` */
+	BLOCK_SIDE_EXIT = 4096,	/* not a block: a side exit of a chain */
 };
 
 struct block {
 	uint64_t pc;
 	uint64_t code;		/* first byte in the cache */
-	uint32_t src;		/* where its source bytes are kept in the heap; 0: at pc */
+	union {
+		uint32_t src;	/* where its source bytes are kept in the heap; 0: at pc */
+		uint32_t bumps;	/* BLOCK_SIDE_EXIT: the block whose cell it bumps */
+	};
 	uint32_t in_links;	/* links that jump here */
 	uint32_t returns;	/* numbers of calls that return here */
 	uint32_t page_next[2];	/* lists of blocks per source page (pages.c) */
@@ -83,17 +86,23 @@ enum link_kind {
 	LINK_STOP,		/* target: continue there through the dispatcher, never linked */
 	LINK_TICK,		/* the virtual clock reached its mark; target: the block itself */
 	LINK_LOCKED,		/* a locked instruction was run; target: the next one */
-	LINK_FP_ENV,		/* the instruction at `site` has stored x87 state; target: the next one */
+	LINK_FP_ENV,		/* `insn` has stored x87 state; target: the next one */
 	LINK_X87,		/* one of vpmu_asks_x87() was, likewise */
 	LINK_STALE,		/* checked block found other bytes: target retranslated */
 };
 
 struct link {
 	uint64_t target;
-	uint64_t site;		/* address of the rel32 to patch */
+	union {
+		uint64_t site;	/* LINK_JUMP, LINK_SIDE_EXIT: address of the rel32 to patch */
+		uint64_t insn;	/* LINK_FP_ENV, LINK_X87: the program's instruction; or 0 */
+	};
 	uint32_t to_stub;	/* the rel32 that leads to its exit stub; 0: it has none yet */
 	uint32_t next;		/* in its target's in_links */
-	uint32_t cell;		/* LINK_SIDE_EXIT: to bump on the way; LINK_JUMP: 0, or whose way on it is */
+	union {
+		uint32_t bumps;	/* LINK_SIDE_EXIT: the block whose cell is bumped on the way */
+		uint32_t side;	/* LINK_JUMP: the side exit (a link) whose code jumps here; or 0 */
+	};
 	uint8_t kind;
 	bool linked;		/* it goes on without us */
 };
@@ -248,7 +257,7 @@ bool stop_others(struct thread *t);
 void release_others(void);
 static inline void left_cache(struct thread *t)
 {
-	__atomic_store_n(&t->inside, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->code.inside, false, __ATOMIC_RELEASE);
 }
 
 /* recover.c: under the lock */

@@ -156,7 +156,7 @@ static uint32_t find_task(struct thread *t, int pid, long *err)
 	static const int64_t nap[2] = { 0, 1000000 };
 	*err = -ESRCH;
 	if (pid == 0)
-		return t->vslot;
+		return t->vpmu.slot;
 	for (int tries = 0; pid > 0 && tries < 20; tries++) {
 		for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
 			if (vpmu_slot(i)->tid == pid && !vpmu_slot(i)->ended)
@@ -345,7 +345,7 @@ static long open_event(struct thread *t, const struct perf_event_attr *attr, uin
 	struct vpmu_event *const e = vpmu_event(i);
 	fill_event(e, attr, cpu);
 	e->row = (uint32_t)row;
-	e->owner = t->vslot;
+	e->owner = t->vpmu.slot;
 	e->leader = leader ? leader : i;
 	const long fd = fd_new(i, flags & PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0) {
@@ -585,7 +585,7 @@ static void switch_owned(struct thread *t, bool on)
 {
 	vpmu_lock(t);
 	for (uint32_t i = 1; i <= vpmu()->n_events; i++)
-		if (vpmu_event(i)->used && vpmu_event(i)->owner == t->vslot)
+		if (vpmu_event(i)->used && vpmu_event(i)->owner == t->vpmu.slot)
 			apply_to_family(i, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE);
 	vpmu_tell(t);
 	vpmu_unlock();
@@ -839,7 +839,7 @@ static void keep_lock(struct thread *t, long nr, const uint64_t *a)
 
 long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 {
-	__atomic_store_n(&vpmu_slot(t->vslot)->in_call, nr != __NR_rt_sigreturn, __ATOMIC_RELAXED);
+	__atomic_store_n(&vpmu_slot(t->vpmu.slot)->in_call, nr != __NR_rt_sigreturn, __ATOMIC_RELAXED);
 	order_syscall(t, nr, a);
 	keep_lock(t, nr, a);
 	switch (nr) {

@@ -12,14 +12,14 @@
 
 static void set_budget(struct thread *t)
 {
-	const struct vpmu_slot *const s = vpmu_slot(t->vslot);
+	const struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
 	uint64_t next = s->next_tick;
 	if (s->next_move < next)
 		next = s->next_move;
 	if (s->next_steal < next)
 		next = s->next_steal;
-	const uint64_t now = vpmu_clock(t->vslot);
-	vpmu_mem(t->vslot)->budget = next > now ? (int64_t)(next - now) : 0;
+	const uint64_t now = vpmu_clock(t->vpmu.slot);
+	vpmu_mem(t->vpmu.slot)->budget = next > now ? (int64_t)(next - now) : 0;
 }
 
 static bool covers(const struct mode *m, uint32_t want, bool ticks)
@@ -52,18 +52,18 @@ static void change_mode(struct thread *t, uint32_t want, bool ticks)
 	/* threads without a tick of their own have all the time there is */
 	for (uint32_t i = 0; i < E.n_threads; i++) {
 		struct thread *const o = thread_at(i);
-		if (!o->in_use || !o->vslot)
+		if (!o->in_use || !o->vpmu.slot)
 			continue;
-		if (vpmu_slot(o->vslot)->ticks)
+		if (vpmu_slot(o->vpmu.slot)->ticks)
 			set_budget(o);
 		else
-			vpmu_mem(o->vslot)->budget = INT64_MAX / 256;
+			vpmu_mem(o->vpmu.slot)->budget = INT64_MAX / 256;
 	}
 }
 
 void vpmu_follow(struct thread *t)
 {
-	struct vpmu_slot *const s = vpmu_slot(t->vslot);
+	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
 	/* pairs with has_followed(): who opens a counter writes `want`, then looks here */
 	__atomic_store_n(&s->in_call, 0, __ATOMIC_SEQ_CST);
 	const uint32_t want = __atomic_load_n(&s->want, __ATOMIC_SEQ_CST);
@@ -110,7 +110,7 @@ static void kick(struct thread *t, struct vpmu_slot *s)
 void vpmu_tell(struct thread *t)
 {
 	for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
-		if (i != t->vslot && !has_followed(vpmu_slot(i)))
+		if (i != t->vpmu.slot && !has_followed(vpmu_slot(i)))
 			kick(t, vpmu_slot(i));
 }
 
@@ -147,33 +147,33 @@ static void take_counter(uint32_t slot, bool move)
 
 void vpmu_tick(struct thread *t)
 {
-	struct vpmu_slot *const s = vpmu_slot(t->vslot);
+	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
 	vpmu_lock(t);
-	const uint64_t now = vpmu_clock(t->vslot);
+	const uint64_t now = vpmu_clock(t->vpmu.slot);
 	bool changed = false;
 	if (!s->ticks) {
-		vpmu_mem(t->vslot)->budget = INT64_MAX / 256;
+		vpmu_mem(t->vpmu.slot)->budget = INT64_MAX / 256;
 		vpmu_unlock();
 		return;
 	}
 	if (reached(s->next_tick, now)) {
 		while (reached(s->next_tick, now))
 			s->next_tick += VPMU_TICK;
-		rotate(t->vslot);
+		rotate(t->vpmu.slot);
 		changed = true;
 	}
 	if (reached(s->next_move, now)) {
 		s->next_move = now + vpmu()->flaws.move_at;
-		take_counter(t->vslot, true);
+		take_counter(t->vpmu.slot, true);
 		changed = true;
 	}
 	if (reached(s->next_steal, now)) {
 		s->next_steal = ~0ull;
-		take_counter(t->vslot, false);
+		take_counter(t->vpmu.slot, false);
 		changed = true;
 	}
 	if (changed)
-		vpmu_schedule(t->vslot);
+		vpmu_schedule(t->vpmu.slot);
 	set_budget(t);
 	vpmu_unlock();
 }

@@ -91,11 +91,6 @@ static void add(struct thread *t, uint32_t fd, uint32_t event)
 
 /* ---- what a descriptor is ---- */
 
-struct stat_start {
-	uint64_t dev, ino, nlink;
-	uint32_t mode, more[29];
-};
-
 uint64_t fd_kernel_id(uint64_t fd)
 {
 	uint64_t id = 0;
@@ -104,7 +99,7 @@ uint64_t fd_kernel_id(uint64_t fd)
 
 static uint64_t inode(uint32_t fd)
 {
-	struct stat_start st;
+	struct k_stat st;
 	if (sys2(__NR_fstat, fd, &st) < 0 || (st.mode & S_IFMT) != S_IFIFO)
 		return 0;
 	return st.ino;

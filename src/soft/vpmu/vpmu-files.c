@@ -435,13 +435,9 @@ long vpmu_path(struct thread *t, long nr, const uint64_t *a, bool *done)
 
 /* ---- the rdpmc file ---- */
 
-struct stat_start {
-	uint64_t dev, ino, more[16];
-};
-
 static bool is_rdpmc_file(uint64_t fd)
 {
-	struct stat_start st;
+	struct k_stat st;
 	return sys2(__NR_fstat, fd, &st) == 0 && st.dev == vpmu()->rdpmc_dev &&
 	       st.ino == vpmu()->rdpmc_ino;
 }

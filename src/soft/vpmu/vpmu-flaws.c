@@ -88,18 +88,18 @@ bool vpmu_lazy(void)
  * has none before it: no CPU speculates across an exec. */
 void vpmu_locked(struct thread *t)
 {
-	struct vpmu_slot *const s = vpmu_slot(t->vslot);
-	struct vpmu_task_mem *const m = vpmu_mem(t->vslot);
+	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
+	struct vpmu_task_mem *const m = vpmu_mem(t->vpmu.slot);
 	const uint32_t one_of = vpmu()->flaws.speclock;
 	const uint32_t acc = cache.modes[cache.mode].acc;
 	if (!acc)
 		return;
 	const bool replay = s->locks++ != s->locks_before &&
-			    mix(seed_of(t->vslot) + s->locks) % one_of == 0;
+			    mix(seed_of(t->vpmu.slot) + s->locks) % one_of == 0;
 	for (unsigned k = 0; k < SOFT_EVENTS; k++) {
 		if (!(acc >> k & 1))
 			continue;
-		const uint64_t now = vpmu_sum(t->vslot, k);
+		const uint64_t now = vpmu_sum(t->vpmu.slot, k);
 		if (replay)
 			m->replayed[k] += now - m->at_lock[k];
 		m->at_lock[k] = now;
@@ -181,7 +181,7 @@ bool vpmu_asks_x87(const struct insn *in)
 void vpmu_x87(struct thread *t)
 {
 	const struct mode *const m = &cache.modes[cache.mode];
-	if (m->acc && vpmu_mem(t->vslot)->x87_status & X87_EXCEPTIONS)
+	if (m->acc && vpmu_mem(t->vpmu.slot)->x87_status & X87_EXCEPTIONS)
 		count_add(t, SOFT_INSTRUCTIONS, 1, m);
 }
 

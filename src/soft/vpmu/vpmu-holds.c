@@ -196,7 +196,7 @@ void holds_making(struct thread *t)
 	uint32_t h = 0;
 	if (mine && vpmu_fds)
 		h = new_holder(HOLDER_MAKING);
-	vpmu_slot(t->child_vslot)->holder = h;
+	vpmu_slot(t->vpmu.child_slot)->holder = h;
 	if (!h)
 		return;
 	uint64_t *const bits = map_bits(h);
@@ -237,7 +237,7 @@ void holds_forked(uint32_t slot)
 void holds_before_exec(const struct thread *t)
 {
 	if (!t->is_vfork)
-		vpmu_slot(t->vslot)->holder = mine;
+		vpmu_slot(t->vpmu.slot)->holder = mine;
 }
 
 void holds_after_exec(uint32_t slot)
@@ -253,10 +253,10 @@ void holds_after_exec(uint32_t slot)
 /* The process, or a vfork child that did not exec, ends. */
 void holds_end(const struct thread *t)
 {
-	const uint32_t h = t->is_vfork ? vpmu_slot(t->vslot)->holder : mine;
+	const uint32_t h = t->is_vfork ? vpmu_slot(t->vpmu.slot)->holder : mine;
 	if (h)
 		release(h);
-	vpmu_slot(t->vslot)->holder = 0;
+	vpmu_slot(t->vpmu.slot)->holder = 0;
 	if (!t->is_vfork)
 		mine = 0;
 }

@@ -44,16 +44,16 @@ void order_child_first(uint32_t slot, long tid)
 
 void order_step_aside(struct thread *t)
 {
-	if (__atomic_load_n(begun(t->vslot), __ATOMIC_RELAXED))
+	if (__atomic_load_n(begun(t->vpmu.slot), __ATOMIC_RELAXED))
 		return;
-	__atomic_store_n(begun(t->vslot), 1, __ATOMIC_RELEASE);
-	sys3(__NR_futex, begun(t->vslot), FUTEX_WAKE, 1);
+	__atomic_store_n(begun(t->vpmu.slot), 1, __ATOMIC_RELEASE);
+	sys3(__NR_futex, begun(t->vpmu.slot), FUTEX_WAKE, 1);
 }
 
 /* A file never lets wait for another thread. */
 static bool is_file(uint64_t fd)
 {
-	struct { uint64_t dev, ino, nlink; uint32_t mode, more[29]; } st;
+	struct k_stat st;
 	return sys2(__NR_fstat, fd, &st) == 0 && (st.mode & S_IFMT) == S_IFREG;
 }
 
@@ -117,6 +117,6 @@ static bool may_block(long nr, const uint64_t *a)
 
 void order_syscall(struct thread *t, long nr, const uint64_t *a)
 {
-	if (!__atomic_load_n(begun(t->vslot), __ATOMIC_RELAXED) && may_block(nr, a))
+	if (!__atomic_load_n(begun(t->vpmu.slot), __ATOMIC_RELAXED) && may_block(nr, a))
 		order_step_aside(t);
 }

@@ -121,7 +121,7 @@ void fds_count(uint32_t *by_event);	/* adds how many descriptors each event has 
 /* vpmu-holds.c: all under the lock */
 void hold_take(uint32_t event);		/* one more descriptor or mapping here */
 void hold_drop(uint32_t event);		/* one less: the last one frees the event */
-void holds_making(struct thread *t);	/* before a process is made, for t->child_vslot */
+void holds_making(struct thread *t);	/* before a process is made, for t->vpmu.child_slot */
 void holds_made(uint32_t slot, int32_t pid);	/* … after it; 0: it was not */
 void holds_forked(uint32_t slot);	/* in the child of a fork */
 void holds_before_exec(const struct thread *t);

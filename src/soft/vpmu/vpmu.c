@@ -670,7 +670,7 @@ static void slot_map(struct thread *t)
 {
 	const long at = sys6(__NR_mmap, (long)t + (long)THREAD_ACC, VPMU_TASK_SIZE,
 			     PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-			     E.reserved_fd, (long)(VPMU_TASKS_OFFSET + t->vslot * VPMU_TASK_SIZE));
+			     E.reserved_fd, (long)(VPMU_TASKS_OFFSET + t->vpmu.slot * VPMU_TASK_SIZE));
 	if (at < 0)
 		no_memory();
 }
@@ -731,11 +731,11 @@ static void inherit(uint32_t parent, uint32_t slot, bool is_thread)
 void vpmu_making(struct thread *t, bool is_thread)
 {
 	vpmu_lock(t);
-	t->child_vslot = slot_new(is_thread ? E.pid : 0, SLOT_RESERVED);
-	struct vpmu_slot *const s = vpmu_slot(t->vslot);
-	vpmu_slot(t->child_vslot)->ordinal = s->ordinal * 0x9e3779b1u + ++s->made;
-	vpmu_slot(t->child_vslot)->may_rdpmc = is_thread && s->may_rdpmc;
-	inherit(t->vslot, t->child_vslot, is_thread);
+	t->vpmu.child_slot = slot_new(is_thread ? E.pid : 0, SLOT_RESERVED);
+	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
+	vpmu_slot(t->vpmu.child_slot)->ordinal = s->ordinal * 0x9e3779b1u + ++s->made;
+	vpmu_slot(t->vpmu.child_slot)->may_rdpmc = is_thread && s->may_rdpmc;
+	inherit(t->vpmu.slot, t->vpmu.child_slot, is_thread);
 	if (!is_thread)
 		holds_making(t);
 	vpmu_unlock();
@@ -745,8 +745,8 @@ void vpmu_making(struct thread *t, bool is_thread)
 static void begin(struct thread *t)
 {
 	vpmu_lock(t);
-	vpmu_slot(t->vslot)->pid = (int32_t)sys0(__NR_getpid);
-	vpmu_slot(t->vslot)->tid = t->tid;
+	vpmu_slot(t->vpmu.slot)->pid = (int32_t)sys0(__NR_getpid);
+	vpmu_slot(t->vpmu.slot)->tid = t->tid;
 	slot_map(t);
 	vpmu_unlock();
 	vpmu_follow(t);
@@ -759,11 +759,11 @@ void vpmu_thread(struct thread *t)
 
 void vpmu_forked(struct thread *t)
 {
-	t->vslot = t->child_vslot;
+	t->vpmu.slot = t->vpmu.child_slot;
 	begin(t);
 	vpmu_maps_after_fork();
 	vpmu_lock(t);
-	holds_forked(t->vslot);
+	holds_forked(t->vpmu.slot);
 	vpmu_unlock();
 }
 
@@ -775,7 +775,7 @@ static void free_events(uint32_t slot)
 
 void vpmu_made(struct thread *t, long ret, bool is_thread)
 {
-	const uint32_t slot = t->child_vslot;
+	const uint32_t slot = t->vpmu.child_slot;
 	struct vpmu_slot *const s = vpmu_slot(slot);
 	vpmu_lock(t);
 	/* (it may have ended, and its slot be another's) */
@@ -795,11 +795,11 @@ void vpmu_made(struct thread *t, long ret, bool is_thread)
 
 void vpmu_ended(struct thread *t)
 {
-	struct vpmu_slot *const s = vpmu_slot(t->vslot);
+	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
 	order_step_aside(t);
 	vpmu_lock(t);
 	uint32_t next;
-	update_all(t->vslot);
+	update_all(t->vpmu.slot);
 	for (uint32_t i = s->events; i; i = next) {
 		struct vpmu_event *const e = vpmu_event(i);
 		next = e->next;
@@ -827,13 +827,13 @@ void vpmu_before_exec(struct thread *t, bool native)
 {
 	order_step_aside(t);
 	vpmu_lock(t);
-	vpmu_slot(t->vslot)->native = native;
-	vpmu_slot(t->vslot)->execing = t->is_vfork ? 2 : 1;
-	vpmu_slot(t->vslot)->pid = (int32_t)sys0(__NR_getpid);
+	vpmu_slot(t->vpmu.slot)->native = native;
+	vpmu_slot(t->vpmu.slot)->execing = t->is_vfork ? 2 : 1;
+	vpmu_slot(t->vpmu.slot)->pid = (int32_t)sys0(__NR_getpid);
 	if (!t->is_vfork)
 		vpmu_maps_before_exec(-1);
 	holds_before_exec(t);
-	vpmu_slot(t->vslot)->filtered = guest.filtered;
+	vpmu_slot(t->vpmu.slot)->filtered = guest.filtered;
 	vpmu_unlock();
 	sys0(__NR_gettid);		/* a kick that is under way comes now */
 }
@@ -841,8 +841,8 @@ void vpmu_before_exec(struct thread *t, bool native)
 void vpmu_exec_failed(struct thread *t)
 {
 	vpmu_lock(t);
-	vpmu_slot(t->vslot)->execing = vpmu_slot(t->vslot)->native = 0;
-	for (uint32_t i = vpmu_slot(t->vslot)->events; i; i = vpmu_event(i)->next)
+	vpmu_slot(t->vpmu.slot)->execing = vpmu_slot(t->vpmu.slot)->native = 0;
+	for (uint32_t i = vpmu_slot(t->vpmu.slot)->events; i; i = vpmu_event(i)->next)
 		vpmu_event(i)->lost = 0;
 	if (!t->is_vfork)
 		vpmu_maps_before_exec(1);
@@ -889,21 +889,21 @@ void vpmu_start(struct thread *t)
 	map_shared(ZONE_VPMU, VPMU_FILE_OFFSET, sizeof(struct vpmu_shared));
 	cache.modes[0].locked = vpmu()->flaws.speclock;
 	vpmu_lock(t);
-	t->vslot = slot_of_exec();
-	if (t->vslot) {
-		struct vpmu_slot *const s = vpmu_slot(t->vslot);
+	t->vpmu.slot = slot_of_exec();
+	if (t->vpmu.slot) {
+		struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
 		s->execing = 0;
 		s->tid = t->tid;
 		guest.filtered = s->filtered;
 		s->may_rdpmc = 0;
 		s->locks_before = s->locks;
-		events_on_exec(t->vslot);
+		events_on_exec(t->vpmu.slot);
 	} else {
-		t->vslot = slot_new(E.pid, t->tid);
+		t->vpmu.slot = slot_new(E.pid, t->tid);
 	}
 	slot_map(t);
 	vpmu_fds_after_exec();
-	holds_after_exec(t->vslot);
+	holds_after_exec(t->vpmu.slot);
 	vpmu_unlock();
 	vpmu_follow(t);
 }
@@ -922,13 +922,13 @@ static int counter_of_ecx(uint32_t ecx)
 
 static uint64_t counter_value(struct thread *t, int counter)
 {
-	for (uint32_t i = vpmu_slot(t->vslot)->events; i; i = vpmu_event(i)->next) {
+	for (uint32_t i = vpmu_slot(t->vpmu.slot)->events; i; i = vpmu_event(i)->next) {
 		const struct vpmu_event *const e = vpmu_event(i);
 		if (e->state != VE_ACTIVE || e->counter != counter)
 			continue;
 		/* the rdpmc is in the sums already and must not be */
 		const uint64_t self = vpmu()->model.rows[e->row].kind == SOFT_INSTRUCTIONS;
-		const uint64_t g = gross(e, vpmu_clock(t->vslot) - 1) - self;
+		const uint64_t g = gross(e, vpmu_clock(t->vpmu.slot) - 1) - self;
 		return first_value() + e->total + g - e->base;
 	}
 	return 0;
