@@ -152,11 +152,33 @@ AT_OFFSET(s0, OFF_S0);
 #undef AT_OFFSET
 _Static_assert(sizeof(struct thread) <= THREAD_FP, "thread header");
 
+/* Locks. A declaration says what its function needs of them:
+ *
+ *	NEEDS_LOCK		the caller holds E.lock
+ *	TAKES_LOCK		the function takes it for a while, so the caller must not hold it
+ *	NEEDS_VPMU_LOCK		the same for the lock of the virtual PMU (vpmu_shared.lock)
+ *	TAKES_VPMU_LOCK
+ *
+ * A function without a mark does neither; what it reads of guarded data may be outdated. A
+ * static function needs what the functions that call it hold. Starting (engine_main()) needs
+ * none, because no other thread exists. A thread that ends its process may take the virtual
+ * PMU's lock while it holds E.lock; nobody takes them in the other order. */
+#define NEEDS_LOCK
+#define TAKES_LOCK
+#define NEEDS_VPMU_LOCK
+#define TAKES_VPMU_LOCK
+
 /* What the process has one of, and belongs to no room above: theirs are `cache`
  * (translate.h), `guest` (guest.h) and the shared memory of the virtual PMU (vpmu-abi.h). */
 struct engine {
 	struct soft_shared *shared;
-	uint32_t lock;			/* see lock.c */
+	/* Guards `cache` and everything that its addresses lead to: blocks, links, the tables T, P
+	 * and R, segments, regions, pages, aliases, the heap; static buffers of translate, and
+	 * those of /proc's files; which slots of `threads` are in use; and folding counts.
+	 * 0 free, 1 taken, 2 taken and others wait (futex). Never held while the program's code
+	 * runs or a system call of the program is made, but for a fork, whose child must find
+	 * everything in order. */
+	uint32_t lock;
 	int32_t pid;
 	uint32_t reserved_fd;		/* the descriptor of the run's memfd */
 	bool has_fsgsbase;
@@ -180,7 +202,7 @@ static inline struct thread *thread_self(void)
 static inline struct thread *thread_at(uint32_t i) { return E.threads[i]; }
 static inline uint64_t gs_of(const struct thread *t) { return (uint64_t)t + THREAD_AREA; }
 
-/* lock.c: the lock of the translator, its tables and the regions, held for short times only */
+/* lock.c: E.lock */
 void lock_take(struct thread *t);
 bool lock_try(struct thread *t);		/* for a moment */
 void lock_drop(void);
@@ -203,8 +225,8 @@ static inline void arena_grow(uint64_t base, uint64_t *mapped, uint64_t need)
 		arena_grow_now(base, mapped, need);
 }
 void arena_empty(uint64_t base, uint64_t mapped);	/* all zero again, pages given back */
-void *heap_alloc(size_t size);				/* under the lock */
-void heap_empty(void);					/* under the lock */
+NEEDS_LOCK void *heap_alloc(size_t size);	/* under the lock */
+NEEDS_LOCK void heap_empty(void);	/* under the lock */
 bool threads_overlap(uint64_t start, uint64_t end);	/* those outside the zone */
 uint64_t thread_address(uint32_t n);			/* where the n-th may be */
 
@@ -223,7 +245,7 @@ char task_state(int32_t tid);				/* of /proc/TID/stat; 0: cannot be read */
 bool is_traced(void);					/* the calling thread, as /proc says */
 
 /* Asked of engine.c, which sees all rooms: */
-uint64_t resume(struct thread *t);		/* code address for t->pc, signals first */
+TAKES_LOCK uint64_t resume(struct thread *t);	/* code address for t->pc, signals first */
 
 /* The engine's own code. */
 extern const char __executable_start[], etext[];

@@ -210,7 +210,11 @@ struct vpmu_task_mem {
 };
 
 struct vpmu_shared {
-	uint32_t lock;			/* tid of its owner, 0 free */
+	/* Guards all that follows and the events' pages, over all processes of the run; but for
+	 * what tasks say of themselves with atomic stores (in_call, follows, begun), and what
+	 * the launcher writes before the run. The tid of its owner, 0 free: an owner that was
+	 * killed loses it. */
+	uint32_t lock;
 	uint32_t n_slots;		/* ever used */
 	uint32_t n_events;		/* highest index ever used */
 	uint32_t n_open;		/* events in use */

@@ -135,7 +135,8 @@ static bool gains_privilege(long fd, const char *by_fd)
 {
 	struct statx st;
 	char caps[64];
-	if (sys5(__NR_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &st) == 0 && st.stx_mode & (S_ISUID | S_ISGID))
+	if (sys5(__NR_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &st) == 0 &&
+	    st.stx_mode & (S_ISUID | S_ISGID))
 		return true;
 	return sys4(__NR_getxattr, by_fd, "security.capability", caps, sizeof(caps)) > 0;
 }

@@ -4,64 +4,75 @@
 
 #include "guest.h"
 
+/* A function of the form long NAME_syscall(t, nr, args) makes a system call of the program, or
+ * answers in the kernel's place. One with `done` sets it if it has; else its result means nothing
+ * and the call is still to be made. */
+
 /* thread.c */
-struct thread *thread_new(void);
+NEEDS_LOCK struct thread *thread_new(void);		/* NULL: there is no room for another one */
 void thread_free(struct thread *t);
-long thread_clone(struct thread *t, long nr, const uint64_t *a);
-void thread_exit(struct thread *t, long nr, const uint64_t *a) __attribute__((noreturn));
-void thread_child(struct thread *t);			/* called by glue.S */
+TAKES_LOCK long thread_clone(struct thread *t, long nr, const uint64_t *a);
+TAKES_LOCK void thread_exit(struct thread *t, long nr, const uint64_t *a) __attribute__((noreturn));
+void thread_child(struct thread *t);			/* glue.S calls it, in a new thread */
 struct soft_record *record_find(int32_t tid);		/* of a running task; NULL: none */
-void set_gs(struct thread *t);
-void app_gs_set(struct thread *t, uint64_t base);
+void set_gs(struct thread *t);				/* the CPU's gs, to the engine's */
+void app_gs_set(struct thread *t, uint64_t base);	/* the gs base that the program sees */
 
 /* exec.c */
 long thread_exec(struct thread *t, long nr, const uint64_t *a);
 
 /* signal.c */
-void signal_altstack(struct thread *t);
+void signal_altstack(struct thread *t);			/* tells the kernel the engine's signal stack */
+/* Goes on at t->pc, with the program's signal mask and that FP state (0: the initial one). */
 void signal_leave(struct thread *t, uint64_t fpstate, uint64_t fp_flags)
 	__attribute__((noreturn));
 void signal_take_regs(struct thread *t, const struct k_sigcontext *m);
+/* What the kernel is told where the program's action is `act`. */
 struct k_sigaction signal_kernel_action(int sig, const struct k_sigaction *act);
 bool signal_on_altstack(const struct k_stack *s, uint64_t sp);
-/* before an exec: ignored and blocked signals as the program has them; and back */
+/* Before an exec the kernel gets the program's own ignored and blocked signals, which the new
+ * image inherits; if the exec fails, the engine's again. */
 void signals_as_app(struct thread *t);
 void signals_as_engine(struct thread *t);
-/* Like signal_probe() an instruction at t->pc that probably faults, and was counted; if it
- * does not, the program goes on behind it. Not for one with an operand through gs. */
+/* Like signal_probe(), for an instruction that probably faults and was counted already. If it does
+ * not fault, the program goes on after it. Not for an instruction with an operand through gs. */
 void signal_try(struct thread *t) __attribute__((noreturn));
-void signal_fatal(struct thread *t, int sig) __attribute__((noreturn));
+TAKES_LOCK void signal_fatal(struct thread *t, int sig) __attribute__((noreturn));
 void mask_set(struct thread *t, uint64_t app_mask);
-void fp_learn(void);					/* guest.fp, from CPUID */
+void fp_learn(void);					/* fills guest.fp in, from CPUID */
 
 /* signal-calls.c */
-long signal_syscall(struct thread *t, long nr, const uint64_t *a);
+TAKES_LOCK long signal_syscall(struct thread *t, long nr, const uint64_t *a);
 
 /* special.c */
-void uncount(struct thread *t, uint64_t pc);		/* the instruction there has not retired */
-void fp_own_address(struct thread *t, uint64_t at, unsigned size);	/* of an x87 instruction */
+void uncount(struct thread *t, uint64_t pc);		/* the instruction there did not retire */
+/* At `at` the CPU stored the address of an x87 instruction, in `size` bytes: replaces an address of
+ * the cache by the program's. */
+TAKES_LOCK void fp_own_address(struct thread *t, uint64_t at, unsigned size);
 
 /* rseq.c */
-void rseq_look_at_file(long fd);			/* code of it is being mapped */
+void rseq_look_at_file(long fd);	/* the program maps code of it: refused if it uses rseq */
 long rseq_syscall(struct thread *t, const uint64_t *a);
-void rseq_check(struct thread *t);			/* is a critical section in use? */
+void rseq_check(struct thread *t);	/* refuses the program if it is in a critical section */
 
 /* traced.c */
-#define TRACED_KICK (-0x7a30)	/* code of a SIGTRAP that asks a process to traced_asked() */
-long ptrace_syscall(struct thread *t, const uint64_t *a);
-void traced_heard(struct thread *t);
-void traced_thread(struct thread *t);			/* a new one of a traced process */
-void traced_code(struct thread *t);			/* likewise after code was mapped */
+#define TRACED_KICK (-0x7a30)	/* code of a SIGTRAP that asks a process to call traced_asked() */
+TAKES_LOCK long ptrace_syscall(struct thread *t, const uint64_t *a);
+void traced_heard(struct thread *t);	/* that signal came: traced_asked() as soon as possible */
+void traced_thread(struct thread *t);	/* a new thread of a traced process */
+TAKES_LOCK void traced_code(struct thread *t);	/* a traced process has mapped code */
 
 /* ptrace.c */
-long ptrace_registers(struct thread *t, const uint64_t *a);	/* the program's, of a tracee */
+/* Requests for the registers of a task: the program's, not the engine's. */
+TAKES_LOCK long ptrace_registers(struct thread *t, const uint64_t *a);
 
 /* seccomp.c */
 long seccomp_syscall(struct thread *t, long nr, const uint64_t *a);
-void seccomp_strict(struct thread *t, long nr);		/* ends what strict mode ends */
+void seccomp_strict(struct thread *t, long nr);	/* ends the task, if strict mode forbids the call */
 
 /* procfs.c */
 long proc_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
-long proc_read(struct thread *t, long nr, const uint64_t *a, bool *done);	/* procfs-read.c */
+/* procfs-read.c */
+TAKES_LOCK long proc_read(struct thread *t, long nr, const uint64_t *a, bool *done);
 
 #endif

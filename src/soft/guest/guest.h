@@ -24,65 +24,76 @@
 #include "fpstate.h"
 #include "translate.h"
 
-/* What this room knows of the process. */
+/* What this room knows of the process. A flag is set once, by any thread, and stays set. */
 struct guest_state {
-	uint32_t execing;		/* futex: a thread is about to exec */
-	uint32_t mdwe;			/* PR_SET_MDWE's bits */
-	bool zone_forbidden;		/* the program mapped it so that nobody can use it */
-	bool mem_open;			/* it opened /proc/…/mem: writes may change code */
-	bool filtered;			/* it installed a seccomp filter */
-	bool cpuid_forbidden;		/* a thread forbade it once (ARCH_SET_CPUID) */
-	bool fp_known;			/* fp is filled in: see fp_learn() */
-	struct fp_facts fp;		/* … what does not differ between threads */
-	struct k_sigaction actions[N_SIGNALS + 1];	/* the program's view */
+	/* A lock: 1 while a thread execs, or tries to; another one that wants to waits (futex).
+	 * An exec ends the other threads, and the launcher must not wait for any of them. */
+	uint32_t execing;
+	uint32_t mdwe;			/* bits of PR_SET_MDWE */
+	bool zone_forbidden;		/* the program has mapped all of the zone with PROT_NONE */
+	bool mem_open;			/* it has opened /proc/…/mem, by which it may change code */
+	bool filtered;			/* it has installed a seccomp filter */
+	bool cpuid_forbidden;		/* a thread has forbidden cpuid (ARCH_SET_CPUID) */
+	bool fp_known;			/* fp is filled in: fp_learn() */
+	struct fp_facts fp;		/* what is the same in all threads */
+	struct k_sigaction actions[N_SIGNALS + 1];	/* the program's; threads may have their own */
 };
 
 extern struct guest_state guest;
 
 /* syscall.c */
-uint64_t syscall_exit(struct thread *t, const struct link *l);
-/* Makes a system call of the program's: the kernel's result, or one of GATE_… */
+/* The program's syscall instruction, by its link. The address of the code to go on at. */
+TAKES_LOCK uint64_t syscall_exit(struct thread *t, const struct link *l);
+/* Makes a system call of the program: the kernel's result, or one of GATE_… */
 long gate(struct thread *t, long nr, const uint64_t *args);
 
 /* memory-calls.c */
-long memory_syscall(struct thread *t, long nr, const uint64_t *a);
+TAKES_LOCK long memory_syscall(struct thread *t, long nr, const uint64_t *a);
 
 /* signal.c */
-void signals_init(struct thread *t);
+void signals_init(struct thread *t);			/* a new image */
 void signal_deliver_pending(struct thread *t) __attribute__((noreturn));
-void signal_deliver_held(struct thread *t);		/* returns if none is due */
-/* raises a synchronous signal for the program at t->pc */
+void signal_deliver_held(struct thread *t);		/* returns if the program blocks them all */
+/* Delivers a signal that an instruction of the program at t->pc raises. */
 void signal_raise(struct thread *t, int sig, int code, uint64_t addr, int trapno, int err)
 	__attribute__((noreturn));
 
 /* special.c */
-uint64_t special_exit(struct thread *t, const struct link *l);
-void fp_env_stored(struct thread *t, uint64_t pc);	/* by the instruction there */
+/* An instruction that C runs, by its link. The address of the code to go on at. */
+TAKES_LOCK uint64_t special_exit(struct thread *t, const struct link *l);
+/* The instruction at pc has stored x87 state: puts the program's own address into it. */
+TAKES_LOCK void fp_env_stored(struct thread *t, uint64_t pc);
 
 /* thread.c */
-bool thread_is_last(const struct thread *self);
-void record_live(struct thread *t, struct soft_record *r);
+bool thread_is_last(const struct thread *self);		/* of its process */
+void record_live(struct thread *t, struct soft_record *r);	/* where the launcher finds counts */
 void record_names(struct soft_record *r);
 
 /* rseq.c */
-void rseq_init(void);
+void rseq_init(void);					/* refuses a program that uses rseq */
 
 /* traced.c */
-void traced_asked(struct thread *t);
+/* Another task is about to trace this process: maps all that would fault otherwise. */
+TAKES_LOCK void traced_asked(struct thread *t);
 
 /* ---- what this room asks of vpmu, each under `tare run` only (E.vpmu) ---- */
 
-#define VPMU_KICK (-0x7a2e)	/* code of a SIGTRAP that asks a task to vpmu_follow() */
+#define VPMU_KICK (-0x7a2e)	/* code of a SIGTRAP that asks a task to call vpmu_follow() */
+/* A call of the virtual PMU's is answered, and `done` set. Also notes what other calls change. */
+TAKES_LOCK TAKES_VPMU_LOCK
 long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
-void vpmu_making(struct thread *t, bool is_thread);	/* before a clone */
-void vpmu_made(struct thread *t, long ret, bool is_thread);	/* … after it, in the parent */
-void vpmu_thread(struct thread *t);			/* a new thread, or a vfork child */
-void vpmu_forked(struct thread *t);			/* in the child of a fork */
-void vpmu_ended(struct thread *t);
-void vpmu_before_exec(struct thread *t, bool native);	/* native: without the engine */
-void vpmu_exec_failed(struct thread *t);
-void vpmu_follow(struct thread *t);			/* somebody wants other events of it */
-void vpmu_rdpmc(struct thread *t);			/* at t->pc, counted already */
-bool vpmu_cpuid(struct thread *t);			/* false: it is forbidden */
+TAKES_VPMU_LOCK void vpmu_making(struct thread *t, bool is_thread);	/* before a clone, … */
+/* … and after it, in the parent; `ret` is the result of the call. */
+TAKES_VPMU_LOCK void vpmu_made(struct thread *t, long ret, bool is_thread);
+TAKES_VPMU_LOCK void vpmu_thread(struct thread *t);	/* in a new thread or vfork child */
+TAKES_VPMU_LOCK void vpmu_forked(struct thread *t);	/* in the child of a fork */
+TAKES_VPMU_LOCK void vpmu_ended(struct thread *t);
+/* native: the new image runs without the engine. */
+TAKES_VPMU_LOCK void vpmu_before_exec(struct thread *t, bool native);
+TAKES_VPMU_LOCK void vpmu_exec_failed(struct thread *t);
+/* Makes the code count what is wanted of this task, if another task has changed that. */
+TAKES_LOCK void vpmu_follow(struct thread *t);
+TAKES_VPMU_LOCK void vpmu_rdpmc(struct thread *t);	/* at t->pc, counted already */
+TAKES_LOCK bool vpmu_cpuid(struct thread *t);		/* false: cpuid is forbidden */
 
 #endif

@@ -90,11 +90,12 @@ bool proc_signals(const struct proc_file *f, struct proc_signals *of)
 	uint32_t n = 0, found = 0;
 	if (!proc_read_memory(f->pid, &n, &E.n_threads, sizeof(n)) || n > MAX_THREADS)
 		return false;
+	/* the part of a struct thread that is needed here */
+	const uint64_t part = offsetof(struct thread, signal.own_actions);
 	for (uint32_t i = 0; i < n && !found; i++)
-		if (proc_read_memory(f->pid, &it, thread_at(i), offsetof(struct thread, signal.own_actions)) &&
-		    it.in_use && (uint64_t)it.tid == f->tid)
+		if (proc_read_memory(f->pid, &it, thread_at(i), part) && it.in_use && (uint64_t)it.tid == f->tid)
 			found = i + 1;
-	if ((!found && !proc_read_memory(f->pid, &it, thread_at(0), offsetof(struct thread, signal.own_actions))) ||
+	if ((!found && !proc_read_memory(f->pid, &it, thread_at(0), part)) ||
 	    !proc_read_memory(f->pid, actions, it.signal.actions, sizeof(actions)))
 		return false;
 	*of = (struct proc_signals){ .blocked = it.signal.mask };

@@ -36,12 +36,12 @@ long proc_fd_target(uint64_t fd, char *link, size_t size);
 /* False: not an open file of a process in /proc, or of a kind that needs nothing. */
 bool proc_identify(long fd, struct proc_file *f);
 bool proc_is_own(const struct thread *t, uint64_t pid);
-/* Where the engine's memory is in that process; false: it is not a counted one. Needs
- * the lock, also while the view is used. */
-bool proc_view(const struct thread *t, uint64_t pid, struct engine_view *v);
-/* The program's own signal masks. Needs the lock. */
+/* Where the engine's memory is in that process; false: it is not a counted one. The
+ * lock is needed also while the view is used. */
+NEEDS_LOCK bool proc_view(const struct thread *t, uint64_t pid, struct engine_view *v);
+/* The program's own signal masks. */
 struct proc_signals { uint64_t blocked, ignored, caught; };
-bool proc_signals(const struct proc_file *f, struct proc_signals *of);
+NEEDS_LOCK bool proc_signals(const struct proc_file *f, struct proc_signals *of);
 /* Copies from the memory of another process; false: not all of it is there. */
 bool proc_read_memory(uint64_t pid, void *to, const void *from, uint64_t len);
 

@@ -62,7 +62,7 @@ static void from_cache(struct thread *self, const struct thread *t, struct k_use
 /* The program's registers instead of the engine's. */
 static void own_regs(struct thread *self, int32_t tid, struct k_user_regs *u)
 {
-	static struct thread tracee;		/* under the lock of the one that looks */
+	struct thread tracee;		/* a copy, of another process */
 	const uint64_t at = thread_of(tid);
 	if (!at)
 		return;
@@ -108,7 +108,8 @@ static long do_getregset(struct thread *t, const uint64_t *a)
 	if (ret || a[2] != NT_PRSTATUS || !copy_guest(&io, (const void *)a[3], sizeof(io)) ||
 	    get_regs(t, (int32_t)a[1], &u))
 		return ret;
-	return copy_guest(io.iov_base, &u, io.iov_len < sizeof(u) ? io.iov_len : sizeof(u)) ? 0 : -EFAULT;
+	const uint64_t n = io.iov_len < sizeof(u) ? io.iov_len : sizeof(u);
+	return copy_guest(io.iov_base, &u, n) ? 0 : -EFAULT;
 }
 
 static long do_peekuser(struct thread *t, const uint64_t *a)

@@ -83,6 +83,7 @@ long rseq_syscall(struct thread *t, const uint64_t *a)
 void rseq_check(struct thread *t)
 {
 	uint64_t cs;
-	if (t->task.rseq && copy_guest(&cs, (const void *)(t->task.rseq + offsetof(struct rseq, rseq_cs)), 8) && cs)
+	const uint64_t at = t->task.rseq + offsetof(struct rseq, rseq_cs);
+	if (t->task.rseq && copy_guest(&cs, (const void *)at, 8) && cs)
 		refuse(refusal);
 }

@@ -178,13 +178,14 @@ static long with_mask(struct thread *t, long nr, const uint64_t *a, int at)
 static long do_sigtimedwait(struct thread *t, const uint64_t *a)
 {
 	uint64_t set;
-	if (!t->signal.held || a[3] != SIGSET_SIZE || !copy_guest(&set, (const void *)a[0], 8) || !(set & t->signal.held))
+	if (!t->signal.held || a[3] != SIGSET_SIZE || !copy_guest(&set, (const void *)a[0], 8) ||
+	    !(set & t->signal.held))
 		return gate(t, __NR_rt_sigtimedwait, a);
 	const int sig = __builtin_ctzll(set & t->signal.held) + 1;
 	t->signal.held &= ~SIG_BIT(sig);
 	for (int i = 0; i < 6; i++)
 		if (t->signal.held_info[i].signo == sig && a[1] &&
-		    !copy_guest((void *)a[1], &t->signal.held_info[i], sizeof(t->signal.held_info[i])))
+		    !copy_guest((void *)a[1], &t->signal.held_info[i], sizeof(struct k_siginfo)))
 			return -EFAULT;
 	return sig;
 }

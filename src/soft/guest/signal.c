@@ -229,7 +229,8 @@ static uint32_t fp_size(uint64_t fpstate)
 {
 	if (!fpstate)
 		return 0;
-	return fp_sw(fpstate)->magic == FP_XSTATE_MAGIC1 ? fp_sw(fpstate)->extended_size : FP_LEGACY_SIZE;
+	const struct fp_sw *const sw = fp_sw(fpstate);
+	return sw->magic == FP_XSTATE_MAGIC1 ? sw->extended_size : FP_LEGACY_SIZE;
 }
 
 /* A frame of the kernel's own tells what the thread's state has. */
@@ -527,7 +528,8 @@ void signal_deliver_pending(struct thread *t)
 		info.addr = t->pc;		/* a seccomp filter: after its system call */
 	if (t->signal.pending_stale) {			/* a handler has returned since */
 		t->signal.pending_stale = false;
-		t->signal.pending_uc.flags = (t->signal.pending_uc.flags & ~(uint64_t)UC_FP_XSTATE) | fp_save(t);
+		t->signal.pending_uc.flags &= ~(uint64_t)UC_FP_XSTATE;
+		t->signal.pending_uc.flags |= fp_save(t);
 	}
 	t->pending = 0;
 	deliver(t, &info, &t->signal.pending_uc, t->signal.pending_forced);

@@ -119,7 +119,8 @@ static long do_mdwe(struct thread *t, const uint64_t *a)
 		return known;		/* an older kernel */
 	if (a[0] == PR_GET_MDWE)
 		return a[1] | a[2] | a[3] | a[4] ? -EINVAL : (long)guest.mdwe;
-	if (a[2] | a[3] | a[4] || a[1] & ~(uint64_t)(PR_MDWE_REFUSE_EXEC_GAIN | PR_MDWE_NO_INHERIT) || a[1] == PR_MDWE_NO_INHERIT)
+	const uint64_t bits = PR_MDWE_REFUSE_EXEC_GAIN | PR_MDWE_NO_INHERIT;
+	if (a[2] | a[3] | a[4] || a[1] & ~bits || a[1] == PR_MDWE_NO_INHERIT)
 		return -EINVAL;
 	if (guest.mdwe && guest.mdwe != a[1])
 		return -EPERM;

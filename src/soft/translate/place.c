@@ -84,7 +84,8 @@ static bool low_find(uint64_t start, uint64_t end)
 bool place_can_give(uint64_t start, uint64_t end)
 {
 	uint64_t size;
-	return !overlap(start, end, cache.where.low, cache.where.low_size) || low_free(start, end, &size);
+	return !overlap(start, end, cache.where.low, cache.where.low_size) ||
+	       low_free(start, end, &size);
 }
 
 uint32_t entries_max(void)
@@ -206,9 +207,11 @@ void places_check(void)
 
 static bool segments_overlap(uint64_t start, uint64_t end)
 {
-	for (uint32_t i = 0; i < cache.n_segments; i++)
-		if (overlap(start, end, cache.segments[i].base, cache.segments[i].end - cache.segments[i].base))
+	for (uint32_t i = 0; i < cache.n_segments; i++) {
+		const struct segment *const s = &cache.segments[i];
+		if (overlap(start, end, s->base, s->end - s->base))
 			return true;
+	}
 	return false;
 }
 
@@ -255,9 +258,8 @@ bool place_give(struct thread *t, uint64_t start, uint64_t end)
  * of it only when the program wants their place (place.c). */
 struct engine_view view_own(void)
 {
-	return (struct engine_view){ cache.where, E.n_thread_addresses,
-				     __atomic_load_n(&cache.n_segments, __ATOMIC_ACQUIRE), cache.segments,
-				     t_mapped };
+	const uint32_t n = __atomic_load_n(&cache.n_segments, __ATOMIC_ACQUIRE);
+	return (struct engine_view){ cache.where, E.n_thread_addresses, n, cache.segments, t_mapped };
 }
 
 /* The first of [start, start + size) in [at, *from). */

@@ -87,9 +87,11 @@ static void write_dry(struct segment *s, uint32_t id, uint64_t code)
 uint64_t code_origin(uint64_t code, bool low_half)
 {
 	struct segment *s = low_half ? NULL : segment_of(code);
-	for (uint32_t i = 0; low_half && i < cache.n_segments && !s; i++)
-		if ((uint32_t)(code - cache.segments[i].base) < cache.segments[i].end - cache.segments[i].base)
-			s = &cache.segments[i];
+	for (uint32_t i = 0; low_half && i < cache.n_segments && !s; i++) {
+		struct segment *const of = &cache.segments[i];
+		if ((uint32_t)(code - of->base) < of->end - of->base)
+			s = of;
+	}
 	if (!s)
 		return 0;
 	if (low_half)

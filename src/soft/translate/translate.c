@@ -273,7 +273,8 @@ static void cut_last_jump(uint32_t id, bool counted)
 {
 	struct segment *const s = unfinished.seg;
 	struct block *const b = block_at(unfinished.last);
-	struct link *const taken = link_at(unfinished.taken), *const fall = link_at(unfinished.fall);
+	struct link *const taken = link_at(unfinished.taken);
+	struct link *const fall = link_at(unfinished.fall);
 	const uint64_t site = taken->site;
 	if (unfinished.invert) {
 		link_discard(taken);
@@ -282,7 +283,8 @@ static void cut_last_jump(uint32_t id, bool counted)
 		b->flags |= BLOCK_INVERTED;
 	} else {
 		/* as if it had never been, if it is the last that was made */
-		if (unfinished.fall == cache.n_links && fall->site + 4 + (int32_t)fall->to_stub == s->cold) {
+		const uint64_t stub = fall->site + 4 + (uint64_t)(int32_t)fall->to_stub;
+		if (unfinished.fall == cache.n_links && stub == s->cold) {
 			cache.n_links--;
 			s->cold += STUB_SIZE;
 		} else {
@@ -549,7 +551,8 @@ uint32_t chain_extend(struct thread *t, uint32_t link)
 	if (cache.mode || E.n_running > 1 || b->flags & BLOCK_DEAD || s->cold - s->hot < ROOM ||
 	    !segment_has_ids(s) || s->hot != b->code + b->code_len || !may_follow(pc))
 		return 0;
-	const bool once = unfinished.depth < DEPTH && !block_exists(pc) && runs_of(t, unfinished.last) == 1;
+	const bool once = unfinished.depth < DEPTH && !block_exists(pc) &&
+			  runs_of(t, unfinished.last) == 1;
 	if (link == unfinished.taken && !once)
 		return 0;
 	const uint64_t begin = begin_at(pc);

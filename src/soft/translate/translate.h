@@ -14,13 +14,13 @@
  *	count.c		cells to events
  *
  * Each block adds 1 to its own cell of the thread's counter array; count.c turns cells into
- * events when somebody looks.
+ * events when counts are asked for.
  *
  * This header is what the rooms above (guest, vpmu) and engine.c use; what only the files of
  * this room share is in translate-room.h and emit.h. The room sees decode and the root.
  *
- * It asks of the rooms above it (declared at the end): the meaning of a jump to where no code
- * is, the calls of the vsyscall page, and what a flawed CPU counts for an instruction.
+ * It asks the rooms above it (declared at the end) for the signal of a jump to an address without
+ * code, for the calls of the vsyscall page, and for what a flawed CPU counts for an instruction.
  */
 #ifndef SOFT_TRANSLATE_H
 #define SOFT_TRANSLATE_H
@@ -36,59 +36,64 @@ struct step;
 #define CELL_BYTES(blocks) (((blocks) / 256 + 1ull) * PAGE)	/* of ids up to it */
 
 enum block_flags {
-	BLOCK_CHAINED = 1,	/* falls in from the block with the id before it */
-	BLOCK_JUMP_ENTRY = 2,	/* code starts with the check for indirect branches */
-	BLOCK_ENTRY_ONLY = 4,	/* nothing but that check; `id_of` is the real block */
-	BLOCK_DEAD = 8,
-	BLOCK_CHECKED = 16,	/* compares its source bytes each time */
-	BLOCK_SINGLE = 32,	/* one instruction, not entered in any table */
-	BLOCK_FALLS = 64,	/* its end falls into the next id (no final jump) */
-	BLOCK_TWIN = 128,	/* a further copy of a one-block loop (translate.c) */
-	BLOCK_RETURN_ENTRY = 256,	/* code starts with the check for returns */
-	BLOCK_FLAGS_FREE_AT_TARGET = 1024,	/* no flag but CF is live where its branch goes when taken */
-	BLOCK_RETURN_LOOKUP = 512,	/* not a block: a segment's way on for returns (emit_return_lookup) */
+	BLOCK_CHAINED = 1,	/* the block with the id before it falls into it */
+	BLOCK_JUMP_ENTRY = 2,	/* its code starts with the check for indirect jumps */
+	BLOCK_RETURN_ENTRY = 256,	/* … with the check for returns */
+	BLOCK_ENTRY_ONLY = 4,	/* not a block: such a check alone, and a jump to the block */
+	BLOCK_DEAD = 8,		/* no thread comes to it any more */
+	BLOCK_CHECKED = 16,	/* compares the program's bytes with its source each time */
+	BLOCK_SINGLE = 32,	/* one instruction, run once; no table leads to it */
+	BLOCK_FALLS = 64,	/* its end falls into the block with the next id, without a jump */
+	BLOCK_TWIN = 128,	/* a further copy of a block that is a loop by itself */
 	BLOCK_INVERTED = 2048,	/* its branch jumps when the program's does not */
-	BLOCK_CELL_AWAY = 8192,	/* uses the second of its cells (abi.h) */
-	BLOCK_RELIES_ON_NEXT = 16384,	/* destroys flags that blocks it goes on to do not want */
+	BLOCK_CELL_AWAY = 8192,	/* uses the second of its two cells (abi.h) */
+	/* The code that its taken branch leads to writes all flags but CF before it reads them.
+	 * (Of a side exit: the code that it leads to.) */
+	BLOCK_FLAGS_FREE_AT_TARGET = 1024,
+	/* Its increment destroys flags, because the blocks it leads to write them before they
+	 * read them. It must go when one of those is dropped. */
+	BLOCK_RELIES_ON_NEXT = 16384,
+	BLOCK_RETURN_LOOKUP = 512,	/* not a block: a segment's return lookup */
 	BLOCK_SIDE_EXIT = 4096,	/* not a block: a side exit of a chain */
 };
 
 struct block {
-	uint64_t pc;
-	uint64_t code;		/* first byte in the cache */
+	uint64_t pc;		/* of the program */
+	uint64_t code;		/* its first byte in the cache */
 	union {
-		uint32_t src;	/* where its source bytes are kept in the heap; 0: at pc */
+		uint32_t src;	/* where a copy of its source bytes is in the heap; 0: they are at pc */
 		uint32_t bumps;	/* BLOCK_SIDE_EXIT: the block whose cell it bumps */
 	};
-	uint32_t in_links;	/* links that jump here */
-	uint32_t returns;	/* numbers of calls that return here */
-	uint32_t page_next[2];	/* lists of blocks per source page (pages.c) */
+	uint32_t in_links;	/* first of the list of links that jump here */
+	uint32_t returns;	/* first of the list of calls, by number, that return here */
+	uint32_t page_next[2];	/* next in the lists of its first and its last page (pages.c) */
 	uint16_t src_len;
 	uint16_t code_len;
 	uint8_t n_insns;
-	uint8_t inc_at;		/* the counter is bumped before this instruction */
+	uint8_t inc_at;		/* its cell is bumped before this instruction */
 	uint8_t inc_how;	/* enum inc_how */
 	uint8_t mode;		/* cache.modes: what its code adds up */
 	uint16_t flags;
-	uint8_t vec[SOFT_EVENTS];
-	/* 0: its cell says how often it ran. Else only the block so many ids before it leads
-	 * here, by falling through: it ran as often as that one, less what the cell after
-	 * that one's says (with 1 that is its own cell). See count.c. */
+	uint8_t vec[SOFT_EVENTS];	/* what one run of it is worth */
+	/* 0: its cell counts its runs. Else the block is uncounted, and only the block this many
+	 * ids before it leads here, by falling through. It ran as often as that block, less the
+	 * times that the branch between them was taken: these are in its own cell (1), or in the
+	 * cell of the taken branch, which has the id between them (2). See soft_runs(). */
 	uint8_t runs_from;
 };
 _Static_assert(sizeof(struct block) == 64, "one line");
 
 enum link_kind {
-	LINK_JUMP,		/* to target, directly */
-	LINK_SIDE_EXIT,		/* the same, out of a chain whose next block is not counted itself */
+	LINK_JUMP,		/* a direct jump to target */
+	LINK_SIDE_EXIT,		/* the same, out of a chain whose next block is uncounted */
 	LINK_SYSCALL,		/* target: the instruction after */
 	LINK_SPECIAL,		/* target: the instruction itself, run by C (special.c) */
-	LINK_STOP,		/* target: continue there through the dispatcher, never linked */
-	LINK_TICK,		/* the virtual clock reached its mark; target: the block itself */
+	LINK_STOP,		/* go on at target through the dispatcher; never linked */
+	LINK_TICK,		/* the budget of the virtual clock is used up; target: the block itself */
 	LINK_LOCKED,		/* a locked instruction was run; target: the next one */
 	LINK_FP_ENV,		/* `insn` has stored x87 state; target: the next one */
-	LINK_X87,		/* one of vpmu_asks_x87() was, likewise */
-	LINK_STALE,		/* checked block found other bytes: target retranslated */
+	LINK_X87,		/* an instruction of vpmu_asks_x87() was run; target: the next one */
+	LINK_STALE,		/* a checked block found other bytes; target: the block itself */
 };
 
 struct link {
@@ -98,28 +103,31 @@ struct link {
 		uint64_t insn;	/* LINK_FP_ENV, LINK_X87: the program's instruction; or 0 */
 	};
 	uint32_t to_stub;	/* the rel32 that leads to its exit stub; 0: it has none yet */
-	uint32_t next;		/* in its target's in_links */
+	uint32_t next;		/* in the list in_links of its target's block */
 	union {
 		uint32_t bumps;	/* LINK_SIDE_EXIT: the block whose cell is bumped on the way */
 		uint32_t side;	/* LINK_JUMP: the side exit (a link) whose code jumps here; or 0 */
 	};
 	uint8_t kind;
-	bool linked;		/* it goes on without us */
+	bool linked;		/* it jumps to its target's block, not to its stub */
 };
 _Static_assert(sizeof(struct link) == 32, "half a line");
 
 /* ---- the tables of indirect branches and returns ---- */
 
-/* Where indirect branches arrive: P has the address of each entry's code. */
-
-/* Where returns arrive. Every call that was written has a number; it puts it into the
- * shadow of the stack, at the place of the return address, and the return takes it from
- * there: R has the address of the code for each number. The code looks whether the address
- * on the stack is the one it stands for, so that the shadow may be wrong; only 16 bits of it
- * are looked at, so that whatever it holds stays within R. The shadow of a
- * place must not stand at the same place of a page as what the program uses at the time:
- * CPUs take such stores and loads for the same at first. */
-#define MAX_RETURNS	0x10000u	/* numbers from here on are used twice */
+/* Indirect jumps look into T and P. T has four bytes for each address (by its low half): the
+ * number of its entry. P has the address of each entry's code.
+ *
+ * Returns look into the shadow of the stack and R. Every translated call has a number. The call
+ * writes its number into the shadow, at the offset that the return address has on the stack;
+ * the return reads the number, and R has the address of the code for it. That code compares
+ * the return address on the stack with its own, so the shadow may be wrong. A return uses only
+ * 16 bits of the shadow: whatever they are, they are an index of R.
+ *
+ * SHADOW keeps a word of the shadow from having the same offset in its page as the word of the
+ * stack that it is for: CPUs compare only this offset at first, when they look whether a load
+ * reads what an earlier store writes. */
+#define MAX_RETURNS	0x10000u	/* numbers from here on are used again */
 #define SHADOW		0xc48u		/* gs:[esp + SHADOW] */
 
 static inline uint64_t shadow_of(const struct thread *t, uint64_t sp)
@@ -127,11 +135,11 @@ static inline uint64_t shadow_of(const struct thread *t, uint64_t sp)
 	return gs_of(t) + (uint32_t)(sp + SHADOW);
 }
 
-/* Where tables are that do not stay at one place. */
+/* Where the tables are that may have to move. */
 struct places {
-	uint32_t low, low_size;		/* R and P */
+	uint32_t low, low_size;		/* the low place: R, then P */
 	bool far;			/* T is in the zone */
-	uint64_t table;			/* T: 4 bytes for each address (low 32 bits) */
+	uint64_t table;			/* T */
 	uint64_t entries_mapped, returns_mapped;	/* bytes of P and R */
 };
 
@@ -148,43 +156,44 @@ extern uint8_t t_mapped[T_CHUNKS];
 #define MAX_MODES 64
 #define TRAMPOLINES 32
 
-/* A piece of code cache: hot code grows up, stubs and literals grow down. */
+/* A piece of the cache: blocks are written from its start (hot), stubs and literals from its
+ * end (cold). */
 struct segment {
 	uint64_t base, end;
 	uint64_t hot, cold;
 	uint64_t tramp_exit, tramp_miss;	/* at its base: TRAMPOLINES bytes */
 	uint64_t return_lookup;	/* code for returns that the shadow was wrong about */
-	uint32_t *ids;		/* blocks of this segment by ascending code address */
+	uint32_t *ids;		/* its blocks, by ascending code address */
 	uint32_t n_ids;
-	bool empty;		/* mapped, and free to be used again */
+	bool empty;		/* mapped, and may be used again */
 };
 
-/* A stretch of address space for segments, near some code. */
+/* A stretch of addresses for segments, near some code of the program. */
 struct hood {
-	uint64_t start, end;	/* what it may use */
-	uint64_t next;		/* next free address */
-	struct segment *cur;
+	uint64_t start, end;
+	uint64_t next;		/* the first address not used yet */
+	struct segment *cur;	/* the segment that blocks are written to now */
 };
 
 /* Memory that the program may execute. */
 struct region {
 	uint64_t start, end;
 	uint8_t prot;
-	uint8_t shared;		/* MAP_SHARED: may change behind our back */
+	uint8_t shared;		/* MAP_SHARED: another process may change it */
 	uint8_t anon;
-	uint8_t ambiguous;	/* shares low address halves with another one */
+	uint8_t ambiguous;	/* another region has the same low halves of addresses */
 };
 
-/* How code is written. Mode 0 counts in a cell per block; the others, once the
- * program opened counters of the virtual PMU, add to the task's accumulators. */
+/* What code counts, and how. Mode 0 bumps a cell per block. The other modes are for programs
+ * that opened counters of the virtual PMU: code adds to the task's accumulators. */
 struct mode {
-	uint32_t acc;			/* 1 << enum soft_event; 0: cells */
-	bool ticks;			/* watch the virtual clock */
-	bool taken;			/* taken branches have an id of their own */
-	bool locked;			/* tell C of locked instructions */
+	uint32_t acc;			/* events to add up: 1 << enum soft_event; 0: cells */
+	bool ticks;			/* leave the cache when the virtual clock's budget is used up */
+	bool taken;			/* taken branches have an id, and a cell, of their own */
+	bool locked;			/* leave the cache after each locked instruction */
 };
 
-/* What this room knows of the process. Written under the lock, but for what says otherwise. */
+/* What this room knows of the process. E.lock guards it, but for what says otherwise. */
 struct code_cache {
 	struct places where;
 	uint32_t n_blocks;		/* ids 1 … n_blocks */
@@ -194,24 +203,27 @@ struct code_cache {
 	uint32_t n_regions;
 	uint32_t n_hoods;
 	bool has_bmi2;			/* the CPU has rorx */
-	bool counts_taken;
-	bool precise;			/* handlers may look at the flags of faults */
-	bool no_tsc;			/* the program forbade reading it */
-	bool traced;			/* or about to be: see traced.c */
-	bool window_used;		/* the program maps memory where T may grow */
+	bool counts_taken;		/* taken branches were asked for: as mode.taken, in mode 0 */
+	/* These three are set once, by any thread, without the lock: */
+	bool precise;			/* a signal handler may look at the flags of a fault */
+	bool no_tsc;			/* the program may have forbidden rdtsc (PR_SET_TSC) */
+	bool traced;			/* another process traces this one, or is about to */
+	bool window_used;		/* the program has memory in the range of T while it is near */
 	bool has_vsyscall;
-	uint64_t vdso, vdso_size;	/* the kernel's page of clock functions */
+	uint64_t vdso, vdso_size;	/* the kernel's clock functions */
 	uint64_t counts_mapped;		/* bytes of every thread's counter array */
 	uint64_t code_bytes, source_bytes;
-	uint64_t ticks;			/* spent translating */
-	uint32_t stopping;		/* futex: a thread keeps the others out of the cache (stop.c) */
-	uint32_t flushes;		/* how often the cache was emptied: numbers of blocks, links
-					 * and calls of before mean nothing any more */
-	uint64_t flushed_blocks;	/* blocks there were before the last time */
-	uint32_t live_blocks;		/* those that can be entered … */
-	uint32_t dead_blocks;		/* … and those that cannot, whose code is still there */
-	uint32_t flush_at;		/* no flush before there are more dead ones than this */
-	uint8_t mode, n_modes;		/* what new blocks use; modes besides 0 */
+	uint64_t ticks;			/* of the TSC, spent translating */
+	/* A lock of its own: while it is 1, the thread that set it keeps all others out of the
+	 * cache; lookups wait (futex). Set and cleared by stop.c. */
+	uint32_t stopping;
+	uint32_t flushes;		/* how often the cache was emptied. Ids of blocks and links
+					 * and numbers of calls from before a flush are invalid. */
+	uint64_t flushed_blocks;	/* how many blocks were made before the last flush */
+	uint32_t live_blocks;		/* blocks that a thread can enter … */
+	uint32_t dead_blocks;		/* … and dropped ones, whose code is still there */
+	uint32_t flush_at;		/* no flush before there are more dead blocks than this */
+	uint8_t mode, n_modes;		/* the mode of new blocks; how many modes there are besides 0 */
 	struct mode modes[MAX_MODES];
 	struct hood hoods[MAX_HOODS];
 	struct segment segments[MAX_SEGMENTS];
@@ -238,81 +250,107 @@ static inline uint64_t *cell_of(struct thread *t, uint32_t id)
 
 /* cache.c */
 void cache_init(void);
-/* These three take the lock: */
-uint64_t cache_lookup(struct thread *t);		/* code for t->pc, translating if needed */
-/* A direct exit: link it, or go on. `flushes`: cache.flushes when the thread left the cache. */
-uint64_t cache_exit(struct thread *t, uint32_t link, uint32_t flushes);
-bool cache_flush(struct thread *t);	/* forgets all blocks, keeps their counts */
-void cache_empty(void);			/* the same, by who has stopped the others */
-/* These may be asked in a signal handler, without the lock: */
+/* The address of the code for t->pc, which is translated if need be. */
+TAKES_LOCK uint64_t cache_lookup(struct thread *t);
+/* The same after an exit by a link, which is linked if possible. `flushes`: cache.flushes when
+ * the thread left the cache. */
+TAKES_LOCK uint64_t cache_exit(struct thread *t, uint32_t link, uint32_t flushes);
+/* Forgets all blocks; their counts are folded. False: other threads did not leave the cache. */
+TAKES_LOCK bool cache_flush(struct thread *t);
+NEEDS_LOCK void cache_empty(void);	/* the same, after stop_others() */
+/* These two may be called in a signal handler. */
 struct segment *segment_of(uint64_t code);
 bool in_cache(uint64_t pc);
 
 /* stop.c */
 #define STOP_KICK (-0x7a2f)	/* code of a SIGTRAP that asks a thread to leave the cache */
-/* Keeps all other threads out of the cache; returns with the lock held, to be followed by
- * release_others(), which drops it. The caller must not hold the lock or be inside. False
- * (lock not held): one of them did not come out in time, because a debugger holds it. */
-bool stop_others(struct thread *t);
-void release_others(void);
+/* Makes all other threads leave the cache and keeps them out, until release_others(). The caller
+ * must not be inside. True: the lock is held; release_others() drops it. False: the lock is
+ * not held, because a thread did not leave the cache in time: a debugger holds it. */
+TAKES_LOCK bool stop_others(struct thread *t);
+NEEDS_LOCK void release_others(void);
+/* The thread knows no address in the cache, and no id, any more. */
 static inline void left_cache(struct thread *t)
 {
 	__atomic_store_n(&t->code.inside, false, __ATOMIC_RELEASE);
 }
 
-/* recover.c: under the lock */
-/* Reconstructs the program's state at a cache address: fixes regs, gives the
- * original pc and how many instructions of the block were retired (count.c). */
-bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc);
-/* The same, for who only looks: nothing is counted, `t` may be stopped. */
-bool recover_view(const struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc);
-bool flags_are_lost(uint64_t code);			/* some, there: see flags_lost_at() */
-uint64_t code_origin(uint64_t code, bool low_half);	/* the program's pc, or 0 */
+/* recover.c */
+/* The program's state at an address of the cache: *pc, and `regs`, which come in as the CPU's.
+ * Corrects the counts, so that they are those of the instructions before *pc. False: there is no
+ * code at the address. */
+NEEDS_LOCK bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc);
+/* The same, but the counts stay as they are, and `t` may be another thread, which is stopped. */
+NEEDS_LOCK bool recover_view(const struct thread *t, uint64_t code, uint64_t regs[16],
+			     uint64_t *pc);
+/* Has counting replaced some of the program's flags at that address? See flags_lost_at(). */
+NEEDS_LOCK bool flags_are_lost(uint64_t code);
+/* The program's pc at an address of the cache; 0: there is no code. low_half: only the low 32 bits
+ * of the address are known. */
+NEEDS_LOCK uint64_t code_origin(uint64_t code, bool low_half);
 
 /* count.c */
-void count_fold(struct thread *t);			/* adds to its record, zeroes */
+/* Adds everything that the thread counted to its record; the thread starts over at 0. */
+NEEDS_LOCK void count_fold(struct thread *t);
+/* Folds all threads of the process and sets the state of their records: at the end of the process
+ * and before an exec. Needs the lock, except in a vfork child, whose cells no other thread folds,
+ * and before an exec, which ends the other threads. */
 void count_fold_all(uint32_t state);
 static inline bool in_vdso(uint64_t pc) { return pc - cache.vdso < cache.vdso_size; }
-void record_state(const struct thread *t, uint32_t state);
-void count_vec(uint8_t *vec, const struct step *s, int n);	/* of n instructions */
-void count_add(struct thread *t, int event, int64_t n, const struct mode *m);
-void count_map_cells(uint64_t bytes);			/* of every thread */
+void record_state(const struct thread *t, uint32_t state);	/* enum soft_state */
+void count_vec(uint8_t *vec, const struct step *s, int n);	/* the vector of n instructions */
+void count_add(struct thread *t, int event, int64_t n, const struct mode *m);	/* a correction */
+/* Maps so many bytes of the cells of every thread. */
+NEEDS_LOCK void count_map_cells(uint64_t bytes);
 
 /* regions.c */
-void regions_init(void);
-/* These three need the lock; what is found is valid as long as it is held. */
-const struct region *region_find(uint64_t pc);
-void region_set(uint64_t start, uint64_t end, int prot, bool shared, bool anon);
-void region_clear(uint64_t start, uint64_t end);
+void regions_init(void);		/* from /proc/self/maps */
+/* The region that holds pc, or NULL. Valid as long as the lock is held. */
+NEEDS_LOCK const struct region *region_find(uint64_t pc);
+NEEDS_LOCK void region_set(uint64_t start, uint64_t end, int prot, bool shared, bool anon);
+NEEDS_LOCK void region_clear(uint64_t start, uint64_t end);
 
-/* pages.c: under the lock, but for pages_guarded(), and pages_unguard(), which takes it */
-void cache_invalidate(uint64_t start, uint64_t end);	/* drops all blocks with source there */
-void pages_forget(uint64_t start, uint64_t end);	/* nothing there is ours any more */
-bool pages_guarded(void);					/* has any page lost its W? */
-bool pages_unguard(struct thread *t, uint64_t start, uint64_t end);	/* false: none was shut */
-/* a store hit a page we protect: opened */
-bool page_written(struct thread *t, uint64_t addr);
+/* pages.c */
+/* Drops all blocks that were made from memory in the range. */
+NEEDS_LOCK void cache_invalidate(uint64_t start, uint64_t end);
+/* The same, and the pages count as not guarded: the program replaces or unmaps them. */
+NEEDS_LOCK void pages_forget(uint64_t start, uint64_t end);
+bool pages_guarded(void);		/* is any page guarded? */
+/* Drops the blocks of guarded pages in the range, and makes these writable again. False: no page
+ * of the process is guarded. */
+TAKES_LOCK bool pages_unguard(struct thread *t, uint64_t start, uint64_t end);
+/* A store of the thread faulted at that address. True: it hit a guarded page, which is writable
+ * now, or was made so by another thread; the store is to be tried again. */
+NEEDS_LOCK bool page_written(struct thread *t, uint64_t addr);
 
 /* alias.c */
-void alias_touched(struct thread *t, uint64_t start, uint64_t end);	/* by a memory call */
-void aliases_before_fork(void);
-void aliases_in_child(void);
+/* A memory call of the program changes the range: aliases in it are not relied on any more. */
+TAKES_LOCK void alias_touched(struct thread *t, uint64_t start, uint64_t end);
+NEEDS_LOCK void aliases_before_fork(void);	/* finds those that are not known yet */
+NEEDS_LOCK void aliases_in_child(void);		/* from now on it must not write them */
 
 /* shadow.c */
-bool shadow_fault(struct thread *t, uint64_t addr);	/* … in the shadow of its stack */
-void shadow_drop(struct thread *t);
+/* A fault of the calling thread. True: it was in the shadow of its stack, which is mapped there
+ * now. */
+bool shadow_fault(struct thread *t, uint64_t addr);
+void shadow_drop(struct thread *t);	/* the thread ends */
 
 /* place.c */
-void places_init(void);					/* P, R and T of a new image */
-/* Of T; under the lock: */
-bool table_map(uint64_t pc, uint64_t len);		/* false: memory of the program is there */
-bool table_fault(uint64_t addr);			/* a lookup hit a hole in T: filled */
-/* These stop the other threads (stop.c), so not under the lock. False: they cannot. */
-bool table_go_far(struct thread *t);
-bool table_in_the_way(struct thread *t, uint64_t start, uint64_t end);
-bool place_can_give(uint64_t start, uint64_t end);	/* is there another low place? */
-bool place_give(struct thread *t, uint64_t start, uint64_t end);	/* to the program */
-/* Where an engine's own mappings are: this one's, or another process's. */
+void places_init(void);			/* finds room for P, R and T in a new image */
+/* Maps T for the addresses of that code. False: the program has memory where T would be. */
+NEEDS_LOCK bool table_map(uint64_t pc, uint64_t len);
+/* A lookup faulted at that address. True: T is mapped there now. */
+NEEDS_LOCK bool table_fault(uint64_t addr);
+/* Moves T into the zone. False: other threads did not leave the cache. */
+TAKES_LOCK bool table_go_far(struct thread *t);
+/* Is T in that range, or must be, because code is there? */
+TAKES_LOCK bool table_in_the_way(struct thread *t, uint64_t start, uint64_t end);
+/* Could the low place be elsewhere, if it is in that range? */
+bool place_can_give(uint64_t start, uint64_t end);
+/* Moves all that the engine has in that range, because the program wants it. False: the zone is
+ * in it, or other threads did not leave the cache. */
+TAKES_LOCK bool place_give(struct thread *t, uint64_t start, uint64_t end);
+/* Where the engine's own mappings are, in this process or another one. */
 struct engine_view {
 	struct places where;
 	uint32_t n_thread_addresses;
@@ -320,22 +358,22 @@ struct engine_view {
 	const struct segment *segments;
 	const uint8_t *t_mapped;
 };
-/* the first of them in [at, end); false if there is none */
+/* The first of them in [at, end). False: there is none. */
 bool own_range(const struct engine_view *v, uint64_t at, uint64_t end, uint64_t *from,
 	       uint64_t *to);
-struct engine_view view_own(void);
-bool engine_owns(uint64_t start, uint64_t end);
+struct engine_view view_own(void);	/* of this process, as it was a moment ago */
+bool engine_owns(uint64_t start, uint64_t end);	/* any part of that range */
 
 /* ---- what this room asks of the rooms above ---- */
 
-/* guest: the program jumped to where no code is: lets the CPU and the kernel say what
- * that means, and delivers it. */
+/* guest: the program jumped to an address without code, or to bytes that are no instruction. Jumps
+ * there, so that the CPU raises the fault that this means, and delivers its signal. */
 void signal_probe(struct thread *t) __attribute__((noreturn));
-/* guest: t->pc lies in the vsyscall page; runs the call that is meant. */
+/* guest: t->pc lies in the vsyscall page. Makes the call that the address stands for. */
 void vsyscall(struct thread *t);
 /* vpmu, each under `tare run` only (E.vpmu): */
-void vpmu_overcount(uint8_t *vec, const struct insn *in);	/* what the model's flaws add */
-bool vpmu_asks_x87(const struct insn *in);		/* it may count twice: see vpmu_x87 */
-unsigned vpmu_width(void);				/* bits of a counter */
+void vpmu_overcount(uint8_t *vec, const struct insn *in);	/* adds what the model's flaws count */
+bool vpmu_asks_x87(const struct insn *in);	/* the model may count it twice: see vpmu_x87() */
+unsigned vpmu_width(void);			/* bits of a counter */
 
 #endif

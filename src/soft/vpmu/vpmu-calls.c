@@ -219,7 +219,8 @@ static void check_bound(struct thread *t, int pid)
 /* Clocks that may be read in an NMI. */
 static bool is_clock(const struct perf_event_attr *attr)
 {
-	return !attr->use_clockid || attr->clockid == CLOCK_MONOTONIC || attr->clockid == CLOCK_MONOTONIC_RAW;
+	return !attr->use_clockid || attr->clockid == CLOCK_MONOTONIC ||
+	       attr->clockid == CLOCK_MONOTONIC_RAW;
 }
 
 static uint32_t clock_of_attr(const struct perf_event_attr *attr)
@@ -641,16 +642,19 @@ static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 {
 	struct vpmu_event *const e = vpmu_event(i);
 	const uint64_t size = PAGE_UP(a[1]), data = size / PAGE - 1;
-	if ((e->inherit && e->cpu == -1) || ((a[3] & MAP_KIND) != MAP_SHARED && (a[3] & MAP_KIND) != MAP_SHARED_VALIDATE) || a[5] || !a[1])
+	const uint64_t kind = a[3] & MAP_KIND;
+	if ((e->inherit && e->cpu == -1) || (kind != MAP_SHARED && kind != MAP_SHARED_VALIDATE) ||
+	    a[5] || !a[1])
 		return -EINVAL;
 	if (data & (data - 1) || (e->maps && e->map_pages != size / PAGE))
 		return -EINVAL;
 	/* a place for all of it; no samples ever come: the buffer stays empty */
-	const uint64_t all[6] = { a[0], size, a[2], (a[3] & ~(uint64_t)MAP_KIND) | MAP_SHARED | MAP_ANONYMOUS, -1ull, 0 };
+	const uint64_t all[6] = { a[0], size, a[2],
+				  (a[3] & ~(uint64_t)MAP_KIND) | MAP_SHARED | MAP_ANONYMOUS, -1ull };
 	long at = memory_syscall(t, __NR_mmap, all);
 	if (at > 0)
-		at = sys6(__NR_mmap, at, PAGE, (long)a[2], (long)((a[3] & ~(uint64_t)MAP_FIXED_NOREPLACE) | MAP_FIXED),
-			  E.reserved_fd, (long)(VPMU_PAGES_OFFSET + i * PAGE));
+		at = sys6(__NR_mmap, at, PAGE, (long)a[2],
+			  (long)((a[3] & ~(uint64_t)MAP_FIXED_NOREPLACE) | MAP_FIXED), E.reserved_fd, (long)(VPMU_PAGES_OFFSET + i * PAGE));
 	if (at < 0)
 		return at;
 	sys3(__NR_madvise, at, size, MADV_DONTFORK);

@@ -60,28 +60,30 @@ static inline uint64_t vpmu_sum(uint32_t slot, unsigned k)
 
 /* vpmu.c */
 uint64_t vpmu_clock(uint32_t slot);			/* instructions of its task */
-void vpmu_start_clock(uint32_t slot);			/* an event is about to be opened */
-uint32_t vpmu_next_group(uint32_t slot, bool pinned, uint64_t after);
-void vpmu_lock(struct thread *t);
+NEEDS_VPMU_LOCK void vpmu_start_clock(uint32_t slot);	/* an event is about to be opened */
+NEEDS_VPMU_LOCK uint32_t vpmu_next_group(uint32_t slot, bool pinned, uint64_t after);
+void vpmu_lock(struct thread *t);			/* vpmu_shared.lock */
 void vpmu_unlock(void);
-uint64_t vpmu_value(const struct vpmu_event *e);	/* its own, up to now */
-void vpmu_times(const struct vpmu_event *e, uint64_t *enabled, uint64_t *running);
-bool vpmu_lost(const struct vpmu_event *e);		/* its task ran natively while it was enabled */
-void vpmu_schedule(uint32_t slot);
-void vpmu_schedule_new(uint32_t event);
-void vpmu_set_state(uint32_t event, bool on);
-void vpmu_want(uint32_t slot);
-bool vpmu_fits(uint32_t leader, uint32_t extra_row);	/* the group, on an empty PMU */
-uint32_t vpmu_new_event(uint32_t slot);
-bool vpmu_free_event(uint32_t event);			/* true: schedule the others */
-void vpmu_show(uint32_t event);				/* brings its page up to date */
+NEEDS_VPMU_LOCK uint64_t vpmu_value(const struct vpmu_event *e);	/* its own, up to now */
+NEEDS_VPMU_LOCK void vpmu_times(const struct vpmu_event *e, uint64_t *enabled, uint64_t *running);
+/* Did its task run natively while the event was enabled? */
+NEEDS_VPMU_LOCK bool vpmu_lost(const struct vpmu_event *e);
+NEEDS_VPMU_LOCK void vpmu_schedule(uint32_t slot);
+NEEDS_VPMU_LOCK void vpmu_schedule_new(uint32_t event);
+NEEDS_VPMU_LOCK void vpmu_set_state(uint32_t event, bool on);
+NEEDS_VPMU_LOCK void vpmu_want(uint32_t slot);
+/* the group, on an empty PMU */
+NEEDS_VPMU_LOCK bool vpmu_fits(uint32_t leader, uint32_t extra_row);
+NEEDS_VPMU_LOCK uint32_t vpmu_new_event(uint32_t slot);
+NEEDS_VPMU_LOCK bool vpmu_free_event(uint32_t event);	/* true: schedule the others */
+NEEDS_VPMU_LOCK void vpmu_show(uint32_t event);	/* brings its page up to date */
 
 /* vpmu-flaws.c */
-uint64_t vpmu_extra(uint32_t slot, const struct vpmu_row *row, uint64_t clock);
+NEEDS_VPMU_LOCK uint64_t vpmu_extra(uint32_t slot, const struct vpmu_row *row, uint64_t clock);
 bool vpmu_lazy(void);			/* counts depend on the clock: rdpmc asks C */
 
 /* vpmu-clock.c */
-void vpmu_tell(struct thread *t);	/* other tasks, what is wanted of them; under the lock */
+NEEDS_VPMU_LOCK void vpmu_tell(struct thread *t);	/* other tasks, what is wanted of them */
 
 /* vpmu-order.c */
 void order_child_first(uint32_t slot, long tid);	/* in its creator, after the clone */
@@ -92,42 +94,45 @@ void order_syscall(struct thread *t, long nr, const uint64_t *a);
 extern uint32_t vpmu_maps;		/* pages of events mapped here */
 extern uint32_t vpmu_readable;		/* … of these, of events that rdpmc may read */
 void vpmu_maps_after_fork(void);
-void vpmu_maps_before_exec(int step);	/* -1: they go; +1: it failed */
+NEEDS_VPMU_LOCK void vpmu_maps_before_exec(int step);	/* -1: they go; +1: it failed */
 
 /* vpmu-files.c */
 long vpmu_path(struct thread *t, long nr, const uint64_t *a, bool *done);
 void vpmu_note_writer(long fd);		/* a file of the model was opened for writing */
-long vpmu_write(struct thread *t, const uint64_t *a, bool *done);
+TAKES_VPMU_LOCK long vpmu_write(struct thread *t, const uint64_t *a, bool *done);
 
 /* vpmu-read.c */
-bool vpmu_is_mixed(uint32_t event);	/* software events and others in its group */
-long vpmu_read_event(struct thread *t, uint32_t event, uint64_t to, uint64_t size);
-long vpmu_readv_event(struct thread *t, uint32_t event, uint64_t iov, uint64_t n);
+/* software events and others in its group */
+bool vpmu_is_mixed(uint32_t event);
+TAKES_VPMU_LOCK long vpmu_read_event(struct thread *t, uint32_t event, uint64_t to, uint64_t size);
+TAKES_VPMU_LOCK long vpmu_readv_event(struct thread *t, uint32_t event, uint64_t iov, uint64_t n);
 
 /* vpmu-fds.c */
 extern uint32_t vpmu_fds;		/* descriptors of events in this process */
 uint32_t fd_event(uint64_t fd);		/* 0: it is none of one */
 long fd_of_event(uint32_t event);	/* negative: none here */
-long fd_new(uint32_t event, bool cloexec);
-bool fd_note(const struct thread *t, uint32_t fd, uint32_t event);	/* under the lock */
-void fd_forget(struct thread *t, uint32_t fd);
+NEEDS_VPMU_LOCK long fd_new(uint32_t event, bool cloexec);
+NEEDS_VPMU_LOCK bool fd_note(const struct thread *t, uint32_t fd, uint32_t event);
+TAKES_VPMU_LOCK void fd_forget(struct thread *t, uint32_t fd);
 uint64_t fd_kernel_id(uint64_t fd);	/* 0: not an event of the kernel's */
-long fd_dup(struct thread *t, long nr, const uint64_t *a);
-void fd_close_range(struct thread *t, const uint64_t *a);
-long fd_message(struct thread *t, long nr, const uint64_t *a, bool *done);
-void vpmu_fds_after_exec(void);
-void fds_count(uint32_t *by_event);	/* adds how many descriptors each event has here */
+TAKES_VPMU_LOCK long fd_dup(struct thread *t, long nr, const uint64_t *a);
+TAKES_VPMU_LOCK void fd_close_range(struct thread *t, const uint64_t *a);
+TAKES_VPMU_LOCK long fd_message(struct thread *t, long nr, const uint64_t *a, bool *done);
+NEEDS_VPMU_LOCK void vpmu_fds_after_exec(void);
+/* adds how many descriptors each event has here */
+NEEDS_VPMU_LOCK void fds_count(uint32_t *by_event);
 
-/* vpmu-holds.c: all under the lock */
-void hold_take(uint32_t event);		/* one more descriptor or mapping here */
-void hold_drop(uint32_t event);		/* one less: the last one frees the event */
-void holds_making(struct thread *t);	/* before a process is made, for t->vpmu.child_slot */
-void holds_made(uint32_t slot, int32_t pid);	/* … after it; 0: it was not */
-void holds_forked(uint32_t slot);	/* in the child of a fork */
-void holds_before_exec(const struct thread *t);
-void holds_after_exec(uint32_t slot);	/* after vpmu_fds_after_exec() */
-void holds_end(const struct thread *t);	/* the last thread ends */
-void holds_collect(bool hard);		/* frees what only killed processes held */
-void holds_relock(void);
+/* vpmu-holds.c */
+NEEDS_VPMU_LOCK void hold_take(uint32_t event);	/* one more descriptor or mapping here */
+NEEDS_VPMU_LOCK void hold_drop(uint32_t event);	/* one less: the last one frees the event */
+/* before a process is made, for t->vpmu.child_slot */
+NEEDS_VPMU_LOCK void holds_making(struct thread *t);
+NEEDS_VPMU_LOCK void holds_made(uint32_t slot, int32_t pid);	/* … after it; 0: it was not */
+NEEDS_VPMU_LOCK void holds_forked(uint32_t slot);	/* in the child of a fork */
+NEEDS_VPMU_LOCK void holds_before_exec(const struct thread *t);
+NEEDS_VPMU_LOCK void holds_after_exec(uint32_t slot);	/* after vpmu_fds_after_exec() */
+NEEDS_VPMU_LOCK void holds_end(const struct thread *t);	/* the last thread ends */
+NEEDS_VPMU_LOCK void holds_collect(bool hard);	/* frees what only killed processes held */
+NEEDS_VPMU_LOCK void holds_relock(void);
 
 #endif

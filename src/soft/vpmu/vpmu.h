@@ -9,9 +9,9 @@
 
 #include "guest.h"
 
-void vpmu_start(struct thread *t);			/* a new image */
+TAKES_VPMU_LOCK void vpmu_start(struct thread *t);	/* a new image */
 /* Exits of blocks, under `tare run` only (E.vpmu): */
-void vpmu_tick(struct thread *t);			/* LINK_TICK */
+TAKES_VPMU_LOCK void vpmu_tick(struct thread *t);	/* LINK_TICK */
 void vpmu_locked(struct thread *t);			/* LINK_LOCKED */
 void vpmu_x87(struct thread *t);			/* LINK_X87 */
 
