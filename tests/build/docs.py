@@ -26,6 +26,13 @@ described = set(re.findall(r"^\| `(\w+)` \|", (source / "docs/architecture.md").
 if not rooms <= described:
     bad += 1
     print("docs/architecture.md lacks", rooms - described)
+inner = {p.name for p in (source / "src/soft").iterdir() if (p / "meson.build").exists()}
+shown = " ".join(t.text or "" for t in xml.parse(source / "docs/rooms.svg").iter()).split()
+for room in inner:
+    if f"\n| `soft/{room}` |" not in (source / "docs/architecture.md").read_text() or \
+            room not in shown:
+        bad += 1
+        print(f"docs/architecture.md or docs/rooms.svg lacks soft/{room}")
 # Commands that are named exist.
 commands = set(re.findall(r"^COMMAND\((\w+)\)", (source / "cmd/command-list.h").read_text(), re.M))
 texts = pages + [p for d in ("src", "cmd", "man", "include") for p in (source / d).rglob("*.*")]
