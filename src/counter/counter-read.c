@@ -159,9 +159,10 @@ int tare_counter_read_slow(struct tare_counter *c, uint64_t *value)
 		const uint64_t age = k->age;
 		const int err = total_of(c, k, &total);
 		*value = k->last = total - start_of(c, k);
-		if (age == k->age && !k->disturbed)
+		/* one branch, so that either reason has the same instructions */
+		if (!((age ^ k->age) | k->disturbed))
 			return err;
-		k->disturbed = false;
+		k->disturbed = 0;
 		take_off(c, k, k->again);
 	}
 }

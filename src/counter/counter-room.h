@@ -27,7 +27,7 @@ struct counter_cold {
 	uint64_t last;			/* last value given */
 	uint64_t age;			/* another number after each counter_skip() */
 	uint64_t again;			/* as in struct tare_counter, of either path */
-	bool disturbed;			/* the next read of the slow path begins again */
+	uint64_t disturbed;		/* 1: the next read of the slow path begins again */
 };
 
 struct counter_cold *counter_cold(const struct tare_counter *c);

@@ -26,7 +26,7 @@ int main(void)
 #include <ucontext.h>
 #include <unistd.h>
 
-#define MOST_STEPS 400u
+#define MOST_STEPS 3000u
 #define N_EVENTS 4u			/* of one experiment: two of the handler, main, outer */
 
 static struct tare_recorder *rec;
