@@ -478,8 +478,8 @@ def uncountable():
 
 
 def warning(path, why, count=""):
-    return (rf"tare: warning: run: {re.escape(path)} \(process \d+{count}\): {why}: ran natively, not "
-            r"counted; counts that include it are too low; to count it: .+\n")
+    return (rf"tare: warning: run: {re.escape(path)} \(process \d+{count}\): {why}: ran natively; "
+            r"counts that include it are too low; to count it: .+\n")
 
 
 def uncounted():

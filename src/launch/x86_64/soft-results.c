@@ -209,7 +209,7 @@ void soft_results_translated(const struct soft_results *s, double ns_per_tick,
 	m->translated.ns = (uint64_t)((double)ticks * ns_per_tick);
 }
 
-#define NATIVELY ": ran natively, not counted"
+#define NATIVELY ": ran natively"
 #define NO_PLACE "has memory of its own where the engine goes (0x440000000000)"
 
 static const struct {
