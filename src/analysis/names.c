@@ -19,31 +19,35 @@ static uint32_t hash_text(const char *text, size_t len)
 	return (uint32_t)(h >> 32);
 }
 
-static uint32_t *find_slot(const struct names *t, const char *text, size_t len, uint32_t hash)
+static struct name_slot *find_slot(const struct names *t, const char *text, size_t len,
+				   uint32_t hash)
 {
 	const uint32_t mask = t->n_slots - 1;
 	for (uint32_t i = hash & mask; ; i = (i + 1) & mask) {
-		const uint32_t n = t->slots[i];
-		if (!n)
-			return &t->slots[i];
-		const struct name *const have = &t->list[n - 1];
-		if (have->hash == hash && have->len == len &&
-		    memcmp(t->arena.data + have->off, text, len) == 0)
-			return &t->slots[i];
+		struct name_slot *const slot = &t->slots[i];
+		if (!slot->number)
+			return slot;
+		if (slot->hash != hash)
+			continue;
+		const struct name *const have = &t->list[slot->number - 1];
+		if (have->len == len && memcmp(t->arena.data + have->off, text, len) == 0)
+			return slot;
 	}
 }
 
 static bool grow_slots(struct names *t)
 {
 	const uint32_t n_slots = t->n_slots ? 2 * t->n_slots : 256;
-	uint32_t *const slots = calloc(n_slots, sizeof(*slots));
+	struct name_slot *const slots = calloc(n_slots, sizeof(*slots));
 	if (!slots)
 		return false;
-	for (uint32_t n = 0; n < t->n; n++) {
-		uint32_t i = t->list[n].hash & (n_slots - 1);
-		while (slots[i])
+	for (uint32_t n = 0; n < t->n_slots; n++) {
+		if (!t->slots[n].number)
+			continue;
+		uint32_t i = t->slots[n].hash & (n_slots - 1);
+		while (slots[i].number)
 			i = (i + 1) & (n_slots - 1);
-		slots[i] = n + 1;
+		slots[i] = t->slots[n];
 	}
 	free(t->slots);
 	t->slots = slots;
@@ -61,8 +65,7 @@ uint32_t names_find(const struct names *t, const char *text, size_t len)
 {
 	if (!t->n_slots)
 		return NO_NAME;
-	const uint32_t n = *find_slot(t, text, len, hash_text(text, len));
-	return n ? n - 1 : NO_NAME;
+	return find_slot(t, text, len, hash_text(text, len))->number - 1;
 }
 
 uint32_t names_add(struct names *t, const char *text, size_t len)
@@ -70,9 +73,9 @@ uint32_t names_add(struct names *t, const char *text, size_t len)
 	if (len > UINT32_MAX || (t->n + 1 > t->n_slots / 4 * 3 && !grow_slots(t)))
 		return NO_NAME;
 	const uint32_t hash = hash_text(text, len);
-	uint32_t *const slot = find_slot(t, text, len, hash);
-	if (*slot)
-		return *slot - 1;
+	struct name_slot *const slot = find_slot(t, text, len, hash);
+	if (slot->number)
+		return slot->number - 1;
 	if (t->n == t->cap) {
 		const uint32_t cap = t->cap ? 2 * t->cap : 128;
 		struct name *const list = realloc(t->list, cap * sizeof(*list));
@@ -81,12 +84,12 @@ uint32_t names_add(struct names *t, const char *text, size_t len)
 		t->list = list;
 		t->cap = cap;
 	}
-	t->list[t->n] = (struct name){ t->arena.len, (uint32_t)len, hash };
+	t->list[t->n] = (struct name){ t->arena.len, (uint32_t)len };
 	buf_add(&t->arena, text, len);
 	buf_chr(&t->arena, '\0');
 	if (buf_failed(&t->arena))
 		return NO_NAME;
-	*slot = ++t->n;
+	*slot = (struct name_slot){ ++t->n, hash };
 	return t->n - 1;
 }
 
@@ -111,9 +114,9 @@ void resolver_init(struct resolver *r, struct tare_profile *p, struct names *nam
 	r->mode = mode;
 	r->why = why;
 	r->err = 0;
-	r->scratch = (struct buf){ 0 };
+	r->scratch = r->text = (struct buf){ 0 };
 	const uint64_t bytes = p->streams[MM_STRINGS].size;
-	r->n_direct = mode != RESOLVE_TEXT && bytes <= DIRECT_BYTES ? bytes + 1 : 1;
+	r->n_direct = mode == RESOLVE_TEXT ? 1 : bytes < DIRECT_BYTES ? bytes + 1 : DIRECT_BYTES;
 	r->direct = calloc(r->n_direct, sizeof(*r->direct));
 	r->none = 0;
 	if (!r->direct) {
@@ -127,6 +130,7 @@ void resolver_init(struct resolver *r, struct tare_profile *p, struct names *nam
 void resolver_free(struct resolver *r)
 {
 	buf_free(&r->scratch);
+	buf_free(&r->text);
 	if (r->direct != &r->none)
 		free(r->direct);
 }
@@ -144,30 +148,30 @@ static void add_call(struct resolver *r, const struct event_name *n)
 	if (!n->n_args)
 		return;
 	buf_chr(&r->scratch, '(');
-	for (size_t i = 0; i < n->args_len; i++) {
-		if ((unsigned char)n->args[i] == MM_SEPARATOR)
-			buf_str(&r->scratch, ", ");
-		else
-			buf_chr(&r->scratch, n->args[i]);
+	for (size_t at = 0; at < n->args_len; ) {
+		const char *const sep = memchr(n->args + at, MM_SEPARATOR, n->args_len - at);
+		const size_t end = sep ? (size_t)(sep - n->args) : n->args_len;
+		buf_add(&r->scratch, n->args + at, end - at);
+		if (sep)
+			buf_add(&r->scratch, ", ", 2);
+		at = end + (sep != NULL);
 	}
 	buf_chr(&r->scratch, ')');
 }
 
 static uint32_t decode_name(struct resolver *r, uint64_t id)
 {
-	struct buf text = { 0 };
 	struct event_name n;
-	r->err = strings_text(r->p, id, &text, r->why);
-	if (r->err < 0) {
-		buf_free(&text);
+	r->text.len = 0;
+	r->err = strings_text(r->p, id, &r->text, r->why);
+	if (r->err < 0)
 		return NO_NAME;
-	}
 	r->scratch.len = 0;
 	if (r->mode == RESOLVE_TEXT) {
-		buf_add(&r->scratch, text.data, text.len);
+		buf_add(&r->scratch, r->text.data, r->text.len);
 		text_tame(&r->scratch, 0);
 	} else {
-		event_name_split(text.data, text.len, &n);
+		event_name_split(r->text.data, r->text.len, &n);
 		r->has_args = n.n_args > 0;
 		if (n.error)
 			profile_warn(r->p, TARE_PROFILE_BAD_EVENT_ID, 1);
@@ -176,7 +180,6 @@ static uint32_t decode_name(struct resolver *r, uint64_t id)
 		else
 			add_call(r, &n);
 	}
-	buf_free(&text);
 	const uint32_t name = names_add(r->names, r->scratch.data, r->scratch.len);
 	return name == NO_NAME ? out_of_memory(r) : name;
 }

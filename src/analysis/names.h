@@ -2,8 +2,8 @@
  * resolved to them fast.
  *
  * An event's id is mapped to its label's number by the address of its string: in an
- * array as long as the string data where that is short, else, and for what the
- * array lacks, in a cache of fixed size; on a miss the string is decoded. So memory
+ * array for the first strings, which are those that events share; for what the array
+ * lacks in a cache of fixed size; on a miss the string is decoded. So memory
  * is bounded whatever the number of ids: rustc gives every invocation its own, all of
  * one query pointing at one string.
  */
@@ -31,6 +31,12 @@ static inline uint64_t opaque(uint64_t v)
 struct name {
 	size_t off;
 	uint32_t len;
+};
+
+/* With the hash beside the number: of millions of names each look elsewhere would miss the
+ * cache. */
+struct name_slot {
+	uint32_t number;		/* + 1; 0: free */
 	uint32_t hash;
 };
 
@@ -38,7 +44,7 @@ struct names {
 	struct buf arena;		/* texts, each NUL-terminated */
 	struct name *list;
 	uint32_t n, cap;
-	uint32_t *slots;		/* number + 1; 0: free */
+	struct name_slot *slots;
 	uint32_t n_slots;		/* a power of two */
 };
 
@@ -60,13 +66,13 @@ enum resolve_mode {
 };
 
 #define RESOLVE_SETS 4096u		/* of two ways each */
-#define DIRECT_BYTES (4u << 20)		/* of string data that the array covers */
+#define DIRECT_BYTES (4u << 20)		/* of string data that the array covers, its first */
 
 struct resolver {
 	struct tare_profile *p;
 	struct names *names;
 	enum resolve_mode mode;
-	struct buf scratch;
+	struct buf scratch, text;
 	struct tare_why *why;
 	int err;
 	uint32_t has_args;		/* of the last one resolved slowly */

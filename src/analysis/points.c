@@ -10,7 +10,7 @@ int points_run_init(struct points_run *r, struct tare_profile *p, struct names *
 	*r = (struct points_run){ .p = p, .names = names, .why = why };
 	const uint64_t bytes = p->streams[MM_STRINGS].size;
 	r->ids = malloc(2 * ID_SETS * sizeof(*r->ids));
-	r->n_direct = bytes <= ID_DIRECT_BYTES ? bytes + 1 : 1;
+	r->n_direct = bytes < ID_DIRECT_BYTES ? bytes + 1 : ID_DIRECT_BYTES;
 	r->direct = calloc(r->n_direct, sizeof(*r->direct));
 	r->n_known = 1;
 	r->cap_known = 64;

@@ -85,7 +85,7 @@ struct points_run {
 	int err;
 	struct buf scratch;
 	/* What is known of an id, by the address of its string: as in names.h, an
-	 * array where the string data is short, else a cache of two ways. */
+	 * array for the first strings, else a cache of two ways. */
 	struct id_slot *ids;
 	uint32_t *direct;		/* number in `known`; 0: not there */
 	uint64_t n_direct;		/* 1 at least */

@@ -217,7 +217,7 @@ static bool rank_names(struct tare_stacks *t)
 	t->rank = malloc((t->names.n + 1) * sizeof(*t->rank));
 	for (uint32_t i = 0; order && i < t->names.n; i++)
 		order[i] = i;
-	const bool ok = order && t->rank && word_sort(order, t->names.n, name_word, &t->names);
+	const bool ok = order && t->rank && word_sort(order, t->names.n, name_word, NULL, &t->names);
 	for (uint32_t i = 0; ok && i < t->names.n; i++)
 		t->rank[order[i]] = i;
 	free(order);

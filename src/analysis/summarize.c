@@ -575,41 +575,62 @@ static int walk_all(struct pass *s, const struct tare_progress *progress)
 	return 0;
 }
 
-/* A row's key: its self value, the largest first, then its name. */
+/* What the rows are sorted by: self values, the largest first, then names. */
+struct row_key {
+	int64_t self;
+	size_t off;			/* of the name in `texts` */
+	uint32_t len;
+};
+
+struct row_keys {
+	struct row_key *key;
+	const char *texts;
+};
+
 static bool row_word(const void *arg, uint32_t row, unsigned i, uint64_t *word)
 {
-	const struct tare_summary_row *const r = (const struct tare_summary_row *)arg + row;
+	const struct row_keys *const all = arg;
+	const struct row_key *const k = &all->key[row];
 	if (i)
-		return text_word(r->name, i - 1, word);
-	*word = descending(r->self);
+		return sized_text_word(all->texts + k->off, k->len, i - 1, word);
+	*word = descending(k->self);
 	return true;
 }
 
-/* Row order[i] becomes row i; order is used up. */
-static void reorder(struct tare_summary_row *rows, uint32_t *order, size_t n)
+static void row_ahead(const void *arg, uint32_t row, unsigned stage)
 {
-	for (size_t i = 0; i < n; i++) {
-		const struct tare_summary_row first = rows[i];
-		size_t at = i;
-		while (order[at] != i) {
-			const uint32_t next = order[at];
-			rows[at] = rows[next];
-			order[at] = (uint32_t)at;
-			at = next;
-		}
-		rows[at] = first;
-		order[at] = (uint32_t)at;
-	}
+	const struct row_keys *const all = arg;
+	if (stage)
+		__builtin_prefetch(all->texts + all->key[row].off);
+	else
+		__builtin_prefetch(&all->key[row]);
 }
 
-static bool sort_rows(struct tare_summary *s)
+#define AHEAD 8		/* rows: there may be millions */
+
+/* Rows in the order of `order`, in place of those there are. */
+static bool reorder(struct tare_summary *s, const uint32_t *order)
+{
+	struct tare_summary_row *const rows = malloc((s->n_rows + 1) * sizeof(*rows));
+	if (!rows)
+		return false;
+	for (size_t i = 0; i < s->n_rows; i++) {
+		if (i + AHEAD < s->n_rows)
+			__builtin_prefetch(&s->rows[order[i + AHEAD]]);
+		rows[i] = s->rows[order[i]];
+	}
+	free(s->rows);
+	s->rows = rows;
+	return true;
+}
+
+static bool sort_rows(struct tare_summary *s, struct row_keys *keys)
 {
 	uint32_t *const order = malloc((s->n_rows + 1) * sizeof(*order));
 	for (size_t i = 0; order && i < s->n_rows; i++)
 		order[i] = (uint32_t)i;
-	const bool ok = order && word_sort(order, s->n_rows, row_word, s->rows);
-	if (ok)
-		reorder(s->rows, order, s->n_rows);
+	const bool ok = order && word_sort(order, s->n_rows, row_word, row_ahead, keys) &&
+			reorder(s, order);
 	free(order);
 	return ok;
 }
@@ -648,20 +669,25 @@ static bool collect(struct tare_summary *s)
 {
 	const struct tare_summary_store *const st = s->store;
 	const uint32_t n = st->names.n < st->n_rows ? st->names.n : st->n_rows ? st->n_rows - 1 : 0;
-	s->rows = calloc(n + 1, sizeof(*s->rows));
+	struct row_keys keys = { malloc((n + 1) * sizeof(*keys.key)), st->names.arena.data };
+	s->rows = malloc((n + 1) * sizeof(*s->rows));
 	s->artifacts = calloc(n + 1, sizeof(*s->artifacts));
-	if (!s->rows || !s->artifacts)
-		return false;
-	for (uint32_t i = 0; i < n; i++) {
+	bool ok = s->rows && s->artifacts && keys.key;
+	for (uint32_t i = 0; ok && i < n; i++) {
 		const unsigned flags = st->flags[i + 1];
-		const char *const name = names_text(&st->names, i);
-		if (add_up(st, i + 1, &s->rows[s->n_rows]))
-			s->rows[s->n_rows++].name = name;
+		const struct name *const name = &st->names.list[i];
+		struct tare_summary_row *const row = &s->rows[s->n_rows];
+		if (add_up(st, i + 1, row)) {
+			row->name = keys.texts + name->off;
+			keys.key[s->n_rows++] = (struct row_key){ row->self, name->off, name->len };
+		}
 		if (flags & ROW_ARTIFACT)
-			s->artifacts[s->n_artifacts++] =
-				(struct tare_artifact){ name, st->artifact[i + 1] };
+			s->artifacts[s->n_artifacts++] = (struct tare_artifact){
+				keys.texts + name->off, st->artifact[i + 1] };
 	}
-	if (!sort_rows(s))
+	ok = ok && sort_rows(s, &keys);
+	free(keys.key);
+	if (!ok)
 		return false;
 	qsort(s->artifacts, s->n_artifacts, sizeof(*s->artifacts), by_artifact);
 	for (uint32_t i = 0; i < st->n_thread; i++)

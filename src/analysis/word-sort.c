@@ -1,10 +1,13 @@
 #include "word-sort.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FEW 48u			/* items that insertion sorts faster */
 #define DIGITS 256u
+#define NEAR 8u			/* items ahead */
+#define FAR 16u
 
 struct keyed {
 	uint64_t word;
@@ -13,6 +16,7 @@ struct keyed {
 
 struct sorter {
 	word_fn *word;
+	ahead_fn *ahead;
 	const void *arg;
 	struct keyed *spare;	/* as many as there are items */
 };
@@ -64,6 +68,22 @@ static void radix(struct keyed *k, struct keyed *spare, size_t n)
 		memcpy(k, from, n * sizeof(*k));
 }
 
+/* What is asked for soon: the first items, and then some with each item. */
+static void look_ahead(const struct sorter *s, const struct keyed *k, size_t n)
+{
+	for (size_t j = 0; j < FAR && j < n; j++)
+		s->ahead(s->arg, k[j].item, 0);
+	for (size_t j = 0; j < NEAR && j < n; j++)
+		s->ahead(s->arg, k[j].item, 1);
+}
+
+static inline void look_at(const struct sorter *s, const struct keyed *k, size_t n, size_t j)
+{
+	s->ahead(s->arg, k[j + NEAR].item, 1);
+	if (j + FAR < n)
+		s->ahead(s->arg, k[j + FAR].item, 0);
+}
+
 /* Sorts by word `i` and those behind it. Each level of the recursion is a word of a key
  * that several items share: texts are not longer than some 100,000 words, and each level
  * takes few bytes of stack; groups that share a word are gone through in a loop. */
@@ -71,8 +91,13 @@ static void sort_from(const struct sorter *s, struct keyed *k, size_t n, unsigne
 {
 	for (;; i++) {
 		bool any = false;
-		for (size_t j = 0; j < n; j++)
+		if (s->ahead)
+			look_ahead(s, k, n);
+		for (size_t j = 0; j < n; j++) {
+			if (s->ahead && j + NEAR < n)
+				look_at(s, k, n, j);
 			any |= s->word(s->arg, k[j].item, i, &k[j].word);
+		}
 		if (!any)
 			return;
 		uint64_t differ = 0;
@@ -93,7 +118,7 @@ static void sort_from(const struct sorter *s, struct keyed *k, size_t n, unsigne
 	}
 }
 
-bool word_sort(uint32_t *items, size_t n, word_fn *word, const void *arg)
+bool word_sort(uint32_t *items, size_t n, word_fn *word, ahead_fn *ahead, const void *arg)
 {
 	struct keyed *const k = malloc((2 * n + 1) * sizeof(*k));
 	if (!k)
@@ -101,7 +126,7 @@ bool word_sort(uint32_t *items, size_t n, word_fn *word, const void *arg)
 	for (size_t i = 0; i < n; i++)
 		k[i] = (struct keyed){ .item = items[i] };
 	if (n > 1)
-		sort_from(&(struct sorter){ word, arg, k + n }, k, n, 0);
+		sort_from(&(struct sorter){ word, ahead, arg, k + n }, k, n, 0);
 	for (size_t i = 0; i < n; i++)
 		items[i] = k[i].item;
 	free(k);
@@ -117,4 +142,19 @@ bool text_word(const char *text, unsigned i, uint64_t *word)
 		w |= (uint64_t)at[b] << (56 - 8 * b);
 	*word = w;
 	return !ended;
+}
+
+bool sized_text_word(const char *text, size_t len, unsigned i, uint64_t *word)
+{
+	const size_t at = 8 * (size_t)i;
+	uint64_t w = 0;
+	if (at + 8 <= len) {
+		memcpy(&w, text + at, 8);
+		w = be64toh(w);
+	} else {
+		for (size_t b = at; b < len; b++)
+			w |= (uint64_t)(unsigned char)text[b] << (56 - 8 * (b - at));
+	}
+	*word = w;
+	return at <= len;
 }

@@ -15,11 +15,17 @@
  * Less is first. */
 typedef bool word_fn(const void *arg, uint32_t item, unsigned i, uint64_t *word);
 
-/* Items of equal keys keep their order. False: out of memory. */
-bool word_sort(uint32_t *items, size_t n, word_fn *word, const void *arg);
+/* Called some items before their words are asked for, to prefetch what these lie in: first
+ * with stage 0, later with stage 1, for what can be found only from there. */
+typedef void ahead_fn(const void *arg, uint32_t item, unsigned stage);
+
+/* Items of equal keys keep their order. `ahead` may be NULL. False: out of memory. */
+bool word_sort(uint32_t *items, size_t n, word_fn *word, ahead_fn *ahead, const void *arg);
 
 /* Word `i` of a text, in place of the word before it: ordered as strcmp has it. */
 bool text_word(const char *text, unsigned i, uint64_t *word);
+/* The same of a text whose length is known. */
+bool sized_text_word(const char *text, size_t len, unsigned i, uint64_t *word);
 /* Less for larger values. */
 static inline uint64_t descending(int64_t v) { return ~((uint64_t)v ^ 1ull << 63); }
 

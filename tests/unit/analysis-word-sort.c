@@ -40,7 +40,7 @@ static void check(const struct row *rows, uint32_t n)
 	uint8_t *const seen = calloc(n + 1, 1);
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
-	assert_true(word_sort(order, n, row_word, rows));
+	assert_true(word_sort(order, n, row_word, NULL, rows));
 	for (uint32_t i = 0; i < n; i++) {
 		assert_false(seen[order[i]]++);
 		if (i)
