@@ -10,8 +10,9 @@
  *
  * The key is added to the word that the read began with: the sum tells also that no signal
  * handler has changed bias since then. If only that is different, the read begins again, by
- * the instructions below the last number. They have the same effect when a handler interrupts
- * them and reads: check is computed again, and bias changes by one instruction.
+ * the instructions without a number, which are elsewhere, for jrcxz to reach its target. They
+ * have the same effect when a handler interrupts them and reads: check is computed again, and
+ * bias changes by one instruction.
  *
  * Each rdpmc has an ELF note that tells where it is and where its slow path begins, so
  * that tare_read_guard_install() can tell a fault of this very instruction from any
@@ -68,15 +69,18 @@ TARE_INLINE int tare_counter_read(struct tare_counter *c, uint64_t *value)
 		"addq %c[page](%[c]), %%rcx\n\t"	/*  9 */
 		"cmpq %c[check](%[c]), %%rcx\n\t"	/* 10 */
 		"je %l[fast]\n\t"			/* 11 */
-		"movq %c[page](%[c]), %%rcx\n\t"
+		"jmp 5f\n"
+		"9:" TARE_READ_NOTE("8") "\n\t"
+		".subsection 1\n"
+		"5:\tmovq %c[page](%[c]), %%rcx\n\t"
 		"cmpq %c[key](%[c]), %%rcx\n\t"
-		"jne 9f\n\t"
+		"jne 9b\n\t"
 		"addq %c[select](%[c]), %%rcx\n\t"
 		"movq %%rcx, %c[check](%[c])\n\t"
 		"movq %c[again](%[c]), %%rcx\n\t"
 		"subq %%rcx, %c[bias](%[c])\n\t"
-		"jmp 6b\n"
-		"9:" TARE_READ_NOTE("8")
+		"jmp 6b\n\t"
+		".previous"
 		: "=&a"(v)
 		: [c] "r"(c), [select] "i"(offsetof(struct tare_counter, select)),
 		  [sign] "i"(offsetof(struct tare_counter, sign)),
@@ -122,19 +126,18 @@ TARE_INLINE int tare_counter_read_pair(struct tare_counter *c, uint64_t *value)
 		"movq %c[page]+4096(%[c]), %%rcx\n\t"	/* 18 */
 		"cmpq %c[key2](%[c]), %%rcx\n\t"	/* 19 */
 		"je %l[fast]\n"				/* 20 */
-		"5:\tmovq %c[page]+4096(%[c]), %%rcx\n\t"
-		"cmpq %c[key2](%[c]), %%rcx\n\t"
-		"jne 9f\n\t"
-		"movq %c[page](%[c]), %%rcx\n\t"
+		"9:" TARE_READ_NOTE("7") TARE_READ_NOTE("8") "\n\t"
+		".subsection 1\n"
+		"5:\tmovq %c[page](%[c]), %%rcx\n\t"
 		"cmpq %c[key](%[c]), %%rcx\n\t"
-		"jne 9f\n\t"
+		"jne 9b\n\t"
 		"addq %c[pair](%[c]), %%rcx\n\t"
 		"addq %c[step](%[c]), %%rcx\n\t"
 		"movq %%rcx, %c[check](%[c])\n\t"
 		"movq %c[again](%[c]), %%rcx\n\t"
 		"subq %%rcx, %c[bias](%[c])\n\t"
-		"jmp 6b\n"
-		"9:" TARE_READ_NOTE("7") TARE_READ_NOTE("8")
+		"jmp 6b\n\t"
+		".previous"
 		: "=&a"(v), [minus] "=&r"(minus)
 		: [c] "r"(c), [pair] "i"(offsetof(struct tare_counter, pair)),
 		  [step] "i"(offsetof(struct tare_counter, step)),

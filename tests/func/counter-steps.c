@@ -52,6 +52,15 @@ static ALONE uint64_t read_other(struct tare_counter *c)
 	return v;
 }
 
+/* r12 has the longest addresses: the short jump of the read must reach its target. */
+static __attribute__((noinline, noclone)) uint64_t read_pair_r12(struct tare_counter *counter)
+{
+	register struct tare_counter *c __asm__("r12") = counter;
+	uint64_t v;
+	__asm__ volatile("" : "+r"(c)::"memory");
+	return tare_counter_read_pair(c, &v) != 0 ? 0 : v;
+}
+
 static int child(void)
 {
 	struct tare_counter *const one = make_counter(1, TARE_SERIALIZE_LFENCE);
@@ -63,6 +72,8 @@ static int child(void)
 		return 4;
 	if (read_pair(two) != COUNT_A - COUNT_B)
 		return 5;
+	if (read_pair_r12(two) != COUNT_A - COUNT_B)
+		return 7;
 	if (read_other(other) != COUNT_A)
 		return 6;
 	if (read_other(other) != COUNT_A)
