@@ -11,7 +11,8 @@
 #define ABOVE 64
 #define PLENTY 256
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;	/* protects own, depth and the raised limit */
+/* Protects own, depth and the limit of the process. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct rlimit own;	/* the caller's limit, valid while depth > 0 */
 static unsigned depth;		/* runs between descriptors_begin() and descriptors_end() */
 

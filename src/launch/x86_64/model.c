@@ -291,14 +291,18 @@ static const struct {
 	uint64_t value, max;	/* without =N; 0 max: takes no number */
 	void (*set)(struct vpmu_flaws *f, const struct model *m, uint64_t n);
 } flaws[] = {
-	{ "interrupts", "N interrupts in each virtual second, counted by the events that count them (1000)",
+	{ "interrupts",
+	  "N interrupts in each virtual second, counted by the events that count them (1000)",
 	  INTERRUPTS, 1000000, set_interrupts },
 	{ "undercount", "one of N interrupts is counted by the interrupt event only (16)", 16, 1000000,
 	  set_undercount },
-	{ "faults", "N page faults in each virtual second, counted likewise (1000)", 1000, 1000000, set_faults },
-	{ "speclockmap", "after one of N locked instructions, what came before it is counted again (64)", 64,
+	{ "faults", "N page faults in each virtual second, counted likewise (1000)", 1000,
+	  1000000, set_faults },
+	{ "speclockmap",
+	  "after one of N locked instructions, what came before it is counted again (64)", 64,
 	  1000000, set_speclock },
-	{ "overcount", "instructions that this CPU counts more than once (core2 to westmere, k10, bobcat)", 0, 0,
+	{ "overcount",
+	  "instructions that this CPU counts more than once (core2 to westmere, k10, bobcat)", 0, 0,
 	  set_overcount },
 	{ "fldcw", "fldcw and others count twice, as on a Pentium D", 0, 0, set_fldcw },
 	{ "moved", "an event moves to another counter every N virtual ms (5)", 5, 100000,

@@ -171,7 +171,8 @@ void run_folder_keep(struct run_folder *f, int memfd, const struct run_folder_ma
 	if (flock(memfd, LOCK_EX) < 0)
 		return;
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);	/* no handler of the program runs in the keeper */
+	/* no handler of the program runs in the keeper */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
 	/* without SIGCHLD at its end */
 	const pid_t pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
 	if (pid == 0)
