@@ -2,7 +2,7 @@
 """The profile commands against a decoder of its own: this file knows the format and
 the definitions, and shares no code with the library. Run on the fixtures, on files
 rustc writes here (where it is installed), and on recordings of the example."""
-import csv, glob, io, json, os, re, resource, shutil, struct, subprocess, sys, tempfile
+import csv, glob, io, json, os, random, re, resource, shutil, struct, subprocess, sys, tempfile
 from collections import defaultdict
 from xml.dom import minidom
 
@@ -542,6 +542,66 @@ def check_odd_files(tmp):
     check(len(rows) == n and sum(r["self"] for r in rows) == sum(i % 7 for i in range(n)), "rows")
 
 
+def turns(threads, step):
+    """The events of all threads, each in its order, `step` at a time."""
+    events, at = [], 0
+    while any(at < len(t) for t in threads):
+        for t in threads:
+            events += t[at:at + step]
+        at += step
+    return events
+
+
+def nested(thread, n, seed):
+    """Events of one thread: intervals inside each other, and instants."""
+    shape, events, stack, clock = random.Random(seed), [], [], 0
+    while len(events) < n:
+        clock += shape.randrange(1, 90)
+        r = shape.randrange(10)
+        if r < 2:
+            events.append((0, 1 + r, thread, clock, 0xFFFFFFFFFFFF))
+        elif r < 6 or not stack:
+            stack.append((clock, 1 + shape.randrange(5)))
+        else:
+            start, name = stack.pop()
+            events.append((0, name, thread, start, clock))
+    return events
+
+
+def check_thread_schedules(tmp):
+    """When a thread ran, and what ran between, does not matter to a comparison of its runs."""
+    names = [b"Query"] + [b"f%d" % i for i in range(6)]
+    paths = f"{tmp}/first.mm_profdata", f"{tmp}/second.mm_profdata"
+    first = [nested(i, 3000, i) for i in range(5)]
+    second = [[e for k, e in enumerate(t) if k % 700 != 99] for t in first]
+    results = []
+    for step, other_step in ((7, 7), (1, 10**6), (10**6, 13), (300, 10**6)):
+        write_profile(paths[0], PLAIN, names, turns(first, step))
+        write_profile(paths[1], PLAIN, names, turns(second, other_step))
+        results.append(run(TARE, "aggregate", "-j", *paths).stdout)
+    a = json.loads(results[0])
+    check(all(r == results[0] for r in results) and a["threads"] == 5 and a["regions"] > 0,
+          "schedules", a["threads"], a["regions"])
+    # A thread that one run does not have is compared with none.
+    write_profile(paths[1], PLAIN, names, turns(first, 9) + [(0, 6, 99, 4, 9)])
+    a = json.loads(run(TARE, "aggregate", "-j", *paths).stdout)
+    check(a["threads"] == 6 and a["regions"] == 1 and len(a["differences"]) == 1, "one more thread", a["threads"])
+    check_one_walk(paths[0], names)
+
+
+def check_one_walk(path, names):
+    """A file is read once, however many threads take turns in it."""
+    faults = []
+    for n in 1, 16:
+        threads = [[(0, 1, t, i, i) for i in range(320000 // n)] for t in range(n)]
+        write_profile(path, PLAIN, names, turns(threads, 50))
+        pid = os.posix_spawn(TARE, [TARE, "aggregate", "-o", "/dev/null", path, path], os.environ)
+        _, status, usage = os.wait4(pid, 0)
+        check(status == 0, "aggregate", n, status)
+        faults.append(usage.ru_minflt)
+    check(faults[1] < 2 * faults[0], "page faults with 1 and 16 threads", faults)
+
+
 def within(mib, *command):
     """Run where no more than so much memory can be had, the mapped file included."""
     def limit():
@@ -738,6 +798,7 @@ with tempfile.TemporaryDirectory() as tmp:
         check_recorded_soft(tmp)
         check_noise(tmp)
     check_odd_files(tmp)
+    check_thread_schedules(tmp)
     check_long_names(tmp)
     check_empty(tmp)
     check_crox_args(tmp)
