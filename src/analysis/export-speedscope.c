@@ -138,7 +138,8 @@ static inline char *before(char *at, const char *text, size_t n)
  * end, as digits are. */
 static void write_chunk(struct scope *s, size_t n, uint64_t *at, bool *first)
 {
-	static const char open[] = ",\n{\"type\":\"O\",\"frame\":", close[] = ",\n{\"type\":\"C\",\"frame\":";
+	static const char opens[] = ",\n{\"type\":\"O\",\"frame\":";
+	static const char closes[] = ",\n{\"type\":\"C\",\"frame\":";
 	static const char value[] = ",\"at\":";
 	while (n--) {
 		const struct mark *const m = &s->marks[n];
@@ -149,7 +150,7 @@ static void write_chunk(struct scope *s, size_t n, uint64_t *at, bool *first)
 		p = u64_digits(p, *at);
 		p = before(p, value, sizeof(value) - 1);
 		p = u64_digits(p, m->frame >> 1);
-		p = before(p, m->frame & 1 ? open : close, sizeof(open) - 1);
+		p = before(p, m->frame & 1 ? opens : closes, sizeof(opens) - 1);
 		if (*first)
 			p += 2;
 		*first = false;

@@ -143,10 +143,10 @@ static uint32_t shared_levels(const struct resort *r, const struct run_item *ite
 	return (uint32_t)(same / STACK_NAME_BYTES);
 }
 
-/* The key becomes the last one: `above` levels are already there. */
-static bool note_key(struct resort *r, const struct run_item *item, uint32_t above)
+/* The key becomes the last one, with which it has `n_shared` levels in common. */
+static bool note_key(struct resort *r, const struct run_item *item, uint32_t n_shared)
 {
-	r->last.len = above * STACK_NAME_BYTES;
+	r->last.len = n_shared * STACK_NAME_BYTES;
 	buf_add(&r->last, item->key + r->last.len, item->len - r->last.len);
 	return !buf_failed(&r->last);
 }
@@ -179,12 +179,12 @@ static bool push_node(struct resort *r, uint32_t depth)
 static int take_item(void *arg, const struct run_item *item)
 {
 	struct resort *const r = arg;
-	const uint32_t above = shared_levels(r, item);
-	if (r->hidden && above >= r->hidden)
+	const uint32_t n_shared = shared_levels(r, item);
+	if (r->hidden && n_shared >= r->hidden)
 		return 0;
-	const uint32_t depth = item->len ? above + 1 : 0;
+	const uint32_t depth = item->len ? n_shared + 1 : 0;
 	r->hidden = depth && (double)(uint64_t)item->v[V_TOTAL] < r->v->least ? depth : 0;
-	const bool noted = note_key(r, item, above);
+	const bool noted = note_key(r, item, n_shared);
 	int err = 0;
 	if (r->part.n == r->most)
 		err = write_part(r);
@@ -193,14 +193,14 @@ static int take_item(void *arg, const struct run_item *item)
 	if ((r->part.n == r->most && !grow_part(r)) || !noted)
 		return why_set(r->v->why, TARE_E_NOMEM, "stacks");
 	if (r->hidden) {
-		r->depth = above;
+		r->depth = n_shared;
 		return 0;
 	}
 	if (!push_node(r, depth))
 		return why_set(r->v->why, TARE_E_NOMEM, "stacks");
 	r->fresh[r->part.n] = 1;
 	r->part.nodes[r->part.n++] = (struct stack_node){
-		.parent = depth ? r->path[above] : 0, .name = name_of(r, item), .depth = depth,
+		.parent = depth ? r->path[n_shared] : 0, .name = name_of(r, item), .depth = depth,
 		.total = (uint64_t)item->v[V_TOTAL], .self = item->v[V_SELF],
 		.count = (uint64_t)item->v[V_COUNT] };
 	return 0;

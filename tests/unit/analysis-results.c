@@ -1,5 +1,6 @@
 /* Summaries, stacks and the lining up of runs on profiles small enough to work out by
  * hand. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -446,6 +447,33 @@ static void streams_events(void **state)
 	tare_profile_close(p);
 }
 
+/* Takes so many bytes, and then there is no space left. */
+static int take(void *arg, const void *bytes, size_t n)
+{
+	size_t *const left = arg;
+	if (n > *left)
+		return ENOSPC;
+	*left -= n;
+	return 0;
+}
+
+static void exports_return_the_error_of_the_output(void **state)
+{
+	struct tare_profile *p = steps(20000, 20000, 0, 0);
+	size_t left = 0;
+	const struct tare_output out = { take, &left };
+	for (int speedscope = 0; speedscope < 2; speedscope++)
+		for (unsigned room = 0; room < 2; room++) {
+			struct tare_why why = { 0 };
+			left = room ? SIZE_MAX : 300000;
+			const int err = speedscope ? tare_export_speedscope(p, NULL, &out, &why)
+						   : tare_export_chrome(&p, 1, NULL, &out, &why);
+			assert_int_equal(err, room ? 0 : TARE_E_NOSPC);
+			assert_int_equal(why.sys_errno, room ? 0 : ENOSPC);
+		}
+	tare_profile_close(p);
+}
+
 /* Of an older or newer program. */
 static void options_may_have_another_size(void **state)
 {
@@ -535,6 +563,7 @@ int main(void)
 		cmocka_unit_test(nothing_in_common),
 		cmocka_unit_test(describes_places),
 		cmocka_unit_test(streams_events),
+		cmocka_unit_test(exports_return_the_error_of_the_output),
 		cmocka_unit_test(options_may_have_another_size),
 		cmocka_unit_test(judges_groups),
 	};
