@@ -1,10 +1,10 @@
-/* Source blocks to cache blocks, and back.
+/* Translating blocks of the program.
  *
  * One pass decodes a block (decode_block), a second one writes it (emit_block).
  * Instructions are copied as they are; only control flow, RIP-relative operands
  * out of reach and a few special instructions are rewritten:
  *
- *	[check for indirect branches]	only where one arrives (cold code has none)
+ *	[check]				only where indirect jumps or returns arrive
  *	copied instructions …
  *	inc gs:[cell]			before the first instruction where no flag
  *					but CF is live
@@ -12,47 +12,47 @@
  *	branch				direct: jcc/jmp rel32, patched when its target
  *					exists; indirect: through the tables T and P
  *
- * Blocks that follow each other (fall-through, jmp, call) are laid out one after
- * the other without a jump; behind a conditional branch what runs first, without an
- * increment: it is counted by what leaves at the branch (docs/engine.md).
+ * Blocks that follow each other (fall-through, jmp, call) are written one after the other,
+ * without a jump. The block that runs first after a conditional branch is written behind the
+ * branch, without an increment: the times that the branch leaves the chain are counted instead
+ * (docs/engine.md).
  *
- * Writing a block is a function of its source bytes, its addresses and the few
- * choices kept in struct block. So the way back from a cache address to the
- * program's state needs no tables: recover() writes the block once more into
- * nowhere and stops at the address, having noted at each emitted instruction
- * what would have to be undone (struct mark).
+ * The bytes of a block depend only on its source bytes, its addresses and the choices kept in
+ * struct block. So no table is needed to find the program's state at an address of the cache:
+ * recover() writes the block once more without storing it and stops at the address, having noted
+ * for each instruction what would have to be undone there (struct mark).
  */
 #include "emit.h"
 #include "sys.h"
 #include "text.h"
 #include "vpmu-abi.h"
 
-#define STACK_BELOW 512	/* of half a page that the stack uses, below rsp */
-#define CHAIN 6			/* blocks laid out in one go */
-#define DEPTH 16		/* blocks below one that counts: what is not exact while it runs */
-#define MAX_CHECKED 16		/* of a block that compares its source first */
-/* besides the flags of a block: */
+#define STACK_BELOW 512	/* bytes below rsp that the stack is expected to use */
+#define CHAIN 6			/* blocks of a chain that are written at once */
+#define DEPTH 16		/* uncounted blocks in a row, at most */
+#define MAX_CHECKED 16		/* instructions of a checked block */
+/* translate_block() takes these besides enum block_flags: */
 #define UNCOUNTED (1u << 16)	/* its runs follow from the block before it (runs_from) */
 #define EXTENDS (1u << 17)	/* it goes right behind the unfinished chain */
 
-/* The chain that was written last, while it waits at a conditional branch: the way that the
- * program goes first is laid out right behind it (chain_extend()). */
+/* The chain that was written last, while it waits at a conditional branch. The way that the
+ * program takes first is written right behind it (chain_extend()). */
 static struct {
 	uint32_t last;		/* its last block; 0: no chain waits */
 	uint32_t taken, fall;	/* the links of the branch */
 	struct segment *seg;
-	bool invert;		/* the branch will jump when the program's does not */
+	bool invert;		/* make the branch jump when the program's does not */
 	int depth;		/* uncounted blocks at its end */
 } unfinished;
 
-static struct plan the_plan;	/* under the lock */
+static struct plan the_plan;	/* guarded by the lock */
 
 void translate_reset(void)
 {
 	unfinished.last = 0;
 }
 
-/* The virtual PMU asks more of an instruction than a step tells. */
+/* The virtual PMU needs more about an instruction than struct step has. */
 static int decode_whole(struct step *s, struct insn *in, const uint8_t *bytes, unsigned avail)
 {
 	const int len = decode_insn(in, bytes, avail);
@@ -89,7 +89,7 @@ unsigned last_flow(const struct plan *p)
 	return p->step[p->n - 1].simple ? FLOW_NEXT : p->in[p->n - 1].flow;
 }
 
-/* The flags that counting a block changes: inc keeps CF, add does not. */
+/* The flags that counting a block changes: `inc` keeps CF, `add` does not. */
 static unsigned counting_flags(void)
 {
 	return cache.modes[cache.mode].acc ? FLAG_ARITH : FLAG_ARITH & ~FLAG_CF;
@@ -108,7 +108,8 @@ static bool shows_flags(const struct step *s, const struct insn *in)
 	return !s->simple && (in->flow == FLOW_FAULT || (cache.precise && in->special));
 }
 
-/* Are flags that counting changes read before written from pc on? */
+/* Does the code from pc on read a flag that counting changes, before it writes the flag? True also
+ * if that cannot be seen. */
 static bool flags_live_at(uint64_t pc, int depth)
 {
 	unsigned need = counting_flags();
@@ -144,7 +145,7 @@ static bool flags_live_at(uint64_t pc, int depth)
 			pc = next;
 			break;
 		case FLOW_JMP_IND: {
-			/* a PLT stub: look where its slot points now */
+			/* a PLT stub: follow the address that its slot holds now */
 			uint64_t slot;
 			if (!in.rip_relative || depth <= 0 || uses_gs(&in))
 				return true;
@@ -194,7 +195,7 @@ static bool flags_live_after(const struct plan *p)
 	}
 }
 
-/* Finds the first place where no flag but CF is live; -1 if there is none. */
+/* The first instruction before which no flag that counting changes is live; -1: there is none. */
 static int dead_flags_at(const struct plan *p, unsigned live)
 {
 	const unsigned counted = counting_flags();
@@ -209,7 +210,8 @@ static int dead_flags_at(const struct plan *p, unsigned live)
 	return best;
 }
 
-/* Which of its two cells a block uses: away from what the stack has about here. */
+/* Chooses the cell of the block that is away from the part of the stack in use, by its offset in
+ * a page. */
 static void place_cell(uint32_t id)
 {
 	const uint64_t place = THREAD_COUNTS + 8 * soft_cell(id) - thread_self()->regs[RSP];
@@ -243,14 +245,16 @@ void plan_vector(const struct plan *p, int n, uint8_t *vec)
 
 static uint32_t nowhere;
 
-/* The link is not needed any more; whoever drops its target may still patch it. */
+/* The link is not used any more. Its target's block may still have it in its list and patch it:
+ * that goes to `nowhere`. */
 static void link_discard(struct link *l)
 {
 	l->site = (uint64_t)&nowhere;
 	l->to_stub = 1;
 }
 
-/* From now on the branch at `site` leaves a chain by that link, and is counted there. */
+/* Makes the branch at `site` a side exit, which bumps the cell of the block `bumps`. `l` is the link
+ * of the branch; where it is linked already, a new link takes its place. */
 static void make_side_exit(struct segment *s, struct link *l, uint64_t site, uint32_t bumps)
 {
 	struct link *side = l;
@@ -282,7 +286,7 @@ static void cut_last_jump(uint32_t id, bool counted)
 		*(uint8_t *)(site - 1) ^= 1;
 		b->flags |= BLOCK_INVERTED;
 	} else {
-		/* as if it had never been, if it is the last that was made */
+		/* if it is the last link that was made, take it back with its stub */
 		const uint64_t stub = fall->site + 4 + (uint64_t)(int32_t)fall->to_stub;
 		if (unfinished.fall == cache.n_links && stub == s->cold) {
 			cache.n_links--;
@@ -389,7 +393,7 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 	return (struct made){ .id = id, .loop_edge = e.loop_edge, .next = next };
 }
 
-/* Ends a chain: the last block goes on at `next` by a jump. */
+/* Ends a chain: its last block jumps to `next`. */
 static void close_block(struct segment *s, uint32_t id, uint64_t next)
 {
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
@@ -409,12 +413,12 @@ static bool worth_following(uint64_t next)
 	return !block_find(next) && may_follow(next);
 }
 
-/* A counter cell bumped again within a few cycles is a chain of stores and loads.
- * So a loop of one block gets three further copies, each jumping to the next.
- * (Copies of longer loops were tried and lost: more branches to predict.) */
+/* A cell that is bumped again within a few cycles makes each increment wait for the store of the
+ * one before. So a loop of one block gets three further copies, each of which jumps to the next.
+ * (Copies of longer loops were slower: the CPU has more branches to predict.) */
 #define LOOP_COPIES 3
 
-/* The block `id` is a loop by itself, by the link `edge`: copies of it, in a ring. */
+/* The block `id` jumps to itself by the link `edge`: writes twins that form a ring with it. */
 static void close_loop(struct segment *s, uint32_t id, uint32_t edge)
 {
 	const uint64_t pc = block_at(id)->pc;
@@ -429,7 +433,7 @@ static void close_loop(struct segment *s, uint32_t id, uint32_t edge)
 	link_to(edge, to);
 }
 
-/* Only an entry, and a jump to the block. */
+/* Writes an entry alone, with a jump to the block. Returns its address. */
 static uint64_t put_entry(struct segment *s, uint64_t pc, uint32_t src, enum arrival how)
 {
 	const uint32_t id = new_block();
@@ -468,8 +472,8 @@ static uint64_t ticks(void)
 	return cache.no_tsc ? 0 : __builtin_ia32_rdtsc();
 }
 
-/* The time of translating begins when the program's page is there: who runs it without us
- * brings it in, too. */
+/* The time of translating starts after the program's page was read in: a native run reads it in as
+ * well. */
 static uint64_t begin_at(uint64_t pc)
 {
 	readable_reset();
@@ -477,9 +481,9 @@ static uint64_t begin_at(uint64_t pc)
 	return ticks();
 }
 
-/* A chain, or the rest of one. Where it comes to a conditional branch it stops, to see
- * which way the program goes; if nobody may write there later, because other threads run
- * it, it takes the way without a jump. */
+/* Writes a chain, or continues one (EXTENDS). With `alone` (no other thread runs) the chain stops
+ * at a conditional branch, to see which way the program takes. Else other threads may run the
+ * branch soon and it must not be rewritten: the chain goes on with the way without a jump. */
 static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, bool alone,
 				enum problem *why)
 {
@@ -511,7 +515,7 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 		flags = BLOCK_CHAINED;
 		if (!cache.mode && last_flow(&the_plan) == FLOW_JCC && !block_exists(next) &&
 		    (cache.counts_taken || link_at(branch)->target > next))
-			flags |= UNCOUNTED;	/* few leave before it, we guess */
+			flags |= UNCOUNTED;	/* a forward branch: we guess that few leave here */
 	}
 	if (id)
 		close_block(s, id, next);
@@ -527,7 +531,7 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 	return first;
 }
 
-/* How often the last block of a chain ran. */
+/* How often the last block of a chain ran in that thread. */
 static uint64_t runs_of(struct thread *t, uint32_t id)
 {
 	uint32_t head = id;
@@ -539,8 +543,8 @@ static uint64_t runs_of(struct thread *t, uint32_t id)
 	return n;
 }
 
-/* The unfinished chain is left for the first time, by that link: what comes now is laid out
- * behind it. If that is where the branch jumps to, the branch is inverted. */
+/* A thread leaves the unfinished chain for the first time, by that link: writes the block that it
+ * goes to behind the chain. If the branch jumps there, it is inverted. */
 uint32_t chain_extend(struct thread *t, uint32_t link)
 {
 	if (unfinished.last != cache.n_blocks || (link != unfinished.taken && link != unfinished.fall))
@@ -575,7 +579,7 @@ uint32_t translate(uint64_t pc, enum arrival how, enum problem *why)
 	return id;
 }
 
-/* A side exit has been used: from now on it needs no C. */
+/* A side exit was used: writes its code, so that it does not leave the cache next time. */
 void put_side_exit(uint32_t link)
 {
 	struct link *const l = link_at(link);
@@ -599,7 +603,7 @@ void put_side_exit(uint32_t link)
 	link_patch(l->site, b->code);
 }
 
-/* One instruction, run once: a store that changes its own page. */
+/* For a store that changes its own page, and for single-stepping. */
 uint32_t translate_single(uint64_t pc, enum problem *why)
 {
 	struct segment *const s = segment_for(pc);
