@@ -1,23 +1,23 @@
-/* Finding, linking and dropping blocks; where their code is put.
+/* Finding, linking and dropping blocks; segments for their code.
  *
- * The dispatcher finds blocks by their page (pages.c). Indirect branches look into T,
- * which has a 32-bit cell for each address (by its low half) with the number of its entry,
- * and into P, which has the address of the entry's code. T[x] = 0 and P[0] = a miss make an
- * unknown address one. T is filled only where one of them arrives again, so that its pages
- * are few. Returns find their number in the shadow of the stack and look into R.
- * Dropping a block is a few stores.
+ * The dispatcher finds blocks by their page (pages.c). Indirect jumps look into T, which has the
+ * number of an entry for each address (by its low half), and into P, which has the address of the
+ * entry's code. For an unknown address T has 0, and P[0] leads to the dispatcher. T is filled for
+ * an address only when an indirect jump comes there again, so that few of its pages are used.
+ * Returns find the number of their call in the shadow of the stack and look into R. To drop a
+ * block takes a few stores.
  */
 #include "translate-room.h"
 #include "sys.h"
 #include "text.h"
 
-/* The first of a neighbourhood is small; what needs more gets large pages: the code of
- * a compiler would not fit into the CPU's table of small ones. */
+/* The first segment of a hood has small pages. Further ones have large pages: the code of a
+ * compiler would not fit into the CPU's table of small ones. */
 #define SEGMENT_SMALL (1ull << 20)
 #define SEGMENT_LARGE (2ull << 20)
 #define IDS_OF(size) ((size) / 16)
 
-/* What even the shortest program that is linked dynamically needs, in bytes. */
+/* Bytes that even the shortest dynamically linked program needs. */
 #define FIRST_BLOCKS (128u << 10)
 #define FIRST_LINKS (64u << 10)
 #define FIRST_HOT (96u << 10)
@@ -28,8 +28,8 @@ struct code_cache cache;
 
 /* ---- lookup ---- */
 
-/* Entries are numbered as they are made, so that those in use at a time stand together.
- * A number is never used again: another thread may have read it from T. */
+/* Entries are numbered in the order of their making, so that entries in use at the same time are
+ * close together. A number is not used again: another thread may have read it from T. */
 static uint32_t new_entry(void)
 {
 	const uint32_t n = ++cache.n_entries;
@@ -40,8 +40,7 @@ static uint32_t new_entry(void)
 	return n;
 }
 
-/* T and P: where indirect branches find a block. Those of other threads take no lock: what
- * they find must be written already. */
+/* Other threads read T and P without the lock: so P is written before T. */
 void entry_set(uint64_t pc, uint64_t code)
 {
 	const struct region *const r = region_find(pc);
@@ -60,8 +59,8 @@ static bool entry_missing(uint64_t pc)
 	return r && !r->ambiguous && (!table_is_mapped(pc) || !*table_cell(pc));
 }
 
-/* When all numbers are in use, calls share them: one of them has the way through R, the
- * others' returns go by address. */
+/* When all numbers are in use, calls share them: the return of one of these calls goes through R,
+ * those of the others are looked up in T. */
 uint32_t new_return(void)
 {
 	const uint32_t n = 1 + cache.n_returns++ % (MAX_RETURNS - 1);
@@ -70,7 +69,7 @@ uint32_t new_return(void)
 	return n;
 }
 
-/* A return with that number has come to the block, and nothing was in R. */
+/* A return of the call `n` came to the block, and R had no code for it. */
 static void return_set(uint32_t n, uint32_t id)
 {
 	if (*return_at(n) != (uint64_t)glue_return_miss)
@@ -123,7 +122,7 @@ static void put_trampoline(uint64_t at, const char *to)
 	*(uint64_t *)(c + 8) = (uint64_t)to;
 }
 
-/* Ready for code. */
+/* Prepares a segment for code. */
 static void segment_begin(struct segment *s)
 {
 	put_trampoline(s->base, glue_exit);
@@ -139,7 +138,7 @@ static void segment_begin(struct segment *s)
 	*return_at(0) = s->return_lookup;
 }
 
-/* One that a flush has emptied. */
+/* A segment of the hood that a flush has emptied; NULL: there is none. */
 static struct segment *segment_again(const struct hood *h)
 {
 	for (uint32_t i = 0; i < cache.n_segments; i++) {
@@ -206,7 +205,7 @@ struct segment *segment_for(uint64_t pc)
 	for (uint32_t i = 0; i < cache.n_hoods; i++) {
 		struct hood *const h = &cache.hoods[i];
 		if (i + 1 < cache.n_hoods && !near(h, pc))
-			continue;	/* the last hood takes everything */
+			continue;	/* the last hood is for code anywhere */
 		if (!h->cur || h->cur->cold - h->cur->hot < SEGMENT_ROOM ||
 		    !segment_has_ids(h->cur)) {
 			struct segment *const s = segment_new(h);
@@ -233,7 +232,6 @@ bool in_cache(uint64_t pc)
 	return segment_of(pc) != NULL;
 }
 
-/* The block whose code holds that address, 0 if none (a stub). */
 uint32_t block_of_code(struct segment *s, uint64_t code)
 {
 	uint32_t lo = 0, hi = s->n_ids;
@@ -274,7 +272,7 @@ static bool takes_stub(const struct segment *s, uint64_t site)
 	return !s->empty && s->cold - s->hot >= 64 && first == (int32_t)first && last == (int32_t)last;
 }
 
-/* Where the exit stub of a link can stand: beside it, or in any segment in reach. */
+/* A segment for the stub of a link: the link's own, or any that its rel32 reaches. NULL: none. */
 static struct segment *segment_for_stub(uint64_t site)
 {
 	struct segment *const own = segment_of(site);
@@ -304,15 +302,15 @@ void link_to(uint32_t id, uint32_t block)
 	struct link *const l = link_at(id);
 	struct block *const b = block_at(block);
 	if (!in_reach(l->site, block_body(b)))
-		return;			/* another neighbourhood: through the dispatcher */
+		return;			/* out of reach: always through the dispatcher */
 	l->linked = true;
 	l->next = b->in_links;
 	b->in_links = id;
 	link_patch(l->site, block_body(b));
 }
 
-/* Where a side exit goes changes: what its code does with the flags may be wrong then, so
- * it is made anew when it is used again. */
+/* The block that a side exit leads to is dropped. The code of the side exit may rely on what that
+ * block does with flags, so it is written again when it is used again. */
 static void side_exit_forget(uint32_t id)
 {
 	struct link *const side = link_at(id);
@@ -322,8 +320,8 @@ static void side_exit_forget(uint32_t id)
 
 static void drop(uint32_t id, bool changed);
 
-/* A block that the link leaves, by the side or not, if it was written with an eye on what
- * the link leads to. */
+/* The block that the link leaves (also by a side exit), if it relies on the flags of the block
+ * that the link leads to; else 0. */
 static uint32_t relying_block(const struct link *l)
 {
 	const uint64_t site = l->kind == LINK_JUMP && l->side ? link_at(l->side)->site : l->site;
@@ -332,7 +330,8 @@ static uint32_t relying_block(const struct link *l)
 	return id && block_at(id)->flags & BLOCK_RELIES_ON_NEXT ? id : 0;
 }
 
-/* changed: the program's code may be another one from now on. */
+/* Sends all links to the block back to their stubs. changed: the program's code may have changed,
+ * so blocks that rely on the flags of this one are dropped, too. */
 static void unlink_all(struct block *b, bool changed)
 {
 	uint32_t next;
@@ -356,7 +355,7 @@ static void unlink_all(struct block *b, bool changed)
 	b->in_links = 0;
 }
 
-/* Blocks of a chain have consecutive ids, their taken branches between them. */
+/* From the id of a block in a chain to that of the next: a taken branch has the id between. */
 static uint32_t stride(uint32_t id)
 {
 	return cache.counts_taken || cache.modes[block_at(id)->mode].taken ? 2 : 1;
@@ -391,10 +390,10 @@ void cache_drop(uint32_t id)
 
 /* ---- emptying ---- */
 
-/* Code that is dropped stays where it is, because a thread may still be running it. When
- * there is more of it than of code in use (and enough to be worth it), everything goes and
- * what is needed is translated again: that costs less than what was translated since the
- * last time, and bounds the memory. */
+/* The code of dropped blocks stays in the cache, because a thread may still be running it. When more
+ * blocks are dead than alive (and there are enough to be worth it), the cache is emptied and blocks
+ * that are needed are translated again. That costs less than the translations since the last
+ * flush, and bounds the memory. */
 #define FLUSH_DEAD 50000u	/* some 300 bytes each, with their part of the tables */
 
 static bool flush_is_due(void)
@@ -416,7 +415,7 @@ static void segments_empty(void)
 		cache.hoods[i].cur = NULL;
 }
 
-/* Every thread's cells are added up and start at 0. */
+/* Folds the cells of every thread. */
 static void cells_empty(void)
 {
 	for (uint32_t i = 0; i < E.n_threads; i++) {
@@ -448,8 +447,8 @@ void cache_empty(void)
 	cache.flushes++;
 }
 
-/* A tracer would see the signals that stop the others, and may keep them: not while there is
- * another way. */
+/* A tracer would see the signals that stop the other threads, and might suppress them. So the cache
+ * of a traced process is emptied only when a table is full. */
 static bool tracer_would_see(void)
 {
 	return cache.traced && E.n_running > 1 && cache.n_blocks <= MAX_BLOCKS - MAX_BLOCKS / 64 &&
@@ -467,19 +466,19 @@ bool cache_flush(struct thread *t)
 
 /* ---- the dispatcher ---- */
 
-/* Takes the lock, to enter or make a block; empties the cache first where that is due. */
+/* Takes the lock, to enter or make a block. Empties the cache first, if that is due. */
 static void lock_take_for_code(struct thread *t)
 {
 	lock_take_to_enter(t);
 	while (flush_is_due()) {
 		lock_drop();
 		if (!cache_flush(t))
-			cache.flush_at = cache.dead_blocks * 2;	/* not now */
+			cache.flush_at = cache.dead_blocks * 2;	/* try again later */
 		lock_take_to_enter(t);
 	}
 }
 
-/* The code to go on at; from here on the thread is inside. */
+/* The code of the block; the thread is inside from now on. */
 static uint64_t enter(struct thread *t, uint32_t id)
 {
 	if (id)
@@ -494,7 +493,7 @@ uint64_t cache_lookup(struct thread *t)
 		return resume(t);
 	}
 	lock_take_for_code(t);
-	/* of before a flush: no such call was written since */
+	/* a number from before a flush may be higher than any call's now: then it means nothing */
 	const uint32_t n = t->exit_link == EXIT_RETURN && t->return_number <= cache.n_returns ?
 			   (uint32_t)t->return_number : 0;
 	const enum arrival how = t->exit_link == EXIT_INDIRECT ? ARRIVE_BY_JUMP :
@@ -517,8 +516,8 @@ uint64_t cache_lookup(struct thread *t)
 	lock_drop();
 	if (id)
 		return code;
-	/* memory that became executable without a call that we see (brk, shmat, a
-	 * growing stack) is found in the maps; then the CPU has the word */
+	/* Memory that became executable without a call that the engine follows (brk, shmat, a
+	 * growing stack) is in /proc/self/maps. If it is not, the CPU raises the fault. */
 	if (problem == PROBLEM_NOT_EXECUTABLE && regions_learn(t, t->pc))
 		return cache_lookup(t);
 	signal_probe(t);
