@@ -95,9 +95,10 @@ static unsigned counting_flags(void)
 	return cache.modes[cache.mode].acc ? FLAG_ARITH : FLAG_ARITH & ~FLAG_CF;
 }
 
-/* Will the program see all flags if the instruction raises a signal? Always at one that is
- * made for it; at a load and the like once there is a handler that is told where (cache.precise),
- * because it costs. (Of what is not simple `in` tells more.) */
+/* Can the program see all flags at this instruction, because it raises a signal? Always at one
+ * that is made to raise one. At a load and other instructions that may fault only if the program
+ * has a handler that gets the flags (cache.precise), because it costs time. (`in` is filled in
+ * only for instructions that are not simple.) */
 #define CLASS_MAY_FAULT (CLASS_LOAD | CLASS_STORE | CLASS_DIV | CLASS_X87 | CLASS_FP | \
 			 CLASS_SIMD_INT | CLASS_MMX)
 
@@ -253,8 +254,8 @@ static void link_discard(struct link *l)
 	l->to_stub = 1;
 }
 
-/* Makes the branch at `site` a side exit, which bumps the cell of the block `bumps`. `l` is the link
- * of the branch; where it is linked already, a new link takes its place. */
+/* Makes the branch at `site` a side exit, which bumps the cell of the block `bumps`. `l` is the
+ * link of the branch; where it is linked already, a new link takes its place. */
 static void make_side_exit(struct segment *s, struct link *l, uint64_t site, uint32_t bumps)
 {
 	struct link *side = l;
@@ -328,7 +329,7 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 		return (struct made){ .why = PROBLEM_BAD_INSN };
 	const bool aliased = r->shared && !(r->prot & PROT_WRITE) && alias_known(pc);
 	bool checked = r->shared && !aliased;
-	const bool writable = r->prot & PROT_WRITE || aliased;	/* here, or through its other mapping */
+	const bool writable = r->prot & PROT_WRITE || aliased;	/* here or in its second mapping */
 	if (writable && !(flags & BLOCK_SINGLE)) {
 		checked |= page_is_checked(PAGE_DOWN(pc));
 		if (!checked)
