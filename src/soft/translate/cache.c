@@ -390,9 +390,9 @@ void cache_drop(uint32_t id)
 
 /* ---- emptying ---- */
 
-/* The code of dropped blocks stays in the cache, because a thread may still be running it. When more
- * blocks are dead than alive (and there are enough to be worth it), the cache is emptied and blocks
- * that are needed are translated again. That costs less than the translations since the last
+/* The code of dropped blocks stays in the cache, because a thread may still be running it. When
+ * more blocks are dead than alive (and there are enough to be worth it), the cache is emptied, and
+ * blocks that are needed are translated again. That costs less than the translations since the last
  * flush, and bounds the memory. */
 #define FLUSH_DEAD 50000u	/* some 300 bytes each, with their part of the tables */
 
