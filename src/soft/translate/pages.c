@@ -1,44 +1,44 @@
-/* Pages of the program's code: the blocks made from them, and whether they may be written.
+/* Pages of the program's code: the blocks made from them, and guarding them against stores.
  *
- * A block is found by its pc: the page's buckets, then a list through the blocks. What
- * leads to a block (struct block's page_next, too) tells where in the page it begins and
- * whether others follow it in the list, so that most lookups look at no block.
- * Code is met page by page, so what a lookup touches was touched a moment ago.
+ * A block is found by its pc: by the bucket of its page, then in a list through the blocks. A
+ * reference to a block (in a bucket or in block.page_next) also holds the block's offset in the
+ * page and whether other blocks follow in the list, so that most searches read no block. A
+ * program runs code of the same page for a while, so a search mostly touches memory that was
+ * touched a moment ago.
  *
- * Pages that are executable and writable at once are write-protected behind the
- * program's back when code is translated from them; the first store then drops their
- * blocks and opens the page again. A page that is written again and again gets blocks
- * that compare their source instead (emit-block.c, emit_check).
+ * Pages that are executable and writable at once are guarded: write-protected when code is
+ * translated from them. The first store makes the page writable again and drops its blocks. A
+ * page that is written again and again gets checked blocks instead (emit_check()).
  */
 #include "translate-room.h"
 #include "sys.h"
 #include "text.h"
 
 #define MAX_RETRIES 1000
-#define ALIAS_SCAN (1ull << 30)	/* larger: a call whose memory is not known, all is opened */
-#define BUCKETS 128		/* by the address; its bits that do not tell the bucket are in … */
+#define ALIAS_SCAN (1ull << 30)	/* a larger range is all of memory: aliases are not looked up */
+#define BUCKETS 128
 
-/* … what leads to a block: */
+/* A reference to a block: its id, and the bits of its address that the bucket does not tell. */
 #define REF_ID		0x1ffffffu
-#define REF_MORE	(1u << 25)	/* others may follow it */
+#define REF_MORE	(1u << 25)	/* other blocks may follow in the list */
 #define REF_OFFSET	0xfc000000u	/* offset_bits() */
 _Static_assert(MAX_BLOCKS <= REF_ID, "25 bits");
 _Static_assert(PAGE / BUCKETS <= 1u << 6, "6 bits");
 
 struct page {
 	uint64_t addr;
-	uint32_t heads;		/* in the heap: lists of the blocks that begin here, by bucket */
-	uint32_t reaching;	/* list of those that begin before and reach in */
-	uint32_t listed;	/* blocks in those lists by bucket */
-	uint16_t writes;	/* times opened by a store */
-	bool guarded;		/* we took W away */
-	bool checked;
+	uint32_t heads;		/* in the heap: for each bucket, a list of blocks that begin here */
+	uint32_t reaching;	/* list of blocks that begin in the page before and end here */
+	uint32_t listed;	/* number of blocks in the lists of the buckets */
+	uint16_t writes;	/* how often a store found the page guarded */
+	bool guarded;		/* the engine has write-protected it */
+	bool checked;		/* new blocks are checked ones */
 };
 
 static struct page *pages;		/* open addressing, by page number */
 static uint64_t pages_size, pages_used;
-static struct page *recent;		/* the last one asked for */
-static uint32_t n_guarded;		/* pages without their W */
+static struct page *recent;		/* the last one that was looked up */
+static uint32_t n_guarded;		/* guarded pages */
 
 static struct page *page_slot(uint64_t addr)
 {
@@ -88,7 +88,7 @@ static uint32_t offset_bits(uint64_t pc)
 	return (uint32_t)(pc % PAGE / BUCKETS) << 26;
 }
 
-/* What follows a block in its list. */
+/* The reference that follows in the list; 0: none. */
 static uint32_t after(uint32_t ref)
 {
 	return ref & REF_MORE ? block_at(ref & REF_ID)->page_next[0] : 0;
@@ -201,7 +201,7 @@ void page_guard(uint64_t addr)
 
 #define WRITES_BEFORE_CHECKING 16
 
-/* Gives the page back to the program: its blocks go, W comes back. */
+/* Drops the blocks of a guarded page and makes it writable again. */
 static void page_unguard(struct page *p)
 {
 	const struct region *const r = region_find(p->addr);
@@ -213,8 +213,8 @@ static void page_unguard(struct page *p)
 	     r && !alias ? r->prot : PROT_READ | PROT_WRITE);
 }
 
-/* A store of `t` faulted. When another thread's store opened the page between the fault
- * and here, it is tried again; were it never to succeed, that would be the program's. */
+/* Another thread may have made the page writable between the fault and this call: then the store is
+ * tried again. If it faults every time, the fault is the program's own. */
 bool page_written(struct thread *t, uint64_t addr)
 {
 	const uint64_t code = alias_code_of(addr);
@@ -275,7 +275,7 @@ bool pages_unguard(struct thread *t, uint64_t start, uint64_t end)
 		return false;
 	lock_take(t);
 	pages_each(start, end, unguard);
-	/* pages are listed by where they are executed, not by where they are written */
+	/* a page is known by the address at which it is executed, not by that of its alias */
 	for (uint64_t a = start; a < end && end - start < ALIAS_SCAN; a += PAGE) {
 		const uint64_t code = alias_code_of(a);
 		if (code)
@@ -303,12 +303,12 @@ void pages_forget(uint64_t start, uint64_t end)
 	pages_each(start, end, page_forget);
 }
 
-/* ---- when all blocks go ---- */
+/* ---- when the cache is emptied ---- */
 
 static struct page *saved;
 static uint64_t n_saved;
 
-/* A page without its W must be known as such; that it is written often is worth knowing. */
+/* That a page is guarded must be remembered; that it is written often is worth remembering. */
 static bool worth_saving(const struct page *p)
 {
 	return p->guarded || ((p->checked || p->writes) && region_find(p->addr));
