@@ -1,18 +1,15 @@
-/* Where the tables are that indirect branches and returns look into, and giving way to the
- * program.
+/* Where the tables of indirect jumps and returns are, and moving them out of the program's way.
  *
- *	P, R	in the *low place*: code reaches them by 32-bit addresses, so they lie in
- *		the lowest 2 GiB, wherever there is room
- *	T	four bytes for each address by its low half: a window of 16 GiB, mapped only
- *		where code is. It begins below 2 GiB as well, as long as it can (near); code
- *		reaches it in one instruction then. Where the program has memory of its own,
- *		T moves into the zone for good (far), which costs each indirect branch two
- *		instructions and a spill more.
+ *	P, R	in the *low place*. Code uses 32-bit addresses for them, so the low place is in
+ *		the lowest 2 GiB, wherever there is room.
+ *	T	four bytes for the low half of each address: a range of 16 GiB, mapped only where
+ *		code is. It is *near* while the program has no memory in its way: it begins below
+ *		2 GiB, and code uses it with one instruction. Else it moves into the zone for good
+ *		(*far*); then each indirect branch needs two instructions and a spill more.
  *
- * The program comes first: what it maps at an address of its choice (MAP_FIXED, a hint,
- * brk, MAP_32BIT) it gets, as it would natively. Code that uses the tables has their
- * addresses in it. So before one moves, the other threads are stopped and all code goes
- * (cache_empty()).
+ * The program gets the memory that it maps at an address of its choice (MAP_FIXED, a hint, brk,
+ * MAP_32BIT), as it would natively. Translated code contains the addresses of the tables. So
+ * before a table moves, the other threads are stopped and the cache is emptied (cache_empty()).
  */
 #include "translate-room.h"
 #include "sys.h"
@@ -21,7 +18,7 @@
 #define TABLE_SIZE (4ull << 32)
 #define LOW_FIRST 0x7d000000ull		/* above what MAP_32BIT takes first, below T */
 #define LOW_SIZE (16ull << 20)
-/* … or less, where the program has taken all the rest: a program that is not PIE begins at
+/* The last resort, where the program has taken all the rest: a program that is not PIE begins at
  * 4 MiB, and its heap may grow from there. */
 #define LOW_LAST 0x00100000ull
 #define LOW_LITTLE (3ull << 20)
@@ -35,7 +32,7 @@ static bool overlap(uint64_t start, uint64_t end, uint64_t from, uint64_t size)
 
 /* ---- the low place ---- */
 
-/* Is it free? Asked of the kernel, which minds a limit on memory, too. */
+/* Is that range free? mmap tells, and also respects a limit on memory. */
 static bool low_try(uint64_t at, uint64_t size)
 {
 	const long got = sys6(__NR_mmap, (long)at, (long)size, 0,
@@ -48,7 +45,7 @@ static bool low_try(uint64_t at, uint64_t size)
 	return got == (long)at;
 }
 
-/* Maps R and the first of P there. */
+/* Makes it the low place: maps R and the first part of P. */
 static void low_map(uint64_t at, uint64_t size)
 {
 	cache.where.low = (uint32_t)at;
@@ -58,7 +55,7 @@ static void low_map(uint64_t at, uint64_t size)
 	*entry_at(0) = (uint64_t)glue_miss;
 }
 
-/* Any place that is free and not in [start, end); 0 if there is none. */
+/* A free range that is not in [start, end); 0: there is none. */
 static uint64_t low_free(uint64_t start, uint64_t end, uint64_t *size)
 {
 	*size = LOW_SIZE;
@@ -93,7 +90,7 @@ uint32_t entries_max(void)
 	return (uint32_t)((cache.where.low_size - LOW_ENTRIES) / 8 - 1);
 }
 
-/* The others are stopped, and all code is gone. */
+/* After stop_others() and cache_empty(). */
 static bool low_move(uint64_t start, uint64_t end)
 {
 	sys2(__NR_munmap, entries_base(), cache.where.entries_mapped);
@@ -162,8 +159,7 @@ bool table_go_far(struct thread *t)
 	return true;
 }
 
-/* Would memory of the program at [start, end) lie where T is, or must be to cover code that
- * is there already? */
+/* T is in the way where it is mapped, and where it must be mapped for code that is there already. */
 bool table_in_the_way(struct thread *t, uint64_t start, uint64_t end)
 {
 	if (cache.where.far || !overlap(start, end, cache.where.table, TABLE_SIZE))
@@ -215,8 +211,8 @@ static bool segments_overlap(uint64_t start, uint64_t end)
 	return false;
 }
 
-/* Signal handlers of other threads read this list without the lock: what they find is
- * either as it was or empty. */
+/* Signal handlers of other threads read this list without the lock: they find a segment either
+ * unchanged or empty. */
 static void segments_give(uint64_t start, uint64_t end)
 {
 	for (uint32_t i = 0; i < cache.n_segments; i++) {
@@ -254,15 +250,15 @@ bool place_give(struct thread *t, uint64_t start, uint64_t end)
 
 /* ---- where the engine is ---- */
 
-/* Without the lock it is what there was a moment ago: the engine adds to it, and moves parts
- * of it only when the program wants their place (place.c). */
+/* Without the lock it may be outdated: the engine adds to it, and moves parts of it when the program
+ * wants their addresses. */
 struct engine_view view_own(void)
 {
 	const uint32_t n = __atomic_load_n(&cache.n_segments, __ATOMIC_ACQUIRE);
 	return (struct engine_view){ cache.where, E.n_thread_addresses, n, cache.segments, t_mapped };
 }
 
-/* The first of [start, start + size) in [at, *from). */
+/* If [start, start + size) begins or lies in [at, *from), sets *from and *to to that part. */
 static void own_part(uint64_t start, uint64_t size, uint64_t at, uint64_t *from, uint64_t *to)
 {
 	if (at < start + size && *from > start) {
