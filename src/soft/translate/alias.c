@@ -1,16 +1,14 @@
-/* Code in shared memory that this process writes through a second mapping of it.
+/* Code in shared memory that this process writes through a second mapping.
  *
- * Some JIT compilers map a file without a name (memfd) twice, once to execute and once to
- * write it. Blocks from shared memory compare their source each time they run, because it may
- * change behind our back; that takes several times as long as running them. Where it is
- * known who can change it, the mapping for writing is write-protected instead, page by page, as
- * pages.c does with memory that is writable and executable at once.
+ * Some JIT compilers map a file without a name (memfd) twice, once to execute it and once to
+ * write it. Blocks from shared memory are checked ones, because other processes could change the
+ * memory; to compare takes several times as long as to run the block. Where all mappings are
+ * known through which the code can be written, the pages of the mapping for writing are guarded
+ * instead, as pages.c does with memory that is writable and executable at once.
  *
- * Known it is when the file has no other mapping in this process, no name and no open
- * descriptor: then only a process forked from this one could write it. There all of the
- * mapping is write-protected, and the first write ends the run with an error.
- *
- * All functions need the lock but alias_touched(), which takes it.
+ * They are known when the file has no third mapping in this process, no name and no open
+ * descriptor. Then only a process forked from this one could write the code. In such a child all of
+ * the mapping is write-protected, and the first write ends the run with an error.
  */
 #include "translate-room.h"
 #include "sys.h"
@@ -19,10 +17,10 @@
 #define MAX_ALIASES 16
 
 struct alias {
-	uint64_t start, end;	/* where it is executed */
-	uint64_t write;		/* where the same memory is written; 0: nowhere */
-	bool usable;		/* all who can write it are known */
-	bool foreign;		/* a forked child's: its parent executes it */
+	uint64_t start, end;	/* the mapping that is executed */
+	uint64_t write;		/* the start of the mapping that is written; 0: there is none */
+	bool usable;		/* all mappings that can write it are known */
+	bool foreign;		/* in a forked child: the parent executes it */
 };
 
 static struct alias aliases[MAX_ALIASES];
@@ -52,7 +50,7 @@ static void parse_mapping(const char *p, struct mapping *m)
 	m->nameless = text_starts(p, "/memfd:") || text_starts(p, "/dev/zero (deleted)");
 }
 
-/* Is the file open? Also if that cannot be told. */
+/* Does a descriptor of this process have the file open? True also if that cannot be found out. */
 static bool has_descriptor(uint64_t inode)
 {
 	struct { uint64_t ino, off; uint16_t len; uint8_t type; char name[]; } *e;
@@ -122,7 +120,7 @@ static struct alias *decide(uint64_t pc)
 	if (a->usable && s.n_second && s.second.writable)
 		a->write = s.second.start + (s.code.offset - s.second.offset);
 	else if (s.n_second)
-		a->usable = false;	/* it could become writable unnoticed */
+		a->usable = false;	/* the second mapping could become writable unnoticed */
 	return a;
 }
 
