@@ -1,11 +1,10 @@
-/* What the engine knows of the program's memory: the regions that it may execute. What is
- * known of single pages of code is in pages.c. */
+/* The regions of memory that the program may execute. What is known of single pages of code is in
+ * pages.c. */
 #include "sys.h"
 #include "text.h"
 #include "translate-room.h"
 
 
-/* Needs the lock: regions move, and the hint is written. */
 const struct region *region_find(uint64_t pc)
 {
 	static uint32_t last;
@@ -26,7 +25,6 @@ const struct region *region_find(uint64_t pc)
 	return &cache.regions[lo];
 }
 
-/* Those that change regions need the lock. */
 static void region_insert(uint32_t at, struct region r)
 {
 	if (cache.n_regions == MAX_REGIONS)
@@ -66,8 +64,8 @@ void region_clear(uint64_t start, uint64_t end)
 	}
 }
 
-/* The tables tell addresses by their low halves, so code that shares them with
- * other code is kept out of the tables, both of it. */
+/* T is indexed by the low halves of addresses. Regions that have the same low halves are all kept
+ * out of T: sets `ambiguous` in those that are there, and says whether the new one must have it. */
 static bool share_low_halves(uint64_t start, uint64_t end)
 {
 	bool shared = false;
@@ -131,7 +129,7 @@ static void maps_line(const char *p, void *arg)
 	if (p[2] != 'x' || (start >= ZONE_BASE && start < ZONE_END) || start >> 63)
 		return;
 	const int prot = (p[0] == 'r' ? PROT_READ : 0) | (p[1] == 'w' ? PROT_WRITE : 0) | PROT_EXEC;
-	/* rwxp 00000000 00:00 0: the inode field tells files */
+	/* rwxp 00000000 00:00 0: the inode is 0 if it is not a file */
 	const char *q = p + 5;
 	for (int field = 0; field < 2; field++) {
 		while (*q != ' ')
@@ -169,8 +167,8 @@ bool regions_learn(struct thread *t, uint64_t pc)
 	return found;
 }
 
-/* How far [pc, end) can be read. Code can be mapped and yet not there: a file that
- * was cut short. Asked once per page and translation. */
+/* Code can be mapped and yet fault: in a file that was cut short. So each page is read once for
+ * each translation; this is the page that was read last. */
 static uint64_t known_page;
 
 void readable_reset(void)
