@@ -1,11 +1,11 @@
-/* The way back, from a cache address to the program's state: the block is written once
- * more into nowhere, up to that address. See emit.h. */
+/* From an address of the cache to the program's state: the block is written once more, up to that
+ * address, without storing it (dry). See emit.h. */
 #include "emit.h"
 #include "sys.h"
 #include "text.h"
 #include "vpmu-abi.h"
 
-static struct plan dry_plan;	/* under the lock */
+static struct plan dry_plan;	/* these two are guarded by the lock */
 static struct emit dry_emit;
 
 static void apply_mark(const struct thread *t, const struct mark *m, uint64_t regs[16], uint64_t *pc)
@@ -29,7 +29,7 @@ static bool is_stub(uint64_t at, uint32_t *link)
 	const uint8_t *const c = (const uint8_t *)at;
 	static const uint8_t head[4] = { 0x65, 0xc7, 0x04, 0x25 };
 	uint32_t operand;
-	/* The jump of the first stub ends the segment: nothing may be behind it to be read. */
+	/* The first stub ends with the segment: read no byte more than needed. */
 	if (!mem_equal(c, head, 4))
 		return false;
 	__builtin_memcpy(&operand, c + 4, 4);
@@ -39,8 +39,8 @@ static bool is_stub(uint64_t at, uint32_t *link)
 	return true;
 }
 
-/* At an exit stub of a jump: the program stands at the link's target. (Exits of
- * system calls and special instructions are part of their blocks.) */
+/* In the stub of a jump the program is at the link's target. (Exits of system calls and special
+ * instructions are not stubs but part of their blocks.) */
 static bool recover_stub(struct thread *t, const struct segment *s, uint64_t code, uint64_t *pc)
 {
 	uint32_t id;
@@ -52,7 +52,7 @@ static bool recover_stub(struct thread *t, const struct segment *s, uint64_t cod
 	return true;
 }
 
-/* Writes the block once more, up to `code`; dry_emit.found tells what is there. */
+/* Writes the block once more, up to `code`; dry_emit.found is the mark there. */
 static void write_dry(struct segment *s, uint32_t id, uint64_t code)
 {
 	struct block *const b = block_at(id);
@@ -103,7 +103,8 @@ uint64_t code_origin(uint64_t code, bool low_half)
 	return dry_emit.found.pc;
 }
 
-/* The block is left in the middle: what follows it in its chain does not run. */
+/* The block was counted and is left in the middle: the uncounted blocks that follow it in its chain
+ * do not run. */
 static void leave_chain(struct thread *t, uint32_t id)
 {
 	const struct block *const b = block_at(id);
@@ -111,7 +112,7 @@ static void leave_chain(struct thread *t, uint32_t id)
 	if (!(b->flags & BLOCK_FALLS) || !block_at(next)->runs_from)
 		return;
 	++*cell_of(t, id + 1);
-	if (cache.counts_taken) {		/* that cell has a meaning of its own */
+	if (cache.counts_taken) {		/* that cell is also the taken branch's */
 		t->code.corr[SOFT_TAKEN]--;
 		t->code.vdso_corr[SOFT_TAKEN] -= in_vdso(b->pc);
 	}
@@ -139,7 +140,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	struct segment *const s = segment_of(code);
 	if (!s)
 		return false;
-	t->code.falling_into = 0;			/* it is there */
+	t->code.falling_into = 0;			/* it has entered that block */
 	const uint32_t id = block_of_code(s, code);
 	if (!id)
 		return recover_stub(t, s, code, pc);
