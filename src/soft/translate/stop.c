@@ -1,23 +1,23 @@
-/* Keeping the other threads out of the code cache, so that all of it may go or move.
+/* Keeping the other threads out of the code cache, so that it may be emptied and tables moved.
  *
- * A thread is *inside* from the moment it looks a block up (under the lock) until C has
- * read all that it needs of the way it came out (left_cache()). Only inside it holds
- * addresses in the cache, or numbers of blocks and links.
+ * A thread is *inside* from its lookup of a block (under the lock) until C has read everything
+ * about the way it left the cache (left_cache()). Only while it is inside does it hold addresses
+ * of the cache, or ids of blocks and links.
  *
- *	stop_others()	cache.stopping is set: lookups wait. Threads that are inside are kicked
- *			with a signal of the engine's own. One that runs in the cache leaves
- *			it at once (signal.c, kicked()); one in C, on its way in, is sent
- *			back to the lookup by thread.again; one on its way out comes out by
- *			itself. Threads in a system call are not inside, and sleep on.
- *	release_others()	lookups go on, and find what is there now.
+ *	stop_others()	  sets cache.stopping, so that lookups wait, and kicks threads that are
+ *			  inside with a signal. A thread in the cache leaves it at once (kicked()
+ *			  in signal.c). A thread in C on its way in is sent back to the lookup
+ *			  by thread.again. A thread in C on its way out needs no signal. Threads
+ *			  in a system call are not inside and keep sleeping.
+ *	release_others()  lets lookups go on; they find the new state.
  *
- * The lock is not held while the others come out: they need it to find the program's
- * state (recover.c).
+ * The lock is not held while the other threads leave: they need it to find the program's state
+ * (recover.c).
  */
 #include "translate-room.h"
 #include "sys.h"
 
-#define PATIENCE_NS 2000000000ull	/* a thread that does not run, because a debugger holds it */
+#define PATIENCE_NS 2000000000ull	/* then a debugger holds the thread */
 
 void lock_take_to_enter(struct thread *t)
 {
@@ -36,7 +36,7 @@ static void kick(struct thread *t)
 	sys4(__NR_rt_tgsigqueueinfo, t->is_vfork ? t->tid : E.pid, t->tid, SIGTRAP, &info);
 }
 
-/* Kicks those that are inside. False: there are some. */
+/* Kicks the threads that are inside. True: there are none. */
 static bool kick_others(const struct thread *self)
 {
 	bool none = true;
