@@ -1,5 +1,5 @@
-/* Cells to events. A block's cell says how often it ran; its vector says what one
- * run of it is worth; corr holds what is not a whole number of runs. */
+/* From cells to events. The cell of a block says how often it ran, its vector what one run is
+ * worth; thread.code.corr holds the corrections, which are not whole runs. */
 #include "decode.h"
 #include "translate-room.h"
 #include "sys.h"
@@ -37,8 +37,8 @@ void count_vec(uint8_t *vec, const struct step *s, int n)
 	vec[SOFT_TAKEN] = 0;
 }
 
-/* A correction, for code written in mode `m`. Another thread may be emptying the cache, and
- * fold this one's counts meanwhile. */
+/* For code of mode `m`. Atomic, because another thread that empties the cache may fold this one's
+ * counts at the same time. */
 void count_add(struct thread *t, int event, int64_t n, const struct mode *m)
 {
 	if (!m->acc) {
@@ -49,7 +49,7 @@ void count_add(struct thread *t, int event, int64_t n, const struct mode *m)
 	}
 }
 
-/* The events to add up: what was asked for. */
+/* The events that were asked for. */
 static int events_wanted(uint8_t list[SOFT_EVENTS])
 {
 	const uint32_t mask = E.shared->event_mask;
@@ -60,12 +60,11 @@ static int events_wanted(uint8_t list[SOFT_EVENTS])
 	return n;
 }
 
-/* Adds everything the thread counted to its record and starts it over at 0. */
 void count_fold(struct thread *t)
 {
 	struct soft_record *const r = &E.shared->records[t->record];
 	uint64_t sum[SOFT_EVENTS], vdso[SOFT_EVENTS];
-	/* Pairs with live_read() of the launcher: what it sees between is not a count. */
+	/* Pairs with live_read() of the launcher: while `folding` is odd, the launcher reads no counts. */
 	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);
 	for (int k = 0; k < SOFT_EVENTS; k++) {
 		sum[k] = (uint64_t)__atomic_exchange_n(&t->code.corr[k], 0, __ATOMIC_RELAXED);
@@ -104,7 +103,7 @@ void count_fold(struct thread *t)
 	r->translate_ticks = cache.ticks;
 }
 
-/* Record 0 is many tasks' (abi.h): it has no state. */
+/* Record 0 is shared by many tasks (abi.h) and has no state. */
 void record_state(const struct thread *t, uint32_t state)
 {
 	if (t->record)
@@ -117,7 +116,7 @@ static void finish(struct thread *t, uint32_t state)
 	record_state(t, state);
 }
 
-/* The process ends: all its threads (but no vfork child's parent) report. */
+/* A vfork child folds only itself, its parent all threads but vfork children. */
 void count_fold_all(uint32_t state)
 {
 	struct thread *const self = thread_self();
