@@ -1,14 +1,14 @@
-/* The shadow of a stack: the numbers of the calls under way, for their returns (see SHADOW in
- * translate.h). It is mapped where it is used, at the first fault. */
+/* The shadow of a stack: the numbers of the calls that have not returned yet (see MAX_RETURNS in
+ * translate.h). It is mapped where the thread uses it, at the first fault. */
 #include "sys.h"
 #include "translate.h"
 
 
 #define SHADOW_CHUNK (1ull << 20)
-/* A stack that grows down through more chunks than this belongs to a deep recursion, which
- * goes through all of it again and again. Had each chunk its own memory, caches would hold
- * half as much of the stack. So the further ones are one and the same memory. A call then may
- * overwrite the number of another one, mostly that of the same function. */
+/* A stack that grows down through more chunks than this belongs to a deep recursion, which goes
+ * through all of it again and again. If each chunk had its own memory, the CPU's caches would hold
+ * only half as much of the stack. So all further chunks are the same memory. A call then may
+ * overwrite the number of another call, mostly one of the same function. */
 #define SHADOW_OWN 2
 
 static long shadow_map(uint64_t at, uint64_t kind)
@@ -17,8 +17,8 @@ static long shadow_map(uint64_t at, uint64_t kind)
 		    (long)(kind | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE), -1, 0);
 }
 
-/* One more mapping of the memory that is used many times. A forked child must not have it in
- * common with its parent: numbers of calls mean something else there. */
+/* Maps the memory that is used many times once more. A forked child must not share it with its
+ * parent, where numbers of calls mean something else. */
 static long shadow_map_again(struct thread *t, uint64_t at)
 {
 	if (t->shadow.common) {
