@@ -159,7 +159,7 @@ bool table_go_far(struct thread *t)
 	return true;
 }
 
-/* T is in the way where it is mapped, and where it must be mapped for code that is there already. */
+/* T is in the way where it is mapped, and where it must be mapped for code that exists already. */
 bool table_in_the_way(struct thread *t, uint64_t start, uint64_t end)
 {
 	if (cache.where.far || !overlap(start, end, cache.where.table, TABLE_SIZE))
@@ -250,8 +250,8 @@ bool place_give(struct thread *t, uint64_t start, uint64_t end)
 
 /* ---- where the engine is ---- */
 
-/* Without the lock it may be outdated: the engine adds to it, and moves parts of it when the program
- * wants their addresses. */
+/* Without the lock it may be outdated: the engine adds to it, and moves parts of it when the
+ * program wants their addresses. */
 struct engine_view view_own(void)
 {
 	const uint32_t n = __atomic_load_n(&cache.n_segments, __ATOMIC_ACQUIRE);
