@@ -64,7 +64,7 @@ void count_fold(struct thread *t)
 {
 	struct soft_record *const r = &E.shared->records[t->record];
 	uint64_t sum[SOFT_EVENTS], vdso[SOFT_EVENTS];
-	/* Pairs with live_read() of the launcher: while `folding` is odd, the launcher reads no counts. */
+	/* Pairs with live_read() of the launcher, which takes no counts while this is odd. */
 	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);
 	for (int k = 0; k < SOFT_EVENTS; k++) {
 		sum[k] = (uint64_t)__atomic_exchange_n(&t->code.corr[k], 0, __ATOMIC_RELAXED);
