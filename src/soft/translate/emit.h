@@ -1,4 +1,4 @@
-/* Writing blocks: what the files that do it share.
+/* Writing blocks: what the files share that do it.
  *
  *	emit.c		counters, exits, links
  *	emit-memory.c	operands that cannot be copied as they are
@@ -7,9 +7,9 @@
  *	translate.c	which block, where, what follows it
  *	recover.c	back from a cache address to the program's state
  *
- * Writing is done once for real and, when a signal or a fault comes, once more into
- * nowhere (dry): so every function must write the same bytes both times, and says with
- * mark() before each instruction what would have to be undone there.
+ * A block is written once for real and, when a signal or a fault comes, once more without
+ * storing it (dry). So every function must write the same bytes both times. Before each
+ * instruction it says with mark() what would have to be undone there.
  */
 #ifndef SOFT_EMIT_H
 #define SOFT_EMIT_H
@@ -18,24 +18,24 @@
 #include "translate-room.h"
 
 #define MAX_INSNS 48
-#define ROOM 6144		/* a block and its cold parts fit into this */
-#define BUMPED_ALL 255
+#define ROOM 6144		/* bytes that a block and its cold parts need at most */
+#define BUMPED_ALL 255		/* mark.bumped: all parts of the counter are */
 
-/* What must be undone at a cache address. */
+/* What must be undone at an address of the cache to have the program's state. */
 struct mark {
 	uint64_t pc;
-	/* the rest fits into a register too, because it is made for each instruction */
+	/* the rest fits into one register: a mark is made for each instruction */
 	uint8_t retired;	/* instructions of the block that are done */
-	uint8_t bumped;		/* the counter was: how many of its parts, or BUMPED_ALL */
-	bool taken : 1;		/* a taken branch is done, its own counter not bumped yet */
-	bool left : 1;		/* … it is */
+	uint8_t bumped;		/* parts of the block's counter that are bumped, or BUMPED_ALL */
+	bool taken : 1;		/* a taken branch is done; its own cell is not bumped yet … */
+	bool left : 1;		/* … or is */
 	bool rcx_in_s0 : 1;
 	bool pc_in_s1 : 1;
 	bool pc_on_stack : 1;	/* at rsp */
-	signed in_s2 : 5;	/* register kept there, or -1 */
+	signed in_s2 : 5;	/* the register that is spilled there, or -1 */
 	signed in_s3 : 5;
-	signed biased : 5;	/* register that has the program's gs base added, or -1 */
-	signed rsp_adjust : 20;	/* add to rsp */
+	signed biased : 5;	/* the register that the program's gs base was added to, or -1 */
+	signed rsp_adjust : 20;	/* to be added to rsp */
 };
 _Static_assert(sizeof(struct mark) == 16, "two registers");
 
@@ -44,7 +44,7 @@ struct emit {
 	uint64_t delta;		/* w + delta = the address they run at */
 	struct segment *seg;
 	bool dry;
-	bool single;		/* one instruction: everything leads back to the dispatcher */
+	bool single;		/* one instruction: all exits lead to the dispatcher */
 	bool inverted;		/* the branch at the end jumps when the program's does not */
 	uint64_t pc;		/* of the block */
 	uint32_t back_to;	/* a twin: jumps to its own pc go to this block */
@@ -57,7 +57,7 @@ struct emit {
 
 struct plan {
 	struct step step[MAX_INSNS];
-	struct insn in[MAX_INSNS];	/* of those that are not simple */
+	struct insn in[MAX_INSNS];	/* filled in for those that are not simple */
 	uint16_t off[MAX_INSNS + 1];
 	int n;
 	uint64_t pc;
@@ -88,8 +88,8 @@ static inline void b8(struct emit *e, uint64_t v)
 	e->w += 8;
 }
 
-/* Up to 8 bytes at once, the first one lowest. What comes behind them is written later,
- * if at all: that holds for all that grows upward. */
+/* Up to 8 bytes at once, the first one lowest. It stores 8 bytes in any case: the bytes after the
+ * first n are written later. */
 static inline void bn(struct emit *e, unsigned n, uint64_t v)
 {
 	__builtin_memcpy(e->w, &v, 8);
@@ -103,7 +103,7 @@ static inline void copy(struct emit *e, const uint8_t *from, unsigned n)
 	e->w += n;
 }
 
-/* The same, of many bytes. */
+/* The same for many bytes. */
 static inline void copy_run(struct emit *e, const uint8_t *from, unsigned n)
 {
 	if (n < 8) {
@@ -196,9 +196,8 @@ void emit_side_exit(struct emit *e, const struct block *b);
 uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint32_t id);
 
 /* translate.c */
-/* The arithmetic flags that may not be the program's after `done` instructions of a block,
- * because counting it, or the block before it, has replaced them: the program writes them
- * before it reads them. */
+/* The arithmetic flags that counting this block, or the block before it, may have replaced after
+ * `done` instructions of the block. (The program writes them before it reads them.) */
 unsigned flags_lost_at(const struct plan *p, const struct block *b, int done, bool bumped);
 unsigned last_flow(const struct plan *p);		/* of its last instruction */
 void plan_vector(const struct plan *p, int n, uint8_t *vec);	/* of its first n instructions */
