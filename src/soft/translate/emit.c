@@ -1,4 +1,4 @@
-/* Pieces that all of the writing uses: bumping counters, exits, links. See emit.h. */
+/* What all of the writing uses: bumping counters, exits, links. See emit.h. */
 #include "emit.h"
 #include "sys.h"
 #include "text.h"
@@ -11,8 +11,8 @@ static uint32_t cell_off(uint32_t id)
 	return (uint32_t)(THREAD_COUNTS + 8 * cell_index(id));
 }
 
-/* Accumulators of the virtual PMU: the block's value of each wanted event is added
- * to the task's, to one of a few cells so that blocks do not wait for each other. */
+/* The accumulator of the virtual PMU for an event. Each has a few banks, which neighbouring blocks
+ * take in turn, so that they do not wait for each other's stores. */
 static uint32_t acc_off(unsigned k, uint32_t id)
 {
 	return (uint32_t)(THREAD_ACC + offsetof(struct vpmu_task_mem, acc[k]) +
@@ -104,7 +104,7 @@ uint64_t cold_literal(struct emit *e, uint64_t v)
 	return e->seg->cold;
 }
 
-/* The exit of link `id`: note why, and leave. */
+/* The exit by link `id`: stores the id, and leaves the cache. */
 void exit_here(struct emit *e, uint32_t id)
 {
 	b1(e, 0x65), b1(e, 0xc7), b1(e, 0x04), b1(e, 0x25);
@@ -122,7 +122,7 @@ void put_stub(struct segment *s, uint32_t id)
 	link_at(id)->to_stub = (uint32_t)(s->cold - (link_at(id)->site + 4));
 }
 
-/* rel32 operands may be patched while others run them: never across a line. */
+/* A rel32 may be patched while other threads run it: it must not cross a cache line. */
 void align_rel32(struct emit *e, unsigned opcode_len)
 {
 	while (((here(e) + opcode_len) & 63) > 60)
