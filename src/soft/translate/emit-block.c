@@ -9,7 +9,7 @@ static void emit_exit(struct emit *e, uint64_t target, uint8_t kind)
 	exit_here(e, e->dry ? 0 : new_link(target, kind));
 }
 
-/* x87 state was stored, with the cache's address of the last instruction in it. */
+/* The exit after x87 state was stored, with the address of an instruction of the cache in it. */
 static void emit_fp_env(struct emit *e, uint8_t kind, uint64_t pc, uint64_t next)
 {
 	const uint32_t id = e->dry ? 0 : new_link(next, kind);
@@ -126,7 +126,8 @@ void emit_return_entry(struct emit *e, uint64_t pc)
 	bn(e, 5, 0x0824648d48);					/* lea rsp, [rsp + 8] */
 }
 
-/* The next piece of the source to compare: aligned, because the program may have set AC. */
+/* The size of the next piece of the source to compare: aligned, because the program may have set
+ * AC. */
 static unsigned piece(uint64_t at, unsigned left)
 {
 	unsigned size = 8;
@@ -200,10 +201,10 @@ static void emit_check(struct emit *e, const struct block *b)
 	*over = (uint8_t)(e->w - over - 1);
 }
 
-/* rdpmc of the virtual PMU, without flags: ecx picks an entry of the thread's
- * table (vpmu.c), which says what to add to which accumulator; if it does not name
- * this counter, C looks. It ends its block, so all before it and itself are added
- * up already; the entry takes itself out again. */
+/* rdpmc of the virtual PMU, without changing flags. ecx selects an entry of the task's table
+ * (vpmu.c), which says what to add to which accumulator. If the entry is not for this counter, C
+ * answers. rdpmc ends its block, so the accumulators hold everything up to and including it; the
+ * addend of the entry subtracts rdpmc itself. */
 static void emit_rdpmc(struct emit *e, uint64_t pc, struct mark m)
 {
 	const uint32_t table = (uint32_t)(THREAD_ACC + offsetof(struct vpmu_task_mem, pmcs));
@@ -253,15 +254,15 @@ static void emit_rdpmc(struct emit *e, uint64_t pc, struct mark m)
 	gs_load(e, RCX, OFF_S0);
 }
 
-/* fnstsw gs:[…]: the flags as they are before the instruction clears them. */
+/* fnstsw gs:[…]: the exception flags before the instruction clears them. */
 static void emit_x87_status(struct emit *e)
 {
 	b1(e, 0x65), b1(e, 0xdd), b1(e, 0x3c), b1(e, 0x25);
 	b4(e, GS(THREAD_ACC + offsetof(struct vpmu_task_mem, x87_status)));
 }
 
-/* The virtual clock: takes the block's instructions off the budget, and leaves for
- * C before the block when it is used up. No flags: the sign is the top byte. */
+/* The virtual clock: subtracts the block's instructions from the budget, and leaves the cache before
+ * the block if the budget is used up. Changes no flags: the top byte holds the sign. */
 static void emit_tick(struct emit *e, const struct block *b)
 {
 	const uint32_t budget = (uint32_t)(THREAD_ACC + offsetof(struct vpmu_task_mem, budget));
@@ -287,7 +288,7 @@ static void emit_tick(struct emit *e, const struct block *b)
 	gs_load(e, RCX, OFF_S3);
 }
 
-/* Writes the block; gives the pc it continues at by itself, 0 if nowhere. */
+/* Writes the block. Returns the pc that it goes on at without a branch; 0: it does not. */
 uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint32_t id)
 {
 	uint64_t next = 0;
@@ -321,7 +322,7 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 			m = plain(pc, (unsigned)i, e);
 		}
 		if (p->step[i].simple) {
-			/* for real, all of them up to the next that is not in one go */
+			/* for real, all simple instructions up to the next one that is not, at once */
 			int to = i + 1;
 			while (!e->dry && to < p->n && p->step[to].simple && to != b->inc_at)
 				to++;
