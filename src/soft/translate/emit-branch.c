@@ -1,4 +1,4 @@
-/* Branches, calls, returns. See emit.h, and docs/engine.md for why they look so. */
+/* Branches, calls, returns. See emit.h, and docs/engine.md for the reasons. */
 #include "emit.h"
 #include "sys.h"
 #include "text.h"
@@ -28,7 +28,7 @@ static void table_load(struct emit *e, struct mark m)
 	gs_load(e, RDX, OFF_S2);
 }
 
-/* r holds the target, rcx's own value is in s0: look it up. */
+/* r holds the target, and the program's rcx is in s0: looks the target up in T. */
 static void emit_find(struct emit *e, int r, struct mark m)
 {
 	mark(e, m);
@@ -40,7 +40,7 @@ static void emit_find(struct emit *e, int r, struct mark m)
 	table_load(e, m);
 }
 
-/* … and go. */
+/* The same, and jumps there. */
 static void emit_lookup(struct emit *e, int r, struct mark m)
 {
 	if (!e->single) {
@@ -56,8 +56,8 @@ static void emit_lookup(struct emit *e, int r, struct mark m)
 	b4(e, (uint32_t)(e->seg->tramp_miss - (here(e) + 4)));
 }
 
-/* The program's return address stays on the stack until the entry has checked it; but
- * that it can be read is found out here, where the program would. */
+/* The program's return address stays on the stack until the entry has compared it. It is read here,
+ * too, so that a fault comes at the program's return. */
 static void emit_plain_ret(struct emit *e, struct mark m)
 {
 	bn(e, 4, 0x240c8b48);					/* mov rcx, [rsp] */
@@ -94,7 +94,7 @@ void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, struct m
 	emit_lookup(e, RCX, m);
 }
 
-/* A return that the shadow was wrong about is an indirect branch like others. */
+/* A return that the shadow was wrong about is looked up in T, as an indirect jump is. */
 void emit_return_lookup(struct emit *e)
 {
 	struct mark m = plain(0, 0, e);
@@ -189,7 +189,7 @@ void emit_indirect(struct emit *e, const struct insn *in, const uint8_t *s, uint
 	mark(e, m);
 	gs_store(e, RCX, OFF_S0);
 	if (tail_inc) {
-		/* rcx may be part of the operand: bump first, then give it back */
+		/* rcx may be part of the operand: bump first, then restore rcx */
 		m.rcx_in_s0 = true;
 		mark(e, m);
 		inc_through_rcx(e, tail_inc, m);
@@ -215,7 +215,7 @@ void emit_indirect(struct emit *e, const struct insn *in, const uint8_t *s, uint
 	emit_lookup(e, r, m);
 }
 
-/* The counter of a taken branch, which has the number after its block's. */
+/* Bumps the cell of a taken branch, whose id is that of its block plus 1. */
 static void inc_taken(struct emit *e, uint32_t taken_id, struct mark m)
 {
 	if (block_at(taken_id - 1)->flags & BLOCK_FLAGS_FREE_AT_TARGET)
@@ -251,7 +251,7 @@ void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t t
 	*rel = (uint8_t)(e->w - rel - 1);
 }
 
-/* Out of a chain: the block that would have been next was not reached this time. */
+/* The code of a side exit: counts that the next block of the chain was not reached. */
 void emit_side_exit(struct emit *e, const struct block *b)
 {
 	struct mark m = plain(b->pc, 0, e);
