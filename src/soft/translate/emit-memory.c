@@ -5,7 +5,7 @@
 #include "text.h"
 #include "vpmu-abi.h"
 
-/* A register the instruction does not know, able to be a plain [r] base. */
+/* A register that the instruction does not use, and that [r] can be written with without a SIB. */
 static int free_reg(const struct insn *in, int but)
 {
 	static const int8_t choice[] = { RCX, RDX, RAX, RBX, RSI, RDI };
@@ -162,8 +162,8 @@ static void copy_without_gs(struct emit *e, const struct insn *in, const uint8_t
 			b1(e, s[i]);
 }
 
-/* lods, movs, cmps, outs and xlat address gs:[rsi] or gs:[rbx + al]: the base is
- * added to the register for the time of the instruction, also while it faults. */
+/* lods, movs, cmps, outs and xlat address gs:[rsi] or gs:[rbx + al]: the base is added to the
+ * register for the time of the instruction, also if it faults. */
 static void emit_gs_implicit(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc,
 			     struct mark m)
 {
@@ -226,7 +226,8 @@ static void emit_gs_moffs(struct emit *e, const struct insn *in, const uint8_t *
 	gs_load(e, RCX, OFF_S2);
 }
 
-/* The program's own gs: its base is kept in the thread, gs itself is ours. */
+/* An operand through the program's gs, whose base is in struct thread: the CPU's gs is the
+ * engine's. */
 void emit_gs_operand(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc,
 			    struct mark m)
 {
