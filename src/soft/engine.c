@@ -34,7 +34,7 @@ static void single_step(struct thread *t)
 uint64_t resume(struct thread *t)
 {
 	t->again = 0;
-	if (t->code.falling_into) {		/* something came between: it goes there by itself */
+	if (t->code.falling_into) {		/* it left the chain instead */
 		++*cell_of(t, t->code.falling_into);
 		t->code.falling_into = 0;
 	}
@@ -49,12 +49,12 @@ uint64_t resume(struct thread *t)
 		signal_deliver_pending(t);
 	if (t->signal.held)
 		signal_deliver_held(t);
-	t->exit_link = 1;		/* not an indirect branch */
+	t->exit_link = 1;		/* neither an indirect branch nor a return */
 	return cache_lookup(t);
 }
 
-/* The cache was left; back comes the code address to go on at. What the link says is read
- * before left_cache(): after it, the cache may be emptied at any time. */
+/* The thread has left the cache. Returns the address of the code to go on at. The link is read before
+ * left_cache(): after that, another thread may empty the cache at any time. */
 uint64_t engine_exit(struct thread *t);
 uint64_t engine_exit(struct thread *t)
 {
@@ -114,7 +114,7 @@ static bool cpu_is_amd(void)
 	return r[1] == 0x68747541 || r[1] == 0x6f677948;	/* "Auth", "Hygo" */
 }
 
-/* First thing that runs in a new image. */
+/* The first C function that runs in a new image. */
 uint64_t engine_main(void);
 uint64_t engine_main(void)
 {
