@@ -33,14 +33,14 @@ void *zone_map(uint64_t addr, uint64_t size)
 	return (void *)addr;
 }
 
-/* A page that is needed anyway: with others it costs two thirds of one by one. */
+/* Populated together, pages cost two thirds of what they cost one by one. */
 void zone_touch(uint64_t addr, uint64_t size)
 {
 	sys3(__NR_madvise, addr, size, MADV_POPULATE_WRITE);	/* not there before Linux 5.14 */
 }
 
-/* Half a megabyte of small pages, then large ones: most of what a new page costs is
- * per page, but a small program would pay for clearing what it does not use. */
+/* Half a megabyte of small pages, then large ones. Most of the cost of a new page is per page, but a
+ * small program would pay for clearing parts of a large page that it does not use. */
 __attribute__((noinline, cold))
 void arena_grow_now(uint64_t base, uint64_t *mapped, uint64_t need)
 {
@@ -53,7 +53,7 @@ void arena_grow_now(uint64_t base, uint64_t *mapped, uint64_t need)
 	}
 }
 
-static uint64_t heap_mapped, heap_used = 8;	/* 0 is nobody's place */
+static uint64_t heap_mapped, heap_used = 8;	/* offset 0 means "none" */
 
 void *heap_alloc(size_t size)
 {
