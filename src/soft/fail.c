@@ -1,11 +1,11 @@
-/* The end when something is wrong. */
+/* Ending the process when the engine cannot go on. */
 #include "engine.h"
 #include "sys.h"
 #include "text.h"
 
 #define EXIT_STATUS 125		/* as env, timeout and the like end when they cannot go on */
 
-/* The launcher tells why, if it is still there. */
+/* The record says why. If the launcher does not serve any more, this process says it itself. */
 static void end_with(struct line *l, enum soft_reason why) __attribute__((noreturn));
 static void end_with(struct line *l, enum soft_reason why)
 {
@@ -24,7 +24,7 @@ static void end_with(struct line *l, enum soft_reason why)
 		sys1(__NR_exit_group, EXIT_STATUS);
 }
 
-/* An internal error: says what, where and which bytes, and ends the process. */
+/* An internal error: the message has `what`, the pc and the bytes there. */
 void die(const char *what, uint64_t pc)
 {
 	struct line l = { 0 };
