@@ -261,8 +261,8 @@ static void emit_x87_status(struct emit *e)
 	b4(e, GS(THREAD_ACC + offsetof(struct vpmu_task_mem, x87_status)));
 }
 
-/* The virtual clock: subtracts the block's instructions from the budget, and leaves the cache before
- * the block if the budget is used up. Changes no flags: the top byte holds the sign. */
+/* The virtual clock: subtracts the block's instructions from the budget, and leaves the cache
+ * before the block if the budget is used up. Changes no flags: the top byte holds the sign. */
 static void emit_tick(struct emit *e, const struct block *b)
 {
 	const uint32_t budget = (uint32_t)(THREAD_ACC + offsetof(struct vpmu_task_mem, budget));
@@ -322,7 +322,7 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 			m = plain(pc, (unsigned)i, e);
 		}
 		if (p->step[i].simple) {
-			/* for real, all simple instructions up to the next one that is not, at once */
+			/* for real, all simple instructions in a row at once */
 			int to = i + 1;
 			while (!e->dry && to < p->n && p->step[to].simple && to != b->inc_at)
 				to++;
