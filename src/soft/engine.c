@@ -53,8 +53,8 @@ uint64_t resume(struct thread *t)
 	return cache_lookup(t);
 }
 
-/* The thread has left the cache. Returns the address of the code to go on at. The link is read before
- * left_cache(): after that, another thread may empty the cache at any time. */
+/* The thread has left the cache. Returns the address of the code to go on at. The link is read
+ * before left_cache(): after that, another thread may empty the cache at any time. */
 uint64_t engine_exit(struct thread *t);
 uint64_t engine_exit(struct thread *t)
 {
