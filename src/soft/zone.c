@@ -39,8 +39,8 @@ void zone_touch(uint64_t addr, uint64_t size)
 	sys3(__NR_madvise, addr, size, MADV_POPULATE_WRITE);	/* not there before Linux 5.14 */
 }
 
-/* Half a megabyte of small pages, then large ones. Most of the cost of a new page is per page, but a
- * small program would pay for clearing parts of a large page that it does not use. */
+/* Half a megabyte of small pages, then large ones. Most of the cost of a new page is per page, but
+ * a small program would pay for clearing parts of a large page that it does not use. */
 __attribute__((noinline, cold))
 void arena_grow_now(uint64_t base, uint64_t *mapped, uint64_t need)
 {
