@@ -1,10 +1,10 @@
 /* Ways between translated code and C. Offsets are those of struct thread (layout.h). gs always
  * points THREAD_AREA above the running thread's struct.
  *
- * Signals: outside [glue_enter_begin, glue_enter_end) a signal that finds us
- * here is only noted (signal.c), and C looks before it goes back. Inside that
- * window everything the program owns is still in struct thread, so the signal
- * code simply starts over at glue_redispatch.
+ * Signals: a signal that comes while this code runs is kept (signal.c), and C looks for it before
+ * it goes back to the cache. In [glue_enter_begin, glue_enter_end) C has looked already, but all
+ * of the program's state is still in struct thread: there the signal is delivered, and the thread
+ * goes on at glue_redispatch.
  */
 #include "kernel.h"
 #include "layout.h"
@@ -26,8 +26,8 @@
 	.text
 	.globl engine_start
 	.hidden engine_start
-/* The launcher sets rip here at the first instruction of an image, twice (inject.c). The
- * second time rax is 0; gs and rsp are the first thread's. */
+/* The launcher sets rip to this address at the first instruction of an image, twice (inject.c).
+ * The second time rax is 0, and gs and rsp are the first thread's. */
 engine_start:
 	test	%eax, %eax
 	jnz	map_rest
@@ -36,10 +36,11 @@ engine_start:
 	call	engine_main
 	jmp	glue_enter
 
-/* The first time nothing but this code is mapped: the rest, all at once, since each call
- * that the launcher makes for us takes two switches between processes. rsp is the end of
- * the first thread, r12 and r13 are place and size of the engine's data, r14 and r15 of the
- * shared memory, rbx its descriptor, ebp one to close or -1. rax tells how it went. */
+/* The first time only this code is mapped. It maps the rest, because each call that the launcher
+ * makes in this process takes two switches between processes. In: rsp is the end of the first
+ * thread; r12 and r13 are address and size of the engine's data, r14 and r15 of the shared memory;
+ * rbx is the descriptor of the shared memory, ebp one to close, or -1. Out: rax is 0, or an
+ * error. */
 map_rest:
 	mov	$(PROT_READ | PROT_WRITE), %edx
 	mov	$(MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE), %r10d
@@ -78,7 +79,8 @@ map_rest:
 	.globl glue_start
 glue_start:
 	.globl glue_return_miss
-/* A return found nothing: s0 = rcx, rcx = its number, where to is still on the stack. */
+/* R has no code for a return. s0 is the program's rcx, rcx the number of the call; the return
+ * address is still on the stack. */
 glue_return_miss:
 	mov	%rcx, RETURN
 	mov	(%rsp), %rcx
@@ -88,7 +90,7 @@ glue_return_miss:
 	movq	$EXIT_RETURN, EXIT
 	jmp	glue_exit
 	.globl glue_miss
-/* An indirect branch found nothing: s0 = rcx, s1 = where to. */
+/* P has no code for an indirect jump. s0 is the program's rcx, s1 the target. */
 glue_miss:
 	mov	S1, %rcx
 	mov	%rcx, PC
@@ -125,7 +127,7 @@ glue_enter:
 	.globl glue_enter_begin
 glue_enter_begin:
 	mov	%rax, TARGET
-	cmpq	$0, PENDING		/* and the word after it: code may have moved */
+	cmpq	$0, PENDING		/* and thread.again, which comes right after it */
 	jne	glue_redispatch
 	pushq	RFLAGS
 	popfq
@@ -149,7 +151,7 @@ glue_enter_begin:
 	.globl glue_enter_end
 glue_enter_end:
 	.globl glue_redispatch
-/* Everything is in struct thread; go on at its pc. */
+/* All of the program's state is in struct thread: go on at its pc. */
 glue_redispatch:
 	mov	ESP, %rsp
 	mov	SELF, %rdi
@@ -160,9 +162,9 @@ glue_redispatch:
 glue_go:
 	jmp	glue_redispatch
 
-/* long gate_call(thread, {nr, a, b, c, d, e, f}): the one place where the
- * program's system calls are made. rcx is 0 before, so that a signal frame at
- * gate_insn tells "not made" (0) from "made, to be restarted" (gate_after). */
+/* long gate_call(thread, {nr, a, b, c, d, e, f}): makes a system call of the program. rcx is 0
+ * before the call, so that a signal frame at gate_insn shows whether the call was not made (rcx is
+ * 0) or is to be restarted (rcx is gate_after). */
 	.globl gate_call
 gate_call:
 	mov	%rsi, %r11
@@ -189,8 +191,8 @@ gate_abort:
 	mov	$GATE_ABORTED, %rax
 	ret
 
-/* long glue_copy(to, from, n), long glue_peek(at), which only looks whether there is a
- * byte: 0, or -1 after a fault. */
+/* long glue_copy(to, from, n), and long glue_peek(at), which only reads a byte: 0, or -1 after a
+ * fault. */
 	.globl copy_begin, glue_peek, glue_copy
 copy_begin:
 glue_peek:
@@ -237,7 +239,8 @@ clone_after:
 	call	thread_child
 	ud2
 
-/* glue_sigreturn(uc, flags): the flags that rt_sigreturn leaves alone (NT, ID) from there. */
+/* glue_sigreturn(uc, flags): rt_sigreturn with that frame; `flags` has those that it does not
+ * restore (NT, ID). */
 	.globl glue_sigreturn
 glue_sigreturn:
 	push	%rsi
@@ -249,7 +252,7 @@ glue_restorer:
 	syscall
 	ud2
 
-/* Kernel calls this on the thread's signal stack: (sig, info, uc). */
+/* The kernel calls this on the thread's signal stack: (sig, info, uc). */
 	.globl glue_master
 glue_master:
 	pushq	$FLAG_ONE		/* the kernel clears DF and TF, but not AC */
@@ -261,8 +264,8 @@ glue_master:
 	.globl glue_end
 glue_end:
 
-/* bool glue_cpuid(leaf, subleaf, uint32_t answer[4]): the only cpuid of the engine. The program,
- * or who traces it, may have forbidden it (ARCH_SET_CPUID): then it faults, and false. */
+/* bool glue_cpuid(leaf, subleaf, uint32_t answer[4]): the only cpuid of the engine. The program, or
+ * its tracer, may have forbidden it (ARCH_SET_CPUID): then it faults, and false is returned. */
 	.text
 	.globl glue_cpuid, cpuid_insn, cpuid_fault
 glue_cpuid:
@@ -283,8 +286,8 @@ cpuid_fault:
 	xor	%eax, %eax
 	pop	%rbx
 	ret
-/* void glue_xsave(to, features): of the live FP state. `to` is 64-byte aligned. A feature in
- * its initial state is written, but not told in the header, as in the kernel's frames. */
+/* void glue_xsave(to, features): stores the live FP state. `to` is 64-byte aligned. A feature in its
+ * initial state is stored, but its bit in the header is clear, as in the kernel's frames. */
 	.text
 	.globl glue_xsave
 glue_xsave:
