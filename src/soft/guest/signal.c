@@ -1,30 +1,28 @@
 /* Signals.
  *
- * The kernel delivers every signal the program handles, and every one whose
- * default is death, to `master` on the thread's own signal stack. What the
- * program sees (its actions, mask, alternate stack, frames) is kept here.
+ * The kernel delivers every signal that the program handles, and every signal that kills by
+ * default, to master() on the thread's own signal stack. The program's view (its actions, mask,
+ * alternate stack, frames) is kept here. Where the signal comes
  *
- *	in the cache	the program's state is rebuilt at exactly that instruction
- *			(recover.c), so even asynchronous signals are
- *			delivered where they came, with exact counts
- *	in the gate	a system call not made yet is called off; the program stands
- *			at its syscall instruction again
+ *	in the cache	the program's state is found for exactly that instruction (recover.c), so
+ *			even asynchronous signals are delivered there, with exact counts
+ *	in the gate	a system call that is not made yet is cancelled; the program is at its
+ *			syscall instruction again
  *	elsewhere	the signal is kept until C goes back to the cache
  *
- * A frame for the program's handler is written the way the kernel writes it, on
- * the program's stack. All ways back (to a handler, out of a handler) go through
- * a real rt_sigreturn with a frame of our own, which sets mask and FP state at
- * once.
+ * A frame for the program's handler is written on the program's stack, as the kernel writes it. To
+ * enter a handler and to leave one, the engine makes a real rt_sigreturn with a frame of its own,
+ * which sets mask and FP state at once.
  *
- * The kernel's mask is the program's mask, except that the synchronous signals
- * are never blocked: the engine needs them.
+ * The kernel's mask is the program's mask, but without the synchronous signals, which the engine
+ * needs.
  */
 #include "guest-room.h"
 #include "sys.h"
 #include "text.h"
 
 
-/* ---- what the kernel holds ---- */
+/* ---- what the kernel knows ---- */
 
 static bool dies_by_default(int sig)
 {
@@ -37,7 +35,6 @@ static bool dies_by_default(int sig)
 	}
 }
 
-/* What the kernel is told when the program's action is `act`. */
 struct k_sigaction signal_kernel_action(int sig, const struct k_sigaction *act)
 {
 	struct k_sigaction k = { .handler = (uint64_t)glue_master,
@@ -79,8 +76,8 @@ void signal_altstack(struct thread *t)
 	sys2(__NR_sigaltstack, &alt, 0);
 }
 
-/* An exec ends the alternate stack but keeps its flags, which only a frame tells: so the
- * process traps once, while there is no such stack. */
+/* After an exec there is no alternate stack, but its flags stay, and only a signal frame shows
+ * them: so the process traps once before it sets its own stack. */
 static void learn_altstack(struct thread *t)
 {
 	t->signal.learning = true;
@@ -114,8 +111,8 @@ void signals_init(struct thread *t)
 	signal_altstack(t);
 }
 
-/* An exec hands on which signals are ignored and which are blocked: the kernel must
- * hold the program's own choice then, also of the synchronous ones. */
+/* A new image inherits which signals are ignored and blocked. So before an exec the kernel must have
+ * the program's own choice, also for the synchronous signals. */
 static void sync_actions(const struct thread *t, bool app)
 {
 	const struct k_sigaction ignore = { .handler = SIGNAL_IGNORED };
@@ -129,7 +126,7 @@ static void sync_actions(const struct thread *t, bool app)
 
 static const uint8_t held_signals[6] = { SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS };
 
-/* What is held back is pending, and stays so across an exec. */
+/* Held signals are pending for the program, and stay pending across an exec. */
 static void give_back_held(struct thread *t)
 {
 	for (int i = 0; i < 6; i++)
@@ -139,8 +136,7 @@ static void give_back_held(struct thread *t)
 	t->signal.held &= ~t->signal.mask;
 }
 
-/* The flags of the alternate stack as the program set them; whether there is one does not
- * matter here. */
+/* Sets the flags of the alternate stack as the program did. The stack itself ends with the exec. */
 static void altstack_flags_as_app(const struct thread *t)
 {
 	struct k_stack alt = { .flags = t->signal.altstack.flags };
@@ -171,7 +167,7 @@ void signals_as_engine(struct thread *t)
 
 /* ---- the FP state ---- */
 
-/* Even if the program has forbidden it. */
+/* cpuid, even if the program has forbidden it. */
 static void cpuid(uint32_t leaf, uint32_t sub, uint32_t r[4])
 {
 	if (glue_cpuid(leaf, sub, r))
@@ -188,8 +184,9 @@ static uint64_t xgetbv(uint32_t which)
 	return (uint64_t)d << 32 | a;
 }
 
-/* CPUID is slow in a virtual machine, so only when it is needed for the first time, or about
- * to be forbidden. The size of all features is one question, of each one more. */
+/* cpuid is slow in a virtual machine, so it is used only when the facts are needed for the first
+ * time, or when the program is about to forbid it. The size of all features takes one cpuid, the
+ * size of each one more. */
 void fp_learn(void)
 {
 	uint32_t r[4];
@@ -233,7 +230,7 @@ static uint32_t fp_size(uint64_t fpstate)
 	return sw->magic == FP_XSTATE_MAGIC1 ? sw->extended_size : FP_LEGACY_SIZE;
 }
 
-/* A frame of the kernel's own tells what the thread's state has. */
+/* A frame that the kernel made shows which features the thread's FP state has. */
 static void fp_note(struct thread *t, uint64_t fpstate)
 {
 	if (!fpstate || fp_sw(fpstate)->magic != FP_XSTATE_MAGIC1)
@@ -242,8 +239,8 @@ static void fp_note(struct thread *t, uint64_t fpstate)
 	t->signal.fp_seen_tid = t->tid;
 }
 
-/* Puts the live FP state to THREAD_FP, as the kernel would into a frame for this thread.
- * Returns the flags of a ucontext with it. */
+/* Stores the live FP state at THREAD_FP, as the kernel would in a frame for this thread. Returns the
+ * flags of a ucontext with it. */
 static uint64_t fp_save(struct thread *t)
 {
 	fp_learn();
@@ -263,7 +260,7 @@ static uint64_t fp_save(struct thread *t)
 	uint64_t *const header = (uint64_t *)(at + FP_LEGACY_SIZE);
 	mem_zero(header, FP_HEADER_END - FP_LEGACY_SIZE);
 	glue_xsave((void *)at, l.features);
-	*header |= FP_LEGACY;			/* as the kernel does, whatever is in use */
+	*header |= FP_LEGACY;			/* as the kernel does in any case */
 	*fp_sw(at) = (struct fp_sw){ .magic = FP_XSTATE_MAGIC1, .extended_size = l.size + 4,
 				     .features = l.features, .size = l.size };
 	*(uint32_t *)(at + l.size) = FP_XSTATE_MAGIC2;
@@ -272,7 +269,7 @@ static uint64_t fp_save(struct thread *t)
 
 /* ---- leaving ---- */
 
-/* Goes on at t->pc with the program's mask and the given FP state (0: initial). */
+/* What rt_sigreturn takes. */
 struct leaving {
 	uint64_t pretcode;
 	struct k_ucontext uc;
@@ -292,14 +289,13 @@ void signal_leave(struct thread *t, uint64_t fpstate, uint64_t fp_flags)
 	f.uc.mc.cs = USER_CS;
 	f.uc.mc.ss = USER_DS;
 	f.uc.mc.fpstate = fpstate;
-	/* a signal that waits comes first; none may join it */
+	/* a signal that waits is delivered first: block the others until then */
 	f.uc.sigmask = (t->pending ? ~0ull : t->signal.mask) & ~SYNC_SIGNALS;
 	glue_sigreturn(&f.uc, FLAG_ONE);
 }
 
-/* Goes to t->pc itself, with the program's registers and TF: no code of the
- * program runs there, since memory that the engine does not know as executable
- * faults, and bytes that it cannot decode are refused, before the trap. */
+/* Jumps to t->pc with the program's registers and TF. No code of the program runs there: memory that
+ * is not executable faults, and bytes that are no instruction raise SIGILL, before the trap. */
 void signal_probe(struct thread *t)
 {
 	struct leaving f;
@@ -315,7 +311,7 @@ void signal_probe(struct thread *t)
 		.rip = t->pc, .eflags = (t->rflags & FLAGS_OF_SIGRETURN) | FLAG_TF | FLAGS_OF_USER,
 		.cs = USER_CS, .ss = USER_DS,
 	};
-	/* the live FP state is the program's; the kernel takes it from here again */
+	/* the live FP state is the program's: rt_sigreturn restores it from here */
 	f.uc.flags = UC_SS | fp_save(t);
 	f.uc.mc.fpstate = (uint64_t)t + THREAD_FP;
 	f.uc.sigmask = ~SYNC_SIGNALS;
@@ -385,7 +381,7 @@ static int held_index(int sig)
 	return -1;
 }
 
-/* Kept until the program unblocks it; a second one of its kind is dropped, as the
+/* Keeps a signal until the program unblocks it. A second one of the same number is dropped, as the
  * kernel does. */
 static void hold(struct thread *t, const struct k_siginfo *info)
 {
@@ -400,7 +396,7 @@ static void hold(struct thread *t, const struct k_siginfo *info)
 static void deliver(struct thread *t, const struct k_siginfo *info, const struct k_ucontext *k,
 		    bool forced) __attribute__((noreturn));
 
-/* No frame could be written: that is a SIGSEGV of its own. */
+/* No frame could be written: the program gets SIGSEGV for that. */
 static void frame_failed(struct thread *t, int sig, const struct k_ucontext *k)
 	__attribute__((noreturn));
 static void frame_failed(struct thread *t, int sig, const struct k_ucontext *k)
@@ -411,8 +407,8 @@ static void frame_failed(struct thread *t, int sig, const struct k_ucontext *k)
 	deliver(t, &info, k, true);
 }
 
-/* Where the frame goes: the FP state at *fx, the rest below; 0 if it does not fit
- * on the alternate stack. */
+/* The address of the frame, and *fx, that of the FP state above it. 0: it does not fit on the
+ * alternate stack. */
 static uint64_t frame_place(const struct thread *t, const struct k_sigaction *act, uint32_t size,
 			    uint64_t *fx)
 {
@@ -535,7 +531,7 @@ void signal_deliver_pending(struct thread *t)
 	deliver(t, &info, &t->signal.pending_uc, t->signal.pending_forced);
 }
 
-/* The live FP state, as if a signal had come here. */
+/* A context with the live FP state, as if a signal had come here. */
 static struct k_ucontext *live_context(struct thread *t)
 {
 	struct k_ucontext *const uc = &t->signal.pending_uc;
@@ -555,7 +551,7 @@ void signal_deliver_held(struct thread *t)
 	deliver(t, &info, live_context(t), false);
 }
 
-/* What the program finds in its frames about its last fault. */
+/* Remembers what the program's next frames say about its last fault. */
 static void note_fault(struct thread *t, const struct k_siginfo *info, const struct k_sigcontext *m)
 {
 	if (info->signo == SIGSYS)
@@ -576,7 +572,7 @@ static bool within(uint64_t pc, const char *from, const char *to)
 	return pc >= (uint64_t)from && pc < (uint64_t)to;
 }
 
-/* The signal came while the program's own (translated) code ran. */
+/* The signal came in the cache. */
 static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext *uc, bool sync)
 {
 	const uint64_t code = uc->mc.rip;
@@ -603,10 +599,10 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 	deliver(t, info, uc, sync);
 }
 
-/* A signal that came between the increment of a block and the instruction that writes the
- * flags which the increment replaced. It waits until the CPU has run that one: in the cache,
- * instruction by instruction. (A tracer would see the traps and might keep them.) True if it
- * does. */
+/* An asynchronous signal came between the increment of a block and the instruction that writes the
+ * flags which the increment replaced. It waits until the CPU has run that instruction: the thread
+ * single-steps through the cache. (Not if a tracer would see the traps and might suppress them.)
+ * True: the signal waits. */
 #define MAX_FLAG_STEPS 64	/* rep instructions step once for each round */
 
 static bool step_on(struct thread *t, struct k_ucontext *uc)
@@ -621,7 +617,7 @@ static bool step_on(struct thread *t, struct k_ucontext *uc)
 	return true;
 }
 
-/* A step, or whatever else comes first, is done. True if the next one follows. */
+/* A step is done, or another signal came before. True: nothing else is to be done with this one. */
 static bool stepped(struct thread *t, const struct k_siginfo *info, struct k_ucontext *uc,
 		    bool in_cache)
 {
@@ -641,10 +637,10 @@ static bool stepped(struct thread *t, const struct k_siginfo *info, struct k_uco
 	return true;
 }
 
-/* Another thread wants us out of the cache (stop.c), another task of the run opened a counter
- * on this one (vpmu.c), or is about to trace it (traced.c). Where the signal finds us outside
- * the program's code it comes again, or a system call is under way, which looks for itself
- * when it is done; one that the kernel gave up for it is made again. */
+/* Another thread wants this one to leave the cache (stop.c), or another task has opened a counter on
+ * it (vpmu.c) or is about to trace it (traced.c). Outside the cache nothing is to be done: the
+ * sender repeats the signal, or a system call is in progress, after which the thread looks by
+ * itself. A system call that the kernel interrupted for the signal is made again. */
 static void kicked(struct thread *t, const struct k_siginfo *info, struct k_ucontext *uc)
 {
 	const uint64_t pc = uc->mc.rip;
@@ -673,8 +669,8 @@ static void kicked(struct thread *t, const struct k_siginfo *info, struct k_ucon
 	signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
 }
 
-/* A kick, or what is left of one where the user has as many signals queued as RLIMIT_SIGPENDING
- * allows: the kernel delivers it then, but without saying what it is. */
+/* A kick. When the user has as many signals queued as RLIMIT_SIGPENDING allows, the kernel delivers
+ * it without its code. */
 static bool is_kick(const struct thread *t, struct k_siginfo *info)
 {
 	if (info->signo != SIGTRAP)
@@ -685,7 +681,7 @@ static bool is_kick(const struct thread *t, struct k_siginfo *info)
 	       (E.vpmu && info->code == VPMU_KICK);
 }
 
-/* The CPU ran what it was asked to try. */
+/* The CPU ran the instruction of signal_try() without a fault. */
 static void tried(struct thread *t, const struct k_ucontext *uc) __attribute__((noreturn));
 static void tried(struct thread *t, const struct k_ucontext *uc)
 {
@@ -699,7 +695,7 @@ static void tried(struct thread *t, const struct k_ucontext *uc)
 	signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
 }
 
-/* What the CPU said at t->pc (signal_probe). */
+/* The signal that signal_probe() or signal_try() waited for. */
 static void probed(struct thread *t, const struct k_siginfo *info, const struct k_ucontext *uc)
 {
 	const bool counted = t->signal.trying;
@@ -720,7 +716,7 @@ static void probed(struct thread *t, const struct k_siginfo *info, const struct 
 	deliver(t, info, uc, true);
 }
 
-/* Synchronous signals that stand for something else than a fault in the cache. */
+/* Synchronous signals outside the cache. True: nothing else is to be done. */
 static bool sync_elsewhere(struct thread *t, struct k_siginfo *info, struct k_ucontext *uc)
 {
 	const uint64_t pc = uc->mc.rip;
@@ -759,8 +755,9 @@ static unsigned table_load_length(uint64_t pc)
 	return (bytes & 0xffffff) == 0x8a0c8b && table == cache.where.table ? 3 : 0;
 }
 
-/* A fault of what we wrote ourselves, and nothing to do with the program (whose own wild
- * pointers may well point into our tables): put right, to be tried again. */
+/* A fault of an instruction that the engine has added, because a table is not mapped there: maps it,
+ * and the instruction is tried again. (The program's own wild pointers may point into the tables,
+ * too: so the instruction is looked at.) */
 static bool own_fault(struct thread *t, const struct k_siginfo *info, struct k_sigcontext *m)
 {
 	const uint64_t pc = m->rip;
@@ -768,7 +765,7 @@ static bool own_fault(struct thread *t, const struct k_siginfo *info, struct k_s
 	lock_take(t);
 	const unsigned load = table_load_length(pc);
 	if (load && !table_fault(info->addr)) {
-		m->rcx = 0;		/* memory of the program, where no code can be: a miss */
+		m->rcx = 0;		/* the program has memory there: no entry */
 		m->rip += load;
 	}
 	if (load)
@@ -779,8 +776,8 @@ static bool own_fault(struct thread *t, const struct k_siginfo *info, struct k_s
 	return hole;
 }
 
-/* Numbers in the shadow of a stack that is not aligned may have run into each other; what a
- * return finds by one that nobody wrote is no code. It is still to be done. */
+/* On a stack that is not aligned, numbers in the shadow may overlap. A return with a number that no
+ * call wrote jumps to an address without code. The return is done here instead. */
 static void return_again(struct thread *t, const struct k_ucontext *uc)
 {
 	signal_take_regs(t, &uc->mc);
