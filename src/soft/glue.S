@@ -286,8 +286,8 @@ cpuid_fault:
 	xor	%eax, %eax
 	pop	%rbx
 	ret
-/* void glue_xsave(to, features): stores the live FP state. `to` is 64-byte aligned. A feature in its
- * initial state is stored, but its bit in the header is clear, as in the kernel's frames. */
+/* void glue_xsave(to, features): stores the live FP state. `to` is 64-byte aligned. A feature in
+ * its initial state is stored, but its bit in the header is clear, as in the kernel's frames. */
 	.text
 	.globl glue_xsave
 glue_xsave:
