@@ -111,8 +111,8 @@ void signals_init(struct thread *t)
 	signal_altstack(t);
 }
 
-/* A new image inherits which signals are ignored and blocked. So before an exec the kernel must have
- * the program's own choice, also for the synchronous signals. */
+/* A new image inherits which signals are ignored and blocked. So before an exec the kernel must
+ * have the program's own choice, also for the synchronous signals. */
 static void sync_actions(const struct thread *t, bool app)
 {
 	const struct k_sigaction ignore = { .handler = SIGNAL_IGNORED };
@@ -239,8 +239,8 @@ static void fp_note(struct thread *t, uint64_t fpstate)
 	t->signal.fp_seen_tid = t->tid;
 }
 
-/* Stores the live FP state at THREAD_FP, as the kernel would in a frame for this thread. Returns the
- * flags of a ucontext with it. */
+/* Stores the live FP state at THREAD_FP, as the kernel would in a frame for this thread. Returns
+ * the flags of a ucontext with it. */
 static uint64_t fp_save(struct thread *t)
 {
 	fp_learn();
@@ -294,8 +294,8 @@ void signal_leave(struct thread *t, uint64_t fpstate, uint64_t fp_flags)
 	glue_sigreturn(&f.uc, FLAG_ONE);
 }
 
-/* Jumps to t->pc with the program's registers and TF. No code of the program runs there: memory that
- * is not executable faults, and bytes that are no instruction raise SIGILL, before the trap. */
+/* Jumps to t->pc with the program's registers and TF. No code of the program runs there: memory
+ * that is not executable faults, and bytes that are no instruction raise SIGILL, before the trap. */
 void signal_probe(struct thread *t)
 {
 	struct leaving f;
@@ -637,8 +637,8 @@ static bool stepped(struct thread *t, const struct k_siginfo *info, struct k_uco
 	return true;
 }
 
-/* Another thread wants this one to leave the cache (stop.c), or another task has opened a counter on
- * it (vpmu.c) or is about to trace it (traced.c). Outside the cache nothing is to be done: the
+/* Another thread wants this one to leave the cache (stop.c), or another task has opened a counter
+ * on it (vpmu.c) or is about to trace it (traced.c). Outside the cache nothing is to be done: the
  * sender repeats the signal, or a system call is in progress, after which the thread looks by
  * itself. A system call that the kernel interrupted for the signal is made again. */
 static void kicked(struct thread *t, const struct k_siginfo *info, struct k_ucontext *uc)
@@ -755,8 +755,8 @@ static unsigned table_load_length(uint64_t pc)
 	return (bytes & 0xffffff) == 0x8a0c8b && table == cache.where.table ? 3 : 0;
 }
 
-/* A fault of an instruction that the engine has added, because a table is not mapped there: maps it,
- * and the instruction is tried again. (The program's own wild pointers may point into the tables,
+/* A fault of an instruction that the engine has added, because a table is not mapped there: maps
+ * it, and the instruction is tried again. (The program's own wild pointers may point into the tables,
  * too: so the instruction is looked at.) */
 static bool own_fault(struct thread *t, const struct k_siginfo *info, struct k_sigcontext *m)
 {
