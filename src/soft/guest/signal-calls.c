@@ -1,5 +1,5 @@
-/* The program's calls about signals: what it set is kept in its view (struct thread,
- * signal.c tells the kernel what it needs to know).
+/* The program's calls about signals. What the program sets is kept in struct thread; the kernel gets
+ * what signal.c needs.
  */
 #include "guest-room.h"
 #include "sys.h"
@@ -7,8 +7,9 @@
 
 #define NEVER_BLOCKED (SIG_BIT(SIGKILL) | SIG_BIT(SIGSTOP))
 
-/* A handler that gets a ucontext finds the flags of a fault in it. From now on counting keeps
- * them where an instruction may fault, at some cost; blocks of before are made anew. */
+/* A handler that gets a ucontext can see the flags of a fault. After such a handler is installed,
+ * counting keeps the flags where an instruction may fault, at some cost: all blocks are translated
+ * again. */
 #define FAULT_SIGNALS (SIG_BIT(SIGSEGV) | SIG_BIT(SIGBUS) | SIG_BIT(SIGFPE) | SIG_BIT(SIGILL))
 
 static void look_for_precise(struct thread *t, int sig, const struct k_sigaction *act)
@@ -36,7 +37,7 @@ static long do_sigaction(struct thread *t, const uint64_t *a)
 		look_for_precise(t, sig, &new);
 		const struct k_sigaction k = signal_kernel_action(sig, &new);
 		const uint64_t args[6] = { (uint64_t)sig, (uint64_t)&k, 0, SIGSET_SIZE };
-		/* set before the call: a signal that comes with it finds it */
+		/* set before the call: a signal may come as soon as it is made */
 		t->signal.actions[sig] = new;
 		const long ret = gate(t, __NR_rt_sigaction, args);
 		if (ret < 0) {
@@ -67,7 +68,7 @@ static long do_sigprocmask(struct thread *t, const uint64_t *a)
 		}
 		const uint64_t real = mask & ~SYNC_SIGNALS;
 		const uint64_t args[6] = { SIG_SETMASK, (uint64_t)&real, 0, SIGSET_SIZE };
-		/* set before the call: a signal that the call lets in sees it */
+		/* set before the call: it may let a signal in */
 		t->signal.mask = mask;
 		const long ret = gate(t, __NR_rt_sigprocmask, args);
 		if (ret < 0) {
@@ -80,7 +81,7 @@ static long do_sigprocmask(struct thread *t, const uint64_t *a)
 	return 0;
 }
 
-/* As the kernel: EPERM while on it, the old one told in any case. */
+/* As the kernel: EPERM while the thread is on the stack. */
 static long altstack_set(struct thread *t, struct k_stack new)
 {
 	const uint32_t mode = (uint32_t)new.flags & ~SS_AUTODISARM;
@@ -117,7 +118,7 @@ static void do_sigreturn(struct thread *t) __attribute__((noreturn));
 static void do_sigreturn(struct thread *t)
 {
 	struct k_ucontext uc;
-	/* a signal that came meanwhile is delivered where the handler returns to */
+	/* a signal that comes meanwhile is delivered where the handler returns to */
 	const uint64_t all = ~SYNC_SIGNALS;
 	sys4(__NR_rt_sigprocmask, SIG_SETMASK, &all, 0, SIGSET_SIZE);
 	t->signal.pending_stale = t->pending;
@@ -130,14 +131,14 @@ static void do_sigreturn(struct thread *t)
 	t->rflags = (uc.mc.eflags & FLAGS_OF_SIGRETURN) | kept;
 	t->pc = uc.mc.rip;
 	t->signal.mask = uc.sigmask & ~NEVER_BLOCKED;
-	altstack_set(t, uc.stack);	/* the kernel does not mind either if it cannot */
+	altstack_set(t, uc.stack);	/* the kernel ignores errors here, too */
 	t->exit_link = 1;
 	signal_leave(t, uc.mc.fpstate, uc.flags & UC_FP_XSTATE);
 }
 
 /* ---- waiting ---- */
 
-/* Interrupted: the handler runs under the mask of the call. */
+/* If the call was interrupted, the handler runs under the mask of the call. */
 static long interrupted(struct thread *t, uint64_t mask, long ret)
 {
 	if (ret == -EINTR && t->pending) {
@@ -147,8 +148,8 @@ static long interrupted(struct thread *t, uint64_t mask, long ret)
 	return ret;
 }
 
-/* Calls that take a mask for their duration: the same call, synchronous signals
- * let through. `at` is the index of the mask's address. */
+/* Calls that set a mask for their duration: made with the synchronous signals not blocked. `at` is
+ * the index of the argument that has the mask's address. */
 static long with_mask(struct thread *t, long nr, const uint64_t *a, int at)
 {
 	uint64_t args[6] = { a[0], a[1], a[2], a[3], a[4], a[5] }, mask;
@@ -174,7 +175,7 @@ static long with_mask(struct thread *t, long nr, const uint64_t *a, int at)
 	return interrupted(t, asked, gate(t, nr, args));
 }
 
-/* What kill() sent and the program blocked is with us, not in the kernel. */
+/* A held signal is not pending in the kernel. */
 static long do_sigtimedwait(struct thread *t, const uint64_t *a)
 {
 	uint64_t set;
