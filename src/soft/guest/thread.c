@@ -1,9 +1,9 @@
-/* Threads and processes: clone in all its forms, exit.
+/* Threads and processes: all forms of clone, and exit.
  *
- * A new thread gets a struct thread, a counter array and a record of its own and
- * starts on its own engine stack; the stack the program gave it is only a value
- * in its registers. A vfork child is a thread of another process in the same
- * memory. A fork child has a copy of everything: it only starts its counts over.
+ * A new thread gets a struct thread, a counter array and a record of its own and starts on its own
+ * engine stack; the stack that the program gave it is only a value in its registers. A vfork child
+ * is a thread of another process in the same memory. A fork child has a copy of everything; it
+ * starts its counts over.
  */
 #include "guest-room.h"
 #include "sys.h"
@@ -35,7 +35,7 @@ void record_names(struct soft_record *r)
 	read_link(r->exe, sizeof(r->exe), "/proc/self/exe");
 }
 
-/* Tells the launcher where to look while the thread runs. */
+/* Where the launcher finds the counts while the thread runs. */
 void record_live(struct thread *t, struct soft_record *r)
 {
 	r->live_stride = sizeof(struct block);
@@ -56,8 +56,8 @@ struct soft_record *record_find(int32_t tid)
 	return NULL;
 }
 
-/* A record for the task that `t` is going to make: were it taken by the task itself, one
- * that has not run yet when the command ends would not be known of. */
+/* Takes a record for the task that `t` is going to make. If the task took it itself, a task that has
+ * not run yet when the command ends would be overlooked. */
 static void record_announce(struct thread *t)
 {
 	if (t->task.child_record)
@@ -75,7 +75,8 @@ static void record_announce(struct thread *t)
 	t->task.child_record = i;
 }
 
-/* What clone() said of it. Where it has begun already, it knows its number better. */
+/* The result of clone(). A task that runs already has written its own pid, which may be of another
+ * pid namespace. */
 static void record_announced(struct thread *t, uint32_t i, long ret)
 {
 	if (!i)
@@ -105,7 +106,7 @@ static uint32_t record_begin(struct thread *t, bool is_thread)
 	return i;
 }
 
-/* The task itself takes over. */
+/* The new task runs: it fills its record in. */
 void record_start(struct thread *t, uint32_t i, bool is_thread, int parent)
 {
 	t->record = i;
@@ -132,7 +133,7 @@ static bool slot_is_free(const struct thread *t)
 	return !t->tid || sys3(__NR_tgkill, E.pid, t->tid, 0) < 0;
 }
 
-/* A slot is used again only when the thread that left it is gone. */
+/* A thread slot is used again only when the kernel has no task of its tid any more. */
 static struct thread *slot_again(void)
 {
 	for (uint32_t i = 0; E.n_free_slots && i < E.n_threads; i++) {
@@ -149,7 +150,7 @@ static struct thread *slot_again(void)
 	return NULL;
 }
 
-#define ADDRESSES_TRIED 16		/* the program has memory there: it may go on like that */
+#define ADDRESSES_TRIED 16		/* until one is free of the program's memory */
 
 static struct thread *slot_new(void)
 {
@@ -160,7 +161,7 @@ static struct thread *slot_new(void)
 		/* one mapping, since a process may not have too many */
 		const bool got = zone_try_map((uint64_t)t, THREAD_COUNTS + cache.counts_mapped);
 		if (!got && E.n_thread_addresses < MAX_ZONE_THREADS)
-			return NULL;		/* nobody else is there: a limit */
+			return NULL;		/* the zone is free: a limit on memory */
 		E.n_thread_addresses++;
 		if (!got)
 			continue;
@@ -171,7 +172,6 @@ static struct thread *slot_new(void)
 	return NULL;
 }
 
-/* Under the lock. NULL: there is no room for another one. */
 struct thread *thread_new(void)
 {
 	struct thread *t = slot_again();
@@ -211,7 +211,7 @@ void thread_child(struct thread *t)
 	signal_altstack(t);
 	if (cache.traced)
 		traced_thread(t);
-	shadow_fault(t, shadow_of(t, t->regs[RSP] - 64));	/* it calls soon */
+	shadow_fault(t, shadow_of(t, t->regs[RSP] - 64));	/* needed soon, for calls */
 	record_start(t, t->record, !t->is_vfork, E.pid);
 	if (E.vpmu)
 		vpmu_thread(t);
@@ -220,10 +220,10 @@ void thread_child(struct thread *t)
 	glue_go(t);
 }
 
-/* One view of the four calls. */
+/* The arguments of fork, vfork, clone and clone3 in one form. */
 struct request {
 	uint64_t flags;
-	uint64_t stack;		/* the program's, its top; 0: as it is */
+	uint64_t stack;		/* the top of the new stack; 0: the stack pointer stays */
 	struct clone_args args;	/* clone3 */
 	uint8_t more[512];	/* … and what newer kernels add to it */
 	uint64_t size;
@@ -415,7 +415,7 @@ void thread_exit(struct thread *t, long nr, const uint64_t *a)
 	block_signals();
 	if (nr == __NR_exit_group || (thread_is_last(t) && !t->is_vfork)) {
 		if (!t->is_vfork)
-			lock_take(t);	/* for good: nobody reports twice */
+			lock_take(t);	/* and keep it: no other thread may fold the counts again */
 		count_fold_all(REC_DONE);
 	} else {
 		lock_take(t);
