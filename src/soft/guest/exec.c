@@ -1,9 +1,9 @@
 /* execve and execveat.
  *
- * The launcher attaches with ptrace before the call, enters the new image at its
- * first instruction and lets go. What cannot be entered (32-bit programs, those that
- * gain privileges, those that somebody else traces) is execed natively, and a record
- * says so. A call that fails leaves everything as it was.
+ * The launcher attaches with ptrace before the call, injects the engine at the first instruction of
+ * the new image and detaches. A program that cannot be entered (a 32-bit one, one that gains
+ * privileges, one that another process traces) is execed natively, and a record says so. A call
+ * that fails leaves everything as it was.
  */
 #include "guest-room.h"
 #include "sys.h"
@@ -12,7 +12,7 @@
 
 /* ---- asking the launcher ---- */
 
-/* In another pid namespace its number means nothing. */
+/* Is this process in another pid namespace, where the launcher's pid means nothing? */
 static bool launcher_out_of_sight(void)
 {
 	char mine[64];
@@ -21,14 +21,14 @@ static bool launcher_out_of_sight(void)
 	       !mem_equal(mine, E.shared->pid_ns, (size_t)n);
 }
 
-/* Ended, but its parent has not looked yet. */
+/* Has the process ended, without its parent having waited for it? */
 static bool is_zombie(int32_t pid)
 {
 	const char state = task_state(pid);
 	return state == 'Z' || state == 'X';
 }
 
-/* The command has ended and we are an orphan, or the launcher was killed. */
+/* The command has ended and this process outlives it, or the launcher was killed. */
 static bool launcher_is_gone(void)
 {
 	return __atomic_load_n(&E.shared->closed, __ATOMIC_ACQUIRE) ||
@@ -37,7 +37,7 @@ static bool launcher_is_gone(void)
 		 is_zombie(E.shared->launcher_pid)));
 }
 
-/* Whoever was killed while it asked has left its slot taken. */
+/* A task that was killed while it asked has left its request slot taken. */
 static void slots_reclaim(void)
 {
 	for (uint32_t i = 0; i < SOFT_SLOTS; i++) {
@@ -47,7 +47,7 @@ static void slots_reclaim(void)
 		    !__atomic_compare_exchange_n(taken, &who, SLOT_OF_STRANGER, false,
 						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
-		/* what it asked must not be taken for the next one's question */
+		/* clear the request of the dead task, or the launcher would serve it for the next one */
 		__atomic_store_n(&E.shared->slots[i].request, REQ_NONE, __ATOMIC_RELAXED);
 		__atomic_store_n(taken, 0, __ATOMIC_RELEASE);
 	}
@@ -104,8 +104,8 @@ static bool ask_launcher(struct thread *t, uint32_t what)
 	return answer == 1;
 }
 
-/* Yama lets only an ancestor attach, unless it is named; a process that made itself
- * not dumpable lets nobody, but the exec would end that. */
+/* Yama lets only an ancestor attach, or a process that is named with PR_SET_PTRACER. A process that
+ * is not dumpable lets no other attach; the exec makes it dumpable again anyway. */
 static bool ask_to_enter(struct thread *t)
 {
 	sys2(__NR_prctl, PR_SET_PTRACER, E.shared->launcher_pid);
@@ -130,7 +130,7 @@ static void fd_path(struct line *l, long fd)
 	l->text[l->len] = '\0';
 }
 
-/* Set-uid, set-gid and capability programs are never entered. */
+/* Set-uid and set-gid programs and those with file capabilities are never entered. */
 static bool gains_privilege(long fd, const char *by_fd)
 {
 	struct statx st;
@@ -143,7 +143,7 @@ static bool gains_privilege(long fd, const char *by_fd)
 
 static uint32_t reason_against(long dir, uint64_t path, uint64_t flags, int depth);
 
-/* "#! interpreter argument": it is the interpreter that runs. */
+/* "#! interpreter argument": the program that runs is the interpreter. */
 static uint32_t reason_of_script(char *head, long n, int depth)
 {
 	char *p = head + 2;
@@ -252,8 +252,8 @@ static bool will_fail(long dir, uint64_t path, uint64_t flags)
 	return ret < 0 && ret != -ENOSYS;
 }
 
-/* One thread of a process at a time: while one's exec ends the others, the launcher must
- * not wait for any of them. (A vfork child has no others, and shares this word.) */
+/* Takes guest.execing. (A vfork child has no other threads, and shares the word with its parent: it
+ * does not take it.) */
 static void exec_begin(const struct thread *t)
 {
 	uint32_t none;
@@ -277,7 +277,7 @@ static long exec_now(struct thread *t, long nr, const uint64_t *a)
 	const uint64_t path = at ? a[1] : a[0], flags = at ? a[4] : 0;
 
 	if (will_fail(dir, path, flags))
-		return gate(t, nr, a);		/* for the kernel's own word */
+		return gate(t, nr, a);		/* for the kernel's own error */
 	if (E.shared->flags & SOFT_FLAG_NO_INHERIT && E.shared->records[t->record].parent)
 		return exec_native(t, nr, a, WHY_NO_INHERIT);
 	const uint32_t reason = reason_against(dir, path, flags, 0);
