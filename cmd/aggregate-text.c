@@ -233,7 +233,7 @@ static void differences(const struct tare_aggregate *a, struct buf *out)
 {
 	if (!a->n_regions)
 		return;
-	buf_printf(out, "\nThe runs have different events at %" PRIu64 " place%s; %" PRIu64
+	buf_printf(out, "\nThe runs went different ways at %" PRIu64 " place%s; %" PRIu64
 		   " intervals there were not compared.\n", a->n_regions,
 		   a->n_regions == 1 ? "" : "s", a->n_skipped);
 	struct grid g = { .columns = a->n_runs + 1 };

@@ -5,6 +5,7 @@
 #include "profiles.h"
 #include "sink.h"
 #include "term.h"
+#include "why.h"
 
 struct aggregate_opts {
 	bool json, no_macro, no_micro, by_name;
@@ -94,6 +95,8 @@ static int aggregate(const struct aggregate_opts *o, struct tare_profile **p, si
 		.progress = profile_progress("aggregate"));
 	int err = tare_aggregate(p, n, &ao, &a, why);
 	progress_clear();
+	if (err == TARE_E_MISMATCH && measureme)
+		why_remedy(why, "measureme's aggregate requires this; leave out --compat measureme");
 	if (err == 0)
 		err = show(o, a, fd, why);
 	tare_aggregate_free(a);

@@ -296,6 +296,7 @@ def check_aggregate(paths):
     check_schema(a, "tare.aggregate-1")
     compat = run(TARE, "aggregate", "--compat", "measureme", *paths)
     check((compat.returncode == 0) == same, "compat accepts", paths, compat.stderr)
+    check(same or "leave out --compat" in compat.stderr, "the way out", compat.stderr)
     if not same:
         check(a["regions"] > 0, "runs differ, but no region", paths)
         return
