@@ -57,6 +57,8 @@ with tempfile.TemporaryDirectory(prefix="tare-") as tmp:
     run("make", "-C", tree, "BUILD=build", "TESTS=false", "ARM64=", f"DESTDIR={tmp}/d", "PREFIX=/usr",
         "install", env=env)
     check(run(tmp / "d/usr/bin/tare", "--version") == f"tare {version}\n", "version")
+    (tree / "tests/cli/__pycache__").mkdir()
+    (tree / "tests/cli/__pycache__/cli.pyc").write_text("")
     run("make", "-C", tree, "BUILD=build", "dist", env=env)
     again = tree / f"build/dist/tare-{version}.tar.gz"
     check(again.exists() and digest(again) == digest(first), "the tarball of the unpacked tarball differs")
