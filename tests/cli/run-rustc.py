@@ -7,7 +7,7 @@ instruction, and the ten largest labels too. The rest is printed. What made pair
 was traced: rustc starts a thread that waits for ctrl-c, and a helper of its jobserver;
 each maps a heap of its own, at the same time as its creator does, and hash tables are
 keyed by addresses. Under `tare run` a thread takes its first steps before its creator
-goes on (src/soft/vpmu-order.c). And a first compilation creates the files that a second
+goes on (src/soft/vpmu/vpmu-order.c). And a first compilation creates the files that a second
 one replaces, so one is done before.
 
 usage: run-rustc.py TARE PAGES

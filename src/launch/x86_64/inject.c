@@ -21,8 +21,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define THREAD0_SIZE 0x40000u		/* up to the end of its engine stack */
-#define THREAD0_START 0x10000u		/* struct soft_start lies here (the signal stack) */
 #define MIB (1ull << 20)
 
 /* ---- the tracee's memory map ---- */
@@ -285,7 +283,7 @@ static int map_rest(struct remote *r, const struct image *image, int fd)
 	regs.rip = engine_entry();
 	regs.orig_rax = (unsigned long)-1;
 	regs.rax = 1;
-	regs.rsp = ZONE_THREADS + THREAD0_SIZE;
+	regs.rsp = ZONE_THREADS + THREAD_STACK_END;
 	regs.r12 = start;
 	regs.r13 = pages(p->p_vaddr + p->p_memsz - start);
 	regs.r14 = ZONE_SHARED;
@@ -316,7 +314,7 @@ static void unmap_all(struct remote *r, const struct image *image)
 	const uint64_t ranges[4][2] = {
 		{ code->p_vaddr, pages(code->p_memsz) },
 		{ data->p_vaddr & ~4095ull, pages(data->p_memsz + (data->p_vaddr & 4095)) },
-		{ ZONE_THREADS, THREAD0_SIZE }, { ZONE_SHARED, pages(sizeof(struct soft_shared)) },
+		{ ZONE_THREADS, THREAD_STACK_END }, { ZONE_SHARED, pages(sizeof(struct soft_shared)) },
 	};
 	for (int i = 0; i < r->n_mapped; i++)
 		remote_call(r, SYS_munmap, (long)ranges[i][0], (long)ranges[i][1], 0, 0, 0, 0);
@@ -410,7 +408,7 @@ static int enter(struct remote *r, const struct image *image, const struct entry
 	start.trap_ignored = e->trap_ignored;
 	near_libraries(&l, &start);
 	near_program(&l, &start);
-	err = remote_write(pid, ZONE_THREADS + THREAD0_START, &start, sizeof(start));
+	err = remote_write(pid, ZONE_THREADS + THREAD_ALT, &start, sizeof(start));
 	/* struct thread begins with a pointer to itself */
 	const uint64_t self = ZONE_THREADS;
 	if (!err)
@@ -420,7 +418,7 @@ static int enter(struct remote *r, const struct image *image, const struct entry
 	struct user_regs_struct regs = r->regs;
 	regs.rip = engine_entry();
 	regs.rax = 0;
-	regs.rsp = ZONE_THREADS + THREAD0_SIZE;
+	regs.rsp = ZONE_THREADS + THREAD_STACK_END;
 	regs.gs_base = ZONE_THREADS + THREAD_AREA;
 	regs.orig_rax = (unsigned long)-1;
 	regs.eflags = FLAGS_OF_USER;
