@@ -18,7 +18,8 @@
 #include <tare/counter.h>
 
 struct counter_cold {
-	struct tare_event event;	/* its name is ours */
+	struct tare_event event;	/* its name is ours: in `name`, or from malloc where longer */
+	char name[64];			/* here, since leak checkers do not look into mapped memory */
 	struct tare_counter_options o;
 	struct bundle b;
 	struct part parts[2];

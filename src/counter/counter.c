@@ -24,6 +24,8 @@ static size_t page_size(void)
 	return s;
 }
 
+_Static_assert(sizeof(struct counter_cold) <= 4096, "the first page of a counter");
+
 struct counter_cold *counter_cold(const struct tare_counter *c)
 {
 	return (struct counter_cold *)((char *)(c + 1) - 2 * page_size());
@@ -113,7 +115,8 @@ int tare_counter_open_event(const struct tare_event *event, const struct tare_co
 		return why_set(why, TARE_E_NOMEM, "%s", event->name);
 	struct counter_cold *const k = counter_cold(c);
 	k->event = *event;
-	k->event.name = strdup(event->name);
+	k->event.name = strlen(event->name) < sizeof(k->name) ? strcpy(k->name, event->name) :
+								 strdup(event->name);
 	k->o = own;
 	err = k->event.name ? open_counter(c, why) :
 				why_set(why, TARE_E_NOMEM, "%s", event->name);
@@ -149,7 +152,8 @@ void tare_counter_close(struct tare_counter *c)
 		return;
 	struct counter_cold *const k = counter_cold(c);
 	bundle_close(&k->b);
-	free(k->event.name);
+	if (k->event.name != k->name)
+		free(k->event.name);
 	counter_free(c);
 }
 

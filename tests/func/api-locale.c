@@ -12,10 +12,10 @@
 
 #include <tare/tare.h>
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -141,7 +141,7 @@ int main(void)
 	everything();
 	CHECK(strtod("1,5", NULL) == 1.5, "the program's own locale is as it was");
 	use("tr_TR");
-	CHECK(strcasecmp("I", "i") != 0, "the Turkish locale is not in use");
+	CHECK(toupper('i') != 'I', "the Turkish locale is not in use");
 	everything();
 	return 0;
 }
