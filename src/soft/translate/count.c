@@ -34,6 +34,11 @@ void count_vec(uint8_t *vec, const struct step *s, int n)
 	low += (unsigned)n;
 	__builtin_memcpy(vec, &low, 8);
 	__builtin_memcpy(vec + 8, &high, 8);
+	for (int k = SOFT_TAKEN + 1; k < SOFT_EVENTS; k++) {	/* of these there is none so far */
+		vec[k] = 0;
+		for (int i = 0; i < n; i++)
+			vec[k] += s[i].classes >> k & 1;
+	}
 	vec[SOFT_TAKEN] = 0;
 }
 

@@ -69,11 +69,11 @@ struct block {
 	uint32_t page_next[2];	/* next in the lists of its first and its last page (pages.c) */
 	uint16_t src_len;
 	uint16_t code_len;
+	uint16_t flags;
 	uint8_t n_insns;
 	uint8_t inc_at;		/* its cell is bumped before this instruction */
-	uint8_t inc_how;	/* enum inc_how */
-	uint8_t mode;		/* cache.modes: what its code adds up */
-	uint16_t flags;
+	uint8_t inc_how : 2;	/* enum inc_how */
+	uint8_t mode : 6;	/* cache.modes: what its code adds up */
 	uint8_t vec[SOFT_EVENTS];	/* what one run of it is worth */
 	/* 0: its cell counts its runs. Else the block is uncounted, and only the block this many
 	 * ids before it leads here, by falling through. It ran as often as that block, less the
@@ -81,7 +81,8 @@ struct block {
 	 * cell of the taken branch, which has the id between them (2). See soft_runs(). */
 	uint8_t runs_from;
 };
-_Static_assert(sizeof(struct block) == 64, "one line");
+_Static_assert(sizeof(struct block) == 64,
+	       "one cache line; vec has room for one more event (docs/adding-an-event.md)");
 
 enum link_kind {
 	LINK_JUMP,		/* a direct jump to target */
