@@ -295,7 +295,8 @@ void signal_leave(struct thread *t, uint64_t fpstate, uint64_t fp_flags)
 }
 
 /* Jumps to t->pc with the program's registers and TF. No code of the program runs there: memory
- * that is not executable faults, and bytes that are no instruction raise SIGILL, before the trap. */
+ * that is not executable faults, and bytes that are no instruction raise SIGILL, before the
+ * trap. */
 void signal_probe(struct thread *t)
 {
 	struct leaving f;
@@ -756,8 +757,8 @@ static unsigned table_load_length(uint64_t pc)
 }
 
 /* A fault of an instruction that the engine has added, because a table is not mapped there: maps
- * it, and the instruction is tried again. (The program's own wild pointers may point into the tables,
- * too: so the instruction is looked at.) */
+ * it, and the instruction is tried again. (The program's own wild pointers may point into the
+ * tables, too: so the instruction is looked at.) */
 static bool own_fault(struct thread *t, const struct k_siginfo *info, struct k_sigcontext *m)
 {
 	const uint64_t pc = m->rip;
