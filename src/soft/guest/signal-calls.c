@@ -1,5 +1,5 @@
-/* The program's calls about signals. What the program sets is kept in struct thread; the kernel gets
- * what signal.c needs.
+/* The program's calls about signals. What the program sets is kept in struct thread; the kernel
+ * gets what signal.c needs.
  */
 #include "guest-room.h"
 #include "sys.h"
