@@ -56,8 +56,8 @@ struct soft_record *record_find(int32_t tid)
 	return NULL;
 }
 
-/* Takes a record for the task that `t` is going to make. If the task took it itself, a task that has
- * not run yet when the command ends would be overlooked. */
+/* Takes a record for the task that `t` is going to make. If the task took it itself, a task that
+ * has not run yet when the command ends would be overlooked. */
 static void record_announce(struct thread *t)
 {
 	if (t->task.child_record)
