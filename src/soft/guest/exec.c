@@ -47,7 +47,7 @@ static void slots_reclaim(void)
 		    !__atomic_compare_exchange_n(taken, &who, SLOT_OF_STRANGER, false,
 						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
-		/* clear the request of the dead task, or the launcher would serve it for the next one */
+		/* clear the request of the dead task: it is not the next one's */
 		__atomic_store_n(&E.shared->slots[i].request, REQ_NONE, __ATOMIC_RELAXED);
 		__atomic_store_n(taken, 0, __ATOMIC_RELEASE);
 	}
