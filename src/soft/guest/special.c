@@ -1,4 +1,5 @@
-/* Instructions that C runs for the program: gs base, far returns, TSX, int 0x80. */
+/* Instructions that C runs for the program: gs base and selector, far transfers, TSX, popf,
+ * int 0x80. */
 #include "decode.h"
 #include "guest-room.h"
 #include "sys.h"
@@ -9,7 +10,7 @@ static int modrm_rm(const struct insn *in)
 	return (in->modrm & 7) | (in->rex & 1 ? 8 : 0);
 }
 
-/* The instruction at pc was counted with its block, and raises a signal instead. */
+/* The instruction at pc was counted with its block, but raises a signal. */
 void uncount(struct thread *t, uint64_t pc)
 {
 	struct insn in;
@@ -57,7 +58,7 @@ static bool is_canonical(uint64_t pc)
 }
 
 
-/* retf, iretq within 64-bit user code: an indirect branch that pops more. */
+/* retf and iret that stay in 64-bit user code. False: they fault. */
 static bool far_return(struct thread *t, const struct insn *in)
 {
 	const unsigned size = in->rex & 8 ? 8 : in->opsize16 ? 2 : 4;
@@ -119,8 +120,8 @@ static uint64_t operand_address(const struct thread *t, const struct insn *in,
 	return at + (in->segment == PREFIX_GS ? t->app_gs : in->segment == PREFIX_FS ? fs_base() : 0);
 }
 
-/* Memory that the instruction needs is not there. The CPU says what that means, unless the
- * address goes through gs, which is not the program's. */
+/* The instruction's memory operand faults. The CPU runs the instruction to raise the signal, unless
+ * the operand goes through gs, which has the engine's base. */
 static void memory_fault(struct thread *t, const struct insn *in, uint64_t at, bool write)
 	__attribute__((noreturn));
 static void memory_fault(struct thread *t, const struct insn *in, uint64_t at, bool write)
@@ -130,13 +131,13 @@ static void memory_fault(struct thread *t, const struct insn *in, uint64_t at, b
 	fault(t, SIGSEGV, SEGV_MAPERR, at, X86_TRAP_PF, X86_PF_USER | (write ? X86_PF_WRITE : 0));
 }
 
-/* Of the offset in a far pointer. AMD knows none of 8 bytes. */
+/* The size of the offset in a far pointer. AMD's CPUs have none of 8 bytes. */
 static unsigned far_size(const struct insn *in)
 {
 	return in->rex & 8 && !decode_amd_branches ? 8 : in->opsize16 && !(in->rex & 8) ? 2 : 4;
 }
 
-/* jmp and call m16:32, m16:64 that stay in 64-bit user code. */
+/* Far jmp and call through memory that stay in 64-bit user code. False: they fault. */
 static bool far_branch(struct thread *t, const struct insn *in, const uint8_t *s)
 {
 	const unsigned size = far_size(in);
@@ -159,11 +160,11 @@ static bool far_branch(struct thread *t, const struct insn *in, const uint8_t *s
 	return true;
 }
 
-/* The base that a selector gives: fs is lent for the purpose. */
+/* The segment base that a selector has: loads it into fs for a moment. */
 static uint64_t selector_base(uint16_t sel)
 {
 	if (!(sel & ~SELECTOR_RPL) || sel == USER_DS || sel == USER_CS || sel == USER_CS32)
-		return 0;		/* the flat segments of Linux */
+		return 0;		/* Linux's flat segments */
 	uint16_t old;
 	const uint64_t old_base = fs_base();
 	__asm__ volatile("mov %%fs, %0" : "=r"(old));
@@ -174,7 +175,7 @@ static uint64_t selector_base(uint16_t sel)
 	return base;
 }
 
-/* What loading gs with a selector does: nothing, or the fault of the CPU. */
+/* Raises the fault that the CPU raises when this selector is loaded into gs, if any. */
 static void check_selector(struct thread *t, uint16_t sel)
 {
 	uint32_t rights = 0;
@@ -210,7 +211,7 @@ static void store_gs_selector(struct thread *t, const struct insn *in, const uin
 		memory_fault(t, in, at, true);
 }
 
-/* mov to gs, pop gs, lgs: the program's selector is a number here. */
+/* mov to gs, pop gs, lgs: the program's selector is kept in struct thread. */
 static void load_gs_selector(struct thread *t, const struct insn *in, const uint8_t *s)
 {
 	const bool is_pop = in->map == 1 && in->opcode == 0xa9, is_lgs = in->map == 1 && !is_pop;
@@ -250,8 +251,8 @@ static void popf(struct thread *t, const struct insn *in)
 	t->step.flags_loaded = t->step.trap;
 }
 
-/* The kernel emulates the three old entries; each is one call and a return that
- * no counter sees. */
+/* The kernel emulates the three functions of the page; each makes one system call, and returns
+ * without an instruction that a counter counts. */
 void vsyscall(struct thread *t)
 {
 	static const uint16_t nr[3] = { __NR_gettimeofday, __NR_time, __NR_getcpu };
@@ -274,7 +275,7 @@ void vsyscall(struct thread *t)
 	t->pc = back;
 }
 
-/* The 32-bit calls that do not depend on layouts or addresses of their own. */
+/* The 32-bit system calls whose arguments are no addresses of 32-bit layouts. */
 static long int80(struct thread *t)
 {
 	static const struct { uint8_t nr32; uint16_t nr; } plain[] = {
@@ -296,8 +297,7 @@ static long int80(struct thread *t)
 	die("a 32-bit system call (int 0x80) that the engine does not translate", t->pc);
 }
 
-/* The CPU tells where the last x87 instruction was: in the cache. The program finds its
- * own address. (Of 16-bit environments the address is not worth having.) */
+/* (The address in a 16-bit environment is too short to be found, and is left as it is.) */
 void fp_own_address(struct thread *t, uint64_t at, unsigned size)
 {
 	uint64_t code = 0;
@@ -392,7 +392,7 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 	} else if (in.seg_used == PREFIX_GS || (in.flow == FLOW_SYSENTER && !decode_amd_branches)) {
 		die("an instruction the engine cannot run", t->pc);
 	} else {
-		signal_try(t);		/* they have nothing to work on: incssp, enclu, uiret … */
+		signal_try(t);		/* incssp, enclu, uiret …: they fault here as natively */
 	}
 	const bool indirect = t->exit_link == 0;
 	if (t->pending || t->step.trap || t->rflags & FLAG_TF)
