@@ -1,5 +1,5 @@
-/* The program's system calls. Most go straight to the kernel through the gate;
- * those that would show or disturb the engine are handled. */
+/* The program's system calls. Most go to the kernel through the gate as they are; those that would
+ * show the engine to the program, or disturb it, are handled here or in other files. */
 #include "guest-room.h"
 #include "sys.h"
 #include "text.h"
@@ -13,9 +13,9 @@ long gate(struct thread *t, long nr, const uint64_t *a)
 	return gate_call(t, args);
 }
 
-/* ---- descriptors: ours must survive ---- */
+/* ---- descriptors: the engine's own is hidden, and stays open ---- */
 
-/* The program wants our number: go elsewhere. */
+/* The program wants the number of the engine's descriptor: gives it another number. */
 static long move_reserved(uint64_t wanted)
 {
 	const long fd = sys3(__NR_fcntl, wanted, F_DUPFD, wanted > 1024 ? wanted + 1 : 900);
@@ -25,7 +25,7 @@ static long move_reserved(uint64_t wanted)
 	return 0;
 }
 
-/* Calls whose first argument is a descriptor: for the program, ours is not open. */
+/* Calls whose first argument is a descriptor: on the engine's own they fail with EBADF. */
 static bool takes_fd(long nr)
 {
 	switch (nr) {
@@ -62,7 +62,7 @@ static long fd_syscall(struct thread *t, long nr, const uint64_t *a)
 		break;
 	case __NR_close_range:
 		if ((uint32_t)a[0] <= ours && (uint32_t)a[1] >= ours && a[0] <= a[1]) {
-			/* around ours, in two pieces */
+			/* in two pieces, around the engine's descriptor */
 			long ret = 0;
 			if ((uint32_t)a[0] < ours) {
 				const uint64_t low[6] = { a[0], ours - 1, a[2] };
@@ -116,7 +116,7 @@ static long do_mdwe(struct thread *t, const uint64_t *a)
 	const uint64_t ask[6] = { PR_GET_MDWE };
 	const long known = gate(t, __NR_prctl, ask);
 	if (known < 0)
-		return known;		/* an older kernel */
+		return known;		/* an older kernel, without this call */
 	if (a[0] == PR_GET_MDWE)
 		return a[1] | a[2] | a[3] | a[4] ? -EINVAL : (long)guest.mdwe;
 	const uint64_t bits = PR_MDWE_REFUSE_EXEC_GAIN | PR_MDWE_NO_INHERIT;
@@ -146,7 +146,8 @@ static long do_prctl(struct thread *t, const uint64_t *a)
 	}
 }
 
-/* The program may write to code through /proc/…/mem, which no protection stops. */
+/* Calls by which the program may write to code through /proc/…/mem: this also writes to guarded
+ * pages. */
 static bool may_write_mem(long nr)
 {
 	return nr == __NR_write || nr == __NR_pwrite64 || nr == __NR_writev ||
@@ -155,8 +156,9 @@ static bool may_write_mem(long nr)
 
 #define ALL_MEMORY 0, USER_END
 
-/* A call that is none of our business, except that the kernel cannot write where we
- * took W away. A read would only come out shorter, so its pages are opened before. */
+/* A call that needs nothing but writable memory: the kernel cannot write to guarded pages. Most calls
+ * fail with EFAULT then and are made again. A read could return fewer bytes instead, so its pages
+ * are made writable before. */
 static long plain(struct thread *t, long nr, const uint64_t *a)
 {
 	if (pages_guarded() && (nr == __NR_read || nr == __NR_pread64 || nr == __NR_recvfrom))
@@ -172,7 +174,7 @@ static long plain(struct thread *t, long nr, const uint64_t *a)
 	return ret;
 }
 
-/* SIGKILL leaves no time to report; who sends it to himself reports before. */
+/* A process that kills itself with SIGKILL reports its counts before. */
 static long do_kill(struct thread *t, long nr, const uint64_t *a)
 {
 	const int32_t sig = (int32_t)a[nr == __NR_tgkill ? 2 : 1], to = (int32_t)a[0];
@@ -180,7 +182,7 @@ static long do_kill(struct thread *t, long nr, const uint64_t *a)
 	    !t->is_vfork)
 		signal_fatal(t, sig);
 	if (sig == SIGSTOP && (to == E.pid || to == t->tid))
-		traced_asked(t);	/* whoever waits for that stop may trace it */
+		traced_asked(t);	/* a process that waits for this stop may trace this one */
 	return gate(t, nr, a);
 }
 
@@ -278,7 +280,7 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 	}
 }
 
-/* The syscall instruction was counted with its block but not executed. */
+/* The syscall instruction was counted with its block, but not executed. */
 static void uncount_syscall(struct thread *t)
 {
 	static const uint8_t of[CLASSES_OF_SYSCALL] = { SOFT_INSTRUCTIONS, SOFT_BRANCHES,
