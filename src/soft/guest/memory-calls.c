@@ -1,7 +1,7 @@
 /* The program's memory calls: mmap, munmap, mprotect, mremap, madvise, brk, shmdt.
  *
- * The engine learns from them what the program may execute (regions.c), and keeps its own
- * memory out of the program's way, and the program out of its own.
+ * From these calls the engine learns what the program may execute (regions.c). It moves its own
+ * memory where the program wants the addresses, and keeps the program from changing it.
  */
 #include "guest-room.h"
 #include "sys.h"
@@ -18,14 +18,15 @@ static bool overlaps_code(struct thread *t, uint64_t start, uint64_t end)
 	return found;
 }
 
-/* Execute-only memory is readable for us, as it is natively on CPUs without
- * protection keys. */
+/* Execute-only memory must be readable for the engine. So it is natively on CPUs without protection
+ * keys. */
 static uint64_t readable_prot(uint64_t prot)
 {
 	return (prot & PROT_ALL) == PROT_EXEC ? prot | PROT_READ : prot;
 }
 
-/* PR_SET_MDWE: kept by us, since the code cache itself is writable and executable. */
+/* PR_SET_MDWE is enforced here and not by the kernel, because the code cache is writable and
+ * executable. `fresh`: new memory. */
 static bool mdwe_refuses(struct thread *t, uint64_t start, uint64_t end, uint64_t prot, bool fresh)
 {
 	if (!guest.mdwe || !(prot & PROT_EXEC))
@@ -58,7 +59,7 @@ static bool is_error(long ret)
 	return ret < 0 && ret >= -MAX_ERRNO;
 }
 
-/* A call for [start, end) that leaves the engine's parts alone. */
+/* Makes the call for the parts of [start, end) that are not the engine's. */
 static long call_around(struct thread *t, long nr, const uint64_t *args, uint64_t start,
 			uint64_t end)
 {
@@ -76,24 +77,24 @@ static long call_around(struct thread *t, long nr, const uint64_t *args, uint64_
 	return ret;
 }
 
-/* mmap of what nobody may touch, over the zone: sanitizers forbid all memory that no part of
- * the program may use. Nobody notices that the engine is there. */
+/* mmap without access over all of the zone: sanitizers do this with memory that no part of the program
+ * may use. */
 static bool forbids_zone(const uint64_t *a, uint64_t end)
 {
 	return !(a[2] & PROT_ALL) && a[3] & MAP_ANONYMOUS && a[3] & MAP_FIXED &&
 	       a[0] <= ZONE_BASE && end >= ZONE_END;
 }
 
-/* What MAP_32BIT chooses from. */
+/* The range of MAP_32BIT. */
 #define START_OF_32BIT 0x40000000ull
 #define END_OF_32BIT 0x80000000ull
 
-/* The program wants memory at an address: gives way, or says that it cannot. */
+/* The program wants memory at an address: moves the engine's memory away, or refuses the program. */
 static void make_way(struct thread *t, const uint64_t *a, uint64_t end)
 {
 	const bool must = a[3] & MAP_FIXED;
 	if (!must && !place_can_give(a[0], end))
-		return;			/* the kernel finds it taken */
+		return;			/* a hint: the kernel chooses another address */
 	if (place_give(t, a[0], end) || !must)
 		return;
 	struct line l = { 0 };
@@ -108,8 +109,9 @@ static void make_way(struct thread *t, const uint64_t *a, uint64_t end)
 	refuse(l.text);
 }
 
-/* A hint for what nobody may touch, over all of the low place (Chromium keeps the lowest
- * 4 GiB so): around it. 0 if the program has memory there, so that the hint is in vain. */
+/* mmap with a hint and without access over all of the low place (Chromium reserves the lowest 4 GiB
+ * so): maps the ranges around the low place. 0: the kernel cannot follow the hint anyway, because
+ * the program has memory there. */
 static long forbid_low(struct thread *t, const uint64_t *a, uint64_t end)
 {
 	const uint64_t low = cache.where.low, low_end = low + cache.where.low_size;
@@ -147,9 +149,9 @@ static uint64_t total_mapped(void)
 	return pages * PAGE;
 }
 
-/* The kernel refused memory to the program. Would it have got it without us? (What a limit
- * counts of ours: what zone_try_map() mapped and has not been given back, the engine's image
- * and the shared memory.) Then the program must not be told. */
+/* The kernel refused memory to the program, because of a limit. If the program would have got it
+ * without the engine, the run ends here: the program must not see the error. (The limit counts of
+ * the engine: what zone_try_map() mapped, its image and the shared memory.) */
 static void check_limit(uint64_t len)
 {
 	struct { uint64_t now, most; } limit;
@@ -268,7 +270,7 @@ static long do_mremap(struct thread *t, const uint64_t *a)
 	if (fixed && !place_give(t, a[4], a[4] + PAGE_UP(a[2])))
 		return -ENOMEM;
 	if (overlaps_code(t, a[0], old_end)) {
-		/* as one piece, with the program's own protection */
+		/* the range must have the program's own protection, in one piece */
 		pages_unguard(t, a[0], old_end);
 		lock_take(t);
 		const struct region *const r = region_find(a[0]);
