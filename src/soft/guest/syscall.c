@@ -156,9 +156,9 @@ static bool may_write_mem(long nr)
 
 #define ALL_MEMORY 0, USER_END
 
-/* A call that needs nothing but writable memory: the kernel cannot write to guarded pages. Most calls
- * fail with EFAULT then and are made again. A read could return fewer bytes instead, so its pages
- * are made writable before. */
+/* A call that needs nothing but writable memory: the kernel cannot write to guarded pages. Most
+ * calls fail with EFAULT then and are made again. A read could return fewer bytes instead, so its
+ * pages are made writable before. */
 static long plain(struct thread *t, long nr, const uint64_t *a)
 {
 	if (pages_guarded() && (nr == __NR_read || nr == __NR_pread64 || nr == __NR_recvfrom))
