@@ -77,8 +77,8 @@ static long call_around(struct thread *t, long nr, const uint64_t *args, uint64_
 	return ret;
 }
 
-/* mmap without access over all of the zone: sanitizers do this with memory that no part of the program
- * may use. */
+/* mmap without access over all of the zone: sanitizers do this with memory that no part of the
+ * program may use. */
 static bool forbids_zone(const uint64_t *a, uint64_t end)
 {
 	return !(a[2] & PROT_ALL) && a[3] & MAP_ANONYMOUS && a[3] & MAP_FIXED &&
@@ -89,7 +89,8 @@ static bool forbids_zone(const uint64_t *a, uint64_t end)
 #define START_OF_32BIT 0x40000000ull
 #define END_OF_32BIT 0x80000000ull
 
-/* The program wants memory at an address: moves the engine's memory away, or refuses the program. */
+/* The program wants memory at an address: moves the engine's memory away, or refuses the
+ * program. */
 static void make_way(struct thread *t, const uint64_t *a, uint64_t end)
 {
 	const bool must = a[3] & MAP_FIXED;
