@@ -1,5 +1,5 @@
-/* What /proc says of the process, without the engine: its mappings are taken out
- * of maps (also of the maps of other counted processes), its descriptor out of fd.
+/* /proc without the engine: the engine's mappings are left out of maps and similar files (also of
+ * those of other counted processes), and its descriptor out of fd.
  */
 #include "guest-room.h"
 #include "procfs.h"
@@ -30,7 +30,7 @@ const char *proc_last_part(const char *path)
 	return last;
 }
 
-/* ---- files that tell of a process ---- */
+/* ---- files about a process ---- */
 
 enum proc_kind proc_kind_of(const char *last)
 {
@@ -52,7 +52,7 @@ bool proc_read_memory(uint64_t pid, void *to, const void *from, uint64_t len)
 	       (long)len;
 }
 
-/* The engine lies at the same addresses in every process. */
+/* The engine is at the same addresses in every process. */
 static bool view_of(uint64_t pid, struct engine_view *v)
 {
 	static struct segment segments[MAX_SEGMENTS];
@@ -81,11 +81,11 @@ bool proc_view(const struct thread *t, uint64_t pid, struct engine_view *v)
 	return proc_is_own(t, pid) || view_of(pid, v);
 }
 
-/* Of the thread f->tid, or of the first one if there is none of that number (it was numbered
- * in another pid namespace). */
+/* Of the thread f->tid; of the first thread if there is none of that tid, which then is of another
+ * pid namespace. */
 bool proc_signals(const struct proc_file *f, struct proc_signals *of)
 {
-	static struct k_sigaction actions[N_SIGNALS + 1];	/* under the lock */
+	static struct k_sigaction actions[N_SIGNALS + 1];	/* guarded by the lock */
 	static struct thread it;
 	uint32_t n = 0, found = 0;
 	if (!proc_read_memory(f->pid, &n, &E.n_threads, sizeof(n)) || n > MAX_THREADS)
@@ -122,7 +122,7 @@ static bool is_proc(long fd)
 	return sys2(__NR_fstatfs, fd, st) == 0 && st[0] == PROC_SUPER_MAGIC;
 }
 
-/* Ordinary files are told by their size, everything else by its type. */
+/* Files of /proc are regular files of size 0. */
 bool proc_identify(long fd, struct proc_file *f)
 {
 	struct k_stat st;
@@ -152,7 +152,7 @@ bool proc_identify(long fd, struct proc_file *f)
 
 /* ---- opening ---- */
 
-/* …/fd/N with our N: natively there is no such descriptor. */
+/* …/fd/N of the engine's descriptor: natively there is no such file. */
 static bool is_our_link(const char *path, const char *last)
 {
 	char number[24];
@@ -172,7 +172,7 @@ static long by_path(struct thread *t, long nr, const uint64_t *a, bool *done)
 		*done = true;
 		return -ENOENT;
 	}
-	/* a number: perhaps a link to an open file */
+	/* a number may be a link to an open file (/proc/self/fd/N) */
 	if (!open || (proc_kind_of(last) == PROC_OTHER && !(*last >= '0' && *last <= '9')))
 		return 0;
 	*done = true;
@@ -219,7 +219,8 @@ static bool names_own_memory(const char *name)
 	return !*q && q > p + 1 && engine_owns(start, end);
 }
 
-/* Takes our descriptor out of a listing of /proc/self/fd, our mappings out of map_files. */
+/* Removes the engine's descriptor from a listing of /proc/self/fd, and its mappings from one of
+ * map_files. */
 static long hide_entries(const uint64_t *a, long got)
 {
 	char number[24];
@@ -253,7 +254,7 @@ long proc_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 		const long left = hide_entries(a, got);
 		if (left)
 			return left;
-		got = gate(t, nr, a);		/* only ours was in it: that is not the end */
+		got = gate(t, nr, a);		/* all entries were the engine's: read the next ones */
 	}
 	return got;
 }
