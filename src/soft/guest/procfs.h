@@ -1,5 +1,5 @@
-/* Files of /proc that tell of a process's memory or signals: what procfs.c opens and
- * procfs-read.c reads. */
+/* Files of /proc about a process's memory or signals: procfs.c handles opening them, procfs-read.c
+ * reading. */
 #ifndef SOFT_PROCFS_H
 #define SOFT_PROCFS_H
 
@@ -33,11 +33,11 @@ const char *proc_last_part(const char *path);
 enum proc_kind proc_kind_of(const char *last_part);
 /* The link /proc/self/fd/FD, cut off to `size`; its length, or -errno. */
 long proc_fd_target(uint64_t fd, char *link, size_t size);
-/* False: not an open file of a process in /proc, or of a kind that needs nothing. */
+/* False: it is not a file of a process in /proc, or of a kind that shows nothing of the engine. */
 bool proc_identify(long fd, struct proc_file *f);
 bool proc_is_own(const struct thread *t, uint64_t pid);
-/* Where the engine's memory is in that process; false: it is not a counted one. The
- * lock is needed also while the view is used. */
+/* Where the engine's memory is in that process; false: it is not a counted one. The lock must be
+ * held as long as the view is used. */
 NEEDS_LOCK bool proc_view(const struct thread *t, uint64_t pid, struct engine_view *v);
 /* The program's own signal masks. */
 struct proc_signals { uint64_t blocked, ignored, caught; };
