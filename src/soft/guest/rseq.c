@@ -1,8 +1,8 @@
-/* Restartable sequences. Registration goes to the kernel (the C library uses cpu_id),
- * but a critical section cannot be kept: the kernel compares the address in the code
- * cache with the section's own and never aborts it. So a program that brings
- * critical sections is told apart by their descriptors (ELF section __rseq_cs), or
- * by a descriptor in use, and refused: running it would be silently wrong.
+/* Restartable sequences. The registration goes to the kernel (the C library uses cpu_id). Critical
+ * sections do not work: the kernel compares their addresses with the pc, which is in the code cache,
+ * and so never aborts one. A program that has critical sections is recognised by their descriptors
+ * (ELF section __rseq_cs), or by a descriptor in use, and refused: it would run wrongly without a
+ * sign.
  */
 #include "guest-room.h"
 #include "sys.h"
@@ -59,7 +59,7 @@ void rseq_look_at_file(long fd)
 		refuse(refusal);
 }
 
-/* The program itself was mapped by the kernel. */
+/* The program's own file was mapped by the kernel, not by a call of the program. */
 void rseq_init(void)
 {
 	const long fd = own_open(AT_FDCWD, "/proc/self/exe", O_CLOEXEC);
