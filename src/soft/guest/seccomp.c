@@ -1,7 +1,7 @@
-/* seccomp. A filter of the program would see the engine's own system calls as well,
- * so it is installed with a few instructions before it: calls made from the engine's
- * text are allowed, except from the two places where the program's own calls are made.
- * Strict mode has no such way around and is kept here instead.
+/* seccomp. A filter of the program would also see the engine's own system calls. So a few
+ * instructions are put before it, which allow all calls from the engine's code except from the two
+ * addresses at which the program's calls are made. Strict mode cannot be changed in this way: it is
+ * enforced here, and the kernel does not know of it.
  */
 #include "guest-room.h"
 #include "sys.h"
