@@ -1,10 +1,10 @@
-/* What a tracer sees of a counted process: the program's registers.
+/* A tracer that reads the registers of a counted task gets the program's registers.
  *
- * A counted process that is stopped in a system call, or anywhere in the engine, has the
- * engine's registers; the program's are in its struct thread. LeakSanitizer, for one, attaches
- * to its own threads and takes for live what lies above their stack pointers. Registers of a
- * thread that is stopped in the cache are the program's but for rip and a spilled one: those
- * are put right where the tracer shares the tracee's memory.
+ * A counted task that is stopped in a system call, or anywhere in the engine, has the engine's
+ * registers; the program's are in its struct thread. LeakSanitizer, for example, attaches to its
+ * own threads and treats the memory above their stack pointers as in use. A task that is stopped in
+ * the cache has the program's registers, except rip and a spilled register: these are corrected if
+ * tracer and tracee share their memory.
  */
 #include "guest-room.h"
 #include "procfs.h"
