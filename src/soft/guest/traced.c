@@ -1,14 +1,14 @@
 /* A process that another one traces.
  *
- * The engine fills holes in its own tables when they are hit: the table T of indirect branches,
- * the shadows of the stacks. A tracer would see these faults as signals of the program. So
- * before a process of the tree is traced, by itself (PTRACE_TRACEME) or by another one of the
- * tree (PTRACE_ATTACH, PTRACE_SEIZE), everything that can be hit is mapped; where that is not
- * possible (a limit on address space) the faults remain.
+ * The engine maps parts of its tables when a thread faults there: T, and the shadows of the stacks.
+ * A tracer would see these faults as signals of the program. So before a counted process is
+ * traced, because it asks for it (PTRACE_TRACEME) or by another counted process (PTRACE_ATTACH,
+ * PTRACE_SEIZE), all of these parts are mapped. Where that is not possible (a limit on address
+ * space), the tracer sees the faults.
  *
- * A tracer tells the engine in its victim with a signal, before it attaches, and waits until
- * the victim has no holes. A process that stops itself is ready, because tracers like to
- * wait for that; one that others have stopped is not.
+ * The engine in the tracer sends a signal to the engine in the tracee before it attaches, and waits
+ * until the tracee has mapped everything. A process that stops itself does the same, because tracers
+ * wait for such a stop; a process that another one has stopped cannot.
  */
 #include "guest-room.h"
 #include "sys.h"
@@ -17,7 +17,7 @@
 #define WAIT_ROUNDS 200			/* of half a millisecond */
 enum { TRACED_HEARD = 1, TRACED_READY };	/* soft_record.traced */
 
-/* The whole shadow of a stack, in one mapping. What stood there may go: see SHADOW. */
+/* Maps the whole shadow of a stack. Its contents are lost, which is allowed (see MAX_RETURNS). */
 void traced_thread(struct thread *t)
 {
 	const long got = sys6(__NR_mmap, gs_of(t), THREAD_SHADOW, PROT_READ | PROT_WRITE,
@@ -48,22 +48,21 @@ static void prepare(struct thread *t)
 			traced_thread(thread_at(i));
 }
 
-/* Somebody is about to trace this process. Called where the lock is free, and the program's
- * state is in struct thread. */
+/* Called where all of the program's state is in struct thread. */
 void traced_asked(struct thread *t)
 {
 	prepare(t);
 	__atomic_store_n(&E.shared->records[t->record].traced, TRACED_READY, __ATOMIC_RELEASE);
 }
 
-/* The same, where the lock may be taken: it is done as soon as possible. */
+/* In the signal handler, where the lock may be held: resume() does the rest. */
 void traced_heard(struct thread *t)
 {
 	t->task.trace_asked = true;		/* resume() looks */
 	__atomic_store_n(&E.shared->records[t->record].traced, TRACED_HEARD, __ATOMIC_RELEASE);
 }
 
-/* A stopped task would take the signal when its tracer lets it go on, and show it. */
+/* A stopped task would take the signal when its tracer lets it go on, and the tracer would see it. */
 static bool is_stopped(int32_t tid)
 {
 	const char state = task_state(tid);
