@@ -1,8 +1,8 @@
-/* The FP state in a signal frame: which features, how many bytes.
+/* The FP state in a signal frame: which features it has, and how many bytes.
  *
- * A frame that the engine makes must be what the kernel would have made for the same thread,
- * for two reasons: the program measures and parses it, and rt_sigreturn restores nothing but
- * x87 and SSE from a frame that is larger than the thread's own FP state.
+ * A frame that the engine makes must be as the kernel would have made it for the same thread, for
+ * two reasons: the program may look at its size and contents, and rt_sigreturn restores only x87
+ * and SSE from a frame that is larger than the thread's own FP state.
  */
 #ifndef SOFT_FPSTATE_H
 #define SOFT_FPSTATE_H
