@@ -7,15 +7,14 @@
  *	ENGINE_FILE_OFFSET	the engine's image	mapped MAP_PRIVATE (by what the
  *						command execs, see launch/soft-setup.c)
  *
- * Whoever makes a task (its parent, or the launcher at an exec) takes a record for it
- * beforehand, so that none is overlooked; the task adds its counts to it when a
- * thread ends, when it execs and when it exits (until then the launcher can read
- * them where they are), and asks the launcher for help
- * at execve: the launcher attaches with ptrace, sees the new image at its first
- * instruction, maps the engine there and lets go (launch/inject.c).
+ * The parent of a task, or the launcher at an exec, takes a record for the task before the task
+ * exists, so that none is overlooked. The task adds its counts to the record when a thread ends,
+ * when it execs and when it exits; until then the launcher can read the cells of the task. At
+ * execve the task asks the launcher for help: the launcher attaches with ptrace, stops the new image
+ * at its first instruction, maps the engine there and detaches (launch/inject.c).
  *
- * Everything lives at fixed addresses far from where the kernel and programs
- * put things, so that the program's own layout is what it is natively.
+ * Everything is at fixed addresses that the kernel and programs do not use, so that the program's
+ * own memory is laid out as natively.
  */
 #ifndef SOFT_ABI_H
 #define SOFT_ABI_H
@@ -24,9 +23,9 @@
 
 #include <stdint.h>
 
-/* The zone: no mapping of a program or of the kernel's choice lies here. Go, V8 and the JVM
- * keep away from it, and so do programs built with sanitizers: for ASan it is ordinary
- * memory, TSan and MSan only forbid all access to it (memory.c, forbid_around()). */
+/* The zone: addresses that the kernel does not choose for a mapping, and that Go, V8 and the JVM do
+ * not use. For ASan they are ordinary memory; TSan and MSan only map them without access
+ * (forbids_zone() in memory-calls.c). */
 #define ZONE_BASE	0x440000000000ull
 #define ZONE_SHARED	(ZONE_BASE + 0x10000000ull)	/* struct soft_shared */
 /* Arenas begin ARENA_SMALL before a large page. */
@@ -41,11 +40,10 @@
 #define ZONE_TABLE	(ZONE_BASE + 0x900000000ull)	/* T, when it is far (place.c): 16 GiB */
 #define ZONE_THREADS	(ZONE_BASE + 0x1000000000ull)
 #define ZONE_END	0x500000000000ull
-/* Threads that the zone has no room for. Sanitizers use this space: then there are fewer. */
+/* For threads that the zone has no room for. Sanitizers use some of these addresses. */
 #define MORE_THREADS	0x100000000000ull
-/* A thread has its own things first, then, from where gs points, the shadow of its
- * stack (engine.h): the 4 GiB that 32 bits of rsp reach, and what the last of them
- * reaches beyond. */
+/* A thread has THREAD_AREA bytes for itself (layout.h), then the shadow of its stack, from the
+ * address in gs on: the 4 GiB that the low half of rsp can have, and a bit for the offset SHADOW. */
 #define THREAD_SHADOW	((1ull << 32) + (1ull << 20))
 #define THREAD_STRIDE	(THREAD_AREA + THREAD_SHADOW)
 #define MAX_ZONE_THREADS ((ZONE_END - ZONE_THREADS) / THREAD_STRIDE)
@@ -75,7 +73,7 @@ enum soft_event {
 
 enum soft_state {
 	REC_FREE,
-	REC_STARTING,		/* announced by who makes it: it has not said anything yet */
+	REC_STARTING,		/* taken for a task that has not run yet */
 	REC_RUNNING,
 	REC_DONE,		/* ended and reported everything */
 	REC_EXECED,		/* became another image, reported everything */
