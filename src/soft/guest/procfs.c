@@ -254,7 +254,7 @@ long proc_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 		const long left = hide_entries(a, got);
 		if (left)
 			return left;
-		got = gate(t, nr, a);		/* all entries were the engine's: read the next ones */
+		got = gate(t, nr, a);		/* none is left: read the next ones */
 	}
 	return got;
 }
