@@ -7,8 +7,8 @@
  * space), the tracer sees the faults.
  *
  * The engine in the tracer sends a signal to the engine in the tracee before it attaches, and waits
- * until the tracee has mapped everything. A process that stops itself does the same, because tracers
- * wait for such a stop; a process that another one has stopped cannot.
+ * until the tracee has mapped everything. A process that stops itself does the same, because
+ * tracers wait for such a stop; a process that another one has stopped cannot.
  */
 #include "guest-room.h"
 #include "sys.h"
@@ -62,7 +62,8 @@ void traced_heard(struct thread *t)
 	__atomic_store_n(&E.shared->records[t->record].traced, TRACED_HEARD, __ATOMIC_RELEASE);
 }
 
-/* A stopped task would take the signal when its tracer lets it go on, and the tracer would see it. */
+/* A stopped task would take the signal when its tracer lets it go on, and the tracer would see
+ * it. */
 static bool is_stopped(int32_t tid)
 {
 	const char state = task_state(tid);
