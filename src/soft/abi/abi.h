@@ -10,8 +10,8 @@
  * The parent of a task, or the launcher at an exec, takes a record for the task before the task
  * exists, so that none is overlooked. The task adds its counts to the record when a thread ends,
  * when it execs and when it exits; until then the launcher can read the cells of the task. At
- * execve the task asks the launcher for help: the launcher attaches with ptrace, stops the new image
- * at its first instruction, maps the engine there and detaches (launch/inject.c).
+ * execve the task asks the launcher for help: the launcher attaches with ptrace, stops the new
+ * image at its first instruction, maps the engine there and detaches (launch/inject.c).
  *
  * Everything is at fixed addresses that the kernel and programs do not use, so that the program's
  * own memory is laid out as natively.
@@ -43,7 +43,7 @@
 /* For threads that the zone has no room for. Sanitizers use some of these addresses. */
 #define MORE_THREADS	0x100000000000ull
 /* A thread has THREAD_AREA bytes for itself (layout.h), then the shadow of its stack, from the
- * address in gs on: the 4 GiB that the low half of rsp can have, and a bit for the offset SHADOW. */
+ * address in gs on: the 4 GiB that the low half of rsp can have, and a bit for SHADOW. */
 #define THREAD_SHADOW	((1ull << 32) + (1ull << 20))
 #define THREAD_STRIDE	(THREAD_AREA + THREAD_SHADOW)
 #define MAX_ZONE_THREADS ((ZONE_END - ZONE_THREADS) / THREAD_STRIDE)
