@@ -1,8 +1,8 @@
 /* Tasks, values, and which event is on which counter.
  *
- * An event of the program is a struct vpmu_event in shared memory. While it is on
- * a counter its value grows by what its task's accumulators grow; everything else
- * is bookkeeping done by whoever calls, under one lock for the whole run.
+ * An event of the program is a struct vpmu_event in shared memory. While it is on a counter, its
+ * value grows by as much as the accumulators of its task. Everything else is done by the task that
+ * makes a call, under one lock for the whole run.
  */
 #include "vpmu-room.h"
 
@@ -29,7 +29,7 @@ void vpmu_lock(struct thread *t)
 		if (__atomic_compare_exchange_n(&vpmu()->lock, &owner, (uint32_t)t->tid, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return;
-		/* an owner that was killed leaves its word behind */
+		/* an owner that was killed cannot free it */
 		if (tries % 256 == 0 && is_gone(owner) &&
 		    __atomic_compare_exchange_n(&vpmu()->lock, &owner, (uint32_t)t->tid, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -57,7 +57,7 @@ static void map_shared(uint64_t at, uint64_t offset, uint64_t size)
 		no_memory();
 }
 
-/* Two threads may do it at the same time: the second puts the same in its place. */
+/* Two threads may map the same chunk at the same time: the second mapping replaces the first. */
 void vpmu_map_tasks(uint32_t slot)
 {
 	const uint64_t at = slot / VPMU_CHUNK * VPMU_CHUNK * VPMU_TASK_SIZE;
@@ -79,8 +79,8 @@ uint64_t vpmu_clock(uint32_t slot)
 	return vpmu_sum(slot, SOFT_INSTRUCTIONS) - vpmu_slot(slot)->zero;
 }
 
-/* It begins with the task's first event: what its code added up before depends on when another
- * thread of the process had one. */
+/* The clock starts with the task's first event. What the code of the task added up before depends on
+ * when another thread of the process had its first event. */
 void vpmu_start_clock(uint32_t slot)
 {
 	struct vpmu_slot *const s = vpmu_slot(slot);
@@ -89,7 +89,7 @@ void vpmu_start_clock(uint32_t slot)
 	s->has_clock = 1;
 }
 
-/* Everything the row would have counted since the task began. */
+/* What the row would have counted since the task began. */
 static uint64_t gross(const struct vpmu_event *e, uint64_t clock)
 {
 	const struct vpmu_row *const row = &vpmu()->model.rows[e->row];
@@ -164,8 +164,8 @@ unsigned vpmu_width(void)
 	return vpmu()->model.width;
 }
 
-/* What the kernel writes into a counter that only counts: as far below its end as
- * it goes, so that it never overflows. */
+/* The value that the kernel writes into a counter that does not sample: as far below its end as
+ * possible, so that it does not overflow. */
 static uint64_t first_value(void)
 {
 	return vpmu()->flaws.wrap ? -1000ull : -(mask_of_width() >> 1);
@@ -182,7 +182,7 @@ static uint64_t to_ns(uint64_t instructions)
 	return (instructions + VPMU_PER_NS - 1) / VPMU_PER_NS;
 }
 
-/* The time-stamp counter in nanoseconds, as perf_event_open(2) tells to compute it: what a
+/* The time-stamp counter in nanoseconds, computed as perf_event_open(2) says. With it, the time that a
  * program adds to the page's times is the time since they were written. */
 static uint64_t since_zero(const struct vpmu_shared *v)
 {
@@ -198,7 +198,7 @@ void vpmu_show(uint32_t i)
 	const struct vpmu_event *const e = vpmu_event(i);
 	const struct vpmu_shared *const v = vpmu();
 	if (!e->maps)
-		return;			/* nobody looks */
+		return;			/* no process has mapped it */
 	struct perf_event_mmap_page *const p = vpmu_page(i);
 	const bool on = e->state == VE_ACTIVE;
 	__atomic_fetch_add(&p->lock, 1, __ATOMIC_SEQ_CST);
@@ -239,7 +239,7 @@ static bool may_rdpmc(bool mapped)
 	return vpmu()->rdpmc == 2 || (vpmu()->rdpmc && mapped);
 }
 
-/* The entry that rdpmc finds; none where only C knows the answer. */
+/* Fills the entry in that rdpmc reads. No entry, if only C can compute the value. */
 static void set_entry(const struct vpmu_event *e)
 {
 	const struct vpmu_row *const row = &vpmu()->model.rows[e->row];
@@ -248,7 +248,7 @@ static void set_entry(const struct vpmu_event *e)
 	if (vpmu_lazy() || row->kind >= SOFT_EVENTS || e->no_user || e->software)
 		return;
 	struct vpmu_pmc *const p = entry_of_counter(e->slot, e->counter);
-	/* rdpmc itself is in the sum already and must not be */
+	/* the sum includes rdpmc itself, which the value must not */
 	p->addend = first_value() + e->total - e->base - (row->kind == SOFT_INSTRUCTIONS);
 	p->bank = THREAD_ACC + offsetof(struct vpmu_task_mem, acc[row->kind]) - THREAD_AREA;
 	__atomic_store_n(&p->minus_ecx, -rdpmc_index(e->counter), __ATOMIC_RELEASE);
@@ -258,7 +258,7 @@ static uint32_t counters_taken(uint32_t slot)
 {
 	const struct vpmu_shared *const v = vpmu();
 	uint32_t used = (uint32_t)vpmu_slot(slot)->stolen;
-	/* It counts cycles, which Intel has a fixed counter for: the second. */
+	/* The watchdog counts cycles: on Intel the second fixed counter does. */
 	if (v->flaws.watchdog)
 		used |= 1u << (v->model.fixed >= 2 ? VPMU_FIXED_AT + 1 : v->model.gp - 1);
 	return used | v->flaws.held;
@@ -273,7 +273,7 @@ static uint32_t fits_on(const struct vpmu_row *row)
 	return fits;
 }
 
-/* Events that are to be on counters together. */
+/* Events that are to be on counters at the same time. */
 struct assignment {
 	unsigned n;
 	uint32_t taken;			/* by others */
@@ -312,8 +312,8 @@ static int bits_in(uint32_t x)
 	return n;
 }
 
-/* As the kernel does it: where they were; else those with the fewest places first, each on a
- * fixed counter or on the lowest that is free. */
+/* As the kernel does it: on the counters that they had; else the events that fit on the fewest
+ * counters first, each on a fixed counter or on the lowest free one. */
 static bool assign(struct assignment *a)
 {
 	uint32_t used = a->taken;
@@ -333,7 +333,7 @@ static bool assign(struct assignment *a)
 	return true;
 }
 
-/* The group's events that need a counter; only those that are on, if `on`. */
+/* Adds the group's events that need a counter; with `on`, only those that are enabled. */
 static bool add_group(struct assignment *a, uint32_t slot, uint32_t leader, bool on)
 {
 	for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next) {
@@ -354,7 +354,7 @@ bool vpmu_fits(uint32_t leader, uint32_t extra_row)
 	return add_to(&a, 0, &vpmu()->model.rows[extra_row], -1) && assign(&a);
 }
 
-/* Puts the whole group on counters beside those in `all`, or nothing of it. */
+/* Puts the whole group on counters besides the events in `all`. False: not all of it fits. */
 static bool place_group(uint32_t slot, uint32_t leader, struct assignment *all)
 {
 	struct assignment with = *all;
@@ -381,7 +381,7 @@ uint32_t vpmu_next_group(uint32_t slot, bool pinned, uint64_t after)
 	return best;
 }
 
-/* Software events among themselves need no counter: they are on whenever their leader is. */
+/* Groups of software events need no counter: they count whenever their leader is enabled. */
 static void place_software(uint32_t slot)
 {
 	const uint32_t first = vpmu_slot(slot)->events;
@@ -400,8 +400,8 @@ static void place_software(uint32_t slot)
 	}
 }
 
-/* Pinned groups first, then the others in their order, until one does not fit, as
- * the kernel does it. True if one had to wait. */
+/* Pinned groups first, then the others in their order, until one does not fit, as the kernel does
+ * it. True: a group has to wait. */
 static bool place_all(uint32_t slot)
 {
 	struct assignment all = { .taken = counters_taken(slot) };
@@ -422,7 +422,7 @@ static bool place_all(uint32_t slot)
 			}
 			if (!pinned) {
 				waits = true;
-				break;		/* and so must all after it */
+				break;		/* all groups after it wait, too */
 			}
 			e->state = VE_ERROR;
 		}
@@ -474,7 +474,7 @@ void vpmu_schedule(uint32_t slot)
 	}
 }
 
-/* A new event. Behind others that wait it waits as well, and nothing else changes. */
+/* If other groups wait already, a new group waits after them, and nothing else changes. */
 void vpmu_schedule_new(uint32_t i)
 {
 	const struct vpmu_event *const e = vpmu_event(i);
@@ -484,7 +484,7 @@ void vpmu_schedule_new(uint32_t i)
 		vpmu_schedule(e->slot);
 }
 
-/* What the task's code must add up for its events. */
+/* Sets what the task's code must add up for its events. */
 void vpmu_want(uint32_t slot)
 {
 	for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next)
@@ -506,15 +506,14 @@ void vpmu_set_state(uint32_t i, bool on)
 
 /* ---- events ---- */
 
-/* A thread that execs goes on under its leader's number. */
+/* A thread that execs gets the tid of its process's first thread. */
 static bool task_is_gone(const struct vpmu_slot *s)
 {
 	const int32_t who = s->execing ? s->pid : s->tid;
 	return who > 0 && is_gone((uint32_t)who);
 }
 
-/* Inherited events of tasks that were killed hold on to their places until they
- * are needed. */
+/* Frees inherited events of tasks that were killed. */
 static void reap(void)
 {
 	for (uint32_t i = 1; i <= vpmu()->n_events; i++) {
@@ -526,7 +525,7 @@ static void reap(void)
 
 #define COLLECT_FROM 1024
 
-/* Before there are many, or when there is no place, those of killed processes go. */
+/* Frees events of killed processes: when there are many events, or no room for another one (hard). */
 static void collect(bool hard)
 {
 	struct vpmu_shared *const v = vpmu();
@@ -597,8 +596,8 @@ static bool leads_others(uint32_t i)
 	return false;
 }
 
-/* What it counted goes to the event it was inherited from; members of its group
- * go on alone. True if the others must be scheduled anew. */
+/* Its counts are added to the event that it was inherited from. Members of its group become groups of
+ * their own. */
 bool vpmu_free_event(uint32_t i)
 {
 	struct vpmu_event *const e = vpmu_event(i);
@@ -641,7 +640,7 @@ static uint32_t slot_find(void)
 	for (uint32_t i = 1; i < VPMU_MAX_TASKS; i++)
 		if (reusable(&v->slots[i]))
 			return i;
-	/* those that were killed could not say so */
+	/* tasks that were killed are not marked as ended yet */
 	collect(false);
 	for (uint32_t i = 1; i < VPMU_MAX_TASKS; i++) {
 		struct vpmu_slot *const s = &v->slots[i];
@@ -665,7 +664,7 @@ static uint32_t slot_new(int pid, int tid)
 	return i;
 }
 
-/* The slot's memory where the thread's code finds it. */
+/* Maps the slot's memory at THREAD_ACC, where the thread's code uses it. */
 static void slot_map(struct thread *t)
 {
 	const long at = sys6(__NR_mmap, (long)t + (long)THREAD_ACC, VPMU_TASK_SIZE,
@@ -726,8 +725,8 @@ static void inherit(uint32_t parent, uint32_t slot, bool is_thread)
 	vpmu_schedule(slot);
 }
 
-/* The parent takes the slot of the task it makes, so that the number that its seed comes
- * from and what it inherits do not depend on when it runs first. */
+/* The parent takes the slot for the task that it makes, so that the ordinal (from which its seed is
+ * computed) and the inherited events do not depend on when the task runs first. */
 void vpmu_making(struct thread *t, bool is_thread)
 {
 	vpmu_lock(t);
@@ -778,7 +777,7 @@ void vpmu_made(struct thread *t, long ret, bool is_thread)
 	const uint32_t slot = t->vpmu.child_slot;
 	struct vpmu_slot *const s = vpmu_slot(slot);
 	vpmu_lock(t);
-	/* (it may have ended, and its slot be another's) */
+	/* (the child may have ended, and its slot may be used again) */
 	if (!is_thread && (s->tid == SLOT_RESERVED || s->tid == ret))
 		holds_made(slot, ret < 0 ? 0 : (int32_t)ret);
 	if (ret < 0) {
@@ -926,7 +925,7 @@ static uint64_t counter_value(struct thread *t, int counter)
 		const struct vpmu_event *const e = vpmu_event(i);
 		if (e->state != VE_ACTIVE || e->counter != counter)
 			continue;
-		/* the rdpmc is in the sums already and must not be */
+		/* the sums include the rdpmc, which the value must not */
 		const uint64_t self = vpmu()->model.rows[e->row].kind == SOFT_INSTRUCTIONS;
 		const uint64_t g = gross(e, vpmu_clock(t->vpmu.slot) - 1) - self;
 		return first_value() + e->total + g - e->base;
