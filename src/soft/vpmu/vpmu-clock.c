@@ -1,8 +1,8 @@
-/* What a task's code must do for its events, and what happens at moments of its clock.
+/* What a task's code must count, and what happens at times of its clock.
  *
- * Code adds up only what somebody wants, and watches the clock only if something must happen
- * at a moment: the modes of translated code (engine.h). Another task that opens a counter
- * changes what is wanted, and tells.
+ * Code adds up only the events that are wanted, and watches the clock only if something must happen
+ * at a certain time: these are the modes of translated code (translate.h). A task that opens a
+ * counter on another task changes what is wanted of it, and sends it a signal.
  */
 #include "vpmu-room.h"
 
@@ -27,8 +27,8 @@ static bool covers(const struct mode *m, uint32_t want, bool ticks)
 	return !(want & ~m->acc) && (m->ticks || !ticks);
 }
 
-/* Another event is wanted of this task than the code adds up: all code is written
- * anew, as it is needed. */
+/* The code does not add up an event that is wanted of this task: all code is translated again, when
+ * it is needed. */
 static void change_mode(struct thread *t, uint32_t want, bool ticks)
 {
 	if (!stop_others(t))
@@ -49,7 +49,7 @@ static void change_mode(struct thread *t, uint32_t want, bool ticks)
 	cache_empty();
 	cache.mode = cache.n_modes;
 	release_others();
-	/* threads without a tick of their own have all the time there is */
+	/* threads without a time to watch for get a budget that is never used up */
 	for (uint32_t i = 0; i < E.n_threads; i++) {
 		struct thread *const o = thread_at(i);
 		if (!o->in_use || !o->vpmu.slot)
@@ -64,7 +64,7 @@ static void change_mode(struct thread *t, uint32_t want, bool ticks)
 void vpmu_follow(struct thread *t)
 {
 	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
-	/* pairs with has_followed(): who opens a counter writes `want`, then looks here */
+	/* pairs with has_followed(): a task that opens a counter writes `want`, then reads this */
 	__atomic_store_n(&s->in_call, 0, __ATOMIC_SEQ_CST);
 	const uint32_t want = __atomic_load_n(&s->want, __ATOMIC_SEQ_CST);
 	if (!covers(&cache.modes[cache.mode], want, s->ticks))
@@ -101,12 +101,12 @@ static void kick(struct thread *t, struct vpmu_slot *s)
 		sys2(__NR_nanosleep, nap, 0);
 		vpmu_lock(t);
 	}
-	s->deaf = 1;		/* it is stopped: it finds the signal when it goes on */
+	s->deaf = 1;		/* it is stopped, and gets the signal when it goes on */
 }
 
-/* Counters were opened or switched on, maybe of other tasks: their code must begin to count
- * now, not after the next system call, which may never come. Under the lock, given up for
- * each nap: a task about to exec waits for it, so no kick meets a new image. */
+/* Counters were opened or enabled, maybe on other tasks: the code of these must count from now on, not
+ * only after their next system call. The lock is dropped during each nap. A task that is about to
+ * exec needs the lock, so no signal reaches a new image. */
 void vpmu_tell(struct thread *t)
 {
 	for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
@@ -116,14 +116,14 @@ void vpmu_tell(struct thread *t)
 
 /* ---- the clock ---- */
 
-#define TICK_SLACK 256		/* a block is shorter: it may not reach its mark */
+#define TICK_SLACK 256		/* more than a block: the budget ends at the start of a block */
 
 static bool reached(uint64_t mark, uint64_t now)
 {
 	return mark <= now + TICK_SLACK;
 }
 
-/* The next group that waits gets its turn: the first goes to the end. */
+/* The next waiting group gets its turn: the first group goes to the end of the order. */
 static void rotate(uint32_t slot)
 {
 	const uint32_t first = vpmu_next_group(slot, false, 0);
@@ -131,8 +131,7 @@ static void rotate(uint32_t slot)
 		vpmu_event(first)->order = ++vpmu()->next_order;
 }
 
-/* Something else takes the counter of the first event that is on one; `move`: it
- * may go to another one. */
+/* Takes the counter of the first event that has one. `move`: the event may get another counter. */
 static void take_counter(uint32_t slot, bool move)
 {
 	struct vpmu_slot *const s = vpmu_slot(slot);
