@@ -1,8 +1,8 @@
 /* Which process holds which event.
  *
- * An event lives as long as a descriptor or a mapping of it is anywhere: copied by dup, by
- * fork, sent over a socket. Each process that has any is a *holder*, a number in shared
- * memory with one bit for each event. A process that ends drops its bits. One that is killed
+ * An event lives as long as any process has a descriptor or a mapping of it: copied by dup or fork,
+ * or sent over a socket. Each process that has any is a *holder*, with a number and, in shared
+ * memory, one bit for each event. A process that ends drops its bits. One that is killed
  * cannot, so its bits are dropped when places are needed (holds_collect()): a holder keeps a
  * record lock on its own byte of the run's file, which the kernel releases when the process
  * ends, however it ends, and in whatever pid namespace it was.
@@ -21,10 +21,10 @@ static uint32_t local[VPMU_MAX_EVENTS];		/* descriptors and mappings in this pro
 
 static struct vpmu_holder *holder(uint32_t h) { return &vpmu()->holders[h]; }
 
-/* Words of the bits that can be set. */
+/* How many words of bits can have one set. */
 static uint32_t used_words(void) { return vpmu()->n_events / 64 + 1; }
 
-/* The bits of a holder. Only our own stay mapped. */
+/* Maps the bits of a holder. Only those of this process stay mapped. */
 static uint64_t *map_bits(uint32_t h)
 {
 	const uint64_t at = ZONE_VPMU_HOLDS + h * VPMU_HOLD_SIZE;
@@ -59,7 +59,8 @@ static long lock_call(int what, uint32_t h, struct k_flock *l)
 	return sys3(__NR_fcntl, E.reserved_fd, what, l);
 }
 
-/* The lock goes when any descriptor of the run's file is closed here: see vpmu_syscall(). */
+/* The kernel drops the record lock when this process closes any descriptor of the run's file: see
+ * keep_lock() in vpmu-calls.c. */
 void holds_relock(void)
 {
 	struct k_flock l;
@@ -91,7 +92,7 @@ static bool is_dead(uint32_t h)
 
 /* ---- holders ---- */
 
-/* 0: more processes than there are places; its events stay then. */
+/* 0: there are more processes than holders; the events of this one are never freed then. */
 static uint32_t new_holder(uint32_t state)
 {
 	struct vpmu_shared *const v = vpmu();
@@ -129,7 +130,7 @@ static void unref(uint32_t i)
 		vpmu_schedule(slot);
 }
 
-/* Everything that it holds is let go. */
+/* Drops all that the holder holds. */
 static void release(uint32_t h)
 {
 	uint64_t *const bits = map_bits(h);
@@ -169,7 +170,7 @@ void hold_drop(uint32_t event)
 	unref(event);
 }
 
-/* A new process has the descriptors that `fds` says, and a holder that may say otherwise. */
+/* A new process: makes the bits of its holder agree with the descriptors that it has. */
 static void adopt(uint32_t h)
 {
 	become(h);
@@ -208,7 +209,7 @@ void holds_making(struct thread *t)
 	unmap_bits(h);
 }
 
-/* The process exists, or (0) does not. */
+/* The process was made; pid 0: it was not. */
 void holds_made(uint32_t slot, int32_t pid)
 {
 	const uint32_t h = vpmu_slot(slot)->holder;
@@ -233,7 +234,7 @@ void holds_forked(uint32_t slot)
 	adopt(h);
 }
 
-/* A vfork child has the holder that its parent made; others keep theirs. */
+/* A vfork child has the holder that its parent made for it; other processes keep theirs. */
 void holds_before_exec(const struct thread *t)
 {
 	if (!t->is_vfork)
@@ -263,7 +264,8 @@ void holds_end(const struct thread *t)
 
 /* ---- those that were killed ---- */
 
-/* `hard`: nothing else is left. Then messages that nobody received are lost, too. */
+/* `hard`: there is no free event. Then events in messages that no process has received are freed,
+ * too. */
 void holds_collect(bool hard)
 {
 	struct vpmu_shared *const v = vpmu();
