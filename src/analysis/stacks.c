@@ -50,16 +50,26 @@ struct pass {
 	struct tare_why *why;
 };
 
-static uint32_t slot_of(const struct tare_stacks *t, uint32_t parent, uint32_t name)
+static uint64_t hash_of(uint32_t parent, uint32_t name)
 {
-	const uint64_t key = (uint64_t)parent << 32 | name;
-	return (uint32_t)((key * 0x9E3779B97F4A7C15ull) >> 32) & (t->n_slots - 1);
+	const uint64_t h = ((uint64_t)parent << 32 | name) * 0x9E3779B97F4A7C15ull;
+	return (h ^ h >> 32) * 0xD6E8FEB86659FD93ull;
+}
+
+/* The node is new: the first free slot is its own. */
+static void put_node(struct tare_stacks *t, uint32_t node)
+{
+	const uint64_t h = hash_of(t->nodes[node].parent, t->nodes[node].name);
+	uint32_t s = (uint32_t)h & (t->n_slots - 1);
+	while (t->slots[s])
+		s = (s + 1) & (t->n_slots - 1);
+	t->slots[s] = h >> 32 << 32 | (node + 1);
 }
 
 static bool grow(struct tare_stacks *t)
 {
 	const uint32_t n_slots = t->n_slots ? 2 * t->n_slots : 1024;
-	uint32_t *const slots = calloc(n_slots, sizeof(*slots));
+	uint64_t *const slots = calloc(n_slots, sizeof(*slots));
 	struct stack_node *const nodes = realloc(t->nodes, n_slots / 2 * sizeof(*nodes));
 	if (nodes)
 		t->nodes = nodes;
@@ -71,21 +81,21 @@ static bool grow(struct tare_stacks *t)
 	t->slots = slots;
 	t->n_slots = n_slots;
 	t->cap = n_slots / 2;
-	for (uint32_t i = 1; i < t->n; i++) {
-		uint32_t s = slot_of(t, nodes[i].parent, nodes[i].name);
-		while (slots[s])
-			s = (s + 1) & (n_slots - 1);
-		slots[s] = i + 1;
-	}
+	for (uint32_t i = 1; i < t->n; i++)
+		put_node(t, i);
 	return true;
 }
 
-/* Where the node is, or an empty slot. */
+/* Where the node is, or an empty slot. Nodes with another hash are not looked at: most stacks
+ * are new, and each look would miss the cache. */
 static uint32_t find(const struct tare_stacks *t, uint32_t parent, uint32_t name)
 {
-	uint32_t s = slot_of(t, parent, name);
+	const uint64_t h = hash_of(parent, name);
+	uint32_t s = (uint32_t)h & (t->n_slots - 1);
 	for (; t->slots[s]; s = (s + 1) & (t->n_slots - 1)) {
-		const struct stack_node *const n = &t->nodes[t->slots[s] - 1];
+		if ((t->slots[s] ^ h) >> 32)
+			continue;
+		const struct stack_node *const n = &t->nodes[(uint32_t)t->slots[s] - 1];
 		if (n->parent == parent && n->name == name)
 			break;
 	}
@@ -99,11 +109,11 @@ static uint32_t child(struct tare_stacks *t, uint32_t parent, uint32_t name)
 		return NO_NAME;
 	const uint32_t s = find(t, parent, name);
 	if (t->slots[s])
-		return t->slots[s] - 1;
+		return (uint32_t)t->slots[s] - 1;
 	t->nodes[t->n] = (struct stack_node){ .parent = parent, .name = name,
 					      .depth = t->nodes[parent].depth + 1,
 					      .missed = t->may_miss };
-	t->slots[s] = ++t->n;
+	t->slots[s] = hash_of(parent, name) >> 32 << 32 | ++t->n;
 	return t->n - 1;
 }
 
@@ -202,7 +212,7 @@ static void compact(struct pass *s, const uint8_t *keep, uint32_t *moved)
 	t->n = n;
 	memset(t->slots, 0, t->n_slots * sizeof(*t->slots));
 	for (uint32_t i = 1; i < n; i++)
-		t->slots[find(t, t->nodes[i].parent, t->nodes[i].name)] = i + 1;
+		put_node(t, i);
 	for (uint32_t i = 0; i < s->n_thread; i++) {
 		struct thread *const th = &s->thread[i];
 		th->root = moved[th->root];
@@ -294,7 +304,7 @@ static uint32_t enter(struct pass *s, uint32_t parent, uint32_t name)
 		return child(s->t, parent, name);
 	const uint32_t slot = parent == UNLISTED ? 0 : find(s->t, parent, name);
 	if (parent != UNLISTED && s->t->slots[slot])
-		return s->t->slots[slot] - 1;
+		return (uint32_t)s->t->slots[slot] - 1;
 	s->t->left_out++;
 	return UNLISTED;
 }

@@ -26,7 +26,7 @@ struct tare_stacks {
 	struct names names;
 	struct stack_node *nodes;
 	uint32_t n, cap;
-	uint32_t *slots;		/* node + 1 by (parent, name) */
+	uint64_t *slots;		/* by (parent, name): hash << 32 | node + 1; 0: free */
 	uint32_t n_slots;
 	bool raw_names;			/* see struct tare_stacks_options */
 	uint32_t most;			/* nodes in memory at a time */
