@@ -1,8 +1,8 @@
 /* Restartable sequences. The registration goes to the kernel (the C library uses cpu_id). Critical
  * sections do not work: the kernel compares their addresses with the pc, which is in the code
- * cache, and so never aborts one. A program that has critical sections is recognised by their descriptors
- * (ELF section __rseq_cs), or by a descriptor in use, and refused: it would run wrongly without a
- * sign.
+ * cache, and so never aborts one. A program that has critical sections is recognised by their
+ * descriptors (ELF section __rseq_cs), or by a descriptor in use, and refused: it would run
+ * wrongly without a sign.
  */
 #include "guest-room.h"
 #include "sys.h"
