@@ -79,8 +79,8 @@ uint64_t vpmu_clock(uint32_t slot)
 	return vpmu_sum(slot, SOFT_INSTRUCTIONS) - vpmu_slot(slot)->zero;
 }
 
-/* The clock starts with the task's first event. What the code of the task added up before depends on
- * when another thread of the process had its first event. */
+/* The clock starts with the task's first event. What the code of the task added up before depends
+ * on when another thread of the process had its first event. */
 void vpmu_start_clock(uint32_t slot)
 {
 	struct vpmu_slot *const s = vpmu_slot(slot);
@@ -182,8 +182,8 @@ static uint64_t to_ns(uint64_t instructions)
 	return (instructions + VPMU_PER_NS - 1) / VPMU_PER_NS;
 }
 
-/* The time-stamp counter in nanoseconds, computed as perf_event_open(2) says. With it, the time that a
- * program adds to the page's times is the time since they were written. */
+/* The time-stamp counter in nanoseconds, computed as perf_event_open(2) says. With it, the time
+ * that a program adds to the page's times is the time since they were written. */
 static uint64_t since_zero(const struct vpmu_shared *v)
 {
 	uint32_t lo, hi;
@@ -525,7 +525,8 @@ static void reap(void)
 
 #define COLLECT_FROM 1024
 
-/* Frees events of killed processes: when there are many events, or no room for another one (hard). */
+/* Frees events of killed processes: when there are many events, or no room for another one
+ * (hard). */
 static void collect(bool hard)
 {
 	struct vpmu_shared *const v = vpmu();
@@ -596,8 +597,8 @@ static bool leads_others(uint32_t i)
 	return false;
 }
 
-/* Its counts are added to the event that it was inherited from. Members of its group become groups of
- * their own. */
+/* Its counts are added to the event that it was inherited from. Members of its group become groups
+ * of their own. */
 bool vpmu_free_event(uint32_t i)
 {
 	struct vpmu_event *const e = vpmu_event(i);
