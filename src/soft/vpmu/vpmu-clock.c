@@ -104,9 +104,9 @@ static void kick(struct thread *t, struct vpmu_slot *s)
 	s->deaf = 1;		/* it is stopped, and gets the signal when it goes on */
 }
 
-/* Counters were opened or enabled, maybe on other tasks: the code of these must count from now on, not
- * only after their next system call. The lock is dropped during each nap. A task that is about to
- * exec needs the lock, so no signal reaches a new image. */
+/* Counters were opened or enabled, maybe on other tasks: the code of these must count from now on,
+ * not only after their next system call. The lock is dropped during each nap. A task that is about
+ * to exec needs the lock, so no signal reaches a new image. */
 void vpmu_tell(struct thread *t)
 {
 	for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
