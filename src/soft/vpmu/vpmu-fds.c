@@ -1,10 +1,11 @@
 /* Descriptors of the virtual PMU's events.
  *
- * A descriptor must be a real one: close, dup, poll, fork and exec are then the kernel's. It
- * is that of a software event that counts nothing, so that it looks and behaves like any
- * event's, or, where the kernel gives none, the end of a pipe that nobody writes to, which
- * polls the same. Which event it stands for is remembered here by its number, and found by
- * its id (its inode) where a number says nothing: after exec, out of a socket.
+ * A descriptor is a real one, so that close, dup, poll, fork and exec work as the kernel does them.
+ * It is of a software event that counts nothing, so that it looks and behaves like that of any
+ * event. Where the kernel refuses such an event, it is the end of a pipe that no process writes to,
+ * which polls the same. Which event a descriptor stands for is remembered by its number. Where the
+ * number is not known, after an exec or when it comes out of a socket, the event is found by the id
+ * of the software event or the inode of the pipe.
  */
 #include "vpmu-room.h"
 
@@ -16,15 +17,15 @@
 #define MAX_FD 65536u
 
 uint32_t vpmu_fds;
-static uint32_t fds[MAX_FD];		/* event by descriptor; 0: not ours */
-static uint32_t end_fd;			/* beyond the highest one ever used */
+static uint32_t fds[MAX_FD];		/* the event of each descriptor; 0: none */
+static uint32_t end_fd;			/* the highest descriptor ever used, plus 1 */
 
 uint32_t fd_event(uint64_t fd)
 {
 	return vpmu_fds && (uint32_t)fd < end_fd ? fds[(uint32_t)fd] : 0;
 }
 
-/* Threads open and close at the same time. */
+/* Atomic, because threads open and close descriptors at the same time. */
 static void note(uint32_t fd, uint32_t event)
 {
 	uint32_t end = __atomic_load_n(&end_fd, __ATOMIC_RELAXED);
@@ -56,14 +57,14 @@ void fd_forget(struct thread *t, uint32_t fd)
 {
 	const uint32_t i = fds[fd];
 	if (t->is_vfork || !i)
-		return;			/* a vfork child's table is a copy that we do not keep */
+		return;			/* a vfork child's table of descriptors is a copy, and not kept */
 	vpmu_lock(t);
 	note(fd, 0);
 	hold_drop(i);
 	vpmu_unlock();
 }
 
-/* One that was just opened. Of a vfork child nothing is kept: what it opens is on its way to
+/* Notes a descriptor that was just opened. A vfork child's descriptors are not noted: they are for
  * the image that it is going to exec. */
 bool fd_note(const struct thread *t, uint32_t fd, uint32_t event)
 {
@@ -105,8 +106,8 @@ static uint64_t inode(uint32_t fd)
 	return st.ino;
 }
 
-/* The event that a descriptor of this process stands for, 0 if it is something else.
- * Descriptors mostly have the order of their events. */
+/* The event that a descriptor of this process stands for; 0: none. Descriptors mostly have the same
+ * order as their events, so the search starts at the last one found. */
 static uint32_t identify(uint32_t fd)
 {
 	static uint32_t last;
@@ -218,7 +219,7 @@ struct k_cmsghdr {
 	int32_t level, type;
 };
 
-/* Each descriptor in a message's control data. */
+/* Calls a function for each descriptor in a message's control data. */
 static void each_right(struct thread *t, uint64_t msg, void (*what)(struct thread *, int32_t, int),
 		       int arg)
 {
@@ -240,7 +241,7 @@ static void each_right(struct thread *t, uint64_t msg, void (*what)(struct threa
 	}
 }
 
-/* While it is under way it holds a reference, which whoever receives it takes over. */
+/* A message that is not received yet holds a reference, which the receiver takes over. */
 static void sent(struct thread *t, int32_t fd, int step)
 {
 	const uint32_t i = fd_event((uint32_t)fd);
