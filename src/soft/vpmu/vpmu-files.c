@@ -1,11 +1,11 @@
-/* The model as files show it.
+/* Files of sysfs and procfs that show the model instead of this machine.
  *
- * The launcher wrote a folder with everything that differs; calls that mean one of these files
- * are led there. Which file a path means is what counts, not how it is written: it may be
- * relative to a folder or to a descriptor, and go through links, other mounts of procfs and
- * sysfs, or /proc/self/root. So a path is first compared as a text, which also finds files that
- * this machine does not have. If that says nothing, the kernel resolves it; where it arrives in
- * procfs or sysfs, or at nothing, the name that the kernel gives is compared.
+ * The launcher has written a folder with all files that differ; calls that mean one of them are
+ * redirected there. A path may be relative to a folder or to a descriptor, and go through links,
+ * other mounts of procfs and sysfs, or /proc/self/root. So the text of a path is compared first,
+ * which also finds files that this machine does not have. If the text does not decide, the kernel
+ * resolves the path; if the result is in procfs or sysfs, or there is no such file, the name that
+ * the kernel gives is compared.
  */
 #include "vpmu-room.h"
 
@@ -16,7 +16,7 @@
 
 enum place { ELSEWHERE, IN_PROC, IN_SYS };
 
-/* What is led elsewhere: the path below the mount, or anything below that. */
+/* What is redirected: the path below the mount, and everything below it. */
 static const struct { enum place in; const char *path, *to; } moved[] = {
 	{ IN_SYS, "/bus/event_source/devices", "/devices" },
 	{ IN_SYS, "/devices/cpu", "/devices/cpu" },
@@ -95,7 +95,7 @@ static bool lead_below(enum place in, const char *name, char *to)
 	return in == IN_SYS && is_cpu_uevent(name) && put_path(to, vpmu()->dir, "/uevent", "");
 }
 
-/* Where a path leads that is absolute and normal, as far as its text says. */
+/* Where an absolute, normalised path leads, as far as its text says. */
 static bool lead_text(const char *path, char *to)
 {
 	const char *const proc = below(path, "/proc"), *const sys = below(path, "/sys");
@@ -147,7 +147,7 @@ static enum place place_of(long fd)
 	return st[0] == PROC_SUPER_MAGIC ? IN_PROC : st[0] == SYSFS_MAGIC ? IN_SYS : ELSEWHERE;
 }
 
-/* Whether the file that is open there is one of ours, with what comes after it. */
+/* Is the open file, followed by `rest`, one that is redirected? */
 static bool lead_fd(long fd, const char *rest, char *to)
 {
 	char name[PATH_SIZE], all[PATH_SIZE], plain[PATH_SIZE];
@@ -199,7 +199,7 @@ static bool lead_missing(int dir, const char *path, char *to)
 
 /* ---- the calls ---- */
 
-/* Which argument of the call is the path; -1: none we care for. */
+/* Which argument of the call is the path; -1: the call has none. */
 static int path_argument(long nr)
 {
 	switch (nr) {
@@ -267,8 +267,8 @@ static bool follows(long nr, const uint64_t *a)
 	}
 }
 
-/* Natively these files are root's, and rdpmc is nobody else's to read. Here they belong to who
- * runs the command. */
+/* Natively these files are root's, and only root may read rdpmc. The redirected ones belong to the user
+ * who runs the command: so access is checked here. */
 static bool is_forbidden(long nr, const uint64_t *a, const char *to)
 {
 	const char *const in = to + text_len(vpmu()->dir);
@@ -301,7 +301,7 @@ static long led_call(struct thread *t, long nr, const uint64_t *a, const char *t
 	return fd;
 }
 
-/* In another root the files are not to be seen: what is there is the machine's. */
+/* In another root (chroot) the folder cannot be reached: the program sees this machine's files. */
 static bool is_out_of_sight(void)
 {
 	return sys2(__NR_access, vpmu()->dir, F_OK_) < 0;
@@ -318,7 +318,7 @@ static bool copy_path(char *to, uint64_t at)
 	return false;
 }
 
-/* procfs.c opens these. */
+/* Files that procfs.c handles. */
 static bool is_own_business(const char *path)
 {
 	const char *last = path;
@@ -329,7 +329,7 @@ static bool is_own_business(const char *path)
 	       text_equal(last, "numa_maps") || text_equal(last, "status");
 }
 
-/* The folder that a relative path starts from, if that is in procfs, sysfs or ours. */
+/* The folder that a relative path starts from, if it is in procfs, sysfs or the model's folder. */
 static bool base_of(int dir, char *base)
 {
 	if (dir == AT_FDCWD ? sys2(__NR_getcwd, base, PATH_SIZE) <= 0 : !link_of_fd(dir, base))
@@ -442,7 +442,7 @@ static bool is_rdpmc_file(uint64_t fd)
 	       st.ino == vpmu()->rdpmc_ino;
 }
 
-/* From now on writes are looked at: the file's descriptor may go to other programs. */
+/* From now on all writes are looked at, because the descriptor may go to other programs. */
 void vpmu_note_writer(long fd)
 {
 	if (is_rdpmc_file((uint64_t)fd))
@@ -463,7 +463,7 @@ static int parse_rdpmc(const char *text, size_t n)
 	return digits && i == n && v <= 2 ? (int)v : -EINVAL;
 }
 
-/* The file shows what is set: O_TRUNC may have emptied it. */
+/* Writes the setting to the file, which O_TRUNC may have emptied. */
 static void show_rdpmc(uint64_t fd)
 {
 	const char text[2] = { (char)('0' + vpmu()->rdpmc), '\n' };
