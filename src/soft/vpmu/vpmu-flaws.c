@@ -1,8 +1,8 @@
 /* What the flaws of a model add to its counts.
  *
- * Interrupts and page faults come at times of the task's own clock that are a
- * function of seed and task, so how many there have been is computed when somebody
- * looks; nothing has to happen at the moment itself.
+ * Interrupts and page faults come at times of the task's own clock that are a function of seed and
+ * task. So how many there have been is computed when a count is read; nothing has to happen at the
+ * time itself.
  */
 #include "vpmu-room.h"
 
@@ -17,10 +17,9 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* In each quarter of a period one comes or, three times as often, does not; its
- * moment is random as well. Whole quarters are added up once: the course of a task
- * is remembered up to the one before the last, since somebody may ask for the
- * moment before an instruction that is counted already. */
+/* In each quarter of a period an interrupt comes with a probability of one quarter, at a random
+ * time. Whole quarters are added up once; the sum is remembered up to the quarter before the last,
+ * because a count may be read as of before an instruction that is counted already. */
 #define STEPS 4
 
 static bool comes(uint64_t seed, uint64_t step)
@@ -51,7 +50,7 @@ static uint64_t interrupts(uint32_t slot, uint64_t clock)
 	return happened(&vpmu_slot(slot)->irqs, clock, vpmu()->flaws.irq_period, seed_of(slot));
 }
 
-/* A program faults in the same places every time: no seed. */
+/* A program faults at the same times in every run: without the seed. */
 static uint64_t faults(uint32_t slot, uint64_t clock)
 {
 	return happened(&vpmu_slot(slot)->faults, clock, vpmu()->flaws.fault_period,
@@ -82,10 +81,10 @@ bool vpmu_lazy(void)
 	return f->irq_period || f->fault_period || f->speclock;
 }
 
-/* A locked instruction has retired. The CPU ran ahead of it, which SpecLockMapCommit counts
- * each time (the report: one uncontended instruction is enough to see it). Now and then that
- * was rolled back: everything since the last one is counted again. The first one of an image
- * has none before it: no CPU speculates across an exec. */
+/* A locked instruction has retired. The CPU executed ahead of it speculatively, which
+ * SpecLockMapCommit counts each time (the report: one uncontended instruction is enough to see it).
+ * Now and then this work is rolled back: then everything since the last locked instruction is
+ * counted again. For the first one of an image nothing is: no CPU speculates across an exec. */
 void vpmu_locked(struct thread *t)
 {
 	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
@@ -177,7 +176,7 @@ bool vpmu_asks_x87(const struct insn *in)
 	return E.vpmu && vpmu()->flaws.overcount & OVER_X87_STATE && is_x87_state(in);
 }
 
-/* One of these has retired; its code left the status word of before (emit-block.c). */
+/* One of these has retired; the status word from before it is stored (emit_x87_status()). */
 void vpmu_x87(struct thread *t)
 {
 	const struct mode *const m = &cache.modes[cache.mode];
@@ -185,7 +184,7 @@ void vpmu_x87(struct thread *t)
 		count_add(t, SOFT_INSTRUCTIONS, 1, m);
 }
 
-/* What belongs to an instruction whenever it runs. */
+/* What the model adds for an instruction in every run of it. */
 void vpmu_overcount(uint8_t *vec, const struct insn *in)
 {
 	const uint32_t over = vpmu()->flaws.overcount;
