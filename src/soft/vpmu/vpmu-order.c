@@ -1,17 +1,16 @@
-/* Threads begin one after the other.
+/* Threads start one after the other.
  *
- * Two threads that map memory at the same time get each other's addresses when the
- * scheduler turns, and a program that hashes addresses then takes another path: the
- * report saw the same of ASLR. Most threads wait for work soon after they began, so a
- * creator waits until its thread has come so far: until the first call that may block,
- * or until it has run for a while. What two threads do after that is their own affair.
+ * When two threads map memory at the same time, the scheduler decides which address each gets, and a
+ * program that hashes addresses then takes another path: the report saw the same effect of ASLR. Most
+ * threads wait for work soon after they start. So the creator of a thread waits until the thread makes
+ * its first call that may block, or has run for a while. What threads do after that is not ordered.
  */
 #include "vpmu-room.h"
 
 #include "sys.h"
 
-#define FIRST_STEPS_NS	10000000ull	/* of CPU time: then it does not wait for anybody */
-#define PATIENCE_NS	500000000ull	/* … on a machine that does not let it run */
+#define FIRST_STEPS_NS	10000000ull	/* CPU time after which the creator goes on */
+#define PATIENCE_NS	500000000ull	/* … and real time, on a busy machine */
 
 #define FUTEX_WAIT 0
 #define FUTEX_WAKE 1
@@ -21,7 +20,7 @@ static uint32_t *begun(uint32_t slot)
 	return &vpmu_slot(slot)->begun;
 }
 
-/* CPU time of a thread of this process; none of one that is gone. */
+/* The CPU time of a thread of this process; the maximum if it is gone. */
 static uint64_t cpu_time(long tid)
 {
 	int64_t ts[2];
@@ -50,7 +49,7 @@ void order_step_aside(struct thread *t)
 	sys3(__NR_futex, begun(t->vpmu.slot), FUTEX_WAKE, 1);
 }
 
-/* A file never lets wait for another thread. */
+/* A call on a regular file never waits for another thread. */
 static bool is_file(uint64_t fd)
 {
 	struct k_stat st;
