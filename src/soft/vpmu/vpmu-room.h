@@ -72,21 +72,21 @@ NEEDS_VPMU_LOCK void vpmu_schedule(uint32_t slot);
 NEEDS_VPMU_LOCK void vpmu_schedule_new(uint32_t event);
 NEEDS_VPMU_LOCK void vpmu_set_state(uint32_t event, bool on);
 NEEDS_VPMU_LOCK void vpmu_want(uint32_t slot);
-/* the group, on an empty PMU */
+/* Would the group and an event of that row fit on an unused PMU? */
 NEEDS_VPMU_LOCK bool vpmu_fits(uint32_t leader, uint32_t extra_row);
 NEEDS_VPMU_LOCK uint32_t vpmu_new_event(uint32_t slot);
-NEEDS_VPMU_LOCK bool vpmu_free_event(uint32_t event);	/* true: schedule the others */
-NEEDS_VPMU_LOCK void vpmu_show(uint32_t event);	/* brings its page up to date */
+NEEDS_VPMU_LOCK bool vpmu_free_event(uint32_t event);	/* true: the task's other events must be scheduled */
+NEEDS_VPMU_LOCK void vpmu_show(uint32_t event);	/* updates its mapped page */
 
 /* vpmu-flaws.c */
 NEEDS_VPMU_LOCK uint64_t vpmu_extra(uint32_t slot, const struct vpmu_row *row, uint64_t clock);
-bool vpmu_lazy(void);			/* counts depend on the clock: rdpmc asks C */
+bool vpmu_lazy(void);			/* counts depend on the clock: C must answer rdpmc */
 
 /* vpmu-clock.c */
-NEEDS_VPMU_LOCK void vpmu_tell(struct thread *t);	/* other tasks, what is wanted of them */
+NEEDS_VPMU_LOCK void vpmu_tell(struct thread *t);	/* signals tasks that must count more */
 
 /* vpmu-order.c */
-void order_child_first(uint32_t slot, long tid);	/* in its creator, after the clone */
+void order_child_first(uint32_t slot, long tid);	/* in the creator, after the clone */
 void order_step_aside(struct thread *t);		/* its first steps are done */
 void order_syscall(struct thread *t, long nr, const uint64_t *a);
 
@@ -102,15 +102,15 @@ void vpmu_note_writer(long fd);		/* a file of the model was opened for writing *
 TAKES_VPMU_LOCK long vpmu_write(struct thread *t, const uint64_t *a, bool *done);
 
 /* vpmu-read.c */
-/* software events and others in its group */
+/* Does its group have both software events and others? */
 bool vpmu_is_mixed(uint32_t event);
 TAKES_VPMU_LOCK long vpmu_read_event(struct thread *t, uint32_t event, uint64_t to, uint64_t size);
 TAKES_VPMU_LOCK long vpmu_readv_event(struct thread *t, uint32_t event, uint64_t iov, uint64_t n);
 
 /* vpmu-fds.c */
 extern uint32_t vpmu_fds;		/* descriptors of events in this process */
-uint32_t fd_event(uint64_t fd);		/* 0: it is none of one */
-long fd_of_event(uint32_t event);	/* negative: none here */
+uint32_t fd_event(uint64_t fd);		/* 0: the descriptor is of no event */
+long fd_of_event(uint32_t event);	/* negative: this process has none */
 NEEDS_VPMU_LOCK long fd_new(uint32_t event, bool cloexec);
 NEEDS_VPMU_LOCK bool fd_note(const struct thread *t, uint32_t fd, uint32_t event);
 TAKES_VPMU_LOCK void fd_forget(struct thread *t, uint32_t fd);
@@ -119,15 +119,15 @@ TAKES_VPMU_LOCK long fd_dup(struct thread *t, long nr, const uint64_t *a);
 TAKES_VPMU_LOCK void fd_close_range(struct thread *t, const uint64_t *a);
 TAKES_VPMU_LOCK long fd_message(struct thread *t, long nr, const uint64_t *a, bool *done);
 NEEDS_VPMU_LOCK void vpmu_fds_after_exec(void);
-/* adds how many descriptors each event has here */
+/* Adds how many descriptors each event has in this process. */
 NEEDS_VPMU_LOCK void fds_count(uint32_t *by_event);
 
 /* vpmu-holds.c */
-NEEDS_VPMU_LOCK void hold_take(uint32_t event);	/* one more descriptor or mapping here */
-NEEDS_VPMU_LOCK void hold_drop(uint32_t event);	/* one less: the last one frees the event */
-/* before a process is made, for t->vpmu.child_slot */
+NEEDS_VPMU_LOCK void hold_take(uint32_t event);	/* one more descriptor or mapping in this process … */
+NEEDS_VPMU_LOCK void hold_drop(uint32_t event);	/* … and one less: the last one frees the event */
+/* Before a process is made, whose slot is t->vpmu.child_slot, … */
 NEEDS_VPMU_LOCK void holds_making(struct thread *t);
-NEEDS_VPMU_LOCK void holds_made(uint32_t slot, int32_t pid);	/* … after it; 0: it was not */
+NEEDS_VPMU_LOCK void holds_made(uint32_t slot, int32_t pid);	/* … and after; 0: it was not made */
 NEEDS_VPMU_LOCK void holds_forked(uint32_t slot);	/* in the child of a fork */
 NEEDS_VPMU_LOCK void holds_before_exec(const struct thread *t);
 NEEDS_VPMU_LOCK void holds_after_exec(uint32_t slot);	/* after vpmu_fds_after_exec() */
