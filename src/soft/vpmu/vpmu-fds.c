@@ -57,7 +57,7 @@ void fd_forget(struct thread *t, uint32_t fd)
 {
 	const uint32_t i = fds[fd];
 	if (t->is_vfork || !i)
-		return;			/* a vfork child's table of descriptors is a copy, and not kept */
+		return;			/* a vfork child has a copy of the descriptors */
 	vpmu_lock(t);
 	note(fd, 0);
 	hold_drop(i);
