@@ -267,8 +267,8 @@ static bool follows(long nr, const uint64_t *a)
 	}
 }
 
-/* Natively these files are root's, and only root may read rdpmc. The redirected ones belong to the user
- * who runs the command: so access is checked here. */
+/* Natively these files are root's, and only root may read rdpmc. The redirected ones belong to the
+ * user who runs the command: so access is checked here. */
 static bool is_forbidden(long nr, const uint64_t *a, const char *to)
 {
 	const char *const in = to + text_len(vpmu()->dir);
