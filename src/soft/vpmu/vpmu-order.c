@@ -1,9 +1,10 @@
 /* Threads start one after the other.
  *
- * When two threads map memory at the same time, the scheduler decides which address each gets, and a
- * program that hashes addresses then takes another path: the report saw the same effect of ASLR. Most
- * threads wait for work soon after they start. So the creator of a thread waits until the thread makes
- * its first call that may block, or has run for a while. What threads do after that is not ordered.
+ * When two threads map memory at the same time, the scheduler decides which address each gets, and
+ * a program that hashes addresses then takes another path: the report saw the same effect of ASLR.
+ * Most threads wait for work soon after they start. So the creator of a thread waits until the
+ * thread makes its first call that may block, or has run for a while. What threads do after that is
+ * not ordered.
  */
 #include "vpmu-room.h"
 
