@@ -75,7 +75,8 @@ NEEDS_VPMU_LOCK void vpmu_want(uint32_t slot);
 /* Would the group and an event of that row fit on an unused PMU? */
 NEEDS_VPMU_LOCK bool vpmu_fits(uint32_t leader, uint32_t extra_row);
 NEEDS_VPMU_LOCK uint32_t vpmu_new_event(uint32_t slot);
-NEEDS_VPMU_LOCK bool vpmu_free_event(uint32_t event);	/* true: the task's other events must be scheduled */
+/* True: the other events of the task must be scheduled. */
+NEEDS_VPMU_LOCK bool vpmu_free_event(uint32_t event);
 NEEDS_VPMU_LOCK void vpmu_show(uint32_t event);	/* updates its mapped page */
 
 /* vpmu-flaws.c */
@@ -123,11 +124,14 @@ NEEDS_VPMU_LOCK void vpmu_fds_after_exec(void);
 NEEDS_VPMU_LOCK void fds_count(uint32_t *by_event);
 
 /* vpmu-holds.c */
-NEEDS_VPMU_LOCK void hold_take(uint32_t event);	/* one more descriptor or mapping in this process … */
-NEEDS_VPMU_LOCK void hold_drop(uint32_t event);	/* … and one less: the last one frees the event */
+/* This process has one descriptor or mapping of the event more, … */
+NEEDS_VPMU_LOCK void hold_take(uint32_t event);
+/* … and one less; the last one frees the event. */
+NEEDS_VPMU_LOCK void hold_drop(uint32_t event);
 /* Before a process is made, whose slot is t->vpmu.child_slot, … */
 NEEDS_VPMU_LOCK void holds_making(struct thread *t);
-NEEDS_VPMU_LOCK void holds_made(uint32_t slot, int32_t pid);	/* … and after; 0: it was not made */
+/* … and after; pid 0: it was not made. */
+NEEDS_VPMU_LOCK void holds_made(uint32_t slot, int32_t pid);
 NEEDS_VPMU_LOCK void holds_forked(uint32_t slot);	/* in the child of a fork */
 NEEDS_VPMU_LOCK void holds_before_exec(const struct thread *t);
 NEEDS_VPMU_LOCK void holds_after_exec(uint32_t slot);	/* after vpmu_fds_after_exec() */
