@@ -1,9 +1,10 @@
-/* perf_event_open of the virtual PMU, and what a program does with the descriptor.
+/* perf_event_open of the virtual PMU, and calls on its descriptors.
  *
- * Errors are those of the kernel, in its order (kernel/events/core.c). Software events are
- * the kernel's own, but known here, so that they can share a group with virtual ones: one
- * whose leader is virtual is alone for the kernel, and switched with its leader; virtual
- * ones whose leader is a software event follow the state that its ioctls gave it.
+ * Errors are those of the kernel, checked in its order (kernel/events/core.c). The kernel counts
+ * software events, but they are known here, so that they can be in one group with virtual events. A
+ * software event whose leader is virtual has no group in the kernel, and is enabled and disabled with
+ * its leader here. Virtual events whose leader is a software event follow the state that ioctls give
+ * the leader.
  */
 #include "vpmu-room.h"
 
@@ -18,7 +19,7 @@
 
 uint32_t vpmu_maps, vpmu_readable;
 static struct { uint64_t at, size; uint32_t event; } maps[MAX_MAPS];
-static uint32_t end_map;		/* beyond the highest one ever used */
+static uint32_t end_map;		/* the highest index ever used, plus 1 */
 
 /* ---- perf_event_open ---- */
 
@@ -76,8 +77,8 @@ static long copy_attr(struct perf_event_attr *attr, uint64_t at)
 	return is_sound(attr) ? 0 : -EINVAL;
 }
 
-/* What of a raw event's config selects it: the kernel masks the rest (who counts, the
- * interrupt, the enable bit) and sets it itself. */
+/* The bits of a raw config that select the event. The kernel clears the others (privilege levels, the
+ * interrupt, the enable bit) and sets them itself. */
 #define RAW_MASK 0xfff84ffffull
 
 static int find_row_by(uint64_t generic, uint64_t raw, bool is_raw)
@@ -93,7 +94,7 @@ static int find_row_by(uint64_t generic, uint64_t raw, bool is_raw)
 	return -ENOENT;
 }
 
-/* The program, once. */
+/* Adds the program's name, unless it is there already. */
 static void note_program(const struct thread *t, struct vpmu_names *names)
 {
 	const struct soft_record *const r = &E.shared->records[t->record];
@@ -112,7 +113,7 @@ static void note_program(const struct thread *t, struct vpmu_names *names)
 	__atomic_store_n(&names->n, names->n + 1, __ATOMIC_RELEASE);
 }
 
-/* Cycles that the model would count if it had been asked to. */
+/* Does the event count cycles, which the model counts only with --cycles? */
 static bool misses_cycles(const struct perf_event_attr *attr)
 {
 	const struct vpmu_model *const m = &vpmu()->model;
@@ -126,7 +127,7 @@ static bool misses_cycles(const struct perf_event_attr *attr)
 	return false;
 }
 
-/* The row of the model that counts this, or what is wrong with it. */
+/* The row of the model that counts this event, or an error. */
 static int find_row(const struct perf_event_attr *attr)
 {
 	uint64_t config = attr->config;
@@ -150,7 +151,7 @@ static bool is_hardware(uint32_t type)
 	return type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE || type == PERF_TYPE_RAW;
 }
 
-/* The task's slot; 0 with *err set. One that is between two images is waited for. */
+/* The task's slot; 0: *err says why. Waits for a task that is between two images. */
 static uint32_t find_task(struct thread *t, int pid, long *err)
 {
 	static const int64_t nap[2] = { 0, 1000000 };
@@ -163,7 +164,7 @@ static uint32_t find_task(struct thread *t, int pid, long *err)
 				return i;
 		if (sys2(__NR_tkill, pid, 0) == -ESRCH)
 			return 0;
-		*err = -EACCES;			/* not of this run */
+		*err = -EACCES;			/* not a task of this run */
 		vpmu_unlock();
 		sys2(__NR_nanosleep, nap, 0);
 		vpmu_lock(t);
@@ -171,7 +172,7 @@ static uint32_t find_task(struct thread *t, int pid, long *err)
 	return 0;
 }
 
-/* Before anything is looked up. */
+/* What the kernel checks before it looks the task up. */
 static long check(const struct perf_event_attr *attr, int pid, int cpu, uint64_t flags)
 {
 	if (!attr->exclude_kernel && !(vpmu()->kernel_as_user && !attr->exclude_user))
@@ -184,8 +185,7 @@ static long check(const struct perf_event_attr *attr, int pid, int cpu, uint64_t
 	return 0;
 }
 
-/* Whether the task can run on that CPU and on no other: only then it is known where its
- * instructions ran. */
+/* Can the task run only on that CPU? Otherwise it is not known where its instructions ran. */
 static bool is_bound_to(int32_t tid, int cpu)
 {
 	uint64_t mask[128];
@@ -196,7 +196,7 @@ static bool is_bound_to(int32_t tid, int cpu)
 	return n > 0;
 }
 
-/* sched_setaffinity: events bound to a CPU that their task may leave now are lost. */
+/* sched_setaffinity: an event that is bound to a CPU fails if its task may leave the CPU now. */
 static void check_bound(struct thread *t, int pid)
 {
 	long err;
@@ -237,7 +237,7 @@ static long check_leader(uint32_t leader, uint32_t slot, const struct perf_event
 	return 0;
 }
 
-/* A read of so many events gives so many bytes (__perf_event_read_size() of the kernel). */
+/* How many bytes a read of a group of so many events returns (__perf_event_read_size()). */
 static uint64_t read_size(uint64_t format, uint64_t events)
 {
 	uint64_t size = 0, entry = 8;
@@ -254,7 +254,7 @@ static uint64_t read_size(uint64_t format, uint64_t events)
 
 #define MAX_READ (16 * 1024)
 
-/* Whether some member could no longer be read if one more joined (perf_event_validate_size()). */
+/* Would a read of the group be too large with one more event (perf_event_validate_size())? */
 static bool is_full(uint32_t leader, uint64_t format)
 {
 	const uint32_t first = vpmu_slot(vpmu_event(leader)->slot)->events;
@@ -287,13 +287,13 @@ static void fill_event(struct vpmu_event *e, const struct perf_event_attr *attr,
 	e->state = attr->disabled ? VE_OFF : VE_INACTIVE;
 }
 
-/* Samples of others can be put there; there are none. */
+/* Is it mapped, so that another event's samples could be redirected to it? (There are none.) */
 static bool has_buffer(uint32_t event)
 {
 	return vpmu_event(event)->maps;
 }
 
-/* From perf_event_alloc() on; `slot` is 0 for a CPU's event. */
+/* What the kernel checks from perf_event_alloc() on. `slot` is 0 for an event of a CPU. */
 static long reasons_against(const struct perf_event_attr *attr, uint32_t slot, uint32_t leader,
 			    int row, uint32_t output, int cpu)
 {
@@ -365,8 +365,8 @@ static bool is_on(const struct vpmu_event *e)
 	return e->state >= VE_INACTIVE;
 }
 
-/* Known here from now on. Without a place for it, or of a task of somebody else's, it is the
- * kernel's alone. */
+/* Notes a software event. If there is no room, or its task is not of this run, only the kernel knows
+ * it. */
 static void register_software(struct thread *t, long fd, const struct perf_event_attr *attr, int pid,
 			      int cpu, uint32_t leader)
 {
@@ -386,7 +386,7 @@ static void register_software(struct thread *t, long fd, const struct perf_event
 	vpmu_schedule(slot);
 }
 
-/* In a group that a virtual event leads: alone for the kernel, and on only with its leader. */
+/* A software event in a group that a virtual event leads. */
 static long open_under(struct thread *t, const struct perf_event_attr *attr, const uint64_t *a,
 		       uint32_t leader)
 {
@@ -423,7 +423,7 @@ static long open_software(struct thread *t, const struct perf_event_attr *attr, 
 		vpmu_unlock();
 		return fd;
 	}
-	/* the kernel does not know all of the group */
+	/* the kernel does not know the virtual events of the group */
 	if (leader) {
 		vpmu_lock(t);
 		const bool full = is_full(leader, attr->read_format);
@@ -440,7 +440,8 @@ static long open_software(struct thread *t, const struct perf_event_attr *attr, 
 	return fd;
 }
 
-/* The kernel's part of a group, as its leader's and its own state have it. */
+/* Enables or disables the software events of a group in the kernel, by their own and their leader's
+ * state. */
 static void switch_software(uint32_t leader)
 {
 	const struct vpmu_event *const l = vpmu_event(leader);
@@ -459,9 +460,9 @@ static void switch_software(uint32_t leader)
 	}
 }
 
-/* A seccomp filter of the program's own may refuse the call, or end the program: it sees one
- * with the same numbers, of an event that counts nothing. What the kernel itself says to that,
- * perhaps because a filter from outside refuses it to everybody, is no answer. */
+/* A seccomp filter of the program may refuse the call, or end the program. So a call with the same
+ * arguments is made, for an event that counts nothing. If the kernel itself gives the same error,
+ * the filter has not refused the call. */
 static bool is_filtered(struct thread *t, const uint64_t *a, long *err)
 {
 	const struct perf_event_attr nothing = { .type = PERF_TYPE_SOFTWARE,
@@ -540,7 +541,7 @@ static void apply_to_family(uint32_t i, uint32_t what)
 	vpmu_schedule(vpmu_event(i)->slot);
 }
 
-/* A software event is the kernel's; under a virtual leader switch_software() does it. */
+/* The kernel switches a software event; if its leader is virtual, switch_software() does. */
 static long apply_to_one(uint32_t i, uint32_t what)
 {
 	struct vpmu_event *const e = vpmu_event(i);
@@ -580,8 +581,8 @@ static long set_output(uint32_t i, uint64_t fd)
 	return to != i && has_buffer(to) && !has_buffer(i) ? 0 : -EINVAL;
 }
 
-/* prctl: all that the calling task has opened, of whatever task. The kernel does the same to
- * its own. */
+/* prctl: all events that the calling task has opened, on any task. The kernel does the same to the
+ * events that it knows. */
 static void switch_owned(struct thread *t, bool on)
 {
 	vpmu_lock(t);
@@ -602,7 +603,7 @@ static long do_ioctl(struct thread *t, uint32_t i, uint64_t what, uint64_t arg)
 		return switch_event(t, i, (uint32_t)what, arg & PERF_IOC_FLAG_GROUP);
 	case PERF_EVENT_IOC_ID:
 		return copy_guest((void *)arg, &vpmu_event(i)->id, 8) ? 0 : -EFAULT;
-	case PERF_EVENT_IOC_PERIOD:	/* these are for events that sample */
+	case PERF_EVENT_IOC_PERIOD:	/* for sampling events only */
 		return copy_guest(&period, (const void *)arg, 8) ? -EINVAL : -EFAULT;
 	case PERF_EVENT_IOC_SET_OUTPUT:
 		return set_output(i, arg);
@@ -621,7 +622,7 @@ static long do_ioctl(struct thread *t, uint32_t i, uint64_t what, uint64_t arg)
 
 /* ---- mmap ---- */
 
-/* As with CR4.PCE: all tasks of the process may use rdpmc while it has mapped an event. */
+/* As with CR4.PCE: all tasks of the process may use rdpmc while the process has an event mapped. */
 static void count_readable(uint32_t event, int step)
 {
 	if (!vpmu_event(event)->user_read)
@@ -648,7 +649,7 @@ static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 		return -EINVAL;
 	if (data & (data - 1) || (e->maps && e->map_pages != size / PAGE))
 		return -EINVAL;
-	/* a place for all of it; no samples ever come: the buffer stays empty */
+	/* maps all pages; the buffer stays empty, because there are no samples */
 	const uint64_t all[6] = { a[0], size, a[2],
 				  (a[3] & ~(uint64_t)MAP_KIND) | MAP_SHARED | MAP_ANONYMOUS, -1ull };
 	long at = memory_syscall(t, __NR_mmap, all);
@@ -683,7 +684,7 @@ static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 	return at;
 }
 
-/* What exec unmaps. */
+/* An exec unmaps the events' pages. */
 void vpmu_maps_before_exec(int step)
 {
 	for (uint32_t k = 0; vpmu_maps && k < end_map; k++)
@@ -735,8 +736,8 @@ static long do_mremap(struct thread *t, const uint64_t *a, bool *done)
 
 /* ---- all of it ---- */
 
-/* FIOCLEX and the like, and what only the kernel knows whether it is allowed: it refuses that
- * for what counts nothing, too. */
+/* FIOCLEX and the like, and calls that the kernel must check: it gives the same error for the
+ * software event behind the descriptor. */
 static bool is_kernels(uint32_t what, uint32_t i)
 {
 	switch (what) {
@@ -784,7 +785,7 @@ static long event_call(struct thread *t, long nr, const uint64_t *a, uint32_t i,
 	return 0;
 }
 
-/* On one of a software event: the kernel's answer, unless it knows only part of a group. */
+/* On a descriptor of a software event: the kernel does it, unless it knows only part of the group. */
 static long software_call(struct thread *t, long nr, const uint64_t *a, uint32_t i, bool *done)
 {
 	const uint32_t what = (uint32_t)a[1];
@@ -825,8 +826,8 @@ static long fd_call(struct thread *t, long nr, const uint64_t *a, bool *done)
 	return *done ? fd_dup(t, nr, a) : 0;
 }
 
-/* A dup over the descriptor of the run's file closes it, and with it goes the lock that says
- * that this process lives. */
+/* A dup over the descriptor of the run's file closes it, and the kernel drops the record lock by which
+ * other processes see that this one lives (vpmu-holds.c): takes the lock again. */
 static void keep_lock(struct thread *t, long nr, const uint64_t *a)
 {
 	static bool lost;
