@@ -26,15 +26,14 @@
 #include "sys.h"
 #include "text.h"
 
-#define ROOM 65536u		/* a record is a path long (4096), and some lines */
-#define SEQ_ROOM 4096u		/* the kernel's buffer at first: records fill less than it */
+#define ROOM 65536u		/* more than a record: a path (4096) and some lines */
+#define SEQ_ROOM 4096u		/* the kernel's first buffer: the records of a read fill less than it */
 #define IOVS_MAX 1024u
 
-/* These are used under the lock, which the functions here need, but for proc_read() and
- * read_pagemap(). */
+/* Guarded by the lock, which all functions here need, except proc_read() and read_pagemap(). */
 static char text[ROOM];		/* of the kernel */
 static char out[ROOM];		/* for the program */
-static char piece[2 * ROOM / 8];	/* a record that is the engine's in part */
+static char piece[2 * ROOM / 8];	/* the program's part of a record that is partly the engine's */
 
 /* ---- records ---- */
 
@@ -114,7 +113,7 @@ static uint32_t put(char *to, uint32_t at, uint32_t room, const char *from, uint
 	return at + n;
 }
 
-/* The kernel joins neighbours: the program's part of such a mapping stays. */
+/* The kernel joins adjacent mappings into one record: the program's part of it stays. */
 static bool cut_out(const struct engine_view *v, struct record *r, uint64_t start, uint64_t end,
 		    const char *rest)
 {
@@ -170,8 +169,8 @@ struct place {
 	bool in_middle;		/* … of a record */
 };
 
-/* Where reads of late have ended. The text cannot tell: the engine may have mapped memory
- * since, and the place may be in the middle of a record. */
+/* Where the last reads ended. This cannot be computed from the text: the engine may have mapped memory
+ * since then, and the position may be in the middle of a record. */
 static struct { uint64_t ino; struct place at; } ends[8];
 
 static void remember(const struct proc_file *f, struct place at)
@@ -280,7 +279,7 @@ static bool ends_record(const struct proc_file *f, uint32_t n, bool asked_for_mo
 	return sys4(__NR_pread64, f->fd, &next, 1, pos) <= 0 || begins_record(next);
 }
 
-/* As the kernel reads; -EAGAIN: something of the engine's is in it. */
+/* A read by the kernel; -EAGAIN: a record of the engine is in the result. */
 static long read_plain(const struct proc_file *f, const struct engine_view *v, struct place *p,
 		       uint64_t count)
 {
@@ -297,7 +296,7 @@ static long read_plain(const struct proc_file *f, const struct engine_view *v, s
 	return n;
 }
 
-/* The same from records, without the engine's. */
+/* The same read, put together from records, without those of the engine. */
 static long read_around(const struct proc_file *f, const struct engine_view *v, struct place *p,
 			uint64_t count)
 {
@@ -346,8 +345,7 @@ static void put_mask(char *at, uint64_t mask)
 		at[i] = "0123456789abcdef"[mask & 15];
 }
 
-/* The descriptor table as large as the command would have got it, unless it has grown
- * beyond ours since. */
+/* FDSize as it would be without the engine's descriptor, unless the table has grown further since. */
 static uint32_t put_fd_size(char *p, uint32_t n)
 {
 	static const char with[] = "FDSize:\t2048\n";
@@ -423,7 +421,7 @@ static bool same_name(const char *a, const char *b)
 	return *a == ':' && *b == ':';
 }
 
-/* Takes one field of a mapping out of the sums. */
+/* Subtracts one field of a mapping from the sums. */
 static void subtract_field(char *sums, const char *field, uint64_t minus)
 {
 	for (char *p = sums; *p; p++)
@@ -529,7 +527,7 @@ static long read_text(const struct proc_file *f, const struct engine_view *v,
 
 /* ---- pagemap ---- */
 
-/* The engine's pages are not there. */
+/* The engine's pages are shown as not present. */
 static void clear_pages(const struct engine_view *v, uint64_t pos, char *at, uint64_t n)
 {
 	static const char zero[512];
@@ -572,9 +570,9 @@ struct request {
 	struct iov iov[IOVS_MAX];
 };
 
-static struct request req;	/* under the lock */
+static struct request req;	/* guarded by the lock */
 
-/* 0, or the kernel's word on arguments that are wrong. */
+/* 0, or the kernel's error for wrong arguments. */
 static long parse_request(long nr, const uint64_t *a)
 {
 	req.at_offset = nr == __NR_pread64 || nr == __NR_preadv ||
