@@ -1,10 +1,10 @@
 /* perf_event_open of the virtual PMU, and calls on its descriptors.
  *
  * Errors are those of the kernel, checked in its order (kernel/events/core.c). The kernel counts
- * software events, but they are known here, so that they can be in one group with virtual events. A
- * software event whose leader is virtual has no group in the kernel, and is enabled and disabled with
- * its leader here. Virtual events whose leader is a software event follow the state that ioctls give
- * the leader.
+ * software events, but they are known here, so that they can be in one group with virtual events.
+ * A software event whose leader is virtual has no group in the kernel, and is enabled and disabled
+ * with its leader here. Virtual events whose leader is a software event follow the state that
+ * ioctls give the leader.
  */
 #include "vpmu-room.h"
 
@@ -77,8 +77,8 @@ static long copy_attr(struct perf_event_attr *attr, uint64_t at)
 	return is_sound(attr) ? 0 : -EINVAL;
 }
 
-/* The bits of a raw config that select the event. The kernel clears the others (privilege levels, the
- * interrupt, the enable bit) and sets them itself. */
+/* The bits of a raw config that select the event. The kernel clears the others (privilege levels,
+ * the interrupt, the enable bit) and sets them itself. */
 #define RAW_MASK 0xfff84ffffull
 
 static int find_row_by(uint64_t generic, uint64_t raw, bool is_raw)
@@ -365,8 +365,8 @@ static bool is_on(const struct vpmu_event *e)
 	return e->state >= VE_INACTIVE;
 }
 
-/* Notes a software event. If there is no room, or its task is not of this run, only the kernel knows
- * it. */
+/* Notes a software event. If there is no room, or its task is not of this run, only the kernel
+ * knows it. */
 static void register_software(struct thread *t, long fd, const struct perf_event_attr *attr, int pid,
 			      int cpu, uint32_t leader)
 {
@@ -785,7 +785,8 @@ static long event_call(struct thread *t, long nr, const uint64_t *a, uint32_t i,
 	return 0;
 }
 
-/* On a descriptor of a software event: the kernel does it, unless it knows only part of the group. */
+/* On a descriptor of a software event: the kernel does it, unless it knows only part of the
+ * group. */
 static long software_call(struct thread *t, long nr, const uint64_t *a, uint32_t i, bool *done)
 {
 	const uint32_t what = (uint32_t)a[1];
@@ -826,8 +827,8 @@ static long fd_call(struct thread *t, long nr, const uint64_t *a, bool *done)
 	return *done ? fd_dup(t, nr, a) : 0;
 }
 
-/* A dup over the descriptor of the run's file closes it, and the kernel drops the record lock by which
- * other processes see that this one lives (vpmu-holds.c): takes the lock again. */
+/* A dup over the descriptor of the run's file closes it, and the kernel drops the record lock by
+ * which other processes see that this one lives (vpmu-holds.c): takes the lock again. */
 static void keep_lock(struct thread *t, long nr, const uint64_t *a)
 {
 	static bool lost;
