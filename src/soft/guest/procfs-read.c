@@ -27,13 +27,13 @@
 #include "text.h"
 
 #define ROOM 65536u		/* more than a record: a path (4096) and some lines */
-#define SEQ_ROOM 4096u		/* the kernel's first buffer: the records of a read fill less than it */
+#define SEQ_ROOM 4096u		/* the kernel's first buffer: a read returns less */
 #define IOVS_MAX 1024u
 
 /* Guarded by the lock, which all functions here need, except proc_read() and read_pagemap(). */
 static char text[ROOM];		/* of the kernel */
 static char out[ROOM];		/* for the program */
-static char piece[2 * ROOM / 8];	/* the program's part of a record that is partly the engine's */
+static char piece[2 * ROOM / 8];	/* the program's part of a mixed record */
 
 /* ---- records ---- */
 
@@ -169,8 +169,8 @@ struct place {
 	bool in_middle;		/* … of a record */
 };
 
-/* Where the last reads ended. This cannot be computed from the text: the engine may have mapped memory
- * since then, and the position may be in the middle of a record. */
+/* Where the last reads ended. This cannot be computed from the text: the engine may have mapped
+ * memory since then, and the position may be in the middle of a record. */
 static struct { uint64_t ino; struct place at; } ends[8];
 
 static void remember(const struct proc_file *f, struct place at)
@@ -345,7 +345,8 @@ static void put_mask(char *at, uint64_t mask)
 		at[i] = "0123456789abcdef"[mask & 15];
 }
 
-/* FDSize as it would be without the engine's descriptor, unless the table has grown further since. */
+/* FDSize as it would be without the engine's descriptor, unless the table has grown further
+ * since. */
 static uint32_t put_fd_size(char *p, uint32_t n)
 {
 	static const char with[] = "FDSize:\t2048\n";
