@@ -1,15 +1,15 @@
 /* The virtual PMU as the launcher and all processes of one `tare run` share it.
  *
- * It lives behind the engine's image in the run's memfd:
+ * It is in the run's memfd, after the engine's image:
  *
  *	VPMU_FILE_OFFSET	struct vpmu_shared	model, flaws, events, tasks
  *	VPMU_PAGES_OFFSET	one page per event	what mmap of its descriptor shows
  *	VPMU_TASKS_OFFSET	struct vpmu_task_mem per task slot
  *	VPMU_HOLDS_OFFSET	a bit for each event, per process (vpmu-holds.c)
  *
- * Everything is mapped by everybody, so a process reads the counters of another
- * one, alive or dead, without asking it. Translated code of a task adds to the
- * `acc` of its own slot, which is also mapped among its own things (THREAD_ACC).
+ * Every process maps all of it, so a process reads the counters of another one, alive or dead,
+ * by itself. The translated code of a task adds to the accumulators `acc` of its own slot, which are
+ * also mapped at THREAD_ACC of the thread.
  */
 #ifndef SOFT_VPMU_ABI_H
 #define SOFT_VPMU_ABI_H
@@ -36,11 +36,11 @@
 #define ZONE_VPMU_TASKS	(ZONE_BASE + 0x60000000ull)
 #define ZONE_VPMU_HOLDS	(ZONE_BASE + 0x80000000ull)
 
-#define VPMU_BANKS 4		/* neighbouring blocks add to different ones */
+#define VPMU_BANKS 4		/* of each accumulator: blocks take them in turn */
 
 /* What a row counts: an enum soft_event, or one of these. */
 enum vpmu_kind {
-	VPMU_NOTHING = SOFT_EVENTS,	/* listed, but never counts here */
+	VPMU_NOTHING = SOFT_EVENTS,	/* the event is known, but not counted */
 	VPMU_INTERRUPTS,
 	VPMU_INTERRUPTS_AND_FAULTS,
 	VPMU_SPECLOCKMAP,
@@ -60,17 +60,17 @@ struct vpmu_row {
 	char name[64];
 };
 
-/* Flaws that are switched on; 0 is off. */
+/* The model's flaws; 0 is off. */
 struct vpmu_flaws {
 	uint64_t seed;
 	uint64_t irq_period;	/* instructions between two interrupts, on average */
 	uint64_t fault_period;	/* … between two page faults, not seeded */
-	uint32_t irq_alone;	/* one of so many is counted by the interrupt event alone */
+	uint32_t irq_alone;	/* one of so many interrupts adds to the interrupt event only */
 	uint32_t speclock;	/* one of so many locked instructions replays */
 	uint32_t overcount;	/* constant overcounts: bits of enum vpmu_overcount */
 	uint32_t watchdog;	/* the NMI watchdog holds a counter */
-	uint32_t held;		/* counters that somebody else's pinned events hold: a mask */
-	uint64_t move_at;	/* instructions after which a counter moves, each time */
+	uint32_t held;		/* mask of counters that pinned events of another program hold */
+	uint64_t move_at;	/* every so many instructions an event moves to another counter */
 	uint64_t steal_at;	/* … after which a counter is taken away */
 	uint32_t wrap;		/* counters start just below their end */
 };
@@ -104,16 +104,16 @@ struct vpmu_model {
 
 enum vpmu_state { VE_EXITED = -3, VE_ERROR = -2, VE_OFF = -1, VE_INACTIVE = 0, VE_ACTIVE = 1 };
 
-/* One event of one task. Index 0 is nobody. */
+/* One event of one task. Index 0 means "none". */
 struct vpmu_event {
 	uint32_t used;
 	uint32_t refs;		/* processes that hold it, and in_flight; 0 if inherited */
-	uint32_t in_flight;	/* descriptors in messages that nobody has received yet */
+	uint32_t in_flight;	/* descriptors in messages that no process has received yet */
 	uint32_t slot;		/* of its task */
 	uint32_t owner;		/* slot of the task that opened it (PR_TASK_PERF_EVENTS_ENABLE) */
 	uint32_t row;
 	uint32_t leader;
-	uint32_t parent;	/* inherited from that one */
+	uint32_t parent;	/* the event that it was inherited from; or 0 */
 	uint32_t next;		/* event of the same task */
 	uint32_t next_child;	/* of the same parent */
 	uint32_t children;
@@ -128,19 +128,19 @@ struct vpmu_event {
 	uint32_t remove_on_exec;
 	uint32_t clock;		/* 1 + attr.clockid, 0 for the usual one */
 	int32_t cpu;		/* bound to it; -1: not */
-	uint32_t software;	/* the kernel counts it; here it has a state and a place */
-	uint32_t kernel_on;	/* … which the kernel has been told */
+	uint32_t software;	/* the kernel counts it; here it has a state and a group */
+	uint32_t kernel_on;	/* … and is enabled in the kernel */
 	uint32_t had_page;	/* its page in the file is not empty */
-	uint32_t maps, map_pages; /* how often its page is mapped, with how many behind it */
-	uint64_t kernel_id, ino; /* by which its descriptors are known */
+	uint32_t maps, map_pages; /* how often its page is mapped, and with how many pages in all */
+	uint64_t kernel_id, ino; /* by these its descriptors are recognised */
 	uint32_t user_read;	/* rdpmc was allowed when it was opened */
 	uint32_t no_user;	/* exclude_user: counts nothing */
 	uint32_t copy_of;	/* the event of the parent task it was copied from */
 	uint64_t value;
 	uint64_t total;		/* like value, but never reset: what the counter register holds */
-	uint64_t base;		/* gross count up to which both are */
+	uint64_t base;		/* the gross count that value and total are up to date with */
 	uint64_t enabled, running; /* instructions of its task */
-	uint64_t stamp;		/* the task's clock up to which both are */
+	uint64_t stamp;		/* the time of the task's clock that both are up to date with */
 	uint64_t child_value, child_enabled, child_running; /* of children that ended */
 	uint32_t lost;		/* its task ran natively while the event was enabled … */
 	uint64_t child_lost;	/* … and so did so many children that ended */
@@ -150,40 +150,40 @@ struct vpmu_event {
 struct vpmu_slot {
 	int32_t pid, tid;	/* 0: free */
 	uint32_t ended;
-	uint32_t begun;		/* 0: its first steps, its creator waits (vpmu-order.c) */
-	uint32_t in_call;	/* in a system call, or not begun: looks at `want` after it */
+	uint32_t begun;		/* 0: it has just started, and its creator waits (vpmu-order.c) */
+	uint32_t in_call;	/* in a system call, or not started: reads `want` afterwards */
 	uint32_t follows;	/* what its code adds up … */
 	uint32_t follows_ticks;	/* … and whether it watches the clock */
-	uint32_t deaf;		/* does not answer: is stopped */
+	uint32_t deaf;		/* does not react to signals: it is stopped */
 	uint32_t execing;	/* 1: about to exec, 2: a vfork child about to */
 	uint32_t native;	/* its new image runs, or is about to run, without the engine: set by
 				 * the task before its exec, or by the launcher at the exec stop */
 	uint32_t filtered;	/* the image before the exec installed a seccomp filter */
 	uint32_t holder;	/* of its process, from fork or exec until it has begun */
-	uint32_t events;	/* first of its list */
+	uint32_t events;	/* the first of its list of events */
 	uint32_t want;		/* 1 << enum soft_event: what its code must add up */
 	uint32_t ticks;		/* … and whether it must watch the clock */
-	uint32_t ordinal;	/* repeatable number for seeds … */
-	uint32_t made;		/* … and how many tasks it made, each with one of its own */
+	uint32_t ordinal;	/* a number that is the same in every run, for seeds */
+	uint32_t made;		/* how many tasks it has made */
 	uint32_t has_clock;
 	uint32_t may_rdpmc;	/* its process has mapped an event that may be read */
 	uint32_t waits;		/* a group of its events waits for its turn */
-	uint64_t zero;		/* of its clock, in instructions its code added up */
-	uint64_t next_tick;	/* instructions */
+	uint64_t zero;		/* where its clock starts, in instructions that its code added up */
+	uint64_t next_tick;	/* times of its clock: the next turn, move, theft of a counter */
 	uint64_t next_move, next_steal;
 	struct vpmu_course {	/* how many interrupts, faults so far (vpmu-flaws.c) */
 		uint64_t steps, count;
 	} irqs, faults;
 	uint64_t locks;		/* locked instructions seen (SpecLockMap) … */
 	uint64_t locks_before;	/* … and how many of them before the last exec */
-	uint64_t stolen;	/* bit mask of counters others took */
+	uint64_t stolen;	/* mask of counters that were taken away */
 };
 
 enum vpmu_holder_state {
 	HOLDER_FREE,
-	HOLDER_MAKING,		/* of a process that has not begun */
-	HOLDER_LIVE,		/* holds its lock as long as it lives */
-	HOLDER_KEPT,		/* could not get one: its events stay */
+	HOLDER_MAKING,		/* of a process that has not started yet */
+	HOLDER_LIVE,		/* the process has its record lock as long as it lives */
+	HOLDER_KEPT,		/* the process got no record lock: its events are never freed */
 };
 
 struct vpmu_holder {
@@ -191,7 +191,7 @@ struct vpmu_holder {
 	int32_t pid;		/* while it is being made; 0: not known yet */
 };
 
-struct vpmu_pmc {		/* 32 bytes: what rdpmc finds (emit-block.c) */
+struct vpmu_pmc {		/* 32 bytes: what rdpmc reads (emit-block.c) */
 	uint32_t minus_ecx;	/* -ecx of the counter; matches no ecx if unused */
 	uint32_t pad;
 	uint64_t addend;
@@ -204,22 +204,22 @@ struct vpmu_task_mem {
 	int64_t budget;			/* instructions until the next tick */
 	uint64_t at_lock[32];		/* acc at the last locked instruction */
 	uint64_t replayed[32];
-	uint64_t x87_status;		/* before fninit and the like */
+	uint64_t x87_status;		/* the x87 status word before fninit, fnsave or fnclex */
 	uint8_t pad[4096 - 16 - 2 * 256 - 256 * VPMU_BANKS];
 	struct vpmu_pmc pmcs[512];
 };
 
 struct vpmu_shared {
-	/* Guards all that follows and the events' pages, over all processes of the run; but for
-	 * what tasks say of themselves with atomic stores (in_call, follows, begun), and what
-	 * the launcher writes before the run. The tid of its owner, 0 free: an owner that was
-	 * killed loses it. */
+	/* Guards everything that follows and the events' pages, in all processes of the run. Not
+	 * guarded are fields that tasks write themselves with atomic stores (in_call, follows,
+	 * begun), and what the launcher writes before the run. The value is the tid of the owner,
+	 * 0: free. Another task takes it if the owner was killed. */
 	uint32_t lock;
 	uint32_t n_slots;		/* ever used */
 	uint32_t n_events;		/* highest index ever used */
 	uint32_t n_open;		/* events in use */
 	uint32_t maybe_free;		/* all events before it are in use */
-	uint32_t collect_at;		/* so many in use: look for those that nobody holds */
+	uint32_t collect_at;		/* with so many in use, those of killed processes are freed */
 	uint32_t n_holders;		/* ever used */
 	uint64_t next_id;
 	uint64_t next_order;
@@ -231,10 +231,10 @@ struct vpmu_shared {
 	uint32_t time_mult;
 	uint64_t time_zero;
 	uint32_t kernel_as_user;	/* events that include the kernel count user mode */
-	struct vpmu_names asked_cycles;	/* … and got none */
-	struct vpmu_names used_as_user;	/* … opened events that include the kernel */
+	struct vpmu_names asked_cycles;	/* programs that asked for cycles and got none */
+	struct vpmu_names used_as_user;	/* programs that opened events that include the kernel */
 	uint32_t rdpmc;			/* what the file of that name says: 0, 1, 2 */
-	uint32_t rdpmc_writers;		/* somebody has had it open for writing */
+	uint32_t rdpmc_writers;		/* a program has opened that file for writing */
 	uint64_t rdpmc_dev, rdpmc_ino;	/* that file */
 	uint64_t proc_dev, sys_dev;	/* of /proc and /sys */
 	char dir[256];			/* the files that show the model, no slash at the end */
