@@ -8,8 +8,8 @@
  *	VPMU_HOLDS_OFFSET	a bit for each event, per process (vpmu-holds.c)
  *
  * Every process maps all of it, so a process reads the counters of another one, alive or dead,
- * by itself. The translated code of a task adds to the accumulators `acc` of its own slot, which are
- * also mapped at THREAD_ACC of the thread.
+ * by itself. The translated code of a task adds to the accumulators `acc` of its own slot, which
+ * are also mapped at THREAD_ACC of the thread.
  */
 #ifndef SOFT_VPMU_ABI_H
 #define SOFT_VPMU_ABI_H
@@ -219,7 +219,7 @@ struct vpmu_shared {
 	uint32_t n_events;		/* highest index ever used */
 	uint32_t n_open;		/* events in use */
 	uint32_t maybe_free;		/* all events before it are in use */
-	uint32_t collect_at;		/* with so many in use, those of killed processes are freed */
+	uint32_t collect_at;		/* with so many in use, look for those to free */
 	uint32_t n_holders;		/* ever used */
 	uint64_t next_id;
 	uint64_t next_order;
