@@ -3,12 +3,11 @@
  *	prefixes -> opcode map -> row (through groups) -> ModRM, SIB, displacement,
  *	immediate -> lengths are known -> what it reads, writes and counts as
  *
- * Bytes are read without asking whether they are there, from a window of at least
- * WINDOW; near the end of a page the caller's bytes are copied to a padded one, and
- * what depended on padding is reported as "more bytes needed".
+ * Bytes are read without a check of each, from a window of at least WINDOW bytes. Near the end of a
+ * page the caller's bytes are copied to a padded window, and a result that depends on the padding
+ * is reported as "more bytes needed".
  *
- * decode-zydis and decode-cpu in tests/func hold it against Zydis and against the
- * CPU it runs on.
+ * decode-zydis and decode-cpu in tests/func compare it with Zydis and with the CPU.
  *
  * What counts as what, where there is a choice:
  *
@@ -78,8 +77,8 @@ struct bits {
 	uint8_t r2, v2, z, b, aaa;	/* EVEX */
 };
 
-/* The state of a decode, besides struct insn, which is filled on the way. (They are
- * apart, and small functions are forced inline, so that this stays in registers.) */
+/* The state of a decode, besides struct insn. (It is separate, and small functions are forced
+ * inline, so that it stays in registers.) */
 struct walk {
 	const uint8_t *p;
 	unsigned pos;			/* bytes consumed */
@@ -280,7 +279,7 @@ static INLINE void take_modrm(struct insn *in, struct walk *k)
 	in->modrm = k->p[k->pos++];
 }
 
-/* From the row of the opcode to the leaf, by what the row says to look at. */
+/* From the row of the opcode to its leaf: the row says which bits choose. */
 static INLINE const struct op *find_leaf(struct insn *in, struct walk *k, const struct op *op)
 {
 	for (;;) {
@@ -326,7 +325,7 @@ static bool is_memory(const struct insn *in, const struct op *op)
 	return op->attr & A_MODRM && in->modrm < 0xc0 && op->check != CHECK_CR && op->check != CHECK_DR;
 }
 
-/* Steps over SIB and displacement and tells what registers the address is made of. */
+/* Steps over SIB and displacement. Returns the registers that the address is made of. */
 static INLINE unsigned take_memory(struct insn *in, struct walk *k, const struct op *op)
 {
 	const unsigned mod = in->modrm >> 6, rm = in->modrm & 7, rex = in->rex;
@@ -394,7 +393,7 @@ static INLINE int64_t read_signed(const uint8_t *p, unsigned len)
 	return p[0] | p[1] << 8 | p[2] << 16;	/* enter: size, level */
 }
 
-/* ---- what must not be ---- */
+/* ---- encodings that are not valid ---- */
 
 static INLINE bool distinct_ok(const struct insn *in, const struct walk *k, const struct op *op, bool mem)
 {
@@ -633,7 +632,7 @@ static void become_3dnow(struct insn *in)
 	in->imm = in->imm_off = in->imm_len = 0;
 }
 
-/* The few whose meaning lives in the immediate. */
+/* The few instructions whose meaning depends on the immediate. */
 static void fill_oddities(struct insn *in, const struct op *op)
 {
 	if (op->check == CHECK_3DNOW)
@@ -679,8 +678,8 @@ static INLINE void take_imm(struct insn *in, struct walk *k, unsigned len)
 	k->pos += len;
 }
 
-/* Decodes from a window that can be read to its end; in->len tells how many
- * bytes a refusal has looked at. */
+/* Decodes from a window that can be read to its end. Where the bytes are refused, in->len is how many
+ * of them were looked at. */
 static INLINE int decode_either(struct insn *restrict in, const uint8_t *p, bool plain)
 {
 	struct walk k = { .p = p, .plain = plain };
@@ -735,8 +734,8 @@ refuse:
 	return -1;
 }
 
-/* Most instructions have no prefix or only REX and are not VEX: for them a copy of
- * the decoder without all the rest. */
+/* Most instructions have no prefix, or only REX, and are not VEX: there is a copy of the decoder for
+ * these alone, without the code for the others. */
 static int decode_plain(struct insn *in, const uint8_t *p)
 {
 	return decode_either(in, p, true);
@@ -769,9 +768,9 @@ int decode_insn(struct insn *in, const uint8_t *bytes, unsigned avail)
 
 /* ---- steps ---- */
 
-/* What an opcode comes to when only REX stands before it, found on first use. Time goes
- * into waiting for one byte after the other and into branches guessed wrong, so this path
- * has few of both; rows that need more questions than these are left to the other one. */
+/* What an opcode means when only REX comes before it, computed on first use. Decoding spends its time
+ * waiting for one byte after the other and on mispredicted branches, so this path has few of both.
+ * Opcodes that need more checks than these use decode_insn(). */
 struct leaf {
 	uint32_t classes;	/* without its memory operand */
 	uint16_t flags_read, flags_written;
