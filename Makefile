@@ -4,6 +4,7 @@
 #	make packages               install what a build needs (apt, with sudo)
 #	make demo                   build, installing what is missing, and show it
 #	make test                   the same with everything the tests use
+#	make test-all               that, and the long campaigns: hours (docs/testing.md)
 #	make install PREFIX=~/.local
 #	make uninstall PREFIX=~/.local
 #	make clean                  remove the build folders
@@ -18,7 +19,8 @@
 #	make deb                    Debian packages tare, libtare0, libtare-dev, in build/deb
 #
 # Steps of these: needs (name missing packages), arm64 (the arm64 side, where there is a compiler for
-# it), fetch-arm64 (what its tests take from the archive), demo-packages and test-packages (install).
+# it), fetch-arm64 (what its tests take from the archive), demo-packages and test-packages (install),
+# test-builds (with sanitizers and with clang).
 #
 # TESTS=false leaves the tests out of the build; ARM64= leaves out the arm64 side.
 PREFIX ?= /usr/local
@@ -35,7 +37,7 @@ ARM64 = $(BUILD)-arm64
 
 # The steps of a target are in order; ninja is what runs things at once.
 .NOTPARALLEL:
-.PHONY: all needs packages test-packages arm64 fetch-arm64 demo demo-packages test test-kernel test-programs abi bench install uninstall dist deb clean
+.PHONY: all needs packages test-packages arm64 fetch-arm64 demo demo-packages test test-builds test-all test-kernel test-programs abi bench install uninstall dist deb clean
 
 all: needs $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -v >$(BUILD)/ninja.log 2>&1 || { cat $(BUILD)/ninja.log; exit 1; }
@@ -65,7 +67,16 @@ $(BUILD)/build.ninja: | needs
 		>$(BUILD)/setup.log 2>&1 || { cat $(BUILD)/setup.log; exit 1; }
 
 $(BUILD)-san/build.ninja:
-	@meson setup $(BUILD)-san -Dwerror=$(WERROR) -Db_sanitize=address,undefined -Db_lundef=false
+	@meson setup $(BUILD)-san -Dwerror=$(WERROR) -Db_sanitize=address,undefined -Db_lundef=false \
+		-Dc_args=-fno-sanitize-recover=undefined >/dev/null
+
+$(BUILD)-tsan/build.ninja:
+	@meson setup $(BUILD)-tsan -Dwerror=$(WERROR) -Db_sanitize=thread -Db_lundef=false >/dev/null
+
+# With the other compiler, where it is installed.
+$(BUILD)-clang/build.ninja:
+	@! command -v clang >/dev/null || \
+		CC=clang CXX=clang++ meson setup $(BUILD)-clang -Dwerror=$(WERROR) >/dev/null
 
 packages:
 	@tools/install-packages build
@@ -73,9 +84,21 @@ packages:
 test-packages:
 	@tools/install-packages test
 
-test: test-packages fetch-arm64 all $(BUILD)-san/build.ninja
-	@ninja -C $(BUILD)-san >$(BUILD)/ninja-san.log 2>&1 || { cat $(BUILD)/ninja-san.log; exit 1; }
-	@tools/run-tests $(BUILD) $(BUILD)-san=--suite,unit $(ARM64)=--suite,unit
+# Everything in the build itself; in the others what they are for (tools/run-tests).
+TEST_BUILDS = $(BUILD)-san=--suite,unit,--suite,func $(BUILD)-tsan=--suite,threads \
+	$(BUILD)-clang=--suite,unit,--suite,asm $(if $(ARM64),$(ARM64)=--suite,unit)
+
+test-builds: fetch-arm64 all $(BUILD)-san/build.ninja $(BUILD)-tsan/build.ninja $(BUILD)-clang/build.ninja
+	@for b in $(BUILD)-san $(BUILD)-tsan $(BUILD)-clang; do \
+		[ ! -f $$b/build.ninja ] || ninja -C $$b >$$b/ninja.log 2>&1 || { cat $$b/ninja.log; exit 1; }; done
+
+test: test-packages test-builds
+	@tools/run-tests $(BUILD) $(TEST_BUILDS)
+
+# CAMPAIGNS="noise races" runs only these; TARE_SCALE=100 makes all of them short.
+test-all: test
+	@tools/install-packages test-all
+	@tools/test-all $(BUILD) $(CAMPAIGNS)
 
 test-kernel: test-packages fetch-arm64 all
 	@TARE_TEST_ARGS="--suite kernel" tools/run-tests $(BUILD)
@@ -125,4 +148,4 @@ deb:
 	@tools/deb $(BUILD)/deb
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-san $(ARM64)
+	rm -rf $(BUILD) $(BUILD)-san $(BUILD)-tsan $(BUILD)-clang $(ARM64)

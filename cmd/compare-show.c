@@ -154,7 +154,7 @@ static void text_one(const struct comparison *c, int fd, struct buf *out)
 		buf_printf(out, ": %s", c->reason);
 	buf_str(out, "\n\n");
 	for (int k = 0; k < N_CELLS; k++) {
-		buf_str(out, k ? "  " : "  ");
+		buf_str(out, "  ");
 		put_padded(out, titles[k], k == N_CELLS - 1 ? 0 : width[k], k >= 1 && k <= 3);
 	}
 	buf_chr(out, '\n');

@@ -208,7 +208,7 @@ static void groups(bool inherit)
 	CHECK(c[7].value == c[7].raw - c[0].value - c[1].value && c[7].raw > c[0].value + c[1].value,
 	      "both corrections: %" PRIu64 " of %" PRIu64, c[7].value, c[7].raw);
 	CHECK(c[7].provenance == TARE_PROV_CORRECTED, "provenance of both corrections");
-	CHECK(inherit == (c[0].value > 500), "inherit %d gives %" PRIu64, inherit, c[0].value);
+	CHECK(SANITIZED || inherit == (c[0].value > 500), "inherit %d gives %" PRIu64, inherit, c[0].value);
 	counter_set_close(set);
 }
 
@@ -267,13 +267,13 @@ static void attaches_to_threads(void)
 	struct counter_set *const set = open_set(
 		events, 1, (struct counter_set_opts){ .pid = getpid(), .all_threads = true,
 						      .disabled = true });
-	CHECK(counter_set_targets(set) == 4, "%zu targets", counter_set_targets(set));
+	CHECK(IS_COUNT(counter_set_targets(set), 4u), "%zu targets", counter_set_targets(set));
 	CHECK(counter_set_enable(set, NULL) == 0, "enable");
 	pthread_barrier_wait(&begin);
 	pthread_barrier_wait(&end);
 	CHECK(counter_set_disable(set, NULL) == 0, "disable");
 	uint64_t sum = 0;
-	for (size_t t = 0; t < 4; t++) {
+	for (size_t t = 0; t < counter_set_targets(set); t++) {
 		struct tare_count c;
 		CHECK(counter_set_read_target(set, t, &c) == 0, "read");
 		if (c.state == TARE_COUNT_OK)
@@ -282,7 +282,7 @@ static void attaches_to_threads(void)
 		for (int i = 0; i < 3; i++)
 			if (counter_set_tid(set, t) == w[i].tid)
 				CHECK(c.value >= (uint64_t)w[i].pages &&
-				      c.value < (uint64_t)w[i].pages + 50,
+				      (SANITIZED || c.value < (uint64_t)w[i].pages + 50),
 				      "thread %d: %" PRIu64, i, c.value);
 	}
 	struct tare_count total;

@@ -53,7 +53,7 @@ static ALONE uint64_t read_other(struct tare_counter *c)
 }
 
 /* r12 has the longest addresses: the short jump of the read must reach its target. */
-static __attribute__((noinline, noclone)) uint64_t read_pair_r12(struct tare_counter *counter)
+static ALONE uint64_t read_pair_r12(struct tare_counter *counter)
 {
 	register struct tare_counter *c __asm__("r12") = counter;
 	uint64_t v;

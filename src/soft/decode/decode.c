@@ -786,6 +786,7 @@ struct leaf {
 #define L_SHIFT		(1u << 5)
 #define L_KNOWN		(1u << 6)
 #define L_FAST		(1u << 7)
+/* NOLINTNEXTLINE(misc-redundant-expression): equal values are what is asserted */
 _Static_assert(L_RM_R == A_RM_R && L_RM_W == A_RM_W && L_MODRM == A_MODRM, "taken from there");
 
 /* opcodes that mean something else by ModRM.reg */
