@@ -727,6 +727,23 @@ static int summarize(struct pass *s, struct tare_summary *out,
 	return err;
 }
 
+/* Everything but the texts: the rows have the sums. */
+static void free_sums(struct tare_summary_store *st)
+{
+	for (uint32_t i = 0; i < st->n_thread; i++)
+		free(st->thread[i].stack);
+	free(st->thread);
+	threads_free(&st->threads);
+	free(st->cells);
+	free(st->again);
+	free(st->artifact);
+	free(st->flags);
+	free(st->names.slots);
+	*st = (struct tare_summary_store){ .names = st->names };
+	st->names.slots = NULL;
+	st->names.n_slots = 0;
+}
+
 int tare_summarize(struct tare_profile *p, const struct tare_summarize_options *given,
 		   struct tare_summary **out, struct tare_why *why)
 {
@@ -754,6 +771,7 @@ int tare_summarize(struct tare_profile *p, const struct tare_summarize_options *
 		tare_summary_free(s);
 		return err;
 	}
+	free_sums(st);
 	*out = s;
 	return 0;
 }
@@ -763,14 +781,7 @@ void tare_summary_free(struct tare_summary *s)
 	if (!s)
 		return;
 	struct tare_summary_store *const st = s->store;
-	for (uint32_t i = 0; i < st->n_thread; i++)
-		free(st->thread[i].stack);
-	free(st->thread);
-	threads_free(&st->threads);
-	free(st->cells);
-	free(st->again);
-	free(st->artifact);
-	free(st->flags);
+	free_sums(st);
 	names_free(&st->names);
 	free(st);
 	free(s->rows);
