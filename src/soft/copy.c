@@ -37,7 +37,7 @@ bool copy_string(char *to, size_t size, uint64_t from)
 	return true;
 }
 
-/* What the compiler calls behind our back. */
+/* The compiler generates calls of these. */
 void *memcpy(void *to, const void *from, size_t n);
 void *memcpy(void *to, const void *from, size_t n)
 {
