@@ -1,7 +1,7 @@
 /* The root of the engine: the state and the means that all its rooms share.
  *
- * How the rooms meet. A thread of the program runs translated blocks in a code cache, which the
- * room `translate` writes, with what `decode` tells of the program's instructions. It leaves
+ * How the rooms work together. A thread of the program runs translated blocks in a code cache. The
+ * room `translate` writes them; `decode` describes the program's instructions to it. A thread leaves
  * the cache only through glue.S, which saves the program's registers in its struct thread
  * (found through gs) and calls engine_exit() (engine.c) on the engine's own stack: for a
  * block that is not there yet (translate), a system call, a signal or an instruction that C
@@ -97,7 +97,7 @@ struct thread {
 		uint32_t child_record;	/* of the task that it is about to make */
 		uint64_t cookie;	/* while the launcher is asked (soft_slot) */
 		uint64_t rseq;		/* its registered area, or 0 */
-		bool strict;		/* seccomp's strict mode, which is ours to keep */
+		bool strict;		/* seccomp's strict mode, which the engine enforces */
 		bool trace_asked;	/* traced_asked() is to be called */
 		uint16_t gs_selector;	/* the program's */
 	} task;
@@ -162,7 +162,7 @@ _Static_assert(sizeof(struct thread) <= THREAD_FP, "thread header");
  * A function without a mark does neither; what it reads of guarded data may be outdated. A
  * static function needs what the functions that call it hold. Starting (engine_main()) needs
  * none, because no other thread exists. A thread that ends its process may take the virtual
- * PMU's lock while it holds E.lock; nobody takes them in the other order. */
+ * PMU's lock while it holds E.lock; no thread takes them in the other order. */
 #define NEEDS_LOCK
 #define TAKES_LOCK
 #define NEEDS_VPMU_LOCK
