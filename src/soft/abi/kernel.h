@@ -100,8 +100,8 @@ struct k_stat {
 
 /* ---- memory ---- */
 
-#define USER_END		(1ull << 47)	/* with four levels of page tables, which Linux
-						 * gives to whoever does not ask for more */
+#define USER_END		(1ull << 47)	/* with four levels of page tables; programs get no
+						 * higher addresses unless they ask for them */
 #define VSYSCALL_PAGE		0xffffffffff600000ull
 #define MAX_ERRNO		4095		/* results from -MAX_ERRNO to -1 are errors */
 #define MAP_KIND		0x3		/* MAP_SHARED, MAP_PRIVATE, …_VALIDATE */
