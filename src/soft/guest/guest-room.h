@@ -22,12 +22,12 @@ void app_gs_set(struct thread *t, uint64_t base);	/* the gs base that the progra
 long thread_exec(struct thread *t, long nr, const uint64_t *a);
 
 /* signal.c */
-void signal_altstack(struct thread *t);			/* tells the kernel the engine's signal stack */
+void signal_altstack(struct thread *t);			/* sets the engine's signal stack */
 /* Goes on at t->pc, with the program's signal mask and that FP state (0: the initial one). */
 void signal_leave(struct thread *t, uint64_t fpstate, uint64_t fp_flags)
 	__attribute__((noreturn));
 void signal_take_regs(struct thread *t, const struct k_sigcontext *m);
-/* What the kernel is told where the program's action is `act`. */
+/* The action that the kernel gets where the program's is `act`. */
 struct k_sigaction signal_kernel_action(int sig, const struct k_sigaction *act);
 bool signal_on_altstack(const struct k_stack *s, uint64_t sp);
 /* Before an exec the kernel gets the program's own ignored and blocked signals, which the new
