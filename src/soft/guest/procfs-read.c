@@ -15,7 +15,7 @@
  * The position of the file is the kernel's, in the text with the engine's records. What the
  * program sees of it (lseek, pread) is without them. Most reads meet no record of the engine:
  * these are the kernel's own (read_plain()). Around the engine's, records are put together
- * here (read_around()), and the kernel must be told the position, which makes it write the text
+ * here (read_around()), and the position must be set in the kernel, which makes it write the text
  * up to there once more. That is why it is not done for every read.
  *
  * Files that are one record (status, smaps_rollup) are written anew for each read; their
