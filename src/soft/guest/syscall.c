@@ -136,7 +136,7 @@ static long do_prctl(struct thread *t, const uint64_t *a)
 	case PR_SET_SECCOMP:
 		return seccomp_syscall(t, __NR_prctl, a);
 	case PR_SET_TSC:
-		cache.no_tsc = true;	/* for good: other threads may be translating */
+		cache.no_tsc = true;	/* never cleared: other threads may be translating */
 		return gate(t, __NR_prctl, a);
 	case PR_SET_MDWE:
 	case PR_GET_MDWE:
