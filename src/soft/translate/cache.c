@@ -361,7 +361,7 @@ static uint32_t stride(uint32_t id)
 	return cache.counts_taken || cache.modes[block_at(id)->mode].taken ? 2 : 1;
 }
 
-/* Drops the whole chain the block stands in. */
+/* Drops the block and the whole chain that it is part of. */
 static void drop(uint32_t id, bool changed)
 {
 	while (block_at(id)->flags & BLOCK_CHAINED)
