@@ -86,7 +86,7 @@ void count_fold(struct thread *t)
 		last = c;
 		uint64_t *const cell = cells + soft_cell(id);
 		c = soft_runs(b->runs_from, cell[0] + cell[SOFT_CELLS_AWAY], last, last_but_one);
-		if (cell[0] | cell[SOFT_CELLS_AWAY])	/* pages that nobody wrote stay so */
+		if (cell[0] | cell[SOFT_CELLS_AWAY])	/* do not write to pages of zeros */
 			cell[0] = cell[SOFT_CELLS_AWAY] = 0;
 		if (!c)
 			continue;
