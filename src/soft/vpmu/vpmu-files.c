@@ -337,7 +337,7 @@ static bool base_of(int dir, char *base)
 	return below(base, "/proc") || below(base, "/sys") || below(base, vpmu()->dir);
 }
 
-/* Whether the text of the path says that it is one of ours; or, in `to`, where it leads out of
+/* Whether the text of the path says that it is redirected; or, in `to`, where it leads out of
  * the model's folder. */
 static bool lead_by_text(int dir, const char *path, char *to)
 {
