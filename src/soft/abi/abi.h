@@ -113,7 +113,7 @@ struct soft_slot {
 	uint32_t vslot;		/* its task of the virtual PMU; 0: none */
 	uint32_t pad;
 	uint64_t cookie_at;	/* this word of its memory … */
-	uint64_t cookie;	/* … has this value: so the launcher knows whom it finds */
+	uint64_t cookie;	/* … has this value: so the launcher recognises the task */
 };
 #define SOFT_SLOTS 128
 #define SLOT_OF_STRANGER 0xffffffffu	/* of another pid namespace, where numbers differ */
@@ -177,7 +177,7 @@ struct soft_shared {
 #define ENGINE_FILE_OFFSET	(64ull << 20)
 
 /* Cells stand in pages of 256 blocks. Each block has two, half a page apart, and uses the
- * one whose place in the page is not that of the stack at the time: CPUs take stores and
+ * one whose offset in the page is not that of the stack at the time: CPUs take stores and
  * loads at the same place of two pages for the same at first. The other one stays 0. */
 #define SOFT_CELLS_AWAY 256
 static inline uint64_t soft_cell(uint32_t block)
