@@ -1,8 +1,8 @@
 /* The root of the engine: the state and the means that all its rooms share.
  *
  * How the rooms work together. A thread of the program runs translated blocks in a code cache. The
- * room `translate` writes them; `decode` describes the program's instructions to it. A thread leaves
- * the cache only through glue.S, which saves the program's registers in its struct thread
+ * room `translate` writes them, and uses `decode` to know the program's instructions. A thread
+ * leaves the cache only through glue.S, which saves the program's registers in its struct thread
  * (found through gs) and calls engine_exit() (engine.c) on the engine's own stack: for a
  * block that is not there yet (translate), a system call, a signal or an instruction that C
  * must run (guest), or what the virtual PMU has asked for (vpmu).
