@@ -134,16 +134,15 @@ struct soft_record {
 	uint64_t source_bytes;	/* … and were */
 	uint64_t translate_ticks;	/* of the TSC. The first thread's record has these. */
 	uint64_t had_blocks, had_code, had_source, had_ticks;	/* … what a fork gave it */
-	/* For reading a live process from outside (launch/live.c): addresses in it, valid
-	 * while the state is REC_RUNNING. The cells of a block in the counter array tell how
-	 * often it ran (soft_cell(), soft_runs()); the vector of the block, SOFT_EVENTS
-	 * bytes, what a run of it is worth, and the byte after it is its `runs_from`; corr,
-	 * SOFT_EVENTS signed numbers, what is not a whole number of runs. */
-	uint32_t folding;	/* odd while cells move to counts; changed when they did */
+	/* For reading a live process from outside (launch/live.c): addresses in the process,
+	 * valid while the state is REC_RUNNING. The counter array has the cells of each block
+	 * (soft_cell(), soft_runs()). A vector is SOFT_EVENTS bytes; the byte after it is the
+	 * block's `runs_from`. live_corr has the corrections, SOFT_EVENTS signed numbers. */
+	uint32_t folding;	/* odd while cells are added to counts; another value afterwards */
 	uint32_t live_stride;	/* from one block's vector to the next one's */
 	uint64_t live_counts;	/* the thread's counter array; 0: cannot be read */
 	uint64_t live_corr;
-	uint64_t live_vectors;	/* of block 0, which is none */
+	uint64_t live_vectors;	/* the vector of block 0 (there is no such block) */
 	uint64_t live_n_blocks;	/* address of the number of blocks, a uint32_t */
 	uint32_t traced;	/* is it ready to be traced by another task? See traced.c */
 };
@@ -156,10 +155,10 @@ struct soft_shared {
 	uint32_t event_mask;	/* 1 << enum soft_event: what was asked for */
 	uint32_t flags;		/* SOFT_FLAG_… */
 	int32_t launcher_pid;
-	uint32_t fd_size;	/* FDSize of /proc/self/status, before our descriptor */
+	uint32_t fd_size;	/* FDSize of /proc/self/status without the engine's descriptor */
 	char pid_ns[40];	/* its pid namespace: what /proc/self/ns/pid links to */
 	uint32_t requests;	/* futex: bumped with each request */
-	uint32_t closed;	/* the launcher serves no more: orphans go on natively */
+	uint32_t closed;	/* the launcher serves no requests any more: new images run natively */
 	uint32_t n_records;	/* taken so far (atomic) */
 	uint32_t overflowed;	/* tasks beyond SOFT_MAX_RECORDS, summed in records[0] */
 	uint32_t native_beyond;	/* … of these, images that run natively (atomic) */
@@ -176,18 +175,18 @@ struct soft_shared {
 
 #define ENGINE_FILE_OFFSET	(64ull << 20)
 
-/* Cells stand in pages of 256 blocks. Each block has two, half a page apart, and uses the
- * one whose offset in the page is not that of the stack at the time: CPUs take stores and
- * loads at the same place of two pages for the same at first. The other one stays 0. */
+/* A page has the cells of 256 blocks. Each block has two cells, half a page apart, and uses the one
+ * whose offset in the page is away from that of the stack: when a CPU looks whether a load reads
+ * what an earlier store writes, it compares only this offset at first. The other cell stays 0. */
 #define SOFT_CELLS_AWAY 256
 static inline uint64_t soft_cell(uint32_t block)
 {
 	return block / 256 * 512ull + block % 256;
 }
 
-/* How often a block ran, from what its vector is followed by (struct block's `runs_from`),
- * its cell, and how often the two before it ran. Of a thread that runs meanwhile, cells
- * are read one after the other: what left is never seen to be more than what came. */
+/* How often a block ran: from its `runs_from` (struct block), which is stored after its vector, its
+ * cell, and how often the two blocks before it ran. The launcher reads the cells of a running
+ * thread one after the other, so more side exits than entries may be seen: then the result is 0. */
 static inline uint64_t soft_runs(uint8_t runs_from, uint64_t cell, uint64_t last,
 				 uint64_t last_but_one)
 {
@@ -196,15 +195,14 @@ static inline uint64_t soft_runs(uint8_t runs_from, uint64_t cell, uint64_t last
 	return runs_from == 0 ? cell : came > left ? came - left : 0;
 }
 
-/* What the launcher leaves on the first thread's signal stack for the first
- * thread of an image. */
+/* The launcher writes this to the signal stack (THREAD_ALT) of the first thread of an image. */
 struct soft_start {
 	uint64_t regs[16];	/* rax rcx rdx rbx rsp rbp rsi rdi r8 … r15 */
 	uint64_t rip, rflags;
 	uint32_t record;	/* index */
 	uint32_t has_fsgsbase, has_bmi2;	/* what of the CPU the engine may use */
 	uint32_t reserved_fd;
-	uint32_t trap_ignored;	/* SIGTRAP was, before the steps of the entry made it default */
+	uint32_t trap_ignored;	/* the program ignored SIGTRAP before the launcher's single steps */
 	uint64_t cache_near[2];	/* free address ranges near code: start of up to two */
 	uint64_t cache_near_size[2];
 };
