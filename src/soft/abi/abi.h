@@ -158,7 +158,7 @@ struct soft_shared {
 	uint32_t fd_size;	/* FDSize of /proc/self/status without the engine's descriptor */
 	char pid_ns[40];	/* its pid namespace: what /proc/self/ns/pid links to */
 	uint32_t requests;	/* futex: bumped with each request */
-	uint32_t closed;	/* the launcher serves no requests any more: new images run natively */
+	uint32_t closed;	/* the launcher has ended its service: new images run natively */
 	uint32_t n_records;	/* taken so far (atomic) */
 	uint32_t overflowed;	/* tasks beyond SOFT_MAX_RECORDS, summed in records[0] */
 	uint32_t native_beyond;	/* … of these, images that run natively (atomic) */
@@ -171,7 +171,6 @@ struct soft_shared {
 #define SOFT_FLAG_REFUSE	(1u << 1)	/* refuse what cannot be counted */
 #define SOFT_FLAG_VPMU		(1u << 3)	/* there is a virtual PMU (vpmu-abi.h) */
 #define SOFT_FLAG_PROC		(1u << 4)	/* a process has opened maps or the like */
-#define SOFT_FLAG_TRACE		(1u << 2)	/* tell translation on stderr (debug) */
 
 #define ENGINE_FILE_OFFSET	(64ull << 20)
 
