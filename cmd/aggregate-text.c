@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int aggregate_put_place(const struct tare_aggregate *a, const struct tare_extreme *x, bool lines,
@@ -229,6 +230,106 @@ static void histogram(const struct tare_aggregate *a, struct buf *out)
 	}
 }
 
+/* How much of the table of differing events is printed; JSON has all of it. */
+enum { DIFFERENCES_MOST = 20, COLUMNS_MOST = 8, NAMED_MOST = 3 };
+
+/* Runs with the same counts share a column of that table. */
+struct column {
+	size_t first, n;	/* in the sorted runs */
+};
+
+static int by_counts(const void *x, const void *y, void *arg)
+{
+	const struct tare_aggregate *const a = arg;
+	const size_t r = *(const size_t *)x, q = *(const size_t *)y;
+	for (size_t i = 0; i < a->n_differences && i < DIFFERENCES_MOST; i++) {
+		const uint64_t *const counts = a->differences[i].counts;
+		if (counts[r] != counts[q])
+			return counts[r] < counts[q] ? -1 : 1;
+	}
+	return 0;
+}
+
+/* The same counts, then the order of the runs. */
+static int by_column(const void *x, const void *y, void *arg)
+{
+	const int order = by_counts(x, y, arg);
+	const size_t r = *(const size_t *)x, q = *(const size_t *)y;
+	return order ? order : r < q ? -1 : r > q;
+}
+
+/* Most runs first, then the order of the runs. */
+static int by_size(const void *x, const void *y, void *arg)
+{
+	const struct column *const c = x, *const d = y;
+	const size_t *const runs = arg;
+	if (c->n != d->n)
+		return c->n > d->n ? -1 : 1;
+	return runs[c->first] < runs[d->first] ? -1 : 1;
+}
+
+/* Few runs have a column each, in their order; of many, those with the same counts share one.
+ * Returns the number of columns. */
+static size_t make_columns(const struct tare_aggregate *a, size_t *runs, struct column *columns)
+{
+	size_t n = 0;
+	for (size_t r = 0; r < a->n_runs; r++)
+		runs[r] = r;
+	if (a->n_runs <= COLUMNS_MOST) {
+		for (; n < a->n_runs; n++)
+			columns[n] = (struct column){ n, 1 };
+		return n;
+	}
+	qsort_r(runs, a->n_runs, sizeof(*runs), by_column, (void *)a);
+	for (size_t r = 0; r < a->n_runs; r++) {
+		if (!r || by_counts(&runs[r - 1], &runs[r], (void *)a) != 0)
+			columns[n++] = (struct column){ .first = r };
+		columns[n - 1].n++;
+	}
+	qsort_r(columns, n, sizeof(*columns), by_size, runs);
+	return n;
+}
+
+/* run 5; runs 5, 7; 170 runs */
+static void column_title(struct grid *g, const struct column *c, const size_t *runs)
+{
+	if (c->n > NAMED_MOST) {
+		buf_printf(&g->text, "%zu runs", c->n);
+	} else {
+		buf_printf(&g->text, "run%s %zu", c->n == 1 ? "" : "s", runs[c->first] + 1);
+		for (size_t i = 1; i < c->n; i++)
+			buf_printf(&g->text, ", %zu", runs[c->first + i] + 1);
+	}
+	grid_done(g);
+}
+
+static void put_difference_table(const struct tare_aggregate *a, const size_t *runs,
+				 const struct column *columns, size_t n, struct buf *out)
+{
+	const size_t shown = n < COLUMNS_MOST ? n : COLUMNS_MOST;
+	struct grid g = { .columns = shown + 1 };
+	grid_cell(&g, "event there", 11);
+	for (size_t c = 0; c < shown; c++)
+		column_title(&g, &columns[c], runs);
+	for (size_t i = 0; i < a->n_differences && i < DIFFERENCES_MOST; i++) {
+		const struct tare_difference *const d = &a->differences[i];
+		grid_cell(&g, d->name, strlen(d->name));
+		for (size_t c = 0; c < shown; c++) {
+			buf_printf(&g.text, "%" PRIu64, d->counts[runs[columns[c].first]]);
+			grid_done(&g);
+		}
+	}
+	grid_plain(&g, out);
+	out->failed |= g.failed;
+	grid_free(&g);
+	size_t left = 0;
+	for (size_t c = shown; c < n; c++)
+		left += columns[c].n;
+	if (left)
+		buf_printf(out, "(%zu more run%s with other counts: --json has them all)\n", left,
+			   left == 1 ? "" : "s");
+}
+
 static void differences(const struct tare_aggregate *a, struct buf *out)
 {
 	if (!a->n_regions)
@@ -236,24 +337,16 @@ static void differences(const struct tare_aggregate *a, struct buf *out)
 	buf_printf(out, "\nThe runs went different ways at %" PRIu64 " place%s; %" PRIu64
 		   " intervals there were not compared.\n", a->n_regions,
 		   a->n_regions == 1 ? "" : "s", a->n_skipped);
-	struct grid g = { .columns = a->n_runs + 1 };
-	grid_cell(&g, "event there", 11);
-	for (size_t r = 0; r < a->n_runs; r++) {
-		buf_printf(&g.text, "run %zu", r + 1);
-		grid_done(&g);
-	}
-	for (size_t i = 0; i < a->n_differences && i < 20; i++) {
-		const struct tare_difference *const d = &a->differences[i];
-		grid_cell(&g, d->name, strlen(d->name));
-		for (size_t r = 0; r < a->n_runs; r++) {
-			buf_printf(&g.text, "%" PRIu64, d->counts[r]);
-			grid_done(&g);
-		}
-	}
-	grid_plain(&g, out);
-	grid_free(&g);
-	const uint64_t more = (a->n_differences > 20 ? a->n_differences - 20 : 0) +
-			      a->n_more_differences;
+	size_t *const runs = calloc(a->n_runs, sizeof(*runs));
+	struct column *const columns = calloc(a->n_runs, sizeof(*columns));
+	if (runs && columns)
+		put_difference_table(a, runs, columns, make_columns(a, runs, columns), out);
+	else
+		out->failed = true;
+	free(columns);
+	free(runs);
+	const uint64_t more = (a->n_differences > DIFFERENCES_MOST ?
+			       a->n_differences - DIFFERENCES_MOST : 0) + a->n_more_differences;
 	if (more)
 		buf_printf(out, "(%" PRIu64 " more events)\n", more);
 }

@@ -162,6 +162,15 @@ static int make_rows(struct tare_diff *d, const struct gathered *g, struct noise
 	return 0;
 }
 
+/* The events of one run, whatever their names. */
+static struct tare_summary_row total_row(const struct tare_summary *s)
+{
+	struct tare_summary_row row = { .self = (int64_t)s->total, .time = s->total };
+	for (size_t i = 0; i < s->n_rows; i++)
+		row.count += s->rows[i].count;
+	return row;
+}
+
 static int make_total(struct tare_diff *d, const struct tare_summary *const *base,
 		      const struct tare_summary *const *change, struct noise_test *t, bool proof)
 {
@@ -171,9 +180,9 @@ static int make_total(struct tare_diff *d, const struct tare_summary *const *bas
 		return TARE_E_NOMEM;
 	for (size_t i = 0; i < d->n_base + d->n_change; i++) {
 		const bool new = i >= d->n_base;
-		const uint64_t total = new ? change[i - d->n_base]->total : base[i]->total;
-		add(new ? &c : &b, &(struct tare_summary_row){ .self = (int64_t)total, .time = total });
-		values[i] = total ^ SIGN;
+		const struct tare_summary_row row = total_row(new ? change[i - d->n_base] : base[i]);
+		add(new ? &c : &b, &row);
+		values[i] = row.time ^ SIGN;
 	}
 	d->total = (struct tare_diff_row){ .name = "total", .base = side(&b, d->n_base),
 					   .change = side(&c, d->n_change) };

@@ -261,6 +261,25 @@ static int refuse(const struct expansion *x, uint64_t addr, const char *what)
 		       (unsigned long long)addr, what);
 }
 
+/* A page of zeros is a hole of a sparse file, or a part that a crash left unwritten; no text. */
+static bool ends_in_zeros(const struct buf *text)
+{
+	enum { PAGE = 4096 };
+	if (text->len < PAGE)
+		return false;
+	const char *const page = text->data + text->len - PAGE;
+	return !page[0] && memcmp(page, page + 1, PAGE - 1) == 0;
+}
+
+/* The text is longer than the most there can be. */
+static int too_long(struct expansion *x, uint64_t addr)
+{
+	if (ends_in_zeros(x->out))
+		return refuse(x, addr, "is followed by zeros: this part of the file was never written");
+	profile_warn(x->p, TARE_PROFILE_LONG_STRING, 1);
+	return TOO_LONG;
+}
+
 static int expand_id(struct expansion *x, uint64_t id);
 
 static int expand_reference(struct expansion *x, uint64_t addr)
@@ -285,16 +304,16 @@ static int expand_at(struct expansion *x, uint64_t addr)
 	struct tare_profile *const p = x->p;
 	for (;;) {
 		const uint8_t *bytes;
-		const size_t len = stream_span(p, &p->streams[MM_STRINGS], addr, &bytes);
+		const size_t left = x->most - (x->out->len - x->start);
+		size_t len = stream_span(p, &p->streams[MM_STRINGS], addr, &bytes), n = 0;
 		if (!len)
 			return TARE_E_RANGE;
-		size_t n = 0;
+		len = len > left ? left + 1 : len;	/* the page may have gigabytes more */
 		while (n < len && bytes[n] < MM_REFERENCE)
 			n++;
-		if (x->out->len - x->start + n > x->most) {
-			buf_add(x->out, bytes, x->most - (x->out->len - x->start));
-			profile_warn(p, TARE_PROFILE_LONG_STRING, 1);
-			return TOO_LONG;
+		if (n > left) {
+			buf_add(x->out, bytes, left);
+			return too_long(x, addr);
 		}
 		buf_add(x->out, bytes, n);
 		addr += n;

@@ -728,6 +728,42 @@ def check_run_groups(tmp):
     check(json.loads(run(TARE, "diff", "-f", "json", base, change).stdout)["schema"] == "tare.diff/1", "-f json")
 
 
+def check_many_runs(tmp):
+    """Runs that went different ways: columns for what differs, not one for each of the runs."""
+    def runs(name, counts):
+        os.makedirs(f"{tmp}/{name}")
+        for i, n in enumerate(counts):
+            write_profile(f"{tmp}/{name}/{i:03}.mm_profdata", PLAIN, [b"Query", b"work", b"end"],
+                          [(0, 1, 1, 10 * k, 10 * k + 5) for k in range(n)] + [(0, 2, 1, 10 * n, 10 * n + 5)])
+        text = run(TARE, "aggregate", f"{tmp}/{name}").stdout
+        check(max(map(len, text.splitlines())) < 200, "the longest line", max(map(len, text.splitlines())))
+        table = text[text.index("\nevent there"):].splitlines()[1:]
+        full = json.loads(run(TARE, "aggregate", "-j", f"{tmp}/{name}").stdout)
+        check(all(len(d["counts"]) == len(counts) for d in full["differences"]), "JSON has every run")
+        return [re.split("  +", line.strip()) for line in table]
+    t = runs("cut-off", [40] * 56 + [30] + [40] * 121)
+    check(t[0] == ["event there", "177 runs", "run 57"] and "work" in t[1][0] and
+          int(t[1][1]) - int(t[1][2]) == 10, t)
+    t = runs("two", [40] * 4 + [30, 40, 30] + [40] * 5)
+    check(t[0] == ["event there", "10 runs", "runs 5, 7"], t)
+    t = runs("each-other", range(40, 70))
+    check(t[0] == ["event there"] + [f"run {i}" for i in range(1, 9)] and
+          t[-1] == ["(22 more runs with other counts: --json has them all)"], t)
+    t = runs("few", [40, 41, 40])
+    check(t[0] == ["event there", "run 1", "run 2", "run 3"], t)
+
+
+def check_total_count(tmp):
+    """One event more: the row of the total says so, as the event's own row does."""
+    paths = [f"{tmp}/events-{n}.mm_profdata" for n in (3, 4)]
+    for n, path in zip((3, 4), paths):
+        write_profile(path, PLAIN, [b"Query", b"work"], [(0, 1, 1, 10 * k, 10 * k + 5) for k in range(n)])
+    rows = [line.split() for line in run(TARE, "diff", *paths).stdout.splitlines()]
+    check([r[5] for r in rows if r and r[0] in ("work", "total")] == ["+1", "+1"], rows)
+    total = json.loads(run(TARE, "diff", "-j", *paths).stdout)["total"]
+    check((total["base"]["count_mean"], total["change"]["count_mean"]) == (3, 4), total)
+
+
 def check_usage():
     for command in ("record", "summarize", "aggregate", "diff", "export", "view", "compare"):
         for wrong in ([], ["--nonsense"], ["-o"], ["--top=x", "a", "b"]):
@@ -747,6 +783,23 @@ def check_bounds(tmp):
                     ["export", "--to", "speedscope", path]):
         r = within(3500, TARE, *command)
         check(r.returncode == 1 and "inside each other" in r.stderr, command, r.returncode, r.stderr)
+    for command in (["view", path], ["export", "--to", "csv", path], ["export", "--to", "chrome", path]):
+        r = run(TARE, *command)
+        check(r.returncode == 1 and "never written" in r.stderr and len(r.stdout) < 1000, command, r.stderr)
+    for name in (b"", b"beginning"):     # 1,000 names that begin, and none that ends, in 3 GB of zeros
+        strings = b"MMSD\x09\0\0\0Query\xff" + name
+        at = [8] + [len(strings) - len(name)] * bool(name) + [20000 + 1000000 * k for k in range(1000)]
+        events = b"".join(struct.pack("<QQIIII", REGULAR + 8, REGULAR + a, 1, 10 * k, 10 * k + 5, 0)
+                          for k, a in enumerate(at))
+        with open(path, "wb") as f:
+            f.write(b"MMPD\x09\0\0\0")
+            for tag, size, data in ((0, 8 + len(events), b"MMES\x09\0\0\0" + events), (1, 3 << 30, strings),
+                                    (2, 8, b"MMSI\x09\0\0\0")):
+                f.write(struct.pack("<BI", tag, size) + data)
+                f.truncate(f.seek(size - len(data), 1))
+        for command in (["summarize"], ["view"], ["export", "--to", "chrome"]):
+            r = run(TARE, *command, path)
+            check(r.returncode == 1 and "never written" in r.stderr and len(r.stdout) < 1000, command, r.stderr)
     path = f"{tmp}/threads.mm_profdata"
     write_profile(path, PLAIN, [b"Query", b"f"], [(0, 1, i, 0, 7) for i in range(300000)])
     for command in (["summarize", path], ["summarize", "-t", path]):
@@ -804,6 +857,8 @@ with tempfile.TemporaryDirectory() as tmp:
     check_empty(tmp)
     check_crox_args(tmp)
     check_run_groups(tmp)
+    check_many_runs(tmp)
+    check_total_count(tmp)
     check_usage()
     if ENGINE:
         check_bounds(tmp)  # a sanitizer needs more
