@@ -3,8 +3,8 @@
  * Code in the measured process may use nothing that touches fs (errno, TLS) or
  * the program's own libc, so every system call goes through these.
  */
-#ifndef BARE_SYS_H
-#define BARE_SYS_H
+#ifndef SOFT_SYS_H
+#define SOFT_SYS_H
 
 #include <stdint.h>
 

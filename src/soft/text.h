@@ -1,6 +1,6 @@
 /* Memory and numbers to text without libc: for code inside a measured process. */
-#ifndef BARE_TEXT_H
-#define BARE_TEXT_H
+#ifndef SOFT_TEXT_H
+#define SOFT_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
