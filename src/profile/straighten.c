@@ -31,10 +31,14 @@ static uint64_t straight_start(struct straightener *s, uint64_t start)
 
 /* The record ends before the latest one does because a signal handler recorded that one between
  * the read of the end and the taking of the record's place: the latest one began after the end,
- * and its end is farther away than a counter runs back. */
+ * and its end is farther away than a counter runs back.
+ *
+ * Or the latest one is such a record, which now ends with the handler. If the handler came while
+ * the record had no place in the page, the handler's values have instructions of the recorder
+ * in them, which are taken off all later values. */
 static bool is_interrupted(const struct straightener *s, uint64_t end)
 {
-	return s->last_start >= end && s->last - end > RUN_BACK_MOST;
+	return s->moved || (s->last_start >= end && s->last - end > RUN_BACK_MOST);
 }
 
 uint64_t straighten(struct straightener *s, uint8_t *records, size_t n)
@@ -48,6 +52,7 @@ uint64_t straighten(struct straightener *s, uint8_t *records, size_t n)
 		struct mm_event now = e;
 		const uint64_t end = e.p2 == MM_INSTANT ? e.p1 : e.p2;
 		const bool interrupted = end < s->last && is_interrupted(s, end);
+		s->moved = interrupted;
 		if (e.p2 == MM_INSTANT) {
 			now.p1 = e.p1 < s->last ? s->last : e.p1;
 			s->last = now.p1;

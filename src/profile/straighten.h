@@ -18,6 +18,7 @@
 struct straightener {
 	uint64_t last;			/* the latest end */
 	uint64_t last_start;		/* of that one */
+	bool moved;			/* a signal handler made that one end later */
 	/* Intervals with none around them yet, the latest last; of very many the first
 	 * are forgotten. */
 	struct { uint64_t start, end; } shut[STRAIGHTEN_DEPTH];

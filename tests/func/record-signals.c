@@ -96,12 +96,10 @@ static uint64_t check_order(const char *path, uint64_t *dropped)
 	struct tare_why why = { 0 };
 	CHECK(tare_profile_open(path, &p, &why) == 0, "%s", why.what);
 	*dropped = tare_profile_info(p)->dropped;
-	/* Neither time nor a virtual counter without flaws runs back. What the recorder subtracts for
-	 * a page written in a handler can be 4 instructions too much, in 1 of 1,000 signals; an
-	 * interval that a handler interrupts between its end and its record is 1 in 80. */
+	/* Neither time nor a virtual counter without flaws runs back. */
 	const uint64_t clamped = tare_profile_info(p)->clamped;
-	CHECK(clamped <= 2 + total_signals / 400, "%llu clamped, %llu signals",
-	      (unsigned long long)clamped, (unsigned long long)total_signals);
+	CHECK(clamped == 0, "%llu clamped, %llu signals", (unsigned long long)clamped,
+	      (unsigned long long)total_signals);
 	struct tare_profile_cursor *const c = tare_profile_cursor_new(p, TARE_PROFILE_FORWARD);
 	struct tare_profile_event e;
 	uint64_t n = 0, line = 0;

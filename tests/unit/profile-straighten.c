@@ -78,6 +78,9 @@ static void handlers_are_not_counted(void **state)
 	/* it did, though the latest one began after the end */
 	becomes((struct pair[]){ { 101, 101 }, { 90, 100 } },
 		(struct pair[]){ { 101, 101 }, { 90, 101 } }, 2, 1);
+	/* the handler came on the way to another page: that way is in its values, not in later ones */
+	becomes((struct pair[]){ { 90, 200 }, { 34, 61 }, { 0, 196 }, { 190, 210 } },
+		(struct pair[]){ { 90, 200 }, { 34, 200 }, { 0, 200 }, { 200, 210 } }, 4, 1);
 }
 
 /* Random trees, every read off by up to 2: nested, off by no more than 4, whatever the
