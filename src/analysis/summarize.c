@@ -371,8 +371,7 @@ static bool intervals_again(struct pass *s, struct thread *t, const struct item 
 	return true;
 }
 
-/* An instant or integer. */
-static bool other(struct pass *s, const struct mm_event *e, unsigned kind)
+static bool instant_or_integer(struct pass *s, const struct mm_event *e, unsigned kind)
 {
 	const unsigned class = s->kinds.slot[kind].class;
 	struct tare_summary_store *const st = s->store;
@@ -492,7 +491,7 @@ static bool odd_others(struct pass *s, const uint8_t *records, size_t n)
 		struct mm_event e;
 		mm_decode(records + i * s->p->record_size, s->p->wide, &e);
 		if (e.p2 >= MM_INTEGER)
-			ok &= other(s, &e, kind_slot(s, e.kind));
+			ok &= instant_or_integer(s, &e, kind_slot(s, e.kind));
 	}
 	return ok;
 }
