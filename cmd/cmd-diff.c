@@ -214,8 +214,8 @@ static int diff(const struct diff_opts *o, const struct compare_threshold *t, si
 	if (!load(base, o, &why) || !load(change, o, &why))
 		return EXIT_CANNOT;
 	if (tare_diff((const struct tare_summary *const *)base->summaries, base->n,
-		      (const struct tare_summary *const *)change->summaries, change->n, &d,
-		      &why) < 0) {
+		      (const struct tare_summary *const *)change->summaries, change->n, NULL,
+		      &d, &why) < 0) {
 		complain_why(&why);
 		return EXIT_CANNOT;
 	}

@@ -359,11 +359,17 @@ struct tare_diff {
 	struct tare_diff_store *store;		/* private */
 };
 
+struct tare_diff_options {
+	size_t size;
+	bool any_counter;		/* accept runs of different counters */
+};
+#define TARE_DIFF_OPTIONS_INIT TARE_OPTIONS_INIT(diff)
+
 /* Summaries of both groups, all by the same names; they must stay until the result is freed.
- * Runs of different counters are TARE_E_MISMATCH. */
+ * Runs of different counters are TARE_E_MISMATCH. `o` may be NULL. */
 int tare_diff(const struct tare_summary *const *base, size_t n_base,
-	      const struct tare_summary *const *change, size_t n_change, struct tare_diff **d,
-	      struct tare_why *why);
+	      const struct tare_summary *const *change, size_t n_change,
+	      const struct tare_diff_options *o, struct tare_diff **d, struct tare_why *why);
 void tare_diff_free(struct tare_diff *d);
 
 /* ---- exports ---- */

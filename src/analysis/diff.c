@@ -2,6 +2,7 @@
 #include "names.h"
 
 #include "noise.h"
+#include "options-copy.h"
 #include "why.h"
 
 #include <tare/analysis.h>
@@ -235,7 +236,8 @@ static int make_artifacts(struct tare_diff *d, const struct tare_summary *base,
 }
 
 static int check(const struct tare_summary *const *base, size_t n_base,
-		 const struct tare_summary *const *change, size_t n_change, struct tare_why *why)
+		 const struct tare_summary *const *change, size_t n_change, bool any_counter,
+		 struct tare_why *why)
 {
 	if (!base || !n_base || !change || !n_change)
 		return why_set(why, TARE_E_INVALID, "a group without a profile");
@@ -243,7 +245,7 @@ static int check(const struct tare_summary *const *base, size_t n_base,
 	for (size_t i = 1; i < n_base + n_change; i++) {
 		const struct tare_profile_info *const y =
 			i < n_base ? base[i]->info : change[i - n_base]->info;
-		if (strcmp(x->counter, y->counter) != 0)
+		if (!any_counter && strcmp(x->counter, y->counter) != 0)
 			return why_set(why, TARE_E_MISMATCH, "%.80s counts %s, %.80s %s", x->path,
 				       x->counter, y->path, y->counter);
 	}
@@ -270,13 +272,16 @@ static int difference(struct tare_diff *d, const struct tare_summary *const *bas
 }
 
 int tare_diff(const struct tare_summary *const *base, size_t n_base,
-	      const struct tare_summary *const *change, size_t n_change, struct tare_diff **out,
-	      struct tare_why *why)
+	      const struct tare_summary *const *change, size_t n_change,
+	      const struct tare_diff_options *given, struct tare_diff **out, struct tare_why *why)
 {
+	struct tare_diff_options o;
 	if (!out)
 		return why_set(why, TARE_E_INVALID, "no place given for the difference");
 	*out = NULL;
-	int err = check(base, n_base, change, n_change, why);
+	int err = options_copy(&o, sizeof(o), given, "tare_diff_options", why);
+	if (err == 0)
+		err = check(base, n_base, change, n_change, o.any_counter, why);
 	if (err < 0)
 		return err;
 	struct noise_test t = { 0 };

@@ -376,7 +376,7 @@ static void analyses(void)
 			tare_place_free(place);
 	tare_aggregate_free(a);
 	const struct tare_summary *const side[] = { s };
-	CHECK(tare_diff(side, 1, side, 1, &d, NULL) == 0, "diff");
+	CHECK(tare_diff(side, 1, side, 1, NULL, &d, NULL) == 0, "diff");
 	tare_diff_free(d);
 	tare_summary_free(s);
 	const struct tare_output out = { take_bytes, &bytes };

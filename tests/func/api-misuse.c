@@ -218,7 +218,7 @@ static void analyses(void)
 	OK(tare_aggregate(NULL, 2, NULL, &a, NULL) == TARE_E_INVALID && !a);
 	OK(tare_aggregate(NULL, 0, NULL, &a, NULL) == TARE_E_INVALID && !a);
 	OK(tare_aggregate_place(NULL, NULL, &place, NULL) == TARE_E_INVALID && !place);
-	OK(tare_diff(NULL, 1, NULL, 1, &d, NULL) == TARE_E_INVALID && !d);
+	OK(tare_diff(NULL, 1, NULL, 1, NULL, &d, NULL) == TARE_E_INVALID && !d);
 	OK(tare_export_chrome(NULL, 1, NULL, NULL, NULL) == TARE_E_INVALID);
 	OK(tare_export_speedscope(NULL, NULL, NULL, NULL) == TARE_E_INVALID);
 	OK(tare_summarize(NULL, NULL, NULL, NULL) == TARE_E_INVALID);
@@ -226,7 +226,7 @@ static void analyses(void)
 	OK(tare_stream_open(NULL, NULL, NULL, NULL) == TARE_E_INVALID);
 	OK(tare_aggregate(NULL, 0, NULL, NULL, NULL) == TARE_E_INVALID);
 	OK(tare_aggregate_place(NULL, NULL, NULL, NULL) == TARE_E_INVALID);
-	OK(tare_diff(NULL, 0, NULL, 0, NULL, NULL) == TARE_E_INVALID);
+	OK(tare_diff(NULL, 0, NULL, 0, NULL, NULL, NULL) == TARE_E_INVALID);
 	tare_summary_free(NULL);
 	tare_stacks_free(NULL);
 	tare_stream_close(NULL);

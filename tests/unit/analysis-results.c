@@ -502,7 +502,7 @@ static void options_may_have_another_size(void **state)
 static struct tare_diff *difference(const struct tare_summary *const *s, size_t n, size_t m)
 {
 	struct tare_diff *d;
-	assert_int_equal(tare_diff(s, n, s + n, m, &d, NULL), 0);
+	assert_int_equal(tare_diff(s, n, s + n, m, NULL, &d, NULL), 0);
 	return d;
 }
 
@@ -549,6 +549,31 @@ static void judges_groups(void **state)
 	}
 }
 
+static void other_counters_are_an_option(void **state)
+{
+	struct { struct tare_diff_options o; uint64_t more; } newer = {
+		.o = TARE_OPTIONS(diff, .any_counter = true), .more = 1 };
+	struct tare_profile *const p = steps(10, 10, 0, 0);
+	struct tare_summary *s;
+	struct tare_diff *d;
+	assert_int_equal(tare_summarize(p, NULL, &s, NULL), 0);
+	struct tare_profile_info info = *s->info;
+	struct tare_summary renamed = *s;
+	info.counter = "another";
+	renamed.info = &info;
+	const struct tare_summary *const base[] = { s }, *const change[] = { &renamed };
+	assert_int_equal(tare_diff(base, 1, change, 1, NULL, &d, NULL), TARE_E_MISMATCH);
+	assert_null(d);
+	assert_int_equal(tare_diff(base, 1, change, 1, &newer.o, &d, NULL), 0);
+	assert_int_equal(d->total.verdict, TARE_DIFF_SAME);
+	tare_diff_free(d);
+	newer.o.size = sizeof(newer);
+	assert_int_equal(tare_diff(base, 1, change, 1, &newer.o, &d, NULL), TARE_E_OPTION_UNKNOWN);
+	assert_null(d);
+	tare_summary_free(s);
+	tare_profile_close(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -566,6 +591,7 @@ int main(void)
 		cmocka_unit_test(exports_return_the_error_of_the_output),
 		cmocka_unit_test(options_may_have_another_size),
 		cmocka_unit_test(judges_groups),
+		cmocka_unit_test(other_counters_are_an_option),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
