@@ -1,90 +1,24 @@
-/* The recorder: one file, and per thread a counter and two pages of records.
+/* The recorder: one file, and per thread a counter and two pages of records (thread-pages.h).
  *
- * A thread takes the place of a record in its page by one instruction and writes it
- * without a lock, its kind last (tare_record_put). Whoever interrupts that, a signal
- * handler, takes the places after it. When the page is full, record_room() writes it to
- * the file under the recorder's lock, which also guards the list of threads and `closed`,
- * and the page is used again. In a handler a record of the page can be unfinished: its
- * place was taken and the handler came before its kind was written. The page is then
- * left as it is (`waiting`), the thread goes on in its other one, and both are written when
- * that is full. Whoever stops the recorder takes the lock, sets `closed` and writes what
- * is left of all threads.
- *
- * Signals are blocked wherever the lock is held or a thread's words are not consistent
- * (struct aside). What a thread does there it counts, by a read of the counter before
- * and after, and takes off all its later values (counter_skip). Two reads do not see
- * all of it: the way to them and back is `room_cost`, measured when a thread registers. A
- * handler may have interrupted a read of the counter before it wrote a page: that read
- * begins again (tare/counter.h), which is measured and taken off likewise.
+ * The recorder's lock guards the file, the list of threads and `closed`. The thread that stops
+ * the recorder takes the lock, sets `closed` and writes what is left of all threads.
  *
  * Memory comes from mmap, not malloc: a recorder that changed the sizes of the
  * program's heap would change what it measures (the report's PID effect).
  */
-#include "counter-room.h"
+#include "thread-pages.h"
+
 #include "options-copy.h"
-#include "pagefile.h"
 #include "room.h"
-#include "straighten.h"
 #include "why.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#define PAGE_RECORDS (MM_PAGE_MAX / 32 - 1)
-#define NAME_SIZE 32
-
-#define PAGE_BYTES (PAGE_RECORDS * 32)
-#define NO_DEPTH 1u			/* no interval is open: 0 is one that never began */
-
-struct thread {
-	struct tare_record_thread fast;
-	struct tare_recorder *recorder;
-	struct thread *next;		/* in the recorder's list */
-	uint8_t *records[2];		/* two pages; room for a header before each */
-	unsigned page;			/* the one that is written into */
-	bool waiting;			/* the other one is full, and not in the file */
-	const uint8_t *missing;		/* the unfinished record that one waits for, or `none` */
-	bool gone;			/* the thread has ended */
-	bool measuring;			/* nothing is written: see measure_room */
-	uint8_t nowhere[32];		/* where a record goes that is dropped */
-	char name[NAME_SIZE];
-	uint64_t offset;		/* added to every value when a page is written */
-	uint64_t clamped, dropped, misnested;
-	uint64_t room_cost;		/* counted by record_room outside of its two reads */
-	uint64_t pages, page_cost;	/* see struct tare_record_state */
-	struct straightener *straightener;	/* behind the pages */
-	size_t mapped;			/* bytes from here on */
-};
-
-struct tare_recorder {
-	pthread_mutex_t lock;
-	pthread_mutex_t name_lock;	/* of the threads' names; no handler takes it */
-	struct pagefile *file;
-	pid_t pid;
-	uint64_t serial;		/* no other recorder has had it */
-	bool closed;
-	int error;			/* first */
-	struct tare_event *event;
-	struct tare_events *events;
-	uint64_t start_ns;		/* monotonic */
-	bool shared_axis;		/* wall-time */
-	bool is_time;			/* ns: pages are events, and nothing is taken off */
-	uint64_t own_kind, own_label;	/* of these events */
-	struct thread *threads;
-	uint32_t n_threads;
-	pthread_key_t key;
-	char *kinds;			/* NULL: all */
-	char path[4096];
-	struct tare_recorder *next;	/* of all that are to be stopped at exit */
-};
 
 /* The handle that this thread asked for last. In the thread's own block, as an access from
  * a handler may not allocate. */
@@ -104,12 +38,6 @@ static void *map_pages(size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* A thread's block: its struct, two pages at multiples of 64, what puts them in order. */
-static size_t block_bytes(void)
-{
-	return sizeof(struct thread) + 2 * (64 + PAGE_BYTES + 64) + 64 + sizeof(struct straightener);
-}
-
 static uint64_t monotonic_ns(void)
 {
 	struct timespec t;
@@ -117,343 +45,11 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void set_error(struct tare_recorder *r, int err)
-{
-	if (!r->error)
-		r->error = err;
-}
-
-static struct thread *outer(struct tare_record_thread *t)
-{
-	return (struct thread *)t;	/* its first member */
-}
-
-static void count(uint64_t *sum, uint64_t n)
-{
-	__atomic_fetch_add(sum, n, __ATOMIC_RELAXED);	/* handlers count too */
-}
-
-/* The recorder's own work on a thread: signals are blocked, cancellation is off, and the
- * thread's counter is read before and after. */
-struct aside {
-	struct thread *t;		/* whose counter it is; NULL: none */
-	uint64_t start;
-	uint64_t mask;			/* of blocked signals, as the kernel has it */
-	int cancel, error;
-};
-
-/* As sigfillset(): all but signals 32 and 33, which are the C library's. */
-#define ALL_SIGNALS (~(3ull << 31))
-
-/* The system call itself, as it takes few instructions. A handler that comes between the taking
- * of a place beyond the page and this call reads values with the instructions on that way in
- * them, and they are taken off afterwards: were they more than those from the handler's last
- * read to the next one of the interrupted code, values would fall. */
-static uint64_t block_signals(uint64_t mask)
-{
-	uint64_t before = 0;
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, &before, sizeof(mask));
-	return before;
-}
-
-static void step_aside(struct aside *a, struct thread *t)
-{
-	a->mask = block_signals(ALL_SIGNALS);
-	a->t = t;
-	if (t && tare_record_now(&t->fast, t->fast.depth, &a->start) != 0)
-		a->t = NULL;
-	a->error = errno;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &a->cancel);
-}
-
-/* Returns what was counted; of a counter that is not of time it is taken off, and `more`
- * with it. */
-static uint64_t step_back(const struct aside *a, uint64_t more)
-{
-	struct thread *const t = a->t;
-	uint64_t now, counted = 0;
-	pthread_setcancelstate(a->cancel, NULL);
-	errno = a->error;
-	if (t && tare_record_now(&t->fast, t->fast.depth, &now) == 0) {
-		counted = now - a->start + more;
-		if (!t->recorder->is_time)
-			counter_skip(t->fast.counter, counted);
-	}
-	block_signals(a->mask);
-	return counted;
-}
-
 /* The calling thread's handle of this recorder, if it has one that counts. */
 static struct thread *own_thread(const struct tare_recorder *r)
 {
 	struct thread *const t = r && here.serial == r->serial ? here.thread : NULL;
 	return t && !t->gone ? t : NULL;
-}
-
-/* How many places of the page that is written into were taken. */
-static size_t n_records(const struct thread *t)
-{
-	const uint8_t *const next = __atomic_load_n(&t->fast.next, __ATOMIC_ACQUIRE);
-	if (!t->fast.end)
-		return 0;
-	return next >= t->fast.end ? PAGE_RECORDS
-				   : (size_t)(next - t->records[t->page]) / 32;
-}
-
-static bool finished(const uint8_t *record)
-{
-	return __atomic_load_n((const uint64_t *)(const void *)record, __ATOMIC_ACQUIRE) != 0;
-}
-
-/* A finished record: what record_room() looks at when no page waits. */
-static const uint8_t none[32] __attribute__((aligned(8))) = { 1 };
-
-/* The last record that is not finished; NULL: all are. */
-static const uint8_t *unfinished(const uint8_t *records, size_t n)
-{
-	while (n && finished(records + 32 * (n - 1)))
-		n--;
-	return n ? records + 32 * (n - 1) : NULL;
-}
-
-static uint64_t later(uint64_t value, uint64_t offset)
-{
-	return value > MM_VALUE_MAX - offset ? MM_VALUE_MAX : value + offset;
-}
-
-/* Moves a thread's records on to the axis that all share. */
-static void shift_records(uint8_t *records, size_t n, uint64_t offset)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct mm_event e;
-		mm_decode(records + 32 * i, 1, &e);
-		if (e.p2 == MM_INTEGER)
-			continue;
-		e.p1 = later(e.p1, offset);
-		if (e.p2 != MM_INSTANT)
-			e.p2 = later(e.p2, offset);
-		mm_encode(records + 32 * i, &e);
-	}
-}
-
-/* Records that will never be finished: of a handler that left by a jump. */
-static size_t leave_out_unfinished(uint8_t *records, size_t n)
-{
-	size_t kept = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (!finished(records + 32 * i))
-			continue;
-		if (kept != i)
-			memcpy(records + 32 * kept, records + 32 * i, 32);
-		kept++;
-	}
-	return kept;
-}
-
-/* Under the lock. */
-static void write_records(struct tare_recorder *r, struct thread *t, uint8_t *records, size_t n)
-{
-	if (!n)
-		return;
-	if (t->offset)
-		shift_records(records, n, t->offset);
-	const uint64_t changed = r->is_time ? 0 : straighten(t->straightener, records, n);
-	if (r->event->kind == TARE_EVENT_MINUS)
-		t->clamped += changed;
-	if (r->is_time)
-		straighten_handlers(t->straightener, records, n);
-	const int err = pagefile_events(r->file, records - MM_PAGE_HEADER_SIZE, n);
-	if (err < 0) {
-		count(&t->dropped, n);
-		set_error(r, err);
-	}
-}
-
-static void clear_page(struct thread *t, unsigned page, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		mm_put64(t->records[page] + 32 * i, 0);
-		mm_put32(t->records[page] + 32 * i + 16, t->fast.id);
-	}
-}
-
-static void use_page(struct thread *t, unsigned page)
-{
-	t->page = page;
-	t->fast.next = t->records[page];
-	t->fast.end = t->records[page] + PAGE_BYTES;
-}
-
-/* Under the lock, by the owner: the file, or where it takes no more, nowhere. False: the
- * page has an unfinished record, which only the handler's return can finish. */
-static bool empty_page(struct tare_recorder *r, struct thread *t, unsigned page, size_t n)
-{
-	const uint8_t *const missing = unfinished(t->records[page], n);
-	t->missing = missing && n == PAGE_RECORDS ? missing : none;
-	if (missing)
-		return false;
-	if (r->closed)
-		count(&t->dropped, n);
-	else
-		write_records(r, t, t->records[page], n);
-	clear_page(t, page, n);
-	return true;
-}
-
-/* Signals are blocked. False: both pages are full, and one waits for its unfinished
- * record. */
-static bool make_room(struct thread *t)
-{
-	struct tare_recorder *const r = t->recorder;
-	const size_t n = n_records(t);
-	if (t->measuring || getpid() != r->pid) {
-		clear_page(t, t->page, n);
-		use_page(t, t->page);
-		return true;
-	}
-	pthread_mutex_lock(&r->lock);
-	if (t->waiting && empty_page(r, t, !t->page, PAGE_RECORDS))
-		t->waiting = false;
-	bool room = false;
-	if (!t->waiting) {
-		room = true;
-		if (empty_page(r, t, t->page, n)) {
-			use_page(t, t->page);
-		} else if (n == PAGE_RECORDS) {
-			t->waiting = true;
-			clear_page(t, !t->page, PAGE_RECORDS);
-			use_page(t, !t->page);
-		}
-	}
-	pthread_mutex_unlock(&r->lock);
-	return room;
-}
-
-/* Signals are blocked, and there is room. */
-static uint8_t *take(struct thread *t)
-{
-	uint8_t *const slot = t->fast.next;
-	t->fast.next += 32;
-	return slot;
-}
-
-/* `written` changes no branch: what record_room() counts after its second read of the counter
- * is in room_cost, and has to be the same always. */
-static void sum_page(struct thread *t, bool written, uint64_t counted)
-{
-	t->pages += written;
-	t->page_cost += counted & -(uint64_t)written;
-}
-
-/* Of a time: the page as an event of its own, after the record that had no room. */
-static void put_own(struct thread *t, uint64_t start)
-{
-	struct tare_recorder *const r = t->recorder;
-	uint64_t end;
-	if (!r->own_kind || tare_record_now(&t->fast, t->fast.depth, &end) != 0 || end < start ||
-	    end > MM_VALUE_MAX)
-		return;
-	uint8_t *const slot = take(t);
-	const struct mm_event e = { .kind = r->own_kind, .id = r->own_label,
-				    .thread = t->fast.id, .p1 = start, .p2 = end };
-	mm_encode(slot, &e);
-	sum_page(t, true, end - start);
-}
-
-uint8_t *record_room(struct tare_record_thread *fast)
-{
-	struct thread *const t = outer(fast);
-	struct aside a;
-	if (!t->fast.end) {			/* it has ended, or never was */
-		t->fast.next = NULL;
-		count(&t->dropped, 1);
-		return t->nowhere;
-	}
-	/* Both pages are full. No search for each event: a handler that took so long could let
-	 * its timer keep the interrupted code from finishing the record for ever. */
-	unsigned stuck = !finished(t->missing) & (t->fast.next >= t->fast.end);
-	__asm__("" : "+r"(stuck));		/* one branch: room_cost has to be the same always */
-	if (stuck) {
-		t->fast.next = t->fast.end;
-		count(&t->dropped, 1);
-		return t->nowhere;
-	}
-	step_aside(&a, t);
-	/* A handler may have made room before signals were blocked. */
-	const bool written = t->fast.next >= t->fast.end && make_room(t);
-	uint8_t *slot = t->nowhere;
-	if (t->fast.next < t->fast.end) {
-		slot = take(t);
-		if (written && t->recorder->is_time && a.t)
-			put_own(t, a.start);
-	} else {
-		t->fast.next = t->fast.end;
-		count(&t->dropped, 1);
-	}
-	const bool sum = written && !t->recorder->is_time;
-	sum_page(t, sum, step_back(&a, t->room_cost));
-	return slot;
-}
-
-/* The owner's pages go out, full or not. */
-static void flush(struct thread *t)
-{
-	struct aside a;
-	const bool some = t->waiting || n_records(t);
-	step_aside(&a, t);
-	const bool written = some && make_room(t);
-	if (written && t->recorder->is_time && a.t && t->fast.next < t->fast.end)
-		put_own(t, a.start);
-	sum_page(t, written && !t->recorder->is_time, step_back(&a, 0));
-}
-
-/* The read failed: the interval will not be recorded. */
-void tare_record_odd_begin(struct tare_record_thread *t, struct tare_interval *i)
-{
-	struct thread *const o = outer(t);
-	t->depth--;
-	i->depth = TARE_RECORD_NOT;
-	count(&o->dropped, 1);
-	if (o->recorder && !o->gone && getpid() == o->recorder->pid)
-		set_error(o->recorder, TARE_E_STOLEN);
-}
-
-/* 48 bits, the largest two values taken; and never before the start. */
-static void clamp(struct tare_record_thread *t, struct tare_interval *i, uint64_t end)
-{
-	const uint64_t start = i->start < MM_VALUE_MAX ? i->start : MM_VALUE_MAX;
-	const uint64_t last = end < start ? start : end < MM_VALUE_MAX ? end : MM_VALUE_MAX;
-	count(&outer(t)->clamped, start != i->start || last != end);
-	t->depth--;
-	i->depth = TARE_RECORD_NOT;
-	tare_record_put(t, i->kind, i->id, start, last);
-}
-
-static __attribute__((noinline)) void odd_end(struct tare_record_thread *t,
-					      struct tare_interval *i, uint64_t end, int err)
-{
-	struct thread *const o = outer(t);
-	if (i->depth == t->depth && !err) {
-		clamp(t, i, end);
-		return;
-	}
-	/* Either the read failed; or one inside it is still open (its record would
-	 * break the order of the file); or it was ended already. */
-	count(&o->misnested, !err);
-	count(&o->dropped, 1);
-	if (err && o->recorder && !o->gone && getpid() == o->recorder->pid)
-		set_error(o->recorder, err);
-	if (i->depth <= t->depth && i->depth > (NO_DEPTH | (t->depth & TARE_RECORD_PAIR)))
-		t->depth = i->depth - 1;
-	i->depth = TARE_RECORD_NOT;
-}
-
-void tare_record_odd_end(struct tare_record_thread *t, struct tare_interval *i, uint64_t end,
-			 int err)
-{
-	/* Filtered out, ended already, or never begun. */
-	if (i->depth != TARE_RECORD_NOT && i->depth)
-		odd_end(t, i, end, err);
 }
 
 /* A handler that still runs on this thread drops its events. */
@@ -472,8 +68,8 @@ static void thread_ends(void *arg)
 	struct tare_recorder *const r = t->recorder;
 	struct tare_counter *const counter = t->fast.counter;
 	struct aside a;
-	step_aside(&a, NULL);
-	make_room(t);
+	record_step_aside(&a, NULL);
+	record_pages_end(t);
 	const size_t keep = (size_t)sysconf(_SC_PAGESIZE);
 	pthread_mutex_lock(&r->lock);
 	shut(t);
@@ -481,7 +77,7 @@ static void thread_ends(void *arg)
 		t->mapped = keep;
 	pthread_mutex_unlock(&r->lock);
 	tare_counter_close(counter);
-	step_back(&a, 0);
+	record_step_back(&a, 0);
 }
 
 static int open_counter(struct tare_recorder *r, struct thread *t, struct tare_why *why)
@@ -489,7 +85,7 @@ static int open_counter(struct tare_recorder *r, struct thread *t, struct tare_w
 	const int err = tare_counter_open_event(r->event, NULL, &t->fast.counter, why);
 	if (err < 0)
 		return err;
-	t->fast.depth = NO_DEPTH | (r->event->kind == TARE_EVENT_MINUS ? TARE_RECORD_PAIR : 0);
+	t->fast.depth = RECORD_NO_DEPTH | (r->event->kind == TARE_EVENT_MINUS ? TARE_RECORD_PAIR : 0);
 	if (r->shared_axis)
 		t->offset = monotonic_ns() - r->start_ns;
 	return 0;
@@ -504,7 +100,7 @@ static struct tare_record_thread *inert(void)
 	one.fast.counter = zero;
 	one.fast.room = record_room_entry;
 	if (!one.fast.depth)
-		one.fast.depth = NO_DEPTH;
+		one.fast.depth = RECORD_NO_DEPTH;
 	return &one.fast;
 }
 
@@ -516,105 +112,20 @@ static int open_zero(struct tare_why *why)
 	return err;
 }
 
-/* Measurements whose most frequent value is taken; before them, some that find page faults
- * and unbound symbols. */
-enum { FIRST = 2, ROUNDS = 7 };
-
-/* What one record counts, with (page full) or without (32 bytes left) the way to
- * record_room. */
-static __attribute__((noinline)) uint64_t measure_put(struct thread *t, size_t left)
-{
-	uint64_t before = 0, after = 0;
-	t->fast.next = t->fast.end - left;
-	if (tare_record_now(&t->fast, t->fast.depth, &before) != 0)
-		return 0;
-	tare_record_put(&t->fast, 1, 1, 0, 0);
-	if (tare_record_now(&t->fast, t->fast.depth, &after) != 0)
-		return 0;
-	return after - before;
-}
-
-/* The most frequent value, or 0 when not even half agree: a counter of cycles. */
-static uint64_t agreed(const uint64_t *values, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		unsigned same = 0;
-		for (unsigned k = 0; k < n; k++)
-			same += values[k] == values[i];
-		if (2 * same > n)
-			return values[i];
-	}
-	return 0;
-}
-
-/* Sets room_cost. */
-static void measure_room(struct thread *t)
-{
-	uint64_t with[FIRST + ROUNDS], without[FIRST + ROUNDS];
-	t->measuring = true;
-	for (unsigned i = 0; i < FIRST + ROUNDS; i++) {
-		without[i] = measure_put(t, 32);
-		with[i] = measure_put(t, 0);
-	}
-	t->measuring = false;
-	const uint64_t w = agreed(with + FIRST, ROUNDS), wo = agreed(without + FIRST, ROUNDS);
-	t->room_cost = w && wo && w > wo ? w - wo : 0;
-	t->pages = t->page_cost = 0;
-	clear_page(t, 0, PAGE_RECORDS);
-	use_page(t, 0);
-}
-
-static __attribute__((noinline)) uint64_t measure_read(struct thread *t, bool again)
-{
-	uint64_t before = 0, after = 0;
-	if (tare_record_now(&t->fast, t->fast.depth, &before) != 0 ||
-	    !counter_disturb(t->fast.counter, again) ||
-	    tare_record_now(&t->fast, t->fast.depth, &after) != 0)
-		return 0;
-	return after - before;
-}
-
-/* What a read counts that begins again because a handler has written a page meanwhile. */
-static void measure_again(struct thread *t)
-{
-	uint64_t with[ROUNDS], without[ROUNDS];
-	for (unsigned i = 0; i < ROUNDS; i++) {
-		with[i] = measure_read(t, true);
-		without[i] = measure_read(t, false);
-	}
-	const uint64_t w = agreed(with, ROUNDS), wo = agreed(without, ROUNDS);
-	counter_set_again(t->fast.counter, w && wo && w > wo ? w - wo : 0);
-}
-
-static void lay_out(struct thread *t)
-{
-	/* Records at multiples of 64; the page's header right before them. */
-	uint8_t *at = (uint8_t *)(t + 1);
-	for (unsigned i = 0; i < 2; i++) {
-		at = (uint8_t *)(((uintptr_t)at + MM_PAGE_HEADER_SIZE + 63) & ~(uintptr_t)63);
-		t->records[i] = at;
-		at += PAGE_BYTES;
-	}
-	t->straightener = (void *)(((uintptr_t)at + 63) & ~(uintptr_t)63);
-}
-
 static struct thread *add_thread(struct tare_recorder *r, struct tare_why *why)
 {
-	struct thread *const t = map_pages(block_bytes());
+	struct thread *const t = map_pages(record_pages_bytes());
 	if (!t) {
 		why_set(why, TARE_E_NOMEM, "a thread's page");
-		set_error(r, TARE_E_NOMEM);
+		record_error(r, TARE_E_NOMEM);
 		return NULL;
 	}
 	t->recorder = r;
-	t->mapped = block_bytes();
-	t->missing = none;
-	t->fast.room = record_room_entry;
-	lay_out(t);
+	record_pages_init(t);
 	const int err = open_counter(r, t, why);
 	if (err < 0) {
 		munmap(t, t->mapped);
-		set_error(r, err);
+		record_error(r, err);
 		return NULL;
 	}
 	pthread_mutex_lock(&r->lock);
@@ -622,13 +133,7 @@ static struct thread *add_thread(struct tare_recorder *r, struct tare_why *why)
 	t->next = r->threads;
 	r->threads = t;
 	pthread_mutex_unlock(&r->lock);
-	use_page(t, 0);
-	clear_page(t, 0, PAGE_RECORDS);
-	if (!r->is_time) {
-		measure_room(t);
-		measure_again(t);
-		tare_counter_reset(t->fast.counter);
-	}
+	record_pages_open(t);
 	pthread_setspecific(r->key, t);
 	here.serial = r->serial;
 	here.thread = t;
@@ -638,13 +143,13 @@ static struct thread *add_thread(struct tare_recorder *r, struct tare_why *why)
 static struct thread *register_here(struct tare_recorder *r, struct tare_why *why)
 {
 	struct aside a;
-	step_aside(&a, NULL);
+	record_step_aside(&a, NULL);
 	struct thread *t = pthread_getspecific(r->key);
 	if (!t)
 		t = add_thread(r, why);
 	here.serial = t ? r->serial : 0;
 	here.thread = t;
-	step_back(&a, 0);
+	record_step_back(&a, 0);
 	return t;
 }
 
@@ -664,7 +169,7 @@ void tare_record_name(struct tare_record_thread *t, const char *name)
 {
 	if (!t || !name)
 		return;
-	struct thread *const o = outer(t);
+	struct thread *const o = record_outer(t);
 	if (!o->recorder)
 		return;
 	pthread_mutex_lock(&o->recorder->name_lock);
@@ -677,9 +182,9 @@ static uint64_t put_string(struct tare_recorder *r, const struct pagefile_part *
 	struct aside a;
 	if (getpid() != r->pid)
 		return 0;
-	step_aside(&a, own_thread(r));
+	record_step_aside(&a, own_thread(r));
 	const uint64_t id = r->closed ? 0 : pagefile_string(r->file, parts, n);
-	step_back(&a, 0);
+	record_step_back(&a, 0);
 	return id;
 }
 
@@ -731,7 +236,7 @@ int tare_record_flush(struct tare_recorder *r)
 	tare_record_here(r);
 	struct thread *const t = own_thread(r);
 	if (t)
-		flush(t);
+		record_pages_flush(t);
 	return r->error;
 }
 
@@ -748,7 +253,7 @@ void tare_record_state(struct tare_recorder *r, struct tare_record_state *s)
 	if (!r)
 		return;
 	struct aside a;
-	step_aside(&a, own_thread(r));
+	record_step_aside(&a, own_thread(r));
 	pthread_mutex_lock(&r->lock);
 	s->error = r->error;
 	for (const struct thread *t = r->threads; t; t = t->next) {
@@ -759,7 +264,7 @@ void tare_record_state(struct tare_recorder *r, struct tare_record_state *s)
 		s->page_cost += t->page_cost;
 	}
 	pthread_mutex_unlock(&r->lock);
-	step_back(&a, 0);
+	record_step_back(&a, 0);
 }
 
 /* The arguments as one line, from the kernel's own copy. */
@@ -1003,19 +508,6 @@ static int close_file(struct tare_recorder *r, struct tare_why *why)
 	return err;
 }
 
-/* Under the lock; the thread does not record any more, or its last records may be lost. */
-static void write_rest(struct tare_recorder *r, struct thread *t)
-{
-	const unsigned pages[2] = { !t->page, t->page };
-	const size_t taken[2] = { t->waiting ? PAGE_RECORDS : 0, n_records(t) };
-	for (int i = 0; i < 2; i++) {
-		uint8_t *const records = t->records[pages[i]];
-		const size_t n = leave_out_unfinished(records, taken[i]);
-		count(&t->dropped, taken[i] - n);
-		write_records(r, t, records, n);
-	}
-}
-
 static void forget_forked(struct tare_recorder *r)
 {
 	pagefile_abandon(r->file);
@@ -1028,20 +520,20 @@ static int stop(struct tare_recorder *r, bool at_exit, struct tare_why *why)
 {
 	struct aside a;
 	unregister_exit(r);
-	step_aside(&a, NULL);
+	record_step_aside(&a, NULL);
 	if (here.serial == r->serial)
 		here.serial = 0;
 	pthread_setspecific(r->key, NULL);
 	if (getpid() != r->pid) {		/* a forked child's copy */
 		forget_forked(r);
-		step_back(&a, 0);
+		record_step_back(&a, 0);
 		return 0;
 	}
 	pthread_mutex_lock(&r->lock);
 	r->closed = true;
 	for (struct thread *t = r->threads; t; t = t->next)
 		if (!t->gone)
-			write_rest(r, t);
+			record_pages_rest(t);
 	pthread_mutex_unlock(&r->lock);
 	const int error = r->error;
 	int err = close_file(r, why);
@@ -1050,7 +542,7 @@ static int stop(struct tare_recorder *r, bool at_exit, struct tare_why *why)
 	r->file = NULL;
 	if (!at_exit)
 		free_recorder(r);
-	step_back(&a, 0);
+	record_step_back(&a, 0);
 	return err;
 }
 
