@@ -27,9 +27,9 @@ struct bundle {
 	enum tare_serializer serializer;
 	struct tare_why reason;		/* why this path; .what is a sentence */
 	bool pinned;
-	bool resynced;			/* parts have changed: the fast read must be told */
+	bool resynced;			/* parts have changed: arm the fast read again */
 	enum perf_simulated simulated[BUNDLE_MAX];	/* of each part */
-	pid_t pid, tid;			/* whose it is */
+	pid_t pid, tid;			/* of the owner */
 	unsigned status;		/* enum tare_status */
 };
 
@@ -40,7 +40,7 @@ int bundle_open(struct bundle *b, const struct tare_encoding *const *events, uns
 		void *pages, const struct tare_counter_options *o, struct tare_why *why);
 void bundle_close(struct bundle *b);
 
-/* 0, or whose it is not: NOT_OPENED, FORKED, WRONG_THREAD. */
+/* 0 if the calling thread owns the bundle; otherwise NOT_OPENED, FORKED or WRONG_THREAD. */
 int bundle_check_owner(struct bundle *b);
 /* Events of each part since it was opened, by the bundle's path, scaled if need be.
  * The owner has been checked. */

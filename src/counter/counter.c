@@ -193,7 +193,8 @@ enum tare_serializer tare_counter_serializer(const struct tare_counter *c)
 	return c ? counter_cold(c)->b.serializer : TARE_SERIALIZE_NONE;
 }
 
-/* A wiped counter in a child has not been told so; its being wiped tells. */
+/* In a forked child the counter's page is wiped (zero), and its status was not updated: the wiped
+ * page shows that the process was forked. */
 unsigned tare_counter_status(const struct tare_counter *c)
 {
 	if (!c)

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Protects `users` and who is installed. `before` is written before the handler is in
+/* Protects `users` and the installed handler. `before` is written before the handler is in
  * place and stays: a late signal of another thread may still look at it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned users;

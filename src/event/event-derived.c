@@ -319,8 +319,8 @@ int event_derived_find(const char *name, const struct tare_cpu *cpu, size_t posi
 	return err;
 }
 
-/* A correction holds for user mode, so that is what it counts unless told
- * otherwise, and nothing else can be told. */
+/* Corrections are valid in user mode only: an event without a modifier gets :u, and other
+ * modifiers are an error. */
 int event_check_mods(const struct tare_event *ev, const char *name, struct event_mods *mods,
 		     struct tare_why *why)
 {

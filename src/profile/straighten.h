@@ -1,5 +1,5 @@
-/* A thread's records whose counter runs back by one or two now and then, made such that
- * intervals lie inside or beside each other, and ends never fall.
+/* Puts the records of one thread in order: afterwards intervals lie inside or beside each other,
+ * and their ends never decrease. A corrected counter runs back by one or two at times.
  *
  * A counter with its interrupts subtracted is two reads: an interrupt between them is in
  * one and not yet in the other. An interval may then begin before the one that ended

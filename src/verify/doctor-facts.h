@@ -37,7 +37,7 @@ struct doctor_facts {
 	char nohz_full[128];		/* CPU list */
 	char malloc_conf[256];		/* what /etc/malloc.conf links to */
 
-	/* who */
+	/* the machine */
 	char clocksource[32];
 	char dmi_vendor[64], dmi_product[64];
 	char hypervisor_type[16];	/* /sys/hypervisor/type */
