@@ -206,7 +206,7 @@ def faults(loop):
         nets = {stat(model, [net], loop, flaws="interrupts=5000,faults=5000", seed=s)[net]["value"]
                 for s in range(4)}
         check(nets == {faulty}, model, nets, faulty)
-        if model.startswith("zen"):
+        if "instructions-minus-r0420" in run(TARE, "list", "--cpu", model).stdout:
             net = "instructions-minus-r0420:u"
             nets = {stat(model, [net], loop, flaws="interrupts=5000,faults=5000", seed=s)[net]["value"]
                     for s in range(4)}

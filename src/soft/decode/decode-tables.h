@@ -21,7 +21,7 @@ enum op_kind {
 	K_REG,		/* by ModRM.reg: 8 rows */
 	K_MOD,		/* memory, register: 2 rows */
 	K_RM,		/* by ModRM.rm: 8 rows */
-	K_PP,		/* by mandatory prefix: none, 66, F3, F2: 4 rows */
+	K_PP,		/* by mandatory prefix: none, 66, F3, F2: 4 rows; after 0F only */
 	K_W,		/* by REX/VEX/EVEX.W: 2 rows */
 	K_B,		/* by REX.B: 2 rows */
 	K_VECTOR,	/* legacy 0F: go to decode_vector_index */
