@@ -265,7 +265,8 @@ static int by_size(const void *x, const void *y, void *arg)
 	const size_t *const runs = arg;
 	if (c->n != d->n)
 		return c->n > d->n ? -1 : 1;
-	return runs[c->first] < runs[d->first] ? -1 : 1;
+	const size_t r = runs[c->first], q = runs[d->first];
+	return r < q ? -1 : r > q;
 }
 
 /* Few runs have a column each, in their order; of many, those with the same counts share one.
