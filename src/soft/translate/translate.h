@@ -294,8 +294,7 @@ NEEDS_LOCK uint64_t code_origin(uint64_t code, bool low_half);
 /* Adds everything that the thread counted to its record; the thread starts over at 0. */
 NEEDS_LOCK void count_fold(struct thread *t);
 /* Folds all threads of the process and sets the state of their records: at the end of the process
- * and before an exec. Needs the lock, except in a vfork child, whose cells no other thread folds,
- * and before an exec, which ends the other threads. */
+ * and before an exec. Needs the lock, except in a vfork child, whose cells no other thread folds. */
 void count_fold_all(uint32_t state);
 static inline bool in_vdso(uint64_t pc) { return pc - cache.vdso < cache.vdso_size; }
 void record_state(const struct thread *t, uint32_t state);	/* enum soft_state */
