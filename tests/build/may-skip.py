@@ -47,6 +47,10 @@ for allowed in ("", "# nothing\n", "c-* | no tool | true\n", "b-* | other reason
     status, text = report([good, skipped], allowed)
     check(status == 1 and "failed: b-1 (skipped, and not as" in text and "1 passed, 1 failed, 0 skipped" in text,
           allowed, text)
+# A condition can look at what the skip says.
+for condition, permitted in (('[ "$WHY" = "no tool here (package tool)" ]', True), ('[ -z "$WHY" ]', False)):
+    status, text = report([good, skipped], f"b-* | no tool | {condition}\n")
+    check((status == 0) == permitted, condition, text)
 # A build that is not there is a skip of its own; no test at all is a failure.
 status, text = report([good], "tests of none* | not built | true\n", units=1)
 check(status == 0 and "skipped: tests of none0: not built" in text, text)
@@ -91,10 +95,13 @@ names = [t["name"] for t in tests]
 for folder, _, files in os.walk(f"{source}/tests"):
     if "meson.build" in files:      # tests that stand for those that a build leaves out
         names += re.findall(r"test\('([\w-]+)', left_out", open(f"{folder}/meson.build").read())
-rows = [re.split(r"\s+\|\s+", line.strip())[0] for line in open(f"{source}/tests/may-skip.txt")
+rows = [re.split(r"\s+\|\s+", line.strip(), maxsplit=2) for line in open(f"{source}/tests/may-skip.txt")
         if line.strip() and not line.startswith("#")]
 check(len(rows) > 10, rows)
-for row in rows:
-    check(row.startswith("tests of ") or fnmatch.filter(names, row), "no such test:", row)
+for test, says, command in rows:
+    check(test.startswith("tests of ") or fnmatch.filter(names, test), "no such test:", test)
+    # A condition looks at the machine, and is a command of the shell.
+    check(command.strip() not in ("true", ":"), "a skip that any machine may make:", test, says)
+    check(subprocess.run(["sh", "-n", "-c", command]).returncode == 0, "not a command:", command)
 print(f"{bad} checks failed" if bad else "all checks passed")
 sys.exit(bad != 0)

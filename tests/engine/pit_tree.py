@@ -172,7 +172,7 @@ def limits():
                         (resource.RLIMIT_STACK, 1 << 30), (resource.RLIMIT_AS, 300 << 20),
                         (resource.RLIMIT_NOFILE, 64)):
         most = resource.getrlimit(what)[1]
-        if most != resource.RLIM_INFINITY and value > most:
+        if most != resource.RLIM_INFINITY and (value == resource.RLIM_INFINITY or value > most):
             counting.skipped(f"a limit of {value} for resource {what}", f"the hard limit is {most}")
             continue
         p, run = stat("ls", "-d", "/", preexec_fn=lambda: resource.setrlimit(what, (value, most)))

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Real programs under the engine: output, files and status identical to native.
 
-usage: run.py [--quick] [--only A,B] [--list]
+usage: run.py [--quick] [--only A,B] [--list] [--natively A]
 
 Every program runs twice in fresh copies of the same folder, natively (ASLR off)
 and under the engine; what it printed, what it left behind and how it ended must
 be equal, and a count must have been had. --quick runs those that take seconds.
-Programs that are not installed are skipped, by name.
+Programs that are not installed are skipped, by name. --natively runs one of them natively only, and
+fails as it does.
 """
 import argparse
 import hashlib
@@ -152,6 +153,15 @@ def once(how, command, template):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def prepare(template, quick):
+    generate.generate(template, 0.02 if quick else 0.1)
+    for file, text in FILES.items():
+        with open(os.path.join(template, file), "w") as f:
+            f.write(text)
+    if shutil.which("javac") and not quick:
+        subprocess.run(["javac", "-d", template, os.path.join(template, "Work.java")])
+
+
 def compare(name, command, template):
     """(trouble found, seconds natively, seconds under the engine)"""
     native, files, t0 = once(counting.native, command, template)
@@ -187,22 +197,22 @@ def main():
     p.add_argument("--quick", action="store_true")
     p.add_argument("--only", default="")
     p.add_argument("--list", action="store_true")
+    p.add_argument("--natively", choices=[name for name, *_ in PROGRAMS])
     args = p.parse_args()
     if args.list:
         print("\n".join(name for name, *_ in PROGRAMS))
         return 0
-    counting.need_engine()
+    if not args.natively:
+        counting.need_engine()
     only = set(filter(None, args.only.split(",")))
     failed = passed = 0
     skipped = []
     with tempfile.TemporaryDirectory(prefix="tare-programs") as base:
         template = os.path.join(base, "template")
-        generate.generate(template, 0.02 if args.quick else 0.1)
-        for file, text in FILES.items():
-            with open(os.path.join(template, file), "w") as f:
-                f.write(text)
-        if shutil.which("javac") and not args.quick:
-            subprocess.run(["javac", "-d", template, os.path.join(template, "Work.java")])
+        prepare(template, args.quick)
+        if args.natively:
+            command, = (command for name, _, command, _ in PROGRAMS if name == args.natively)
+            return 1 if once(counting.native, command, template)[0].status else 0
         for name, quick, command, needs in PROGRAMS:
             if (only and name not in only) or (args.quick and not quick and not only):
                 continue
