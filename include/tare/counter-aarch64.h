@@ -1,4 +1,4 @@
-/* The inline reads of tare/counter.h for arm64: included by it, never alone.
+/* The inline reads of tare/counter.h for arm64: included by it.
  *
  * A system register's number is part of the instruction that reads it, so the
  * counter remembers a function of the library that reads its register into x9 (the
@@ -15,8 +15,9 @@
  * thread must not read another's counter inline: it has no right to any register.
  */
 #ifndef TARE_COUNTER_H
-#error "include <tare/counter.h>"
-#endif
+#include <tare/counter.h>	/* which includes this file */
+#elif defined(__aarch64__) && !defined(TARE_COUNTER_AARCH64_H)
+#define TARE_COUNTER_AARCH64_H
 
 #if (defined(__clang__) && __clang_major__ >= 17) || (!defined(__clang__) && __GNUC__ >= 11)
 
@@ -128,4 +129,5 @@ TARE_INLINE int tare_counter_read_pair(struct tare_counter *c, uint64_t *value)
 	return tare_counter_read_slow(c, value);
 }
 
+#endif
 #endif

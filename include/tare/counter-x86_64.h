@@ -1,4 +1,4 @@
-/* The inline reads of tare/counter.h for x86-64: included by it, never alone.
+/* The inline reads of tare/counter.h for x86-64: included by it.
  *
  * The asm falls through to the slow path, so that jrcxz, which reaches 127 bytes,
  * has its target at hand: it both switches the fast path off (forked child, no
@@ -19,8 +19,9 @@
  * other, in whatever program or library it was inlined.
  */
 #ifndef TARE_COUNTER_H
-#error "include <tare/counter.h>"
-#endif
+#include <tare/counter.h>	/* which includes this file */
+#elif defined(__x86_64__) && !defined(__ILP32__) && !defined(TARE_COUNTER_X86_64_H)
+#define TARE_COUNTER_X86_64_H
 
 /* asm goto with outputs: gcc 11; clang has them on all edges from 17 on. */
 #if (defined(__clang__) && __clang_major__ >= 17) || (!defined(__clang__) && __GNUC__ >= 11)
@@ -172,4 +173,5 @@ TARE_INLINE int tare_counter_read_pair(struct tare_counter *c, uint64_t *value)
 	return tare_counter_read_slow(c, value);
 }
 
+#endif
 #endif

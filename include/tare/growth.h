@@ -32,6 +32,8 @@
 #ifndef TARE_GROWTH_H
 #define TARE_GROWTH_H
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 /* C++17 has no designated initialisers, and warns of fields that an initialiser leaves out. */
 extern "C++" {
