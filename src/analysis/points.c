@@ -172,8 +172,8 @@ bool points_last_thread(struct points_run *r, uint32_t *thread)
 	return false;
 }
 
-/* Three frames around everything lie at the bottom, so that a look at the top and the
- * two below needs no question. */
+/* Three frames that enclose every event lie at the bottom, so that code can read the top frame
+ * and the two below without checking the depth. */
 #define BOTTOM 3
 
 static bool grow_stack(struct points *s)

@@ -154,8 +154,8 @@ static inline struct thread *thread_of(struct tare_summary_store *st, uint32_t i
 	return i == UINT32_MAX ? NULL : st->thread + i;
 }
 
-/* Three frames around everything lie at the bottom of every stack, so that a look at
- * the top and the two below needs no question. */
+/* Three frames that enclose every event lie at the bottom of every stack, so that code can read
+ * the top frame and the two below without checking the depth. */
 #define BOTTOM 3
 
 static bool reserve_stack(struct thread *t, size_t more)

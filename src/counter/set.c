@@ -425,7 +425,7 @@ const struct tare_why *counter_set_why(const struct counter_set *set, size_t i)
 
 bool counter_set_user_only(const struct counter_set *set, size_t i)
 {
-	/* The clocks run in every mode, whatever they are told. */
+	/* The kernel ignores the modes (:u, :k) of its clocks: they run in every mode. */
 	return set->user_only[i] && !is_software(set->events[i], PERF_COUNT_SW_TASK_CLOCK) &&
 	       !is_software(set->events[i], PERF_COUNT_SW_CPU_CLOCK);
 }

@@ -69,7 +69,7 @@ static void take_hypervisor(struct tare_cpu *cpu, cpuid_fn *ask)
 	const uint32_t words[3] = { r.ebx, r.ecx, r.edx };
 	memcpy(cpu->hypervisor, words, 12);
 	if (!cpu->hypervisor[0])
-		memcpy(cpu->hypervisor, "unknown", 8);	/* it is there, but does not say who */
+		memcpy(cpu->hypervisor, "unknown", 8);	/* it is there, but has no name */
 }
 
 /* The kernel makes lfence serialising on every AMD CPU that has the switch (MSR

@@ -284,7 +284,7 @@ static void command_line(char *out, size_t size)
 	out[n] = '\0';
 }
 
-/* Not in a set-uid program: who starts it must not choose where it writes. */
+/* A set-uid program ignores the variable: its user must not choose where it writes. */
 static const char *chosen(const char *variable, const char *option)
 {
 	const char *const value = secure_getenv(variable);
