@@ -13,6 +13,7 @@
 #
 #	make test-kernel            the tests that boot an emulated arm64 machine
 #	make test-programs          every real program, and a hundred runs of some
+#	make coverage               the share of lines and branches that the tests run (needs gcovr)
 #	make bench                  what counting costs, beside other tools
 #	make abi                    store the ABI of libtare anew, after an intended change
 #	make dist                   the tarball of a release, in build/dist; builds without git
@@ -37,7 +38,7 @@ ARM64 = $(BUILD)-arm64
 
 # The steps of a target are in order; ninja is what runs things at once.
 .NOTPARALLEL:
-.PHONY: all needs packages test-packages arm64 fetch-arm64 demo demo-packages test test-builds test-all test-kernel test-programs abi bench install uninstall dist deb clean
+.PHONY: all needs packages test-packages arm64 fetch-arm64 demo demo-packages test test-builds test-all test-kernel test-programs coverage abi bench install uninstall dist deb clean
 
 all: needs $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -v >$(BUILD)/ninja.log 2>&1 || { cat $(BUILD)/ninja.log; exit 1; }
@@ -95,7 +96,7 @@ test-builds: fetch-arm64 all $(BUILD)-san/build.ninja $(BUILD)-tsan/build.ninja 
 test: test-packages test-builds
 	@tools/run-tests $(BUILD) $(TEST_BUILDS)
 
-# CAMPAIGNS="noise races" runs only these; TARE_SCALE=100 makes all of them short.
+# CAMPAIGNS="noise=50 races" runs only these, of noise 50 pairs; TARE_SCALE=100 makes all of them short.
 test-all: test
 	@tools/install-packages test-all
 	@tools/test-all $(BUILD) $(CAMPAIGNS)
@@ -108,6 +109,10 @@ test-programs: test-packages all
 	@TARE_BUILD=$(BUILD) tests/programs/run.py
 	@TARE_BUILD=$(BUILD) tests/programs/repeat.py --runs 100 --neighbours \
 		$(BUILD)/tests/engine/engine-exceptions $(BUILD)/tests/programs/engine-workers
+
+# The figures in docs/testing.md.
+coverage: needs
+	@tools/coverage $(BUILD)-cov
 
 # The test `abi` compares the library with what this stores (tests/abi/).
 abi:
@@ -148,4 +153,4 @@ deb:
 	@tools/deb $(BUILD)/deb
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-san $(BUILD)-tsan $(BUILD)-clang $(ARM64)
+	rm -rf $(BUILD) $(BUILD)-san $(BUILD)-tsan $(BUILD)-clang $(BUILD)-cov $(ARM64)
