@@ -18,7 +18,6 @@
 #define L01 (C_L0 | C_L1)
 #define L12 (C_L1 | C_L2)
 #define L012 (C_L0 | C_L1 | C_L2)
-#define LIG (C_L0 | C_L1 | C_L2 | C_L3)
 #define KZ (C_K | C_Z)
 
 #define LEAF(at, ...) { .kind = K_LEAF, .attr = (at), __VA_ARGS__ }

@@ -395,7 +395,6 @@ const struct op decode_0f[256] = {
 	[g + 2] = X_X(, .flags = F_READ_CF_ZF), [g + 3] = X_X(, .flags = F_READ_PF)
 
 #define RMX (A_MODRM | A_RM_X)
-#define PRIV_M FAULT(RM | A_NOREG)
 #define BIT(at) LEAF((at) | IB, .flags = F_BT)
 #define SAVE(sp) LEAF(A_MODRM | A_RM_W | A_RM_X, .regs = R_D_R_A_R, .special = sp)
 #define RESTORE LEAF(A_MODRM | A_RM_R | A_RM_X, .regs = R_D_R_A_R)

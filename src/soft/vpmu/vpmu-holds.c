@@ -14,8 +14,6 @@
 
 #include "sys.h"
 
-#define WORDS (VPMU_MAX_EVENTS / 64)
-
 static uint32_t mine;				/* this process's holder; 0: holds nothing */
 static uint32_t local[VPMU_MAX_EVENTS];		/* descriptors and mappings in this process */
 
