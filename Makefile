@@ -86,8 +86,9 @@ test-packages:
 	@tools/install-packages test
 
 # Everything in the build itself; in the others what they are for (tools/run-tests).
+comma = ,
 TEST_BUILDS = $(BUILD)-san=--suite,unit,--suite,func $(BUILD)-tsan=--suite,threads \
-	$(BUILD)-clang=--suite,unit,--suite,asm $(if $(ARM64),$(ARM64)=--suite,unit)
+	$(BUILD)-clang=--suite,unit,--suite,asm $(if $(ARM64),$(ARM64)=--suite$(comma)unit)
 
 test-builds: fetch-arm64 all $(BUILD)-san/build.ninja $(BUILD)-tsan/build.ninja $(BUILD)-clang/build.ninja
 	@for b in $(BUILD)-san $(BUILD)-tsan $(BUILD)-clang; do \

@@ -132,6 +132,12 @@ if shutil.which("meson") and shutil.which("ninja"):
 else:
     print("skipped: a build without cmocka: meson or ninja is not installed")
 
+# Every further build of `make test` has a whole list of suites.
+said = subprocess.run(["make", "-s", "-n", "-C", source, "test"], text=True, capture_output=True).stdout
+builds = re.findall(r"(\S+)=(--\S+)", next((l for l in said.splitlines() if "run-tests" in l), ""))
+check([b for b, _ in builds] == ["build-san", "build-tsan", "build-clang", "build-arm64"], builds)
+check(all(re.fullmatch(r"--suite,\w+(,--suite,\w+)*", what) for _, what in builds), builds)
+
 # Only below /usr the folder for libraries is the distribution's.
 for prefix in ("/usr/local", "/opt/tare", f"{tmp}/.local"):
     said = subprocess.run([source / "tools/libdir", prefix], text=True, capture_output=True).stdout
