@@ -667,6 +667,24 @@ static int all_runs(struct stat_session *s, struct output *out)
 
 /* ---- the end ---- */
 
+/* Fields have no place for the reason why a count is missing. */
+static void name_uncounted(const struct stat_session *s)
+{
+	unsigned lines = 0;
+	for (size_t r = 0; r < s->n_runs; r++) {
+		const struct tare_measurement *const m = stat_part(&s->runs[r]);
+		for (size_t i = 0; i < m->n_tasks; i++) {
+			const struct tare_task *const t = &m->tasks[i];
+			const char *const reason = t->not_counted ? t->not_counted : t->cut_off;
+			if (reason && lines++ < 10)
+				caution("%s %d (%s) was not counted%s: %s%s%s",
+					t->is_thread ? "thread" : "process", (int)t->tid, t->comm,
+					t->not_counted ? "" : " to its end", reason,
+					t->remedy ? "; to count it: " : "", t->remedy ? t->remedy : "");
+		}
+	}
+}
+
 static bool print(const struct stat_session *s, struct output *out)
 {
 	struct buf text = { 0 };
@@ -683,6 +701,8 @@ static bool print(const struct stat_session *s, struct output *out)
 	if (buf_failed(&text))
 		abort();
 	const bool written = output_write(out, text.data, text.len);
+	if (s->o->separator && !s->o->json)
+		name_uncounted(s);
 	buf_free(&text);
 	return written;
 }

@@ -14,7 +14,8 @@
  *  - A program compiled with an older header passes a smaller size: the missing fields are 0.
  *  - A program compiled with a newer header passes a larger size: that works while the fields
  *    that this library does not know are 0; else the function returns TARE_E_OPTION_UNKNOWN.
- *  - A size of 0 (no initialiser) or above 4096 is TARE_E_INVALID.
+ *  - A size of 0 (no initialiser), above 4096, or not a multiple of 8 is TARE_E_INVALID: every
+ *    struct of options has a multiple of 8.
  *  - Where a function says so, a NULL pointer means that all options have their default.
  *
  * Results:

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* As the kernel's copy_struct_from_user(): a larger size is not a struct but garbage. */
+/* A larger size is not a struct but garbage, as in the kernel's copy_struct_from_user(). So is a
+ * size that is not a multiple of 8: it would cut a field in two. */
 #define LARGEST 4096
 
 static bool all_zero(const unsigned char *bytes, size_t n)
@@ -27,7 +28,7 @@ int options_copy(void *copy, size_t size, const void *given, const char *type,
 	if (!given)
 		return 0;
 	memcpy(&theirs, given, sizeof(theirs));
-	if (theirs < sizeof(theirs) || theirs > LARGEST) {
+	if (theirs < sizeof(theirs) || theirs > LARGEST || theirs % sizeof(theirs)) {
 		why_set(why, TARE_E_INVALID, "struct %s: its size is given as %zu, and %zu is right",
 			type, theirs, size);
 		why_remedy(why, "initialise the struct with its macro …_INIT (see tare/growth.h)");

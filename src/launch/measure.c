@@ -4,6 +4,7 @@
 #include "measure-backend.h"
 #include "measure-room.h"
 #include "options-copy.h"
+#include "perf-facts.h"
 #include "set.h"
 #include "why.h"
 
@@ -49,6 +50,11 @@ static int check(const struct tare_measure_options *o, struct tare_why *why)
 		return why_set(why, TARE_E_INVALID, "both a process and a thread to attach to");
 	if (o->pid < 0 || o->tid < 0)
 		return why_set(why, TARE_E_INVALID, "a negative process id");
+	if ((unsigned)o->backend > TARE_BACKEND_SOFT)
+		return why_set(why, TARE_E_INVALID, "backend %d: there is none with that number",
+			       (int)o->backend);
+	if (!(o->timeout_s >= 0))		/* nor is NaN a time */
+		return why_set(why, TARE_E_INVALID, "timeout_s: %f is not a time", o->timeout_s);
 	if (!command && !o->pid && !o->tid)
 		return why_set(why, TARE_E_NO_COMMAND, "no command");
 	if (command && !child_status_kept(why))
@@ -233,6 +239,15 @@ static void mark_cut_short(const struct tare_measure_options *o, struct tare_mea
 			mark_part(m->tasks[t].counts, m->n_counts);
 }
 
+/* The command would be traced from its start, and a traced image runs without the engine. */
+static int refuse_tasks_inside_run(struct tare_why *why)
+{
+	why_set(why, TARE_E_INVALID, "counts of every thread inside `tare run`: following the command "
+		"with ptrace would keep the virtual PMU out of it");
+	why_remedy(why, "count every thread with the software engine, outside of `tare run`");
+	return TARE_E_INVALID;
+}
+
 static int measure(const struct tare_measure_options *o, struct tare_measurement **m,
 		   struct tare_why *w)
 {
@@ -248,6 +263,8 @@ static int measure(const struct tare_measure_options *o, struct tare_measurement
 	r->m.backend = (enum tare_backend)backend;
 	if (backend == TARE_BACKEND_SOFT)
 		err = measure_soft(o, &r->m, w);
+	else if (o->per_task && !o->pid && !o->tid && perf_is_virtual(""))
+		err = refuse_tasks_inside_run(w);
 	else if (o->per_task && !o->pid && !o->tid)
 		err = measure_tasks(o, &r->m, w);
 	else

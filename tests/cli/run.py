@@ -542,6 +542,9 @@ def unreadable():
         r"\d+,,instructions:u,\d+,100\.00,,,incomplete\+lower-bound\n" +
         warning("closed", "may be executed but not read"), got.stderr), got)
     shutil.rmtree(ours)
+    p = run(TARE, "run", "--", TARE, "stat", "--per-thread", "-e", "instructions:u", "true")
+    check(p.returncode == 125 and "would keep the virtual PMU out" in p.stderr and
+          "outside of `tare run`" in p.stderr, p)
 
 
 def speclockmap():

@@ -15,6 +15,9 @@ sys.path.insert(0, os.path.join(HERE, "..", "tool"))
 import counting  # noqa: E402
 
 
+TARE = os.path.join(os.environ.get("TARE_BUILD", "build"), "tare")
+
+
 def stat(command):
     with tempfile.NamedTemporaryFile("r", prefix="notcounted") as f:
         got = subprocess.run(counting.engine_command(["instructions"], f.name) + command,
@@ -42,6 +45,11 @@ def check(name, program):
     why = says(text)
     if not why:
         print(f"{name}: the result does not say that it was not counted")
+        return 1
+    fields = subprocess.run([TARE, "stat", "-x;", "--backend", "soft", "-e", "instructions:u", program],
+                            env=counting.ENV, capture_output=True, text=True).stderr
+    if "<not counted>;" not in fields or f"was not counted: {why}" not in fields:
+        print(f"{name}: -x does not say why: {fields!r}")
         return 1
     print(f"{name}: {why}")
     return 0

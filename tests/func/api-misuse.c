@@ -4,6 +4,7 @@
 
 #include <tare/tare.h>
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -321,6 +322,15 @@ static void measuring(void)
 	o.pid = o.tid = 1;
 	OK(tare_measure(&o, &m, NULL) == TARE_E_INVALID && !m);
 	o.pid = o.tid = 0;
+	o.argv = argv;
+	o.backend = (enum tare_backend)99;
+	OK(tare_measure(&o, &m, NULL) == TARE_E_INVALID && !m);
+	o.backend = TARE_BACKEND_AUTO;
+	o.timeout_s = -1;
+	OK(tare_measure(&o, &m, NULL) == TARE_E_INVALID && !m);
+	o.timeout_s = NAN;
+	OK(tare_measure(&o, &m, NULL) == TARE_E_INVALID && !m);
+	o.timeout_s = 0;
 	char *missing[] = { "no-such-command-here", NULL };
 	o.argv = missing;
 	OK(tare_measure(&o, &m, NULL) == TARE_E_NO_COMMAND && !m);
