@@ -95,7 +95,7 @@ uint64_t engine_exit(struct thread *t)
 			fp_env_stored(t, l.insn);
 		break;
 	case LINK_STALE:
-		lock_take(t);
+		lock_take();
 		cache_invalidate(l.target, l.target + 1);
 		lock_drop();
 		break;

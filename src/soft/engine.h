@@ -203,8 +203,8 @@ static inline struct thread *thread_at(uint32_t i) { return E.threads[i]; }
 static inline uint64_t gs_of(const struct thread *t) { return (uint64_t)t + THREAD_AREA; }
 
 /* lock.c: E.lock */
-void lock_take(struct thread *t);
-bool lock_try(struct thread *t);		/* for a moment */
+void lock_take(void);
+bool lock_try(void);		/* for a moment */
 void lock_drop(void);
 uint64_t now_ns(void);
 

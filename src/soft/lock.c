@@ -2,7 +2,7 @@
 #include "engine.h"
 #include "sys.h"
 
-void lock_take(struct thread *t)
+void lock_take(void)
 {
 	uint32_t free = 0;
 	if (!__atomic_compare_exchange_n(&E.lock, &free, 1, false, __ATOMIC_ACQUIRE,
@@ -12,7 +12,7 @@ void lock_take(struct thread *t)
 	}
 }
 
-bool lock_try(struct thread *t)
+bool lock_try(void)
 {
 	static const int64_t nap[2] = { 0, 1000000 };
 	for (int i = 0; i < 100; i++) {

@@ -11,7 +11,7 @@
 static bool overlaps_code(struct thread *t, uint64_t start, uint64_t end)
 {
 	bool found = false;
-	lock_take(t);
+	lock_take();
 	for (uint32_t i = 0; i < cache.n_regions && !found; i++)
 		found = cache.regions[i].start < end && cache.regions[i].end > start;
 	lock_drop();
@@ -35,7 +35,7 @@ static bool mdwe_refuses(struct thread *t, uint64_t start, uint64_t end, uint64_
 		return true;
 	if (fresh)
 		return false;
-	lock_take(t);
+	lock_take();
 	const struct region *const r = region_find(start);
 	const bool covers = r && r->end >= end;
 	lock_drop();
@@ -45,7 +45,7 @@ static bool mdwe_refuses(struct thread *t, uint64_t start, uint64_t end, uint64_
 static void new_code(struct thread *t, uint64_t start, uint64_t end, int prot, bool shared,
 		     bool anon)
 {
-	lock_take(t);
+	lock_take();
 	pages_forget(start, end);
 	region_set(start, end, prot, shared, anon);
 	const bool far = cache.window_used && prot & PROT_EXEC && !table_map(start, end - start);
@@ -227,7 +227,7 @@ static long do_munmap(struct thread *t, const uint64_t *a)
 	if (sane)
 		alias_touched(t, a[0], end);
 	if (sane && overlaps_code(t, a[0], end)) {
-		lock_take(t);
+		lock_take();
 		pages_forget(a[0], end);
 		region_clear(a[0], end);
 		lock_drop();
@@ -250,7 +250,7 @@ static long do_mprotect(struct thread *t, long nr, const uint64_t *args)
 	const long ret = gate(t, nr, a);
 	if (ret < 0 || (!had && !(a[2] & PROT_EXEC)))
 		return ret;
-	lock_take(t);
+	lock_take();
 	const struct region *const r = region_find(a[0]);
 	const bool shared = r && r->shared, anon = !r || r->anon || a[2] & PROT_WRITE;
 	lock_drop();
@@ -273,7 +273,7 @@ static long do_mremap(struct thread *t, const uint64_t *a)
 	if (overlaps_code(t, a[0], old_end)) {
 		/* the range must have the program's own protection, in one piece */
 		pages_unguard(t, a[0], old_end);
-		lock_take(t);
+		lock_take();
 		const struct region *const r = region_find(a[0]);
 		if (r)
 			kept = *r;
@@ -286,7 +286,7 @@ static long do_mremap(struct thread *t, const uint64_t *a)
 	const uint64_t start = (uint64_t)at, len = PAGE_UP(a[2]);
 	if (table_in_the_way(t, start, start + len) && !table_go_far(t))
 		no_memory();
-	lock_take(t);
+	lock_take();
 	if (kept.end)
 		region_clear(a[0], old_end);
 	lock_drop();
@@ -305,7 +305,7 @@ static long do_madvise(struct thread *t, const uint64_t *a)
 	const long ret = own ? call_around(t, __NR_madvise, a, a[0], end) :
 			       gate(t, __NR_madvise, a);
 	if (overlaps_code(t, a[0], end)) {
-		lock_take(t);
+		lock_take();
 		cache_invalidate(a[0], end);
 		lock_drop();
 	}
@@ -314,7 +314,7 @@ static long do_madvise(struct thread *t, const uint64_t *a)
 
 static long do_shmdt(struct thread *t, const uint64_t *a)
 {
-	lock_take(t);
+	lock_take();
 	const struct region *const r = region_find(a[0]);
 	if (r) {
 		const uint64_t start = r->start, end = r->end;

@@ -553,7 +553,7 @@ static long read_pagemap(struct thread *t, long nr, const uint64_t *a, const str
 		return n;
 	const uint64_t end = nr == __NR_pread64 ? a[3] + (uint64_t)n :
 						  (uint64_t)sys3(__NR_lseek, f->fd, 0, SEEK_CUR);
-	lock_take(t);
+	lock_take();
 	if (proc_view(t, f->pid, &v))
 		clear_pages(&v, end - (uint64_t)n, (char *)a[1], (uint64_t)n);
 	lock_drop();
@@ -673,7 +673,7 @@ long proc_read(struct thread *t, long nr, const uint64_t *a, bool *done)
 		*done = true;
 		return read_pagemap(t, nr, a, &f);
 	}
-	lock_take(t);
+	lock_take();
 	long ret = 0;
 	if (proc_view(t, f.pid, &v)) {
 		*done = true;

@@ -50,7 +50,7 @@ static void from_cache(struct thread *self, const struct thread *t, struct k_use
 {
 	uint64_t pc, r[16] = { u->rax, u->rcx, u->rdx, u->rbx, u->rsp, u->rbp, u->rsi, u->rdi,
 			       u->r8, u->r9, u->r10, u->r11, u->r12, u->r13, u->r14, u->r15 };
-	if (!lock_try(self))
+	if (!lock_try())
 		return;			/* the tracee may be stopped with it */
 	if (recover_view(t, u->rip, r, &pc)) {
 		u->rax = r[RAX];

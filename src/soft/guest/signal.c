@@ -329,7 +329,7 @@ void signal_try(struct thread *t)
 void signal_fatal(struct thread *t, int sig)
 {
 	if (!t->is_vfork)
-		lock_take(t);
+		lock_take();
 	count_fold_all(REC_KILLED_BY_SIGNAL);
 	const struct k_sigaction dfl = { 0 };
 	const uint64_t bit = SIG_BIT(sig);
@@ -578,7 +578,7 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 {
 	const uint64_t code = uc->mc.rip;
 	signal_take_regs(t, &uc->mc);
-	lock_take(t);
+	lock_take();
 	const bool smc = sync && info->signo == SIGSEGV && uc->mc.err & X86_PF_WRITE &&
 			 page_written(t, info->addr);
 	if (!recover(t, code, t->regs, &t->pc))
@@ -608,7 +608,7 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 
 static bool step_on(struct thread *t, struct k_ucontext *uc)
 {
-	lock_take(t);
+	lock_take();
 	const bool lost = t->signal.flag_steps < MAX_FLAG_STEPS && flags_are_lost(uc->mc.rip);
 	lock_drop();
 	if (!lost || (!t->signal.flag_steps && (guest.filtered || is_traced())))
@@ -655,7 +655,7 @@ static void kicked(struct thread *t, const struct k_siginfo *info, struct k_ucon
 		return;
 	}
 	signal_take_regs(t, &uc->mc);
-	lock_take(t);
+	lock_take();
 	if (!recover(t, pc, t->regs, &t->pc))
 		die("a signal at an unknown place of the cache", pc);
 	left_cache(t);
@@ -763,7 +763,7 @@ static bool own_fault(struct thread *t, const struct k_siginfo *info, struct k_s
 {
 	const uint64_t pc = m->rip;
 	bool hole = false;
-	lock_take(t);
+	lock_take();
 	const unsigned load = table_load_length(pc);
 	if (load && !table_fault(info->addr)) {
 		m->rcx = 0;		/* the program has memory there: no entry */

@@ -303,7 +303,7 @@ void fp_own_address(struct thread *t, uint64_t at, unsigned size)
 	uint64_t code = 0;
 	if (!copy_guest(&code, (const void *)at, size) || !code)
 		return;
-	lock_take(t);
+	lock_take();
 	const uint64_t pc = code_origin(code, size == 4);
 	lock_drop();
 	if (pc)

@@ -167,7 +167,7 @@ static long plain(struct thread *t, long nr, const uint64_t *a)
 	if (ret == -EFAULT && pages_unguard(t, ALL_MEMORY))
 		ret = gate(t, nr, a);
 	if (guest.mem_open && ret > 0 && may_write_mem(nr)) {
-		lock_take(t);
+		lock_take();
 		cache_invalidate(ALL_MEMORY);
 		lock_drop();
 	}

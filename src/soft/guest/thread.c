@@ -306,7 +306,7 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 static long do_fork(struct thread *t, long nr, const uint64_t *a, struct request *q)
 {
 	long ret;
-	lock_take(t);
+	lock_take();
 	const uint32_t record = record_begin(t, false);
 	aliases_before_fork();
 	if (nr == __NR_clone3) {
@@ -328,7 +328,7 @@ static long do_fork(struct thread *t, long nr, const uint64_t *a, struct request
 
 static long do_thread(struct thread *t, long nr, const uint64_t *a, struct request *q)
 {
-	lock_take(t);
+	lock_take();
 	struct thread *const c = thread_new();
 	lock_drop();
 	if (!c)
@@ -415,10 +415,10 @@ void thread_exit(struct thread *t, long nr, const uint64_t *a)
 	block_signals();
 	if (nr == __NR_exit_group || (thread_is_last(t) && !t->is_vfork)) {
 		if (!t->is_vfork)
-			lock_take(t);	/* and keep it: no other thread may fold the counts again */
+			lock_take();	/* and keep it: no other thread may fold the counts again */
 		count_fold_all(REC_DONE);
 	} else {
-		lock_take(t);
+		lock_take();
 		count_fold(t);
 		record_state(t, REC_DONE);
 		lock_drop();

@@ -31,7 +31,7 @@ void traced_thread(struct thread *t)
 
 void traced_code(struct thread *t)
 {
-	lock_take(t);
+	lock_take();
 	for (uint32_t i = 0; i < cache.n_regions; i++)
 		table_map(cache.regions[i].start, cache.regions[i].end - cache.regions[i].start);
 	lock_drop();

@@ -170,7 +170,7 @@ void alias_touched(struct thread *t, uint64_t start, uint64_t end)
 {
 	if (!__atomic_load_n(&n_aliases, __ATOMIC_RELAXED))
 		return;
-	lock_take(t);
+	lock_take();
 	for (uint32_t i = 0; i < n_aliases; i++) {
 		struct alias *const a = &aliases[i];
 		const uint64_t size = a->end - a->start;

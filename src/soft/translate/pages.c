@@ -273,7 +273,7 @@ bool pages_unguard(struct thread *t, uint64_t start, uint64_t end)
 {
 	if (!n_guarded)
 		return false;
-	lock_take(t);
+	lock_take();
 	pages_each(start, end, unguard);
 	/* a page is known by the address at which it is executed, not by that of its alias */
 	for (uint64_t a = start; a < end && end - start < ALIAS_SCAN; a += PAGE) {

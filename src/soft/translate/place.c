@@ -165,7 +165,7 @@ bool table_in_the_way(struct thread *t, uint64_t start, uint64_t end)
 	if (cache.where.far || !overlap(start, end, cache.where.table, TABLE_SIZE))
 		return false;
 	bool needed = false;
-	lock_take(t);
+	lock_take();
 	cache.window_used = true;
 	for (uint32_t i = 0; i < cache.n_regions && !needed; i++) {
 		const uint64_t len = cache.regions[i].end - cache.regions[i].start;

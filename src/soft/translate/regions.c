@@ -155,7 +155,7 @@ bool regions_learn(struct thread *t, uint64_t pc)
 {
 	if (pc < PAGE || pc >= USER_END || engine_owns(pc, pc + 1))
 		return false;
-	lock_take(t);
+	lock_take();
 	const bool known = region_find(pc);
 	if (!known)
 		maps_each(maps_line, &pc);

@@ -21,11 +21,11 @@
 
 void lock_take_to_enter(struct thread *t)
 {
-	lock_take(t);
+	lock_take();
 	while (cache.stopping) {
 		lock_drop();
 		sys4(__NR_futex, &cache.stopping, FUTEX_WAIT_PRIVATE, 1, 0);
-		lock_take(t);
+		lock_take();
 	}
 }
 
@@ -70,7 +70,7 @@ bool stop_others(struct thread *t)
 		}
 		sys2(__NR_nanosleep, nap, 0);
 	}
-	lock_take(t);
+	lock_take();
 	return true;
 }
 

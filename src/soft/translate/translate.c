@@ -146,13 +146,13 @@ static bool flags_live_at(uint64_t pc, int depth)
 			pc = next;
 			break;
 		case FLOW_JMP_IND: {
-			/* a PLT stub: follow the address that its slot holds now */
-			uint64_t slot;
+			/* a PLT stub: follow the address in its entry of the GOT */
+			uint64_t target;
 			if (!in.rip_relative || depth <= 0 || uses_gs(&in))
 				return true;
-			if (!copy_guest(&slot, (void *)rip_target(&in, (const uint8_t *)pc, pc), 8))
+			if (!copy_guest(&target, (void *)rip_target(&in, (const uint8_t *)pc, pc), 8))
 				return true;
-			return flags_live_at(slot, depth - 1);
+			return flags_live_at(target, depth - 1);
 		}
 		default:
 			return true;

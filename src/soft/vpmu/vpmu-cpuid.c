@@ -99,7 +99,7 @@ bool vpmu_cpuid(struct thread *t)
 	struct answer r;
 	/* 1, 7, 0xB, 0xD and 0x1F tell of this CPU or of XCR0: asked each time */
 	const bool keep = leaf != 1 && leaf != 0xb && leaf != 0xd && leaf != 0x1f;
-	lock_take(t);
+	lock_take();
 	if (keep && seen[at].known && seen[at].leaf == leaf && seen[at].sub == sub) {
 		r = seen[at].r;
 	} else {
