@@ -165,10 +165,21 @@ static void keep(const struct run_folder *f, int memfd, const struct run_folder_
 	_exit(0);
 }
 
+/* Until the keeper has left the process group: a signal to the whole group would kill it, too. It
+ * closes its end of the pipe after that. */
+static void wait_for_keeper(int ready)
+{
+	char none;
+	while (read(ready, &none, 1) < 0 && errno == EINTR)
+		;
+	close(ready);
+}
+
 void run_folder_keep(struct run_folder *f, int memfd, const struct run_folder_map *maps)
 {
 	sigset_t all, old;
-	if (flock(memfd, LOCK_EX) < 0)
+	int ready[2];
+	if (flock(memfd, LOCK_EX) < 0 || pipe2(ready, O_CLOEXEC) < 0)
 		return;
 	sigfillset(&all);
 	/* no handler of the program runs in the keeper */
@@ -177,6 +188,8 @@ void run_folder_keep(struct run_folder *f, int memfd, const struct run_folder_ma
 	const pid_t pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
 	if (pid == 0)
 		keep(f, memfd, maps);
+	close(ready[1]);
+	wait_for_keeper(ready[0]);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	f->keeper = pid > 0 ? pid : 0;
 }
