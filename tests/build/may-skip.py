@@ -99,7 +99,7 @@ rows = [re.split(r"\s+\|\s+", line.strip(), maxsplit=2) for line in open(f"{sour
         if line.strip() and not line.startswith("#")]
 check(len(rows) > 10, rows)
 for test, says, command in rows:
-    check(test.startswith("tests of ") or fnmatch.filter(names, test), "no such test:", test)
+    check(test.startswith("tests of ") or fnmatch.filter(names, test.split(" in build")[0]), "no such test:", test)
     # A condition looks at the machine, and is a command of the shell.
     check(command.strip() not in ("true", ":"), "a skip that any machine may make:", test, says)
     check(subprocess.run(["sh", "-n", "-c", command]).returncode == 0, "not a command:", command)
