@@ -5,6 +5,7 @@ import fnmatch, json, os, re, subprocess, sys, tempfile
 
 source, build = sys.argv[1:3]
 bad = 0
+STDERR = "<stderr>"     # before what a test printed there
 
 
 def check(ok, *what):
@@ -20,7 +21,9 @@ def report(rows, allowed, units=0):
         os.mkdir(f"{tmp}/meson-logs")
         with open(f"{tmp}/meson-logs/testlog.json", "w") as f:
             for name, result, text in rows:
-                f.write(json.dumps({"name": f"tare:suite / {name}", "result": result, "stdout": text}) + "\n")
+                out, _, err = text.partition(STDERR)
+                f.write(json.dumps({"name": f"tare:suite / {name}", "result": result, "stdout": out, "stderr": err}) +
+                        "\n")
         with open(f"{tmp}/allowed", "w") as f:
             f.write(allowed)
         p = subprocess.run([f"{source}/tools/report-tests", tmp, *[f"{tmp}/none{i}" for i in range(units)]],
@@ -40,6 +43,17 @@ check(status == 1 and "failed: a (skipped, and not as" in text and "y: no tool)"
       "0 passed, 1 failed, 1 skipped" in text, text)
 status, text = report([good, ("b", "FAIL", ""), ("c", "TIMEOUT", "")], "")
 check(status == 1 and "failed: b (FAIL)" in text and "1 passed, 2 failed, 0 skipped" in text, text)
+# Whoever sees only the end of the log sees why: the last lines of each failed test, just before the sum.
+many = "".join(f"line {i}\n" for i in range(40))
+status, text = report([("b", "FAIL", many + STDERR + "the cause \udc80\n"), ("c", "TIMEOUT", ""), good,
+                       ("d", "SKIP", "why\n")], "")
+check(text.endswith("failed: d (skipped, and not as tests/may-skip.txt permits on this machine: why)\n"
+                    "--- b:\nstdout, the last 15 lines:\n" + "".join(f"  line {i}\n" for i in range(25, 40)) +
+                    "stderr, all lines:\n  the cause ?\n--- c:\nnothing was printed\n"
+                    "--- d:\nstdout, all lines:\n  why\n1 passed, 3 failed, 0 skipped\n"), text)
+status, text = report([(f"t{i}", "FAIL", "x" * 10000) for i in range(30)], "")
+check("failed: t29 (FAIL)" in text and "--- t19:" in text and "--- t20" not in text and
+      "--- and 10 more" in text and len(text) < 20000, len(text))
 skipped = ("b-1", "SKIP", "something\nno tool here (package tool)\n")
 status, text = report([good, skipped], "b-* | no tool\\|no thing | true\n")
 check(status == 0 and text.startswith("skipped: b-1: no tool here (package tool)\n1 passed, 0 failed, 1 skipped"), text)
