@@ -393,6 +393,16 @@ static bool choose_events(struct stat_session *s)
 	return true;
 }
 
+/* Whether events will take turns, so that their counts are estimates. */
+static bool takes_turns(const struct stat_session *s)
+{
+	struct tare_why why;
+	return s->n_events > 1 && !s->o->exact && s->o->backend != TARE_BACKEND_SOFT &&
+	       tare_events_fit(s->events, &why) == 0 &&
+	       tare_backend_for(s->events, (enum tare_backend)s->o->backend, NULL, 0, NULL) ==
+		       TARE_BACKEND_HW;
+}
+
 /* Batches are only needed where counters are scarce. */
 static int plan(struct stat_session *s, struct tare_why *why)
 {
@@ -463,16 +473,23 @@ static void add_interval(struct live *l, const struct tare_measurement *so_far)
 		(struct stat_interval){ so_far->wall_ns - l->delayed_ns, delta };
 }
 
+static void sample_turns(const struct live *l, const struct tare_measurement *so_far)
+{
+	for (size_t i = 0; l->run->turns && i < l->s->n_events; i++)
+		stat_blind_sample(&l->run->turns[i], &so_far->counts[i], l->s->turn_ms);
+}
+
 static void on_interval(const struct tare_measurement *so_far, void *arg)
 {
 	struct live *const l = arg;
 	struct buf text = { 0 };
 	const unsigned most = l->s->o->interval_count;
+	sample_turns(l, so_far);
 	if (l->s->o->delay_ms && !l->delayed_ns) {
 		end_delay(l, so_far);
 		return;
 	}
-	if (most && l->run->n_intervals == most)
+	if (!l->s->o->interval_ms || (most && l->run->n_intervals == most))
 		return;
 	add_interval(l, so_far);
 	if (l->run->n_intervals == most && attached && !l->s->argv[0])
@@ -487,6 +504,8 @@ static void on_interval(const struct tare_measurement *so_far, void *arg)
 	output_write(l->out, text.data, text.len);
 	buf_free(&text);
 }
+
+#define SAMPLE_MS 20		/* how often events that take turns are read: some turns */
 
 enum { HOOK_FAILED = 1 };	/* where errors of the library are negative */
 
@@ -526,7 +545,7 @@ static int measure_part(struct stat_session *s, struct stat_run *run,
 		.refuse_uncounted = o->refuse,
 		.pinned = o->exact,
 		.timeout_s = o->timeout_ms / 1e3,
-		.interval_ms = o->interval_ms,
+		.interval_ms = o->interval_ms ? o->interval_ms : s->takes_turns ? SAMPLE_MS : 0,
 		.delay_ms = o->delay_ms,
 		.on_interval = on_interval,
 		.arg = l,
@@ -587,7 +606,9 @@ static int one_run(struct stat_session *s, struct output *out, struct tare_why *
 				  .counts = calloc(s->n_events + 1, sizeof(*run->counts)) };
 	struct live l = { s, run, out, calloc(s->n_events + 1, sizeof(*l.before)),
 			  calloc(s->n_events + 1, sizeof(*l.delayed)), 0 };
-	if (!run->counts || !l.before || !l.delayed)
+	if (s->takes_turns)
+		run->turns = calloc(s->n_events, sizeof(*run->turns));
+	if (!run->counts || !l.before || !l.delayed || (s->takes_turns && !run->turns))
 		abort();
 	for (size_t i = 0; i < s->n_events; i++)
 		l.before[i].state = TARE_COUNT_NOT_OPENED;
@@ -602,13 +623,14 @@ static int one_run(struct stat_session *s, struct output *out, struct tare_why *
 			run->complete = false;
 	}
 	if (!err) {
-		if (s->o->interval_ms && (!s->o->delay_ms || l.delayed_ns))
+		if (!s->o->delay_ms || l.delayed_ns)
 			on_interval(run->parts[0], &l);
 		apply_delay(&l, run->parts[0]);
 		gather(s, run);
 		s->n_runs++;
 	} else {
 		free(run->counts);
+		free(run->turns);
 	}
 	free(l.before);
 	free(l.delayed);
@@ -648,6 +670,8 @@ static int all_runs(struct stat_session *s, struct output *out)
 {
 	struct tare_why why = { 0 };
 	int err = plan(s, &why);
+	s->takes_turns = !err && takes_turns(s);
+	s->turn_ms = stat_turn_ms();
 	for (unsigned i = 0; !err && !caught && (!s->o->repeat || i < s->o->repeat); i++) {
 		show_progress(s, i);
 		err = one_run(s, out, &why);
@@ -682,6 +706,18 @@ static void name_uncounted(const struct stat_session *s)
 					t->not_counted ? "" : " to its end", reason,
 					t->remedy ? "; to count it: " : "", t->remedy ? t->remedy : "");
 		}
+	}
+}
+
+/* Where the text of people, which has these lines, is not shown at the end. */
+static void name_blind_spots(const struct stat_session *s)
+{
+	for (size_t i = 0; i < s->n_events; i++) {
+		struct buf text = { 0 };
+		if (stat_blind_line(s, i, &text))
+			caution("the scaled count of %s; it may be wrong: %s", text.data,
+				STAT_BLIND_REMEDY);
+		buf_free(&text);
 	}
 }
 
@@ -754,6 +790,7 @@ static void free_session(struct stat_session *s)
 		free(run->parts);
 		free(run->intervals);
 		free(run->counts);
+		free(run->turns);
 	}
 	for (size_t b = 0; b < s->n_batches; b++) {
 		tare_events_free(s->batches[b].events);
@@ -803,6 +840,8 @@ static int run(const struct command *self, int argc, char **argv)
 	bool written = print(&s, &out);
 	written &= output_close(&out);
 	warn_of_statuses(&s);
+	if (s.n_runs && !o.json && (o.separator || o.interval_ms))
+		name_blind_spots(&s);
 	if (!status)
 		status = written ? command_status(&s) : EXIT_FAILED;
 	if (lacking(&s)) {

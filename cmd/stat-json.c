@@ -53,6 +53,35 @@ static void count_json(struct json *j, const struct tare_count *c, const struct 
 	json_end(j);
 }
 
+/* Of scaled counts, whether each may be wrong, and by what. */
+static void blind_json(struct json *j, const struct stat_session *s, const struct stat_run *r)
+{
+	bool any = false;
+	for (size_t i = 0; i < s->n_events; i++)
+		any |= r->counts[i].provenance == TARE_PROV_SCALED;
+	if (!any)
+		return;
+	json_array(j, "scaled");
+	for (size_t i = 0; i < s->n_events; i++) {
+		struct stat_blind b;
+		stat_blind_of(s, r, i, &b);
+		if (!b.share)
+			continue;
+		json_object(j, NULL);
+		json_str(j, "event", stat_event(s, i)->name);
+		json_bool(j, "blind_spots", b.warned);
+		json_u64(j, "turns", b.turns);
+		json_u64(j, "turn_ms", b.turn_ms);
+		json_f64(j, "share", b.share);
+		if (r->turns && r->turns[i].n >= 3)
+			json_f64(j, "error", b.error);
+		else
+			json_null(j, "error");
+		json_end(j);
+	}
+	json_end(j);
+}
+
 static void counts_json(struct json *j, const struct stat_session *s,
 			const struct tare_count *counts)
 {
@@ -154,6 +183,7 @@ static void run_json(struct json *j, const struct stat_session *s, const struct 
 	json_bool(j, "aslr_off", m->aslr_off);
 	json_str(j, "aslr_note", m->aslr_note);
 	counts_json(j, s, r->counts);
+	blind_json(j, s, r);
 	failure_json(j, r);
 	batches_json(j, s, r);
 	intervals_json(j, s, r);

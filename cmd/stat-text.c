@@ -402,6 +402,22 @@ static uint64_t uncounted(const struct stat_session *s)
 	return most;
 }
 
+static void put_blind_spots(struct buf *b, const struct stat_session *s)
+{
+	bool heading = false;
+	for (size_t i = 0; i < s->n_events; i++) {
+		struct buf line = { 0 };
+		if (stat_blind_line(s, i, &line)) {
+			if (!heading)
+				buf_str(b, "\n Scaled counts that may be wrong (" STAT_BLIND_REMEDY
+					   "):\n");
+			heading = true;
+			buf_printf(b, "  %s\n", line.data);
+		}
+		buf_free(&line);
+	}
+}
+
 static void put_notes(struct buf *b, const struct stat_session *s)
 {
 	const struct tare_measurement *const m = stat_part(&s->runs[0]);
@@ -445,6 +461,7 @@ void stat_text(const struct stat_session *s, int fd, struct buf *out)
 		put_table(out, s);
 	put_tasks(out, s);
 	put_witness(out, s);
+	put_blind_spots(out, s);
 	put_notes(out, s);
 	buf_chr(out, '\n');
 }

@@ -2,6 +2,7 @@
  *
  *	cmd-stat.c       options, the loop over the runs
  *	stat-exact.c     --exact: batches that fit the counters, and their witness
+ *	stat-blind.c     multiplexed counts that may be wrong
  *	stat-events.c    -d, -M, --all-user: what they make of the list of events
  *	stat-derived.c   GHz, insn per cycle, % of branches missed
  *	stat-metrics.c   the metrics of -M
@@ -45,6 +46,24 @@ struct stat_interval {
 	struct tare_count *counts;
 };
 
+/* What the readings during a run show of an event that takes turns: see stat-blind.c. */
+struct stat_turns {
+	uint64_t raw, running_ns;	/* at the last reading */
+	double rate;			/* until then, since the one before */
+	double squares;			/* of the differences of neighbouring rates, summed */
+	size_t n;			/* readings */
+};
+
+/* A scaled count, judged. */
+struct stat_blind {
+	bool warned;			/* one of the next three */
+	bool few_turns, small_share, uneven;
+	uint64_t turns;			/* on a counter */
+	unsigned turn_ms;
+	double share;			/* of the time */
+	double error;			/* likely, two standard errors, relative; 0: not seen */
+};
+
 /* One run: a single execution, or with --exact one per batch. */
 struct stat_run {
 	struct tare_measurement **parts;
@@ -52,6 +71,7 @@ struct stat_run {
 	struct tare_count *counts;	/* one per event, gathered from the parts */
 	struct stat_interval *intervals;
 	size_t n_intervals;
+	struct stat_turns *turns;	/* one per event; NULL: no event takes turns */
 	bool complete;			/* neither interrupted nor timed out */
 };
 
@@ -88,6 +108,8 @@ struct stat_session {
 	size_t n_runs;
 	struct stat_asked_metric *metrics;
 	size_t n_metrics;
+	bool takes_turns;		/* more events than counters, and no --exact */
+	unsigned turn_ms;		/* the kernel's period of multiplexing */
 	char skipped[512];		/* default events this machine lacks, or "" */
 };
 
@@ -156,6 +178,18 @@ void stat_explain(const struct stat_session *s);	/* -v, on stderr */
 int stat_plan_batches(struct stat_session *s, struct tare_why *why);
 /* Fills *agree; the witness of part p of a run is the last count of its part. */
 bool stat_witnesses_agree(const struct stat_run *r, uint64_t *least, uint64_t *most);
+
+/* Blind spots of multiplexing. */
+unsigned stat_turn_ms(void);
+void stat_blind_sample(struct stat_turns *t, const struct tare_count *c, unsigned turn_ms);
+/* `t` may be NULL: no readings. */
+void stat_blind_judge(const struct stat_turns *t, const struct tare_count *c, unsigned turn_ms,
+		      struct stat_blind *out);
+void stat_blind_of(const struct stat_session *s, const struct stat_run *r, size_t event,
+		   struct stat_blind *out);
+/* Adds "EVENT: why its count may be wrong", of the worst run; false: nothing to add. */
+bool stat_blind_line(const struct stat_session *s, size_t event, struct buf *out);
+#define STAT_BLIND_REMEDY "--exact counts without multiplexing, in several runs"
 
 void stat_text(const struct stat_session *s, int fd, struct buf *out);
 void stat_json(const struct stat_session *s, struct buf *out);

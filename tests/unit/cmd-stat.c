@@ -1,4 +1,5 @@
 /* What tare stat makes of counts: derived figures, intervals, series, fields. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -195,9 +196,59 @@ static void fields_are_perfs(void **state)
 	tare_events_free(x.s.events);
 }
 
+/* `n` readings, one for each turn of 4 ms of every 8 ms, with these rates in turn. */
+static struct stat_blind read_turns(size_t n, const double *rates, size_t n_rates)
+{
+	struct stat_turns t = { 0 };
+	struct stat_blind b;
+	struct tare_count c = { .provenance = TARE_PROV_SCALED };
+	for (size_t i = 0; i < n; i++) {
+		c.running_ns += 4000000;
+		c.enabled_ns += 8000000;
+		c.raw += (uint64_t)(4e6 * rates[i % n_rates]);
+		stat_blind_sample(&t, &c, 4);
+	}
+	stat_blind_judge(&t, &c, 4, &b);
+	return b;
+}
+
+static void blind_spots(void **state)
+{
+	static const double steady[] = { 2 }, jumps[] = { 1, 3 };
+	double two_phases[200];
+	/* the same all the time, in enough turns and in too few */
+	struct stat_blind b = read_turns(50, steady, 1);
+	assert_false(b.warned);
+	assert_true(b.turns == 50 && b.share == 0.5 && b.error == 0);
+	b = read_turns(49, steady, 1);
+	assert_true(b.warned && b.few_turns && !b.uneven && !b.small_share);
+	/* phases as long as turns: neighbours differ by 2, so s² = 2; the mean is 2 */
+	b = read_turns(200, jumps, 2);
+	assert_true(b.warned && b.uneven && !b.few_turns);
+	const double want = 2 * sqrt(2 * 0.5 / 200) / 2;
+	if (fabs(b.error - want) > 1e-9)
+		fail_msg("%g is not %g", b.error, want);
+	/* two phases of a hundred turns each: both are seen as they are */
+	for (size_t i = 0; i < 200; i++)
+		two_phases[i] = i < 100 ? 1 : 3;
+	b = read_turns(200, two_phases, 200);
+	assert_false(b.warned);
+	/* a small share of the time */
+	const struct tare_count c = { .provenance = TARE_PROV_SCALED, .raw = 1000,
+				      .running_ns = 400000000, .enabled_ns = 4004000000 };
+	stat_blind_judge(NULL, &c, 4, &b);
+	assert_true(b.warned && b.small_share && !b.few_turns);
+	/* what is not scaled has none */
+	const struct tare_count whole = { .provenance = TARE_PROV_RAW, .running_ns = 8,
+					  .enabled_ns = 8 };
+	stat_blind_judge(NULL, &whole, 4, &b);
+	assert_false(b.warned);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(blind_spots),
 		cmocka_unit_test(the_chapters_example),
 		cmocka_unit_test(figures_that_would_lie_are_left_out),
 		cmocka_unit_test(an_interrupted_run_is_left_out),
