@@ -26,7 +26,7 @@
 #define SOFT_ENGINE_H
 
 #include "abi.h"
-#include "kernel.h"
+#include "linux-names.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
  * of the program's state is still in struct thread: there the signal is delivered, and the thread
  * goes on at glue_redispatch.
  */
-#include "kernel.h"
+#include "linux-names.h"
 #include "layout.h"
 
 #define AT(off)	%gs:((off) - THREAD_AREA)

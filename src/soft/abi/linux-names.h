@@ -5,8 +5,8 @@
  * Most names are the kernel's own, from its headers. Below is what those lack, or lacked in
  * Debian 12 (Linux 6.1), and layouts that libc calls by the same names.
  */
-#ifndef SOFT_KERNEL_H
-#define SOFT_KERNEL_H
+#ifndef SOFT_LINUX_NAMES_H
+#define SOFT_LINUX_NAMES_H
 
 #include "x86.h"
 
