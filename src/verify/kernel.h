@@ -5,7 +5,7 @@
  *
  *	addq  %rax, (%rsi)      //= load store
  *
- * tools/kernel-counts adds these notes up when tare is built and writes the tables that this
+ * (docs/kernels.md). tools/kernel-counts adds these notes up when tare is built and writes the tables that this
  * header declares. No count is measured here, and none is written by hand a second time.
  *
  * The body of the loop is a list of *cases*: an instruction, or a few that belong together (a
@@ -15,10 +15,11 @@
  *
  * What runs:
  *
- *	once + loops × each		counts of kernel_run(k, memory, loops)
+ *	once + loops × each		counts of k->run(loops, memory), loops = 0 too
  *
- * `once` includes everything between the call and the return, the call and the ret of the
- * kernel itself too. Differences of two runs with different `loops` need only `each`.
+ * `once` is everything from the kernel's first instruction to its ret, which is included; the
+ * call is not, because the caller's compiler chooses it. Differences of two runs with different
+ * `loops` need only `each`.
  */
 #ifndef VERIFY_KERNEL_H
 #define VERIFY_KERNEL_H
@@ -59,7 +60,6 @@ int kernel_event_of_role(enum tare_role role);
 
 struct kernel_case {
 	const char *text;		/* "addq %rax, (%rsi)"; several lines with "; " between */
-	uint32_t at, end;		/* bytes from the kernel's start */
 	uint16_t counts[KERNEL_EVENTS];	/* of one pass */
 };
 
@@ -67,16 +67,21 @@ struct kernel {
 	const char *name;		/* "int_arith" */
 	const char *about;		/* "adc add cmp …": one line */
 	const char *needs;		/* CPU flags as in /proc/cpuinfo, blanks between, or "" */
+	const char *const *flags;	/* the same as a list, NULL at its end */
 	uint64_t loops;			/* so many make it large: in all over 200 million instructions */
 	uint64_t fresh_pages;		/* pages that one pass touches for the first time */
-	uint64_t exceptions;		/* x87 and SSE exceptions that one pass leaves pending */
+	uint64_t exceptions;		/* x87 and SSE exceptions, but "inexact", of one pass */
 	uint64_t once[KERNEL_EVENTS], each[KERNEL_EVENTS];
+	uint64_t tail[KERNEL_EVENTS];	/* of each[]: the loop's end, which belongs to no case */
 	const struct kernel_case *cases;
 	size_t n_cases;
 	void (*run)(uint64_t loops, void *memory);
-	const uint8_t *code;		/* cases[].at is counted from here */
-	size_t code_size;
-	uint32_t tail;			/* where the loop's end begins, from `code` */
+	const uint8_t *code, *code_end;
+	/* n_cases + 1 distances from `code`: where case i begins, which is where case i - 1 ends;
+	 * the last one is that of the loop's end. */
+	const uint32_t *at;
+	/* What RIP-relative operands write, or NULL: it moves with the code. */
+	const uint8_t *cells, *cells_end;
 };
 
 /* All kernels of this architecture, in the order of the paper's sections. */
@@ -95,8 +100,8 @@ void kernel_memory_close(void *memory);
  * others. The copy is at a distance from the original that keeps RIP-relative operands right. */
 struct kernel_part;
 int kernel_part_open(const struct kernel *k, struct kernel_part **part, struct tare_why *why);
-/* `wanted[i]`: does case i run? Adds the counts of one pass to each[], those of the jumps and of
- * the loop's end included. */
+/* `wanted[i]`: does case i run? Adds the counts of one pass to each[], those of the jumps (a nop
+ * where a jump does not fit) and of the loop's end included. k->once stays as it is. */
 void kernel_part_choose(struct kernel_part *part, const bool *wanted, uint64_t *each);
 void kernel_part_run(struct kernel_part *part, uint64_t loops, void *memory);
 void kernel_part_close(struct kernel_part *part);

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 """Checks one assembly program: counted == written beside its instructions.
 
-usage: check.py step|engine|vpmu SOURCE.S PROGRAM [-D NAME=VALUE]...
+usage: check.py step|engine|vpmu SOURCE.S PROGRAM [-D NAME=VALUE]... [SOURCE.S]...
 
-vpmu: by a hardware-counter program (tare stat) inside `tare run`.
+The program may have more sources than one: their counts are added. vpmu: by a hardware-counter program (tare stat) inside `tare run`.
 """
 import os
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tool"))
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import counting  # noqa: E402
 import expect  # noqa: E402
 
@@ -47,10 +46,10 @@ def count(who, command, events):
     return counting.engine(command, [e + ":u" for e in events])
 
 
-def check(who, source, program, defines):
+def check(who, sources, program, defines):
     """(0, 1 or 77; what to print)."""
     name = os.path.basename(program)
-    prog = expect.expect(source, defines)
+    prog = expect.expect_all(sources, defines)
     why = why_not(who, prog, program)
     if why:
         return counting.SKIP, [f"skipped: {name.removeprefix('asm-')}: {why}"]
@@ -74,8 +73,9 @@ def check(who, source, program, defines):
 
 def main(argv):
     who, source, program = argv[:3]
-    defines = dict(d.split("=") for d in argv[3:] if d != "-D")
-    status, lines = check(who, source, program, defines)
+    more = [a for a in argv[3:] if a.endswith(".S")]
+    defines = dict(d.split("=") for d in argv[3:] if "=" in d)
+    status, lines = check(who, [source, *more], program, defines)
     print("\n".join(lines))
     return status
 

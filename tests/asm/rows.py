@@ -59,7 +59,7 @@ def build(name, text, folder):
     cc = shlex.split(os.environ.get("CC", "cc"))
     subprocess.run([*cc, "-nostdlib", "-static", "-no-pie", "-Wl,-z,noexecstack",
                     source, "-o", program], check=True)
-    return source, program
+    return [source], program
 
 
 def run(who):

@@ -12,7 +12,6 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "tool"))
-sys.path.insert(0, os.path.join(HERE, "..", "asm"))
 import counting  # noqa: E402
 import expect  # noqa: E402
 

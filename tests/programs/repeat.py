@@ -15,7 +15,6 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "tool"))
-sys.path.insert(0, os.path.join(HERE, "..", "asm"))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "bench"))
 import counting  # noqa: E402
 import expect  # noqa: E402

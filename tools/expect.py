@@ -12,7 +12,8 @@ counts as stands behind it:
 Words: load store mul div x87 fp int lock; cond (jcc, loop, jrcxz: add `taken`,
 `loop` for all but the last time of the block's passes, or nothing when it falls
 through); jmp ijmp call icall ret syscall far. `call` includes its store, `ret`
-its load; `icall` and `ijmp` through memory add `load`. `insns=N` for a mnemonic
+its load; `icall` and `ijmp` through memory add `load`. On arm64, where neither uses the
+stack: bl blr bret, and svc. `insns=N` for a mnemonic
 that assembles to N instructions (fstcw = fwait + fnstcw), `insn` for an
 instruction written in .byte, `xN` for a line that executes N times per pass of
 its block (`x0`: never reached, or faults).
@@ -29,7 +30,19 @@ Blocks, on lines of their own, nest:
     //@ native WHY          not checked by single-stepping, and why
     //@ exit N              the exit status (default 0)
 
-.macro, .rept, .irp and #include are followed; other directives count nothing.
+In the kernels of src/verify (docs/kernels.md), where one pass of a loop is divided into cases,
+by macros of theirs:
+
+    //@ about WORDS         what the section is
+    //@ loops N             how often its loop runs to make it large
+    //@ case                the lines from here on are the next case
+    //@ cases-end           … and here the last one ends
+
+and the words `page` (touches a page for the first time) and `exception` (raises an x87 or SSE
+exception other than "inexact").
+
+.macro, .rept, .irp and #include are followed, their arguments replaced; other directives
+count nothing.
 """
 import os
 import re
@@ -56,19 +69,44 @@ WORDS = {
     "ret": ["branches", "taken-branches", "returns", "loads"],
     "syscall": ["branches", "taken-branches", "syscalls", "far-transfers"],
     "far": ["branches", "taken-branches", "far-transfers"],
+    # arm64: a call does not use the stack, a system call is no branch
+    "bl": ["branches", "taken-branches", "calls"],
+    "blr": ["branches", "taken-branches", "calls", "indirect-branches"],
+    "bret": ["branches", "taken-branches", "returns"],
+    "svc": ["syscalls"],
     "insn": [],
+    "page": ["fresh-pages"], "exception": ["exceptions"],
 }
+
+
+# Not events, but facts about a kernel: what one pass makes the system do.
+FACTS = ["fresh-pages", "exceptions"]
+
+
+class Case:
+    """An instruction, or a few that belong together, between two CASE lines."""
+
+    def __init__(self, where):
+        self.where = where
+        self.text = []
+        self.count = dict.fromkeys(EVENTS + FACTS, 0)
 
 
 class Program:
     def __init__(self, defines):
         self.defines = dict(defines)
         self.macros = {}
-        self.count = dict.fromkeys(EVENTS, 0)
+        self.count = dict.fromkeys(EVENTS + FACTS, 0)
         self.need = []
         self.native = None
         self.kernel = None
         self.exit = 0
+        self.facts = {}         # //@ about, //@ loops
+        self.cases = []
+        self.case = None        # the one that is open
+        # Where the walk is: executions of a line and passes of its block, and those around it.
+        self.times = self.passes = 1
+        self.blocks = []
 
     def number(self, text, where):
         for name in sorted(self.defines, key=len, reverse=True):
@@ -77,8 +115,14 @@ class Program:
             sys.exit(f"{where}: not a number: {text}")
         return eval(text)  # digits and operators only, see above
 
-    def add(self, note, times, passes, where):
-        """One source line: `times` executions in `passes` passes of its block."""
+    def bump(self, event, n):
+        self.count[event] += n
+        if self.case:
+            self.case.count[event] += n
+
+    def add(self, code, note, where):
+        """One source line."""
+        times, passes = self.times, self.passes
         words = note.split() if note is not None else []
         insns = 1
         for w in list(words):
@@ -88,10 +132,12 @@ class Program:
             elif w != "x87" and (m := re.fullmatch(r"x(\d+)", w)):
                 times *= int(m[1])
                 words.remove(w)
-        self.count["instructions"] += insns * times
+        if self.case and code:
+            self.case.text.append(" ".join(code.split()))
+        self.bump("instructions", insns * times)
         for w in words:
             if w == "loop":
-                self.count["taken-branches"] += times - passes
+                self.bump("taken-branches", times - passes)
                 continue
             if m := re.fullmatch(r"(\w+)=(\d+)", w):
                 w, n = m[1], int(m[2])
@@ -100,7 +146,7 @@ class Program:
             if w not in WORDS:
                 sys.exit(f"{where}: unknown word {w!r}")
             for e in WORDS[w]:
-                self.count[e] += n * times
+                self.bump(e, n * times)
 
 
 def collect(lines, i, opens, closes):
@@ -127,40 +173,93 @@ def read_lines(path):
             for n, s in enumerate(text.split("\n"), 1)]
 
 
-def walk(prog, lines, folder, times, passes):
+def substitute(lines, values):
+    """The body of a macro or of .irp, with \\name replaced."""
+    if not values:
+        return lines
+    names = "|".join(sorted(map(re.escape, values), key=len, reverse=True))
+    return [(where, re.sub(rf"\\({names})\b(?:\\\(\))?|\\\(\)",
+                           lambda m: values[m[1]] if m[1] else m[0], text))
+            for where, text in lines]
+
+
+def words_of(text):
+    """Arguments: between commas, or blanks where there is no comma."""
+    return [a for a in re.split(r"\s*,\s*|\s+", text.strip()) if a]
+
+
+def define_macro(prog, code, body):
+    name, _, rest = code.split(None, 1)[1].replace(",", " ", 1).strip().partition(" ")
+    params = []
+    for p in words_of(rest):
+        p, _, default = p.partition("=")
+        p, _, kind = p.partition(":")
+        params.append((p, default, kind))
+    prog.macros[name] = (params, body)
+
+
+def call_macro(prog, word, code):
+    params, body = prog.macros[word]
+    rest = code[len(word):].strip()
+    values = {p: default for p, default, _ in params}
+    if params and params[-1][2] == "vararg":
+        args = [a.strip() for a in rest.split(",", len(params) - 1)] if rest else []
+    else:
+        args = words_of(rest)
+    free = [p for p, _, _ in params]
+    for a in args:
+        name, eq, value = a.partition("=")
+        if eq and name in values:
+            values[name] = value
+        else:
+            values[free.pop(0)] = a
+    return substitute(body, values)
+
+
+def directive(prog, word, rest, where):
+    """A line of //@."""
+    if word == "loop":
+        prog.blocks.append((prog.times, prog.passes))
+        prog.passes, prog.times = prog.times, prog.times * prog.number(rest, where)
+    elif word == "end":
+        if not prog.blocks:
+            sys.exit(f"{where}: end without loop")
+        prog.times, prog.passes = prog.blocks.pop()
+    elif word == "need":
+        prog.need += rest.split()
+    elif word == "kernel":
+        prog.kernel = rest
+    elif word == "native":
+        prog.native = rest
+    elif word == "exit":
+        prog.exit = int(rest)
+    elif word in ("about", "loops"):
+        prog.facts[word] = rest
+    elif word == "case":
+        prog.case = Case(where)
+        prog.cases.append(prog.case)
+    elif word == "cases-end":
+        prog.case = None
+    else:
+        sys.exit(f"{where}: unknown block {word}")
+
+
+def walk(prog, lines, folder):
     i = 0
-    blocks = []
     while i < len(lines):
         where, raw = lines[i]
         i += 1
-        if m := re.match(r"\s*//@\s*(\w+)\s*(.*)", raw):
-            word, rest = m[1], m[2].strip()
-            if word == "loop":
-                blocks.append((times, passes))
-                passes, times = times, times * prog.number(rest, where)
-            elif word == "end":
-                if not blocks:
-                    sys.exit(f"{where}: end without loop")
-                times, passes = blocks.pop()
-            elif word == "need":
-                prog.need += rest.split()
-            elif word == "kernel":
-                prog.kernel = rest
-            elif word == "native":
-                prog.native = rest
-            elif word == "exit":
-                prog.exit = int(rest)
-            else:
-                sys.exit(f"{where}: unknown block {word}")
+        if m := re.match(r"\s*//@\s*([\w-]+)\s*(.*)", raw):
+            directive(prog, m[1], m[2].strip(), where)
             continue
         if m := re.match(r"\s*//\+(.*)", raw):
-            prog.add(m[1], times, passes, where)
+            prog.add(None, m[1], where)
             continue
         code, _, note = raw.partition("//=")
         note = note.strip() if note else None
         code = code.split("//")[0].strip()
         if m := re.match(r'#\s*include\s+"(.*)"', code):
-            walk(prog, read_lines(os.path.join(folder, m[1])), folder, times, passes)
+            walk(prog, read_lines(os.path.join(folder, m[1])), folder)
             continue
         if m := re.match(r"#\s*define\s+(\w+)\s+(\S.*)", code):
             prog.defines.setdefault(m[1], m[2].strip())
@@ -174,32 +273,46 @@ def walk(prog, lines, folder, times, passes):
             continue
         word = code.split()[0]
         if word == ".macro":
-            name = code.split()[1].rstrip(",")
-            prog.macros[name], i = collect(lines, i, [".macro"], [".endm"])
+            body, i = collect(lines, i, [".macro"], [".endm"])
+            define_macro(prog, code, body)
         elif word == ".rept":
             body, i = collect(lines, i, [".rept", ".irp"], [".endr"])
-            n = prog.number(code.split(None, 1)[1], where)
-            walk(prog, body, folder, times * n, passes * n)
+            for _ in range(prog.number(code.split(None, 1)[1], where)):
+                walk(prog, body, folder)
         elif word == ".irp":
             body, i = collect(lines, i, [".rept", ".irp"], [".endr"])
-            n = len([a for a in re.split(r"[\s,]+", code.split(None, 2)[2]) if a])
-            walk(prog, body, folder, times * n, passes * n)
+            name, _, values = code.split(None, 1)[1].partition(",")
+            for value in words_of(values):
+                walk(prog, substitute(body, {name.strip(): value}), folder)
         elif word in prog.macros:
-            walk(prog, prog.macros[word], folder, times, passes)
+            body = call_macro(prog, word, code)
+            if note is not None:        # of the instruction that is the macro's argument
+                body = body[:-1] + [(where, f"{body[-1][1]} //= {note}")]
+            walk(prog, body, folder)
         elif word.startswith(".") and note is None:
             continue
         else:
             if ";" in code:
                 sys.exit(f"{where}: one instruction a line")
-            prog.add(note, times, passes, where)
-    if blocks:
-        sys.exit(f"{lines[-1][0]}: unclosed loop")
+            prog.add(code, note, where)
 
 
 def expect(path, defines=()):
     prog = Program(defines)
-    walk(prog, read_lines(path), os.path.dirname(path), 1, 1)
+    walk(prog, read_lines(path), os.path.dirname(path))
+    if prog.blocks:
+        sys.exit(f"{path}: unclosed loop")
     return prog
+
+
+def expect_all(paths, defines=()):
+    """Of a program with several sources: the first one's facts, the counts of all."""
+    first, *rest = [expect(path, defines) for path in paths]
+    for prog in rest:
+        first.need += prog.need
+        for event, n in prog.count.items():
+            first.count[event] += n
+    return first
 
 
 def main(argv):
@@ -210,8 +323,9 @@ def main(argv):
         argv = argv[2:]
     if len(argv) != 1:
         sys.exit(__doc__)
-    for event, value in expect(argv[0], defines).count.items():
-        print(event, value)
+    count = expect(argv[0], defines).count
+    for event in EVENTS:
+        print(event, count[event])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,19 @@
+/* What kernels need of the architecture (ARCH/kernel-arch.c). */
+#ifndef VERIFY_KERNEL_ARCH_H
+#define VERIFY_KERNEL_ARCH_H
+
+#include "kernel.h"
+
+/* Makes `size` bytes of code lead to what follows them, and adds to counts[] what that counts. */
+void kernel_arch_skip(uint8_t *code, size_t size, uint64_t *counts);
+
+/* mmap: more flags for the kernels' memory. */
+extern const int kernel_arch_map_flags;
+
+/* The line of /proc/cpuinfo with the CPU's flags: "flags". */
+extern const char kernel_arch_flags_line[];
+
+/* Asks the kernel for what it gives on request only. NULL, or the flag that it refuses. */
+const char *kernel_arch_ask(const struct kernel *k);
+
+#endif
