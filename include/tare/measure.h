@@ -58,6 +58,8 @@ enum tare_count_state {
 	TARE_COUNT_STOLEN,		/* lost its counter during the run */
 };
 
+struct tare_code;
+
 struct tare_count {
 	const char *event;		/* the name as the caller wrote it */
 	enum tare_count_state state;
@@ -116,6 +118,8 @@ struct tare_measurement {
 	struct {			/* TARE_BACKEND_SOFT: work of the translator, all processes */
 		uint64_t blocks, source_bytes, code_bytes, ns;
 	} translated;
+	struct tare_code *code;		/* with tare_measure_options.code: which code ran how often
+					 * (tare/code.h); else NULL */
 };
 
 struct tare_measure_options {
@@ -141,6 +145,7 @@ struct tare_measure_options {
 					/* called by the thread that called tare_measure() */
 	void *arg;
 	volatile const int *stop;	/* when *stop != 0 (a signal handler's): end early */
+	bool code;			/* fill tare_measurement.code; with TARE_BACKEND_SOFT only */
 };
 #define TARE_MEASURE_OPTIONS_INIT TARE_OPTIONS_INIT(measure)
 

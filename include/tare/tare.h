@@ -31,6 +31,7 @@
 #include <tare/event.h>
 #include <tare/measure.h>
 #include <tare/analysis.h>
+#include <tare/code.h>
 #include <tare/profile.h>
 #include <tare/record.h>
 #include <tare/run.h>

@@ -2,6 +2,7 @@
  * could not be counted. The runs themselves: measure-hw.c, measure-tasks.c, measure-soft.c. */
 #include "descriptors.h"
 #include "measure-backend.h"
+#include "code.h"
 #include "measure-room.h"
 #include "options-copy.h"
 #include "perf-facts.h"
@@ -260,6 +261,11 @@ static int measure(const struct tare_measure_options *o, struct tare_measurement
 		tare_measurement_free(&r->m);
 		return backend;
 	}
+	if (o->code && backend != TARE_BACKEND_SOFT) {
+		tare_measurement_free(&r->m);
+		return why_set(w, TARE_E_INVALID, "which code ran: only the software engine knows, and "
+			       "the backend is the hardware's counters (tare_measure_options.backend)");
+	}
 	r->m.backend = (enum tare_backend)backend;
 	if (backend == TARE_BACKEND_SOFT)
 		err = measure_soft(o, &r->m, w);
@@ -306,6 +312,7 @@ void tare_measurement_free(struct tare_measurement *m)
 	for (size_t i = 0; i < m->n_tasks; i++)
 		free(m->tasks[i].counts);
 	free(m->tasks);
+	code_free(m->code);
 	free(m->counts);
 	free((struct measured *)m);	/* its first member */
 }

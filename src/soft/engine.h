@@ -216,6 +216,7 @@ void refuse(const char *what) __attribute__((noreturn));	/* the program cannot b
 /* zone.c */
 void *zone_map(uint64_t addr, uint64_t size);		/* fixed, zeroed, rw; dies if impossible */
 bool zone_try_map(uint64_t addr, uint64_t size);	/* … says so */
+void zone_map_shared(uint64_t addr, uint64_t offset, uint64_t size);	/* of the run's memfd; dies likewise */
 uint64_t zone_mapped(void);				/* bytes, by these two */
 void zone_touch(uint64_t addr, uint64_t size);		/* what will be used soon */
 void arena_grow_now(uint64_t base, uint64_t *mapped, uint64_t need);

@@ -33,6 +33,14 @@ void *zone_map(uint64_t addr, uint64_t size)
 	return (void *)addr;
 }
 
+void zone_map_shared(uint64_t addr, uint64_t offset, uint64_t size)
+{
+	const long got = sys6(__NR_mmap, (long)addr, (long)PAGE_UP(size), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_FIXED, E.reserved_fd, (long)offset);
+	if (got < 0)
+		no_memory();
+}
+
 /* Populated together, pages cost two thirds of what they cost one by one. */
 void zone_touch(uint64_t addr, uint64_t size)
 {

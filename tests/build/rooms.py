@@ -16,7 +16,7 @@ SEES = {
     "soft/translate": ["soft/decode", "soft", "soft/abi"],
     "soft/guest": ["soft/translate", "soft/decode", "soft", "soft/abi"],
     "soft/vpmu": ["soft/guest", "soft/translate", "soft/decode", "soft", "soft/abi"],
-    "launch": ["soft/abi", "counter", "base"], "profile": ["base"],
+    "launch": ["soft/decode", "soft/abi", "counter", "base"], "profile": ["base"],
     "record": ["counter", "profile", "base"], "analysis": ["profile", "base"],
     "verify": ["launch", "counter", "event", "base"],
     "cmd": ["base"],        # and the public headers, as everybody

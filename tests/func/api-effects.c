@@ -389,6 +389,13 @@ static void analyses(void)
 static char *const see_descriptors[] = { "sh", "-c",
 	"test \"$(ls /proc/self/fd | tr '\\n' ' ')\" = '0 1 2 3 '", NULL };
 
+static int count_range(const struct tare_code_range *r, void *events)
+{
+	struct tare_code_insn in;
+	return !tare_code_insn(r->bytes, r->size, r->address, &in) ||
+	       !tare_code_counts(&in, tare_events_at(events, 0));
+}
+
 static void measure_with(enum tare_backend backend, const char *event)
 {
 	struct tare_events *list;
@@ -396,8 +403,12 @@ static void measure_with(enum tare_backend backend, const char *event)
 	struct tare_why why = { 0 };
 	CHECK(tare_events_parse(event, NULL, &list, NULL) == 0, "%s", event);
 	const int err = tare_measure(&TARE_OPTIONS(measure, .argv = see_descriptors, .events = list,
-				     .backend = backend), &m, &why);
+				     .backend = backend, .code = backend == TARE_BACKEND_SOFT),
+			     &m, &why);
 	if (err == 0) {
+		if (m->code)
+			CHECK(tare_code_each(m->code, count_range, list, NULL) == 0 &&
+			      tare_code_is_complete(m->code), "%s: the code that ran", event);
 		CHECK(m->exit_status == 0, "%s: a descriptor stays open in the command", event);
 		tare_measurement_free(m);
 	}

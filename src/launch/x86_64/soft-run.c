@@ -6,6 +6,7 @@
  */
 #include "soft-run.h"
 
+#include "code.h"
 #include "measure-room.h"
 #include "privilege.h"
 #include "soft-results.h"
@@ -148,6 +149,8 @@ static double run_to_end(struct soft *s)
 static int collect(struct soft *s, double ns_per_tick, struct tare_why *why)
 {
 	soft_results_settle(&s->results, &s->tracer);
+	if (s->o->code && !(s->m->code = code_keep(s->setup.memfd, s->setup.shared)))
+		return why_set(why, TARE_E_NOMEM, "the code of %s", s->o->argv[0]);
 	soft_results_totals(&s->results, s->o, s->m);
 	soft_results_translated(&s->results, ns_per_tick, s->m);
 	int err = refused(s, why);

@@ -1,5 +1,6 @@
 #include "soft-setup.h"
 
+#include "code-abi.h"
 #include "descriptors.h"
 #include "file-size.h"
 #include "soft-results.h"
@@ -126,7 +127,8 @@ int soft_setup_open(struct soft_setup *s, const struct tare_measure_options *o,
 	close(fd);
 	if (s->memfd < 0)
 		return why_errno(why, soft_memory_code(errno), errno, "a descriptor for the engine");
-	const size_t size = ENGINE_FILE_OFFSET + (size_t)(engine_elf_end - engine_elf_start);
+	const uint64_t size = o->code ? CODE_LOG_END :
+			      ENGINE_FILE_OFFSET + (size_t)(engine_elf_end - engine_elf_start);
 	const int err = file_set_size(s->memfd, size, "shared memory for the engine", why);
 	if (err) {
 		close(s->memfd);
@@ -143,7 +145,8 @@ int soft_setup_open(struct soft_setup *s, const struct tare_measure_options *o,
 	s->shared->reserved_fd = (uint32_t)s->memfd;
 	s->shared->event_mask = soft_event_mask(o->events);
 	s->shared->flags = (o->no_inherit ? SOFT_FLAG_NO_INHERIT : 0) |
-			   (o->refuse_uncounted ? SOFT_FLAG_REFUSE : 0);
+			   (o->refuse_uncounted ? SOFT_FLAG_REFUSE : 0) |
+			   (o->code ? SOFT_FLAG_CODE_LOG : 0);
 	s->shared->launcher_pid = getpid();
 	s->shared->fd_size = fd_size;
 	if (readlink("/proc/self/ns/pid", s->shared->pid_ns, sizeof(s->shared->pid_ns) - 1) < 0)

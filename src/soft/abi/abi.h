@@ -162,6 +162,7 @@ struct soft_shared {
 	uint32_t n_records;	/* taken so far (atomic) */
 	uint32_t overflowed;	/* tasks beyond SOFT_MAX_RECORDS, summed in records[0] */
 	uint32_t native_beyond;	/* … of these, images that run natively (atomic) */
+	uint32_t code_chunks;	/* taken so far (atomic), of the code log (code-abi.h) */
 	struct soft_slot slots[SOFT_SLOTS];
 	struct soft_record records[SOFT_MAX_RECORDS];
 };
@@ -171,6 +172,7 @@ struct soft_shared {
 #define SOFT_FLAG_REFUSE	(1u << 1)	/* refuse what cannot be counted */
 #define SOFT_FLAG_VPMU		(1u << 3)	/* there is a virtual PMU (vpmu-abi.h) */
 #define SOFT_FLAG_PROC		(1u << 4)	/* a process has opened maps or the like */
+#define SOFT_FLAG_CODE_LOG	(1u << 5)	/* write the code log (code-abi.h) */
 
 #define ENGINE_FILE_OFFSET	(64ull << 20)
 

@@ -175,8 +175,10 @@ static long do_mmap(struct thread *t, const uint64_t *args)
 		return -EACCES;
 	if (!(a[3] & MAP_ANONYMOUS) && (uint32_t)a[4] == E.reserved_fd)
 		return -EBADF;
-	if (sane && a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE))
+	if (sane && a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) {
 		alias_touched(t, a[0], end);
+		code_log_unmaps(t, a[0], end);
+	}
 	if (sane && forbids_zone(a, end)) {
 		const long ret = call_around(t, __NR_mmap, a, a[0], end);
 		guest.zone_forbidden |= !is_error(ret);
@@ -224,8 +226,10 @@ static long do_munmap(struct thread *t, const uint64_t *a)
 {
 	const uint64_t end = a[0] + PAGE_UP(a[1]);
 	const bool sane = !(a[0] & (PAGE - 1)) && a[1] && end > a[0] && end < USER_END;
-	if (sane)
+	if (sane) {
 		alias_touched(t, a[0], end);
+		code_log_unmaps(t, a[0], end);
+	}
 	if (sane && overlaps_code(t, a[0], end)) {
 		lock_take();
 		pages_forget(a[0], end);
@@ -264,8 +268,11 @@ static long do_mremap(struct thread *t, const uint64_t *a)
 	const bool fixed = a[3] & MREMAP_FIXED;
 	struct region kept = { 0 };
 	alias_touched(t, a[0], old_end);
-	if (fixed)
+	code_log_unmaps(t, a[0], old_end);
+	if (fixed) {
 		alias_touched(t, a[4], a[4] + PAGE_UP(a[2]));
+		code_log_unmaps(t, a[4], a[4] + PAGE_UP(a[2]));
+	}
 	if (engine_owns(a[0], old_end))
 		return -EFAULT;
 	if (fixed && !place_give(t, a[4], a[4] + PAGE_UP(a[2])))

@@ -280,7 +280,9 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 	}
 }
 
-/* The syscall instruction was counted with its block, but not executed. */
+#define SYSCALL_SIZE 2	/* bytes of `syscall` and of `int $0x80` */
+
+/* The syscall instruction at t->pc was counted with its block, but not executed. */
 static void uncount_syscall(struct thread *t)
 {
 	static const uint8_t of[CLASSES_OF_SYSCALL] = { SOFT_INSTRUCTIONS, SOFT_BRANCHES,
@@ -289,6 +291,9 @@ static void uncount_syscall(struct thread *t)
 		count_add(t, of[i], -1, &cache.modes[cache.mode]);
 	if (cache.counts_taken || cache.modes[cache.mode].taken)
 		count_add(t, SOFT_TAKEN, -1, &cache.modes[cache.mode]);
+	uint8_t bytes[SYSCALL_SIZE];
+	if (code_log_wanted() && copy_guest(bytes, (const void *)t->pc, sizeof(bytes)))
+		code_log_part(t, t->pc, bytes, sizeof(bytes), 1, -1);
 }
 
 uint64_t syscall_exit(struct thread *t, const struct link *l)
@@ -303,7 +308,7 @@ uint64_t syscall_exit(struct thread *t, const struct link *l)
 	if (E.vpmu)
 		vpmu_follow(t);
 	if (ret == GATE_ABORTED || ret == GATE_RESTART) {
-		t->pc = l->target - 2;
+		t->pc = l->target - SYSCALL_SIZE;
 		if (ret == GATE_ABORTED)
 			uncount_syscall(t);
 		return resume(t);

@@ -79,7 +79,10 @@ void count_fold(struct thread *t)
 	const int n_wanted = events_wanted(wanted);
 	uint64_t *const cells = counts_of(t);
 	const uint32_t n = cache.n_blocks;
+	const bool logs = code_log_wanted();
 	uint64_t last = 0, last_but_one = 0, c = 0;
+	if (logs)
+		code_log_begin(t);
 	for (uint32_t id = 1; id <= n; id++) {
 		const struct block *const b = block_at(id);
 		last_but_one = last;
@@ -90,6 +93,8 @@ void count_fold(struct thread *t)
 			cell[0] = cell[SOFT_CELLS_AWAY] = 0;
 		if (!c)
 			continue;
+		if (logs)
+			code_log_block(t, id, c);
 		for (int i = 0; i < n_wanted; i++)
 			sum[wanted[i]] += c * b->vec[wanted[i]];
 		for (int i = 0; in_vdso(b->pc) && i < n_wanted; i++)

@@ -113,6 +113,8 @@ static void leave_chain(struct thread *t, uint32_t id)
 		return;
 	++*cell_of(t, id + 1);
 	if (cache.counts_taken) {		/* that cell is also the taken branch's */
+		if (code_log_wanted())
+			code_log_taken(t, id, -1);
 		t->code.corr[SOFT_TAKEN]--;
 		t->code.vdso_corr[SOFT_TAKEN] -= in_vdso(b->pc);
 	}
@@ -169,6 +171,14 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 		count_add(t, k, more, mode);
 		if (!mode->acc && in_vdso(b->pc))
 			t->code.vdso_corr[k] += more;
+	}
+	if (code_log_wanted()) {
+		const uint8_t *const src = block_src(b);
+		code_log_part(t, b->pc, src, p->off[e->found.retired], (uint8_t)e->found.retired, 1);
+		if (cache.counts_taken && e->found.retired == p->n && e->found.taken)
+			code_log_taken(t, id, 1);
+		if (e->found.bumped)
+			code_log_part(t, b->pc, src, b->src_len, b->n_insns, -1);
 	}
 	if (e->found.bumped && !e->found.left)
 		leave_chain(t, id);

@@ -44,6 +44,7 @@ static void region_remove(uint32_t at)
 
 void region_clear(uint64_t start, uint64_t end)
 {
+	code_log_maps_changed();
 	for (uint32_t i = 0; i < cache.n_regions; i++) {
 		struct region *const r = &cache.regions[i];
 		if (r->end <= start || r->start >= end)

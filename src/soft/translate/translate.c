@@ -352,7 +352,7 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 	b->n_insns = (uint8_t)p->n;
 	b->mode = cache.mode;
 	b->flags = (uint16_t)(flags | (checked ? BLOCK_CHECKED : 0));
-	if (writable || checked || r->anon) {
+	if (writable || checked || r->anon || code_log_wanted()) {
 		uint8_t *const kept = heap_alloc(b->src_len);
 		mem_copy(kept, (const void *)pc, b->src_len);
 		b->src = (uint32_t)((uint64_t)kept - ZONE_HEAP);

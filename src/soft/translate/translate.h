@@ -12,6 +12,7 @@
  *	shadow.c	the shadow of a stack, for returns
  *	stop.c		keeping the other threads out of the cache
  *	count.c		cells to events
+ *	code-log.c	which code ran how often, for a profile
  *
  * Each block adds 1 to its own cell of the thread's counter array; count.c turns cells into
  * events when counts are asked for.
@@ -302,6 +303,22 @@ void count_vec(uint8_t *vec, const struct step *s, int n);	/* the vector of n in
 void count_add(struct thread *t, int event, int64_t n, const struct mode *m);	/* a correction */
 /* Maps so many bytes of the cells of every thread. */
 NEEDS_LOCK void count_map_cells(uint64_t bytes);
+
+/* code-log.c: which code ran how often (code-abi.h) */
+bool code_log_wanted(void);
+/* Before the blocks of a fold, … */
+NEEDS_LOCK void code_log_begin(const struct thread *t);
+/* … each of which ran so often. */
+NEEDS_LOCK void code_log_block(const struct thread *t, uint32_t id, uint64_t runs);
+/* The branch at the end of the block was taken; times < 0: it was not, though it was counted. */
+NEEDS_LOCK void code_log_taken(const struct thread *t, uint32_t id, int64_t times);
+/* A range of whole instructions that is not a block ran; runs < 0: it did not, though it was
+ * counted. */
+void code_log_part(const struct thread *t, uint64_t pc, const uint8_t *bytes, uint16_t len,
+		   uint8_t n_insns, int64_t runs);
+/* The program is about to unmap, or map over, this memory. */
+TAKES_LOCK void code_log_unmaps(struct thread *t, uint64_t start, uint64_t end);
+void code_log_maps_changed(void);
 
 /* regions.c */
 void regions_init(void);		/* from /proc/self/maps */

@@ -48,27 +48,18 @@ void vpmu_unlock(void)
 uint8_t vpmu_mapped[VPMU_MAX_TASKS / VPMU_CHUNK];
 uint8_t vpmu_pages_mapped[VPMU_MAX_EVENTS / VPMU_PAGE_CHUNK];
 
-static void map_shared(uint64_t at, uint64_t offset, uint64_t size)
-{
-	const long got = sys6(__NR_mmap, (long)at, (long)PAGE_UP(size), PROT_READ | PROT_WRITE,
-			      MAP_SHARED | MAP_FIXED, E.reserved_fd,
-			      (long)offset);
-	if (got < 0)
-		no_memory();
-}
-
 /* Two threads may map the same chunk at the same time: the second mapping replaces the first. */
 void vpmu_map_tasks(uint32_t slot)
 {
 	const uint64_t at = slot / VPMU_CHUNK * VPMU_CHUNK * VPMU_TASK_SIZE;
-	map_shared(ZONE_VPMU_TASKS + at, VPMU_TASKS_OFFSET + at, VPMU_CHUNK * VPMU_TASK_SIZE);
+	zone_map_shared(ZONE_VPMU_TASKS + at, VPMU_TASKS_OFFSET + at, VPMU_CHUNK * VPMU_TASK_SIZE);
 	vpmu_mapped[slot / VPMU_CHUNK] = 1;
 }
 
 void vpmu_map_pages(uint32_t event)
 {
 	const uint64_t at = event / VPMU_PAGE_CHUNK * VPMU_PAGE_CHUNK * PAGE;
-	map_shared(ZONE_VPMU_PAGES + at, VPMU_PAGES_OFFSET + at, VPMU_PAGE_CHUNK * PAGE);
+	zone_map_shared(ZONE_VPMU_PAGES + at, VPMU_PAGES_OFFSET + at, VPMU_PAGE_CHUNK * PAGE);
 	vpmu_pages_mapped[event / VPMU_PAGE_CHUNK] = 1;
 }
 
@@ -886,7 +877,7 @@ static void events_on_exec(uint32_t slot)
 void vpmu_start(struct thread *t)
 {
 	E.vpmu = true;
-	map_shared(ZONE_VPMU, VPMU_FILE_OFFSET, sizeof(struct vpmu_shared));
+	zone_map_shared(ZONE_VPMU, VPMU_FILE_OFFSET, sizeof(struct vpmu_shared));
 	cache.modes[0].locked = vpmu()->flaws.speclock;
 	vpmu_lock(t);
 	t->vpmu.slot = slot_of_exec();

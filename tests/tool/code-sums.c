@@ -1,0 +1,109 @@
+/* Runs a command in the engine and adds up which code ran how often: for every event the sum must be
+ * the count of the same run.
+ *
+ *	code-sums [-t] COMMAND [ARG]...		-t: taken branches too (other code in the engine)
+ *
+ * Prints each event that differs; a line "N ranges, N mappings" in the end. Status 1: some
+ * differ, 2: no run.
+ */
+#include <tare/code.h>
+#include <tare/measure.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sums {
+	const struct tare_events *events;
+	int64_t *sum;
+	size_t ranges, unknown, bad;
+	const struct tare_code_map *maps[4096];
+	size_t n_maps;
+};
+
+static void note_map(struct sums *s, const struct tare_code_map *m)
+{
+	for (size_t i = s->n_maps; i-- > 0;)
+		if (s->maps[i] == m)
+			return;
+	if (s->n_maps < sizeof(s->maps) / sizeof(*s->maps))
+		s->maps[s->n_maps++] = m;
+}
+
+static int add(const struct tare_code_range *r, void *arg)
+{
+	struct sums *const s = arg;
+	unsigned at = 0, n = 0;
+	s->ranges++;
+	if (r->map)
+		note_map(s, r->map);
+	else
+		s->unknown++;
+	while (at < r->size) {
+		struct tare_code_insn in;
+		if (!tare_code_insn(r->bytes + at, r->size - at, r->address + at, &in)) {
+			s->bad++;
+			return 0;
+		}
+		at += in.size;
+		n++;
+		for (size_t i = 0; i < tare_events_count(s->events); i++)
+			if (tare_code_counts(&in, tare_events_at(s->events, i)))
+				s->sum[i] += r->runs;
+		if (at == r->size)
+			for (size_t i = 0; i < tare_events_count(s->events); i++)
+				if (!strcmp(tare_events_at(s->events, i)->name, "taken-branches"))
+					s->sum[i] += r->taken;
+	}
+	s->bad += n != r->n_insns;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static struct sums s;
+	struct tare_events *events;
+	struct tare_measurement *m;
+	struct tare_why why = { 0 };
+	const bool taken = argc > 1 && !strcmp(argv[1], "-t");
+	const char *const names = taken ? "instructions,branches,cond-branches,taken-branches,loads,stores,calls,"
+		"returns,indirect-branches,syscalls,multiplies,divides,x87,fp,simd-int,locked,far-branches" :
+		"instructions,branches,cond-branches,loads,stores,calls,"
+		"returns,indirect-branches,syscalls,multiplies,divides,x87,fp,simd-int,locked,far-branches";
+	if (argc < 2 + taken) {
+		fputs("usage: code-sums [-t] COMMAND [ARG]...\n", stderr);
+		return 2;
+	}
+	if (tare_events_parse(names, NULL, &events, &why) < 0) {
+		fprintf(stderr, "%s: %s\n", names, why.what);
+		return 2;
+	}
+	struct tare_measure_options o = TARE_MEASURE_OPTIONS_INIT;
+	o.argv = argv + 1 + taken;
+	o.events = events;
+	o.backend = TARE_BACKEND_SOFT;
+	o.code = true;
+	if (tare_measure(&o, &m, &why) < 0) {
+		fprintf(stderr, "%s: %s\n", o.argv[0], why.what);
+		return 2;
+	}
+	const size_t n = tare_events_count(events);
+	s.events = events;
+	s.sum = calloc(n, sizeof(*s.sum));
+	int bad = tare_code_each(m->code, add, &s, &why) != 0 || !tare_code_is_complete(m->code);
+	for (size_t i = 0; i < n; i++) {
+		if ((uint64_t)s.sum[i] == m->counts[i].value)
+			continue;
+		printf("%s: counted %" PRIu64 ", sum of the code %" PRId64 "\n", m->counts[i].event,
+		       m->counts[i].value, s.sum[i]);
+		bad = 1;
+	}
+	printf("%zu ranges, %zu mappings, %zu ranges in no mapping, %zu not decoded\n", s.ranges, s.n_maps,
+	       s.unknown, s.bad);
+	free(s.sum);
+	bad |= s.bad != 0 || s.ranges == 0;
+	tare_measurement_free(m);
+	tare_events_free(events);
+	return bad;
+}
