@@ -22,7 +22,7 @@
 #ifndef VERIFY_TRIAL_H
 #define VERIFY_TRIAL_H
 
-#include "kernels.h"
+#include "kernel.h"
 
 #include <tare/counter.h>
 #include <tare/event.h>
