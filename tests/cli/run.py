@@ -191,28 +191,6 @@ def corrections(loop):
     check(again[0] == again[1], "the same seed")
 
 
-def faults(loop):
-    plain = stat("zen2", ["instructions:u"], loop)["instructions:u"]["value"]
-    got = stat("zen2", ["instructions:u", "r0420:u", "r002c:u"], loop,
-               flaws="interrupts=5000,faults=5000", seed=1)
-    total, both, irqs = (got[e]["value"] for e in ("instructions:u", "r0420:u", "r002c:u"))
-    check(both > irqs > 0 and total - both == plain, total, both, irqs, plain)
-    # interrupts taken out, the faults remain, the same ones with every seed
-    for model in MODELS:
-        plain, faulty = (stat(model, ["instructions:u"], loop, flaws=f)["instructions:u"]["value"]
-                         for f in ("", "faults=5000"))
-        check(faulty > plain + 10, model, faulty, plain)
-        net = "instructions-minus-irqs:u"
-        nets = {stat(model, [net], loop, flaws="interrupts=5000,faults=5000", seed=s)[net]["value"]
-                for s in range(4)}
-        check(nets == {faulty}, model, nets, faulty)
-        if "instructions-minus-r0420" in run(TARE, "list", "--cpu", model).stdout:
-            net = "instructions-minus-r0420:u"
-            nets = {stat(model, [net], loop, flaws="interrupts=5000,faults=5000", seed=s)[net]["value"]
-                    for s in range(4)}
-            check(nets == {plain}, model, nets, plain)
-
-
 INSIDE = r"""
 import ctypes, os, struct, sys
 folder = sys.argv[1]
@@ -866,7 +844,7 @@ try:
     loop = program(LOOP, "loop", "-static")
     phases = program(PHASES, "phases", "-static")
     for part, args in ((errors, ()), (ended, ()), (killed, ()), (identity, ()), (paths, ()), (hardware_path, (loop,)),
-                       (corrections, (loop,)), (faults, (loop,)), (speclockmap, ()), (cycles, ()),
+                       (corrections, (loop,)), (speclockmap, ()), (cycles, ()),
                        (kernel_as_user, ()), (uncounted, ()),
                        (multiplexing, (phases,)), (overcounts, ()),
                        (perf, (loop,)), (papi, ()), (speed, ())):

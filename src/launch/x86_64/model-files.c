@@ -187,12 +187,79 @@ static void modalias(struct folder *f, const struct vpmu_model *m)
 	make_file(f, "uevent", "MODALIAS=%s%s", text, rest);
 }
 
+/* ---- /proc/interrupts ---- */
+
+/* The columns of the first line: "           CPU0       CPU1". */
+static void loc_columns(struct vpmu_shared *v, const char *line)
+{
+	v->loc_columns = 0;
+	for (const char *p = strstr(line, "CPU"); p && v->loc_columns < VPMU_LOC_COLUMNS;
+	     p = strstr(p, "CPU")) {
+		p += strlen("CPU");
+		v->loc_cpu[v->loc_columns++] = (uint16_t)strtoul(p, NULL, 10);
+	}
+}
+
+/* The line LOC with numbers of a fixed width, which the engine replaces (vpmu-files.c). */
+static void loc_line(struct vpmu_shared *v, FILE *out, const char *line)
+{
+	const char *p = strchr(line, ':');
+	fputs("LOC:", out);
+	v->loc_at = (uint32_t)ftell(out) + 1;
+	for (uint32_t i = 0; i < v->loc_columns; i++) {
+		char *end = NULL;
+		const unsigned long n = p ? strtoul(p + !i, &end, 10) : 0;
+		fprintf(out, " %*lu", VPMU_LOC_WIDTH, n);
+		p = end;
+	}
+	fputs("   Local timer interrupts\n", out);
+}
+
+/* This machine's numbers of now, which do not change: its interrupts are no interrupts of the
+ * virtual CPU. The engine adds those when a program opens the file. */
+static void interrupts(struct folder *f, struct vpmu_shared *v)
+{
+	char path[PATH_MAX];
+	char *line = NULL;
+	size_t cap = 0;
+	bool has_loc = false;
+	FILE *const in = fopen("/proc/interrupts", "re");
+	snprintf(path, sizeof(path), "%s/interrupts", f->dir);
+	FILE *const out = fopen(path, "wxe");
+	if (!out && !f->err)
+		f->err = errno;
+	if (in && out && getline(&line, &cap, in) > 0) {
+		loc_columns(v, line);
+		fputs(line, out);
+	}
+	if (out && !v->loc_columns) {		/* a container may hide them */
+		v->loc_columns = 1;
+		fputs("           CPU0\n", out);
+	}
+	while (in && out && getline(&line, &cap, in) > 0) {
+		const bool loc = strstr(line, "LOC:");
+		has_loc |= loc;
+		if (loc)
+			loc_line(v, out, line);
+		else
+			fputs(line, out);
+	}
+	if (out && !has_loc)
+		loc_line(v, out, "");
+	free(line);
+	if (in)
+		fclose(in);
+	if (out && (fchmod(fileno(out), 0444) < 0 || fclose(out)) && !f->err)
+		f->err = errno;
+}
+
 int model_files(struct vpmu_shared *v, const char *marker, const char *dir)
 {
 	struct folder f = { .dir = dir };
 	pmu_folder(&f, v, marker);
 	cpuinfo(&f, &v->model);
 	modalias(&f, &v->model);
+	interrupts(&f, v);
 	make_file(&f, "perf_event_paranoid", "%d\n", v->kernel_as_user ? 1 : 2);
 	make_file(&f, "nmi_watchdog", "%d\n", v->flaws.watchdog ? 1 : 0);
 	make_file(&f, "mux_interval", "4\n");

@@ -16,56 +16,52 @@
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 #define ALL_COUNTERS ~0u	/* as a mask of programmable counters */
 
-struct model {
-	const char *name;	/* of the row in the cpu room */
-	enum tare_vendor vendor;
-	unsigned family, model, stepping;
-	unsigned width;		/* of a counter, bits */
-	unsigned arch_version;	/* cpuid 0xA; 0 on AMD */
-	unsigned overcount;	/* enum vpmu_overcount: what "overcount" means on it */
-	const char *brand;
-};
-
 /* The overcounts are from the paper: sections 3.1.2 (instructions, branches, conditional branches)
  * and 3.1.3 (loads, stores), columns D and M of Table 6. The paper has none from Sandy Bridge on
  * (loads and stores are micro-ops there, which the engine does not count), and does not cover Zen.
  * Family, model and stepping are those of the real part that `brand` names. */
 static const struct model models[] = {
-	{ "core2", TARE_VENDOR_INTEL, 6, 0x17, 6, 40, 2, OVER_CPUID_BRANCH | OVER_LOADS,
+	{ "core2", TARE_VENDOR_INTEL, 6, 0x17, 6, 40, 2,
+	  { { INSNS_CPUID, TARE_ROLE_BRANCHES, 1 }, { INSNS_LOAD_TOO, TARE_ROLE_LOADS, 1 } },
 	  "Intel(R) Core(TM)2 Duo CPU     P8700  @ 2.53GHz" },
-	{ "nehalem", TARE_VENDOR_INTEL, 6, 0x1a, 5, 48, 3, OVER_0F | OVER_FENCE_STORE | UNDER_PADD_LOAD,
+	{ "nehalem", TARE_VENDOR_INTEL, 6, 0x1a, 5, 48, 3,
+	  { { INSNS_0F, TARE_ROLE_COND_BRANCHES, 1 }, { INSNS_FENCE, TARE_ROLE_STORES, 1 },
+	    { INSNS_PADD_MEMORY, TARE_ROLE_LOADS, -1 } },
 	  "Intel(R) Xeon(R) CPU           X5570  @ 2.93GHz" },
-	{ "westmere", TARE_VENDOR_INTEL, 6, 0x2c, 2, 48, 3, OVER_FENCE_STORE,
+	{ "westmere", TARE_VENDOR_INTEL, 6, 0x2c, 2, 48, 3,
+	  { { INSNS_FENCE, TARE_ROLE_STORES, 1 } },
 	  "Intel(R) Xeon(R) CPU           X5670  @ 2.93GHz" },
-	{ "sandybridge", TARE_VENDOR_INTEL, 6, 0x2d, 7, 48, 3, 0,
+	{ "sandybridge", TARE_VENDOR_INTEL, 6, 0x2d, 7, 48, 3, { { 0 } },
 	  "Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz" },
-	{ "ivybridge", TARE_VENDOR_INTEL, 6, 0x3a, 9, 48, 3, 0,
+	{ "ivybridge", TARE_VENDOR_INTEL, 6, 0x3a, 9, 48, 3, { { 0 } },
 	  "Intel(R) Core(TM) i5-3210M CPU @ 2.50GHz" },
-	{ "haswell", TARE_VENDOR_INTEL, 6, 0x3c, 3, 48, 3, 0,
+	{ "haswell", TARE_VENDOR_INTEL, 6, 0x3c, 3, 48, 3, { { 0 } },
 	  "Intel(R) Core(TM) i7-4770 CPU @ 3.40GHz" },
-	{ "skylake", TARE_VENDOR_INTEL, 6, 0x5e, 3, 48, 4, 0,
+	{ "skylake", TARE_VENDOR_INTEL, 6, 0x5e, 3, 48, 4, { { 0 } },
 	  "Intel(R) Core(TM) i7-6700K CPU @ 4.00GHz" },
-	{ "icelake", TARE_VENDOR_INTEL, 6, 0x7e, 5, 48, 5, 0,
+	{ "icelake", TARE_VENDOR_INTEL, 6, 0x7e, 5, 48, 5, { { 0 } },
 	  "Intel(R) Core(TM) i7-1065G7 CPU @ 1.30GHz" },
-	{ "sapphirerapids", TARE_VENDOR_INTEL, 6, 0x8f, 8, 48, 5, 0,
+	{ "sapphirerapids", TARE_VENDOR_INTEL, 6, 0x8f, 8, 48, 5, { { 0 } },
 	  "Intel(R) Xeon(R) Platinum 8480+" },
-	{ "emeraldrapids", TARE_VENDOR_INTEL, 6, 0xcf, 2, 48, 5, 0,
+	{ "emeraldrapids", TARE_VENDOR_INTEL, 6, 0xcf, 2, 48, 5, { { 0 } },
 	  "INTEL(R) XEON(R) PLATINUM 8592+" },
-	{ "graniterapids", TARE_VENDOR_INTEL, 6, 0xad, 1, 48, 5, 0,
+	{ "graniterapids", TARE_VENDOR_INTEL, 6, 0xad, 1, 48, 5, { { 0 } },
 	  "Intel(R) Xeon(R) 6980P" },
-	{ "k10", TARE_VENDOR_AMD, 0x10, 4, 3, 48, 0, OVER_X87_STATE,
+	{ "k10", TARE_VENDOR_AMD, 0x10, 4, 3, 48, 0,
+	  { { INSNS_X87_STATE, TARE_ROLE_INSTRUCTIONS, 1 } },
 	  "AMD Phenom(tm) II X4 955 Processor" },
-	{ "bobcat", TARE_VENDOR_AMD, 0x14, 2, 0, 48, 0, OVER_X87_STATE,
+	{ "bobcat", TARE_VENDOR_AMD, 0x14, 2, 0, 48, 0,
+	  { { INSNS_X87_STATE, TARE_ROLE_INSTRUCTIONS, 1 } },
 	  "AMD G-T56N Processor" },
-	{ "zen1", TARE_VENDOR_AMD, 0x17, 1, 1, 48, 0, 0,
+	{ "zen1", TARE_VENDOR_AMD, 0x17, 1, 1, 48, 0, { { 0 } },
 	  "AMD Ryzen 7 1800X Eight-Core Processor" },
-	{ "zen2", TARE_VENDOR_AMD, 0x17, 0x71, 0, 48, 0, 0,
+	{ "zen2", TARE_VENDOR_AMD, 0x17, 0x71, 0, 48, 0, { { 0 } },
 	  "AMD Ryzen 9 3900X 12-Core Processor" },
-	{ "zen3", TARE_VENDOR_AMD, 0x19, 0x21, 0, 48, 0, 0,
+	{ "zen3", TARE_VENDOR_AMD, 0x19, 0x21, 0, 48, 0, { { 0 } },
 	  "AMD Ryzen 9 5950X 16-Core Processor" },
-	{ "zen4", TARE_VENDOR_AMD, 0x19, 0x61, 2, 48, 0, 0,
+	{ "zen4", TARE_VENDOR_AMD, 0x19, 0x61, 2, 48, 0, { { 0 } },
 	  "AMD Ryzen 9 7950X 16-Core Processor" },
-	{ "zen5", TARE_VENDOR_AMD, 0x1a, 0x44, 0, 48, 0, 0,
+	{ "zen5", TARE_VENDOR_AMD, 0x1a, 0x44, 0, 48, 0, { { 0 } },
 	  "AMD Ryzen 9 9950X 16-Core Processor" },
 };
 
@@ -122,9 +118,8 @@ static void fill_row(struct vpmu_row *out, const struct tare_event_row *r,
 	out->generic = generic_of(r->generic);
 	out->kind = role_vpmu_kind(r);
 	out->counters = r->counters ? r->counters : ALL_COUNTERS;
-	const bool counts = out->kind < SOFT_EVENTS;
-	out->plus_irqs = counts && r->trust & TARE_TRUST_NOISY_INTERRUPTS;
-	out->plus_faults = counts && r->trust & TARE_TRUST_NOISY_FAULTS;
+	out->role = (uint8_t)r->role;
+	out->trust = (uint16_t)r->trust;
 	if (out->kind == SOFT_INSTRUCTIONS && u->fixed_counters &&
 	    r->role != TARE_ROLE_INSTRUCTIONS_PRECISE)
 		out->fixed = 1;		/* fixed counter 0 */
@@ -210,166 +205,4 @@ void model_add_cycles(struct vpmu_model *m, bool on)
 	}
 	cycles_row(m, on, CYCLES, 0x0076, 0);
 	cycles_row(m, on, REF_CYCLES, 0x100000120, 0);
-}
-
-/* ---- flaws ---- */
-
-#define PER_SECOND 3000000000ull	/* instructions in a virtual second */
-#define PER_MS (PER_SECOND / 1000)
-#define INTERRUPTS 1000		/* a virtual second, by default */
-
-static void set_interrupts(struct vpmu_flaws *f, const struct model *m, uint64_t n)
-{
-	(void)m;
-	f->irq_period = PER_SECOND / n;
-}
-/* The report saw counts below the true one after interrupts were subtracted, on most machines and
- * most of all on Ivy Bridge and Haswell. It gives no rate: the default is an assumption. */
-static void set_undercount(struct vpmu_flaws *f, const struct model *m, uint64_t n)
-{
-	(void)m;
-	f->irq_alone = (uint32_t)n;
-}
-static void set_faults(struct vpmu_flaws *f, const struct model *m, uint64_t n)
-{
-	(void)m;
-	f->fault_period = PER_SECOND / n;
-}
-static void set_speclock(struct vpmu_flaws *f, const struct model *m, uint64_t n)
-{
-	(void)m;
-	f->speclock = (uint32_t)n;
-}
-static void set_overcount(struct vpmu_flaws *f, const struct model *m, uint64_t n)
-{
-	(void)n;
-	f->overcount |= m->overcount;
-}
-/* As on the paper's Pentium D, which is no model here. */
-static void set_fldcw(struct vpmu_flaws *f, const struct model *m, uint64_t n)
-{
-	(void)m;
-	(void)n;
-	f->overcount |= OVER_FLDCW;
-}
-static void set_moved(struct vpmu_flaws *f, const struct model *m, uint64_t n)
-{
-	(void)m;
-	f->move_at = n * PER_MS;
-}
-static void set_stolen(struct vpmu_flaws *f, const struct model *m, uint64_t n)
-{
-	(void)m;
-	f->steal_at = n * PER_MS;
-}
-static void set_watchdog(struct vpmu_flaws *f, const struct model *m, uint64_t n)
-{
-	(void)m;
-	(void)n;
-	f->watchdog = 1;
-}
-/* The last general counters, then the fixed ones. */
-static void set_held(struct vpmu_flaws *f, const struct model *m, uint64_t n)
-{
-	const struct tare_uarch *const u = tare_uarch_by_name(m->name);
-	const unsigned gp = u->gp_counters < VPMU_FIXED_AT ? u->gp_counters : VPMU_FIXED_AT - 1;
-	f->held = 0;
-	for (unsigned i = 0; i < n && i < gp; i++)
-		f->held |= 1u << (gp - 1 - i);
-	for (unsigned i = gp; i < n && i < gp + u->fixed_counters; i++)
-		f->held |= 1u << (VPMU_FIXED_AT + i - gp);
-}
-static void set_wrap(struct vpmu_flaws *f, const struct model *m, uint64_t n)
-{
-	(void)m;
-	(void)n;
-	f->wrap = 1;
-}
-
-static const struct {
-	const char *name, *about;
-	uint64_t value, max;	/* without =N; 0 max: takes no number */
-	void (*set)(struct vpmu_flaws *f, const struct model *m, uint64_t n);
-} flaws[] = {
-	{ "interrupts",
-	  "N interrupts in each virtual second, counted by the events that count them (1000)",
-	  INTERRUPTS, 1000000, set_interrupts },
-	{ "undercount", "one of N interrupts is counted by the interrupt event only (16)", 16, 1000000,
-	  set_undercount },
-	{ "faults", "N page faults in each virtual second, counted likewise (1000)", 1000,
-	  1000000, set_faults },
-	{ "speclockmap",
-	  "after one of N locked instructions, what came before it is counted again (64)", 64,
-	  1000000, set_speclock },
-	{ "overcount",
-	  "instructions that this CPU counts more than once (core2 to westmere, k10, bobcat)", 0, 0,
-	  set_overcount },
-	{ "fldcw", "fldcw and others count twice, as on a Pentium D", 0, 0, set_fldcw },
-	{ "moved", "an event moves to another counter every N virtual ms (5)", 5, 100000,
-	  set_moved },
-	{ "stolen", "the counters are taken away after N virtual ms (5)", 5, 100000, set_stolen },
-	{ "watchdog", "the NMI watchdog holds a counter", 0, 0, set_watchdog },
-	{ "held", "pinned events of another process hold N counters (all)", VPMU_MAX_COUNTERS,
-	  VPMU_MAX_COUNTERS, set_held },
-	{ "wrap", "counters start 1000 below their maximum", 0, 0, set_wrap },
-};
-
-const char *tare_run_flaw(size_t i, const char **about)
-{
-	if (i >= COUNT_OF(flaws))
-		return NULL;
-	if (about)
-		*about = flaws[i].about;
-	return flaws[i].name;
-}
-
-static int one_flaw(const struct model *m, const char *item, size_t len, unsigned *seen,
-		    struct vpmu_flaws *out, struct tare_why *why)
-{
-	const char *const equals = memchr(item, '=', len);
-	const size_t name = equals ? (size_t)(equals - item) : len;
-	for (size_t i = 0; i < COUNT_OF(flaws); i++) {
-		if (strlen(flaws[i].name) != name || strncmp(flaws[i].name, item, name))
-			continue;
-		uint64_t n = flaws[i].value;
-		if (equals) {
-			char *end;
-			n = strtoull(equals + 1, &end, 10);
-			const bool digit = equals[1] >= '0' && equals[1] <= '9';
-			if (!flaws[i].max)
-				return why_set(why, TARE_E_RANGE, "flaw %.*s: this flaw takes no number",
-					       (int)len, item);
-			if (end != item + len || !digit || !n || n > flaws[i].max)
-				return why_set(why, TARE_E_RANGE,
-					       "flaw %.*s: wants a number from 1 to %ju", (int)len,
-					       item, (uintmax_t)flaws[i].max);
-		}
-		if (*seen >> i & 1)
-			return why_set(why, TARE_E_INVALID, "flaw %s is in the list twice",
-				       flaws[i].name);
-		*seen |= 1u << i;
-		flaws[i].set(out, m, n);
-		return 0;
-	}
-	if (len == 6 && strncmp(item, "cycles", 6) == 0)
-		return why_set(why, TARE_E_INVALID,
-			       "\"cycles\" is no flaw, but an option: `tare run --cycles`");
-	return why_set(why, TARE_E_INVALID, "no flaw \"%.*s\"; `tare run --list` shows them",
-		       len > 100 ? 100 : (int)len, item);
-}
-
-int model_flaws(const struct model *m, const char *list, struct vpmu_flaws *out,
-		struct tare_why *why)
-{
-	unsigned seen = 0;
-	for (const char *at = list; at && *list; at = *at ? at + 1 : NULL) {
-		const size_t len = strcspn(at, ",");
-		const int err = one_flaw(m, at, len, &seen, out, why);
-		if (err)
-			return err;
-		at += len;
-	}
-	if (out->irq_alone && !out->irq_period)
-		out->irq_period = PER_SECOND / INTERRUPTS;
-	return 0;
 }

@@ -22,7 +22,7 @@
 
 struct run {
 	const struct tare_run_options *o;
-	const struct model *model;
+	struct vpmu_model model;
 	struct vpmu_flaws flaws;
 	struct run_folder folder;
 	const struct soft_shared *shared;
@@ -115,9 +115,8 @@ static int setup(int memfd, struct soft_shared *shared, void *arg, struct tare_w
 					   memfd, (off_t)VPMU_FILE_OFFSET);
 	if (v == MAP_FAILED)
 		return why_errno(why, TARE_E_ENGINE, errno, "shared memory for the virtual PMU");
-	model_fill(r->model, &v->model);
+	v->model = r->model;
 	v->flaws = r->flaws;
-	model_add_cycles(&v->model, r->o->cycles);
 	v->kernel_as_user = r->o->kernel_as_user;
 	tsc_fields(v);
 	note_devices(v);
@@ -235,10 +234,13 @@ int run_watched(const struct tare_run_options *given,
 	if (!child_status_kept(w))
 		return TARE_E_INVALID;
 	struct run r = { .o = &o, .flaws = { .seed = o.seed }, .ended = ended, .arg = arg,
-			 .folder = RUN_FOLDER_NONE, .model = model_find(o.cpu, w) };
-	if (!r.model)
+			 .folder = RUN_FOLDER_NONE };
+	const struct model *const m = model_find(o.cpu, w);
+	if (!m)
 		return TARE_E_INVALID;
-	err = model_flaws(r.model, o.flaws, &r.flaws, w);
+	model_fill(m, &r.model);
+	model_add_cycles(&r.model, o.cycles);
+	err = model_flaws(m, &r.model, o.flaws, &r.flaws, w);
 	return err ? err : run_model(&r, report, w);
 }
 

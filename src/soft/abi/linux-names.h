@@ -49,6 +49,7 @@
 #include <linux/fcntl.h>
 #include <linux/futex.h>
 #include <linux/magic.h>
+#include <linux/memfd.h>
 #include <linux/prctl.h>
 #include <linux/ptrace.h>
 #include <linux/resource.h>

@@ -22,6 +22,8 @@
 #define VPMU_MAX_HOLDERS 16384u	/* processes with descriptors of events */
 #define VPMU_MAX_COUNTERS 24	/* general-purpose ones, then the fixed ones from FIXED_AT */
 #define VPMU_FIXED_AT	16
+#define VPMU_LOC_COLUMNS 1024
+#define VPMU_LOC_WIDTH	10	/* characters of a number there, and a blank before it */
 
 #define VPMU_FILE_OFFSET	(128ull << 20)
 #define VPMU_PAGES_OFFSET	(192ull << 20)
@@ -46,13 +48,13 @@ enum vpmu_kind {
 	VPMU_SPECLOCKMAP,
 };
 
-/* Events that constant overcounts add to (vpmu-flaws.c). */
 struct vpmu_row {
 	uint64_t raw;
 	uint8_t has_raw;
 	uint8_t generic;	/* 1 + PERF_COUNT_HW_…, 0 for none */
 	uint8_t kind;		/* enum soft_event or enum vpmu_kind */
-	uint8_t plus_irqs, plus_faults;
+	uint8_t role;		/* enum tare_role and … */
+	uint16_t trust;		/* … enum tare_trust, as the tables have it: for the launcher */
 	uint8_t fixed;		/* 1 + the fixed counter it goes to, 0 for none */
 	uint8_t only_fixed;
 	uint8_t is_cycles;	/* VPMU_NOTHING unless asked for */
@@ -60,29 +62,59 @@ struct vpmu_row {
 	char name[64];
 };
 
+/* ---- flaws ---- */
+
+/* What makes an event count more, or less, than it should. */
+enum vpmu_cause {
+	CAUSE_INTERRUPT,	/* a hardware interrupt, by the task's clock */
+	CAUSE_FAULT,		/* a page fault of the task, as the kernel counts them */
+	CAUSE_INSN,		/* an instruction of the set insns[which] */
+	VPMU_CAUSES
+};
+
+/* An occurrence of the cause adds `amount` to each of these events. */
+struct vpmu_flaw {
+	uint64_t rows;		/* of the model: 1 << index */
+	uint8_t cause;		/* enum vpmu_cause */
+	uint8_t which;
+	int16_t amount;
+	uint32_t except;	/* one of so many occurrences adds nothing; 0: each one adds */
+};
+
+/* A set of instructions. */
+enum vpmu_insn_set {
+	INSNS_FLDCW,		/* fldcw and others: vpmu-insns.c */
+	INSNS_X87_STATE,	/* fninit, fnsave, fnclex, if an exception flag is set */
+	INSNS_0F,		/* opcodes that begin with 0F and are no branches */
+	INSNS_CPUID,
+	INSNS_FENCE,		/* cpuid, sfence, mfence, clflush */
+	INSNS_LOAD_TOO,		/* leave, and stores that Core 2 counts as loads */
+	INSNS_PADD_MEMORY,	/* paddb, paddw, paddq from memory */
+};
+
+#define VPMU_MAX_INSNS	4	/* sets of instructions */
+#define VPMU_MAX_FLAWS	64
+
+/* The code counts the instructions of a set with the accumulator of an event of the engine that no
+ * model has (role-events.c). */
+static const uint8_t vpmu_insns_acc[VPMU_MAX_INSNS] = {
+	SOFT_MULTIPLIES, SOFT_DIVIDES, SOFT_FP, SOFT_SIMD_INT
+};
+
 /* The model's flaws; 0 is off. */
 struct vpmu_flaws {
 	uint64_t seed;
 	uint64_t irq_period;	/* instructions between two interrupts, on average */
-	uint64_t fault_period;	/* … between two page faults, not seeded */
-	uint32_t irq_alone;	/* one of so many interrupts adds to the interrupt event only */
 	uint32_t speclock;	/* one of so many locked instructions replays */
-	uint32_t overcount;	/* constant overcounts: bits of enum vpmu_overcount */
 	uint32_t watchdog;	/* the NMI watchdog holds a counter */
 	uint32_t held;		/* mask of counters that pinned events of another program hold */
 	uint64_t move_at;	/* every so many instructions an event moves to another counter */
 	uint64_t steal_at;	/* … after which a counter is taken away */
 	uint32_t wrap;		/* counters start just below their end */
-};
-
-enum vpmu_overcount {
-	OVER_FLDCW = 1,		/* fldcw and some others count as two instructions */
-	OVER_X87_STATE = 2,	/* fninit, fnsave, fnclex too, if an exception flag is set */
-	OVER_0F = 4,		/* 0F opcodes as conditional branches */
-	OVER_CPUID_BRANCH = 8,
-	OVER_FENCE_STORE = 16,	/* cpuid, sfence, mfence, clflush as stores */
-	OVER_LOADS = 32,	/* leave as two loads, some stores as loads */
-	UNDER_PADD_LOAD = 64,	/* paddb, paddw, paddq from memory not as loads */
+	uint32_t faults;	/* page faults of the tasks are counted: some row has CAUSE_FAULT */
+	uint32_t n_insns, n_rows;
+	uint8_t insns[VPMU_MAX_INSNS];	/* enum vpmu_insn_set */
+	struct vpmu_flaw rows[VPMU_MAX_FLAWS];
 };
 
 /* Names of programs, each once. */
@@ -129,6 +161,7 @@ struct vpmu_event {
 	uint32_t clock;		/* 1 + attr.clockid, 0 for the usual one */
 	int32_t cpu;		/* bound to it; -1: not */
 	uint32_t software;	/* the kernel counts it; here it has a state and a group */
+	uint32_t is_faults;	/* … but its value is the task's page faults (flaws.faults) */
 	uint32_t kernel_on;	/* … and is enabled in the kernel */
 	uint32_t had_page;	/* its page in the file is not empty */
 	uint32_t maps, map_pages; /* how often its page is mapped, and with how many pages in all */
@@ -171,9 +204,10 @@ struct vpmu_slot {
 	uint64_t zero;		/* where its clock starts, in instructions that its code added up */
 	uint64_t next_tick;	/* times of its clock: the next turn, move, theft of a counter */
 	uint64_t next_move, next_steal;
-	struct vpmu_course {	/* how many interrupts, faults so far (vpmu-flaws.c) */
+	struct vpmu_course {	/* how many interrupts so far (vpmu-flaws.c) */
 		uint64_t steps, count;
-	} irqs, faults;
+	} irqs;
+	uint64_t faults;	/* page faults, when the task last entered the kernel or read a counter */
 	uint64_t locks;		/* locked instructions seen (SpecLockMap) … */
 	uint64_t locks_before;	/* … and how many of them before the last exec */
 	uint64_t stolen;	/* mask of counters that were taken away */
@@ -238,6 +272,11 @@ struct vpmu_shared {
 	uint64_t rdpmc_dev, rdpmc_ino;	/* that file */
 	uint64_t proc_dev, sys_dev;	/* of /proc and /sys */
 	char dir[256];			/* the files that show the model, no slash at the end */
+	uint64_t past_irqs;		/* interrupts of tasks whose slots are used again */
+	/* /proc/interrupts: where the numbers of the line LOC are in the launcher's file, and which
+	 * CPU's column is which. */
+	uint32_t loc_at, loc_columns;
+	uint16_t loc_cpu[VPMU_LOC_COLUMNS];
 	struct vpmu_model model;
 	struct vpmu_flaws flaws;
 	struct vpmu_slot slots[VPMU_MAX_TASKS];

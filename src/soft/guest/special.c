@@ -25,7 +25,7 @@ void uncount(struct thread *t, uint64_t pc)
 	step = (struct step){ .len = in.len, .classes = in.classes };
 	count_vec(vec, &step, 1);
 	if (E.vpmu)
-		vpmu_overcount(vec, &in);
+		vpmu_count_insns(vec, &in, 1);
 	vec[SOFT_TAKEN] = (cache.counts_taken || mode->taken) && in.classes & CLASS_BRANCH;
 	for (int k = 0; k < SOFT_EVENTS; k++)
 		count_add(t, k, -(int64_t)vec[k], mode);

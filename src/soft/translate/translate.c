@@ -240,8 +240,8 @@ static void place_counter(const struct plan *p, struct block *b)
 void plan_vector(const struct plan *p, int n, uint8_t *vec)
 {
 	count_vec(vec, p->step, n);
-	for (int i = 0; E.vpmu && i < n; i++)
-		vpmu_overcount(vec, &p->in[i]);
+	if (E.vpmu)
+		vpmu_count_insns(vec, p->in, n);
 }
 
 static uint32_t nowhere;

@@ -389,7 +389,8 @@ void signal_probe(struct thread *t) __attribute__((noreturn));
 /* guest: t->pc lies in the vsyscall page. Makes the call that the address stands for. */
 void vsyscall(struct thread *t);
 /* vpmu, each under `tare run` only (E.vpmu): */
-void vpmu_overcount(uint8_t *vec, const struct insn *in);	/* adds what the model's flaws count */
+/* Sets the accumulators of the flaws' sets of instructions in the vector of n instructions. */
+void vpmu_count_insns(uint8_t *vec, const struct insn *in, int n);
 bool vpmu_asks_x87(const struct insn *in);	/* the model may count it twice: see vpmu_x87() */
 unsigned vpmu_width(void);			/* bits of a counter */
 

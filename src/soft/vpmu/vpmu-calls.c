@@ -378,6 +378,8 @@ static void register_software(struct thread *t, long fd, const struct perf_event
 	struct vpmu_event *const e = vpmu_event(i);
 	fill_event(e, attr, cpu);
 	e->software = 1;
+	e->is_faults = vpmu()->flaws.faults && attr->type == PERF_TYPE_SOFTWARE &&
+		       attr->config == PERF_COUNT_SW_PAGE_FAULTS;
 	e->kernel_on = is_on(e);
 	e->leader = leader ? leader : i;
 	e->id = e->kernel_id = fd_kernel_id((uint64_t)fd);
@@ -786,13 +788,15 @@ static long event_call(struct thread *t, long nr, const uint64_t *a, uint32_t i,
 }
 
 /* On a descriptor of a software event: the kernel does it, unless it knows only part of the
- * group. */
+ * group, or counts other page faults than the virtual PMU. */
 static long software_call(struct thread *t, long nr, const uint64_t *a, uint32_t i, bool *done)
 {
 	const uint32_t what = (uint32_t)a[1];
 	*done = true;
-	if (nr == __NR_read && vpmu_event(i)->read_format & PERF_FORMAT_GROUP && vpmu_is_mixed(i))
+	if (nr == __NR_read && vpmu_reads(i))
 		return vpmu_read_event(t, i, a[1], a[2]);
+	if (nr == __NR_readv && vpmu_reads(i))
+		return vpmu_readv_event(t, i, a[1], a[2]);
 	if (nr == __NR_ioctl && (what == PERF_EVENT_IOC_ENABLE || what == PERF_EVENT_IOC_DISABLE ||
 				 what == PERF_EVENT_IOC_RESET))
 		return switch_event(t, i, what, a[2] & PERF_IOC_FLAG_GROUP);
@@ -848,6 +852,7 @@ long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 	__atomic_store_n(&vpmu_slot(t->vpmu.slot)->in_call, nr != __NR_rt_sigreturn, __ATOMIC_RELAXED);
 	order_syscall(t, nr, a);
 	keep_lock(t, nr, a);
+	vpmu_note_faults(t);
 	switch (nr) {
 	case __NR_perf_event_open:
 		*done = true;

@@ -13,6 +13,7 @@
 #include "text.h"
 
 #define PATH_SIZE 512
+#define INTERRUPTS "/interrupts"
 
 enum place { ELSEWHERE, IN_PROC, IN_SYS };
 
@@ -22,6 +23,7 @@ static const struct { enum place in; const char *path, *to; } moved[] = {
 	{ IN_SYS, "/devices/cpu", "/devices/cpu" },
 	{ IN_SYS, "/devices/system/cpu/modalias", "/modalias" },
 	{ IN_PROC, "/cpuinfo", "/cpuinfo" },
+	{ IN_PROC, "/interrupts", INTERRUPTS },
 	{ IN_PROC, "/sys/kernel/perf_event_paranoid", "/perf_event_paranoid" },
 	{ IN_PROC, "/sys/kernel/nmi_watchdog", "/nmi_watchdog" },
 	{ IN_PROC, "/sys/kernel/perf_event_mux_interval_ms", "/mux_interval" },
@@ -283,6 +285,65 @@ static bool is_forbidden(long nr, const uint64_t *a, const char *to)
 	       sys0(__NR_geteuid) != 0;
 }
 
+/* ---- /proc/interrupts ---- */
+
+/* The column of the first CPU that the calling thread may run on: a program that adds up the
+ * columns of its CPUs finds all interrupts there. */
+static uint32_t loc_column(void)
+{
+	const struct vpmu_shared *const v = vpmu();
+	uint64_t mask[128] = { 0 };
+	sys3(__NR_sched_getaffinity, 0, sizeof(mask), mask);
+	for (uint32_t i = 0; i < v->loc_columns; i++)
+		if (v->loc_cpu[i] < 64 * 128 && mask[v->loc_cpu[i] / 64] >> v->loc_cpu[i] % 64 & 1)
+			return i;
+	return 0;
+}
+
+/* Adds the interrupts of all tasks to a number of the line LOC. */
+static void show_interrupts(struct thread *t, long fd)
+{
+	char text[VPMU_LOC_WIDTH + 1] = { 0 };
+	const uint64_t at = vpmu()->loc_at + loc_column() * (VPMU_LOC_WIDTH + 1ull);
+	uint64_t n;
+	if (sys4(__NR_pread64, fd, text, VPMU_LOC_WIDTH, at) != VPMU_LOC_WIDTH)
+		return;
+	const char *p = text;
+	while (*p == ' ')
+		p++;
+	text_decimal(p, &n);
+	vpmu_lock(t);
+	n += vpmu_all_interrupts();
+	vpmu_unlock();
+	for (unsigned i = VPMU_LOC_WIDTH; i--; n /= 10)
+		text[i] = n || i + 1 == VPMU_LOC_WIDTH ? (char)('0' + n % 10) : ' ';
+	sys4(__NR_pwrite64, fd, text, VPMU_LOC_WIDTH, at);
+}
+
+/* A copy of the launcher's file, with the virtual interrupts up to now. */
+static long open_interrupts(struct thread *t, const char *file, uint64_t flags)
+{
+	char part[4096];
+	long n;
+	const long from = sys4(__NR_openat, AT_FDCWD, file, O_RDONLY | O_CLOEXEC, 0);
+	if (from < 0)
+		return from;
+	const long to = sys2(__NR_memfd_create, "interrupts", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+	while (to >= 0 && (n = sys3(__NR_read, from, part, sizeof(part))) > 0)
+		sys3(__NR_write, to, part, n);
+	sys1(__NR_close, from);
+	if (to < 0)
+		return to;
+	show_interrupts(t, to);
+	sys3(__NR_lseek, to, 0, SEEK_SET);
+	return to;
+}
+
+static bool is_interrupts(const char *to)
+{
+	return text_equal(to + text_len(vpmu()->dir), INTERRUPTS);
+}
+
 static long led_call(struct thread *t, long nr, const uint64_t *a, const char *to)
 {
 	uint64_t b[6] = { a[0], a[1], a[2], a[3], a[4], a[5] };
@@ -295,6 +356,8 @@ static long led_call(struct thread *t, long nr, const uint64_t *a, const char *t
 	uint64_t mode;
 	const uint64_t flags = open_flags(nr, a, &mode);
 	const uint64_t args[6] = { (uint64_t)AT_FDCWD, (uint64_t)to, flags, mode };
+	if (is_interrupts(to) && !(flags & O_PATH) && (flags & O_ACCMODE) == O_RDONLY)
+		return open_interrupts(t, to, flags);
 	const long fd = gate(t, __NR_openat, args);
 	if (fd >= 0 && (flags & O_ACCMODE) != O_RDONLY)
 		vpmu_note_writer(fd);

@@ -1,12 +1,14 @@
 /* What the flaws of a model add to its counts.
  *
- * Interrupts and page faults come at times of the task's own clock that are a function of seed and
- * task. So how many there have been is computed when a count is read; nothing has to happen at the
- * time itself.
+ * A flaw is a row of a table: a cause, the events that count it, and how much (vpmu-abi.h).
+ * Interrupts come at times of the task's own clock that are a function of seed and task. So how
+ * many there have been is computed when a count is read; nothing has to happen at the time itself.
+ * Page faults are real: the kernel's number of them, noted when the task enters the engine to read
+ * or switch a counter. Instructions are counted by the code itself (vpmu-insns.c).
  */
 #include "vpmu-room.h"
 
-#include "decode.h"
+#include "sys.h"
 
 static uint64_t mix(uint64_t x)
 {
@@ -50,35 +52,83 @@ static uint64_t interrupts(uint32_t slot, uint64_t clock)
 	return happened(&vpmu_slot(slot)->irqs, clock, vpmu()->flaws.irq_period, seed_of(slot));
 }
 
-/* A program faults at the same times in every run: without the seed. */
-static uint64_t faults(uint32_t slot, uint64_t clock)
+uint64_t vpmu_interrupts(uint32_t slot)
 {
-	return happened(&vpmu_slot(slot)->faults, clock, vpmu()->flaws.fault_period,
-			mix(vpmu_slot(slot)->ordinal));
+	return vpmu_slot(slot)->has_clock ? interrupts(slot, vpmu_clock(slot)) : 0;
 }
 
-uint64_t vpmu_extra(uint32_t slot, const struct vpmu_row *row, uint64_t clock)
+uint64_t vpmu_all_interrupts(void)
 {
-	const struct vpmu_flaws *const f = &vpmu()->flaws;
-	const uint64_t irqs = interrupts(slot, clock);
-	const uint64_t alone = f->irq_alone ? irqs / f->irq_alone : 0;
-	switch (row->kind) {
-	case VPMU_INTERRUPTS:
-		return irqs;
-	case VPMU_INTERRUPTS_AND_FAULTS:
-		return irqs + faults(slot, clock);
-	case VPMU_SPECLOCKMAP:
-		return vpmu_slot(slot)->locks;
+	uint64_t n = vpmu()->past_irqs;
+	for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
+		n += vpmu_interrupts(i);
+	return n;
+}
+
+/* Where a seccomp filter of the program might refuse the call, the faults stay as they are. */
+void vpmu_note_faults(struct thread *t)
+{
+	struct rusage r;
+	if (!vpmu()->flaws.faults || guest.filtered)
+		return;
+	if (sys2(__NR_getrusage, RUSAGE_THREAD, &r) == 0)
+		vpmu_slot(t->vpmu.slot)->faults = (uint64_t)(r.ru_minflt + r.ru_majflt);
+}
+
+static uint64_t occurred(const struct vpmu_flaw *f, uint32_t slot, uint64_t clock)
+{
+	switch (f->cause) {
+	case CAUSE_INTERRUPT:
+		return interrupts(slot, clock);
+	case CAUSE_FAULT:
+		return vpmu_slot(slot)->faults;
 	default:
-		return (row->plus_irqs ? irqs - alone : 0) + (row->plus_faults ? faults(slot, clock) : 0) +
-		       (f->speclock ? vpmu_mem(slot)->replayed[row->kind] : 0);
+		return vpmu_sum(slot, vpmu_insns_acc[f->which]);
 	}
 }
 
-bool vpmu_lazy(void)
+uint64_t vpmu_extra(uint32_t slot, uint32_t row, uint64_t clock)
 {
-	const struct vpmu_flaws *const f = &vpmu()->flaws;
-	return f->irq_period || f->fault_period || f->speclock;
+	const struct vpmu_flaws *const all = &vpmu()->flaws;
+	const unsigned kind = vpmu()->model.rows[row].kind;
+	uint64_t sum = 0;
+	for (uint32_t i = 0; i < all->n_rows; i++) {
+		const struct vpmu_flaw *const f = &all->rows[i];
+		if (!(f->rows >> row & 1))
+			continue;
+		const uint64_t n = occurred(f, slot, clock);
+		sum += (n - (f->except ? n / f->except : 0)) * (uint64_t)(int64_t)f->amount;
+	}
+	switch (kind) {
+	case VPMU_INTERRUPTS:
+		return sum + interrupts(slot, clock);
+	case VPMU_INTERRUPTS_AND_FAULTS:
+		return sum + interrupts(slot, clock) + (all->faults ? vpmu_slot(slot)->faults : 0);
+	case VPMU_SPECLOCKMAP:
+		return sum + vpmu_slot(slot)->locks;
+	default:
+		return sum + (all->speclock ? vpmu_mem(slot)->replayed[kind] : 0);
+	}
+}
+
+bool vpmu_is_flawed(uint32_t row)
+{
+	const struct vpmu_flaws *const all = &vpmu()->flaws;
+	for (uint32_t i = 0; i < all->n_rows; i++)
+		if (all->rows[i].rows >> row & 1)
+			return true;
+	return all->speclock || vpmu()->model.rows[row].kind >= SOFT_EVENTS;
+}
+
+uint32_t vpmu_wanted(uint32_t row)
+{
+	const struct vpmu_flaws *const all = &vpmu()->flaws;
+	const unsigned kind = vpmu()->model.rows[row].kind;
+	uint32_t want = kind < SOFT_EVENTS ? 1u << kind : 0;
+	for (uint32_t i = 0; i < all->n_rows; i++)
+		if (all->rows[i].rows >> row & 1 && all->rows[i].cause == CAUSE_INSN)
+			want |= 1u << vpmu_insns_acc[all->rows[i].which];
+	return want;
 }
 
 /* A locked instruction has retired. The CPU executed ahead of it speculatively, which
@@ -103,104 +153,4 @@ void vpmu_locked(struct thread *t)
 			m->replayed[k] += now - m->at_lock[k];
 		m->at_lock[k] = now;
 	}
-}
-
-/* ---- instructions that count more than once, or less ---- */
-
-static bool is_legacy(const struct insn *in, unsigned map, unsigned opcode)
-{
-	return in->encoding == 0 && in->map == map && in->opcode == opcode;
-}
-
-/* `reg`: the middle field of ModRM. */
-static bool is_group(const struct insn *in, unsigned map, unsigned opcode, unsigned reg, bool memory)
-{
-	return is_legacy(in, map, opcode) && (in->modrm >> 3 & 7) == reg &&
-	       (in->modrm < 0xc0) == memory;
-}
-
-/* A 66 prefix of an opcode in the map 0F, where it is part of the opcode: what is before the
- * 0F and nothing else that the decoder knows. */
-static bool has_66(const struct insn *in)
-{
-	const int others = !!in->rex + !!in->rep + !!in->lock + !!in->addr32 + !!in->segment;
-	return in->opcode_off > 1 + others;
-}
-
-static bool is_sfence(const struct insn *in) { return is_group(in, 1, 0xae, 7, false); }
-static bool is_mfence(const struct insn *in) { return is_group(in, 1, 0xae, 6, false) && !in->rep; }
-static bool is_clflush(const struct insn *in)
-{
-	return is_group(in, 1, 0xae, 7, true) && !has_66(in) && !in->rep;
-}
-
-/* fninit, fnclex (DB E3, DB E2), fnsave (DD /6). */
-static bool is_x87_state(const struct insn *in)
-{
-	return is_group(in, 0, 0xdd, 6, true) ||
-	       (is_group(in, 0, 0xdb, 4, false) && (in->modrm == 0xe3 || in->modrm == 0xe2));
-}
-
-/* Pentium D: fldcw, fldenv, frstor, maskmovq, emms, cvtpd2pi and cvttpd2pi from memory,
- * sfence, mfence. */
-static bool is_like_fldcw(const struct insn *in)
-{
-	const bool memory = in->modrm < 0xc0;
-	return is_group(in, 0, 0xd9, 5, true) || is_group(in, 0, 0xd9, 4, true) ||
-	       is_group(in, 0, 0xdd, 4, true) || (is_legacy(in, 1, 0xf7) && !has_66(in)) ||
-	       is_legacy(in, 1, 0x77) ||
-	       ((is_legacy(in, 1, 0x2d) || is_legacy(in, 1, 0x2c)) && has_66(in) && !in->rep &&
-		memory) ||
-	       is_sfence(in) || is_mfence(in);
-}
-
-/* Core 2: leave loads twice; fstenv, fsave, fxsave, maskmovq, maskmovdqu and storing movups,
- * movupd, movdqu count as loads. */
-static bool is_load_too(const struct insn *in)
-{
-	const bool memory = in->modrm < 0xc0;
-	return is_legacy(in, 0, 0xc9) || is_group(in, 0, 0xd9, 6, true) ||
-	       is_group(in, 0, 0xdd, 6, true) || (is_group(in, 1, 0xae, 0, true) && !in->rep) ||
-	       is_legacy(in, 1, 0xf7) || (is_legacy(in, 1, 0x11) && !in->rep && memory) ||
-	       (is_legacy(in, 1, 0x7f) && in->rep == 0xf3 && memory);
-}
-
-static bool is_padd_from_memory(const struct insn *in)
-{
-	return (is_legacy(in, 1, 0xfc) || is_legacy(in, 1, 0xfd) || is_legacy(in, 1, 0xd4)) &&
-	       in->modrm < 0xc0;
-}
-
-bool vpmu_asks_x87(const struct insn *in)
-{
-	return E.vpmu && vpmu()->flaws.overcount & OVER_X87_STATE && is_x87_state(in);
-}
-
-/* One of these has retired; the status word from before it is stored (emit_x87_status()). */
-void vpmu_x87(struct thread *t)
-{
-	const struct mode *const m = &cache.modes[cache.mode];
-	if (m->acc && vpmu_mem(t->vpmu.slot)->x87_status & X87_EXCEPTIONS)
-		count_add(t, SOFT_INSTRUCTIONS, 1, m);
-}
-
-/* What the model adds for an instruction in every run of it. */
-void vpmu_overcount(uint8_t *vec, const struct insn *in)
-{
-	const uint32_t over = vpmu()->flaws.overcount;
-	if (!over)
-		return;
-	if (over & OVER_FLDCW && is_like_fldcw(in))
-		vec[SOFT_INSTRUCTIONS]++;
-	if (over & OVER_0F && in->classes & CLASS_0F_NONBRANCH)
-		vec[SOFT_COND]++;
-	if (over & OVER_CPUID_BRANCH && in->special == SPECIAL_CPUID)
-		vec[SOFT_BRANCHES]++;
-	if (over & OVER_FENCE_STORE &&
-	    (in->special == SPECIAL_CPUID || is_sfence(in) || is_mfence(in) || is_clflush(in)))
-		vec[SOFT_STORES]++;
-	if (over & OVER_LOADS && is_load_too(in))
-		vec[SOFT_LOADS]++;
-	if (over & UNDER_PADD_LOAD && is_padd_from_memory(in))
-		vec[SOFT_LOADS]--;
 }

@@ -74,7 +74,7 @@ static void read_kernel(uint32_t i, struct reading *r)
 			at += place(i) * (1 + !!(f & PERF_FORMAT_ID) + !!(f & PERF_FORMAT_LOST));
 		else
 			at = 0;
-		if (at < (unsigned long)got / 8)
+		if (at < (unsigned long)got / 8 && !e->is_faults)
 			e->value = w[at];
 	}
 	*r = (struct reading){ .value = e->value, .enabled = e->enabled, .running = e->running };
@@ -85,6 +85,8 @@ static struct reading reading_of(uint32_t i)
 	struct reading r;
 	if (vpmu_event(i)->software) {
 		read_kernel(i, &r);
+		if (vpmu_event(i)->is_faults)
+			r.value = total(i).value;
 		return r;
 	}
 	r = total(i);
@@ -136,17 +138,17 @@ static unsigned fill(uint64_t *w, uint32_t i)
 	return n;
 }
 
-/* Some of its group are software events and some are not. */
-bool vpmu_is_mixed(uint32_t i)
+/* The kernel does not know all of its group, or the value of one of them. */
+bool vpmu_reads(uint32_t i)
 {
 	const struct vpmu_event *const e = vpmu_event(i);
-	bool software = false, other = false;
+	if (!(e->read_format & PERF_FORMAT_GROUP))
+		return e->is_faults;
 	for (uint32_t k = vpmu_slot(e->slot)->events; k; k = vpmu_event(k)->next)
-		if (vpmu_event(k)->leader == e->leader) {
-			software |= vpmu_event(k)->software;
-			other |= !vpmu_event(k)->software;
-		}
-	return software && other;
+		if (vpmu_event(k)->leader == e->leader &&
+		    (!vpmu_event(k)->software || vpmu_event(k)->is_faults))
+			return true;
+	return false;
 }
 
 long vpmu_read_event(struct thread *t, uint32_t i, uint64_t to, uint64_t size)

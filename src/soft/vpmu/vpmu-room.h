@@ -6,6 +6,7 @@
  *	vpmu-holds.c	which process holds which event; those that were killed
  *	vpmu-read.c	what read() gives
  *	vpmu-flaws.c	what the flaws add, and when
+ *	vpmu-insns.c	instructions that count more than once, or not at all
  *	vpmu-files.c	sysfs and procfs as the model has them
  *	vpmu-cpuid.c	cpuid
  *	vpmu-clock.c	what code must add up; turns, counters that move
@@ -80,8 +81,13 @@ NEEDS_VPMU_LOCK bool vpmu_free_event(uint32_t event);
 NEEDS_VPMU_LOCK void vpmu_show(uint32_t event);	/* updates its mapped page */
 
 /* vpmu-flaws.c */
-NEEDS_VPMU_LOCK uint64_t vpmu_extra(uint32_t slot, const struct vpmu_row *row, uint64_t clock);
-bool vpmu_lazy(void);			/* counts depend on the clock: C must answer rdpmc */
+/* What the row counts besides the engine's event of its kind. */
+NEEDS_VPMU_LOCK uint64_t vpmu_extra(uint32_t slot, uint32_t row, uint64_t clock);
+bool vpmu_is_flawed(uint32_t row);	/* … may be more than 0: C must answer rdpmc */
+uint32_t vpmu_wanted(uint32_t row);	/* what code must add up for it: 1 << enum soft_event */
+NEEDS_VPMU_LOCK uint64_t vpmu_interrupts(uint32_t slot);	/* so far */
+NEEDS_VPMU_LOCK uint64_t vpmu_all_interrupts(void);		/* of all tasks that ever were */
+void vpmu_note_faults(struct thread *t);	/* brings the task's page faults up to date */
 
 /* vpmu-clock.c */
 NEEDS_VPMU_LOCK void vpmu_tell(struct thread *t);	/* signals tasks that must count more */
@@ -103,8 +109,8 @@ void vpmu_note_writer(long fd);		/* a file of the model was opened for writing *
 TAKES_VPMU_LOCK long vpmu_write(struct thread *t, const uint64_t *a, bool *done);
 
 /* vpmu-read.c */
-/* Does its group have both software events and others? */
-bool vpmu_is_mixed(uint32_t event);
+/* Must a read of the software event be answered here? */
+bool vpmu_reads(uint32_t event);
 TAKES_VPMU_LOCK long vpmu_read_event(struct thread *t, uint32_t event, uint64_t to, uint64_t size);
 TAKES_VPMU_LOCK long vpmu_readv_event(struct thread *t, uint32_t event, uint64_t iov, uint64_t n);
 

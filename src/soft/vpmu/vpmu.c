@@ -84,10 +84,12 @@ void vpmu_start_clock(uint32_t slot)
 static uint64_t gross(const struct vpmu_event *e, uint64_t clock)
 {
 	const struct vpmu_row *const row = &vpmu()->model.rows[e->row];
+	if (e->is_faults)
+		return vpmu_slot(e->slot)->faults;
 	if (e->no_user || e->software)
 		return 0;
 	const uint64_t sum = row->kind < SOFT_EVENTS ? vpmu_sum(e->slot, row->kind) : 0;
-	return sum + vpmu_extra(e->slot, row, clock);
+	return sum + vpmu_extra(e->slot, e->row, clock);
 }
 
 /* A member counts only while its leader may. */
@@ -236,7 +238,7 @@ static void set_entry(const struct vpmu_event *e)
 	const struct vpmu_row *const row = &vpmu()->model.rows[e->row];
 	if (!may_rdpmc(vpmu_slot(e->slot)->may_rdpmc))
 		return;
-	if (vpmu_lazy() || row->kind >= SOFT_EVENTS || e->no_user || e->software)
+	if (vpmu_is_flawed(e->row) || e->no_user || e->software)
 		return;
 	struct vpmu_pmc *const p = entry_of_counter(e->slot, e->counter);
 	/* the sum includes rdpmc itself, which the value must not */
@@ -426,12 +428,8 @@ static bool place_all(uint32_t slot)
 
 static void want_event(struct vpmu_slot *s, const struct vpmu_event *e)
 {
-	const unsigned kind = vpmu()->model.rows[e->row].kind;
-	if (e->software)
-		return;
-	s->want |= ALL_INSTRUCTIONS;	/* the clock */
-	if (kind < SOFT_EVENTS)
-		s->want |= 1u << kind;
+	if (!e->software)
+		s->want |= ALL_INSTRUCTIONS /* the clock */ | vpmu_wanted(e->row);
 }
 
 void vpmu_schedule(uint32_t slot)
@@ -647,6 +645,7 @@ static uint32_t slot_new(int pid, int tid)
 {
 	struct vpmu_shared *const v = vpmu();
 	const uint32_t i = slot_find();
+	v->past_irqs += i <= v->n_slots ? vpmu_interrupts(i) : 0;
 	v->slots[i] = (struct vpmu_slot){ .pid = pid, .tid = tid, .in_call = 1,
 					  .ordinal = ++v->next_ordinal };
 	mem_zero(vpmu_mem(i), offsetof(struct vpmu_task_mem, pmcs));
@@ -685,6 +684,7 @@ static uint32_t copy_event(uint32_t from, uint32_t slot)
 	e->enable_on_exec = f->enable_on_exec;
 	e->remove_on_exec = f->remove_on_exec;
 	e->software = f->software;
+	e->is_faults = f->is_faults;
 	e->cpu = f->cpu;
 	e->no_user = f->no_user;
 	e->last_counter = f->last_counter;
@@ -788,6 +788,7 @@ void vpmu_ended(struct thread *t)
 {
 	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
 	order_step_aside(t);
+	vpmu_note_faults(t);
 	vpmu_lock(t);
 	uint32_t next;
 	update_all(t->vpmu.slot);
@@ -817,6 +818,7 @@ void vpmu_ended(struct thread *t)
 void vpmu_before_exec(struct thread *t, bool native)
 {
 	order_step_aside(t);
+	vpmu_note_faults(t);
 	vpmu_lock(t);
 	vpmu_slot(t->vpmu.slot)->native = native;
 	vpmu_slot(t->vpmu.slot)->execing = t->is_vfork ? 2 : 1;
@@ -888,6 +890,7 @@ void vpmu_start(struct thread *t)
 		guest.filtered = s->filtered;
 		s->may_rdpmc = 0;
 		s->locks_before = s->locks;
+		vpmu_note_faults(t);
 		events_on_exec(t->vpmu.slot);
 	} else {
 		t->vpmu.slot = slot_new(E.pid, t->tid);
@@ -932,6 +935,7 @@ void vpmu_rdpmc(struct thread *t)
 		count_add(t, SOFT_INSTRUCTIONS, -1, &cache.modes[cache.mode]);
 		signal_raise(t, SIGSEGV, SI_KERNEL, 0, X86_TRAP_GP, 0);
 	}
+	vpmu_note_faults(t);
 	vpmu_lock(t);
 	const uint64_t v = counter_value(t, counter) & mask_of_width();
 	vpmu_unlock();
