@@ -35,6 +35,7 @@
 #include <tare/profile.h>
 #include <tare/record.h>
 #include <tare/run.h>
+#include <tare/verify.h>
 #include <tare/version.h>
 
 #endif

@@ -27,6 +27,8 @@
 #include <tare/counter.h>
 #include <tare/event.h>
 
+#define TRIAL_EVENTS 16
+
 struct trial_code {
 	const struct kernel *kernel;	/* NULL: `function` */
 	struct kernel_part *part;	/* instead of the whole kernel; NULL: all of it */
@@ -51,8 +53,8 @@ struct trial_options {
 
 struct trial {
 	struct trial_options o;
-	uint64_t overhead[16];		/* what the reads count, typical */
-	uint64_t overhead_spread[16];	/* … and greatest distance from it */
+	uint64_t overhead[TRIAL_EVENTS];		/* what the reads count, typical */
+	uint64_t overhead_spread[TRIAL_EVENTS];	/* … and greatest distance from it */
 	void *state;
 };
 

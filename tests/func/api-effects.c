@@ -275,6 +275,23 @@ static void doctor(void)
 	tare_doctor_free(r);
 }
 
+/* Without a command for the engine, a machine without a PMU counts nothing, which is an error. */
+static void verify(void)
+{
+	const char *const kernels[] = { tare_verify_kernel(0, NULL), NULL };
+	const struct tare_verify_options o =
+		TARE_OPTIONS(verify, .kernels = kernels, .runs = 1, .quick = true);
+	struct tare_verify_report *r;
+	const int err = tare_verify(&o, &r, NULL);
+	CHECK(err ? !r : r->n_rows && r->n_kernels == 1, "verify: %d", err);
+	tare_verify_free(r);
+	CHECK(tare_verify_child(kernels[0], "00000000000000000003", NULL) == 0, "child");
+	(void)tare_verify_experiment(0, NULL);
+	CHECK(tare_cause_letter(TARE_CAUSE_INTERRUPTS) == 'h' &&
+	      tare_cause_name(TARE_CAUSE_UOPS) &&
+	      tare_event_verdict_name(TARE_EVENT_NOT_RUN), "names");
+}
+
 static char recorded[256];	/* the file that recorder() left */
 
 static void recorder(void)
@@ -449,6 +466,7 @@ static const struct step steps[] = {
 	{ "serialisers", serialisers },
 	{ "the read guard", guard },
 	{ "the doctor", doctor },
+	{ "verify", verify },
 	{ "the recorder", recorder },
 	{ "reading profiles", profiles },
 	{ "writing profiles", write_profile },

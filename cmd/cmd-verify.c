@@ -1,0 +1,187 @@
+/* tare verify: which events of this machine can be trusted, by experiment. */
+#include "buf.h"
+#include "command.h"
+#include "complain.h"
+#include "term.h"
+#include "verify-show.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every event has a verdict, or one of them has none. */
+enum { EXIT_INCONCLUSIVE = 2 };
+
+struct verify_opts {
+	const char *events;
+	struct opt_list kernels, experiments;
+	unsigned runs;
+	bool quick, json, list, sections;
+	int backend;
+};
+
+static const char *const backends[] = { "auto", "hw", "soft", NULL };
+
+static const struct opt opts[] = {
+	{ OPT_GROUP, .help = "What is examined" },
+	{ OPT_EVENTS, 'e', "event", "LIST", "these events (default: all of the CPU whose counts "
+	  "inspection of code gives)", TO(verify_opts, events) },
+	{ OPT_LIST, 0, "kernel", "NAME", "this kernel only; may be given again",
+	  TO(verify_opts, kernels) },
+	{ OPT_LIST, 0, "experiment", "NAME", "this experiment only; may be given again",
+	  TO(verify_opts, experiments) },
+	{ OPT_UINT, 'r', "repeat", "N", "runs of each kernel (default: 10)", TO(verify_opts, runs),
+	  .min = 1, .max = 10000 },
+	{ OPT_FLAG, 0, "quick", NULL, "a tenth of the code, and 3 runs", TO(verify_opts, quick) },
+	{ OPT_CHOICE, 0, "backend", "WHICH", "what counts (default: hw, and soft where there is no PMU)",
+	  TO(verify_opts, backend), .choices = backends },
+	{ OPT_GROUP, .help = "Output" },
+	{ OPT_FLAG, 0, "sections", NULL, "also what each kernel counted", TO(verify_opts, sections) },
+	{ OPT_FLAG, 'j', "json", NULL, "JSON, schema tare.verify/1", TO(verify_opts, json) },
+	{ OPT_FLAG, 'l', "list", NULL, "show the kernels and the experiments", TO(verify_opts, list) },
+	{ OPT_END },
+};
+
+static volatile int stop;
+
+static void on_signal(int number)
+{
+	(void)number;
+	stop = 1;
+}
+
+static void show_progress(const char *text, double share, void *arg)
+{
+	bool *const told = arg;
+	if (*told) {
+		progress("%3.0f%% %s", share * 100, text);
+		return;
+	}
+	*told = true;
+	fprintf(stderr, "tare: verify: %s\n", text);
+}
+
+static int show_list(void)
+{
+	const char *name, *about;
+	puts("Kernels (--kernel):");
+	for (size_t i = 0; (name = tare_verify_kernel(i, &about)); i++)
+		printf("  %-16s %s\n", name, about);
+	puts("\nExperiments (--experiment):");
+	for (size_t i = 0; (name = tare_verify_experiment(i, &about)); i++)
+		printf("  %-16s %s\n", name, about);
+	return EXIT_GOOD;
+}
+
+/* What the software engine starts: `tare verify --run-kernel NAME LOOPS`. */
+static int run_kernel(char **argv)
+{
+	struct tare_why why;
+	if (tare_verify_child(argv[2], argv[3], &why) < 0) {
+		complain_why(&why);
+		return EXIT_USAGE;
+	}
+	return EXIT_GOOD;
+}
+
+/* The list with a NULL at its end; to be freed. */
+static const char **names_of(const struct opt_list *l)
+{
+	if (!l->n)
+		return NULL;
+	const char **const names = calloc(l->n + 1, sizeof(*names));
+	if (!names)
+		abort();
+	memcpy(names, l->items, l->n * sizeof(*names));
+	return names;
+}
+
+static int show(const struct verify_opts *o, const struct tare_verify_report *r)
+{
+	struct buf b = { 0 };
+	if (o->json)
+		verify_json(&b, r);
+	else
+		verify_text(&b, r, o->sections);
+	if (!o->json)
+		term_text(&b);
+	const bool failed = buf_failed(&b);
+	if (failed)
+		complain("verify: out of memory");
+	else
+		fwrite(b.data, 1, b.len, stdout);
+	buf_free(&b);
+	if (failed)
+		return EXIT_BAD;
+	for (size_t i = 0; i < r->n_rows; i++)
+		if (r->rows[i].verdict == TARE_EVENT_INCONCLUSIVE)
+			return EXIT_INCONCLUSIVE;
+	return EXIT_GOOD;
+}
+
+static int verify(const struct verify_opts *o, const struct tare_events *events)
+{
+	static const char *const child[] = { "/proc/self/exe", "verify", "--run-kernel", NULL };
+	const char **const kernels = names_of(&o->kernels), **const experiments =
+		names_of(&o->experiments);
+	bool told = false;
+	struct tare_verify_report *report;
+	struct tare_why why;
+	const struct tare_verify_options vo = {
+		.size = sizeof(vo), .events = events, .kernels = kernels, .experiments = experiments,
+		.runs = o->runs, .quick = o->quick, .backend = (enum tare_backend)o->backend,
+		.child = child, .progress = show_progress, .arg = &told, .stop = &stop,
+	};
+	const int err = tare_verify(&vo, &report, &why);
+	progress_clear();
+	free(kernels);
+	free(experiments);
+	if (err) {
+		complain_why(&why);
+		return EXIT_BAD;
+	}
+	const int status = show(o, report);
+	tare_verify_free(report);
+	return status;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct verify_opts o = { 0 };
+	struct tare_events *events = NULL;
+	struct tare_why why;
+	int first;
+
+	if (argc == 4 && !strcmp(argv[1], "--run-kernel"))
+		return run_kernel(argv);
+	if (!opts_parse(self, &argc, argv, &o, &first))
+		return first;
+	if (o.list)
+		return show_list();
+	if (first < argc) {
+		complain("verify: unexpected operand '%s'; it takes none", argv[first]);
+		return EXIT_USAGE;
+	}
+	if (o.events && tare_events_parse(o.events, NULL, &events, &why) < 0) {
+		complain_why(&why);
+		return EXIT_USAGE;
+	}
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
+	const int status = verify(&o, events);
+	tare_events_free(events);
+	return stop ? 128 + SIGINT : status;
+}
+
+const struct command cmd_verify = {
+	.name = "verify",
+	.summary = "find out by experiment which events of this machine can be trusted",
+	.usage = "[OPTION]…",
+	.about = "Runs code whose counts are known and compares. Each deviation is traced to its "
+		 "cause: h interrupts, p page faults, E exceptions, F first use of floating point, "
+		 "D and M instructions counted too often and too rarely, U micro-operations. Exit "
+		 "status: 0 every event has a verdict, 2 some have none, 1 nothing could be counted.",
+	.opts = opts,
+	.run = run,
+};

@@ -1,0 +1,148 @@
+#include "verify-show.h"
+
+#include "grid.h"
+#include "term.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* 1,234; 1,234.5 where it is no whole number; with a sign where wanted. */
+static void count_add(struct buf *b, double v, bool sign)
+{
+	const double size = fabs(v);
+	if (!(size < 9e15)) {
+		buf_str(b, "?");
+		return;
+	}
+	const double tenths = round(size * 10);
+	buf_str(b, v < 0 && tenths ? "-" : sign && tenths ? "+" : "");
+	buf_grouped(b, (uint64_t)tenths / 10);
+	if ((uint64_t)tenths % 10)
+		buf_printf(b, ".%u", (unsigned)((uint64_t)tenths % 10));
+}
+
+static void text_cell(struct grid *g, const char *text)
+{
+	grid_cell(g, text, strlen(text));
+}
+
+static void count_cell(struct grid *g, double v, bool sign)
+{
+	count_add(&g->text, v, sign);
+	grid_done(g);
+}
+
+static void counts_grid(struct buf *b, const struct tare_verify_report *r)
+{
+	static const char *const titles[] = { "EVENT", "EXPECTED", "MEAN", "±", "DIFFERENCE",
+					      "VERDICT" };
+	struct grid g = { .columns = 6 };
+	for (size_t i = 0; i < 6; i++)
+		text_cell(&g, titles[i]);
+	for (size_t i = 0; i < r->n_rows; i++) {
+		const struct tare_verify_row *const row = &r->rows[i];
+		text_cell(&g, row->event);
+		if (row->runs) {
+			count_cell(&g, (double)row->expected, false);
+			count_cell(&g, row->mean, false);
+			count_cell(&g, row->distance, false);
+			count_cell(&g, row->difference, true);
+		} else {
+			for (int k = 0; k < 4; k++)
+				text_cell(&g, "");
+		}
+		text_cell(&g, row->word);
+	}
+	grid_plain(&g, b);
+	grid_free(&g);
+}
+
+static void amount_add(struct buf *b, double v)
+{
+	char text[40];
+	snprintf(text, sizeof(text), "%+.4f", v);
+	size_t n = strlen(text);
+	while (text[n - 1] == '0')
+		n--;
+	buf_add(b, text, text[n - 1] == '.' ? n - 1 : n);
+}
+
+static void cause_text(struct buf *b, const struct tare_verify_cause *c)
+{
+	buf_printf(b, "    %c  ", tare_cause_letter(c->cause));
+	amount_add(b, c->amount);
+	if (c->error >= 0.00005)
+		buf_printf(b, " ±%.4g", c->error);
+	buf_printf(b, " per %s", c->per);
+	if (c->instruction[0])
+		buf_printf(b, " of `%s` (%s)", c->instruction, c->kernel);
+	if (c->source[0])
+		buf_printf(b, ", by %s", c->source);
+	if (c->share) {
+		buf_str(b, "; ");
+		count_add(b, c->share, true);
+		buf_str(b, " in a run");
+	}
+	buf_chr(b, '\n');
+}
+
+static void sections_text(struct buf *b, const struct tare_verify_row *row)
+{
+	static const char *const titles[] = { "    kernel", "expected", "mean", "±", "rest",
+					      "per pass" };
+	struct grid g = { .columns = 6 };
+	for (size_t i = 0; i < 6; i++)
+		text_cell(&g, titles[i]);
+	for (size_t i = 0; i < row->n_sections; i++) {
+		const struct tare_verify_section *const s = &row->sections[i];
+		buf_printf(&g.text, "    %s", s->kernel);
+		grid_done(&g);
+		count_cell(&g, (double)s->expected, false);
+		count_cell(&g, s->mean, false);
+		count_cell(&g, s->distance, false);
+		count_cell(&g, s->rest, true);
+		amount_add(&g.text, s->rest / (double)s->passes);
+		grid_done(&g);
+	}
+	grid_plain(&g, b);
+	grid_free(&g);
+}
+
+static void row_details(struct buf *b, const struct tare_verify_row *row, bool sections)
+{
+	if (!row->reason[0] && !row->n_causes && !(sections && row->n_sections))
+		return;
+	buf_printf(b, "%s: %s\n", row->event, row->word);
+	if (row->reason[0])
+		buf_printf(b, "    %s\n", row->reason);
+	for (size_t i = 0; i < row->n_causes; i++)
+		cause_text(b, &row->causes[i]);
+	if (sections && row->n_sections)
+		sections_text(b, row);
+}
+
+static void findings_text(struct buf *b, const struct tare_verify_report *r)
+{
+	for (size_t i = 0; i < r->n_findings; i++) {
+		const struct tare_verify_finding *const f = &r->findings[i];
+		buf_printf(b, "%-7s %s: %s%s%s\n", tare_verdict_name(f->verdict), f->experiment,
+			   f->event ? f->event : "", f->event ? ": " : "", f->text);
+	}
+}
+
+void verify_text(struct buf *b, const struct tare_verify_report *r, bool sections)
+{
+	buf_printf(b, "%s%s%s\n\n", term_style(STDOUT_FILENO, STYLE_BOLD), r->conclusion,
+		   term_style(STDOUT_FILENO, STYLE_NONE));
+	counts_grid(b, r);
+	buf_chr(b, '\n');
+	for (size_t i = 0; i < r->n_rows; i++)
+		row_details(b, &r->rows[i], sections);
+	for (size_t i = 0; i < r->n_skipped; i++)
+		buf_printf(b, "not run: %s\n", r->skipped[i]);
+	if (r->n_findings)
+		buf_chr(b, '\n');
+	findings_text(b, r);
+}

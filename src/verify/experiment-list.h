@@ -1,0 +1,3 @@
+/* One line per experiment: EXPERIMENT(x) registers `const struct experiment experiment_x`. They
+ * run in this order; those that find causes come first. No include guard: verify.c reads it
+ * twice. */

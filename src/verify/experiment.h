@@ -1,0 +1,118 @@
+/* Experiments: what tare_verify() does one after the other.
+ *
+ * An experiment is a file experiment-NAME.c that ends in
+ *
+ *	const struct experiment experiment_NAME = {
+ *		.name = "NAME", .about = "one line", .run = run,
+ *	};
+ *
+ * and is registered by one line in experiment-list.h and one in meson.build. It counts with
+ * trial.h, and says what it found with verify_find():
+ *
+ *	struct tare_verify_finding *const f =
+ *		verify_find(v, "registers", s->event->name, TARE_VERDICT_GOOD, "same on %u", n);
+ *	verify_number(f, "registers", n);
+ *
+ * The sections run first (sections.c): each event over all kernels. What they saw is in the
+ * subjects. The experiments that look for causes (h p E F D M U) add to a subject's causes with
+ * verify_cause(); verdict.c makes the row of it at the end.
+ */
+#ifndef VERIFY_EXPERIMENT_H
+#define VERIFY_EXPERIMENT_H
+
+#include "kernel.h"
+#include "trial.h"
+
+#include <tare/verify.h>
+
+/* One run of one kernel, as a subject's event counted it. */
+struct observation {
+	double excess;			/* count - expected */
+	double counted_interrupts;	/* by the event; NaN: none */
+	double listed_interrupts;	/* by /proc/interrupts */
+	double interrupts;		/* of the source that explains most; NaN: unknown */
+	double faults;			/* page faults of this thread */
+	double ns;			/* how long it took */
+};
+
+/* One event that is examined. */
+struct subject {
+	const struct tare_event *event;	/* NULL: not available (`reason`) */
+	const char *name;		/* of the event */
+	enum tare_role role;
+	int kind;			/* enum kernel_event: what its count is compared with; -1 */
+	bool counted;			/* the sections ran */
+	bool dead;			/* it counted nothing where something was expected */
+	struct observation *seen;	/* [kernel * runs + run]; of v->kernels */
+	double per_interrupt;		/* found so far; 0: no deviation */
+	double per_fault;
+	double noise;			/* greatest distance that stays unexplained in plain code */
+	bool noisy;			/* so great that nothing can be concluded: `reason` */
+	char reason[256];
+	struct tare_verify_cause *causes;
+	size_t n_causes;
+};
+
+struct verify {
+	struct tare_verify_options o;
+	struct tare_verify_report *report;
+	struct tare_cpu cpu;
+	bool soft;			/* the engine counts, not a PMU */
+	unsigned runs;
+	void *memory;			/* kernel_memory_open() */
+	const struct kernel **kernels;	/* those that run here */
+	uint64_t *loops;		/* of each in one run */
+	size_t n_kernels;
+	struct subject *subjects;
+	size_t n_subjects;
+	const struct tare_event *irq;	/* an event that counts interrupts; NULL: none */
+	struct tare_events **lists;	/* own the events */
+	size_t n_lists;
+	double share;			/* of the work that is done */
+};
+
+struct experiment {
+	const char *name, *about;
+	bool hardware;			/* makes no sense in the engine */
+	bool (*wanted)(const struct verify *v);	/* NULL: always, unless excluded by name */
+	/* 0, or a negative error that ends everything (TARE_E_NOMEM, TARE_E_STOLEN, *stop). What is
+	 * missing on a machine is a finding. */
+	int (*run)(struct verify *v, struct tare_why *why);
+};
+
+/* In the order of experiment-list.h; NULL at the end. */
+extern const struct experiment *const experiments[];
+
+/* Adds a finding; NULL: out of memory, which verify_number() accepts. */
+struct tare_verify_finding *verify_find(struct verify *v, const char *experiment, const char *event,
+					enum tare_verdict verdict, const char *fmt, ...)
+	__attribute__((format(printf, 5, 6)));
+void verify_number(struct tare_verify_finding *f, const char *name, double value);
+/* Adds a cause to the subject; NULL: out of memory. */
+struct tare_verify_cause *verify_cause(struct subject *s, enum tare_cause cause, double amount,
+				       double error, const char *per);
+/* Why there is no verdict; the first reason stays. */
+void verify_doubt(struct subject *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* An event by name, kept until the end; NULL: no such event here. */
+const struct tare_event *verify_event(struct verify *v, const char *name);
+/* 0, or TARE_E_TIMEOUT where the caller wants an end. */
+int verify_progress(struct verify *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int verify_stopped(const struct verify *v, struct tare_why *why);
+
+/* What a run of a kernel is expected to count of a subject. */
+uint64_t verify_expected(const struct verify *v, const struct subject *s, size_t kernel);
+/* What stays of the excess after interrupts and page faults are subtracted, and how much of it in
+ * a run of this kernel is no more than noise. */
+double verify_rest(const struct subject *s, const struct observation *seen);
+double verify_limit(const struct verify *v, const struct subject *s, size_t kernel);
+/* Interrupts of the CPU that this thread is kept on, from /proc/interrupts. */
+uint64_t verify_proc_interrupts(void);
+/* Page faults of this thread until now. */
+uint64_t verify_faults(void);
+
+/* The parts of tare_verify(), in order. */
+int sections_run(struct verify *v, struct tare_why *why);
+int verdict_make(struct verify *v);
+
+#endif

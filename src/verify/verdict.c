@@ -1,0 +1,181 @@
+/* The verdicts: one row of the report for each subject, from what the sections saw and from the
+ * causes that the experiments found. */
+#include "experiment.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sum over the kernels of what one run counted above the expected. */
+static double excess_of_run(const struct verify *v, const struct subject *s, unsigned run)
+{
+	double sum = 0;
+	for (size_t k = 0; k < v->n_kernels; k++)
+		sum += s->seen[k * v->runs + run].excess;
+	return sum;
+}
+
+static void fill_section(const struct verify *v, const struct subject *s, size_t k,
+			 struct tare_verify_section *out)
+{
+	const struct observation *const seen = &s->seen[k * v->runs];
+	double mean = 0, rest = 0, distance = 0;
+	for (unsigned r = 0; r < v->runs; r++) {
+		mean += seen[r].excess / v->runs;
+		rest += verify_rest(s, &seen[r]) / v->runs;
+	}
+	for (unsigned r = 0; r < v->runs; r++)
+		distance = fmax(distance, fabs(seen[r].excess - mean));
+	*out = (struct tare_verify_section){
+		.kernel = v->kernels[k]->name, .expected = verify_expected(v, s, k),
+		.mean = (double)verify_expected(v, s, k) + mean, .distance = distance,
+		.rest = rest, .passes = v->loops[k],
+		.limit = verify_limit(v, s, k) / (double)v->loops[k],
+	};
+}
+
+static void fill_counts(const struct verify *v, const struct subject *s, struct tare_verify_row *row)
+{
+	double mean = 0;
+	row->runs = v->runs;
+	row->interrupts = row->faults = 0;
+	for (size_t k = 0; k < v->n_kernels; k++) {
+		row->expected += verify_expected(v, s, k);
+		for (unsigned r = 0; r < v->runs; r++) {
+			row->interrupts += s->seen[k * v->runs + r].interrupts / v->runs;
+			row->faults += s->seen[k * v->runs + r].faults / v->runs;
+		}
+	}
+	for (unsigned r = 0; r < v->runs; r++)
+		mean += excess_of_run(v, s, r) / v->runs;
+	for (unsigned r = 0; r < v->runs; r++)
+		row->distance = fmax(row->distance, fabs(excess_of_run(v, s, r) - mean));
+	row->difference = mean;
+	row->mean = (double)row->expected + mean;
+}
+
+static int fill_sections(const struct verify *v, const struct subject *s, struct tare_verify_row *row)
+{
+	row->sections = calloc(v->n_kernels, sizeof(*row->sections));
+	if (!row->sections)
+		return TARE_E_NOMEM;
+	row->n_sections = v->n_kernels;
+	for (size_t k = 0; k < v->n_kernels; k++) {
+		fill_section(v, s, k, &row->sections[k]);
+		row->limit = fmax(row->limit, row->sections[k].limit);
+	}
+	return 0;
+}
+
+/* In the order of the paper's key: h p E F D M U. */
+static void fill_letters(const struct subject *s, char *letters)
+{
+	for (int c = 0; c < TARE_CAUSE_COUNT; c++)
+		for (size_t i = 0; i < s->n_causes; i++)
+			if (s->causes[i].cause == (enum tare_cause)c) {
+				*letters++ = tare_cause_letter((enum tare_cause)c);
+				break;
+			}
+	*letters = '\0';
+}
+
+static enum tare_event_verdict judge(const struct subject *s, const struct tare_verify_row *row)
+{
+	if (!s->event)
+		return TARE_EVENT_NOT_AVAILABLE;
+	if (s->reason[0])
+		return TARE_EVENT_INCONCLUSIVE;
+	if (!s->counted)
+		return TARE_EVENT_NOT_RUN;
+	if (!row->expected && s->kind >= 0)
+		return TARE_EVENT_NOT_RUN;
+	if (s->dead)
+		return TARE_EVENT_NEVER_COUNTS;
+	return row->letters[0] ? TARE_EVENT_DEVIATES : TARE_EVENT_DETERMINISTIC;
+}
+
+static const char *word_of(const struct tare_verify_row *row)
+{
+	switch (row->verdict) {
+	case TARE_EVENT_DETERMINISTIC: return "DETERMINISTIC";
+	case TARE_EVENT_DEVIATES: return row->letters;
+	case TARE_EVENT_NEVER_COUNTS: return "0";
+	case TARE_EVENT_NOT_AVAILABLE: return "–";
+	case TARE_EVENT_NOT_RUN: return "!";
+	case TARE_EVENT_INCONCLUSIVE: break;
+	}
+	return "?";
+}
+
+/* What no cause explains, and what is noise below it. */
+static void find_doubts(struct subject *s, const struct tare_verify_row *row)
+{
+	s->dead = row->expected && row->mean == 0 && row->distance == 0;
+	if (s->dead || !row->expected)
+		return;
+	for (size_t k = 0; k < row->n_sections; k++) {
+		const struct tare_verify_section *const x = &row->sections[k];
+		if (fabs(x->rest) > x->limit * (double)x->passes)
+			verify_doubt(s, "no experiment explains the difference of %+.4g in a run of "
+				     "%s", x->rest, x->kernel);
+	}
+}
+
+static int fill_row(const struct verify *v, struct subject *s, struct tare_verify_row *row)
+{
+	row->event = strdup(s->name);
+	row->role = tare_role_name(s->role);
+	row->interrupts = row->faults = NAN;
+	if (!row->event)
+		return TARE_E_NOMEM;
+	if (s->counted) {
+		fill_counts(v, s, row);
+		if (fill_sections(v, s, row) < 0)
+			return TARE_E_NOMEM;
+	}
+	if (s->counted)
+		find_doubts(s, row);
+	row->causes = s->causes;
+	row->n_causes = s->n_causes;
+	s->causes = NULL;
+	s->n_causes = 0;
+	return 0;
+}
+
+static void conclude(struct tare_verify_report *r)
+{
+	unsigned right = 0, wrong = 0, none = 0, absent = 0;
+	for (size_t i = 0; i < r->n_rows; i++) {
+		const enum tare_event_verdict v = r->rows[i].verdict;
+		right += v == TARE_EVENT_DETERMINISTIC;
+		wrong += v == TARE_EVENT_DEVIATES || v == TARE_EVENT_NEVER_COUNTS;
+		none += v == TARE_EVENT_INCONCLUSIVE;
+		absent += v == TARE_EVENT_NOT_AVAILABLE || v == TARE_EVENT_NOT_RUN;
+	}
+	snprintf(r->conclusion, sizeof(r->conclusion), "%u of %zu events are deterministic, %u "
+		 "deviate, %u inconclusive, %u not available%s", right, r->n_rows, wrong, none,
+		 absent, r->backend == TARE_BACKEND_SOFT ? "; counted by the software engine" :
+		 r->simulated ? "; counted by a virtual PMU, which says nothing of this machine" : "");
+}
+
+int verdict_make(struct verify *v)
+{
+	struct tare_verify_report *const r = v->report;
+	r->rows = calloc(v->n_subjects ? v->n_subjects : 1, sizeof(*r->rows));
+	if (!r->rows)
+		return TARE_E_NOMEM;
+	r->n_rows = v->n_subjects;
+	for (size_t i = 0; i < v->n_subjects; i++) {
+		struct subject *const s = &v->subjects[i];
+		struct tare_verify_row *const row = &r->rows[i];
+		fill_letters(s, row->letters);
+		if (fill_row(v, s, row) < 0)
+			return TARE_E_NOMEM;
+		memcpy(row->reason, s->reason, sizeof(row->reason));
+		row->verdict = judge(s, row);
+		row->word = word_of(row);
+	}
+	conclude(r);
+	return 0;
+}

@@ -1,0 +1,537 @@
+/* tare_verify(): chooses what counts, the events and the kernels, runs the sections and then the
+ * experiments, and has the verdicts made. */
+#include "experiment.h"
+
+#include "options-copy.h"
+#include "perf-facts.h"
+#include "why.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define RUNS 10			/* the paper's */
+#define QUICK_RUNS 3
+#define MAX_RUNS 10000
+#define QUICK_PART 10		/* of the loops */
+
+#define EXPERIMENT(name) extern const struct experiment experiment_##name;
+#include "experiment-list.h"
+#undef EXPERIMENT
+const struct experiment *const experiments[] = {
+#define EXPERIMENT(name) &experiment_##name,
+#include "experiment-list.h"
+#undef EXPERIMENT
+	NULL,
+};
+
+const char *tare_verify_experiment(size_t i, const char **about)
+{
+	for (size_t k = 0; k <= i; k++)
+		if (!experiments[k])
+			return NULL;
+	if (about)
+		*about = experiments[i]->about;
+	return experiments[i]->name;
+}
+
+const char *tare_verify_kernel(size_t i, const char **about)
+{
+	if (i >= n_kernels)
+		return NULL;
+	if (about)
+		*about = kernels[i]->about;
+	return kernels[i]->name;
+}
+
+int verify_stopped(const struct verify *v, struct tare_why *why)
+{
+	if (v->o.stop && *v->o.stop)
+		return why_set(why, TARE_E_TIMEOUT, "verify: stopped before its end");
+	return 0;
+}
+
+int verify_progress(struct verify *v, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (v->o.progress)
+		v->o.progress(text, v->share, v->o.arg);
+	return verify_stopped(v, NULL);
+}
+
+/* ---- events ---- */
+
+static int keep_list(struct verify *v, struct tare_events *list)
+{
+	struct tare_events **const all = realloc(v->lists, (v->n_lists + 1) * sizeof(*all));
+	if (!all) {
+		tare_events_free(list);
+		return TARE_E_NOMEM;
+	}
+	v->lists = all;
+	v->lists[v->n_lists++] = list;
+	return 0;
+}
+
+static const struct tare_event *parse_event(struct verify *v, const char *name,
+					    struct tare_why *why)
+{
+	struct tare_events *list;
+	if (tare_events_parse(name, NULL, &list, why) < 0 || keep_list(v, list) < 0)
+		return NULL;
+	return tare_events_at(list, 0);
+}
+
+const struct tare_event *verify_event(struct verify *v, const char *name)
+{
+	struct tare_why why;
+	return parse_event(v, name, &why);
+}
+
+/* What a role is compared with. Micro-operations are compared with what they are called after:
+ * that they differ is what an experiment has to find. */
+static int kind_of(enum tare_role role)
+{
+	switch (role) {
+	case TARE_ROLE_LOAD_UOPS: return KERNEL_LOADS;
+	case TARE_ROLE_STORE_UOPS: return KERNEL_STORES;
+	case TARE_ROLE_INSTRUCTIONS_FIXED:
+	case TARE_ROLE_INSTRUCTIONS_PRECISE: return KERNEL_INSTRUCTIONS;
+	default: return kernel_event_of_role(role);
+	}
+}
+
+static struct subject *add_subject(struct verify *v, const char *name, enum tare_role role,
+				   const struct tare_event *event)
+{
+	struct subject *const all = realloc(v->subjects, (v->n_subjects + 1) * sizeof(*all));
+	if (!all)
+		return NULL;
+	v->subjects = all;
+	struct subject *const s = &all[v->n_subjects];
+	*s = (struct subject){ .event = event, .name = strdup(name), .role = role,
+			       .kind = kind_of(role) };
+	if (!s->name)
+		return NULL;
+	v->n_subjects++;
+	return s;
+}
+
+static bool same_encoding(const struct tare_encoding *a, const struct tare_encoding *b)
+{
+	return a->type == b->type && a->config == b->config && a->config1 == b->config1 &&
+	       a->config2 == b->config2;
+}
+
+static bool has_subject(const struct verify *v, const struct tare_event *e)
+{
+	for (size_t i = 0; i < v->n_subjects; i++) {
+		const struct tare_event *const have = v->subjects[i].event;
+		if (have && have->kind == e->kind && same_encoding(&have->base, &e->base))
+			return true;
+	}
+	return false;
+}
+
+/* An event that has to be found by name, or a row that says why it cannot be. */
+static int subject_by_name(struct verify *v, const char *name, enum tare_role role)
+{
+	struct tare_why why = { 0 };
+	char text[160];
+	snprintf(text, sizeof(text), "%s:u", name);
+	const struct tare_event *const e = parse_event(v, text, &why);
+	if (e && has_subject(v, e))
+		return 0;
+	struct subject *const s = add_subject(v, text, role, e && !e->needs_engine ? e : NULL);
+	if (!s)
+		return TARE_E_NOMEM;
+	if (!s->event)
+		verify_doubt(s, "%s", e ? e->why_engine : why.what);
+	return 0;
+}
+
+static int subjects_of_cpu(struct verify *v)
+{
+	const struct tare_uarch *const u = v->cpu.uarch;
+	int err = 0;
+	for (size_t i = 0; u && !err && i < u->n_events; i++)
+		if (kind_of(u->events[i].role) >= 0)
+			err = subject_by_name(v, u->events[i].name, u->events[i].role);
+	if (!u)
+		err = subject_by_name(v, "instructions", TARE_ROLE_INSTRUCTIONS);
+	if (!u && !err)
+		err = subject_by_name(v, "branches", TARE_ROLE_BRANCHES);
+	return err;
+}
+
+/* All that kernels know, by the names that mean the same on each CPU. */
+static int subjects_of_engine(struct verify *v)
+{
+	for (int k = 0; k < KERNEL_EVENTS; k++) {
+		struct tare_why why;
+		char name[64];
+		const enum tare_role role = kernel_event_role((enum kernel_event)k);
+		snprintf(name, sizeof(name), "%s:u", tare_role_name(role));
+		const struct tare_event *const e = parse_event(v, name, &why);
+		if (e && tare_engine_counts(e) && !add_subject(v, e->name, role, e))
+			return TARE_E_NOMEM;
+	}
+	return 0;
+}
+
+static int subjects_of_list(struct verify *v)
+{
+	for (size_t i = 0; i < tare_events_count(v->o.events); i++) {
+		const struct tare_event *const e = tare_events_at(v->o.events, i);
+		struct subject *const s = add_subject(v, e->name, e->role, e);
+		if (!s)
+			return TARE_E_NOMEM;
+		if (v->soft && !tare_engine_counts(e)) {
+			s->event = NULL;
+			verify_doubt(s, "%s", tare_err_sentence(TARE_E_EVENT_UNCOUNTABLE));
+		} else if (!v->soft && e->needs_engine) {
+			s->event = NULL;
+			verify_doubt(s, "%s", e->why_engine);
+		} else if (s->kind < 0) {
+			verify_doubt(s, "inspection of code does not give the count of this event");
+		}
+	}
+	return 0;
+}
+
+static int choose_subjects(struct verify *v, struct tare_why *why)
+{
+	const int err = v->o.events ? subjects_of_list(v) :
+			v->soft ? subjects_of_engine(v) : subjects_of_cpu(v);
+	return err ? why_set(why, err, "events") : 0;
+}
+
+/* The tables' candidates for an event that counts interrupts. Whether it does is found out by
+ * comparing. */
+static void choose_interrupts(struct verify *v)
+{
+	static const enum tare_role roles[] = { TARE_ROLE_INTERRUPTS,
+						TARE_ROLE_INTERRUPTS_AND_FAULTS };
+	for (size_t i = 0; i < 2 && !v->irq && !v->soft; i++) {
+		char name[128];
+		const struct tare_event_row *const row = tare_cpu_event(v->cpu.uarch, roles[i]);
+		if (!row)
+			continue;
+		snprintf(name, sizeof(name), "%s:u", row->name);
+		const struct tare_event *const e = verify_event(v, name);
+		struct trial t;
+		if (!e || trial_open(&(struct trial_options){ .events = &e, .n = 1 }, &t, NULL) < 0)
+			continue;
+		trial_close(&t);
+		v->irq = e;
+	}
+}
+
+/* ---- kernels ---- */
+
+static bool in_list(const char *const *names, const char *name)
+{
+	for (; names && *names; names++)
+		if (!strcmp(*names, name))
+			return true;
+	return false;
+}
+
+static int unknown_name(const char *what, const char *name, struct tare_why *why)
+{
+	why_set(why, TARE_E_INVALID, "verify: no %s is called '%s'", what, name);
+	why_remedy(why, "`tare verify --list` shows the kernels and the experiments");
+	return TARE_E_INVALID;
+}
+
+static int check_names(const struct verify *v, struct tare_why *why)
+{
+	for (const char *const *n = v->o.kernels; n && *n; n++)
+		if (!kernel_by_name(*n))
+			return unknown_name("kernel", *n, why);
+	for (const char *const *n = v->o.experiments; n && *n; n++) {
+		size_t i = 0;
+		while (experiments[i] && strcmp(experiments[i]->name, *n))
+			i++;
+		if (!experiments[i])
+			return unknown_name("experiment", *n, why);
+	}
+	return 0;
+}
+
+static int skip_kernel(struct tare_verify_report *r, const struct kernel *k, const char *lacks)
+{
+	const char **const all = realloc((void *)r->skipped, (r->n_skipped + 1) * sizeof(*all));
+	char *text;
+	if (!all)
+		return TARE_E_NOMEM;
+	r->skipped = all;
+	if (asprintf(&text, "%s: this machine lacks %s", k->name, lacks) < 0)
+		return TARE_E_NOMEM;
+	all[r->n_skipped++] = text;
+	return 0;
+}
+
+static int choose_kernels(struct verify *v, struct tare_why *why)
+{
+	struct tare_verify_report *const r = v->report;
+	const char **const names = calloc(n_kernels + 1, sizeof(*names));
+	v->kernels = calloc(n_kernels + 1, sizeof(*v->kernels));
+	v->loops = calloc(n_kernels + 1, sizeof(*v->loops));
+	r->kernels = names;
+	if (!names || !v->kernels || !v->loops)
+		return why_set(why, TARE_E_NOMEM, "kernels");
+	for (size_t i = 0; i < n_kernels; i++) {
+		const struct kernel *const k = kernels[i];
+		if (v->o.kernels && !in_list(v->o.kernels, k->name))
+			continue;
+		const char *const lacks = kernel_lacks(k);
+		if (lacks && skip_kernel(r, k, lacks) < 0)
+			return why_set(why, TARE_E_NOMEM, "kernels");
+		if (lacks)
+			continue;
+		const uint64_t loops = v->o.quick ? k->loops / QUICK_PART : k->loops;
+		v->loops[v->n_kernels] = loops ? loops : 1;
+		v->kernels[v->n_kernels] = k;
+		names[v->n_kernels++] = k->name;
+	}
+	r->n_kernels = v->n_kernels;
+	return v->n_kernels ? 0 : why_set(why, TARE_E_INVALID,
+					  "verify: this machine can run none of the kernels");
+}
+
+/* ---- what counts ---- */
+
+static int try_hardware(struct verify *v, struct tare_why *why)
+{
+	const struct tare_event *first = v->o.events ? NULL : parse_event(v, "instructions:u", why);
+	for (size_t i = 0; !first && i < tare_events_count(v->o.events); i++) {
+		const struct tare_event *const e = tare_events_at(v->o.events, i);
+		if (!e->needs_engine)
+			first = e;
+	}
+	if (!first)
+		return why_set(why, TARE_E_NO_PMU, "verify: no event that hardware counts");
+	struct trial t;
+	const int err = trial_open(&(struct trial_options){ .events = &first, .n = 1 }, &t, why);
+	if (err)
+		return err;
+	trial_close(&t);
+	return 0;
+}
+
+static int try_engine(struct verify *v, struct tare_why *why)
+{
+	struct tare_events *list;
+	if (!v->o.child)
+		return why_set(why, TARE_E_INVALID,
+			       "verify: the software engine needs a command that runs kernels");
+	int err = tare_events_parse("instructions:u", NULL, &list, why);
+	if (err)
+		return err;
+	err = tare_backend_for(list, TARE_BACKEND_SOFT, NULL, 0, why);
+	tare_events_free(list);
+	return err < 0 ? err : 0;
+}
+
+static int choose_backend(struct verify *v, struct tare_why *why)
+{
+	struct tare_why hw_why = { 0 };
+	if (v->o.backend != TARE_BACKEND_SOFT) {
+		const int err = try_hardware(v, &hw_why);
+		if (!err)
+			return 0;
+		/* Only a missing PMU is a reason to count something else. */
+		const bool none = err == TARE_E_NO_PMU || err == TARE_E_NO_PERF ||
+				  err == TARE_E_EVENT_UNSUPPORTED;
+		if (v->o.backend == TARE_BACKEND_HW || !none) {
+			*why = hw_why;
+			return err;
+		}
+	}
+	const int err = try_engine(v, why);
+	if (err && hw_why.code) {
+		char engine[128];
+		snprintf(engine, sizeof(engine), "%.100s", why->what);
+		why_set(why, hw_why.code, "verify: nothing can count here: %.100s; and %s",
+			hw_why.what, engine);
+		return hw_why.code;
+	}
+	v->soft = !err;
+	return err;
+}
+
+/* ---- the plan ---- */
+
+static uint64_t instructions_of_run(const struct verify *v)
+{
+	uint64_t n = 0;
+	for (size_t k = 0; k < v->n_kernels; k++)
+		n += v->loops[k] * v->kernels[k]->each[KERNEL_INSTRUCTIONS];
+	return n;
+}
+
+static size_t countable(const struct verify *v)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < v->n_subjects; i++)
+		n += v->subjects[i].event && v->subjects[i].kind >= 0 && !v->subjects[i].reason[0];
+	return n;
+}
+
+static void say_plan(struct verify *v)
+{
+	const unsigned counters = v->cpu.gp_counters ? v->cpu.gp_counters : 4;
+	const size_t n = countable(v), at_once = v->soft ? TRIAL_EVENTS : counters > 1 ? counters - 1 : 1;
+	const uint64_t batches = (n + at_once - 1) / at_once;
+	const double all = (double)(instructions_of_run(v) * v->runs * batches);
+	verify_progress(v, "%zu events, %zu kernels, %u runs: %.1f billion instructions, in %s",
+			n, v->n_kernels, v->runs, all / 1e9,
+			v->soft ? "the software engine" : v->report->simulated ?
+			"a virtual PMU" : "hardware counters");
+}
+
+/* ---- all of it ---- */
+
+/* One CPU: events of a hybrid machine count on one core type, and /proc/interrupts has a column
+ * for each CPU. Threads of experiments that migrate set their own mask. */
+static bool stay_here(cpu_set_t *before)
+{
+	cpu_set_t one;
+	const int cpu = sched_getcpu();
+	if (cpu < 0 || sched_getaffinity(0, sizeof(*before), before) < 0)
+		return false;
+	CPU_ZERO(&one);
+	CPU_SET((unsigned)cpu, &one);
+	return sched_setaffinity(0, sizeof(one), &one) == 0;
+}
+
+static int run_experiments(struct verify *v, struct tare_why *why)
+{
+	for (size_t i = 0; experiments[i]; i++) {
+		const struct experiment *const e = experiments[i];
+		if ((v->o.experiments && !in_list(v->o.experiments, e->name)) ||
+		    (e->hardware && v->soft) || (e->wanted && !e->wanted(v)))
+			continue;
+		int err = verify_progress(v, "%s", e->about);
+		if (!err)
+			err = e->run(v, why);
+		if (err)
+			return verify_stopped(v, why) ? TARE_E_TIMEOUT : err;
+	}
+	return 0;
+}
+
+static int prepare(struct verify *v, struct tare_why *why)
+{
+	struct tare_verify_report *const r = v->report;
+	tare_cpu_detect(&v->cpu);
+	r->cpu = v->cpu;
+	v->runs = v->o.runs ? v->o.runs : v->o.quick ? QUICK_RUNS : RUNS;
+	if (v->runs > MAX_RUNS)
+		return why_set(why, TARE_E_RANGE, "verify: %u runs; at most %d", v->runs, MAX_RUNS);
+	int err = check_names(v, why);
+	if (!err)
+		err = choose_backend(v, why);
+	if (err)
+		return err;
+	r->runs = v->runs;
+	r->quick = v->o.quick;
+	r->backend = v->soft ? TARE_BACKEND_SOFT : TARE_BACKEND_HW;
+	r->simulated = !v->soft && perf_is_virtual("");
+	err = choose_subjects(v, why);
+	if (!err)
+		err = choose_kernels(v, why);
+	if (err)
+		return err;
+	choose_interrupts(v);
+	return 0;
+}
+
+static void verify_end(struct verify *v)
+{
+	for (size_t i = 0; i < v->n_subjects; i++) {
+		free((char *)v->subjects[i].name);
+		free(v->subjects[i].seen);
+		free(v->subjects[i].causes);
+	}
+	for (size_t i = 0; i < v->n_lists; i++)
+		tare_events_free(v->lists[i]);
+	kernel_memory_close(v->memory);
+	free(v->lists);
+	free(v->subjects);
+	free((void *)v->kernels);
+	free(v->loops);
+}
+
+static int verify_all(struct verify *v, struct tare_why *why)
+{
+	int err = prepare(v, why);
+	if (err)
+		return err;
+	v->memory = kernel_memory_open(why);
+	if (!v->memory)
+		return TARE_E_NOMEM;
+	say_plan(v);
+	err = sections_run(v, why);
+	if (!err)
+		err = run_experiments(v, why);
+	if (!err && verdict_make(v) < 0)
+		err = why_set(why, TARE_E_NOMEM, "verdicts");
+	return err;
+}
+
+int tare_verify(const struct tare_verify_options *options, struct tare_verify_report **report,
+		struct tare_why *why)
+{
+	struct verify v = { 0 };
+	struct tare_why unwanted;
+	cpu_set_t before;
+
+	if (!why)
+		why = &unwanted;
+	if (!report)
+		return why_set(why, TARE_E_INVALID, "tare_verify: report is NULL");
+	*report = NULL;
+	int err = options_copy(&v.o, sizeof(v.o), options, "tare_verify_options", why);
+	if (err)
+		return err;
+	v.report = calloc(1, sizeof(*v.report));
+	if (!v.report)
+		return why_set(why, TARE_E_NOMEM, "a report");
+	const bool kept = stay_here(&before);
+	err = verify_all(&v, why);
+	if (kept)
+		sched_setaffinity(0, sizeof(before), &before);
+	verify_end(&v);
+	if (err)
+		tare_verify_free(v.report);
+	else
+		*report = v.report;
+	return err;
+}
+
+/* The number has twenty digits always: what the child executes must not depend on it. */
+int tare_verify_child(const char *kernel, const char *loops, struct tare_why *why)
+{
+	const struct kernel *const k = kernel ? kernel_by_name(kernel) : NULL;
+	if (!k || !loops || strlen(loops) != 20 || strspn(loops, "0123456789") != 20)
+		return why_set(why, TARE_E_INVALID, "a kernel and its loops, twenty digits");
+	uint64_t n = 0;
+	for (int i = 0; i < 20; i++)
+		n = n * 10 + (uint64_t)(loops[i] - '0');
+	void *const memory = kernel_memory_open(why);
+	if (!memory)
+		return TARE_E_NOMEM;
+	k->run(n, memory);
+	kernel_memory_close(memory);
+	return 0;
+}

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""tare verify: the engine is exact, a flawless virtual PMU is clean, and bad input is refused.
+
+usage: verify.py TARE
+"""
+import json, os, sys
+
+from cli import check, check_schema, finish, need_engine, run
+
+tare = sys.argv[1]
+need_engine(tare)
+
+
+def verify(*args, cpu=None, flaws=None, **how):
+    """The report and the exit status."""
+    inside = [tare, "run", "--cpu", cpu] + (["--flaws", flaws] if flaws else []) + ["--"] if cpu else []
+    p = run(*inside, tare, "verify", "-j", *args, timeout=600, **how)
+    if not p.stdout:
+        return None, p
+    report = json.loads(p.stdout)
+    check_schema(report, "tare.verify-1")
+    return report, p
+
+
+def check_clean(report, what):
+    for e in report["events"]:
+        if e["verdict"] in ("not-available", "not-run"):
+            check(e["reason"] or e["expected"] == 0, what, e)
+            continue
+        check(e["verdict"] == "deterministic" and e["word"] == "DETERMINISTIC", what, e)
+        check(e["mean"] == e["expected"] and e["distance"] == 0 == e["difference"], what, e)
+        check(sum(s["expected"] for s in e["sections"]) == e["expected"], what, e)
+    check(any(e["verdict"] == "deterministic" for e in report["events"]), what, "no event")
+
+
+# The engine: every event exact.
+report, p = verify("--backend", "soft", "--quick", "-r", "1")
+check(p.returncode == 0, p.returncode, p.stderr)
+check(report["backend"] == "soft" and not report["simulated"], report["backend"])
+check_clean(report, "engine")
+check("kernels" in p.stderr and "instructions" in p.stderr, "the plan:", p.stderr)
+
+# A virtual PMU without a flaw.
+for cpu in "zen2", "skylake":
+    report, p = verify("--quick", cpu=cpu)
+    check(p.returncode == 0, p.returncode, p.stderr)
+    check(report["backend"] == "hw" and report["simulated"] and report["runs"] == 3, report)
+    check_clean(report, cpu)
+
+# -e, --kernel, -r.
+report, p = verify("-e", "instructions:u", "--kernel", "nops", "-r", "1", cpu="zen2")
+check(p.returncode == 0 and report["kernels"] == ["nops"] and report["runs"] == 1, p.stderr)
+check([e["event"] for e in report["events"]] == ["instructions:u"], report["events"])
+check_clean(report, "one run")
+
+# Bad input: one clear line, and the way out.
+for args, status, words in (
+        (["--kernel", "none-such"], 1, ["none-such", "tare verify --list"]),
+        (["--experiment", "none-such"], 1, ["none-such", "tare verify --list"]),
+        (["-e", "none-such"], 125, ["none-such"]),
+        (["-r", "0"], 125, ["0"]),
+        (["operand"], 125, ["operand"]),
+        (["--run-kernel", "nops", "x"], 125, ["twenty digits"])):
+    p = run(tare, "verify", *args)
+    check(p.returncode == status and not p.stdout, args, p.returncode, p.stdout)
+    check(all(w in p.stderr for w in words), args, p.stderr)
+
+p = run(tare, "verify", "--list")
+check(p.returncode == 0 and "nops" in p.stdout, p.stdout)
+finish()
