@@ -112,7 +112,8 @@ struct tare_stacks_options {
 	double least;			/* where there are very many stacks, those with less than this
 					 * share of the total may be left out to save memory; those
 					 * that stay are counted exactly. 0: all stay */
-	uint32_t most;			/* stacks in memory at a time; 0: half a million */
+	uint32_t most;			/* stacks in memory at a time; 0: eight million, about
+					 * 500 MB; with `least`: half a million */
 	struct tare_progress progress;
 };
 #define TARE_STACKS_OPTIONS_INIT TARE_OPTIONS_INIT(stacks)

@@ -30,13 +30,14 @@ struct visitor {
 };
 
 /* `path`: its key, when that is its path. */
-static int visit(struct visitor *v, const struct stack_node *n, const char *path, size_t path_len)
+static int visit(struct visitor *v, const struct stack_node *n, uint32_t depth, const char *path,
+		 size_t path_len)
 {
 	const struct names *const names = &v->t->names;
 	const bool by_path = v->sort == STACKS_BY_BYTES;
 	const int err = v->each(v->arg, &(struct tare_stack){
 		.name = names_text(names, n->name), .name_len = names_len(names, n->name),
-		.depth = n->depth, .total = n->total, .self = n->self, .count = n->count,
+		.depth = depth, .total = n->total, .self = n->self, .count = n->count,
 		.path = by_path ? path : NULL, .path_len = by_path ? path_len : 0 });
 	return err < 0 ? err : 0;
 }
@@ -46,7 +47,7 @@ static bool is_shown(const struct visitor *v, int64_t self)
 	return v->sort != STACKS_BY_BYTES || self > 0 || v->o->also_empty;
 }
 
-static int visit_node(void *arg, uint32_t node, const struct buf *key)
+static int visit_node(void *arg, uint32_t node, uint32_t depth, const struct buf *key)
 {
 	struct visitor *const v = arg;
 	const struct stack_node *const n = &v->t->nodes[node];
@@ -54,15 +55,16 @@ static int visit_node(void *arg, uint32_t node, const struct buf *key)
 		return 0;
 	if (node && v->sort == STACKS_BY_TOTAL && (double)n->total < v->least)
 		return STACKS_NOT_INSIDE;
-	return visit(v, n, key->data, key->len);
+	return visit(v, n, depth, key->data, key->len);
 }
 
 static int visit_item(void *arg, const struct run_item *item)
 {
 	return visit(arg, &(struct stack_node){
-			.name = (uint32_t)item->v[V_NAME], .depth = (uint32_t)item->v[V_DEPTH],
+			.name = (uint32_t)item->v[V_NAME],
 			.total = (uint64_t)item->v[V_TOTAL], .self = item->v[V_SELF],
-			.count = (uint64_t)item->v[V_COUNT] }, item->key, item->len);
+			.count = (uint64_t)item->v[V_COUNT] },
+		     (uint32_t)item->v[V_DEPTH], item->key, item->len);
 }
 
 /* Nodes from the runs by name, as trees of a part of them. */
@@ -78,7 +80,7 @@ struct resort {
 	uint32_t hidden;		/* depth of `last`, where that is too little; or 0 */
 };
 
-static int write_node(void *arg, uint32_t node, const struct buf *key)
+static int write_node(void *arg, uint32_t node, uint32_t depth, const struct buf *key)
 {
 	struct resort *const r = arg;
 	const struct stack_node *const n = &r->part.nodes[node];
@@ -87,7 +89,7 @@ static int write_node(void *arg, uint32_t node, const struct buf *key)
 	const struct run_item item = {
 		.key = key->data ? key->data : "", .len = key->len,
 		.v = { [V_TOTAL] = (int64_t)n->total, [V_SELF] = n->self,
-		       [V_COUNT] = (int64_t)n->count, [V_NAME] = n->name, [V_DEPTH] = n->depth },
+		       [V_COUNT] = (int64_t)n->count, [V_NAME] = n->name, [V_DEPTH] = depth },
 	};
 	return sorted_runs_add(r->into, &item, r->v->why);
 }
@@ -200,7 +202,7 @@ static int take_item(void *arg, const struct run_item *item)
 		return why_set(r->v->why, TARE_E_NOMEM, "stacks");
 	r->fresh[r->part.n] = 1;
 	r->part.nodes[r->part.n++] = (struct stack_node){
-		.parent = depth ? r->path[n_shared] : 0, .name = name_of(r, item), .depth = depth,
+		.parent = depth ? r->path[n_shared] : 0, .name = name_of(r, item),
 		.total = (uint64_t)item->v[V_TOTAL], .self = item->v[V_SELF],
 		.count = (uint64_t)item->v[V_COUNT] };
 	return 0;

@@ -10,16 +10,30 @@
  */
 #include "stacks.h"
 
+#include "large.h"
+
 #include <stdlib.h>
 
+#define FIRST_BYTES(t) (((size_t)(t)->n + 1) * sizeof(uint32_t))
+#define AHEAD 16u		/* entries: there may be millions */
 #define INSIDE 1u		/* what is inside, too; the bits above are the node */
+
+/* A node around the current one: its entries that are still to come. */
+struct level {
+	uint32_t node;
+	uint32_t next, end;
+};
 
 struct order {
 	const struct tare_stacks *t;
 	enum stack_sort sort;
+	bool has_key;
 	uint32_t *entry;		/* node << 1 | INSIDE, by parent, then in order */
+	size_t entry_bytes;
 	uint32_t n;
 	uint32_t *first;		/* n nodes + 1: where the entries of each one's children start */
+	struct level *level;
+	uint32_t depth, cap;
 	struct buf key;
 };
 
@@ -50,37 +64,67 @@ static int compare_bytes(const struct tare_stacks *t, uint32_t x, uint32_t y)
 	}
 }
 
-/* Children of one node. */
-static int compare_entries(const void *a, const void *b, void *arg)
+static int compare_texts(const struct tare_stacks *t, uint32_t x, uint32_t y)
+{
+	return strcmp(names_text(&t->names, t->nodes[x >> 1].name),
+		      names_text(&t->names, t->nodes[y >> 1].name));
+}
+
+/* A child of some node with the number by which it is compared first. */
+struct sibling {
+	uint64_t number;
+	uint32_t entry;
+};
+
+static uint64_t number_of(const struct order *o, uint32_t entry)
+{
+	const struct stack_node *const n = &o->t->nodes[entry >> 1];
+	return o->sort == STACKS_BY_TOTAL ? ~n->total : o->sort == STACKS_BY_NAME ? n->name : 0;
+}
+
+static int compare_siblings(const void *a, const void *b, void *arg)
 {
 	const struct order *const o = arg;
-	const struct tare_stacks *const t = o->t;
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	const struct stack_node *const p = &t->nodes[x >> 1], *const q = &t->nodes[y >> 1];
+	const struct sibling *const x = a, *const y = b;
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
 	if (o->sort == STACKS_BY_BYTES)
-		return compare_bytes(t, x, y);
-	if (o->sort == STACKS_BY_NAME)
-		return p->name < q->name ? -1 : p->name > q->name;
-	if (p->total != q->total)
-		return p->total > q->total ? -1 : 1;
-	return strcmp(names_text(&t->names, p->name), names_text(&t->names, q->name));
+		return compare_bytes(o->t, x->entry, y->entry);
+	return o->sort == STACKS_BY_TOTAL ? compare_texts(o->t, x->entry, y->entry) : 0;
 }
 
 #define FEW 24u			/* entries that insertion sorts faster */
 
-static void sort_siblings(struct order *o, uint32_t *e, uint32_t n)
+static void insertion(struct order *o, struct sibling *k, uint32_t n)
 {
-	if (n > FEW) {
-		qsort_r(e, n, sizeof(*e), compare_entries, o);
-		return;
-	}
 	for (uint32_t i = 1; i < n; i++) {
-		const uint32_t x = e[i];
+		const struct sibling x = k[i];
 		uint32_t at = i;
-		for (; at && compare_entries(&e[at - 1], &x, o) > 0; at--)
-			e[at] = e[at - 1];
-		e[at] = x;
+		for (; at && k[at - 1].number >= x.number &&
+		       (k[at - 1].number > x.number || compare_siblings(&k[at - 1], &x, o) > 0); at--)
+			k[at] = k[at - 1];
+		k[at] = x;
 	}
+}
+
+/* False: out of memory. */
+static bool sort_siblings(struct order *o, uint32_t *e, uint32_t n)
+{
+	struct sibling few[FEW];
+	struct sibling *const k = n > FEW ? malloc(n * sizeof(*k)) : few;
+	if (!k)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		k[i] = (struct sibling){ number_of(o, e[i]), e[i] };
+	if (n > FEW)
+		qsort_r(k, n, sizeof(*k), compare_siblings, o);
+	else
+		insertion(o, k, n);
+	for (uint32_t i = 0; i < n; i++)
+		e[i] = k[i].entry;
+	if (k != few)
+		free(k);
+	return true;
 }
 
 /* Where the entries of each node's children start. Parents have smaller numbers, so from the
@@ -121,14 +165,20 @@ static bool sort_entries(struct order *o)
 {
 	const struct tare_stacks *const t = o->t;
 	const size_t each = o->sort == STACKS_BY_BYTES ? 2 : 1;
-	o->entry = malloc(each * t->n * sizeof(*o->entry));
-	o->first = calloc((size_t)t->n + 1, sizeof(*o->first));
+	o->entry_bytes = each * t->n * sizeof(*o->entry);
+	o->entry = large_grow(NULL, 0, o->entry_bytes);
+	o->first = large_grow(NULL, 0, FIRST_BYTES(t));
 	if (!o->entry || !o->first)
 		return false;
 	count_entries(o);
 	place_entries(o);
-	for (uint32_t i = 0; i < t->n; i++)
-		sort_siblings(o, o->entry + o->first[i], o->first[i + 1] - o->first[i]);
+	for (uint32_t i = 0; i < t->n; i++) {
+		const uint32_t n = o->first[i + 1] - o->first[i];
+		if (o->first[i] + AHEAD < o->n)
+			__builtin_prefetch(&t->nodes[o->entry[o->first[i] + AHEAD] >> 1]);
+		if (n > 1 && !sort_siblings(o, o->entry + o->first[i], n))
+			return false;
+	}
 	return true;
 }
 
@@ -145,7 +195,7 @@ static void add_level(struct order *o, uint32_t node)
 			buf_chr(&o->key, folded(t, text[i]));
 		return;
 	}
-	if (!node || (o->sort == STACKS_BY_TOTAL && !t->rank))
+	if (!node)
 		return;
 	if (o->sort == STACKS_BY_TOTAL) {
 		const uint64_t largest_first = htobe64(~t->nodes[node].total);
@@ -166,48 +216,70 @@ static void drop_level(struct order *o, uint32_t node)
 		o->key.len -= STACK_NAME_BYTES;
 		break;
 	case STACKS_BY_TOTAL:
-		o->key.len -= t->rank ? sizeof(uint64_t) + STACK_NAME_BYTES : 0;
+		o->key.len -= sizeof(uint64_t) + STACK_NAME_BYTES;
 		break;
 	}
 }
 
-/* Depth first without recursion: the tree may be deep. first[n] moves on with the
- * children of n; the end is where those of another node begin. */
-static int walk(struct order *o, int (*each)(void *, uint32_t, const struct buf *), void *arg)
+/* What is inside `node` comes next. */
+static bool go_inside(struct order *o, uint32_t node)
 {
-	const struct tare_stacks *const t = o->t;
-	uint32_t at = 0;
-	add_level(o, 0);
-	int err = each(arg, 0, &o->key);
-	while (err >= 0 && !buf_failed(&o->key)) {
-		const uint32_t i = o->first[at];
-		if (i < o->n && t->nodes[o->entry[i] >> 1].parent == at) {
-			const uint32_t node = o->entry[i] >> 1;
-			const bool inside = o->entry[i] & INSIDE;
-			o->first[at]++;
-			add_level(o, node);
-			err = inside && o->sort == STACKS_BY_BYTES ? 0 : each(arg, node, &o->key);
-			if (inside && err != STACKS_NOT_INSIDE)
-				at = node;
-			else
-				drop_level(o, node);
-		} else if (at) {
-			drop_level(o, at);
-			at = t->nodes[at].parent;
-		} else {
-			break;
-		}
+	if (o->depth == o->cap) {
+		const uint32_t cap = o->cap ? 2 * o->cap : 64;
+		struct level *const level = realloc(o->level, cap * sizeof(*level));
+		if (!level)
+			return false;
+		o->level = level;
+		o->cap = cap;
+	}
+	o->level[o->depth++] = (struct level){ node, o->first[node], o->first[node + 1] };
+	return true;
+}
+
+/* The next entry of the innermost level. */
+static int next_entry(struct order *o, stack_each *each, void *arg)
+{
+	struct level *const l = &o->level[o->depth - 1];
+	const uint32_t entry = o->entry[l->next++];
+	if (l->next < l->end)
+		__builtin_prefetch(&o->t->nodes[o->entry[l->next] >> 1]);
+	const uint32_t node = entry >> 1;
+	const bool inside = entry & INSIDE;
+	if (o->has_key)
+		add_level(o, node);
+	const int err = inside && o->sort == STACKS_BY_BYTES ? 0 : each(arg, node, o->depth, &o->key);
+	if (inside && err != STACKS_NOT_INSIDE)
+		return err < 0 || go_inside(o, node) ? err : TARE_E_NOMEM;
+	if (o->has_key)
+		drop_level(o, node);
+	return err;
+}
+
+/* Depth first without recursion: the tree may be deep. */
+static int walk(struct order *o, stack_each *each, void *arg)
+{
+	if (o->has_key)
+		add_level(o, 0);
+	int err = each(arg, 0, 0, &o->key);
+	if (err >= 0 && !go_inside(o, 0))
+		return TARE_E_NOMEM;
+	while (err >= 0 && o->depth && !buf_failed(&o->key)) {
+		const struct level *const l = &o->level[o->depth - 1];
+		if (l->next < l->end)
+			err = next_entry(o, each, arg);
+		else if (--o->depth && o->has_key)
+			drop_level(o, l->node);
 	}
 	return err < 0 ? err : buf_failed(&o->key) ? TARE_E_NOMEM : 0;
 }
 
-int stacks_walk(const struct tare_stacks *t, enum stack_sort sort,
-		int (*each)(void *, uint32_t, const struct buf *), void *arg)
+int stacks_walk(const struct tare_stacks *t, enum stack_sort sort, stack_each *each, void *arg)
 {
-	struct order o = { .t = t, .sort = sort };
+	struct order o = { .t = t, .sort = sort, .has_key = sort != STACKS_BY_TOTAL || t->rank };
 	const int err = sort_entries(&o) ? walk(&o, each, arg) : TARE_E_NOMEM;
-	free(o.entry);
-	free(o.first);
+	large_free(o.entry, o.entry_bytes);
+	large_free(o.first, FIRST_BYTES(t));
+	free(o.level);
 	buf_free(&o.key);
 	return err;
 }

@@ -13,26 +13,39 @@
  */
 #include "stacks.h"
 
+#include "large.h"
 #include "options-copy.h"
 #include "why.h"
 
 #include <stdlib.h>
 
 #define LEVELS_MOST 65536u		/* of a tree: a path has all names above it */
+#define NODES_POSSIBLE (1u << 30)
+#define PENDING NODES_POSSIBLE		/* + its place in the batch: a node not looked up yet */
 #define UNLISTED (NO_NAME - 1)		/* a stack without a node */
+#define BATCH 256u			/* records */
 
 struct frame {
 	uint64_t start, end;
-	uint32_t node;
+	uint32_t node;			/* or PENDING + its place in the batch under way */
+	uint32_t hash;			/* of the path */
 };
 
 struct thread {
 	struct frame *stack;
 	uint32_t depth, cap;
 	uint64_t start, end;		/* end: of the last interval in the file */
-	uint64_t top_level;
-	uint32_t root;			/* its node */
+	uint32_t root, root_hash;	/* its node */
 	bool any;
+};
+
+/* An interval of the batch under way. */
+struct item {
+	uint64_t start, end;
+	uint32_t thread, name;
+	uint32_t parent;		/* as in struct frame */
+	uint32_t hash;			/* of the path */
+	uint32_t node;
 };
 
 struct pass {
@@ -50,50 +63,78 @@ struct pass {
 	struct tare_why *why;
 };
 
-static uint64_t hash_of(uint32_t parent, uint32_t name)
+/* The hash of a path from that of the path around it. It does not need the node of the path
+ * around it, so it is known before that node is looked up. */
+static uint32_t path_hash(uint32_t around, uint32_t name)
 {
-	const uint64_t h = ((uint64_t)parent << 32 | name) * 0x9E3779B97F4A7C15ull;
-	return (h ^ h >> 32) * 0xD6E8FEB86659FD93ull;
+	const uint64_t h = ((uint64_t)around << 32 | name) * 0x9E3779B97F4A7C15ull;
+	return (uint32_t)(((h ^ h >> 32) * 0xD6E8FEB86659FD93ull) >> 32);
 }
 
-/* The node is new: the first free slot is its own. */
-static void put_node(struct tare_stacks *t, uint32_t node)
+static uint64_t slot_of(uint32_t hash, uint32_t node)
 {
-	const uint64_t h = hash_of(t->nodes[node].parent, t->nodes[node].name);
-	uint32_t s = (uint32_t)h & (t->n_slots - 1);
-	while (t->slots[s])
-		s = (s + 1) & (t->n_slots - 1);
-	t->slots[s] = h >> 32 << 32 | (node + 1);
+	return (uint64_t)hash << 32 | (node + 1);
 }
 
-static bool grow(struct tare_stacks *t)
+/* The node is not there: the first free slot is its own. */
+static void put_slot(uint64_t *slots, uint32_t n_slots, unsigned shift, uint64_t slot)
 {
-	const uint32_t n_slots = t->n_slots ? 2 * t->n_slots : 1024;
-	uint64_t *const slots = calloc(n_slots, sizeof(*slots));
-	struct stack_node *const nodes = realloc(t->nodes, n_slots / 2 * sizeof(*nodes));
-	if (nodes)
-		t->nodes = nodes;
-	if (!slots || !nodes) {
-		free(slots);
+	uint32_t s = (uint32_t)(slot >> 32) >> shift;
+	while (slots[s])
+		s = (s + 1) & (n_slots - 1);
+	slots[s] = slot;
+}
+
+/* Slots are in the order of their hashes, so twice as many are filled from the first to the
+ * last, as they are read. */
+static bool grow_slots(struct tare_stacks *t)
+{
+	const uint32_t n = t->n_slots ? 2 * t->n_slots : 1024;
+	const unsigned shift = t->n_slots ? t->shift - 1 : 22;
+	uint64_t *const slots = large_grow(NULL, 0, n * sizeof(*slots));
+	if (!slots)
 		return false;
-	}
-	free(t->slots);
+	for (uint32_t i = 0; i < t->n_slots; i++)
+		if (t->slots[i])
+			put_slot(slots, n, shift, t->slots[i]);
+	large_free(t->slots, t->n_slots * sizeof(*slots));
 	t->slots = slots;
-	t->n_slots = n_slots;
-	t->cap = n_slots / 2;
-	for (uint32_t i = 1; i < t->n; i++)
-		put_node(t, i);
+	t->n_slots = n;
+	t->shift = shift;
 	return true;
+}
+
+static bool grow_nodes(struct tare_stacks *t, bool lossy)
+{
+	const uint32_t cap = t->cap ? 2 * t->cap : 512;
+	uint64_t *const missed = lossy ? realloc(t->missed, cap * sizeof(*missed)) : NULL;
+	if (lossy && !missed)
+		return false;
+	t->missed = missed;
+	struct stack_node *const nodes = large_grow(t->nodes, t->cap * sizeof(*nodes),
+						    cap * sizeof(*nodes));
+	if (!nodes)
+		return false;
+	t->nodes = nodes;
+	t->cap = cap;
+	return true;
+}
+
+/* Room for one node more. Above NODES_POSSIBLE are the numbers that mean something else. */
+static bool reserve_node(struct tare_stacks *t)
+{
+	if (t->n == t->cap && (t->cap >= NODES_POSSIBLE || !grow_nodes(t, t->missed)))
+		return false;
+	return t->n < t->n_slots / 4 * 3 || grow_slots(t);
 }
 
 /* Where the node is, or an empty slot. Nodes with another hash are not looked at: most stacks
  * are new, and each look would miss the cache. */
-static uint32_t find(const struct tare_stacks *t, uint32_t parent, uint32_t name)
+static uint32_t find(const struct tare_stacks *t, uint32_t parent, uint32_t name, uint32_t hash)
 {
-	const uint64_t h = hash_of(parent, name);
-	uint32_t s = (uint32_t)h & (t->n_slots - 1);
+	uint32_t s = hash >> t->shift;
 	for (; t->slots[s]; s = (s + 1) & (t->n_slots - 1)) {
-		if ((t->slots[s] ^ h) >> 32)
+		if ((uint32_t)(t->slots[s] >> 32) != hash)
 			continue;
 		const struct stack_node *const n = &t->nodes[(uint32_t)t->slots[s] - 1];
 		if (n->parent == parent && n->name == name)
@@ -102,31 +143,43 @@ static uint32_t find(const struct tare_stacks *t, uint32_t parent, uint32_t name
 	return s;
 }
 
-/* NO_NAME: out of memory. */
-static uint32_t child(struct tare_stacks *t, uint32_t parent, uint32_t name)
+/* find() soon reads this slot, and often one of the next eight. */
+static inline void fetch_slot(const struct tare_stacks *t, uint32_t hash)
 {
-	if (t->n + 1 >= t->cap && !grow(t))
-		return NO_NAME;
-	const uint32_t s = find(t, parent, name);
-	if (t->slots[s])
-		return (uint32_t)t->slots[s] - 1;
-	t->nodes[t->n] = (struct stack_node){ .parent = parent, .name = name,
-					      .depth = t->nodes[parent].depth + 1,
-					      .missed = t->may_miss };
-	t->slots[s] = hash_of(parent, name) >> 32 << 32 | ++t->n;
-	return t->n - 1;
+	const uintptr_t slot = (uintptr_t)&t->slots[hash >> t->shift];
+	__builtin_prefetch((const void *)slot);
+	__builtin_prefetch((const void *)(slot + 64));
 }
 
-static uint32_t thread_root(struct pass *s, uint32_t id)
+/* NO_NAME: out of memory. */
+static uint32_t child(struct tare_stacks *t, uint32_t parent, uint32_t name, uint32_t hash)
+{
+	if (!reserve_node(t))
+		return NO_NAME;
+	const uint32_t s = find(t, parent, name, hash);
+	if (t->slots[s])
+		return (uint32_t)t->slots[s] - 1;
+	t->nodes[t->n] = (struct stack_node){ .parent = parent, .name = name };
+	if (t->missed)
+		t->missed[t->n] = t->may_miss;
+	t->slots[s] = slot_of(hash, t->n);
+	return t->n++;
+}
+
+static bool thread_root(struct pass *s, uint32_t id, struct thread *t)
 {
 	if (!s->o->by_thread)
-		return 0;
+		return true;
 	const char *const name = thread_name(&s->p->info, id);
 	struct buf b = { 0 };
 	buf_printf(&b, name ? "thread %u (%s)" : "thread %u", id, name);
 	const uint32_t n = buf_failed(&b) ? NO_NAME : names_add(&s->t->names, b.data, b.len);
 	buf_free(&b);
-	return n == NO_NAME ? NO_NAME : child(s->t, 0, n);
+	if (n == NO_NAME)
+		return false;
+	t->root_hash = path_hash(0, n);
+	t->root = child(s->t, 0, n, t->root_hash);
+	return t->root != NO_NAME;
 }
 
 static struct thread *thread_of(struct pass *s, uint32_t id)
@@ -145,11 +198,11 @@ static struct thread *thread_of(struct pass *s, uint32_t id)
 		s->cap_thread = cap;
 	}
 	s->n_thread = i + 1;
-	s->thread[i] = (struct thread){ .root = thread_root(s, id) };
-	return s->thread[i].root == NO_NAME ? NULL : &s->thread[i];
+	s->thread[i] = (struct thread){ 0 };
+	return thread_root(s, id, &s->thread[i]) ? &s->thread[i] : NULL;
 }
 
-static bool push(struct thread *t, uint64_t start, uint64_t end, uint32_t node)
+static inline bool push(struct thread *t, const struct frame *f)
 {
 	if (t->depth == t->cap) {
 		const uint32_t cap = t->cap ? 2 * t->cap : STACK_FIRST;
@@ -161,13 +214,13 @@ static bool push(struct thread *t, uint64_t start, uint64_t end, uint32_t node)
 		t->stack = stack;
 		t->cap = cap;
 	}
-	t->stack[t->depth++] = (struct frame){ start, end, node };
+	t->stack[t->depth++] = *f;
 	return true;
 }
 
-static uint64_t could_be(const struct stack_node *n)
+static uint64_t could_be(const struct tare_stacks *t, uint32_t node)
 {
-	return n->total + n->missed;
+	return t->nodes[node].total + (t->missed ? t->missed[node] : 0);
 }
 
 /* The bound that half of the nodes do not exceed, or a little more. */
@@ -175,7 +228,7 @@ static uint64_t lower_half(const struct tare_stacks *t)
 {
 	uint32_t n[4 * 64] = { 0 };
 	for (uint32_t i = 1; i < t->n; i++) {
-		const uint64_t v = could_be(&t->nodes[i]) | 4;
+		const uint64_t v = could_be(t, i) | 4;
 		const unsigned top = 63u - (unsigned)__builtin_clzll(v);
 		n[4 * top + (v >> (top - 2) & 3)]++;
 	}
@@ -198,27 +251,43 @@ static void mark_open(const struct pass *s, uint8_t *keep)
 }
 
 /* Closes the gaps; a parent stays before its children. */
-static void compact(struct pass *s, const uint8_t *keep, uint32_t *moved)
+static void close_gaps(struct tare_stacks *t, const uint8_t *keep, uint32_t *moved)
 {
-	struct tare_stacks *const t = s->t;
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < t->n; i++) {
 		if (!keep[i])
 			continue;
 		moved[i] = n;
 		t->nodes[n] = t->nodes[i];
-		t->nodes[n++].parent = moved[t->nodes[i].parent];
+		t->nodes[n].parent = moved[t->nodes[i].parent];
+		if (t->missed)
+			t->missed[n] = t->missed[i];
+		n++;
 	}
 	t->n = n;
+}
+
+/* `hash`: room for that of each node. */
+static void fill_slots(struct tare_stacks *t, uint32_t *hash)
+{
 	memset(t->slots, 0, t->n_slots * sizeof(*t->slots));
-	for (uint32_t i = 1; i < n; i++)
-		put_node(t, i);
+	hash[0] = 0;
+	for (uint32_t i = 1; i < t->n; i++) {
+		hash[i] = path_hash(hash[t->nodes[i].parent], t->nodes[i].name);
+		put_slot(t->slots, t->n_slots, t->shift, slot_of(hash[i], i));
+	}
+}
+
+static void compact(struct pass *s, const uint8_t *keep, uint32_t *moved)
+{
+	close_gaps(s->t, keep, moved);
 	for (uint32_t i = 0; i < s->n_thread; i++) {
 		struct thread *const th = &s->thread[i];
 		th->root = moved[th->root];
 		for (uint32_t d = 0; d < th->depth; d++)
 			th->stack[d].node = moved[th->stack[d].node];
 	}
+	fill_slots(s->t, moved);
 }
 
 /* Forgets nodes that cannot have more than `bound`. */
@@ -231,7 +300,7 @@ static bool forget(struct pass *s, uint64_t bound)
 		keep[0] = 1;
 		mark_open(s, keep);
 		for (uint32_t i = t->n; i-- > 1;) {
-			keep[i] |= could_be(&t->nodes[i]) > bound;
+			keep[i] |= could_be(t, i) > bound;
 			keep[t->nodes[i].parent] |= keep[i];
 		}
 		compact(s, keep, moved);
@@ -244,10 +313,11 @@ static bool forget(struct pass *s, uint64_t bound)
 	return ok;
 }
 
-static int write_node(void *arg, uint32_t node, const struct buf *key)
+static int write_node(void *arg, uint32_t node, uint32_t depth, const struct buf *key)
 {
 	const struct pass *const s = arg;
 	const struct stack_node *const n = &s->t->nodes[node];
+	(void)depth;
 	if (node && !n->count && !n->self)	/* only around others */
 		return 0;
 	return sorted_runs_add(s->t->runs, &(struct run_item){
@@ -297,64 +367,124 @@ static bool make_room(struct pass *s)
 	return true;
 }
 
-/* The node of a name inside a stack: made, or in the second walk only found. */
-static uint32_t enter(struct pass *s, uint32_t parent, uint32_t name)
+/* The node of a path: made, or in the second walk only found. */
+static uint32_t enter(struct pass *s, uint32_t parent, const struct item *e)
 {
 	if (!s->recount)
-		return child(s->t, parent, name);
-	const uint32_t slot = parent == UNLISTED ? 0 : find(s->t, parent, name);
+		return child(s->t, parent, e->name, e->hash);
+	const uint32_t slot = parent == UNLISTED ? 0 : find(s->t, parent, e->name, e->hash);
 	if (parent != UNLISTED && s->t->slots[slot])
 		return (uint32_t)s->t->slots[slot] - 1;
 	s->t->left_out++;
 	return UNLISTED;
 }
 
-static void add_to(struct stack_node *n, uint64_t d)
+/* Intervals of one thread: what is around each, and the hash of its path. */
+static bool nest(struct pass *s, struct thread *t, struct item *item, uint32_t n)
 {
-	n->self += (int64_t)d;
-	n->total += d;
-	n->count++;
+	for (uint32_t i = 0; i < n; i++) {
+		struct item *const e = &item[i];
+		if (!t->any) {
+			t->start = e->start;
+			t->end = e->end;
+			t->any = true;
+		}
+		if (e->start < t->start)
+			t->start = e->start;
+		while (t->depth) {
+			const struct frame *const top = &t->stack[t->depth - 1];
+			if (top->start <= e->start && e->end <= top->end)
+				break;
+			s->overlaps += e->end > top->start;
+			t->depth--;
+		}
+		const struct frame *const around = t->depth ? &t->stack[t->depth - 1] : NULL;
+		e->parent = around ? around->node : t->root;
+		e->hash = path_hash(around ? around->hash : t->root_hash, e->name);
+		fetch_slot(s->t, e->hash);
+		if (!push(t, &(struct frame){ e->start, e->end, PENDING + i, e->hash }))
+			return false;
+	}
+	return true;
 }
 
-static bool interval(struct pass *s, const struct mm_event *e)
+static uint32_t node_of(const struct item *item, uint32_t node)
 {
-	if (s->most && s->t->n >= s->most && !make_room(s))
-		return false;
-	struct thread *const t = thread_of(s, e->thread);
-	const uint32_t name = resolve(s->labels, e->id);
-	if (!t || name == NO_NAME)
-		return false;
-	uint64_t end = e->p2;
-	if (end < e->p1) {
-		s->backwards++;
-		end = e->p1;
+	return node - PENDING < BATCH ? item[node - PENDING].node : node;
+}
+
+/* Their nodes. */
+static bool count(struct pass *s, struct item *item, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct item *const e = &item[i];
+		const uint64_t d = e->end - e->start;
+		const uint32_t parent = node_of(item, e->parent);
+		if (parent != UNLISTED)
+			s->t->nodes[parent].self -= (int64_t)d;
+		e->node = enter(s, parent, e);
+		if (e->node == NO_NAME)
+			return false;
+		if (e->node == UNLISTED)
+			continue;
+		struct stack_node *const node = &s->t->nodes[e->node];
+		node->self += (int64_t)d;
+		node->total += d;
+		node->count++;
 	}
-	const uint64_t d = end - e->p1;
-	if (!t->any) {
-		t->start = e->p1;
-		t->end = end;
-		t->any = true;
-	}
-	if (e->p1 < t->start)
-		t->start = e->p1;
-	while (t->depth) {
-		const struct frame *const top = &t->stack[t->depth - 1];
-		if (top->start <= e->p1 && end <= top->end)
-			break;
-		s->overlaps += end > top->start;
-		t->depth--;
-	}
-	const uint32_t parent = t->depth ? t->stack[t->depth - 1].node : t->root;
-	if (!t->depth)
-		t->top_level += d;
-	else if (parent != UNLISTED)
-		s->t->nodes[parent].self -= (int64_t)d;
-	const uint32_t node = enter(s, parent, name);
-	if (node == NO_NAME)
+	return true;
+}
+
+/* Intervals of one thread. A look-up misses the cache and waits for that of the node around it,
+ * so for all of them first the hashes are found, and the slots fetched. */
+static bool intervals(struct pass *s, struct item *item, uint32_t n)
+{
+	struct thread *const t = thread_of(s, item->thread);
+	if (!t || !nest(s, t, item, n) || !count(s, item, n))
 		return false;
-	if (node != UNLISTED)
-		add_to(&s->t->nodes[node], d);
-	return push(t, e->p1, end, node);
+	for (uint32_t d = t->depth; d && t->stack[d - 1].node - PENDING < BATCH; d--)
+		t->stack[d - 1].node = node_of(item, t->stack[d - 1].node);
+	return true;
+}
+
+/* Up to BATCH records from the last on; their intervals with their names looked up. False: the
+ * resolver says why. */
+static bool look_up(struct pass *s, const uint8_t *records, size_t n_records, struct item *item,
+		    uint32_t *n)
+{
+	*n = 0;
+	for (size_t i = n_records; i-- > 0;) {
+		struct mm_event e;
+		mm_decode(records + i * s->p->record_size, s->p->wide, &e);
+		prefetch_back(records + i * s->p->record_size);
+		if (e.p2 >= MM_INTEGER)
+			continue;
+		const uint32_t name = resolve(s->labels, e.id);
+		if (name == NO_NAME)
+			return false;
+		s->backwards += e.p2 < e.p1;
+		item[(*n)++] = (struct item){ .start = e.p1, .end = e.p2 < e.p1 ? e.p1 : e.p2,
+					      .thread = e.thread, .name = name };
+	}
+	return true;
+}
+
+static bool batch(struct pass *s, const uint8_t *records, size_t n_records)
+{
+	struct item item[BATCH];
+	uint32_t n;
+	if (!look_up(s, records, n_records, item, &n))
+		return false;
+	for (uint32_t i = 0, end; i < n; i = end) {
+		if (s->most && s->t->n >= s->most && !make_room(s))
+			return false;
+		const uint32_t room = !s->most ? BATCH : s->t->n < s->most ? s->most - s->t->n : 1;
+		for (end = i + 1; end < n && end - i < room && item[end].thread == item[i].thread; )
+			end++;
+		if (!intervals(s, item + i, end - i))
+			return false;
+	}
+	return true;
 }
 
 static int pass_error(const struct pass *s)
@@ -378,12 +508,9 @@ static int walk_all(struct pass *s)
 	uint64_t told = 0;
 	walk_init(&w, s->p, true);
 	while (walk_next(&w, &run)) {
-		for (size_t i = run.n; i-- > 0;) {
-			struct mm_event e;
-			mm_decode(run.records + i * s->p->record_size, s->p->wide, &e);
-			if (e.p2 >= MM_INTEGER)
-				continue;
-			if (!interval(s, &e))
+		for (size_t end = run.n, n; end; end -= n) {
+			n = end < BATCH ? end : BATCH;
+			if (!batch(s, run.records + (end - n) * s->p->record_size, n))
 				return pass_error(s);
 		}
 		if (progress->tell && total - run.first - told > (1u << 20)) {
@@ -404,7 +531,7 @@ static void add_gaps(struct pass *s)
 			continue;
 		struct stack_node *const root = &s->t->nodes[t->root];
 		root->total += t->end - t->start;
-		root->self += (int64_t)(t->end - t->start) - (int64_t)t->top_level;
+		root->self += (int64_t)(t->end - t->start);	/* top-level intervals are taken off */
 		root->count++;
 		if (t->root)
 			s->t->nodes[0].total += t->end - t->start;
@@ -440,7 +567,6 @@ static int recount(struct pass *s)
 		struct thread *const th = &s->thread[i];
 		th->depth = 0;
 		th->any = false;
-		th->top_level = 0;
 	}
 	const uint64_t may_miss = t->may_miss;
 	if (least >= 1 && !forget(s, (uint64_t)least - 1))
@@ -448,7 +574,7 @@ static int recount(struct pass *s)
 	t->may_miss = may_miss;
 	for (uint32_t i = 0; i < t->n; i++) {
 		struct stack_node *const n = &t->nodes[i];
-		n->total = n->count = n->missed = 0;
+		n->total = n->count = 0;
 		n->self = 0;
 	}
 	s->most = 0;
@@ -464,7 +590,7 @@ static int collect(struct pass *s)
 {
 	struct tare_stacks *const t = s->t;
 	s->labels = malloc(sizeof(*s->labels));
-	if (!s->labels || !grow(t))
+	if (!s->labels || !grow_nodes(t, s->o->least > 0) || !grow_slots(t))
 		return why_set(s->why, TARE_E_NOMEM, "%.120s: stacks", s->p->path);
 	resolver_init(s->labels, s->p, &t->names, s->o->args ? RESOLVE_ARGS : RESOLVE_LABEL, s->why);
 	const uint32_t name = root_name(t, s->o->root);
@@ -488,6 +614,27 @@ static int collect(struct pass *s)
 	return 0;
 }
 
+/* Nothing is looked up any more. */
+static void forget_slots(struct tare_stacks *t)
+{
+	large_free(t->slots, t->n_slots * sizeof(*t->slots));
+	t->slots = NULL;
+	t->n_slots = 0;
+}
+
+/* Of a tree in runs only the root stays. */
+static bool keep_root(struct tare_stacks *t)
+{
+	struct stack_node *const root = malloc(sizeof(*root));
+	if (!root)
+		return false;
+	*root = t->nodes[0];
+	large_free(t->nodes, t->cap * sizeof(*t->nodes));
+	t->nodes = root;
+	t->n = t->cap = 1;
+	return true;
+}
+
 int tare_stacks_collect(struct tare_profile *p, const struct tare_stacks_options *given,
 			struct tare_stacks **out, struct tare_why *why)
 {
@@ -505,7 +652,7 @@ int tare_stacks_collect(struct tare_profile *p, const struct tare_stacks_options
 		return why_set(why, TARE_E_NOMEM, "%.120s: stacks", p->path);
 	t->info = &p->info;
 	t->raw_names = o.raw_names;
-	t->most = o.most ? o.most : STACK_NODES_MOST;
+	t->most = o.most ? o.most : o.least > 0 ? STACK_NODES_LOSSY_MOST : STACK_NODES_MOST;
 	struct pass s = { .p = p, .t = t, .o = &o, .why = why };
 	err = collect(&s);
 	for (uint32_t i = 0; i < s.n_thread; i++)
@@ -519,12 +666,10 @@ int tare_stacks_collect(struct tare_profile *p, const struct tare_stacks_options
 		tare_stacks_free(t);
 		return err;
 	}
-	free(t->slots);			/* nothing is looked up any more */
-	t->slots = NULL;
-	if (t->runs) {
-		struct stack_node *const root = realloc(t->nodes, sizeof(*root));
-		t->nodes = root ? root : t->nodes;
-		t->n = 1;
+	forget_slots(t);
+	if (t->runs && !keep_root(t)) {
+		tare_stacks_free(t);
+		return why_set(why, TARE_E_NOMEM, "%.120s: stacks", p->path);
 	}
 	t->result = (struct tare_stacks_info){
 		.profile = t->info, .total = t->nodes[0].total, .left_out = t->left_out,
@@ -545,7 +690,8 @@ void tare_stacks_free(struct tare_stacks *t)
 		return;
 	sorted_runs_free(t->runs);
 	names_free(&t->names);
-	free(t->nodes);
-	free(t->slots);
+	large_free(t->nodes, t->cap * sizeof(*t->nodes));
+	free(t->missed);
+	forget_slots(t);
 	free(t);
 }

@@ -11,14 +11,16 @@
 
 #include <tare/analysis.h>
 
-#define STACK_NODES_MOST ((1u << 19) - 2)	/* unless told otherwise */
+/* Nodes in memory, unless told otherwise: where every stack is wanted, and where those with a
+ * small share may be left out. A node takes 43 to 64 bytes of memory, and 8 more when the tree
+ * is walked in order. With half a million nodes, 5.1 million stacks take twice the time. */
+#define STACK_NODES_MOST ((1u << 23) - 2)
+#define STACK_NODES_LOSSY_MOST ((1u << 19) - 2)
 
 struct stack_node {
-	uint32_t parent, name;
-	uint32_t depth;
 	uint64_t total, count;
 	int64_t self;
-	uint64_t missed;		/* at most that much of `total` is not counted */
+	uint32_t parent, name;
 };
 
 struct tare_stacks {
@@ -26,8 +28,12 @@ struct tare_stacks {
 	struct names names;
 	struct stack_node *nodes;
 	uint32_t n, cap;
-	uint64_t *slots;		/* by (parent, name): hash << 32 | node + 1; 0: free */
+	/* By node, where some stacks may be left out, else NULL: at most that much of its total
+	 * is not counted. */
+	uint64_t *missed;
+	uint64_t *slots;		/* by hash of the path: hash << 32 | node + 1; 0: free */
 	uint32_t n_slots;
+	unsigned shift;			/* a hash shifted by it is a slot */
 	bool raw_names;			/* see struct tare_stacks_options */
 	uint32_t most;			/* nodes in memory at a time */
 	struct sorted_runs *runs;	/* NULL: all nodes are here */
@@ -39,14 +45,14 @@ struct tare_stacks {
 
 #define STACK_NAME_BYTES sizeof(uint32_t)
 
-/* Calls `each` for every node of the tree in memory, root first, with its key: of
+/* Calls `each` for every node of the tree in memory, root first, with its depth and its key: of
  * STACKS_BY_BYTES "root;name;name", of STACKS_BY_NAME the names' numbers, of
  * STACKS_BY_TOTAL for each name 8 bytes, so that the largest total comes first, and its
  * rank; without ranks there is no key. Numbers are big-endian: keys come ascending, as memcmp
  * has it. A negative result ends the walk. */
 enum stack_sort { STACKS_BY_BYTES, STACKS_BY_NAME, STACKS_BY_TOTAL };
 #define STACKS_NOT_INSIDE 1	/* result of `each`: leave out what is inside */
-int stacks_walk(const struct tare_stacks *t, enum stack_sort sort,
-		int (*each)(void *arg, uint32_t node, const struct buf *key), void *arg);
+typedef int stack_each(void *arg, uint32_t node, uint32_t depth, const struct buf *key);
+int stacks_walk(const struct tare_stacks *t, enum stack_sort sort, stack_each *each, void *arg);
 
 #endif

@@ -1,0 +1,48 @@
+#include "large.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static void *with_huge_pages(void *map, size_t n)
+{
+	if (map == MAP_FAILED)
+		return NULL;
+	madvise(map, n, MADV_HUGEPAGE);		/* a kernel without them is only slower */
+	return map;
+}
+
+static void *map_new(size_t n)
+{
+	return with_huge_pages(mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), n);
+}
+
+static void *resize_short(void *array, size_t old, size_t n)
+{
+	char *const more = realloc(array, n);
+	if (more && n > old)
+		memset(more + old, 0, n - old);
+	return more;
+}
+
+void *large_grow(void *array, size_t old, size_t n)
+{
+	if (n < LARGE_BYTES)
+		return resize_short(array, old, n);
+	if (old >= LARGE_BYTES)
+		return with_huge_pages(mremap(array, old, n, MREMAP_MAYMOVE), n);
+	void *const map = map_new(n);
+	if (map && old)
+		memcpy(map, array, old);
+	if (map)
+		free(array);
+	return map;
+}
+
+void large_free(void *array, size_t n)
+{
+	if (n >= LARGE_BYTES && array)
+		munmap(array, n);
+	else
+		free(array);
+}

@@ -1,0 +1,24 @@
+/* Arrays that may grow to many megabytes, all zeros at first.
+ *
+ *	uint64_t *a = NULL;
+ *	uint64_t *const more = large_grow(a, n * sizeof(*a), 2 * n * sizeof(*a));
+ *	if (!more) …				`a` is as it was
+ *	large_free(more, 2 * n * sizeof(*a));
+ *
+ * Short arrays come from malloc. From LARGE_BYTES on an array has its own mapping with huge
+ * pages: growing moves no bytes, and an array that is read and written in no order misses the
+ * TLB less. Measured on a tree of 5.1 million stacks: 0.35 s of page faults become 0.05 s.
+ */
+#ifndef BASE_LARGE_H
+#define BASE_LARGE_H
+
+#include <stddef.h>
+
+#define LARGE_BYTES (4u << 20)
+
+/* From `old` bytes (NULL: 0) to no fewer than that; bytes that were not there are 0. NULL: out of
+ * memory. */
+void *large_grow(void *array, size_t old, size_t n);
+void large_free(void *array, size_t n);
+
+#endif
