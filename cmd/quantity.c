@@ -1,64 +1,92 @@
 #include "quantity.h"
 
+#include "clocale.h"
+#include "sink.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* v / 1000 with three decimals, and its unit. */
-static void add_thousandths(struct buf *b, uint64_t v, const char *unit)
+static char *text_before(char *end, const char *text, size_t len)
 {
-	char text[32];
-	size_t n = sizeof(text);
+	return memcpy(end - len, text, len);
+}
+
+/* v / 1000 with three decimals, and its unit. */
+static char *thousandths_before(char *end, uint64_t v, const char *unit)
+{
+	end = text_before(end, unit, strlen(unit));
 	for (unsigned i = 0; i < 3; i++, v /= 10)
-		text[--n] = (char)('0' + v % 10);
-	text[--n] = '.';
-	do
-		text[--n] = (char)('0' + v % 10);
-	while ((v /= 10) != 0);
-	buf_add(b, text + n, sizeof(text) - n);
-	buf_str(b, unit);
+		*--end = (char)('0' + v % 10);
+	*--end = '.';
+	return u64_digits(end, v);
+}
+
+static char *time_before(char *end, uint64_t ns)
+{
+	if (ns < 1000)
+		return u64_digits(text_before(end, " ns", 3), ns);
+	if (ns < 1000000)
+		return thousandths_before(end, ns, " us");
+	if (ns < 1000000000)
+		return thousandths_before(end, ns / 1000, " ms");
+	return thousandths_before(end, ns / 1000000, " s");
+}
+
+char *quantity_before(char *end, const struct tare_profile_info *i, int64_t v)
+{
+	const uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+	char *at = i->is_time ? time_before(end, u) : u64_grouped(end, u);
+	if (v < 0)
+		*--at = '-';
+	return at;
 }
 
 void quantity_add(struct buf *b, const struct tare_profile_info *i, int64_t v)
 {
-	const uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-	if (v < 0)
-		buf_chr(b, '-');
-	if (!i->is_time)
-		buf_grouped(b, u);
-	else if (u < 1000)
-		buf_printf(b, "%" PRIu64 " ns", u);
-	else if (u < 1000000)
-		add_thousandths(b, u, " us");
-	else if (u < 1000000000)
-		add_thousandths(b, u / 1000, " ms");
-	else
-		add_thousandths(b, u / 1000000, " s");
+	char text[QUANTITY_BYTES];
+	char *const end = text + sizeof(text);
+	const char *const at = quantity_before(end, i, v);
+	buf_add(b, at, (size_t)(end - at));
+}
+
+static char *printed_before(char *end, double v)
+{
+	char text[QUANTITY_BYTES];
+	const int n = clocale_snprintf(text, sizeof(text), "%.2f%%", v);
+	return text_before(end, text, n > 0 ? (size_t)n : 0);
 }
 
 /* As "%.2f%%" has it: the exact value of the double is rounded, so what is near the middle
  * is left to printf. */
-void percent_add(struct buf *b, double v)
+char *percent_before(char *end, double v)
 {
 	const double scaled = v * 100;
-	const double middle = scaled - floor(scaled) - 0.5;
-	if (!(v >= 0 && v < 1e9) || (middle > -1e-4 && middle < 1e-4)) {
+	if (scaled >= 1e11)
+		return printed_before(end, v);
+	const uint64_t below = (uint64_t)scaled;
+	const double middle = scaled - (double)below - 0.5;
+	if (middle > -1e-4 && middle < 1e-4)
+		return printed_before(end, v);
+	const uint64_t whole = (uint64_t)(scaled + 0.5);
+	*--end = '%';
+	*--end = (char)('0' + whole % 10);
+	*--end = (char)('0' + whole / 10 % 10);
+	*--end = '.';
+	return u64_digits(end, whole / 100);
+}
+
+void percent_add(struct buf *b, double v)
+{
+	char text[QUANTITY_BYTES];
+	char *const end = text + sizeof(text);
+	if (!(v >= 0 && v < 1e22)) {
 		buf_printf(b, "%.2f%%", v);
 		return;
 	}
-	const uint64_t whole = (uint64_t)(scaled + 0.5);
-	char text[32];
-	size_t n = sizeof(text);
-	uint64_t left = whole / 100;
-	text[--n] = '%';
-	text[--n] = (char)('0' + whole % 10);
-	text[--n] = (char)('0' + whole / 10 % 10);
-	text[--n] = '.';
-	do
-		text[--n] = (char)('0' + left % 10);
-	while ((left /= 10) != 0);
-	buf_add(b, text + n, sizeof(text) - n);
+	const char *const at = percent_before(end, v);
+	buf_add(b, at, (size_t)(end - at));
 }
 
 void quantity_signed(struct buf *b, const struct tare_profile_info *i, int64_t v)

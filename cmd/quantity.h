@@ -9,8 +9,13 @@
 
 /* A time as 1.234 ms; other counts grouped, 1,234,567. Without unit. */
 void quantity_add(struct buf *b, const struct tare_profile_info *i, int64_t v);
+/* The same before `end`, in up to QUANTITY_BYTES; returns where it starts. */
+#define QUANTITY_BYTES 32
+char *quantity_before(char *end, const struct tare_profile_info *i, int64_t v);
 /* "12.34%". */
 void percent_add(struct buf *b, double v);
+/* The same before `end`, for values from 0 to 1e22. */
+char *percent_before(char *end, double v);
 void quantity_signed(struct buf *b, const struct tare_profile_info *i, int64_t v);
 /* The middle of a range and half its width: "1,234 ±56", "1,234 ±0". Of a time the half is
  * rounded up, so that the two contain the range. */

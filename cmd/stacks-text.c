@@ -4,59 +4,51 @@
 #include "profiles.h"
 #include "quantity.h"
 #include "sink.h"
-#include "why.h"
 
 #include <string.h>
 
 struct printer {
 	const struct tare_stacks_info *info;
 	struct sink out;
-	struct buf line;
 };
 
-/* Moves the text from `from` on to the right edge of `width` columns. */
-static void align_right(struct buf *line, size_t from, size_t width)
+enum { SHARE_WIDTH = 7, VALUE_WIDTH = 14, COUNT_WIDTH = 9 };
+
+/* What begins before `end` gets at least `width` columns, spaces before it, and one more space;
+ * there are spaces already. */
+static char *column(char *at, const char *end, ptrdiff_t width)
 {
-	static const char spaces[] = "                    ";
-	const size_t len = line->len - from;
-	if (len >= width)
-		return;
-	buf_add(line, spaces, width - len);
-	memmove(line->data + from + width - len, line->data + from, len);
-	memset(line->data + from, ' ', width - len);
+	return (end - at < width ? at - (width - (end - at)) : at) - 1;
 }
 
-static void quantity_column(struct buf *line, const struct tare_profile_info *info, int64_t v,
-			    size_t width)
+/* The columns before the name are written from the last to the first: each one starts where the
+ * one behind it has begun. */
+static const char *columns(char *end, const struct printer *p, const struct tare_stack *s)
 {
-	const size_t from = line->len;
-	quantity_add(line, info, v);
-	align_right(line, from, width);
-	buf_chr(line, ' ');
+	const struct tare_profile_info *const i = p->info->profile;
+	const uint64_t all = p->info->total;
+	char *at = end - 1;
+	at = column(u64_digits(at - 1, s->count), at - 1, COUNT_WIDTH);
+	at = column(quantity_before(at, i, s->self), at, VALUE_WIDTH);
+	at = column(quantity_before(at, i, (int64_t)s->total), at, VALUE_WIDTH);
+	const double share = all ? 100.0 * (double)s->total / (double)all : 0.0;
+	return column(percent_before(at, share), at, SHARE_WIDTH) + 1;
 }
 
 static int tree_line(void *arg, const struct tare_stack *s)
 {
 	struct printer *const p = arg;
-	const uint64_t all = p->info->total;
-	struct buf *const line = &p->line;
-	line->len = 0;
-	percent_add(line, all ? 100.0 * (double)s->total / (double)all : 0.0);
-	align_right(line, 0, 7);
-	buf_chr(line, ' ');
-	quantity_column(line, p->info->profile, (int64_t)s->total, 14);
-	quantity_column(line, p->info->profile, s->self, 14);
-	const size_t from = line->len;
-	buf_u64(line, s->count);
-	align_right(line, from, 9);
-	buf_str(line, "  ");
-	for (uint32_t d = s->depth < 100 ? s->depth : 100; d; d--)
-		buf_str(line, "  ");
-	buf_add(line, s->name, s->name_len);
-	buf_chr(line, '\n');
-	if (buf_failed(line))
-		return TARE_E_NOMEM;
-	sink_add(&p->out, line->data, line->len);
+	static const char indent[] =
+		"                                                                                "
+		"                                                                                "
+		"                                        ";
+	char text[5 * QUANTITY_BYTES];
+	memset(text, ' ', sizeof(text));
+	const char *const end = text + sizeof(text), *const at = columns(text + sizeof(text), p, s);
+	sink_add(&p->out, at, (size_t)(end - at));
+	sink_add(&p->out, indent, 2 * (s->depth < 100 ? s->depth : 100));
+	sink_add(&p->out, s->name, s->name_len);
+	sink_add(&p->out, "\n", 1);
 	return 0;
 }
 
@@ -77,15 +69,9 @@ static int print(const struct tare_stacks *t, const struct tare_stacks_visit_opt
 	int err = sink_open(&p.out, fd_write, &fd, why);
 	if (err < 0)
 		return err;
-	if (o->order == TARE_STACKS_BY_TOTAL) {
-		buf_printf(&p.line, "%7s %14s %14s %9s  %s\n", "share", "total", "self", "count",
-			   "stack");
-		sink_add(&p.out, p.line.data, p.line.len);
-	}
+	if (o->order == TARE_STACKS_BY_TOTAL)
+		sink_str(&p.out, "  share          total           self     count  stack\n");
 	err = tare_stacks_visit(t, o, line, &p, why);
-	if (buf_failed(&p.line))
-		why_set(why, TARE_E_NOMEM, "stacks");
-	buf_free(&p.line);
 	const int closed = sink_close(&p.out, err < 0 ? NULL : why);
 	return err < 0 ? err : closed;
 }

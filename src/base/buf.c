@@ -1,6 +1,7 @@
 #include "buf.h"
 
 #include "clocale.h"
+#include "sink.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,23 +54,17 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 void buf_u64(struct buf *b, uint64_t value)
 {
 	char text[24];
-	size_t n = sizeof(text);
-	do
-		text[--n] = (char)('0' + value % 10);
-	while ((value /= 10) != 0);
-	buf_add(b, text + n, sizeof(text) - n);
+	char *const end = text + sizeof(text);
+	const char *const at = u64_digits(end, value);
+	buf_add(b, at, (size_t)(end - at));
 }
 
 void buf_grouped(struct buf *b, uint64_t value)
 {
 	char text[32];
-	size_t n = sizeof(text);
-	for (unsigned digits = 0; value || !digits; value /= 10, digits++) {
-		if (digits && digits % 3 == 0)
-			text[--n] = ',';
-		text[--n] = (char)('0' + value % 10);
-	}
-	buf_add(b, text + n, sizeof(text) - n);
+	char *const end = text + sizeof(text);
+	const char *const at = u64_grouped(end, value);
+	buf_add(b, at, (size_t)(end - at));
 }
 
 void buf_free(struct buf *b)

@@ -92,6 +92,18 @@ char *u64_digits(char *end, uint64_t v)
 	return digits(end, v);
 }
 
+char *u64_grouped(char *end, uint64_t v)
+{
+	for (; v >= 1000; v /= 1000) {
+		const uint32_t three = (uint32_t)(v % 1000);
+		end -= 4;
+		end[0] = ',';
+		end[1] = (char)('0' + three / 100);
+		memcpy(end + 2, pairs + 2 * (three % 100), 2);
+	}
+	return digits(end, v);
+}
+
 void sink_u64(struct sink *s, uint64_t v)
 {
 	char text[24];

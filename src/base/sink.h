@@ -56,6 +56,8 @@ static inline void sink_str(struct sink *s, const char *text)
 void sink_u64(struct sink *s, uint64_t v);
 /* The digits of v before `end` (20 at most); returns where they start. */
 char *u64_digits(char *end, uint64_t v);
+/* The same in groups of three, 1,234,567 (26 at most). */
+char *u64_grouped(char *end, uint64_t v);
 /* In at least `width` columns (up to 24): spaces on its left, or on its right. */
 void sink_u64_right(struct sink *s, uint64_t v, unsigned width);
 void sink_u64_left(struct sink *s, uint64_t v, unsigned width);
