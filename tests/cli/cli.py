@@ -1,49 +1,16 @@
 """Shared by the tests of the program: run it, check, and a small JSON Schema validator."""
-import ctypes, errno, json, os, platform, re, struct, subprocess, sys, time
+import ctypes, errno, json, os, platform, re, struct, subprocess, sys
 
-bad = 0
-tried = None        # the failed checks of an attempt that may be repeated (given_time)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tool"))
+import checking  # noqa: E402
+from checking import check, finish, given_time, until, when_still  # noqa: E402, F401
+
 CALLS = {"x86_64": dict(perf_event_open=298, ptrace=101, personality=135),
          "aarch64": dict(perf_event_open=241, ptrace=117, personality=92)}[platform.machine()]
 
 
-def check(ok, *what):
-    global bad
-    if ok:
-        return
-    if tried is not None:
-        tried.append(what)
-        return
-    bad += 1
-    print("failed:", *what)
-
-
-def given_time(attempt, factors=(1, 4, 16, 64)):
-    """attempt(factor) checks what a slow or busy machine can spoil, with times `factor` as long as an
-    idle machine needs. The first attempt whose checks all hold counts, so the last must fail for the
-    test to fail: what is broken fails them all. Kernel counts that other processes can change (page
-    faults, after memory was reclaimed or moved) are checked so, too; the factor is then of no use."""
-    global tried
-    for factor in factors[:-1]:
-        tried = []
-        try:
-            attempt(factor)
-        except Exception as e:                          # such as: no result to look into
-            tried.append((repr(e),))
-        wrong, tried = tried, None
-        if not wrong:
-            return
-        print(f"tried again, with more time than {factor} times the least:", *wrong[0])
-    attempt(factors[-1])
-
-
 # What is compared is written for people with UTF-8, wherever the tests are run.
 os.environ["LC_ALL"] = "C.UTF-8"
-
-
-def finish():
-    print(f"{bad} checks failed" if bad else "all checks passed")
-    sys.exit(bad != 0)
 
 
 def run(*args, **how):
@@ -62,7 +29,7 @@ def perf_refused(tare):
 
 def skip(why):
     """What was checked so far must be right; the rest cannot be tried here."""
-    if bad:
+    if checking.bad:
         finish()
     print(why)
     sys.exit(77)
@@ -80,16 +47,6 @@ def need_engine(tare):
     p = run(tare, "stat", "--backend", "soft", "-e", "instructions:u", "true")
     if p.returncode:
         sys.exit(f"the engine does not run: tare stat --backend soft true: status {p.returncode}: {p.stderr}")
-
-
-def until(condition, what, seconds=600):
-    """Waits for what must come, however slow the machine is."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            check(False, "waited in vain:", what)
-            return
-        time.sleep(0.005)
 
 
 def descendants(pid):
@@ -110,14 +67,20 @@ def descendants(pid):
         mine |= more
 
 
-def until_runs(pid, comm, n=1):
-    """Until the n-th process of that name is seen below `pid`: n - 1 runs are over."""
-    seen = set()
+def until_runs(pid, comm):
+    """Until there is a process of that name below `pid`."""
+    until(lambda: any(name == comm for name, _ in descendants(pid).values()), f"{comm} to run")
 
-    def enough():
-        seen.update(p for p, (name, _) in descendants(pid).items() if name == comm)
-        return len(seen) >= n
-    until(enough, f"run {n} of {comm}")
+
+def until_run(pid, n, fifo):
+    """For -r N cat FIFO, which ends when FIFO was opened and closed: until the n-th run waits, after
+    n - 1 whole ones."""
+    seen = set()
+    for k in range(n):
+        if k:
+            open(fifo, "w").close()
+        until(lambda: any(name == "cat" and p not in seen for p, (name, _) in descendants(pid).items()), f"run {k + 1}")
+        seen |= {p for p, (name, _) in descendants(pid).items() if name == "cat"}
 
 
 def until_busy(pid, comm, seconds):

@@ -64,9 +64,9 @@ class Zsh:
 
     def until(self, pattern):
         text = ""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 600
         while not re.search(pattern, text):
-            if time.monotonic() > end or not select.select([self.fd], [], [], 60)[0]:
+            if time.monotonic() > end or not select.select([self.fd], [], [], 600)[0]:
                 check(False, "zsh does not answer", text)
                 return ""
             text += os.read(self.fd, 65536).decode(errors="replace")

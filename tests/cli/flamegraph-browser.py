@@ -35,7 +35,7 @@ def in_browser(chromium, svg):
         argv = [chromium, "--headless", "--no-sandbox", "--disable-gpu",
                 f"--user-data-dir={tmp}/user", "--dump-dom", f"file://{tmp}/graph.svg"]
         try:
-            r = subprocess.run(argv, capture_output=True, text=True, timeout=180)
+            r = subprocess.run(argv, capture_output=True, text=True, timeout=600)
         except subprocess.TimeoutExpired:
             skip("chromium does not answer here")
     if "<svg" not in r.stdout:

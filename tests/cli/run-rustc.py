@@ -61,7 +61,7 @@ def profile(rustc, counter, i, flaws, seed):
     # its counters belong to the thread that opens them, so no code is generated
     got = run(TARE, "run", "--cpu", "zen2", "--flaws", flaws, "--seed", str(seed), "--", rustc,
               "--emit=metadata", "-Z", f"self-profile={out}", "-Z",
-              f"self-profile-counter={counter}", "p.rs", cwd=folder, env=env, timeout=200)
+              f"self-profile-counter={counter}", "p.rs", cwd=folder, env=env)
     check(got.returncode == 0, counter, got.stderr)
     check("failed to create profiler" not in got.stderr, counter, got.stderr)
     files = [os.path.join(out, f) for f in os.listdir(out)]

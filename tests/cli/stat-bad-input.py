@@ -2,7 +2,7 @@
 """tare stat and bad input: one clear error, a failing status, nothing run and nothing lost.
 usage: stat-bad-input.py TARE PAGES"""
 import json, os, pty, re, resource, shutil, signal, subprocess, sys, tempfile
-from cli import check, finish, perf_refused, run, skip, skipped, until_runs
+from cli import check, finish, perf_refused, run, skip, skipped, until_run, until_runs
 
 tare, pages = map(os.path.abspath, sys.argv[1:3])
 folder = tempfile.mkdtemp(prefix="tare-")
@@ -204,43 +204,55 @@ p = run("bash", "-c", f"set -o pipefail; {tare} stat -e page-faults -o - -r 3 tr
 check(p.returncode == 0, p.stderr)
 
 
-# SIGINT in the middle of -r 10: what there is, and 130. Sent when the n-th run is seen.
-def interrupted(args, n=1, signal_number=signal.SIGINT):
+# SIGINT in the middle of -r 10: what there is, and 130. Sent while the third run waits.
+fifo = f"{folder}/fifo"
+os.mkfifo(fifo)
+waits = ("-r", "10", "cat", fifo)
+
+
+def interrupted(args, signal_number=signal.SIGINT):
     p = subprocess.Popen([tare, "stat", "-e", "page-faults", *args], stderr=subprocess.PIPE,
                          stdout=subprocess.PIPE, text=True)
-    until_runs(p.pid, "sleep", n)
+    if args[-1] == fifo:
+        until_run(p.pid, 3, fifo)
+    else:
+        until_runs(p.pid, "sleep")
     p.send_signal(signal_number)
-    out, err = p.communicate(timeout=60)
+    out, err = p.communicate(timeout=600)
     return p.returncode, out, err
 
 
 for extra in ((), ("--per-thread",)):
-    status, out, err = interrupted([*extra, "-j", "-o", "-", "-r", "10", "sleep", "0.4"], 3)
+    status, out, err = interrupted([*extra, "-j", "-o", "-", *waits])
     r = json.loads(out)
     done = [x["complete"] for x in r["runs"]]
     check(status == 130, status, err)
-    check(2 <= done.count(True) < 10 and r["summary"][0]["n"] == done.count(True), done)
-status, out, err = interrupted(["-r", "10", "sleep", "0.4"], 3)
-check(status == 130 and "Interrupted" in err and re.search(r"\d+ ±\d+ +page-faults", err), err)
-status, out, err = interrupted(["sleep", "20"])
+    check(done.count(True) == 2 == r["summary"][0]["n"], done)
+status, out, err = interrupted(waits)
+check(status == 130 and "Interrupted" in err and re.search(r"\d ±[\d.]+ +page-faults", err), err)
+status, out, err = interrupted(["sleep", "9999"])
 check(status == 130 and "the counts cover only part of the run" in err, err)
-status, out, err = interrupted(["sleep", "20"], 1, signal.SIGTERM)
+status, out, err = interrupted(["sleep", "9999"], signal.SIGTERM)
 check(status == 143 and "page-faults" in err, status, err)
 # As from a shell's `&`, where SIGINT starts out ignored.
-p = run("sh", "-c", f"{tare} stat -e page-faults -r 10 sh -c 'echo >{folder}/runs; sleep 0.4' & "
+p = run("sh", "-c", f"{tare} stat -e page-faults -r 10 sh -c 'echo >{folder}/runs; exec sleep 9999' & "
         f"while ! [ -s {folder}/runs ]; do sleep 0.05; done; kill -INT $!; wait $!")
 check(p.returncode == 130 and "Interrupted" in p.stderr, p.returncode, p.stderr)
 
 
 # Ctrl-C on a terminal reaches the command as well, and what it does about it is its own
 # affair: one that takes no notice is counted to its end, and no other run follows.
-def on_terminal(args, n):
+def on_terminal(args, n, release):
     pid, fd = pty.fork()
     if pid == 0:
         os.execv(tare, [tare, "stat", "-e", "page-faults", *args])
-    until_runs(pid, "sleep", n)
+    until_run(pid, n, fifo)
     os.write(fd, b"\x03")
     text = b""
+    while b"^C" not in text:            # the terminal shows it when the signals are sent
+        text += os.read(fd, 65536)
+    if release:
+        open(fifo, "w").close()
     while True:
         try:
             part = os.read(fd, 65536)
@@ -252,9 +264,9 @@ def on_terminal(args, n):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), text.decode()
 
 
-status, text = on_terminal(["-r", "10", "sleep", "0.4"], 3)
+status, text = on_terminal(waits, 3, False)
 check(status == 130 and "the run that was cut short is left out" in text, status, text)
-status, text = on_terminal(["-r", "10", "sh", "-c", "trap '' INT; sleep 1; echo finished"], 1)
+status, text = on_terminal(["-r", "10", "sh", "-c", f"trap '' INT; cat {fifo}; echo finished"], 1, True)
 check(status == 130 and text.count("finished\r\n") == 1 and
       "Interrupted after 1 of 10 runs" in text, status, text)
 

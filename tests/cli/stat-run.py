@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """tare stat counts, with kernel events that any machine has. usage: stat-run.py TARE PAGES"""
-import json, os, re, shutil, signal, subprocess, sys, tempfile, time
-from cli import (can_refuse, check, check_schema, finish, perf_refused, refuse, run, skip, skipped,
-                 until)
+import json, os, re, shutil, signal, subprocess, sys, tempfile
+from cli import (can_refuse, check, check_schema, finish, given_time, perf_refused, refuse, run, skip,
+                 skipped, until, when_still)
 
 tare, pages = map(os.path.abspath, sys.argv[1:3])
 if perf_refused(tare):
@@ -30,16 +30,19 @@ def faults(*args):
 
 
 # Counted to the last one: the difference is what the program was told to touch.
-base = faults(pages, "0")
-check(faults(pages, "1000") - base == 1000, "1000 pages")
-check(faults(pages, "1") - base == 1, "1 page")
-# Children and threads are in it, or not.
-both = faults(pages, "0", "0", "0")
-check(faults(pages, "0", "500", "0") - both == 500, "pages of the child")
-check(faults(pages, "0", "0", "700") - both == 700, "pages of the thread")
-alone = faults("--no-inherit", pages, "0", "0", "0")
-check(faults("--no-inherit", pages, "10", "500", "700") - alone == 10, "--no-inherit")
-check(alone < both, "--no-inherit leaves something out")
+def touched():
+    base = faults(pages, "0")
+    check(faults(pages, "1000") - base == 1000, "1000 pages")
+    check(faults(pages, "1") - base == 1, "1 page")
+    # Children and threads are in it, or not.
+    both = faults(pages, "0", "0", "0")
+    check(faults(pages, "0", "500", "0") - both == 500, "pages of the child")
+    check(faults(pages, "0", "0", "700") - both == 700, "pages of the thread")
+    alone = faults("--no-inherit", pages, "0", "0", "0")
+    check(faults("--no-inherit", pages, "10", "500", "700") - alone == 10, "--no-inherit")
+    check(alone < both, "--no-inherit leaves something out")
+    each_task(both)
+
 
 # Every task by itself, and their sum.
 def by_task(*args):
@@ -53,46 +56,62 @@ def by_task(*args):
     return r["runs"][0]["tasks"], least
 
 
-tasks, few = by_task("0", "0", "0")
-tasks, many = by_task("10", "500", "700")
-check(abs(sum(few) - both) <= 2, "the sum of the least of all tasks", few, both)
-kinds = [(t["is_thread"], t["pid"] == t["tid"]) for t in tasks]
-check(kinds == [(False, True), (False, True), (True, False)], kinds)
-check([b - a for a, b in zip(few, many)] == [10, 500, 700], "pages of each task", few, many)
-check(all(os.path.samefile(t["exe"], pages) for t in tasks), "exe")
+def each_task(both):
+    tasks, few = by_task("0", "0", "0")
+    tasks, many = by_task("10", "500", "700")
+    check(abs(sum(few) - both) <= 2, "the sum of the least of all tasks", few, both)
+    kinds = [(t["is_thread"], t["pid"] == t["tid"]) for t in tasks]
+    check(kinds == [(False, True), (False, True), (True, False)], kinds)
+    check([b - a for a, b in zip(few, many)] == [10, 500, 700], "pages of each task", few, many)
+    check(all(os.path.samefile(t["exe"], pages) for t in tasks), "exe")
+
+
+when_still(touched)
+
 
 # The same as perf stat, under the same conditions.
-perf = shutil.which("perf")
-setarch = shutil.which("setarch")
-if perf and setarch and run(perf, "stat", "-e", "page-faults", "true").returncode == 0:
+def as_perf():
     for n in ("0", "1234"):
         p = run(setarch, "-R", perf, "stat", "-x,", "-e", "page-faults", pages, n)
         theirs = int(p.stderr.split(",")[0])
         check(theirs == faults(pages, n), "perf counts", theirs)
+
+
+perf = shutil.which("perf")
+setarch = shutil.which("setarch")
+if perf and setarch and run(perf, "stat", "-e", "page-faults", "true").returncode == 0:
+    when_still(as_perf)
 else:
     skipped("comparing with perf stat", "perf is not installed or does not count")
 
 # Groups, several runs, every value there.
 # (Switches happen in the kernel, which not everybody may count.)
 third = "context-switches" if run(tare, "stat", "-e", "cs", "true").returncode == 0 else "major-faults"
-p, r = stat("-r", "4", "-e", "{page-faults,minor-faults}," + third + ",task-clock", pages, "9")
-check(len(r["runs"]) == 4, "4 runs")
-for k in range(4):
-    check(count(r, "page-faults", k) == base + 9, "run", k)
-s = r["summary"][0]
-check(s["values"] == [base + 9] * 4 and s["half_range"] == 0 and s["stddev"] == 0, s)
-one = stat("-e", "page-faults", pages, "9")[1]["summary"][0]
-check(one["half_range"] is None and one["stddev"] is None and one["greatest_distance"] is None, one)
-check(s["midpoint"] == s["mean"] == s["min"] == s["max"] == base + 9, s)
-for s, clock in ((r["summary"][3], True), (r["summary"][0], False)):
-    v = s["values"]
-    check(s["min"] == min(v) and s["max"] == max(v), s)
-    check(s["midpoint"] == (min(v) + max(v)) / 2, s)
-    check(abs(s["mean"] - sum(v) / 4) < 1e-3, s)
-    check(abs(s["greatest_distance"] - max(max(v) - s["mean"], s["mean"] - min(v))) < 1e-3, s)
-    check((s["unit"] == "ns") == clock, s)
-    var = sum((x - sum(v) / 4) ** 2 for x in v) / 3
-    check(abs(s["stddev"] - var ** 0.5) < 1e-3 * (1 + s["stddev"]), s)
+
+
+def several():
+    base = faults(pages, "0")
+    p, r = stat("-r", "4", "-e", "{page-faults,minor-faults}," + third + ",task-clock", pages, "9")
+    check(len(r["runs"]) == 4, "4 runs")
+    for k in range(4):
+        check(count(r, "page-faults", k) == base + 9, "run", k)
+    s = r["summary"][0]
+    check(s["values"] == [base + 9] * 4 and s["half_range"] == 0 and s["stddev"] == 0, s)
+    check(s["midpoint"] == s["mean"] == s["min"] == s["max"] == base + 9, s)
+    one = stat("-e", "page-faults", pages, "9")[1]["summary"][0]
+    check(one["half_range"] is None and one["stddev"] is None and one["greatest_distance"] is None, one)
+    for s, clock in ((r["summary"][3], True), (r["summary"][0], False)):
+        v = s["values"]
+        check(s["min"] == min(v) and s["max"] == max(v), s)
+        check(s["midpoint"] == (min(v) + max(v)) / 2, s)
+        check(abs(s["mean"] - sum(v) / 4) < 1e-3, s)
+        check(abs(s["greatest_distance"] - max(max(v) - s["mean"], s["mean"] - min(v))) < 1e-3, s)
+        check((s["unit"] == "ns") == clock, s)
+        var = sum((x - sum(v) / 4) ** 2 for x in v) / 3
+        check(abs(s["stddev"] - var ** 0.5) < 1e-3 * (1 + s["stddev"]), s)
+
+
+when_still(several)
 
 # Exit status and output are the command's own.
 for command, status in (("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137), ("kill -TERM $$", 143)):
@@ -150,12 +169,19 @@ else:
     skipped("refusals", "no seccomp filter can be installed here")
 
 # Separated fields, in perf's order.
-p = run(tare, "stat", "-x", ";", "-e", "page-faults,task-clock", "-r", "3", pages, "5")
-provenance = "raw" if third == "context-switches" else "raw+user-only"
-first, second = (line.split(";") for line in p.stderr.splitlines())
-check(first[:3] == [str(base + 5), "", "page-faults"], first)
-check(first[3] == "0.00%" and first[5] == "100.00" and first[-1] == provenance, first)
-check(second[1:3] == ["msec", "task-clock"] and float(second[0]) > 0, second)
+def separated():
+    base = faults(pages, "0")
+    p = run(tare, "stat", "-x", ";", "-e", "page-faults,task-clock", "-r", "3", pages, "5")
+    provenance = "raw" if third == "context-switches" else "raw+user-only"
+    first, second = (line.split(";") for line in p.stderr.splitlines())
+    check(first[:3] == [str(base + 5), "", "page-faults"], first)
+    check(first[3] == "0.00%" and first[5] == "100.00" and first[-1] == provenance, first)
+    check(second[1:3] == ["msec", "task-clock"] and float(second[0]) > 0, second)
+    p = run(tare, "stat", "-x,", "-e", "page-faults", pages, "5")
+    check(p.stderr.startswith(f"{base + 5},,page-faults,"), p.stderr)
+
+
+when_still(separated)
 p = run(tare, "stat", "-x", "\\t", "-e", "page-faults", "true")
 check(p.stderr.count("\t") == 7, p.stderr)
 if perf and third == "context-switches":
@@ -167,31 +193,35 @@ if perf and third == "context-switches":
         kind = lambda line: [re.sub(r"[\d.]+", "N", f) for f in line.split(",")]
         for a, b in zip(theirs, ours):
             check(kind(a) == kind(b)[:-1], a, b)
-p = run(tare, "stat", "-x,", "-e", "page-faults", pages, "5")
-check(p.stderr.startswith(f"{base + 5},,page-faults,"), p.stderr)
 
 # Text: the number grouped, its provenance, the spread of several runs.
-p = run(tare, "stat", "-e", "page-faults", pages, str(12345 - base))
-check(re.search(r"^ +12,345 +page-faults +raw", p.stderr, re.M), p.stderr)
-check("seconds elapsed" in p.stderr and "ASLR off" in p.stderr, p.stderr)
-p = run(tare, "stat", "-r", "3", "--table", "-e", "page-faults", pages, str(12345 - base))
-check(re.search(r"^ +12,345 ±0 +page-faults +raw", p.stderr, re.M), p.stderr)
-check(len(re.findall(r"^ +[123] +\d+\.\d+ +12,345$", p.stderr, re.M)) == 3, p.stderr)
+def grouped():
+    n = str(12345 - faults(pages, "0"))
+    p = run(tare, "stat", "-e", "page-faults", pages, n)
+    check(re.search(r"^ +12,345 +page-faults +raw", p.stderr, re.M), p.stderr)
+    check("seconds elapsed" in p.stderr and "ASLR off" in p.stderr, p.stderr)
+    p = run(tare, "stat", "-r", "3", "--table", "-e", "page-faults", pages, n)
+    check(re.search(r"^ +12,345 ±0 +page-faults +raw", p.stderr, re.M), p.stderr)
+    check(len(re.findall(r"^ +[123] +\d+\.\d+ +12,345$", p.stderr, re.M)) == 3, p.stderr)
 
-# Intervals: they add up. (A machine may be too busy to look every 50 ms; not for ever.)
-for pause in (0.2, 0.4, 0.8, 1.6, 3.2):
+
+when_still(grouped)
+
+# Intervals: they add up.
+def intervals(factor):
+    pause = 0.2 * factor
     p, r = stat("-I", "50", "-e", "page-faults", "sh", "-c",
                 f"{pages} 100; sleep {pause}; {pages} 200; sleep {pause}")
     parts = [i["counts"][0]["value"] for i in r["runs"][0]["intervals"]]
     check(sum(parts) == count(r), "intervals do not add up", parts, count(r))
-    if len(parts) >= 4 and 0 in parts:
-        break
-else:
-    check(False, "no interval of sleep", parts)
-p = run(tare, "stat", "-I", "50", "-x,", "-e", "page-faults", "sleep", "1.5")
-rows = [line.split(",") for line in p.stderr.splitlines()]
-check(len(rows) >= 4 and all(r[3] == "page-faults" for r in rows), p.stderr)
-check([float(r[0]) for r in rows] == sorted(float(r[0]) for r in rows), p.stderr)
+    check(len(parts) >= 4 and 0 in parts, "no interval of sleep", parts)
+    p = run(tare, "stat", "-I", "50", "-x,", "-e", "page-faults", "sleep", str(pause))
+    rows = [line.split(",") for line in p.stderr.splitlines()]
+    check(len(rows) >= 3 and all(r[3] == "page-faults" for r in rows), p.stderr)
+    check([float(r[0]) for r in rows] == sorted(float(r[0]) for r in rows), p.stderr)
+
+
+given_time(intervals)
 
 # A running process, for as long as a command runs: the command starts the work and waits
 # for its end.
@@ -225,7 +255,7 @@ p = subprocess.Popen([tare, "stat", "-e", "page-faults", "-p", str(target.pid)],
                      stderr=subprocess.PIPE, text=True)
 wait_attached(p)
 p.send_signal(signal.SIGINT)
-text = p.communicate(timeout=20)[1]
+text = p.communicate(timeout=600)[1]
 check(p.returncode == 0 and "page-faults" in text, p.returncode, text)
 # Until it ends; a process and a thread.
 for option in "-p", "-t":
@@ -235,22 +265,29 @@ for option in "-p", "-t":
                          stderr=subprocess.PIPE, text=True)
     wait_attached(p)
     open(f"{folder}/go", "w").write("\n")
-    check(target.wait(20) == 0, "the target was harmed")
-    text = p.communicate(timeout=20)[1]
+    check(target.wait(600) == 0, "the target was harmed")
+    text = p.communicate(timeout=600)[1]
     check(p.returncode == 0 and re.search(r"\d page|\d +page-faults", text), p.returncode, text)
 shutil.rmtree(folder)
 
 # --timeout: what was counted until then, and the status of timeout(1).
+# (A command that gets no CPU for 2 s after SIGTERM is killed.)
 for extra in ((), ("--per-thread",)):
-    start = time.monotonic()
-    p, r = stat(*extra, "--timeout", "300", "-r", "5", "-e", "page-faults", "sleep", "30")
-    check(p.returncode == 124 and len(r["runs"]) == 1, p.returncode)
-    check(r["runs"][0]["timed_out"] and not r["runs"][0]["complete"], r["runs"][0])
-    check(r["runs"][0]["exit_status"] == 143, "ended by SIGTERM", r["runs"][0]["exit_status"])
+    def timed_out(factor):
+        p, r = stat(*extra, "--timeout", str(300 * factor), "-r", "5", "-e", "page-faults", "sleep", "9999")
+        check(p.returncode == 124 and len(r["runs"]) == 1, p.returncode)
+        check(r["runs"][0]["timed_out"] and not r["runs"][0]["complete"], r["runs"][0])
+        check(r["runs"][0]["exit_status"] == 143, "ended by SIGTERM", r["runs"][0]["exit_status"])
+    given_time(timed_out)
 
 # --exact with kernel events needs no batches; it is still a run.
-_, r = stat("--exact", "-e", "page-faults,minor-faults", pages, "3")
-check(count(r) == base + 3 and "batches" not in r["runs"][0], r["runs"][0])
+def at_once():
+    base = faults(pages, "0")
+    _, r = stat("--exact", "-e", "page-faults,minor-faults", pages, "3")
+    check(count(r) == base + 3 and "batches" not in r["runs"][0], r["runs"][0])
+
+
+when_still(at_once)
 
 # Not as root: what the kernel lets anybody count, counted; and the truth about ASLR.
 if os.getuid() == 0:
@@ -287,7 +324,7 @@ if os.getuid() == 0:
             p = anybody("-x,", "-e", "page-faults,task-clock", "true")
             lines = p.stderr.splitlines()
             check(lines[0].endswith(",raw+user-only") and lines[1].endswith(",raw"), p.stderr)
-            p = subprocess.Popen(["sleep", "9"], user=65534, group=65534, extra_groups=[])
+            p = subprocess.Popen(["sleep", "9999"], user=65534, group=65534, extra_groups=[])
             q = anybody("-p", str(p.pid), "sleep", "0.1")       # the default events
             check(q.returncode == 0 and "task-clock" in q.stderr, q.stderr)
             check(re.search("Not available here: .*context-switches", q.stderr), q.stderr)

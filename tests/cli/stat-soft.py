@@ -2,8 +2,8 @@
 """tare stat with the software engine: the same number on every run, and everything that
 stat promises about a run. usage: stat-soft.py TARE PAGES"""
 import json, os, re, resource, shutil, signal, subprocess, sys, tempfile
-from cli import (can_refuse, check, check_schema, finish, need_engine, perf_refused, refuse, run,
-                 skipped, until_busy, until_runs)
+from cli import (can_refuse, check, check_schema, finish, given_time, need_engine, perf_refused, refuse, run,
+                 skipped, until_busy, until_run)
 
 tare, pages = map(os.path.abspath, sys.argv[1:3])
 soft = ("stat", "--backend", "soft")
@@ -23,7 +23,7 @@ def stat(*args, **how):
 # Hundreds of starts: none is missed by the tracer, all give the same number (without
 # ld.so.cache, which changes when something is installed meanwhile).
 p, r = stat("-r", "400", "-e", "instructions:u", "/lib64/ld-linux-x86-64.so.2", "--inhibit-cache",
-            "/bin/true", timeout=240)
+            "/bin/true")
 check(p.returncode == 0 and r["summary"][0]["n"] == 400, p)
 check(r["summary"][0]["min"] == r["summary"][0]["max"] > 0, r["summary"])
 
@@ -75,22 +75,25 @@ for command, status in (("exit 3", 3), ("kill -TERM $$", 143)):
     check(p.returncode == status and p.stdout == "out\n" and p.stderr.startswith("err\n"), p)
 p = run(tare, *soft, "-e", "instructions:u", "no-such-command-here")
 check(p.returncode == 127 and "command not found" in p.stderr, p.stderr)
-p, r = stat("--timeout", "500", "-e", "instructions:u", "sleep", "30")
+p, r = stat("--timeout", "500", "-e", "instructions:u", "sleep", "9999")
 check(p.returncode == 124 and r["runs"][0]["timed_out"], p.returncode)
-p = subprocess.Popen([tare, *soft, "-e", "instructions:u", "-r", "10", "-j", "-o", "-",
-                      "sleep", "0.4"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-until_runs(p.pid, "sleep", 3)
-p.send_signal(signal.SIGINT)
-out, err = p.communicate(timeout=30)
+with tempfile.TemporaryDirectory() as d:
+    fifo = f"{d}/fifo"
+    os.mkfifo(fifo)
+    p = subprocess.Popen([tare, *soft, "-e", "instructions:u", "-r", "10", "-j", "-o", "-", "cat", fifo],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until_run(p.pid, 3, fifo)
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=600)
 r = json.loads(out)
-check(p.returncode == 130 and 2 <= r["summary"][0]["n"] < 10, p.returncode, err)
+check(p.returncode == 130 and r["summary"][0]["n"] == 2, p.returncode, err)
 check(r["summary"][0]["min"] == r["summary"][0]["max"], "±0 of what there is", r["summary"])
 
 # What could not be counted to its end is named, and the total is a bound, not exact proof.
 p, r = stat("-e", "instructions:u", "sh", "-c", "kill -9 $$")       # reported before
 check(p.returncode == 137, p.returncode)
 check(r["summary"][0]["min"] > 10000 and not r["summary"][0]["lower_bound"], r["summary"])
-p, r = stat("-e", "instructions:u", "sh", "-c", "(sleep 9) & sleep 0.1; kill -9 $!; wait $!")
+p, r = stat("-e", "instructions:u", "sh", "-c", "(sleep 9999) & sleep 0.1; kill -9 $!; wait $!")
 check(p.returncode == 137, p.returncode)
 check(r["runs"][0]["counts"][0]["lower_bound"] and r["summary"][0]["lower_bound"], r["runs"][0])
 check(not stat("-e", "instructions:u", "true")[1]["summary"][0]["lower_bound"], "a full count")
@@ -98,7 +101,7 @@ for c in r["runs"][0]["counts"][0], r["summary"][0]:
     check(c["provenance"] == "incomplete" and c["incomplete"] and c["lower_bound"], c)
 # A task of which nothing is known has no count, which is not a count of 0; and nowhere is an
 # incomplete count called exact.
-killed = ("sh", "-c", "sleep 5 & kill -9 $!; wait")
+killed = ("sh", "-c", "sleep 9999 & kill -9 $!; wait")
 p, r = stat("-e", "instructions:u", *killed)
 lost = [t for t in r["runs"][0]["tasks"] if t["cut_off"]]
 check(len(lost) == 1, r["runs"][0]["tasks"])
@@ -161,9 +164,9 @@ check(re.search(r"at least [\d,]+ +instructions:u +incomplete", p.stderr) and "t
 for storm in ("kill -WINCH $p", "kill -STOP $p; kill -CONT $p"):
     p, r = stat("-e", "instructions:u", "sh", "-c", "i=0; while [ $i -lt 20 ]; do /bin/true & p=$!; "
                 f"j=0; while [ $j -lt 60 ]; do {storm}; j=$((j+1)); done; wait $p || exit 1; "
-                "i=$((i+1)); done", timeout=120)
+                "i=$((i+1)); done")
     check(p.returncode == 0 and not r["runs"][0]["counts"][0]["lower_bound"], storm, p, r["runs"])
-p, r = stat("-e", "instructions:u", "sh", "-c", "i=0; while [ $i -lt 40 ]; do sleep 99 & j=0; while "
+p, r = stat("-e", "instructions:u", "sh", "-c", "i=0; while [ $i -lt 40 ]; do sleep 9999 & j=0; while "
             "[ $j -lt $i ]; do j=$((j+1)); done; kill $!; wait $!; [ $? = 143 ] || exit 1; "
             "i=$((i+1)); done")
 check(p.returncode == 0, "a signal was lost", p)
@@ -203,35 +206,59 @@ for run_ in r["runs"]:
     check(sum(i["counts"][0]["value"] for i in run_["intervals"]) == run_["counts"][0]["value"],
           "intervals of a tree do not add up")
     check(not run_["counts"][0]["lower_bound"], "all of it reported")
-p = run(tare, *soft, "-x,", "-I", "20", "-e", "instructions:u", *summing)
-check(p.stderr.count(",instructions:u,") > 2 and all(float(t.split(",")[0]) > 0
-      for t in p.stderr.splitlines()), p.stderr)
+
+
+def in_fields(_):
+    p = run(tare, *soft, "-x,", "-I", "20", "-e", "instructions:u", *summing)
+    check(p.stderr.count(",instructions:u,") > 2 and all(float(t.split(",")[0]) > 0
+          for t in p.stderr.splitlines()), p.stderr)
+
+
+given_time(in_fields)
 
 # A command that has to be killed is looked at before: what it counted so far is told.
 stubborn = ("sh", "-c", "trap '' TERM; while :; do :; done")
-p, r = stat("--timeout", "1500", "-e", "instructions:u", *stubborn)
-killed = r["runs"][0]
-check(p.returncode == 124 and killed["timed_out"] and killed["exit_status"] == 137, p, killed)
-check(killed["counts"][0]["value"] > 1000000 and killed["counts"][0]["lower_bound"], killed)
-check("counted until" in killed["tasks"][0]["cut_off"], killed["tasks"])
+
+
+def has_to_be_killed(factor):
+    p, r = stat("--timeout", str(700 * factor), "-e", "instructions:u", *stubborn)
+    killed = r["runs"][0]
+    check(p.returncode == 124 and killed["timed_out"] and killed["exit_status"] == 137, p, killed)
+    check(killed["counts"][0]["value"] > 1000000 and killed["counts"][0]["lower_bound"], killed)
+    check("counted until" in killed["tasks"][0]["cut_off"], killed["tasks"])
+
+
+given_time(has_to_be_killed)
 p = subprocess.Popen([tare, *soft, "-e", "instructions:u", "-j", "-o", "-", *stubborn],
                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 until_busy(p.pid, "sh", 0.3)
 p.send_signal(signal.SIGINT)
-out, err = p.communicate(timeout=30)
+out, err = p.communicate(timeout=600)
 killed = json.loads(out)["runs"][0]
 check(p.returncode == 130 and killed["counts"][0]["value"] > 1000000, p.returncode, killed)
-p, r = stat("-e", "instructions:u", "sh", "-c", "ulimit -t 1; while :; do :; done")
-check(p.returncode == 137, "killed for its CPU time", p.returncode)
-check(r["runs"][0]["counts"][0]["value"] > 1000000, r["runs"][0])
+
+
+def out_of_time(factor):
+    p, r = stat("-e", "instructions:u", "sh", "-c", f"ulimit -t {factor}; while :; do :; done")
+    check(p.returncode == 137, "killed for its CPU time", p.returncode)
+    check(r["runs"][0]["counts"][0]["value"] > 1000000, r["runs"][0])
+
+
+given_time(out_of_time)
+
+
 # What the command leaves running is counted until the command ends.
-with tempfile.TemporaryDirectory() as d:
-    p, r = stat("-e", "instructions:u", "sh", "-c",
-                f"(while :; do :; done) >/dev/null 2>&1 & echo $! >{d}/pid; sleep 1")
-    os.kill(int(open(f"{d}/pid").read()), signal.SIGKILL)
-left = [t for t in r["runs"][0]["tasks"] if t["cut_off"]]
-check(len(left) == 1 and left[0]["cut_off"].startswith("still running: counted until"), left)
-check(left[0]["counts"][0]["value"] > 1000000 < r["runs"][0]["counts"][0]["value"], left)
+def left_running(factor):
+    with tempfile.TemporaryDirectory() as d:
+        p, r = stat("-e", "instructions:u", "sh", "-c",
+                    f"(while :; do :; done) >/dev/null 2>&1 & echo $! >{d}/pid; sleep {factor}")
+        os.kill(int(open(f"{d}/pid").read()), signal.SIGKILL)
+    left = [t for t in r["runs"][0]["tasks"] if t["cut_off"]]
+    check(len(left) == 1 and left[0]["cut_off"].startswith("still running: counted until"), left)
+    check(left[0]["counts"][0]["value"] > 1000000 < r["runs"][0]["counts"][0]["value"], left)
+
+
+given_time(left_running)
 
 # Where the kernel's counters are forbidden the engine still counts, and where ptrace is,
 # it says what to change.
@@ -273,7 +300,7 @@ with tempfile.TemporaryDirectory() as d:
     check(p.returncode == 1 and "exact" in p.stdout, p.stdout)
     # A count that lacks what somebody was killed over is no proof, even of itself.
     run(tare, *soft, "-j", "-o", f"{d}/k", "-e", "instructions:u", "sh", "-c",
-        "(sleep 9) & sleep 0.1; kill -9 $!")
+        "(sleep 9999) & sleep 0.1; kill -9 $!")
     p = run(tare, "compare", f"{d}/k", f"{d}/k")
     check(p.returncode == 2 and "processes were cut off" in p.stdout, p.stdout)
     p = run(tare, "compare", "--threshold", "instructions:u=5%", f"{d}/k", f"{d}/k")

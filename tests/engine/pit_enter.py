@@ -14,9 +14,10 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "tool"))
+import checking  # noqa: E402
 import counting  # noqa: E402
+from checking import check  # noqa: E402
 
-bad = 0
 
 # Execs itself once for each character of its argument: it is being entered most of the time.
 CHAIN = """
@@ -134,13 +135,6 @@ int main(int argc, char **argv)
 """
 
 
-def check(ok, *what):
-    global bad
-    if not ok:
-        bad += 1
-        print("failed:", *what)
-
-
 def build(folder, name, source, *options):
     path = f"{folder}/{name}"
     with open(path + (".S" if "_start" in source else ".c"), "w") as f:
@@ -174,23 +168,24 @@ def send(pid, number):
 
 def killed(chain, result):
     """Whatever it was doing, it died of SIGKILL, and that is what is told."""
-    rnd = random.Random(1)
-    for _ in range(80):
+    rnd, hit = random.Random(1), 0
+    while hit < 80:
         p = start(result, chain, "x" * 2000)
         pid = child_of(p)
         time.sleep(rnd.uniform(0, 0.02))
         send(pid, signal.SIGKILL)
-        _, err = p.communicate(timeout=60)
-        check(p.returncode == 137, p.returncode, err)
+        _, err = p.communicate(timeout=600)
+        check(p.returncode in (7, 137), p.returncode, err)
+        hit += p.returncode != 7        # it came to its end: too late on a busy machine, once more
 
 
 def killed_child(chain, result):
     """… also when it is not our own child: its parent hears of it."""
     script = (f"i=0; while [ $i -lt 60 ]; do {chain} {'x' * 2000} & P=$!; sleep 0.0$((i % 3)); "
-              "kill -9 $P; wait $P; [ $? = 137 ] || exit 9; i=$((i + 1)); done; exit 3")
+              "kill -9 $P; wait $P; S=$?; [ $S = 7 ] && continue; [ $S = 137 ] || exit 9; i=$((i + 1)); done; exit 3")
     p = start(result, "sh", "-c", script)
     try:
-        _, err = p.communicate(timeout=120)
+        _, err = p.communicate(timeout=600)
         check(p.returncode == 3, p.returncode, err)
     except subprocess.TimeoutExpired:
         check(False, "a parent waits for ever")
@@ -207,12 +202,11 @@ def stormed(chain, result):
                     (signal.SIGTRAP, signal.SIGSTOP, signal.SIGCONT)):
         p = start(result, chain, "x" * n, preexec_fn=block)
         pid = child_of(p)
-        until = time.monotonic() + 60
-        while p.poll() is None and time.monotonic() < until:
+        while p.poll() is None:
             for number in numbers:
                 send(pid, number)
             time.sleep(0.0002)
-        out, err = p.communicate(timeout=60)
+        out, err = p.communicate(timeout=600)
         with open(result) as f:
             run = json.load(f)["runs"][0]
         check(p.returncode == 7, numbers, p.returncode, err)
@@ -227,7 +221,7 @@ def short_of_memory(static, result):
         script = f"ulimit -v {kib}; exec {static}"
         native = subprocess.run(["sh", "-c", script], capture_output=True, text=True)
         p = start(result, "sh", "-c", script)
-        out, err = p.communicate(timeout=60)
+        out, err = p.communicate(timeout=600)
         told = p.returncode == 125 and "ulimit -v" in err
         check(told or (p.returncode, out) == (native.returncode, native.stdout), kib, p.returncode, out, err, native)
         if p.returncode == 0 and kib < 20000:
@@ -247,7 +241,7 @@ def few_files(static, result):
             native = subprocess.run(["sh", "-c", inside], capture_output=True, text=True,
                                     preexec_fn=few)
             p = start(result, "sh", "-c", inside, preexec_fn=few)
-            out, err = p.communicate(timeout=60)
+            out, err = p.communicate(timeout=600)
             told = (limit[1] < 16 and p.returncode == 125 and err.count("tare: ") == 1 and
                     f"limit is {most} open files" in err and "ulimit" in err)
             check(told or (p.returncode, out) == (native.returncode, native.stdout), limit,
@@ -255,7 +249,7 @@ def few_files(static, result):
     # nothing is left for the engine in the program: it takes what the hard limit allows
     for script, answers in (("ulimit -Sn 3", (0,)), ("ulimit -n 3", (0, 125))):
         p = start(result, "sh", "-c", f"{script}; exec {static}")
-        out, err = p.communicate(timeout=60)
+        out, err = p.communicate(timeout=600)
         check(p.returncode in answers, script, p.returncode, out, err)
         check((out == "here\n") if p.returncode == 0 else
               "ulimit -Hn" in err and "report" not in err, script, out, err)
@@ -272,11 +266,11 @@ def ignored(result):
     for command in (show, ["env", *show]):
         want = subprocess.run(command, capture_output=True, text=True, preexec_fn=ignore).stdout
         p = start(result, *command, preexec_fn=ignore)
-        out, err = p.communicate(timeout=60)
+        out, err = p.communicate(timeout=600)
         check(out == want, command, out, want, err)
 
 
-def ended(p, seconds=60):
+def ended(p, seconds=600):
     """(status, output) of a command that may hang."""
     try:
         out, err = p.communicate(timeout=seconds)
@@ -331,28 +325,24 @@ def left_alone(chain, result):
         p = start(result, chain, "x" * 300)
         time.sleep(seconds)
         p.kill()
-        begin = time.monotonic()
-        while runs(chain) and time.monotonic() - begin < 30:
-            time.sleep(0.05)
-        check(time.monotonic() - begin < 30, "an orphan waits for ever", seconds)
+        checking.until(lambda: not runs(chain), f"the end of an orphan, after {seconds} s")
         p.communicate()
 
 
 def leaves_nothing(folder, result):
     """tare is killed: the command goes on to its end, and nothing else is left."""
-    tmp, done = f"{folder}/tmp", f"{folder}/done"
+    tmp, go, done = f"{folder}/tmp", f"{folder}/go", f"{folder}/done"
     os.mkdir(tmp)
+    os.mkfifo(go)
     shared = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
-    p = start(result, "sh", "-c", f"echo begun; sleep 1; ls -d / >{done}.part; mv {done}.part {done}",
+    p = start(result, "sh", "-c", f"echo begun; read a <{go}; ls -d / >{done}.part; mv {done}.part {done}",
               env={**counting.ENV, "TMPDIR": tmp})
     p.stdout.readline()
-    pid = child_of(p)
     p.kill()
     p.wait()
-    until = time.monotonic() + 60
-    while os.path.exists(f"/proc/{pid}") and time.monotonic() < until:
-        time.sleep(0.05)
-    check(os.path.exists(done) and open(done).read() == "/\n", "the command did not go on")
+    open(go, "w").write("\n")
+    checking.until(lambda: os.path.exists(done), "the command to go on")
+    check(open(done).read() == "/\n", "the command did not go on")
     check(not os.listdir(tmp), os.listdir(tmp))
     now = set(os.listdir("/dev/shm")) if shared else set()
     check(not [f for f in now - shared if "tare" in f], now - shared)
@@ -363,7 +353,7 @@ def waiting(pending, result):
     """Blocked signals that wait are still there after an exec."""
     want = subprocess.run([pending], capture_output=True, text=True).stdout
     p = start(result, pending)
-    out, err = p.communicate(timeout=60)
+    out, err = p.communicate(timeout=600)
     check(out == want and "5: 1 1" in want, out, want, err)
 
 
@@ -388,8 +378,7 @@ def main():
         occupied(d, result)
         left_alone(chain, result)
         leaves_nothing(d, result)
-    print(f"{bad} checks failed" if bad else "all checks passed")
-    return bad != 0
+    checking.finish()
 
 
 if __name__ == "__main__":
