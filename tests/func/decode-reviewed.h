@@ -224,10 +224,6 @@ static const struct exception reviewed[] = {
 
 	/* Memory */
 	{ M(ENTER), BIT(IN_LOAD), NULL, "level 1 and up copies frame pointers (SDM)" },
-	{ M(XSAVE), BIT(IN_LOAD), NULL, "a store: of the area it reads only its own header" },
-	{ M(XSAVE64), BIT(IN_LOAD), NULL, "likewise" },
-	{ M(XSAVEOPT), BIT(IN_LOAD), NULL, "likewise" },
-	{ M(XSAVEOPT64), BIT(IN_LOAD), NULL, "likewise" },
 	{ M(NOP), BIT(IN_LOAD) | BIT(IN_STORE), NULL, "the referee has MPX on; Linux has dropped it" },
 	{ M(ENQCMD), BIT(IN_STORE), NULL, "Zydis leaves out the 64 bytes written to [reg]" },
 	{ M(ENQCMDS), BIT(IN_STORE), NULL, "likewise" },

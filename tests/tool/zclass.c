@@ -85,12 +85,27 @@ static bool accesses_nothing(const ZydisDecodedInstruction *in)
 	}
 }
 
+/* They also read the header, to keep the bits of state that is not saved; tare-engine(7) counts the
+ * store alone. */
+static bool saves_state(const ZydisDecodedInstruction *in)
+{
+	switch (in->mnemonic) {
+	case ZYDIS_MNEMONIC_XSAVE:
+	case ZYDIS_MNEMONIC_XSAVE64:
+	case ZYDIS_MNEMONIC_XSAVEOPT:
+	case ZYDIS_MNEMONIC_XSAVEOPT64:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static uint32_t memory_events(const ZydisDecodedInstruction *in,
 			      const ZydisDecodedOperand *ops)
 {
 	if (accesses_nothing(in))
 		return 0;
-	if (in->mnemonic == ZYDIS_MNEMONIC_CLZERO)
+	if (in->mnemonic == ZYDIS_MNEMONIC_CLZERO || saves_state(in))
 		return bit(EV_STORES);
 	if (in->meta.category == ZYDIS_CATEGORY_PREFETCH ||
 	    in->meta.category == ZYDIS_CATEGORY_PREFETCHWT1)

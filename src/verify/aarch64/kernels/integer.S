@@ -5,7 +5,7 @@
 	KERNEL	integer
 	mov	x1, #3
 	mov	x2, #7
-	LOOP
+	BODY
 	.irp	op, add, sub, adds, subs, and, orr, eor, bic, orn, eon, ands, bics
 	CASE	\op	x3, x1, x2
 	CASE	\op	w3, w1, w2
@@ -49,7 +49,7 @@
 	CASE	cset	x3, \cc
 	CASE	ccmp	x1, x2, #0, \cc
 	.endr
-	LOOP_END
+	BODY_END
 	RETURN
 	IMAGE
 	KERNEL_END integer

@@ -5,7 +5,7 @@
 #include "section.inc"
 	KERNEL	int_arith
 	movl	$3, %ebx
-	LOOP
+	BODY
 	/* add, adc, sub, sbb, cmp: reg,reg */
 	CASE	addb	%bl, %al
 	CASE	addw	%bx, %ax
@@ -168,7 +168,7 @@
 	movl	$100, %eax
 	cqto
 	idivq	16(%rsi)		//= div load
-	LOOP_END
+	BODY_END
 	RETURN
 	IMAGE
 	.quad	1, 2, 3, 4, 5, 6, 7, 8

@@ -3,7 +3,7 @@
 //@ loops 400000
 #include "section.inc"
 	KERNEL	nops
-	LOOP
+	BODY
 	CASE	nop
 	CASE	.byte	0x66, 0x90						//= insn
 	CASE	.byte	0x0f, 0x1f, 0x00					//= insn
@@ -28,7 +28,7 @@
 	CASE	xchgw	%ax, %ax
 	CASE	.byte	0x48, 0x90						//= insn
 	CASE	.byte	0xf2, 0x90						//= insn
-	LOOP_END
+	BODY_END
 	RETURN
 	IMAGE
 	KERNEL_END nops

@@ -1,11 +1,11 @@
-/* os: system calls and the first touch of pages. */
-#include "kernel.inc"
-	.globl	_start
-_start:
-	movl	$LOOPS, %ebp
-1:
-//@ loop LOOPS
+/* os: system calls, with their effect on rcx and r11. */
+//@ about system calls: write to no file, getpid, mmap and munmap of an untouched page
+//@ loops 10000
+#include "section.inc"
+	KERNEL	os
+	BODY
 	/* write(-1, 0, 0): EBADF */
+	CASE
 	movl	$1, %eax
 	movl	$-1, %edi
 	xorl	%esi, %esi
@@ -13,7 +13,8 @@ _start:
 	syscall				//= syscall
 	cmpq	$-9, %rax
 	jne	failed			//= cond
-	/* mmap a page, touch it, unmap it */
+	/* mmap a page, unmap it */
+	CASE
 	movl	$9, %eax
 	xorl	%edi, %edi
 	movl	$4096, %esi
@@ -23,21 +24,22 @@ _start:
 	xorl	%r9d, %r9d
 	syscall				//= syscall
 	movq	%rax, %rdi
-	movb	$1, (%rdi)		//= store
-	movq	%rdi, 8(%rdi)		//= store
 	movl	$11, %eax
 	movl	$4096, %esi
 	syscall				//= syscall
 	testq	%rax, %rax
 	jnz	failed			//= cond
 	/* rcx is the address after syscall, r11 the flags */
+	CASE
 	movl	$39, %eax
 	syscall				//= syscall
 after:	leaq	after(%rip), %rdx
 	cmpq	%rdx, %rcx
 	jne	failed			//= cond
-	decl	%ebp
-	jnz	1b			//= cond loop
-//@ end
-	EXIT
+	testq	$0x202, %r11
+	jz	failed			//= cond
+	BODY_END
+	RETURN
 	FAILED
+	IMAGE
+	KERNEL_END os
