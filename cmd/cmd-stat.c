@@ -33,6 +33,8 @@ static const struct opt opts[] = {
 	  "events they need are counted by themselves", TO(stat_opts, metrics) },
 	{ OPT_COUNT, 'd', "detailed", NULL, "more events: caches on hardware (-dd, -ddd: still "
 	  "more), kinds of instructions in software", TO(stat_opts, detailed) },
+	{ OPT_FLAG, 0, "mix", NULL, "also show how often each opcode ran, counted by the software "
+	  "engine", TO(stat_opts, mix) },
 	{ OPT_FLAG, 'n', "null", NULL, "count nothing, show the time only", TO(stat_opts, null) },
 	{ OPT_FLAG, 0, "all-user", NULL, "count every event in user mode only",
 	  TO(stat_opts, all_user) },
@@ -212,6 +214,14 @@ static const char *conflict(const struct stat_opts *o)
 	if (o->null && (o->events || o->metrics || o->detailed))
 		return "--null counts nothing; it cannot be combined with --event, --metrics or "
 		       "--detailed";
+	if (o->mix && o->backend == TARE_BACKEND_HW)
+		return "--mix and --backend hw cannot be combined: only the software engine sees opcodes";
+	if (o->mix && (o->separator || o->interval_ms || o->null))
+		return "--mix cannot be combined with --field-separator, --interval-print or --null; "
+		       "--json lists every opcode";
+	if (o->mix && (o->pid || o->tid))
+		return "--mix wants a command to run: only the software engine sees opcodes, and it "
+		       "cannot enter a process that runs already";
 	if (o->all_user && o->all_kernel)
 		return "--all-user and --all-kernel cannot be combined; without both, all is "
 		       "counted";
@@ -550,6 +560,7 @@ static int measure_part(struct stat_session *s, struct stat_run *run,
 		.on_interval = on_interval,
 		.arg = l,
 		.stop = &stop,
+		.code = o->mix,
 	};
 	struct tare_measurement *m;
 	if (o->sync)
@@ -814,6 +825,8 @@ static int run(const struct command *self, int argc, char **argv)
 		free(o.keep.items);
 		return EXIT_FAILED;
 	}
+	if (o.mix)
+		o.backend = TARE_BACKEND_SOFT;
 	attached = o.pid || o.tid;
 	struct stat_session s = { .o = &o, .argv = argv + first };
 	struct output out;

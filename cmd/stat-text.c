@@ -459,6 +459,8 @@ void stat_text(const struct stat_session *s, int fd, struct buf *out)
 	put_times(out, s);
 	if (s->o->table)
 		put_table(out, s);
+	if (s->o->mix)
+		stat_mix_text(s, out);
 	put_tasks(out, s);
 	put_witness(out, s);
 	put_blind_spots(out, s);

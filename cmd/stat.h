@@ -6,6 +6,7 @@
  *	stat-events.c    -d, -M, --all-user: what they make of the list of events
  *	stat-derived.c   GHz, insn per cycle, % of branches missed
  *	stat-metrics.c   the metrics of -M
+ *	stat-mix.c       --mix: how often each opcode ran
  *	stat-text.c      for people
  *	stat-json.c      tare.stat/1, see docs/stat-json.md
  *	stat-csv.c       -x SEP
@@ -38,6 +39,7 @@ struct stat_opts {
 	bool null, all_user, all_kernel, append, verbose, sync, big_num;
 	const char *pre, *post;		/* shell commands, or NULL */
 	const char *metrics;
+	bool mix;
 };
 
 /* One interval of -I: what was counted since the one before. */
@@ -191,6 +193,9 @@ void stat_blind_of(const struct stat_session *s, const struct stat_run *r, size_
 bool stat_blind_line(const struct stat_session *s, size_t event, struct buf *out);
 #define STAT_BLIND_REMEDY "--exact counts without multiplexing, in several runs"
 
+struct json;
+void stat_mix_text(const struct stat_session *s, struct buf *out);
+void stat_mix_json(struct json *j, const struct stat_session *s);
 void stat_text(const struct stat_session *s, int fd, struct buf *out);
 void stat_json(const struct stat_session *s, struct buf *out);
 void stat_csv(const struct stat_session *s, struct buf *out);

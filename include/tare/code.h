@@ -85,6 +85,31 @@ unsigned tare_code_insn(const uint8_t *bytes, size_t size, uint64_t address,
  * tare_code_range.taken. */
 bool tare_code_counts(const struct tare_code_insn *insn, const struct tare_event *event);
 
+/* The mix of a run: how often each opcode ran, whatever its registers and addresses. */
+struct tare_code_opcode {
+	/* As the manuals write opcodes: "0F AF m", "F7 /7 r", "VEX.66.0F 58 m", "lock 0F B1 m",
+	 * "rep A4". m: with a memory operand, r: without; /7: the opcode goes on in the middle
+	 * field of ModRM. */
+	char name[32];
+	uint8_t bytes[15];		/* one instruction of the kind, for a disassembler */
+	unsigned size;
+	uint64_t runs;
+	uint32_t events;		/* as in struct tare_code_insn */
+	uint64_t reserved[2];
+};
+
+struct tare_code_mix {
+	size_t n;
+	struct tare_code_opcode *opcodes;	/* the most frequent first */
+	uint64_t instructions;			/* the sum of all runs */
+};
+
+/* 0 and *mix, to be freed with tare_code_mix_free(); TARE_E_NOMEM, TARE_E_INVALID (no list). */
+int tare_code_mix(const struct tare_code *c, struct tare_code_mix **mix, struct tare_why *why);
+void tare_code_mix_free(struct tare_code_mix *mix);	/* NULL is allowed */
+/* The name of the opcode of the instruction at `bytes`; "" where it is none; returns out. */
+char *tare_code_opcode_name(const uint8_t *bytes, size_t size, char *out, size_t out_size);
+
 #ifdef __cplusplus
 }
 #endif

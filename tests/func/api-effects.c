@@ -426,6 +426,15 @@ static void measure_with(enum tare_backend backend, const char *event)
 		if (m->code)
 			CHECK(tare_code_each(m->code, count_range, list, NULL) == 0 &&
 			      tare_code_is_complete(m->code), "%s: the code that ran", event);
+		struct tare_code_mix *mix;
+		char name[32];
+		if (m->code && tare_code_mix(m->code, &mix, NULL) == 0) {
+			CHECK(mix->instructions == m->counts[0].value && mix->n &&
+			      !strcmp(tare_code_opcode_name(mix->opcodes[0].bytes, mix->opcodes[0].size,
+							    name, sizeof(name)), mix->opcodes[0].name),
+			      "the mix");
+			tare_code_mix_free(mix);
+		}
 		CHECK(m->exit_status == 0, "%s: a descriptor stays open in the command", event);
 		tare_measurement_free(m);
 	}

@@ -1,7 +1,10 @@
 /* Runs a command in the engine and adds up which code ran how often: for every event the sum must be
  * the count of the same run.
  *
- *	code-sums [-t] COMMAND [ARG]...		-t: taken branches too (other code in the engine)
+ *	code-sums [-t] [-a FILE] COMMAND [ARG]...
+ *
+ *	-t	taken branches too (other code in the engine)
+ *	-a	every instruction of every range, as lines `address size runs`
  *
  * Prints each event that differs; a line "N ranges, N mappings" in the end. Status 1: some
  * differ, 2: no run.
@@ -13,6 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define EVENTS "instructions,branches,cond-branches,loads,stores,calls,returns,indirect-branches,syscalls,"	\
+	"multiplies,divides,x87,fp,simd-int,locked,far-transfers"
 
 struct sums {
 	const struct tare_events *events;
@@ -20,6 +27,7 @@ struct sums {
 	size_t ranges, unknown, bad;
 	const struct tare_code_map *maps[4096];
 	size_t n_maps;
+	FILE *ranges_to;
 };
 
 static void note_map(struct sums *s, const struct tare_code_map *m)
@@ -46,6 +54,9 @@ static int add(const struct tare_code_range *r, void *arg)
 			s->bad++;
 			return 0;
 		}
+		if (s->ranges_to)
+			fprintf(s->ranges_to, "%" PRIx64 " %u %" PRId64 "\n", r->address + at, in.size,
+				r->runs);
 		at += in.size;
 		n++;
 		for (size_t i = 0; i < tare_events_count(s->events); i++)
@@ -66,13 +77,18 @@ int main(int argc, char **argv)
 	struct tare_events *events;
 	struct tare_measurement *m;
 	struct tare_why why = { 0 };
-	const bool taken = argc > 1 && !strcmp(argv[1], "-t");
-	const char *const names = taken ? "instructions,branches,cond-branches,taken-branches,loads,stores,calls,"
-		"returns,indirect-branches,syscalls,multiplies,divides,x87,fp,simd-int,locked,far-branches" :
-		"instructions,branches,cond-branches,loads,stores,calls,"
-		"returns,indirect-branches,syscalls,multiplies,divides,x87,fp,simd-int,locked,far-branches";
-	if (argc < 2 + taken) {
-		fputs("usage: code-sums [-t] COMMAND [ARG]...\n", stderr);
+	bool taken = false;
+	int opt;
+	while ((opt = getopt(argc, argv, "+ta:")) != -1) {
+		taken |= opt == 't';
+		if (opt == 'a')
+			s.ranges_to = fopen(optarg, "w");
+		if (opt == '?' || (opt == 'a' && !s.ranges_to))
+			return 2;
+	}
+	const char *const names = taken ? EVENTS ",taken-branches" : EVENTS;
+	if (optind == argc) {
+		fputs("usage: code-sums [-t] [-a FILE] COMMAND [ARG]...\n", stderr);
 		return 2;
 	}
 	if (tare_events_parse(names, NULL, &events, &why) < 0) {
@@ -80,7 +96,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	struct tare_measure_options o = TARE_MEASURE_OPTIONS_INIT;
-	o.argv = argv + 1 + taken;
+	o.argv = argv + optind;
 	o.events = events;
 	o.backend = TARE_BACKEND_SOFT;
 	o.code = true;
@@ -101,6 +117,8 @@ int main(int argc, char **argv)
 	}
 	printf("%zu ranges, %zu mappings, %zu ranges in no mapping, %zu not decoded\n", s.ranges, s.n_maps,
 	       s.unknown, s.bad);
+	if (s.ranges_to)
+		bad |= fclose(s.ranges_to) != 0;
 	free(s.sum);
 	bad |= s.bad != 0 || s.ranges == 0;
 	tare_measurement_free(m);
