@@ -36,6 +36,7 @@
 #include <tare/record.h>
 #include <tare/run.h>
 #include <tare/verify.h>
+#include <tare/scan.h>
 #include <tare/version.h>
 
 #endif

@@ -292,6 +292,29 @@ static void verify(void)
 	      tare_event_verdict_name(TARE_EVENT_NOT_RUN), "names");
 }
 
+static int enough(const struct tare_scan_state *state, void *arg)
+{
+	(void)arg;
+	return state->next >= 8;
+}
+
+static void scanning(void)
+{
+	struct tare_scan_options o = TARE_SCAN_OPTIONS_INIT;
+	struct tare_scan *s;
+	struct tare_why why;
+	o.like = "page-faults";
+	o.progress = enough;
+	CHECK(tare_scan_like_name(TARE_SCAN_COUNT) && tare_scan_stage_name(TARE_SCAN_SWEEP), "names");
+	const int err = tare_scan_open(&o, &s, &why);
+	CHECK(!err == !!s, "scan: %s", why.what);
+	if (err)
+		return;
+	CHECK(tare_scan_plan(s)->codes >= 256, "plan");
+	CHECK(tare_scan_run(s, &why) == TARE_E_TIMEOUT && !tare_scan_result(s)->n_found, "stopped");
+	tare_scan_close(s);
+}
+
 static char recorded[256];	/* the file that recorder() left */
 
 static void recorder(void)
@@ -476,6 +499,7 @@ static const struct step steps[] = {
 	{ "the read guard", guard },
 	{ "the doctor", doctor },
 	{ "verify", verify },
+	{ "scanning", scanning },
 	{ "the recorder", recorder },
 	{ "reading profiles", profiles },
 	{ "writing profiles", write_profile },

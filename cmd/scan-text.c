@@ -1,0 +1,96 @@
+/* tare scan: the result for people. */
+#include "scan.h"
+
+#include "grid.h"
+#include "term.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+const char *scan_counts_text(unsigned counts, const char *like)
+{
+	switch (counts) {
+	case TARE_SCAN_COUNTS_FAULTS: return "page faults";
+	case TARE_SCAN_COUNTS_INTERRUPTS: return "interrupts";
+	case TARE_SCAN_COUNTS_FAULTS | TARE_SCAN_COUNTS_INTERRUPTS:
+		return "page faults and interrupts";
+	}
+	return like;
+}
+
+static const char *proof(const struct tare_scan_found *f)
+{
+	if (f->is_excess)
+		return "equals the excess of instructions:u in every trial";
+	if (f->exact)
+		return "as expected in every trial";
+	return "near what is expected";
+}
+
+static void cell(struct grid *g, const char *text)
+{
+	buf_str(&g->text, text);
+	grid_done(g);
+}
+
+static void number(struct grid *g, uint64_t n)
+{
+	if (n == UINT64_MAX)
+		buf_str(&g->text, "?");
+	else
+		buf_grouped(&g->text, n);
+	grid_done(g);
+}
+
+static void trials(struct buf *b, const struct tare_scan_found *f)
+{
+	static const char *const titles[] = { "  rounds", "pages", "interrupts", "excess", "expected",
+					      "counted" };
+	struct grid g = { .columns = sizeof(titles) / sizeof(titles[0]) };
+
+	for (size_t i = 0; i < g.columns; i++)
+		cell(&g, titles[i]);
+	for (size_t i = 0; i < f->n_trials; i++) {
+		const struct tare_scan_trial *const t = &f->trials[i];
+		buf_str(&g.text, "  ");
+		number(&g, t->rounds);
+		number(&g, t->pages);
+		number(&g, t->interrupts);
+		if (t->excess == INT64_MIN)
+			buf_str(&g.text, "?");
+		else
+			buf_printf(&g.text, "%" PRId64, t->excess);
+		grid_done(&g);
+		number(&g, t->wanted);
+		number(&g, t->count);
+	}
+	grid_plain(&g, b);
+	grid_free(&g);
+}
+
+void scan_text(struct buf *b, const struct tare_scan_plan *plan,
+	       const struct tare_scan_result *result, const char *like)
+{
+	buf_grouped(b, result->tried);
+	buf_str(b, " codes tried, ");
+	buf_grouped(b, result->refused);
+	buf_str(b, " of them refused by the kernel, ");
+	buf_grouped(b, result->silent);
+	buf_str(b, " that never counted\n");
+	if (!result->n_found)
+		buf_printf(b, "No code of 0x%" PRIx64 "-0x%" PRIx64 " counts %s.\n", plan->first_code,
+			   plan->last_code, like);
+	for (size_t i = 0; i < result->n_found; i++) {
+		const struct tare_scan_found *const f = &result->found[i];
+		buf_printf(b, "\n%s%s%s  counts %s; %s\n", term_style(STDOUT_FILENO, STYLE_BOLD), f->event,
+			   term_style(STDOUT_FILENO, STYLE_NONE), scan_counts_text(f->counts, like),
+			   proof(f));
+		buf_printf(b, "  selector 0x%02" PRIx64 ", ", f->code);
+		if (plan->mask_bits)
+			buf_printf(b, "mask 0x%02" PRIx64 "; ", f->mask);
+		buf_printf(b, "%s%s\n", f->name ? "the tables call it " : "not in the tables",
+			   f->name ? f->name : "");
+		trials(b, f);
+	}
+}

@@ -1,0 +1,49 @@
+/* Work with a known number of instructions and page faults, and a number of interrupts that is
+ * looked up afterwards: what events are compared with that count disturbances.
+ *
+ *	struct known_work w = { .rounds = 100000, .pages = 500 };
+ *	known_work_prepare(&w, &why);		maps fresh pages
+ *	trial_run(&t, &known_work_code(&w), counts, &why);
+ *	known_work_finish(&w);			unmaps them, fills w.interrupts
+ *
+ * The loop takes 4 instructions a round (doctor-region.h). What the rest takes, call, touching of
+ * pages and return, is counted by running the work again with 0 rounds over the pages that are
+ * touched already (known_work_rest()). So the excess of `instructions:u` is known too.
+ */
+#ifndef VERIFY_KNOWN_WORK_H
+#define VERIFY_KNOWN_WORK_H
+
+#include "trial.h"
+
+#define KNOWN_WORK_PER_ROUND 4
+#define KNOWN_WORK_UNKNOWN UINT64_MAX
+
+struct known_work {
+	uint64_t rounds, pages;
+	unsigned on;			/* the CPU that the thread is kept on */
+	uint64_t interrupts;		/* of that CPU meanwhile; or KNOWN_WORK_UNKNOWN */
+	uint64_t interrupts_before;
+	char *memory;
+	size_t size;
+};
+
+int known_work_prepare(struct known_work *w, struct tare_why *why);
+struct trial_code known_work_code(struct known_work *w);
+void known_work_finish(struct known_work *w);
+/* After the work ran: the same without rounds and without page faults, the least of some tries: no
+ * interrupt is in it. */
+int known_work_rest(struct trial *t, const struct known_work *w, int64_t *counts,
+		    struct tare_why *why);
+
+/* All interrupts of a CPU until now, from /proc/interrupts; KNOWN_WORK_UNKNOWN where it has none. */
+uint64_t known_work_interrupts(unsigned cpu);
+/* So many rounds that at least n interrupts come meanwhile; 0: none came in `limit_ns`. */
+uint64_t known_work_calibrate(unsigned cpu, unsigned n, uint64_t limit_ns);
+
+/* Keeps the calling thread on the CPU that it runs on now. Returns its number; *before is for
+ * known_work_let_go(). */
+struct kept;
+int known_work_stay(struct kept **before, unsigned *cpu, struct tare_why *why);
+void known_work_let_go(struct kept *before);	/* NULL is allowed */
+
+#endif

@@ -1,0 +1,161 @@
+/* What a count means that a scan has seen.
+ *
+ * /proc/interrupts has every interrupt of the CPU, also those that came while the kernel ran, which
+ * an event of user mode does not count, and those that came just before or after the work. So
+ * it is an upper bound, and half of it a lower one: the work is in user mode nearly all the time.
+ * Two more are allowed for the time between reading the file and the counter.
+ *
+ * The excess of instructions:u knows better. If that equals the count in every trial, the code counts
+ * what disturbs the instructions.
+ */
+#include "scan-judge.h"
+
+#include <stdlib.h>
+
+#define SLACK 2
+#define ENOUGH 4		/* interrupts from which on it can be told whether they are counted */
+
+static uint64_t known(uint64_t interrupts)
+{
+	return interrupts == UINT64_MAX ? 0 : interrupts;
+}
+
+struct scan_bounds scan_bounds(enum tare_scan_like like, const struct tare_scan_trial *t)
+{
+	const uint64_t irqs = known(t->interrupts);
+	const uint64_t slack = SLACK + irqs;
+
+	switch (like) {
+	case TARE_SCAN_PAGE_FAULTS:
+		return (struct scan_bounds){ t->pages, t->pages + slack + t->pages / 50 };
+	case TARE_SCAN_INTERRUPTS:
+		return (struct scan_bounds){ irqs > 2 ? irqs / 2 - 1 : 0, t->pages + slack };
+	default: {
+		const uint64_t off = slack + t->wanted / 1000;
+		return (struct scan_bounds){ t->wanted > off ? t->wanted - off : 0, t->wanted + off };
+	}
+	}
+}
+
+static bool within(uint64_t n, uint64_t low, uint64_t high)
+{
+	return n >= low && n <= high;
+}
+
+/* Page faults are in the count of each trial, or of none. False: neither. */
+static bool judge_faults(const struct tare_scan_found *f, bool *counted)
+{
+	bool all = true, none = true;
+
+	for (size_t i = 0; i < f->n_trials; i++) {
+		const struct tare_scan_trial *const t = &f->trials[i];
+		const uint64_t slack = SLACK + known(t->interrupts);
+		all &= within(t->count, t->pages, t->pages + slack + t->pages / 50);
+		none &= t->count <= slack;
+	}
+	*counted = all;
+	return all || none;
+}
+
+/* So are interrupts; seen in trials without pages. False: the count is of neither kind. */
+static bool judge_interrupts(const struct tare_scan_found *f, bool *counted)
+{
+	uint64_t irqs = 0, count = 0, trials = 0;
+
+	for (size_t i = 0; i < f->n_trials; i++)
+		if (!f->trials[i].pages) {
+			irqs += known(f->trials[i].interrupts);
+			count += f->trials[i].count;
+			trials++;
+		}
+	*counted = irqs >= ENOUGH && count >= irqs / 2 - 1;
+	return count <= irqs + SLACK * trials;
+}
+
+/* The excess of instructions is the count, and there was one. */
+static bool is_excess(const struct tare_scan_found *f)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < f->n_trials; i++) {
+		const struct tare_scan_trial *const t = &f->trials[i];
+		if (t->pages && !(f->counts & TARE_SCAN_COUNTS_FAULTS))
+			continue;
+		if (t->excess == INT64_MIN || t->excess != (int64_t)t->count)
+			return false;
+		sum += t->excess;
+	}
+	return sum > 0;
+}
+
+/* Interrupts of user mode: what the excess of instructions has besides the page faults, where it has
+ * those; else the kernel's number. */
+static uint64_t interrupts_of(const struct tare_scan_trial *t)
+{
+	if (t->excess == INT64_MIN || t->excess < 0)
+		return known(t->interrupts);
+	return (uint64_t)t->excess < t->pages ? (uint64_t)t->excess : (uint64_t)t->excess - t->pages;
+}
+
+static uint64_t wanted(const struct tare_scan_found *f, const struct tare_scan_trial *t)
+{
+	return (f->counts & TARE_SCAN_COUNTS_FAULTS ? t->pages : 0) +
+	       (f->counts & TARE_SCAN_COUNTS_INTERRUPTS ? interrupts_of(t) : 0);
+}
+
+bool scan_judge(enum tare_scan_like like, struct tare_scan_found *f)
+{
+	bool faults = false, irqs = false;
+
+	f->counts = 0;
+	if (like == TARE_SCAN_EVENT || like == TARE_SCAN_COUNT) {
+		for (size_t i = 0; i < f->n_trials; i++) {
+			const struct scan_bounds b = scan_bounds(like, &f->trials[i]);
+			if (!within(f->trials[i].count, b.low, b.high))
+				return false;
+		}
+		f->counts = TARE_SCAN_COUNTS_LIKE;
+	} else {
+		if (!judge_faults(f, &faults) || !judge_interrupts(f, &irqs))
+			return false;
+		f->counts = (faults ? TARE_SCAN_COUNTS_FAULTS : 0u) |
+			    (irqs ? TARE_SCAN_COUNTS_INTERRUPTS : 0u);
+		if (!(f->counts & (like == TARE_SCAN_PAGE_FAULTS ? TARE_SCAN_COUNTS_FAULTS :
+								   TARE_SCAN_COUNTS_INTERRUPTS)))
+			return false;
+		f->is_excess = is_excess(f);
+	}
+	f->exact = true;
+	for (size_t i = 0; i < f->n_trials; i++) {
+		struct tare_scan_trial *const t = &f->trials[i];
+		if (f->counts != TARE_SCAN_COUNTS_LIKE)
+			t->wanted = wanted(f, t);
+		f->exact &= t->count == t->wanted;
+	}
+	return true;
+}
+
+static uint64_t distance(const struct tare_scan_found *f)
+{
+	uint64_t d = 0;
+
+	for (size_t i = 0; i < f->n_trials; i++) {
+		const struct tare_scan_trial *const t = &f->trials[i];
+		d += t->count > t->wanted ? t->count - t->wanted : t->wanted - t->count;
+	}
+	return d;
+}
+
+int scan_compare(const void *a, const void *b)
+{
+	const struct tare_scan_found *const x = a, *const y = b;
+	const uint64_t dx = distance(x), dy = distance(y);
+
+	if (x->is_excess != y->is_excess)
+		return x->is_excess ? -1 : 1;
+	if (dx != dy)
+		return dx < dy ? -1 : 1;
+	if (x->code != y->code)
+		return x->code < y->code ? -1 : 1;
+	return x->mask < y->mask ? -1 : x->mask > y->mask;
+}

@@ -1,0 +1,22 @@
+/* What a count means that a scan has seen: functions of numbers alone. */
+#ifndef VERIFY_SCAN_JUDGE_H
+#define VERIFY_SCAN_JUDGE_H
+
+#include <tare/scan.h>
+
+/* What a code counts that counts what is looked for, with what may be missing or come on top. */
+struct scan_bounds {
+	uint64_t low, high;
+};
+
+/* Of one trial: rounds, pages, interrupts and wanted (of TARE_SCAN_EVENT and TARE_SCAN_COUNT) are set. */
+struct scan_bounds scan_bounds(enum tare_scan_like like, const struct tare_scan_trial *t);
+
+/* From the trials: fills counts, exact, is_excess and the trials' `wanted`. False: the code does not
+ * count what is looked for. */
+bool scan_judge(enum tare_scan_like like, struct tare_scan_found *f);
+
+/* For qsort: the best first. */
+int scan_compare(const void *a, const void *b);
+
+#endif
