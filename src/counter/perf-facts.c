@@ -208,6 +208,26 @@ static void read_simulated(struct perf_facts *f, const char *root)
 	}
 }
 
+/* Intel's architectural codes (SDM volume 3, 20.2.1.2) that a row may have with another code, and
+ * 0x04c4, all branches before Ice Lake. */
+static bool is_architectural(uint64_t code)
+{
+	return code == 0x00c0 || code == 0x00c4 || code == 0x04c4;
+}
+
+/* A virtual PMU lets every code be opened; what one without a row counts has no meaning. */
+static bool is_named(uint64_t code)
+{
+	struct tare_cpu cpu;
+	tare_cpu_detect(&cpu);
+	if (!cpu.uarch || is_architectural(code))
+		return true;
+	for (size_t i = 0; i < cpu.uarch->n_events; i++)
+		if (cpu.uarch->events[i].has_raw && cpu.uarch->events[i].raw == code)
+			return true;
+	return false;
+}
+
 enum perf_simulated perf_facts_simulated(const struct perf_facts *f,
 					 const struct perf_event_attr *a)
 {
@@ -222,7 +242,7 @@ enum perf_simulated perf_facts_simulated(const struct perf_facts *f,
 	for (unsigned i = 0; a->type == PERF_TYPE_RAW && i < f->n_cycles; i++)
 		if (f->cycles[i] == a->config)
 			return PERF_SIM_FLAWS;
-	return PERF_SIM_EXACT;
+	return a->type != PERF_TYPE_RAW || is_named(a->config) ? PERF_SIM_EXACT : PERF_SIM_FLAWS;
 }
 
 void perf_facts_read(struct perf_facts *f, const char *root)

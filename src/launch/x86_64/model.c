@@ -171,6 +171,7 @@ void model_fill(const struct model *m, struct vpmu_model *out)
 			fill_row(&out->rows[out->n_rows++], &u->events[i], u);
 	if (m->arch_version)
 		add_architectural(out);
+	out->rows[VPMU_DECOY_ROW] = (struct vpmu_row){ .kind = VPMU_DECOY, .counters = ALL_COUNTERS };
 }
 
 /* ---- cycles ---- */

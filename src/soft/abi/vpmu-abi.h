@@ -17,6 +17,7 @@
 #include "abi.h"
 
 #define VPMU_MAX_ROWS	64
+#define VPMU_DECOY_ROW	VPMU_MAX_ROWS	/* the row of all codes that no other row has */
 #define VPMU_MAX_EVENTS	131072u
 #define VPMU_MAX_TASKS	16384u
 #define VPMU_MAX_HOLDERS 16384u	/* processes with descriptors of events */
@@ -46,6 +47,7 @@ enum vpmu_kind {
 	VPMU_INTERRUPTS,
 	VPMU_INTERRUPTS_AND_FAULTS,
 	VPMU_SPECLOCKMAP,
+	VPMU_DECOY,			/* a code without a row (vpmu-decoys.c) */
 };
 
 struct vpmu_row {
@@ -131,7 +133,7 @@ struct vpmu_model {
 	uint32_t gp, fixed, width;
 	uint32_t arch_version;	/* Intel's architectural PMU, cpuid 0xA; 0 on AMD */
 	uint32_t n_rows;
-	struct vpmu_row rows[VPMU_MAX_ROWS];
+	struct vpmu_row rows[VPMU_MAX_ROWS + 1];
 };
 
 enum vpmu_state { VE_EXITED = -3, VE_ERROR = -2, VE_OFF = -1, VE_INACTIVE = 0, VE_ACTIVE = 1 };
@@ -144,6 +146,7 @@ struct vpmu_event {
 	uint32_t slot;		/* of its task */
 	uint32_t owner;		/* slot of the task that opened it (PR_TASK_PERF_EVENTS_ENABLE) */
 	uint32_t row;
+	uint64_t code;		/* VPMU_DECOY_ROW: its raw code */
 	uint32_t leader;
 	uint32_t parent;	/* the event that it was inherited from; or 0 */
 	uint32_t next;		/* event of the same task */

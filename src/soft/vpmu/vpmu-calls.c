@@ -81,17 +81,32 @@ static long copy_attr(struct perf_event_attr *attr, uint64_t at)
  * the interrupt, the enable bit) and sets them itself. */
 #define RAW_MASK 0xfff84ffffull
 
-static int find_row_by(uint64_t generic, uint64_t raw, bool is_raw)
+int vpmu_named_row(uint64_t code)
 {
 	const struct vpmu_model *const m = &vpmu()->model;
-	for (uint32_t i = 0; i < m->n_rows; i++) {
-		const struct vpmu_row *const r = &m->rows[i];
-		if (r->kind == VPMU_NOTHING)
-			continue;
-		if (is_raw ? r->has_raw && r->raw == raw : r->generic && r->generic - 1u == generic)
+	for (uint32_t i = 0; i < m->n_rows; i++)
+		if (m->rows[i].has_raw && m->rows[i].raw == code)
 			return (int)i;
-	}
 	return -ENOENT;
+}
+
+static int find_generic(uint64_t generic)
+{
+	const struct vpmu_model *const m = &vpmu()->model;
+	for (uint32_t i = 0; i < m->n_rows; i++)
+		if (m->rows[i].kind != VPMU_NOTHING && m->rows[i].generic &&
+		    m->rows[i].generic - 1u == generic)
+			return (int)i;
+	return -ENOENT;
+}
+
+/* Every code opens, as on hardware, but those of events that the engine cannot count. */
+static int find_raw(uint64_t code)
+{
+	const int row = vpmu_named_row(code);
+	if (row < 0)
+		return VPMU_DECOY_ROW;
+	return vpmu()->model.rows[row].kind == VPMU_NOTHING ? -ENOENT : row;
 }
 
 /* Adds the program's name, unless it is there already. */
@@ -132,14 +147,14 @@ static int find_row(const struct perf_event_attr *attr)
 {
 	uint64_t config = attr->config;
 	if (attr->type == PERF_TYPE_RAW)
-		return find_row_by(0, config & RAW_MASK, true);
+		return find_raw(config & RAW_MASK);
 	/* the PMU's number may be in the upper half */
 	if (config >> 32 == PERF_TYPE_RAW)
 		config = (uint32_t)config;
 	if (config >> 32)
 		return -ENOENT;
 	if (attr->type == PERF_TYPE_HARDWARE)
-		return config < PERF_COUNT_HW_MAX ? find_row_by(config, 0, false) : -EINVAL;
+		return config < PERF_COUNT_HW_MAX ? find_generic(config) : -EINVAL;
 	return (config & 0xff) < PERF_COUNT_HW_CACHE_MAX &&
 	       (config >> 8 & 0xff) < PERF_COUNT_HW_CACHE_OP_MAX &&
 	       (config >> 16 & 0xff) < PERF_COUNT_HW_CACHE_RESULT_MAX &&
@@ -346,6 +361,7 @@ static long open_event(struct thread *t, const struct perf_event_attr *attr, uin
 	struct vpmu_event *const e = vpmu_event(i);
 	fill_event(e, attr, cpu);
 	e->row = (uint32_t)row;
+	e->code = attr->config & RAW_MASK;
 	e->owner = t->vpmu.slot;
 	e->leader = leader ? leader : i;
 	const long fd = fd_new(i, flags & PERF_FLAG_FD_CLOEXEC);

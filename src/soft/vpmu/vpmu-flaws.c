@@ -10,7 +10,7 @@
 
 #include "sys.h"
 
-static uint64_t mix(uint64_t x)
+uint64_t vpmu_mix(uint64_t x)
 {
 	x ^= x >> 30;
 	x *= 0xbf58476d1ce4e5b9ull;
@@ -26,7 +26,7 @@ static uint64_t mix(uint64_t x)
 
 static bool comes(uint64_t seed, uint64_t step)
 {
-	return mix(seed + step * 0x9e3779b97f4a7c15ull) % STEPS == 0;
+	return vpmu_mix(seed + step * 0x9e3779b97f4a7c15ull) % STEPS == 0;
 }
 
 static uint64_t happened(struct vpmu_course *c, uint64_t clock, uint64_t period, uint64_t seed)
@@ -39,29 +39,24 @@ static uint64_t happened(struct vpmu_course *c, uint64_t clock, uint64_t period,
 	uint64_t n = c->count;
 	for (uint64_t s = c->steps; s < step; s++)
 		n += comes(seed, s);
-	return n + (comes(seed, step) && mix(seed ^ step) % size <= clock % size);
+	return n + (comes(seed, step) && vpmu_mix(seed ^ step) % size <= clock % size);
 }
 
 static uint64_t seed_of(uint32_t slot)
 {
-	return mix(vpmu()->flaws.seed * 0x9e3779b97f4a7c15ull + vpmu_slot(slot)->ordinal);
+	return vpmu_mix(vpmu()->flaws.seed * 0x9e3779b97f4a7c15ull + vpmu_slot(slot)->ordinal);
 }
 
-static uint64_t interrupts(uint32_t slot, uint64_t clock)
+uint64_t vpmu_interrupts(uint32_t slot, uint64_t clock)
 {
 	return happened(&vpmu_slot(slot)->irqs, clock, vpmu()->flaws.irq_period, seed_of(slot));
-}
-
-uint64_t vpmu_interrupts(uint32_t slot)
-{
-	return vpmu_slot(slot)->has_clock ? interrupts(slot, vpmu_clock(slot)) : 0;
 }
 
 uint64_t vpmu_all_interrupts(void)
 {
 	uint64_t n = vpmu()->past_irqs;
 	for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
-		n += vpmu_interrupts(i);
+		n += vpmu_slot(i)->has_clock ? vpmu_interrupts(i, vpmu_clock(i)) : 0;
 	return n;
 }
 
@@ -79,7 +74,7 @@ static uint64_t occurred(const struct vpmu_flaw *f, uint32_t slot, uint64_t cloc
 {
 	switch (f->cause) {
 	case CAUSE_INTERRUPT:
-		return interrupts(slot, clock);
+		return vpmu_interrupts(slot, clock);
 	case CAUSE_FAULT:
 		return vpmu_slot(slot)->faults;
 	default:
@@ -87,11 +82,16 @@ static uint64_t occurred(const struct vpmu_flaw *f, uint32_t slot, uint64_t cloc
 	}
 }
 
-uint64_t vpmu_extra(uint32_t slot, uint32_t row, uint64_t clock)
+uint64_t vpmu_engine_count(uint32_t slot, unsigned k, bool before)
+{
+	return vpmu_sum(slot, k) - (before && k == SOFT_INSTRUCTIONS);
+}
+
+uint64_t vpmu_row_count(uint32_t slot, uint32_t row, uint64_t clock, bool before)
 {
 	const struct vpmu_flaws *const all = &vpmu()->flaws;
 	const unsigned kind = vpmu()->model.rows[row].kind;
-	uint64_t sum = 0;
+	uint64_t sum = kind < SOFT_EVENTS ? vpmu_engine_count(slot, kind, before) : 0;
 	for (uint32_t i = 0; i < all->n_rows; i++) {
 		const struct vpmu_flaw *const f = &all->rows[i];
 		if (!(f->rows >> row & 1))
@@ -101,9 +101,9 @@ uint64_t vpmu_extra(uint32_t slot, uint32_t row, uint64_t clock)
 	}
 	switch (kind) {
 	case VPMU_INTERRUPTS:
-		return sum + interrupts(slot, clock);
+		return sum + vpmu_interrupts(slot, clock);
 	case VPMU_INTERRUPTS_AND_FAULTS:
-		return sum + interrupts(slot, clock) + (all->faults ? vpmu_slot(slot)->faults : 0);
+		return sum + vpmu_interrupts(slot, clock) + (all->faults ? vpmu_slot(slot)->faults : 0);
 	case VPMU_SPECLOCKMAP:
 		return sum + vpmu_slot(slot)->locks;
 	default:
@@ -144,7 +144,7 @@ void vpmu_locked(struct thread *t)
 	if (!acc)
 		return;
 	const bool replay = s->locks++ != s->locks_before &&
-			    mix(seed_of(t->vpmu.slot) + s->locks) % one_of == 0;
+			    vpmu_mix(seed_of(t->vpmu.slot) + s->locks) % one_of == 0;
 	for (unsigned k = 0; k < SOFT_EVENTS; k++) {
 		if (!(acc >> k & 1))
 			continue;

@@ -7,6 +7,7 @@
  *	vpmu-read.c	what read() gives
  *	vpmu-flaws.c	what the flaws add, and when
  *	vpmu-insns.c	instructions that count more than once, or not at all
+ *	vpmu-decoys.c	codes that the model's table does not name
  *	vpmu-files.c	sysfs and procfs as the model has them
  *	vpmu-cpuid.c	cpuid
  *	vpmu-clock.c	what code must add up; turns, counters that move
@@ -81,13 +82,21 @@ NEEDS_VPMU_LOCK bool vpmu_free_event(uint32_t event);
 NEEDS_VPMU_LOCK void vpmu_show(uint32_t event);	/* updates its mapped page */
 
 /* vpmu-flaws.c */
-/* What the row counts besides the engine's event of its kind. */
-NEEDS_VPMU_LOCK uint64_t vpmu_extra(uint32_t slot, uint32_t row, uint64_t clock);
-bool vpmu_is_flawed(uint32_t row);	/* … may be more than 0: C must answer rdpmc */
+/* What the row would have counted since the task began. `before`: as of before an rdpmc that the
+ * sums include; `clock` is then one less than the task's clock. */
+NEEDS_VPMU_LOCK uint64_t vpmu_row_count(uint32_t slot, uint32_t row, uint64_t clock, bool before);
+uint64_t vpmu_engine_count(uint32_t slot, unsigned k, bool before);	/* an event of the engine */
+bool vpmu_is_flawed(uint32_t row);	/* more than the engine's event: C must answer rdpmc */
 uint32_t vpmu_wanted(uint32_t row);	/* what code must add up for it: 1 << enum soft_event */
-NEEDS_VPMU_LOCK uint64_t vpmu_interrupts(uint32_t slot);	/* so far */
+NEEDS_VPMU_LOCK uint64_t vpmu_interrupts(uint32_t slot, uint64_t clock);	/* until that time */
 NEEDS_VPMU_LOCK uint64_t vpmu_all_interrupts(void);		/* of all tasks that ever were */
 void vpmu_note_faults(struct thread *t);	/* brings the task's page faults up to date */
+
+uint64_t vpmu_mix(uint64_t x);		/* a number that looks random */
+
+/* vpmu-decoys.c */
+NEEDS_VPMU_LOCK uint64_t vpmu_decoy(uint32_t slot, uint64_t code, uint64_t clock, bool before);
+uint32_t vpmu_decoy_wanted(uint64_t code);
 
 /* vpmu-clock.c */
 NEEDS_VPMU_LOCK void vpmu_tell(struct thread *t);	/* signals tasks that must count more */
@@ -98,6 +107,7 @@ void order_step_aside(struct thread *t);		/* its first steps are done */
 void order_syscall(struct thread *t, long nr, const uint64_t *a);
 
 /* vpmu-calls.c */
+int vpmu_named_row(uint64_t code);	/* the row with that raw code, counted or not; or negative */
 extern uint32_t vpmu_maps;		/* pages of events mapped here */
 extern uint32_t vpmu_readable;		/* … of these, of events that rdpmc may read */
 void vpmu_maps_after_fork(void);

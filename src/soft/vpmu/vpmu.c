@@ -81,15 +81,20 @@ void vpmu_start_clock(uint32_t slot)
 }
 
 /* What the row would have counted since the task began. */
-static uint64_t gross(const struct vpmu_event *e, uint64_t clock)
+static uint64_t gross_at(const struct vpmu_event *e, uint64_t clock, bool before)
 {
-	const struct vpmu_row *const row = &vpmu()->model.rows[e->row];
 	if (e->is_faults)
 		return vpmu_slot(e->slot)->faults;
 	if (e->no_user || e->software)
 		return 0;
-	const uint64_t sum = row->kind < SOFT_EVENTS ? vpmu_sum(e->slot, row->kind) : 0;
-	return sum + vpmu_extra(e->slot, e->row, clock);
+	if (e->row == VPMU_DECOY_ROW)
+		return vpmu_decoy(e->slot, e->code, clock, before);
+	return vpmu_row_count(e->slot, e->row, clock, before);
+}
+
+static uint64_t gross(const struct vpmu_event *e, uint64_t clock)
+{
+	return gross_at(e, clock, false);
 }
 
 /* A member counts only while its leader may. */
@@ -238,7 +243,7 @@ static void set_entry(const struct vpmu_event *e)
 	const struct vpmu_row *const row = &vpmu()->model.rows[e->row];
 	if (!may_rdpmc(vpmu_slot(e->slot)->may_rdpmc))
 		return;
-	if (vpmu_is_flawed(e->row) || e->no_user || e->software)
+	if (row->kind == VPMU_DECOY || vpmu_is_flawed(e->row) || e->no_user || e->software)
 		return;
 	struct vpmu_pmc *const p = entry_of_counter(e->slot, e->counter);
 	/* the sum includes rdpmc itself, which the value must not */
@@ -428,8 +433,10 @@ static bool place_all(uint32_t slot)
 
 static void want_event(struct vpmu_slot *s, const struct vpmu_event *e)
 {
-	if (!e->software)
-		s->want |= ALL_INSTRUCTIONS /* the clock */ | vpmu_wanted(e->row);
+	if (e->software)
+		return;
+	s->want |= ALL_INSTRUCTIONS;	/* the clock */
+	s->want |= e->row == VPMU_DECOY_ROW ? vpmu_decoy_wanted(e->code) : vpmu_wanted(e->row);
 }
 
 void vpmu_schedule(uint32_t slot)
@@ -645,7 +652,8 @@ static uint32_t slot_new(int pid, int tid)
 {
 	struct vpmu_shared *const v = vpmu();
 	const uint32_t i = slot_find();
-	v->past_irqs += i <= v->n_slots ? vpmu_interrupts(i) : 0;
+	if (v->slots[i].has_clock)
+		v->past_irqs += vpmu_interrupts(i, vpmu_clock(i));
 	v->slots[i] = (struct vpmu_slot){ .pid = pid, .tid = tid, .in_call = 1,
 					  .ordinal = ++v->next_ordinal };
 	mem_zero(vpmu_mem(i), offsetof(struct vpmu_task_mem, pmcs));
@@ -674,6 +682,7 @@ static uint32_t copy_event(uint32_t from, uint32_t slot)
 	struct vpmu_event *const e = vpmu_event(to);
 	const uint32_t root = f->parent ? f->parent : from;
 	e->row = f->row;
+	e->code = f->code;
 	e->parent = root;
 	e->copy_of = from;
 	e->pinned = f->pinned;
@@ -921,8 +930,7 @@ static uint64_t counter_value(struct thread *t, int counter)
 		if (e->state != VE_ACTIVE || e->counter != counter)
 			continue;
 		/* the sums include the rdpmc, which the value must not */
-		const uint64_t self = vpmu()->model.rows[e->row].kind == SOFT_INSTRUCTIONS;
-		const uint64_t g = gross(e, vpmu_clock(t->vpmu.slot) - 1) - self;
+		const uint64_t g = gross_at(e, vpmu_clock(t->vpmu.slot) - 1, true);
 		return first_value() + e->total + g - e->base;
 	}
 	return 0;
