@@ -80,8 +80,8 @@ def faults():
 
 
 def proc_interrupts():
-    """/proc/interrupts has the virtual interrupts, and no others. (Some come to the child before it
-    execs the command: -minus-proc-interrupts takes them out too. vpmu-interrupts is exact.)"""
+    """/proc/interrupts has the virtual interrupts, and no others. (That it has these to the last one is
+    tested by vpmu-interrupts: when `tare stat` first looks there, the command runs already.)"""
     loop = assembled(count=3000000)
     for model, event in ("skylake", "r01cb:u"), ("zen2", "r002c:u"):
         net = "instructions-minus-proc-interrupts:u"
@@ -89,8 +89,7 @@ def proc_interrupts():
         check(true[net] == true["instructions:u"], model, "without flaws there are no interrupts", true)
         for seed in 1, 2:
             got = stat(model, "interrupts=50000", ["instructions:u", event, net], loop, seed=seed)
-            check(got[event] > 50 and got["instructions:u"] - got[event] == true[net] and
-                  0 <= true[net] - got[net] < 20, model, got)
+            check(got[event] > 50 and got["instructions:u"] - got[event] == true[net], model, got)
     text = virtual("zen2", "", "sh", "-c", "cat /proc/interrupts; cat /proc/self/../interrupts; wc -l "
                    "</proc/interrupts")
     half = text.splitlines()[:-1]
