@@ -33,7 +33,7 @@ static const struct opt opts[] = {
 	  "page-faults (default), interrupts, an event, or a number", TO(scan_opts, like) },
 	{ OPT_STRING, 0, "codes", "RANGE", "event selectors, such as 0x00-0xff (default: all)",
 	  TO(scan_opts, codes) },
-	{ OPT_STRING, 0, "masks", "RANGE", "masks, such as 0x00-0xff (default: all bits at once)",
+	{ OPT_STRING, 0, "masks", "RANGE", "masks, such as 0x00-0xff (default: 0 and 0xff)",
 	  TO(scan_opts, masks) },
 	{ OPT_U64, 0, "rounds", "N", "rounds of the loop that is counted", TO(scan_opts, rounds) },
 	{ OPT_U64, 0, "pages", "N", "pages that are touched meanwhile", TO(scan_opts, pages) },
@@ -133,7 +133,8 @@ static void show_plan(const struct tare_scan_plan *p, const char *like, const st
 	else if (p->first_mask == p->last_mask)
 		buf_printf(&b, ", mask 0x%02" PRIx64, p->first_mask);
 	else
-		buf_printf(&b, ", masks 0x%02" PRIx64 "-0x%02" PRIx64, p->first_mask, p->last_mask);
+		buf_printf(&b, ", masks 0x%02" PRIx64 "%s0x%02" PRIx64, p->first_mask,
+			   p->ends_only ? " and " : "-", p->last_mask);
 	buf_printf(&b, "\n  %u at a time: ", p->counters);
 	buf_grouped(&b, p->batches);
 	buf_printf(&b, " batches of %.1f ms, about ", (double)p->batch_ns / 1e6);

@@ -15,6 +15,7 @@ static void plan_json(struct json *j, const struct tare_scan_plan *p)
 	json_u64(j, "last_code", p->last_code);
 	json_u64(j, "first_mask", p->first_mask);
 	json_u64(j, "last_mask", p->last_mask);
+	json_bool(j, "ends_only", p->ends_only);
 	json_u64(j, "codes", p->codes);
 	json_u64(j, "counters", p->counters);
 	json_u64(j, "batches", p->batches);

@@ -14,10 +14,10 @@
  * mask that chooses among the events of the selector. Hardware accepts every code, so all can be
  * tried, as many at a time as there are free counters, while code runs of which the count is known:
  *
- *  - sweep: every selector, with all bits of the mask set. Bits of a mask add to each other, so
- *    a selector that counts less than what is looked for is done with.
- *  - narrow: of the others each bit of the mask alone, and the mask 0. Where no bit alone counts
- *    what the whole mask does, bits are left out one by one as long as the count stays.
+ *  - sweep: every selector, with no bit of the mask and with all of them. Bits of a mask add to
+ *    each other, so a selector that counts less than what is looked for is done with.
+ *  - narrow: of the others each bit of the mask alone. Where no bit alone counts what the whole mask
+ *    does, bits are left out one by one as long as the count stays.
  *  - confirm: what is left is counted again beside `instructions:u`, over other numbers of page
  *    faults and interrupts. So a code that came near by chance is not listed.
  *
@@ -70,6 +70,7 @@ struct tare_scan_plan {
 	unsigned code_bits, mask_bits;	/* of a selector and a mask on this PMU; mask_bits 0: none */
 	uint64_t first_code, last_code;	/* selectors */
 	uint64_t first_mask, last_mask;
+	bool ends_only;			/* only these two masks, not those between them */
 	uint64_t codes;			/* to be tried by the sweep: selectors × masks */
 	unsigned counters;		/* codes at a time: the counters that are free */
 	uint64_t batches;		/* of the sweep */
@@ -134,7 +135,7 @@ struct tare_scan_options {
 	size_t size;			/* set by TARE_SCAN_OPTIONS_INIT (tare/growth.h) */
 	const char *like;		/* "page-faults", "interrupts", an event, or a number */
 	/* Selectors and masks, both ends included. Without has_…: all selectors (Arm: up to
-	 * 0x3ff), and the mask with all bits set. */
+	 * 0x3ff), with the mask 0 and with all bits of the mask. */
 	bool has_codes, has_masks;
 	uint64_t first_code, last_code, first_mask, last_mask;
 	uint64_t rounds, pages;		/* 0: as many as are useful */

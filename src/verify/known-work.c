@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TRIES 7			/* of the rest: one of them meets no interrupt */
@@ -124,19 +123,9 @@ int known_work_rest(struct trial *t, const struct known_work *w, int64_t *counts
 	return 0;
 }
 
-static uint64_t now_ns(void)
+uint64_t known_work_calibrate(unsigned cpu, unsigned n, uint64_t most)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-uint64_t known_work_calibrate(unsigned cpu, unsigned n, uint64_t limit_ns)
-{
-	const uint64_t end = now_ns() + limit_ns;
-
-	for (uint64_t rounds = FIRST_ROUNDS;; rounds *= 2) {
+	for (uint64_t rounds = FIRST_ROUNDS; rounds <= most; rounds *= 2) {
 		struct known_work w = { .rounds = rounds, .on = cpu };
 		if (known_work_prepare(&w, NULL) < 0)
 			return 0;
@@ -146,7 +135,6 @@ uint64_t known_work_calibrate(unsigned cpu, unsigned n, uint64_t limit_ns)
 			return 0;
 		if (w.interrupts >= n)
 			return rounds;
-		if (now_ns() > end)
-			return 0;
 	}
+	return 0;
 }

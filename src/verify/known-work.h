@@ -37,8 +37,9 @@ int known_work_rest(struct trial *t, const struct known_work *w, int64_t *counts
 
 /* All interrupts of a CPU until now, from /proc/interrupts; KNOWN_WORK_UNKNOWN where it has none. */
 uint64_t known_work_interrupts(unsigned cpu);
-/* So many rounds that at least n interrupts come meanwhile; 0: none came in `limit_ns`. */
-uint64_t known_work_calibrate(unsigned cpu, unsigned n, uint64_t limit_ns);
+/* So many rounds that at least n interrupts come meanwhile; 0: fewer come in `most` rounds. The limit
+ * is work, not time: a loaded machine gets as many interrupts for it as an idle one, or more. */
+uint64_t known_work_calibrate(unsigned cpu, unsigned n, uint64_t most);
 
 /* Keeps the calling thread on the CPU that it runs on now. Returns its number; *before is for
  * known_work_let_go(). */

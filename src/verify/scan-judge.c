@@ -153,6 +153,8 @@ int scan_compare(const void *a, const void *b)
 
 	if (x->is_excess != y->is_excess)
 		return x->is_excess ? -1 : 1;
+	if (x->exact != y->exact)
+		return x->exact ? -1 : 1;
 	if (dx != dy)
 		return dx < dy ? -1 : 1;
 	if (x->code != y->code)

@@ -26,11 +26,12 @@
 #define PAGES 503		/* not a number that something else has by chance */
 #define ROUNDS 20000
 #define INTERRUPTS 4		/* that come during the work, where interrupts are looked for */
-#define LIMIT_NS 20000000000u	/* no interrupt for so long: there are none */
-#define SHORT_LIMIT_NS 3000000000u /* where they are not what is looked for */
+#define MOST_ROUNDS (1ull << 29) /* no interrupt for so long, a second or so: there are none */
+#define FEWER_ROUNDS (1ull << 26) /* where they are not what is looked for */
 #define ARM_LAST_CODE 0x3ff	/* PMUv3: common events; what the maker defines is above or below */
 #define PROBE_BITS 8		/* of the mask that the sweep sets */
 #define SWEEP_TRIALS 2
+#define CONFIRM_TRIES 3
 
 struct candidate {
 	uint64_t code, mask;
@@ -235,17 +236,25 @@ static bool several_bits(uint64_t mask)
 	return mask & (mask - 1);
 }
 
+/* Masks of each selector in the sweep: all of the range, or its two ends. */
 static uint64_t masks_of(const struct tare_scan *s)
 {
-	return s->plan.last_mask - s->plan.first_mask + 1;
+	const uint64_t n = s->plan.last_mask - s->plan.first_mask;
+
+	return s->plan.ends_only && n ? 2 : n + 1;
 }
 
-/* A sweep's hit takes the mask 0 and each bit of its mask to be narrowed. */
+static uint64_t mask_of(const struct tare_scan *s, uint64_t k)
+{
+	return s->plan.ends_only && k ? s->plan.last_mask : s->plan.first_mask + k;
+}
+
+/* Each bit of the mask of a sweep's hit is tried alone. */
 static uint64_t steps_of(const struct tare_scan_hit *h)
 {
 	if (h->stage != TARE_SCAN_SWEEP || !several_bits(h->mask))
 		return 0;
-	return 1 + (unsigned)__builtin_popcountll(h->mask);
+	return (unsigned)__builtin_popcountll(h->mask);
 }
 
 static struct place narrow_place(const struct tare_scan *s, uint64_t k)
@@ -258,9 +267,9 @@ static struct place narrow_place(const struct tare_scan *s, uint64_t k)
 			continue;
 		}
 		uint64_t mask = h->mask;
-		for (uint64_t skip = 1; skip < k; skip++)
+		for (uint64_t skip = 0; skip < k; skip++)
 			mask &= mask - 1;
-		return (struct place){ h->code, k ? mask & -mask : 0 };
+		return (struct place){ h->code, mask & -mask };
 	}
 	return (struct place){ 0, 0 };
 }
@@ -287,8 +296,7 @@ static struct place place_of(const struct tare_scan *s, enum tare_scan_stage sta
 {
 	if (stage == TARE_SCAN_NARROW)
 		return narrow_place(s, k);
-	return (struct place){ s->plan.first_code + k / masks_of(s),
-			       s->plan.first_mask + k % masks_of(s) };
+	return (struct place){ s->plan.first_code + k / masks_of(s), mask_of(s, k % masks_of(s)) };
 }
 
 static int add_hit(struct tare_scan *s, enum tare_scan_stage stage, struct place p, bool matches,
@@ -374,18 +382,20 @@ static bool has_hit(const struct tare_scan *s, uint64_t code, uint64_t mask)
 	return false;
 }
 
-static bool has_single_bit(const struct tare_scan *s, uint64_t code)
+/* How many bits alone, of the selector's mask, count what is looked for. */
+static unsigned bits_that_match(const struct tare_scan *s, uint64_t code)
 {
+	unsigned n = 0;
+
 	for (size_t i = 0; i < s->state.n_hits; i++) {
 		const struct tare_scan_hit *const h = &s->state.hits[i];
-		if (h->matches && h->code == code && !several_bits(h->mask))
-			return true;
+		n += h->matches && h->stage == TARE_SCAN_NARROW && h->code == code;
 	}
-	return false;
+	return n;
 }
 
-/* The mask 0 where that will do: then the event has no masks. Else each bit that will do, else the
- * whole mask with what can be left out of it. */
+/* Each bit that will do, and the mask 0; only this where the mask makes no difference. Where no bit
+ * alone will do, the whole mask, less what can be left out of it. */
 static bool is_candidate(const struct tare_scan *s, const struct tare_scan_hit *h, size_t at)
 {
 	if (!h->matches)
@@ -394,9 +404,10 @@ static bool is_candidate(const struct tare_scan *s, const struct tare_scan_hit *
 		if (s->state.hits[i].matches && s->state.hits[i].code == h->code &&
 		    s->state.hits[i].mask == h->mask)
 			return false;
-	if (h->mask && has_hit(s, h->code, 0))
+	const unsigned bits = bits_that_match(s, h->code);
+	if (h->mask && bits == PROBE_BITS && has_hit(s, h->code, 0))
 		return false;
-	return !several_bits(h->mask) || !has_single_bit(s, h->code);
+	return !several_bits(h->mask) || !bits;
 }
 
 static int list_candidates(struct tare_scan *s, struct tare_why *why)
@@ -438,7 +449,7 @@ static int reduce(const struct tare_scan *s, struct candidate *c, struct tare_wh
 static size_t confirm_trials(const struct tare_scan *s, struct tare_scan_trial *t)
 {
 	const uint64_t r = s->plan.rounds, p = s->plan.pages ? s->plan.pages : PAGES;
-	const uint64_t many = s->irq_rounds ? 2 * s->irq_rounds : 50 * (uint64_t)ROUNDS;
+	const uint64_t many = s->irq_rounds ? 5 * s->irq_rounds : 50 * (uint64_t)ROUNDS;
 
 	if (s->plan.like == TARE_SCAN_COUNT) {
 		for (unsigned k = 0; k < 3; k++)
@@ -496,6 +507,23 @@ static int confirm_counts(const struct tare_scan *s, const struct coded *c,
 	return err;
 }
 
+/* An interrupt between the reads of two counters is in one of them only: what is not exact is
+ * counted again. */
+static int confirm_coded(const struct tare_scan *s, const struct coded *c, struct tare_scan_found *f,
+			 bool *found, struct tare_why *why)
+{
+	*found = false;
+	for (unsigned k = 0; k < CONFIRM_TRIES; k++) {
+		const int err = confirm_counts(s, c, f, why);
+		if (err)
+			return is_refusal(err) ? 0 : err;
+		*found = scan_judge(s->plan.like, f);
+		if (!*found || f->exact || f->is_excess)
+			break;
+	}
+	return 0;
+}
+
 static bool is_found(const struct tare_scan *s, const struct candidate *c)
 {
 	for (size_t i = 0; i < s->result.n_found; i++)
@@ -517,12 +545,11 @@ static int confirm_one(struct tare_scan *s, struct candidate *c, struct tare_why
 	f.name = name_of(s, f.raw);
 	make_event(s, c->code, c->mask, &coded);
 	memcpy(f.event, coded.name, sizeof(f.event));
-	err = confirm_counts(s, &coded, &f, why);
-	if (err)
-		return is_refusal(err) ? 0 : err;
-	if (scan_judge(s->plan.like, &f))
+	bool found;
+	err = confirm_coded(s, &coded, &f, &found, why);
+	if (!err && found)
 		s->result.found[s->result.n_found++] = f;
-	return 0;
+	return err;
 }
 
 /* Short, so that a scan that goes on does it from the beginning. */
@@ -632,8 +659,9 @@ static int plan_space(struct tare_scan *s, struct tare_why *why)
 	if (!s->o.has_codes && !p->mask_bits && p->last_code > ARM_LAST_CODE)
 		p->last_code = ARM_LAST_CODE;
 	const uint64_t all = config_bits_max(&s->space.mask) & ((1u << PROBE_BITS) - 1);
-	p->first_mask = s->o.has_masks ? s->o.first_mask : all;
+	p->first_mask = s->o.has_masks ? s->o.first_mask : 0;
 	p->last_mask = s->o.has_masks ? s->o.last_mask : all;
+	p->ends_only = !s->o.has_masks;
 	err = check_range("event selector", &s->space.code, p->first_code, p->last_code, why);
 	if (!err)
 		err = check_range("mask", &s->space.mask, p->first_mask, p->last_mask, why);
@@ -665,10 +693,11 @@ static int plan_work(struct tare_scan *s, struct tare_why *why)
 
 	if (p->like != TARE_SCAN_COUNT)
 		s->irq_rounds = known_work_calibrate(p->cpu, INTERRUPTS,
-						     irqs ? LIMIT_NS : SHORT_LIMIT_NS);
+						     irqs ? MOST_ROUNDS : FEWER_ROUNDS);
 	if (irqs && !s->irq_rounds) {
-		why_set(why, TARE_E_TIMEOUT, "no interrupt came on CPU %u for %u s, by /proc/interrupts",
-			p->cpu, (unsigned)(LIMIT_NS / 1000000000u));
+		why_set(why, TARE_E_TIMEOUT, "fewer than %d interrupts came on CPU %u during %llu "
+			"instructions, by /proc/interrupts", INTERRUPTS, p->cpu,
+			MOST_ROUNDS * KNOWN_WORK_PER_ROUND);
 		why_remedy(why, "choose a CPU that has a tick (taskset; see nohz_full on the kernel's "
 			   "command line)");
 		return TARE_E_TIMEOUT;
