@@ -46,6 +46,12 @@ def count(who, command, events):
     return counting.engine(command, [e + ":u" for e in events])
 
 
+def differences(name, got, want, events):
+    """What is to be printed where the counts are not those of the notes."""
+    return [f"{name}: {e}, one of {len(events)}: counted {got.get(e)}, expected {want[e]}"
+            for e in events if got.get(e) != want[e]]
+
+
 def check(who, sources, program, defines):
     """(0, 1 or 77; what to print)."""
     name = os.path.basename(program)
@@ -62,10 +68,7 @@ def check(who, sources, program, defines):
         before = len(lines)
         if got.status != prog.exit:
             lines.append(f"{name}: exit status {got.status}, expected {prog.exit}")
-        for e in events:
-            if got.counts.get(e) != prog.count[e]:
-                lines.append(f"{name}: {e}, one of {len(events)}: counted {got.counts.get(e)}, "
-                             f"expected {prog.count[e]}")
+        lines += differences(name, got.counts, prog.count, events)
         if len(lines) > before and got.err:
             lines.append(got.err.decode(errors="replace")[:2000])
     return 1 if lines else 0, lines

@@ -100,10 +100,8 @@ static bool privileged(const ZydisDecodedInstruction *z, const struct insn *in)
 static bool arithmetic(const ZydisDecodedInstruction *z, const struct insn *in)
 {
 	switch (z->mnemonic) {
-	case M(VFRCZPS): case M(VFRCZPD): case M(VFRCZSS): case M(VFRCZSD): case M(VDPBF16PS):
+	case M(VFRCZPS): case M(VFRCZPD): case M(VFRCZSS): case M(VFRCZSD):
 	case M(V4FMADDPS): case M(V4FMADDSS): case M(V4FNMADDPS): case M(V4FNMADDSS):
-	case M(VFPCLASSPH): case M(VFPCLASSPS): case M(VFPCLASSPD):
-	case M(VFPCLASSSH): case M(VFPCLASSSS): case M(VFPCLASSSD):
 		return in->classes & CLASS_FP;
 	default:
 		return false;

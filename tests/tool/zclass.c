@@ -168,7 +168,7 @@ static uint32_t vector_events(const ZydisDecodedInstruction *in,
 		"getmant", "fixupimm", "scalef", "exp2", "fmadd", "fmsub", "fnmadd",
 		"fnmsub", "fcmadd", "fcmul", "fmul", NULL
 	};
-	static const char *const fp_any[] = { "comis", "ucomis", "cvt", NULL };
+	static const char *const fp_any[] = { "comis", "ucomis", "cvt", "fpclass", "dpbf16ps", NULL };
 	static const char *const moves[] = { "pmaskmov", "pgather", "pscatter", NULL };
 	static const char *const ints[] = {
 		"p", "mpsadbw", "dbpsadbw", "aes", "sha", "gf2p8", NULL
@@ -176,11 +176,11 @@ static uint32_t vector_events(const ZydisDecodedInstruction *in,
 	const char *name = ZydisMnemonicGetString(in->mnemonic);
 	if (name[0] == 'v')
 		name++;
-	/* cvttsd2si from memory to a general register has no vector operand */
-	if (!vector_operand(in, ops) && strncmp(name, "cvt", 3))
+	/* cvttsd2si from memory to a general register has no vector operand, nor has vfpclassps from
+	 * memory to a mask */
+	if (!vector_operand(in, ops) && strncmp(name, "cvt", 3) && strncmp(name, "fpclass", 7))
 		return 0;
-	if (begins(name, fp_any) || (begins(name, fp) && fp_suffix(name)) ||
-	    !strncmp(name, "fpclass", 7))
+	if (begins(name, fp_any) || (begins(name, fp) && fp_suffix(name)))
 		return bit(EV_FP);
 	if (begins(name, ints) && !begins(name, moves))
 		return bit(EV_SIMD_INT);

@@ -1,7 +1,7 @@
 /* int_arith: adc add cmp dec div idiv imul inc lea mul sbb sub, every width,
  * registers, immediates and memory on either side. */
 //@ about adc add cmp dec div idiv imul inc lea mul sbb sub, every width
-//@ loops 100000
+//@ loops 150000
 #include "section.inc"
 	KERNEL	int_arith
 	movl	$3, %ebx

@@ -1,6 +1,6 @@
 /* nops: all sizes, hint nops, endbr64, pause: one each, and no memory access. */
 //@ about nops of all sizes, hint nops, endbr64, pause
-//@ loops 400000
+//@ loops 500000
 #include "section.inc"
 	KERNEL	nops
 	BODY

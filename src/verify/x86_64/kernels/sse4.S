@@ -1,6 +1,6 @@
 /* sse4.1, sse4.2, popcnt. */
 //@ about SSE4.1 and SSE4.2: blends, rounding, dot products, text compares, crc32, popcnt
-//@ loops 80000
+//@ loops 120000
 //@ need sse4_1 sse4_2 popcnt
 #include "section.inc"
 	KERNEL	sse4

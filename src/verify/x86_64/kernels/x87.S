@@ -2,7 +2,7 @@
  * fstcw, fstsw, fclex, fsave, fstenv) are two instructions. A case finds two numbers on the x87
  * stack, and leaves two. */
 //@ about x87 loads, stores, arithmetic, transcendentals, control with and without wait
-//@ loops 20000
+//@ loops 30000
 #include "section.inc"
 	KERNEL	x87
 	SAVE_FP
