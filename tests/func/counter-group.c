@@ -36,6 +36,14 @@ static struct tare_group *open_group(void)
 	return g;
 }
 
+static bool touched(struct tare_group *g, int pages, uint64_t *a, uint64_t *b)
+{
+	CHECK(tare_group_read(g, a) == 0, "read");
+	touch(pages);
+	CHECK(tare_group_read(g, b) == 0, "read");
+	return IS_COUNT(b[0] - a[0], (uint64_t)pages);
+}
+
 static void counts_together(void)
 {
 	struct tare_group *const g = open_group();
@@ -44,17 +52,16 @@ static void counts_together(void)
 	CHECK(tare_group_path(g, &reason) == TARE_PATH_READ && *reason, "path");
 	CHECK(tare_group_read(g, a) == 0, "read");
 	for (int i = 0; i < 50; i++) {
-		CHECK(tare_group_read(g, a) == 0, "read");
-		touch(100 + i);
-		CHECK(tare_group_read(g, b) == 0, "read");
-		CHECK(IS_COUNT(b[0] - a[0], 100u + (unsigned)i), "%" PRIu64, b[0] - a[0]);
+		CHECK(WHEN_STILL(touched(g, 100 + i, a, b)), "%" PRIu64, b[0] - a[0]);
 		CHECK(b[0] == b[1] + b[2], "%" PRIu64 " = %" PRIu64 " + %" PRIu64, b[0], b[1], b[2]);
 		CHECK(b[3] > a[3], "task-clock stands still");
 	}
 	struct tare_sample s[8];
-	CHECK(tare_group_sample(g, s) == 0, "sample");
-	CHECK(IS_COUNT(s[0].value, b[0]) && !s[0].scaled && s[0].provenance == TARE_PROV_RAW, "sample");
-	CHECK(tare_group_reset(g) == 0 && tare_group_read(g, a) == 0 && (SANITIZED || a[0] == 0), "reset");
+	CHECK(WHEN_STILL(tare_group_read(g, b) == 0 && tare_group_sample(g, s) == 0 &&
+			 IS_COUNT(s[0].value, b[0])), "sample");
+	CHECK(!s[0].scaled && s[0].provenance == TARE_PROV_RAW, "sample");
+	CHECK(WHEN_STILL(tare_group_reset(g) == 0 && tare_group_read(g, a) == 0 &&
+			 (SANITIZED || a[0] == 0)), "reset");
 	CHECK(tare_group_status(g) == 0, "status");
 	tare_group_close(g);
 }

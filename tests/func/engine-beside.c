@@ -73,10 +73,12 @@ WORK(alone)
 WORK(beside)
 WORK(beside_too)
 
+/* Writes more than fits into the pipe: where a byte can be read, this thread is in its last system
+ * call, and stays there. */
 static void *sleeper(void *arg)
 {
-	char c;
-	return read(ends[0], &c, 1) == 1 ? arg : NULL;
+	static const char lots[1 << 21];
+	return write(ends[1], lots, sizeof(lots)) > 0 ? arg : NULL;
 }
 
 int main(void)
@@ -87,7 +89,8 @@ int main(void)
 		return 2;
 	uint32_t sum = alone(1, 1) + alone(2, 100);
 	pthread_t t;
-	if (pthread_create(&t, NULL, sleeper, NULL) || usleep(300000))	/* until it sleeps */
+	char c;
+	if (pthread_create(&t, NULL, sleeper, NULL) || read(ends[0], &c, 1) != 1)
 		return 2;
 	sum = sum * 31 + beside(3, 1) + beside(4, 100);
 	sum = sum * 31 + alone(5, 50);		/* translated before */

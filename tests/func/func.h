@@ -22,6 +22,16 @@
 #endif
 #define IS_COUNT(got, want) (SANITIZED ? (got) >= (want) : (got) == (want))
 
+/* For numbers of the kernel's that other processes can change: a page fault more, because memory was
+ * reclaimed or moved. One of a dozen attempts must hold. */
+#define WHEN_STILL(cond)                                                       \
+	({                                                                     \
+		int still_ = 0;                                                \
+		for (int try_ = 0; try_ < 12 && !still_; try_++)               \
+			still_ = (cond);                                       \
+		still_;                                                        \
+	})
+
 #define CHECK(cond, ...)                                                       \
 	do {                                                                   \
 		if (!(cond)) {                                                 \
