@@ -243,6 +243,13 @@ long own_open(long dir, const char *path, long flags);
  * a static buffer: one thread at a time. */
 long maps_each(void (*what)(const char *line, void *arg), void *arg);
 char task_state(int32_t tid);				/* of /proc/TID/stat; 0: cannot be read */
+/* It runs, or would if it got a CPU: on a busy machine it may not get one for seconds. */
+static inline bool task_wants_cpu(int32_t tid)
+{
+	return task_state(tid) == 'R';
+}
+/* The longest time to wait for a task that wants a CPU. */
+#define LONGEST_WAIT_NS 60000000000ull
 bool is_traced(void);					/* the calling thread, as /proc says */
 
 /* Asked of engine.c, which sees all rooms: */

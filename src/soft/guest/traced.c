@@ -14,7 +14,7 @@
 #include "sys.h"
 #include "text.h"
 
-#define WAIT_ROUNDS 200			/* of half a millisecond */
+#define WAIT_ROUNDS 200			/* of half a millisecond, in which the tracee wants no CPU */
 enum { TRACED_HEARD = 1, TRACED_READY };	/* soft_record.traced */
 
 /* Maps the whole shadow of a stack. Its contents are lost, which is allowed (see MAX_RETURNS). */
@@ -77,10 +77,11 @@ static void ask(int32_t tid)
 	uint32_t state = TRACED_HEARD;	/* a signal is sent only when the one before was taken */
 	if (!r)
 		return;
-	for (int i = 0; i < WAIT_ROUNDS; i++) {
+	if (__atomic_load_n(&r->traced, __ATOMIC_ACQUIRE) == TRACED_READY)
+		return;
+	const uint64_t begin = now_ns();
+	for (int i = 0; i < WAIT_ROUNDS && now_ns() - begin < LONGEST_WAIT_NS; i += !task_wants_cpu(tid)) {
 		const int64_t half_ms[2] = { 0, 500000 };
-		if (i == 0 && __atomic_load_n(&r->traced, __ATOMIC_ACQUIRE) == TRACED_READY)
-			return;
 		if (state == TRACED_HEARD) {
 			__atomic_store_n(&r->traced, 0, __ATOMIC_RELEASE);
 			if (is_stopped(tid) ||

@@ -17,7 +17,7 @@
 #include "translate-room.h"
 #include "sys.h"
 
-#define PATIENCE_NS 2000000000ull	/* then a debugger holds the thread */
+#define PATIENCE_NS 2000000000ull	/* then a debugger may hold the thread */
 
 void lock_take_to_enter(struct thread *t)
 {
@@ -50,6 +50,21 @@ static bool kick_others(const struct thread *self)
 	return none;
 }
 
+/* Is one that is inside stopped? Any other leaves when it gets a CPU, which takes its time on a
+ * busy machine. */
+static bool held_inside(const struct thread *self)
+{
+	for (uint32_t i = 0; i < E.n_threads; i++) {
+		const struct thread *const t = thread_at(i);
+		if (t == self || !t->in_use || !__atomic_load_n(&t->code.inside, __ATOMIC_ACQUIRE))
+			continue;
+		const char state = task_state(t->tid);
+		if (state == 't' || state == 'T' || !state)
+			return true;
+	}
+	return false;
+}
+
 static void let_in(void)
 {
 	__atomic_store_n(&cache.stopping, 0, __ATOMIC_RELEASE);
@@ -64,7 +79,8 @@ bool stop_others(struct thread *t)
 	lock_drop();
 	const uint64_t begin = now_ns();
 	while (!kick_others(t)) {
-		if (now_ns() - begin > PATIENCE_NS) {
+		const uint64_t waited = now_ns() - begin;
+		if (waited > LONGEST_WAIT_NS || (waited > PATIENCE_NS && held_inside(t))) {
 			let_in();
 			return false;
 		}

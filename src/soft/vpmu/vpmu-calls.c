@@ -166,20 +166,40 @@ static bool is_hardware(uint32_t type)
 	return type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE || type == PERF_TYPE_RAW;
 }
 
-/* The task's slot; 0: *err says why. Waits for a task that is between two images. */
+#define UNDER_WAY_NS 10000000000ull	/* (a maker that was killed leaves its slot reserved) */
+
+/* May a slot become the task's? Its maker has not noted its number yet, or a thread of its process
+ * is between two images and gets this number. */
+static bool is_under_way(int pid)
+{
+	for (uint32_t i = 1; i <= vpmu()->n_slots; i++) {
+		const struct vpmu_slot *const s = vpmu_slot(i);
+		if (!s->ended && (s->tid == SLOT_RESERVED || (s->execing && !s->native && s->pid == pid)))
+			return true;
+	}
+	return false;
+}
+
+/* The task's slot; 0: *err says why. Waits for a task that is under way. */
 static uint32_t find_task(struct thread *t, int pid, long *err)
 {
 	static const int64_t nap[2] = { 0, 1000000 };
 	*err = -ESRCH;
 	if (pid == 0)
 		return t->vpmu.slot;
-	for (int tries = 0; pid > 0 && tries < 20; tries++) {
+	const uint64_t begin = now_ns();
+	for (int tries = 0; pid > 0; tries++) {
 		for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
 			if (vpmu_slot(i)->tid == pid && !vpmu_slot(i)->ended)
 				return i;
-		if (sys2(__NR_tkill, pid, 0) == -ESRCH)
+		if (sys2(__NR_tkill, pid, 0) == -ESRCH) {
+			*err = -ESRCH;
 			return 0;
+		}
 		*err = -EACCES;			/* not a task of this run */
+		/* on a busy machine a task may be under way for long */
+		if (tries >= 20 && (!is_under_way(pid) || now_ns() - begin > UNDER_WAY_NS))
+			return 0;
 		vpmu_unlock();
 		sys2(__NR_nanosleep, nap, 0);
 		vpmu_lock(t);

@@ -89,9 +89,13 @@ static void kick(struct thread *t, struct vpmu_slot *s)
 {
 	static const int64_t nap[2] = { 0, KICK_NS };
 	struct k_siginfo info = { .signo = SIGTRAP, .code = VPMU_KICK };
+	const uint64_t begin = now_ns();
 	for (int i = 0; i < (s->deaf ? 1 : KICKS); i++) {
 		if (has_followed(s))
 			return;
+		/* on a busy machine the task may have to wait long for a CPU */
+		if (i == KICKS - 1 && now_ns() - begin < LONGEST_WAIT_NS && task_wants_cpu(s->tid))
+			i = 0;
 		const long err = sys4(__NR_rt_tgsigqueueinfo, s->pid, s->tid, SIGTRAP, &info);
 		if (err == -ESRCH)
 			s->ended = 1;

@@ -11,7 +11,7 @@
 #include "sys.h"
 
 #define FIRST_STEPS_NS	10000000ull	/* CPU time after which the creator goes on */
-#define PATIENCE_NS	500000000ull	/* … and real time, on a busy machine */
+#define PATIENCE_NS	500000000ull	/* … and real time, if the thread waits for something */
 
 #define FUTEX_WAIT 0
 #define FUTEX_WAKE 1
@@ -36,7 +36,9 @@ void order_child_first(uint32_t slot, long tid)
 	const uint64_t start = now_ns();
 	while (!__atomic_load_n(begun(slot), __ATOMIC_ACQUIRE)) {
 		sys4(__NR_futex, begun(slot), FUTEX_WAIT, 0, nap);
-		if (cpu_time(tid) > FIRST_STEPS_NS || now_ns() - start > PATIENCE_NS)
+		const uint64_t waited = now_ns() - start;
+		if (cpu_time(tid) > FIRST_STEPS_NS || waited > LONGEST_WAIT_NS ||
+		    (waited > PATIENCE_NS && !task_wants_cpu((int32_t)tid)))
 			break;
 	}
 	__atomic_store_n(begun(slot), 1, __ATOMIC_RELEASE);

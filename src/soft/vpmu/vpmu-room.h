@@ -28,6 +28,7 @@
 
 static inline struct vpmu_shared *vpmu(void) { return (struct vpmu_shared *)ZONE_VPMU; }
 static inline struct vpmu_event *vpmu_event(uint32_t i) { return &vpmu()->events[i]; }
+#define SLOT_RESERVED (-1)			/* as tid of a task that is being made */
 static inline struct vpmu_slot *vpmu_slot(uint32_t i) { return &vpmu()->slots[i]; }
 
 /* The tasks' memory is mapped where it is needed, so many at a time: all of it would be half a

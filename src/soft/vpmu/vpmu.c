@@ -12,7 +12,6 @@
 #include <linux/perf_event.h>
 
 #define ALL_INSTRUCTIONS (1u << SOFT_INSTRUCTIONS)
-#define SLOT_RESERVED (-1)	/* as tid of a task that is being made */
 #define NO_ECX 0x80000000u	/* as minus_ecx of a counter's entry: matches nothing */
 
 /* ---- the lock ---- */
