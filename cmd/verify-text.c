@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define CAUSES 12		/* of an event, shown by default */
+
 /* 1,234; 1,234.5 where it is no whole number; with a sign where wanted. */
 static void count_add(struct buf *b, double v, bool sign)
 {
@@ -37,9 +39,9 @@ static void count_cell(struct grid *g, double v, bool sign)
 static void counts_grid(struct buf *b, const struct tare_verify_report *r)
 {
 	static const char *const titles[] = { "EVENT", "EXPECTED", "MEAN", "±", "DIFFERENCE",
-					      "VERDICT" };
-	struct grid g = { .columns = 6 };
-	for (size_t i = 0; i < 6; i++)
+					      "LIMIT", "VERDICT" };
+	struct grid g = { .columns = 7 };
+	for (size_t i = 0; i < 7; i++)
 		text_cell(&g, titles[i]);
 	for (size_t i = 0; i < r->n_rows; i++) {
 		const struct tare_verify_row *const row = &r->rows[i];
@@ -49,8 +51,10 @@ static void counts_grid(struct buf *b, const struct tare_verify_report *r)
 			count_cell(&g, row->mean, false);
 			count_cell(&g, row->distance, false);
 			count_cell(&g, row->difference, true);
+			buf_printf(&g.text, "%.2g", row->limit);
+			grid_done(&g);
 		} else {
-			for (int k = 0; k < 4; k++)
+			for (int k = 0; k < 5; k++)
 				text_cell(&g, "");
 		}
 		text_cell(&g, row->word);
@@ -62,6 +66,10 @@ static void counts_grid(struct buf *b, const struct tare_verify_report *r)
 static void amount_add(struct buf *b, double v)
 {
 	char text[40];
+	if (fabs(v) < 0.01) {
+		buf_printf(b, "%+.3g", v);
+		return;
+	}
 	snprintf(text, sizeof(text), "%+.4f", v);
 	size_t n = strlen(text);
 	while (text[n - 1] == '0')
@@ -117,8 +125,11 @@ static void row_details(struct buf *b, const struct tare_verify_row *row, bool s
 	buf_printf(b, "%s: %s\n", row->event, row->word);
 	if (row->reason[0])
 		buf_printf(b, "    %s\n", row->reason);
-	for (size_t i = 0; i < row->n_causes; i++)
+	const size_t shown = row->n_causes > CAUSES + 1 && !sections ? CAUSES : row->n_causes;
+	for (size_t i = 0; i < shown; i++)
 		cause_text(b, &row->causes[i]);
+	if (shown < row->n_causes)
+		buf_printf(b, "    … %zu more; --sections shows all\n", row->n_causes - shown);
 	if (sections && row->n_sections)
 		sections_text(b, row);
 }

@@ -1,3 +1,8 @@
 /* One line per experiment: EXPERIMENT(x) registers `const struct experiment experiment_x`. They
  * run in this order; those that find causes come first. No include guard: verify.c reads it
  * twice. */
+EXPERIMENT(faults)
+EXPERIMENT(interrupts)
+EXPERIMENT(exceptions)
+EXPERIMENT(lazy_fp)
+EXPERIMENT(instructions)

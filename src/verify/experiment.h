@@ -30,10 +30,14 @@ struct observation {
 	double excess;			/* count - expected */
 	double counted_interrupts;	/* by the event; NaN: none */
 	double listed_interrupts;	/* by /proc/interrupts */
-	double interrupts;		/* of the source that explains most; NaN: unknown */
 	double faults;			/* page faults of this thread */
 	double ns;			/* how long it took */
 };
+
+#define PAGE_RUNS 5
+
+/* Where the number of interrupts is taken from. */
+enum interrupt_source { BY_NOTHING, BY_EVENT, BY_PROC, BY_TICKS };
 
 /* One event that is examined. */
 struct subject {
@@ -42,15 +46,33 @@ struct subject {
 	enum tare_role role;
 	int kind;			/* enum kernel_event: what its count is compared with; -1 */
 	bool counted;			/* the sections ran */
+	bool absent;			/* the kernel does not have it */
 	bool dead;			/* it counted nothing where something was expected */
 	struct observation *seen;	/* [kernel * runs + run]; of v->kernels */
+	struct observation pages[PAGE_RUNS]; /* fresh pages against touched ones */
+	enum interrupt_source source;
 	double per_interrupt;		/* found so far; 0: no deviation */
 	double per_fault;
-	double noise;			/* greatest distance that stays unexplained in plain code */
-	bool noisy;			/* so great that nothing can be concluded: `reason` */
+	double noise;			/* greatest distance of a run of plain code from the middle
+					 * one, interrupts and page faults subtracted */
+	double *known;			/* by kernel: what instructions and exceptions add in each
+					 * pass; NULL: not examined */
+	bool has_end;			/* the end of a loop deviates, and is a cause */
+	double per_exception[2];	/* x87, SSE */
+	unsigned replays;		/* locked instructions whose deviation is not repeatable */
+	bool counts_uops;
+	size_t n_deviating;		/* cases that deviate, of those that it is to count */
 	char reason[256];
 	struct tare_verify_cause *causes;
 	size_t n_causes;
+};
+
+/* Subjects that are counted at the same time. */
+struct batch {
+	struct subject *subjects[TRIAL_EVENTS];
+	const struct tare_event *events[TRIAL_EVENTS];
+	size_t n;			/* subjects */
+	size_t n_events;		/* one more where interrupts are counted: the last */
 };
 
 struct verify {
@@ -65,7 +87,12 @@ struct verify {
 	size_t n_kernels;
 	struct subject *subjects;
 	size_t n_subjects;
+	struct batch *batches;		/* made by the sections */
+	size_t n_batches;
 	const struct tare_event *irq;	/* an event that counts interrupts; NULL: none */
+	double irq_per_fault;		/* what that event counts for a page fault */
+	bool reads_proc;		/* /proc/interrupts is read around each run */
+	bool has_pages;			/* the experiment with fresh pages was done */
 	struct tare_events **lists;	/* own the events */
 	size_t n_lists;
 	double share;			/* of the work that is done */
@@ -100,16 +127,37 @@ const struct tare_event *verify_event(struct verify *v, const char *name);
 int verify_progress(struct verify *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int verify_stopped(const struct verify *v, struct tare_why *why);
 
+/* Opens a trial of the batch's events. */
+int batch_open(const struct verify *v, const struct batch *b, struct trial *t, struct tare_why *why);
+/* Runs the code once: what each subject of the batch counted, and what happened meanwhile, with
+ * `base` (or NULL) subtracted. .excess is the count. */
+int batch_count(const struct verify *v, const struct batch *b, struct trial *t,
+		const struct trial_code *code, const int64_t *base, struct observation *out,
+		struct tare_why *why);
+/* What the code counts, typically: the middle one of a few runs. base[n_events]. */
+int batch_base(const struct batch *b, struct trial *t, const struct trial_code *code, int64_t *base,
+	       struct tare_why *why);
+/* Is this error of a kind that ends one event's examination, and not everything? */
+bool verify_is_lost(int err);
+
 /* What a run of a kernel is expected to count of a subject. */
 uint64_t verify_expected(const struct verify *v, const struct subject *s, size_t kernel);
-/* What stays of the excess after interrupts and page faults are subtracted, and how much of it in
- * a run of this kernel is no more than noise. */
-double verify_rest(const struct subject *s, const struct observation *seen);
-double verify_limit(const struct verify *v, const struct subject *s, size_t kernel);
+/* What stays of the excess after interrupts and page faults are subtracted. */
+double verify_rest(const struct verify *v, const struct subject *s, const struct observation *seen);
+/* The number of interrupts by that source. */
+double verify_interrupts(const struct verify *v, const struct observation *seen,
+			 enum interrupt_source source);
+/* How much of a rest is no more than noise. */
+double verify_limit(const struct subject *s);
+/* What a page fault adds, as far as fresh pages and the amount per interrupt tell; *error: greatest
+ * distance of one of the runs. 0 where it cannot be told from noise. */
+double verify_per_fault(const struct verify *v, const struct subject *s, double *error);
+/* What the exceptions of a case add. */
+double verify_exceptions_of(const struct subject *s, const struct kernel *k, size_t c);
+/* The middle one of n values, which are sorted. */
+double verify_median(double *values, size_t n);
 /* Interrupts of the CPU that this thread is kept on, from /proc/interrupts. */
 uint64_t verify_proc_interrupts(void);
-/* Page faults of this thread until now. */
-uint64_t verify_faults(void);
 
 /* The parts of tare_verify(), in order. */
 int sections_run(struct verify *v, struct tare_why *why);

@@ -15,19 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
-#define BASES 5			/* runs without a pass; the middle one is typical */
+#define BASES 5
 #define TRIES 3			/* of a batch whose counters were taken away */
-
-struct batch {
-	struct subject *subjects[TRIAL_EVENTS];
-	const struct tare_event *events[TRIAL_EVENTS];
-	size_t n;			/* subjects */
-	size_t n_events;		/* one more where interrupts are counted */
-	struct trial trial;
-};
 
 uint64_t verify_expected(const struct verify *v, const struct subject *s, size_t kernel)
 {
@@ -42,13 +33,6 @@ uint64_t verify_proc_interrupts(void)
 	return interrupts_total("", &cpus);
 }
 
-uint64_t verify_faults(void)
-{
-	struct rusage u;
-	getrusage(RUSAGE_THREAD, &u);
-	return (uint64_t)u.ru_minflt + (uint64_t)u.ru_majflt;
-}
-
 static double now_ns(void)
 {
 	struct timespec t;
@@ -56,39 +40,50 @@ static double now_ns(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static int batch_open(struct verify *v, struct batch *b, struct tare_why *why)
+int batch_open(const struct verify *v, const struct batch *b, struct trial *t, struct tare_why *why)
 {
 	const struct trial_options o = { .events = b->events, .n = b->n_events, .soft = v->soft,
 					 .child = v->o.child };
-	return trial_open(&o, &b->trial, why);
+	return trial_open(&o, t, why);
 }
 
-/* The subjects from `first` on that fit on the counters together; at least one. */
-static int batch_fill(struct verify *v, struct batch *b, size_t first, struct tare_why *why)
+bool verify_is_lost(int err)
+{
+	return err == TARE_E_STOLEN || err == TARE_E_NOT_SCHEDULED || err == TARE_E_NO_COUNTERS ||
+	       err == TARE_E_WATCHDOG || err == TARE_E_BUSY;
+}
+
+static bool is_waiting(const struct subject *s)
+{
+	return s->event && s->kind >= 0 && !s->counted && !s->reason[0];
+}
+
+/* The subjects that fit on the counters together; at least one, or none is left. */
+static int batch_fill(struct verify *v, struct batch *b, struct trial *t, struct tare_why *why)
 {
 	const struct tare_event *const irq = v->soft ? NULL : v->irq;
 	size_t most = TRIAL_EVENTS - 1;
 	int err;
 	do {
 		*b = (struct batch){ 0 };
-		for (size_t i = first; i < v->n_subjects && b->n < most; i++) {
+		for (size_t i = 0; i < v->n_subjects && b->n < most; i++) {
 			struct subject *const s = &v->subjects[i];
-			if (!s->event || s->kind < 0 || s->counted || s->reason[0])
+			if (!is_waiting(s))
 				continue;
 			b->events[b->n] = s->event;
 			b->subjects[b->n++] = s;
 		}
-		b->n_events = b->n;
-		if (irq && b->n)
-			b->events[b->n_events++] = irq;
 		if (!b->n)
 			return 0;
-		err = batch_open(v, b, why);
+		b->n_events = b->n;
+		if (irq)
+			b->events[b->n_events++] = irq;
+		err = batch_open(v, b, t, why);
 		most = b->n - 1;
 	} while (err && most);
 	if (err && irq) {	/* there may be one counter only */
 		b->n_events = 1;
-		err = batch_open(v, b, why);
+		err = batch_open(v, b, t, why);
 	}
 	return err;
 }
@@ -99,15 +94,14 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* What a kernel counts outside of its loop. */
-static int base_counts(struct batch *b, const struct kernel *k, int64_t *base, struct tare_why *why)
+int batch_base(const struct batch *b, struct trial *t, const struct trial_code *code, int64_t *base,
+	       struct tare_why *why)
 {
-	const struct trial_code none = { .kernel = k, .loops = 0 };
-	const int n = b->trial.o.soft ? 1 : BASES;
+	const int n = t->o.soft ? 1 : BASES;
 	int64_t seen[TRIAL_EVENTS][BASES], counts[TRIAL_EVENTS];
-	int err = b->trial.o.soft ? 0 : trial_run(&b->trial, &none, counts, why);
+	int err = t->o.soft ? 0 : trial_run(t, code, counts, why);	/* loads code and data */
 	for (int i = 0; !err && i < n; i++) {
-		err = trial_run(&b->trial, &none, counts, why);
+		err = trial_run(t, code, counts, why);
 		for (size_t e = 0; !err && e < b->n_events; e++)
 			seen[e][i] = counts[e];
 	}
@@ -118,78 +112,103 @@ static int base_counts(struct batch *b, const struct kernel *k, int64_t *base, s
 	return err;
 }
 
-static int one_run(struct verify *v, struct batch *b, size_t kernel, unsigned run,
-		   const int64_t *base, struct tare_why *why)
+int batch_count(const struct verify *v, const struct batch *b, struct trial *t,
+		const struct trial_code *code, const int64_t *base, struct observation *out,
+		struct tare_why *why)
 {
-	const struct trial_code code = { .kernel = v->kernels[kernel], .loops = v->loops[kernel] };
+	static const int64_t zero[TRIAL_EVENTS];
 	int64_t counts[TRIAL_EVENTS];
-	const uint64_t listed = v->soft ? 0 : verify_proc_interrupts(), faults = verify_faults();
+	const bool listed = !v->soft && v->reads_proc;
+	const uint64_t before = listed ? verify_proc_interrupts() : 0;
 	const double start = now_ns();
-	const int err = trial_run(&b->trial, &code, counts, why);
+	const int err = trial_run(t, code, counts, why);
 	if (err)
 		return err;
 	const double ns = now_ns() - start;
-	const double faulted = (double)(verify_faults() - faults);
-	const double interrupts = v->soft ? 0 : (double)(verify_proc_interrupts() - listed);
-	for (size_t i = 0; i < b->n; i++) {
-		struct subject *const s = b->subjects[i];
-		const int64_t expected = (int64_t)verify_expected(v, s, kernel);
-		s->seen[kernel * v->runs + run] = (struct observation){
-			.excess = (double)(counts[i] - base[i] - expected),
+	const double interrupts = listed ? (double)(verify_proc_interrupts() - before) : NAN;
+	if (!base)
+		base = zero;
+	for (size_t i = 0; i < b->n; i++)
+		out[i] = (struct observation){
+			.excess = (double)(counts[i] - base[i]),
 			.counted_interrupts = b->n_events > b->n ?
 				(double)(counts[b->n] - base[b->n]) : NAN,
-			.listed_interrupts = interrupts,
-			.interrupts = NAN,
-			.faults = v->soft ? 0 : faulted,
-			.ns = ns,
+			.listed_interrupts = interrupts, .faults = (double)t->faults, .ns = ns,
 		};
+	return 0;
+}
+
+static int one_kernel(struct verify *v, const struct batch *b, struct trial *t, size_t k,
+		      struct tare_why *why)
+{
+	const struct trial_code none = { .kernel = v->kernels[k], .loops = 0 };
+	const struct trial_code code = { .kernel = v->kernels[k], .loops = v->loops[k] };
+	const struct trial_code one = { .kernel = v->kernels[k], .loops = 1 };
+	struct observation seen[TRIAL_EVENTS];
+	int64_t base[TRIAL_EVENTS], unused[TRIAL_EVENTS];
+	int err = batch_base(b, t, &none, base, why);
+	if (!err && !v->soft)	/* code that is new to the caches may fault */
+		err = trial_run(t, &one, unused, why);
+	for (unsigned r = 0; !err && r < v->runs; r++) {
+		err = batch_count(v, b, t, &code, base, seen, why);
+		for (size_t i = 0; !err && i < b->n; i++) {
+			seen[i].excess -= (double)verify_expected(v, b->subjects[i], k);
+			b->subjects[i]->seen[k * v->runs + r] = seen[i];
+		}
+	}
+	return err;
+}
+
+static int batch_run(struct verify *v, const struct batch *b, struct trial *t, struct tare_why *why)
+{
+	for (size_t k = 0; k < v->n_kernels; k++) {
+		int err = verify_progress(v, "%zu events over %s", b->n, v->kernels[k]->name);
+		if (!err)
+			err = one_kernel(v, b, t, k, why);
+		if (err)
+			return err;
 	}
 	return 0;
 }
 
-static int batch_run(struct verify *v, struct batch *b, struct tare_why *why)
+static int keep_batch(struct verify *v, const struct batch *b)
 {
-	int64_t base[TRIAL_EVENTS];
-	for (size_t k = 0; k < v->n_kernels; k++) {
-		int err = verify_progress(v, "%zu events over %s", b->n, v->kernels[k]->name);
-		if (!err)
-			err = base_counts(b, v->kernels[k], base, why);
-		for (unsigned r = 0; !err && r < v->runs; r++)
-			err = one_run(v, b, k, r, base, why);
-		if (err)
-			return err;
-	}
+	struct batch *const all = realloc(v->batches, (v->n_batches + 1) * sizeof(*all));
+	if (!all)
+		return TARE_E_NOMEM;
+	v->batches = all;
+	all[v->n_batches++] = *b;
 	for (size_t i = 0; i < b->n; i++)
 		b->subjects[i]->counted = true;
 	return 0;
 }
 
 /* Counters can be taken away at any time; then the batch is counted again. */
-static int batch_try(struct verify *v, struct batch *b, struct tare_why *why)
+static int batch_try(struct verify *v, const struct batch *b, struct trial *t, struct tare_why *why)
 {
-	int err = batch_run(v, b, why);
-	for (int i = 1; i < TRIES && (err == TARE_E_STOLEN || err == TARE_E_NOT_SCHEDULED); i++) {
-		trial_close(&b->trial);
-		err = batch_open(v, b, why);
+	int err = batch_run(v, b, t, why);
+	for (int i = 1; i < TRIES && verify_is_lost(err); i++) {
+		trial_close(t);
+		err = batch_open(v, b, t, why);
 		if (!err)
-			err = batch_run(v, b, why);
+			err = batch_run(v, b, t, why);
 	}
-	trial_close(&b->trial);
-	if (err == TARE_E_STOLEN || err == TARE_E_NOT_SCHEDULED || err == TARE_E_NO_COUNTERS ||
-	    err == TARE_E_WATCHDOG) {
-		for (size_t i = 0; i < b->n; i++)
-			verify_doubt(b->subjects[i], "the counter was taken away in each of %d "
-				     "attempts", TRIES);
-		err = 0;
-	}
-	return err;
+	trial_close(t);
+	if (!err)
+		return keep_batch(v, b);
+	if (!verify_is_lost(err))
+		return err;
+	for (size_t i = 0; i < b->n; i++)
+		verify_doubt(b->subjects[i], "the counter was taken away in each of %d attempts",
+			     TRIES);
+	return 0;
 }
 
 int sections_run(struct verify *v, struct tare_why *why)
 {
 	for (size_t i = 0; i < v->n_subjects; i++) {
 		struct subject *const s = &v->subjects[i];
-		if (!s->event || s->kind < 0)
+		if (!is_waiting(s))
 			continue;
 		s->seen = calloc(v->n_kernels * v->runs, sizeof(*s->seen));
 		if (!s->seen)
@@ -197,32 +216,69 @@ int sections_run(struct verify *v, struct tare_why *why)
 	}
 	for (;;) {
 		struct batch b;
+		struct trial t;
 		struct tare_why open_why = { 0 };
 		int err = verify_stopped(v, why);
 		if (err)
 			return err;
-		err = batch_fill(v, &b, 0, &open_why);
+		err = batch_fill(v, &b, &t, &open_why);
 		if (!b.n)
 			return 0;
-		if (err)	/* the first one alone does not open */
+		if (err) {	/* the first one alone does not open */
 			verify_doubt(b.subjects[0], "%s: %s", open_why.what,
 				     tare_err_sentence(open_why.code));
-		else
-			err = batch_try(v, &b, why);
+			b.subjects[0]->absent = err == TARE_E_EVENT_UNSUPPORTED ||
+						err == TARE_E_EVENT_NOT_ON_CPU;
+		}
+		if (!err)
+			err = batch_try(v, &b, &t, why);
 		if (err && !b.subjects[0]->reason[0])
 			return err;
 	}
 }
 
-double verify_rest(const struct subject *s, const struct observation *seen)
+/* ---- what runs have in common ---- */
+
+double verify_median(double *values, size_t n)
 {
-	const double interrupts = s->per_interrupt ? s->per_interrupt * seen->interrupts : 0;
+	for (size_t i = 1; i < n; i++) {
+		const double x = values[i];
+		size_t k = i;
+		for (; k && values[k - 1] > x; k--)
+			values[k] = values[k - 1];
+		values[k] = x;
+	}
+	return n % 2 ? values[n / 2] : n ? (values[n / 2 - 1] + values[n / 2]) / 2 : NAN;
+}
+
+/* The length of the kernel's tick. */
+static double tick_ns(void)
+{
+	struct timespec t;
+	clock_getres(CLOCK_MONOTONIC_COARSE, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+double verify_interrupts(const struct verify *v, const struct observation *seen,
+			 enum interrupt_source source)
+{
+	switch (source) {
+	case BY_EVENT: return seen->counted_interrupts - v->irq_per_fault * seen->faults;
+	case BY_PROC: return seen->listed_interrupts;
+	case BY_TICKS: return seen->ns / tick_ns();
+	case BY_NOTHING: break;
+	}
+	return NAN;
+}
+
+double verify_rest(const struct verify *v, const struct subject *s, const struct observation *seen)
+{
+	const double interrupts = s->per_interrupt ?
+		s->per_interrupt * verify_interrupts(v, seen, s->source) : 0;
 	return seen->excess - interrupts - s->per_fault * seen->faults;
 }
 
-double verify_limit(const struct verify *v, const struct subject *s, size_t kernel)
+double verify_limit(const struct subject *s)
 {
-	(void)v;
-	(void)kernel;
-	return s->noise;
+	return 2 + 4 * s->noise;
 }

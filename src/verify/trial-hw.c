@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define SAMPLES 41		/* of the empty function, odd: the middle one is typical */
 
@@ -54,15 +55,26 @@ static int read_failed(const struct trial *t, int err, struct tare_why *why)
 	return why_set(why, err, "%s", t->o.events[0]->name);
 }
 
+/* Asked for here, and not by the caller: this code has run before when a trial counts, and does
+ * not fault itself. */
+static uint64_t faults_until_now(void)
+{
+	struct rusage u;
+	getrusage(RUSAGE_THREAD, &u);
+	return (uint64_t)u.ru_minflt + (uint64_t)u.ru_majflt;
+}
+
 static int count_call(struct trial *t, const struct call *c, int64_t *counts, struct tare_why *why)
 {
 	struct hw *const h = t->state;
 	uint64_t before[TRIAL_EVENTS], after[TRIAL_EVENTS];
 
+	const uint64_t faults = faults_until_now();
 	int err = tare_group_read(h->group, before);
 	c->function(c->a, c->b);
 	if (!err)
 		err = tare_group_read(h->group, after);
+	t->faults = faults_until_now() - faults;
 	if (err)
 		return read_failed(t, err, why);
 	for (size_t i = 0; i < t->o.n; i++)

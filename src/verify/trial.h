@@ -55,6 +55,7 @@ struct trial {
 	struct trial_options o;
 	uint64_t overhead[TRIAL_EVENTS];		/* what the reads count, typical */
 	uint64_t overhead_spread[TRIAL_EVENTS];	/* … and greatest distance from it */
+	uint64_t faults;		/* page faults of this thread in the last run */
 	void *state;
 };
 

@@ -23,7 +23,7 @@ static void fill_section(const struct verify *v, const struct subject *s, size_t
 	double mean = 0, rest = 0, distance = 0;
 	for (unsigned r = 0; r < v->runs; r++) {
 		mean += seen[r].excess / v->runs;
-		rest += verify_rest(s, &seen[r]) / v->runs;
+		rest += verify_rest(v, s, &seen[r]) / v->runs;
 	}
 	for (unsigned r = 0; r < v->runs; r++)
 		distance = fmax(distance, fabs(seen[r].excess - mean));
@@ -31,7 +31,7 @@ static void fill_section(const struct verify *v, const struct subject *s, size_t
 		.kernel = v->kernels[k]->name, .expected = verify_expected(v, s, k),
 		.mean = (double)verify_expected(v, s, k) + mean, .distance = distance,
 		.rest = rest, .passes = v->loops[k],
-		.limit = verify_limit(v, s, k) / (double)v->loops[k],
+		.limit = verify_limit(s) / (double)v->loops[k],
 	};
 }
 
@@ -43,7 +43,8 @@ static void fill_counts(const struct verify *v, const struct subject *s, struct 
 	for (size_t k = 0; k < v->n_kernels; k++) {
 		row->expected += verify_expected(v, s, k);
 		for (unsigned r = 0; r < v->runs; r++) {
-			row->interrupts += s->seen[k * v->runs + r].interrupts / v->runs;
+			row->interrupts += verify_interrupts(v, &s->seen[k * v->runs + r],
+							     s->source) / v->runs;
 			row->faults += s->seen[k * v->runs + r].faults / v->runs;
 		}
 	}
@@ -82,7 +83,7 @@ static void fill_letters(const struct subject *s, char *letters)
 
 static enum tare_event_verdict judge(const struct subject *s, const struct tare_verify_row *row)
 {
-	if (!s->event)
+	if (!s->event || s->absent)
 		return TARE_EVENT_NOT_AVAILABLE;
 	if (s->reason[0])
 		return TARE_EVENT_INCONCLUSIVE;
@@ -108,17 +109,75 @@ static const char *word_of(const struct tare_verify_row *row)
 	return "?";
 }
 
-/* What no cause explains, and what is noise below it. */
-static void find_doubts(struct subject *s, const struct tare_verify_row *row)
+/* One count more or less in a pass of its loop could not be seen in most kernels. */
+static bool is_too_noisy(const struct verify *v, const struct tare_verify_row *row)
 {
+	size_t n = 0;
+	for (size_t k = 0; k < row->n_sections; k++)
+		n += row->sections[k].limit > 0.5;
+	return 2 * n > v->n_kernels;
+}
+
+/* What no cause explains of each section, and of all runs together. */
+static void find_doubts(const struct verify *v, struct subject *s, struct tare_verify_row *row)
+{
+	double mean = 0, square = 0;
+	const double n = (double)(v->n_kernels * v->runs);
 	s->dead = row->expected && row->mean == 0 && row->distance == 0;
 	if (s->dead || !row->expected)
 		return;
-	for (size_t k = 0; k < row->n_sections; k++) {
+	if (is_too_noisy(v, row)) {
+		verify_doubt(s, "this machine is too noisy: equal runs differ by %.3g when interrupts "
+			     "and page faults are subtracted", s->noise);
+		s->n_causes = 0;
+		return;
+	}
+	if (s->counts_uops)
+		return;
+	for (size_t k = 0; k < v->n_kernels; k++) {
 		const struct tare_verify_section *const x = &row->sections[k];
-		if (fabs(x->rest) > x->limit * (double)x->passes)
+		const double known = s->known ? s->known[k] * (double)x->passes : 0;
+		for (unsigned r = 0; r < v->runs; r++) {
+			const double rest = verify_rest(v, s, &s->seen[k * v->runs + r]) - known;
+			row->residue = fmax(row->residue, fabs(rest));
+			mean += rest / n;
+			square += rest * rest / n;
+		}
+		if (s->replays && v->kernels[k]->each[KERNEL_LOCKED])
+			continue;
+		if (fabs(x->rest - known) > x->limit * (double)x->passes)
 			verify_doubt(s, "no experiment explains the difference of %+.4g in a run of "
-				     "%s", x->rest, x->kernel);
+				     "%s", x->rest - known, x->kernel);
+	}
+	const double error = sqrt(fmax(square - mean * mean, 0) / n);
+	if (fabs(mean) > 5 * error && error > 1e-6 && !s->replays)
+		verify_doubt(s, "no experiment explains the difference of %+.3g in a run of each "
+			     "kernel", mean);
+	if (row->residue && !s->n_causes)
+		verify_doubt(s, "runs differ from what is expected by %.4g, which is below the "
+			     "detection limit", row->residue);
+}
+
+/* The part of the row's difference that each cause explains; instructions have theirs. */
+static void fill_shares(const struct verify *v, const struct subject *s,
+			const struct tare_verify_row *row)
+{
+	double exceptions[2] = { 0 };
+	for (size_t k = 0; k < v->n_kernels; k++)
+		for (size_t c = 0; c < v->kernels[k]->n_cases; c++)
+			if (verify_exceptions_of(s, v->kernels[k], c))
+				exceptions[!v->kernels[k]->cases[c].counts[KERNEL_X87]] +=
+					verify_exceptions_of(s, v->kernels[k], c) *
+					(double)v->loops[k];
+	unsigned n = 0;
+	for (size_t i = 0; i < s->n_causes; i++) {
+		struct tare_verify_cause *const c = &s->causes[i];
+		if (c->cause == TARE_CAUSE_INTERRUPTS)
+			c->share = c->amount * row->interrupts;
+		else if (c->cause == TARE_CAUSE_FAULTS)
+			c->share = c->amount * row->faults;
+		else if (c->cause == TARE_CAUSE_EXCEPTIONS && n < 2)
+			c->share = exceptions[s->per_exception[n] ? n : 1], n++;
 	}
 }
 
@@ -134,8 +193,11 @@ static int fill_row(const struct verify *v, struct subject *s, struct tare_verif
 		if (fill_sections(v, s, row) < 0)
 			return TARE_E_NOMEM;
 	}
-	if (s->counted)
-		find_doubts(s, row);
+	if (s->counted) {
+		find_doubts(v, s, row);
+		fill_shares(v, s, row);
+	}
+	fill_letters(s, row->letters);
 	row->causes = s->causes;
 	row->n_causes = s->n_causes;
 	s->causes = NULL;
@@ -169,7 +231,6 @@ int verdict_make(struct verify *v)
 	for (size_t i = 0; i < v->n_subjects; i++) {
 		struct subject *const s = &v->subjects[i];
 		struct tare_verify_row *const row = &r->rows[i];
-		fill_letters(s, row->letters);
 		if (fill_row(v, s, row) < 0)
 			return TARE_E_NOMEM;
 		memcpy(row->reason, s->reason, sizeof(row->reason));

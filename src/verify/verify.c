@@ -462,11 +462,13 @@ static void verify_end(struct verify *v)
 		free((char *)v->subjects[i].name);
 		free(v->subjects[i].seen);
 		free(v->subjects[i].causes);
+		free(v->subjects[i].known);
 	}
 	for (size_t i = 0; i < v->n_lists; i++)
 		tare_events_free(v->lists[i]);
 	kernel_memory_close(v->memory);
 	free(v->lists);
+	free(v->batches);
 	free(v->subjects);
 	free((void *)v->kernels);
 	free(v->loops);
@@ -481,6 +483,7 @@ static int verify_all(struct verify *v, struct tare_why *why)
 	if (!v->memory)
 		return TARE_E_NOMEM;
 	say_plan(v);
+	v->reads_proc = true;
 	err = sections_run(v, why);
 	if (!err)
 		err = run_experiments(v, why);

@@ -1,0 +1,259 @@
+/* h: what an event counts for a hardware interrupt.
+ *
+ * Runs of the same kernel differ in nothing but what happened meanwhile. So the excess of a run
+ * over the mean of its kernel's runs is compared with the interrupts of the run over their mean:
+ * what a kernel itself counts too much or too little falls out. The number of interrupts is taken
+ * from an event that counts them, from /proc/interrupts, or from the time in ticks, whichever
+ * explains most.
+ */
+#include "experiment.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Sums over the runs of x (interrupts) and y (excess), each less the mean of its kernel. */
+struct fit {
+	double xx, xy, yy;
+	double seen;			/* interrupts in all */
+	double slope, error;		/* of the slope */
+	double unexplained;		/* of yy */
+};
+
+/* Without page faults: one that comes with the first run must not look like an interrupt. */
+static double excess_of(const struct subject *s, const struct observation *o)
+{
+	return o->excess - s->per_fault * o->faults;
+}
+
+/* How far the excess of a kernel's runs is from its middle one. */
+static double spread_of(const struct verify *v, const struct subject *s, size_t k,
+			double (*value)(const struct verify *, const struct subject *,
+					const struct observation *))
+{
+	double values[64], most = 0;
+	const unsigned runs = v->runs < 64 ? v->runs : 64;
+	for (unsigned r = 0; r < runs; r++)
+		values[r] = value(v, s, &s->seen[k * v->runs + r]);
+	const double middle = verify_median(values, runs);
+	for (unsigned r = 0; r < runs; r++)
+		most = fmax(most, fabs(values[r] - middle));
+	return most;
+}
+
+static double typical_spread(const struct verify *v, const struct subject *s,
+			     double (*value)(const struct verify *, const struct subject *,
+					     const struct observation *))
+{
+	double spread[128];
+	size_t n = 0;
+	for (size_t k = 0; k < v->n_kernels && n < 128; k++)
+		spread[n++] = spread_of(v, s, k, value);
+	return n ? verify_median(spread, n) : 0;
+}
+
+static double without_faults(const struct verify *v, const struct subject *s,
+			     const struct observation *o)
+{
+	(void)v;
+	return excess_of(s, o);
+}
+
+/* A kernel whose runs differ far more than those of most kernels has another reason for that; and
+ * some CPUs count at random after locked instructions. */
+static bool is_wild(const struct verify *v, const struct subject *s, size_t k, double typical)
+{
+	if (v->n_kernels > 8 && v->kernels[k]->each[KERNEL_LOCKED])
+		return true;
+	return spread_of(v, s, k, without_faults) > 8 * typical + 16;
+}
+
+static void add_kernel(const struct verify *v, const struct subject *s, size_t k,
+		       enum interrupt_source source, struct fit *f)
+{
+	const struct observation *const o = &s->seen[k * v->runs];
+	double x = 0, y = 0;
+	for (unsigned r = 0; r < v->runs; r++) {
+		x += verify_interrupts(v, &o[r], source) / v->runs;
+		y += excess_of(s, &o[r]) / v->runs;
+	}
+	for (unsigned r = 0; r < v->runs; r++) {
+		const double dx = verify_interrupts(v, &o[r], source) - x;
+		const double dy = excess_of(s, &o[r]) - y;
+		f->xx += dx * dx;
+		f->xy += dx * dy;
+		f->yy += dy * dy;
+		f->seen += verify_interrupts(v, &o[r], source);
+	}
+}
+
+/* The slope, and whether it is more than chance: twice as large as its error, four times. */
+static bool fit_source(const struct verify *v, const struct subject *s, enum interrupt_source source,
+		       struct fit *f)
+{
+	const double typical = typical_spread(v, s, without_faults);
+	size_t used = 0;
+	*f = (struct fit){ 0 };
+	for (size_t k = 0; k < v->n_kernels; k++) {
+		if (is_wild(v, s, k, typical))
+			continue;
+		add_kernel(v, s, k, source, f);
+		used++;
+	}
+	const double n = (double)(used * (v->runs - 1));
+	if (!(f->xx > 0) || !(f->seen > 0) || n < 2)
+		return false;
+	f->slope = f->xy / f->xx;
+	f->unexplained = fmax(f->yy - f->slope * f->xy, 0);
+	f->error = sqrt(f->unexplained / (n - 1) / f->xx);
+	return fabs(f->slope) > 4 * f->error && fabs(f->slope) > 0.001;
+}
+
+/* Kernels that themselves count nothing too much or too little have more to tell: all their
+ * interrupts, not only how these vary. Taken where both agree. */
+static void refine(const struct verify *v, const struct subject *s, struct fit *f)
+{
+	const double typical = typical_spread(v, s, without_faults);
+	double xx = 0, xy = 0, yy = 0, n = 0;
+	for (size_t k = 0; k < v->n_kernels; k++) {
+		for (unsigned r = 0; r < v->runs && !is_wild(v, s, k, typical); r++) {
+			const struct observation *const o = &s->seen[k * v->runs + r];
+			const double x = verify_interrupts(v, o, s->source), y = excess_of(s, o);
+			if (fabs(y) >= (double)v->loops[k] / 4)
+				continue;
+			xx += x * x;
+			xy += x * y;
+			yy += y * y;
+			n++;
+		}
+	}
+	if (n < 3 || !(xx > 0))
+		return;
+	const double slope = xy / xx, error = sqrt(fmax(yy - slope * xy, 0) / (n - 1) / xx);
+	if (error > f->error || fabs(slope - f->slope) > 4 * f->error)
+		return;
+	f->slope = slope;
+	f->error = error;
+}
+
+/* One run of each kernel, or interrupts that came as often in each run, cannot be compared with
+ * each other. Then with nothing: every interrupt of plain code is taken for the excess of its run,
+ * where the quotient is the same everywhere. */
+static bool fit_plain(const struct verify *v, const struct subject *s, enum interrupt_source source,
+		      struct fit *f)
+{
+	double low = INFINITY, high = -INFINITY, x = 0, y = 0;
+	*f = (struct fit){ 0 };
+	for (size_t k = 0; k < v->n_kernels; k++) {
+		for (unsigned r = 0; r < v->runs; r++) {
+			const struct observation *const o = &s->seen[k * v->runs + r];
+			const double irqs = verify_interrupts(v, o, source);
+			if (!(irqs >= 4) || fabs(excess_of(s, o)) >= (double)v->loops[k] / 2)
+				continue;
+			low = fmin(low, excess_of(s, o) / irqs);
+			high = fmax(high, excess_of(s, o) / irqs);
+			x += irqs;
+			y += excess_of(s, o);
+		}
+	}
+	if (!(x > 0))
+		return false;
+	f->seen = x;
+	f->slope = y / x;
+	f->error = high - low;
+	return fabs(f->slope) > 2 * f->error && fabs(f->slope) > 0.001;
+}
+
+static void find_slope(const struct verify *v, struct subject *s, struct fit *best)
+{
+	static const enum interrupt_source sources[] = { BY_EVENT, BY_PROC, BY_TICKS };
+	bool found = false;
+	*best = (struct fit){ 0 };
+	for (size_t i = 0; i < 3; i++) {
+		struct fit f;
+		const bool real = fit_source(v, s, sources[i], &f) ||
+				  (sources[i] != BY_TICKS && fit_plain(v, s, sources[i], &f));
+		/* Ticks are a guess: only where nothing else explains anything. */
+		if (!real || (found && (sources[i] == BY_TICKS ||
+					f.unexplained >= best->unexplained)))
+			continue;
+		*best = f;
+		s->source = sources[i];
+		found = true;
+	}
+	if (found)
+		refine(v, s, best);
+	s->per_interrupt = found ? best->slope : 0;
+	if (!found)
+		s->source = v->irq ? BY_EVENT : BY_PROC;
+}
+
+static const char *source_text(const struct verify *v, enum interrupt_source source)
+{
+	switch (source) {
+	case BY_EVENT: return v->irq->name;
+	case BY_PROC: return "/proc/interrupts";
+	case BY_TICKS: return "the time in ticks";
+	case BY_NOTHING: break;
+	}
+	return "";
+}
+
+static int add_causes(struct verify *v, struct subject *s, const struct fit *f, double page_error)
+{
+	if (s->per_interrupt) {
+		struct tare_verify_cause *const c =
+			verify_cause(s, TARE_CAUSE_INTERRUPTS, s->per_interrupt, f->error,
+				     s->source == BY_TICKS ? "tick" : "interrupt");
+		if (!c)
+			return TARE_E_NOMEM;
+		snprintf(c->source, sizeof(c->source), "%s", source_text(v, s->source));
+		memcpy(v->report->interrupts, c->source, sizeof(v->report->interrupts));
+	}
+	if (s->per_fault) {
+		struct tare_verify_cause *const c = verify_cause(s, TARE_CAUSE_FAULTS, s->per_fault,
+								 page_error, "page fault");
+		if (!c)
+			return TARE_E_NOMEM;
+		snprintf(c->source, sizeof(c->source), "fresh pages");
+	}
+	return 0;
+}
+
+/* Each of the two amounts is found with the other subtracted: twice around is enough, because the
+ * first has runs without page faults, and the second few interrupts. */
+static int examine(struct verify *v, struct subject *s)
+{
+	struct fit f;
+	double page_error;
+	for (int i = 0; i < 2; i++) {
+		s->per_fault = verify_per_fault(v, s, &page_error);
+		find_slope(v, s, &f);
+	}
+	s->per_fault = verify_per_fault(v, s, &page_error);
+	s->noise = typical_spread(v, s, verify_rest);
+	return add_causes(v, s, &f, page_error);
+}
+
+static int run(struct verify *v, struct tare_why *why)
+{
+	bool reads_proc = false;
+	(void)why;
+	if (!v->report->interrupts[0] && v->irq)
+		snprintf(v->report->interrupts, sizeof(v->report->interrupts), "%s", v->irq->name);
+	for (size_t i = 0; i < v->n_subjects; i++) {
+		struct subject *const s = &v->subjects[i];
+		if (s->counted && examine(v, s) < 0)
+			return TARE_E_NOMEM;
+		reads_proc |= s->source == BY_PROC && s->per_interrupt;
+	}
+	v->reads_proc = reads_proc;
+	return 0;
+}
+
+const struct experiment experiment_interrupts = {
+	.name = "interrupts",
+	.about = "what an interrupt adds: against an event, /proc/interrupts and ticks",
+	.hardware = true,
+	.run = run,
+};

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""tare verify names the causes of what a flawed virtual PMU counts wrongly.
+
+usage: verify-causes.py TARE
+"""
+import json, sys
+
+from cli import check, check_schema, finish, need_engine, run
+
+tare = sys.argv[1]
+need_engine(tare)
+
+
+def verify(cpu, flaws, *args):
+    p = run(tare, "run", "--cpu", cpu, "--flaws", flaws, "--", tare, "verify", "--quick", "-j", *args,
+            timeout=600)
+    check(p.returncode in (0, 2) and p.stdout, cpu, flaws, args, p.returncode, p.stderr)
+    report = json.loads(p.stdout)
+    check_schema(report, "tare.verify-1")
+    return report, {e["role"]: e for e in report["events"]}, p.returncode
+
+
+def causes(event, letter):
+    return [c for c in event["causes"] if c["letter"] == letter]
+
+
+def check_explained(event, *what):
+    """The causes together are the whole difference."""
+    total = sum(c["share"] for c in event["causes"])
+    check(abs(total - event["difference"]) <= 2 + 2 * event["distance"], *what, total, event["difference"])
+
+
+# h and p: the letters, the amounts, and where they come from.
+report, events, status = verify("zen2", "interrupts=1000,faults=3", "-r", "5")
+check(status == 0, status)
+for role, letters in dict(instructions="hp", branches="hp").items():
+    e = events[role]
+    check(e["word"] == e["letters"] == letters, role, e["word"], e["reason"])
+    h, p = causes(e, "h")[0], causes(e, "p")[0]
+    check(abs(h["amount"] - 1) < 0.01 and h["per"] == "interrupt", role, h)
+    check(h["source"] == report["interrupts"] == "INTERRUPT_TAKEN:u", role, h, report["interrupts"])
+    check(abs(p["amount"] - 3) < 0.01 and p["per"] == "page fault", role, p)
+    check_explained(e, role)
+check(events["cond-branches"]["word"] == "DETERMINISTIC", events["cond-branches"]["word"])
+
+# One of four interrupts is not counted: three quarters for each.
+e = verify("zen2", "interrupts=20000,undercount=4", "-e", "instructions:u", "--kernel", "int_arith",
+           "--kernel", "nops", "--kernel", "cmov")[1]["instructions"]
+check(e["letters"] == "h" and abs(causes(e, "h")[0]["amount"] - 0.75) < 0.03, e["causes"])
+
+# What is subtracted from an event is subtracted here too: nothing is left.
+e = verify("zen2", "interrupts=1000", "-e", "instructions-minus-irqs:u", "--kernel", "int_arith",
+           "--kernel", "nops")[1]["instructions"]
+check(abs(e["difference"]) <= 1, "corrected:", e["difference"], e["letters"], e["reason"])
+
+# D and M: the instruction and its amount for each execution.
+for cpu, role, letters, instruction, amount in (
+        ("core2", "branches", "hpD", "cpuid", 1),
+        ("core2", "loads", "hpD", "leave", 1),
+        ("nehalem", "loads", "hpM", "paddb (%rsi), %mm0", -1),
+        ("nehalem", "stores", "hpD", "mfence", 1),
+        ("nehalem", "cond-branches", "D", "bsfl %ebx, %eax", 1),
+        ("k10", "instructions", "hpD", "fnclex", 1)):
+    event = verify(cpu, "overcount,interrupts,faults", "-e", f"{role}:u", "--experiment", "page-faults",
+                   "--experiment", "interrupts", "--experiment", "instructions")[1][role]
+    check(event["word"] == letters, cpu, role, event["word"], event["reason"])
+    named = [c for c in causes(event, letters[-1]) if instruction in c["instruction"]]
+    check(named and named[0]["amount"] == amount and named[0]["per"] == "execution", cpu, role, instruction,
+          event["causes"][:3])
+    check(named and named[0]["kernel"] and named[0]["code"], cpu, role, named)
+    check_explained(event, cpu, role)
+
+# Counted again after some locked instructions: at random, so one cause, and it is named.
+event = verify("zen2", "speclockmap=64", "-e", "instructions:u", "--kernel", "cpuid_misc", "--kernel", "nops",
+               "--kernel", "int_arith")[1]["instructions"]
+check(event["letters"] == "D", event["letters"], event["reason"])
+check([c["instruction"] for c in event["causes"]] == ["locked instructions"], event["causes"])
+
+# Counters that are taken away: no verdict, and the reason.
+report, events, status = verify("zen2", "stolen=1", "-e", "instructions:u")
+e = events["instructions"]
+check(status == 2 and e["verdict"] == "inconclusive" and e["word"] == "?", status, e)
+check("taken away" in e["reason"] and "runs" not in e, e)
+
+# No counter is free: an error that says so.
+p = run(tare, "run", "--cpu", "zen2", "--flaws", "held", "--", tare, "verify", "--quick")
+check(p.returncode == 1 and not p.stdout and "counters" in p.stderr, p.returncode, p.stderr)
+finish()
