@@ -1,7 +1,9 @@
 /* Kernels with known counts: the tables, and that every kernel and every part of one runs. What
  * they count is checked in tests/asm. */
 #include "kernel.h"
+#include "loops.h"
 
+#include <fenv.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,6 +86,50 @@ static void every_kernel_runs(void **state)
 	kernel_memory_close(memory);
 }
 
+/* A function keeps how its caller rounds: x86 has two control words, for x87 and SSE. */
+static void control_words_are_kept(void **state)
+{
+	(void)state;
+	void *const memory = kernel_memory_open(NULL);
+	assert_non_null(memory);
+	const volatile float five = 5, three = 3;
+	assert_int_equal(fesetround(FE_UPWARD), 0);
+	const volatile float upward = five / three;
+	for (size_t i = 0; i < n_kernels; i++) {
+		if (kernel_lacks(kernels[i]))
+			continue;
+		kernels[i]->run(2, memory);
+		const volatile float after = five / three;
+		if (fegetround() != FE_UPWARD || after != upward)
+			fail_msg("%s changes how its caller rounds", kernels[i]->name);
+	}
+	fesetround(FE_TONEAREST);
+	assert_true(five / three != upward);
+	kernel_memory_close(memory);
+}
+
+static void the_loops_of_the_report(void **state)
+{
+	(void)state;
+	uint64_t *const memory = kernel_memory_open(NULL);
+	assert_non_null(memory);
+	assert_int_equal(loops_plain()->each[KERNEL_INSTRUCTIONS], LOOPS_PER_PASS);
+	assert_int_equal(loops_atomic()->each[KERNEL_INSTRUCTIONS], LOOPS_PER_PASS);
+	assert_int_equal(loops_atomic()->each[KERNEL_LOCKED], 1);
+	struct loops_rival *rival = NULL;
+	assert_int_equal(loops_rival_start(memory, &rival, NULL), 0);
+	memory[0] = 0;
+	if (runs_here(loops_atomic())) {
+		loops_atomic()->run(100000, memory);
+		assert_int_equal(memory[0], 1600000);	/* bytes that its allocator gave */
+	}
+	const uint64_t additions = loops_rival_stop(rival);
+	assert_true(additions > 0);
+	assert_int_equal(memory[1], additions);
+	assert_int_equal(loops_rival_stop(NULL), 0);
+	kernel_memory_close(memory);
+}
+
 /* Any subset: none, all, each one alone, all but one, random ones. */
 static void every_part_runs(void **state)
 {
@@ -140,6 +186,8 @@ int main(void)
 		cmocka_unit_test(all_together_are_large),
 		cmocka_unit_test(every_event_has_a_role),
 		cmocka_unit_test(every_kernel_runs),
+		cmocka_unit_test(control_words_are_kept),
+		cmocka_unit_test(the_loops_of_the_report),
 		cmocka_unit_test(every_part_runs),
 		cmocka_unit_test(all_cases_are_the_whole),
 	};
