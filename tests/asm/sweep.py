@@ -31,7 +31,7 @@ def sweep(who, events, source, program, wanted, sweeper):
     elif who == "engine":
         got = counting.engine([program], events)
     else:
-        got = counting.engine([program], events, timeout=60, before=[sweeper, "97", "--"])
+        got = counting.engine([program], events, before=[sweeper, "97", "--"])
     if got.status != 0 or len(got.out) != 16:
         print(f"{program}: status {got.status}, {len(got.out)} bytes of output; "
               f"{got.err.decode(errors='replace')[:1000]}")

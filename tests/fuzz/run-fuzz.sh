@@ -57,7 +57,7 @@ $clang -g -O1 -std=gnu11 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-
 	-I"$src/include" "$src/tests/fuzz/fuzz-$target.c" $more -lm -lpthread -o "$dir/fuzz" || exit 1
 mkdir "$dir/found"
 # shellcheck disable=SC2086 # a list of words
-"$dir/fuzz" "$dir/found" "$src/tests/fuzz/corpus-$target" $inputs -runs="$runs" -seed="$seed" -timeout=20 \
+"$dir/fuzz" "$dir/found" "$src/tests/fuzz/corpus-$target" $inputs -runs="$runs" -seed="$seed" -timeout=120 \
 	-rss_limit_mb=1024 -max_len=8192 -artifact_prefix="$dir/" >"$dir/log" 2>&1
 status=$?
 tail -n 3 "$dir/log"

@@ -59,7 +59,7 @@ def counted(command, folder, events):
     """(all counts, those outside the vDSO) of one run. Python reads the clock for every lock
     it takes, and the vDSO's code for that goes round again while the kernel updates the clock,
     and takes steps that depend on the nanoseconds: that part may differ, natively too."""
-    got = counting.engine(command, events, cwd=folder, timeout=300)
+    got = counting.engine(command, events, cwd=folder)
     inside = {c["event"].removesuffix(":u"): c.get("vdso", 0) for c in got.raw["runs"][0]["counts"]}
     return got.counts, {e: n - inside[e] for e, n in got.counts.items()}
 

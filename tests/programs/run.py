@@ -28,7 +28,7 @@ import suite  # noqa: E402
 
 PY = suite.python()
 GIT = "git -c user.name=t -c user.email=t@t"
-STRESS = "stress-ng --quiet --seed 1 --temp-path . --timeout 60"
+STRESS = "stress-ng --quiet --seed 1 --temp-path . --timeout 600"
 
 THREADS_PY = """
 import threading, subprocess, queue
@@ -168,7 +168,7 @@ def compare(name, command, template):
     if native.status != 0:
         raise Native(f"status {native.status} natively: "
                      f"{native.err.decode(errors='replace').strip()[-200:]}")
-    limit = 60 + 20 * t0
+    limit = 600 + 20 * t0
 
     def engine(argv, env, cwd):
         return counting.engine(argv, ["instructions"], env=env, cwd=cwd, timeout=limit)
