@@ -3,6 +3,10 @@
 every instruction. usage: code-steps.py TARE LIBTARE STEPCOUNT CODE-SUMS PROGRAM [ARG]..."""
 import collections, ctypes, json, os, re, subprocess, sys, tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tool"))
+import counting  # noqa: E402
+
+counting.need_engine()
 tare, libtare, stepcount, code_sums = sys.argv[1:5]
 command = sys.argv[5:]
 env = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
