@@ -1,18 +1,21 @@
 /* tare run: a command with a virtual PMU. */
 #include "command.h"
 #include "complain.h"
+#include "json.h"
 #include "run-report.h"
 
 #include <tare/run.h>
+#include <tare/version.h>
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct run_opts {
 	const char *cpu, *flaws;
 	uint64_t seed;
-	bool aslr, list, cycles, kernel_as_user;
+	bool aslr, list, cycles, kernel_as_user, show_flaws;
 };
 
 static const struct opt opts[] = {
@@ -28,6 +31,8 @@ static const struct opt opts[] = {
 	  "count user mode for events that include the kernel", TO(run_opts, kernel_as_user) },
 	{ OPT_FLAG, 0, "aslr", NULL, "leave address space layout randomisation on",
 	  TO(run_opts, aslr) },
+	{ OPT_FLAG, 0, "show-flaws", NULL, "print what --flaws plants, as JSON, and run nothing",
+	  TO(run_opts, show_flaws) },
 	{ OPT_FLAG, 'l', "list", NULL, "show the models and the flaws", TO(run_opts, list) },
 	{ OPT_END },
 };
@@ -42,6 +47,60 @@ static int show_list(void)
 	for (size_t i = 0; (name = tare_run_flaw(i, &about)); i++)
 		printf("  %-16s %s\n", name, about);
 	return EXIT_GOOD;
+}
+
+static void planted_json(struct json *j, const struct tare_run_planted *p)
+{
+	json_object(j, NULL);
+	json_str(j, "event", *p->event ? p->event : NULL);
+	json_u64(j, "code", p->code);
+	json_str(j, "role", *p->role ? p->role : NULL);
+	json_str(j, "cause", p->cause);
+	json_str(j, "letter", *p->letter ? p->letter : NULL);
+	json_str(j, "what", *p->what ? p->what : NULL);
+	json_i64(j, "amount", p->amount);
+	json_u64(j, "one_of", p->one_of);
+	json_end(j);
+}
+
+static int show_flaws(const struct tare_run_options *o)
+{
+	struct tare_run_planted *list;
+	struct tare_why why;
+	size_t n;
+	if (tare_run_planted(o, &list, &n, &why) < 0) {
+		complain_why(&why);
+		return EXIT_FAILED;
+	}
+	struct buf b = { 0 };
+	struct json j = { .out = &b, .indent = true };
+	json_object(&j, NULL);
+	json_str(&j, "schema", "tare.flaws/1");
+	json_str(&j, "tare", TARE_VERSION);
+	json_str(&j, "cpu", o->cpu);
+	json_str(&j, "flaws", o->flaws ? o->flaws : "");
+	json_array(&j, "planted");
+	for (size_t i = 0; i < n; i++)
+		planted_json(&j, &list[i]);
+	json_end(&j);
+	json_end(&j);
+	buf_chr(&b, '\n');
+	fwrite(b.data, 1, b.len, stdout);
+	buf_free(&b);
+	tare_run_planted_free(list);
+	return EXIT_GOOD;
+}
+
+/* The command can read its parent's command line in /proc. The seed of random flaws would tell it the
+ * flaws: replaces it there, and returns a copy of the list. */
+static char *hide_seed(const char *flaws)
+{
+	static const char start[] = "random:";
+	char *const copy = strdup(flaws);
+	if (copy && strncmp(flaws, start, strlen(start)) == 0)
+		for (char *p = (char *)flaws + strlen(start); *p; p++)
+			*p = '*';
+	return copy;
 }
 
 static volatile int stop, caught;
@@ -89,17 +148,23 @@ static int run(const struct command *self, int argc, char **argv)
 		return first;
 	if (o.list)
 		return show_list();
+	if (o.show_flaws)
+		return show_flaws(&(struct tare_run_options){ .size = sizeof(struct tare_run_options),
+							      .cpu = o.cpu, .flaws = o.flaws });
 	if (first == argc) {
 		complain("run: no command; usage: tare run [OPTION]… [--] COMMAND [ARG]…");
 		return EXIT_USAGE;
 	}
+	char *const flaws = o.flaws ? hide_seed(o.flaws) : NULL;
 	const struct tare_run_options ro = {
-		.size = sizeof(ro), .argv = argv + first, .cpu = o.cpu, .flaws = o.flaws,
+		.size = sizeof(ro), .argv = argv + first, .cpu = o.cpu, .flaws = flaws,
 		.seed = o.seed, .aslr = o.aslr, .stop = &stop, .cycles = o.cycles,
 		.kernel_as_user = o.kernel_as_user,
 	};
 	catch_signals();
-	if (tare_run(&ro, &report, &why) < 0) {
+	const int err = tare_run(&ro, &report, &why);
+	free(flaws);
+	if (err < 0) {
 		complain_why(&why);
 		return why.code == TARE_E_NO_COMMAND ? EXIT_NOT_FOUND :
 		       why.code == TARE_E_NOT_EXECUTABLE ? EXIT_NOT_EXECUTABLE : EXIT_FAILED;

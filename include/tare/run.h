@@ -73,6 +73,29 @@ struct tare_run_options {
 const char *tare_run_model(size_t i, const char **about);
 const char *tare_run_flaw(size_t i, const char **about);
 
+/* A counting error that a list of flaws plants, for tests that compare what they find with the
+ * truth. No program that runs inside can ask for it. */
+struct tare_run_planted {
+	const char *event;	/* the name in the tables; "" for a flaw of the whole PMU */
+	uint64_t code;		/* its raw code; 0 where it has none, or for the whole PMU */
+	const char *role;	/* "instructions", …; "" */
+	const char *cause;	/* "interrupt", "page-fault", "exception", "first-fp", "instruction",
+				 * "micro-op", "replay", "iret", "dead"; of the PMU: "interrupts",
+				 * "undocumented", "speclockmap", "register", "narrow", "wrap",
+				 * "moved", "stolen", "watchdog", "held" */
+	const char *letter;	/* of the paper's Table 6: "h", "p", "E", "F", "D", "M", "U", or "" */
+	const char *what;	/* the instruction, or whose micro-ops; "" */
+	int64_t amount;		/* what one occurrence adds; of the PMU: its size or rate */
+	uint64_t one_of;	/* "interrupt": one of so many is not counted; "register": one of so
+				 * many counts is wrong; else 0 */
+};
+
+/* What these options plant: .cpu and .flaws are used, nothing runs. 0, *list (to be freed with
+ * tare_run_planted_free()) and how many there are in *n; or an error as of tare_run(). */
+int tare_run_planted(const struct tare_run_options *o, struct tare_run_planted **list, size_t *n,
+		     struct tare_why *why);
+void tare_run_planted_free(struct tare_run_planted *list);	/* NULL is allowed */
+
 /* Runs the command to its end. 0 and *report, to be freed with tare_run_report_free(); or a
  * negative error, *report NULL, and no child left behind. `report` may be NULL.
  * TARE_E_NO_COMMAND where argv is NULL or empty. TARE_E_INVALID also where the process ignores

@@ -86,11 +86,17 @@ uint64_t engine_exit(struct thread *t)
 	case LINK_LOCKED:
 		vpmu_locked(t);
 		break;
+	case LINK_FP:
+		vpmu_fp(t, l.insn);
+		break;
 	case LINK_FP_ENV:
 		fp_env_stored(t, l.insn);
+		if (E.vpmu)
+			vpmu_fp_changed(t);
 		break;
 	case LINK_X87:
 		vpmu_x87(t);
+		vpmu_fp_changed(t);
 		if (l.insn)		/* fnsave */
 			fp_env_stored(t, l.insn);
 		break;

@@ -11,65 +11,97 @@
 #include <string.h>
 
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
-#define PER_SECOND 3000000000ull	/* instructions in a virtual second */
-#define PER_MS (PER_SECOND / 1000)
 #define INTERRUPTS 1000		/* a virtual second, by default */
-
-/* A model that gets flaws. */
-struct planting {
-	const struct model *model;
-	const struct vpmu_model *rows;
-	struct vpmu_flaws *out;
-	uint32_t except;	/* of interrupts: undercount */
-};
+#define RANDOM "random:"
 
 /* ---- rows ---- */
 
-static bool counts(const struct vpmu_row *r)
+bool row_counts(const struct vpmu_row *r)
 {
 	return r->kind < SOFT_EVENTS && !r->is_cycles;
 }
 
-static uint64_t rows_with_trust(const struct vpmu_model *m, unsigned trust)
+uint64_t rows_like(const struct vpmu_model *m, uint32_t row)
 {
 	uint64_t rows = 0;
 	for (uint32_t i = 0; i < m->n_rows; i++)
-		if (counts(&m->rows[i]) && m->rows[i].trust & trust)
+		if (m->rows[i].kind == m->rows[row].kind && strcmp(m->rows[i].name, m->rows[row].name) == 0)
 			rows |= 1ull << i;
 	return rows;
 }
 
-/* The events of the role, with the other names and codes of the same events. */
-static uint64_t rows_of_role(const struct vpmu_model *m, enum tare_role role)
+uint64_t rows_with_trust(const struct vpmu_model *m, unsigned trust)
+{
+	uint64_t rows = 0;
+	for (uint32_t i = 0; i < m->n_rows; i++)
+		if (row_counts(&m->rows[i]) && m->rows[i].trust & trust)
+			rows |= 1ull << i;
+	return rows;
+}
+
+uint64_t rows_of_role(const struct vpmu_model *m, enum tare_role role)
 {
 	uint64_t rows = 0;
 	unsigned kind = VPMU_NOTHING;
 	for (uint32_t i = 0; i < m->n_rows; i++)
-		if (counts(&m->rows[i]) && m->rows[i].role == role)
+		if (row_counts(&m->rows[i]) && m->rows[i].role == role)
 			kind = m->rows[i].kind;
 	for (uint32_t i = 0; i < m->n_rows; i++)
-		if (counts(&m->rows[i]) && m->rows[i].kind == kind)
+		if (row_counts(&m->rows[i]) && m->rows[i].kind == kind)
 			rows |= 1ull << i;
 	return rows;
 }
 
-static void add(struct planting *p, struct vpmu_flaw flaw)
+void flaw_add(struct planting *p, struct vpmu_flaw flaw)
 {
 	struct vpmu_flaws *const f = p->out;
-	if (!flaw.rows || f->n_rows == VPMU_MAX_FLAWS)
+	if (!flaw.rows || !flaw.amount || f->n_rows == VPMU_MAX_FLAWS)
 		return;
 	f->rows[f->n_rows++] = flaw;
 	f->faults |= flaw.cause == CAUSE_FAULT;
+	f->fp |= flaw.cause == CAUSE_EXCEPTION || flaw.cause == CAUSE_FIRST_FP;
 }
 
-static void add_insns(struct planting *p, enum vpmu_insn_set set, enum tare_role role, int amount)
+void flaw_add_insns(struct planting *p, const struct vpmu_insns *insns, uint64_t rows, int amount)
 {
 	struct vpmu_flaws *const f = p->out;
 	if (f->n_insns == VPMU_MAX_INSNS)
 		return;
-	add(p, (struct vpmu_flaw){ .rows = rows_of_role(p->rows, role), .cause = CAUSE_INSN,
-				   .which = (uint8_t)f->n_insns, .amount = (int16_t)amount });
-	f->insns[f->n_insns++] = (uint8_t)set;
+	flaw_add(p, (struct vpmu_flaw){ .rows = rows, .cause = CAUSE_INSN,
+					.which = (uint8_t)f->n_insns, .amount = (int16_t)amount });
+	f->insns[f->n_insns++] = *insns;
+}
+
+void flaw_add_uops(struct planting *p, uint64_t rows, unsigned x87, unsigned calls, uint64_t period)
+{
+	flaw_add(p, (struct vpmu_flaw){ .rows = rows, .cause = CAUSE_EVENT, .which = SOFT_X87,
+					.amount = (int16_t)x87 });
+	flaw_add(p, (struct vpmu_flaw){ .rows = rows, .cause = CAUSE_EVENT, .which = SOFT_CALLS,
+					.amount = (int16_t)calls });
+	flaw_add(p, (struct vpmu_flaw){ .rows = rows, .cause = CAUSE_REPLAY, .amount = 1 });
+	p->out->replay_period = period;
+}
+
+/* With p->iret an int 0x80 counts too, when the kernel returns from it; and Zen's 0x0420 counts
+ * such returns. */
+void flaw_add_interrupts(struct planting *p, uint64_t rows)
+{
+	if (p->out->irq_period || p->out->n_at)
+		flaw_add(p, (struct vpmu_flaw){ .rows = rows, .cause = CAUSE_INTERRUPT, .amount = 1,
+						.except = p->except });
+	if (!p->iret)
+		return;
+	for (uint32_t i = 0; i < p->rows->n_rows; i++)
+		if (p->rows->rows[i].kind == VPMU_INTERRUPTS_AND_FAULTS)
+			rows |= 1ull << i;
+	flaw_add(p, (struct vpmu_flaw){ .rows = rows, .cause = CAUSE_IRET, .amount = 1 });
+}
+
+void flaw_hide_interrupts(struct planting *p, uint64_t code)
+{
+	for (uint32_t i = 0; i < p->rows->n_rows; i++)
+		if (p->rows->rows[i].kind == VPMU_INTERRUPTS)
+			p->rows->rows[i].raw = code;
 }
 
 /* ---- the flaws ---- */
@@ -84,10 +116,30 @@ static void set_undercount(struct planting *p, uint64_t n)
 {
 	p->except = (uint32_t)n;
 }
+static void set_iret(struct planting *p, uint64_t n)
+{
+	(void)n;
+	p->iret = true;
+}
+/* Any code without a name will do; the default has both a selector and a mask of its own. */
+static void set_undocumented(struct planting *p, uint64_t n)
+{
+	flaw_hide_interrupts(p, n);
+}
 static void set_faults(struct planting *p, uint64_t n)
 {
-	add(p, (struct vpmu_flaw){ .rows = rows_with_trust(p->rows, TARE_TRUST_NOISY_FAULTS),
-				   .cause = CAUSE_FAULT, .amount = (int16_t)n });
+	flaw_add(p, (struct vpmu_flaw){ .rows = rows_with_trust(p->rows, TARE_TRUST_NOISY_FAULTS),
+					.cause = CAUSE_FAULT, .amount = (int16_t)n });
+}
+static void set_exceptions(struct planting *p, uint64_t n)
+{
+	flaw_add(p, (struct vpmu_flaw){ .rows = rows_of_role(p->rows, TARE_ROLE_INSTRUCTIONS),
+					.cause = CAUSE_EXCEPTION, .amount = (int16_t)n });
+}
+static void set_first_fp(struct planting *p, uint64_t n)
+{
+	flaw_add(p, (struct vpmu_flaw){ .rows = rows_of_role(p->rows, TARE_ROLE_INSTRUCTIONS),
+					.cause = CAUSE_FIRST_FP, .amount = (int16_t)n });
 }
 static void set_speclock(struct planting *p, uint64_t n)
 {
@@ -96,15 +148,27 @@ static void set_speclock(struct planting *p, uint64_t n)
 static void set_overcount(struct planting *p, uint64_t n)
 {
 	(void)n;
-	for (int i = 0; i < MODEL_OVERCOUNTS && p->model->overcount[i].amount; i++)
-		add_insns(p, p->model->overcount[i].insns, p->model->overcount[i].role,
-			  p->model->overcount[i].amount);
+	for (int i = 0; i < MODEL_OVERCOUNTS && p->model->overcount[i].amount; i++) {
+		const struct model_overcount *const o = &p->model->overcount[i];
+		flaw_add_insns(p, &(struct vpmu_insns){ .set = (uint8_t)o->insns },
+			       rows_of_role(p->rows, o->role), o->amount);
+	}
 }
 /* As on the paper's Pentium D, which is no model here. */
 static void set_fldcw(struct planting *p, uint64_t n)
 {
 	(void)n;
-	add_insns(p, INSNS_FLDCW, TARE_ROLE_INSTRUCTIONS, 1);
+	flaw_add_insns(p, &(struct vpmu_insns){ .set = INSNS_FLDCW },
+		       rows_of_role(p->rows, TARE_ROLE_INSTRUCTIONS), 1);
+}
+static void set_micro_ops(struct planting *p, uint64_t n)
+{
+	flaw_add_uops(p, rows_of_role(p->rows, TARE_ROLE_LOADS) |
+			 rows_of_role(p->rows, TARE_ROLE_STORES), (unsigned)n, (unsigned)n, 50000);
+}
+static void set_narrow(struct planting *p, uint64_t n)
+{
+	p->out->narrow = (uint32_t)n;
 }
 static void set_moved(struct planting *p, uint64_t n)
 {
@@ -135,31 +199,128 @@ static void set_wrap(struct planting *p, uint64_t n)
 	p->out->wrap = 1;
 }
 
+/* ---- flaws that take a text ---- */
+
+/* "100:250": times of the clock. */
+static int set_interrupt_at(struct planting *p, const char *text, size_t len, struct tare_why *why)
+{
+	struct vpmu_flaws *const f = p->out;
+	for (const char *at = text; at < text + len;) {
+		char *end;
+		const uint64_t n = strtoull(at, &end, 10);
+		if (*at < '0' || *at > '9' || (end < text + len && *end != ':') || end == text + len - 1 ||
+		    f->n_at == VPMU_MAX_AT)
+			return why_set(why, TARE_E_INVALID, "flaw interrupt-at=%.*s: wants up to %d numbers of "
+				       "instructions with ':' between them", (int)len, text, VPMU_MAX_AT);
+		f->irq_at[f->n_at++] = n;
+		at = end + 1;
+	}
+	return 0;
+}
+
+/* "NAME[:AMOUNT]": instructions that count more, or less, in the event instructions. */
+static int set_insn(struct planting *p, const char *text, size_t len, struct tare_why *why)
+{
+	const char *const colon = memchr(text, ':', len);
+	struct vpmu_insns set;
+	char *end = NULL;
+	const long amount = colon ? strtol(colon + 1, &end, 10) : 1;
+	const int err = model_insns_parse(text, colon ? (size_t)(colon - text) : len, &set, why);
+	if (err)
+		return err;
+	if (colon && (end != text + len || !amount || amount < -1 || amount > 100))
+		return why_set(why, TARE_E_RANGE, "flaw insn=%.*s: wants -1, or a number from 1 to 100, after "
+			       "the ':'", (int)len, text);
+	flaw_add_insns(p, &set, rows_of_role(p->rows, TARE_ROLE_INSTRUCTIONS), (int)amount);
+	return 0;
+}
+
+/* A role ("branches") or a raw code ("r00c4"). */
+static int set_dead(struct planting *p, const char *text, size_t len, struct tare_why *why)
+{
+	char *end;
+	const uint64_t code = *text == 'r' ? strtoull(text + 1, &end, 16) : 0;
+	const bool is_code = *text == 'r' && len > 1 && end == text + len;
+	for (uint32_t i = 0; i < p->rows->n_rows; i++) {
+		const struct vpmu_row *const r = &p->rows->rows[i];
+		const char *const role = tare_role_name((enum tare_role)r->role);
+		if (r->kind == VPMU_NOTHING)
+			continue;
+		if (is_code ? r->has_raw && r->raw == code :
+			      strlen(role) == len && strncmp(role, text, len) == 0)
+			p->out->dead |= rows_like(p->rows, i);
+	}
+	if (p->out->dead)
+		return 0;
+	return why_set(why, TARE_E_INVALID, "flaw dead=%.*s: the model counts no such event; wants a role "
+		       "like branches, or a code like r00c4", len > 100 ? 100 : (int)len, text);
+}
+
+/* "N[:M]": counter N counts one of M twice. */
+static int set_register(struct planting *p, const char *text, size_t len, struct tare_why *why)
+{
+	char *end;
+	const uint64_t n = strtoull(text, &end, 10);
+	uint64_t one_of = 16;
+	const bool has_number = *text >= '0' && *text <= '9';
+	if (has_number && *end == ':' && end < text + len)
+		one_of = strtoull(end + 1, &end, 10);
+	if (!has_number || end != text + len || n >= p->rows->gp || !one_of || one_of > 1000000)
+		return why_set(why, TARE_E_RANGE, "flaw register=%.*s: wants a counter from 0 to %u, and after "
+			       "a ':' a number from 1 to 1000000", (int)len, text, p->rows->gp - 1);
+	p->out->bad_counter = (uint32_t)n + 1;
+	p->out->bad_one_of = (uint32_t)one_of;
+	p->out->bad_amount = 1;
+	return 0;
+}
+
+#define NUMBER(n, v, m, f) .name = n, .value = v, .max = m, .set = f
+#define TEXT(n, f) .name = n, .set_text = f
+
 static const struct {
 	const char *name, *about;
 	uint64_t value, max;	/* without =N; 0 max: takes no number */
 	void (*set)(struct planting *p, uint64_t n);
+	int (*set_text)(struct planting *p, const char *text, size_t len, struct tare_why *why);
 } flaws[] = {
-	{ "interrupts",
-	  "N interrupts in each virtual second, counted by the events that count them (1000)",
-	  INTERRUPTS, 1000000, set_interrupts },
-	{ "undercount", "one of N interrupts is counted by the interrupt event only (16)", 16, 1000000,
-	  set_undercount },
-	{ "faults", "each page fault adds N to the events that count them (1)", 1, 1000, set_faults },
-	{ "speclockmap",
-	  "after one of N locked instructions, what came before it is counted again (64)", 64,
-	  1000000, set_speclock },
-	{ "overcount",
-	  "instructions that this CPU counts more than once (core2 to westmere, k10, bobcat)", 0, 0,
-	  set_overcount },
-	{ "fldcw", "fldcw and others count twice, as on a Pentium D", 0, 0, set_fldcw },
-	{ "moved", "an event moves to another counter every N virtual ms (5)", 5, 100000,
-	  set_moved },
-	{ "stolen", "the counters are taken away after N virtual ms (5)", 5, 100000, set_stolen },
-	{ "watchdog", "the NMI watchdog holds a counter", 0, 0, set_watchdog },
-	{ "held", "pinned events of another process hold N counters (all)", VPMU_MAX_COUNTERS,
-	  VPMU_MAX_COUNTERS, set_held },
-	{ "wrap", "counters start 1000 below their maximum", 0, 0, set_wrap },
+	{ NUMBER("interrupts", INTERRUPTS, 1000000, set_interrupts),
+	  .about = "N interrupts in each virtual second, counted by the events that count them (1000)" },
+	{ TEXT("interrupt-at", set_interrupt_at),
+	  .about = "N[:N]…: an interrupt after N instructions of each task" },
+	{ NUMBER("undercount", 16, 1000000, set_undercount),
+	  .about = "one of N interrupts is counted by the interrupt event only (16)" },
+	{ NUMBER("iret", 0, 0, set_iret),
+	  .about = "what is counted of an interrupt is the kernel's iret: int 0x80 adds 1 too" },
+	{ NUMBER("undocumented", 0x59e3, 0xffff, set_undocumented),
+	  .about = "the interrupt event has the code N, not that of the tables (0x59e3)" },
+	{ NUMBER("faults", 1, 1000, set_faults),
+	  .about = "each page fault adds N to the events that count them (1)" },
+	{ NUMBER("exceptions", 1, 100, set_exceptions),
+	  .about = "each x87 or SSE exception adds N instructions (1)" },
+	{ NUMBER("first-fp", 1, 100, set_first_fp),
+	  .about = "the first floating-point instruction of a task adds N instructions (1)" },
+	{ NUMBER("speclockmap", 64, 1000000, set_speclock),
+	  .about = "after one of N locked instructions, what came before it is counted again (64)" },
+	{ NUMBER("overcount", 0, 0, set_overcount),
+	  .about = "instructions that this CPU counts more than once (core2 to westmere, k10, bobcat)" },
+	{ NUMBER("fldcw", 0, 0, set_fldcw), .about = "fldcw and others count twice, as on a Pentium D" },
+	{ TEXT("insn", set_insn),
+	  .about = "NAME[:N]: each instruction NAME adds N instructions (1); -1: it is not counted" },
+	{ NUMBER("micro-ops", 1, 100, set_micro_ops),
+	  .about = "loads and stores count N micro-ops more for x87 and calls, and replays (1)" },
+	{ TEXT("dead", set_dead), .about = "EVENT: this event opens and never counts" },
+	{ TEXT("register", set_register), .about = "N[:M]: counter N counts one of M twice (16)" },
+	{ NUMBER("narrow", 24, 40, set_narrow),
+	  .about = "counters have N bits, whatever the PMU says (24)" },
+	{ NUMBER("moved", 5, 100000, set_moved),
+	  .about = "an event moves to another counter every N virtual ms (5)" },
+	{ NUMBER("stolen", 5, 100000, set_stolen),
+	  .about = "the counters are taken away after N virtual ms (5)" },
+	{ NUMBER("watchdog", 0, 0, set_watchdog), .about = "the NMI watchdog holds a counter" },
+	{ NUMBER("held", VPMU_MAX_COUNTERS, VPMU_MAX_COUNTERS, set_held),
+	  .about = "pinned events of another process hold N counters (all)" },
+	{ NUMBER("wrap", 0, 0, set_wrap), .about = "counters start 1000 below their maximum" },
+	{ .name = "random:SEED", .about = "flaws drawn from the seed; alone in the list" },
 };
 
 const char *tare_run_flaw(size_t i, const char **about)
@@ -173,33 +334,48 @@ const char *tare_run_flaw(size_t i, const char **about)
 
 /* ---- the list ---- */
 
+static bool is_named(size_t i, const char *item, size_t len)
+{
+	return (flaws[i].set || flaws[i].set_text) && strlen(flaws[i].name) == len &&
+	       strncmp(flaws[i].name, item, len) == 0;
+}
+
+static int parse_number(size_t i, const char *item, size_t len, const char *text, uint64_t *n,
+			struct tare_why *why)
+{
+	char *end;
+	const bool hex = text[0] == '0' && text[1] == 'x';
+	*n = strtoull(text, &end, hex ? 16 : 10);
+	if (!flaws[i].max)
+		return why_set(why, TARE_E_RANGE, "flaw %.*s: this flaw takes no number", (int)len, item);
+	if (end != item + len || *text < '0' || *text > '9' || !*n || *n > flaws[i].max)
+		return why_set(why, TARE_E_RANGE, "flaw %.*s: wants a number from 1 to %ju", (int)len, item,
+			       (uintmax_t)flaws[i].max);
+	return 0;
+}
+
 static int one_flaw(struct planting *p, const char *item, size_t len, unsigned *seen,
 		    struct tare_why *why)
 {
 	const char *const equals = memchr(item, '=', len);
 	const size_t name = equals ? (size_t)(equals - item) : len;
 	for (size_t i = 0; i < COUNT_OF(flaws); i++) {
-		if (strlen(flaws[i].name) != name || strncmp(flaws[i].name, item, name))
+		if (!is_named(i, item, name))
 			continue;
-		uint64_t n = flaws[i].value;
-		if (equals) {
-			char *end;
-			n = strtoull(equals + 1, &end, 10);
-			const bool digit = equals[1] >= '0' && equals[1] <= '9';
-			if (!flaws[i].max)
-				return why_set(why, TARE_E_RANGE, "flaw %.*s: this flaw takes no number",
-					       (int)len, item);
-			if (end != item + len || !digit || !n || n > flaws[i].max)
-				return why_set(why, TARE_E_RANGE,
-					       "flaw %.*s: wants a number from 1 to %ju", (int)len,
-					       item, (uintmax_t)flaws[i].max);
-		}
 		if (*seen >> i & 1)
 			return why_set(why, TARE_E_INVALID, "flaw %s is in the list twice",
 				       flaws[i].name);
 		*seen |= 1u << i;
-		flaws[i].set(p, n);
-		return 0;
+		if (flaws[i].set_text && (!equals || name + 1 == len))
+			return why_set(why, TARE_E_INVALID, "flaw %s: wants a value: %s", flaws[i].name,
+				       flaws[i].about);
+		if (flaws[i].set_text)
+			return flaws[i].set_text(p, equals + 1, len - name - 1, why);
+		uint64_t n = flaws[i].value;
+		const int err = equals ? parse_number(i, item, len, equals + 1, &n, why) : 0;
+		if (!err)
+			flaws[i].set(p, n);
+		return err;
 	}
 	if (len == 6 && strncmp(item, "cycles", 6) == 0)
 		return why_set(why, TARE_E_INVALID,
@@ -208,11 +384,30 @@ static int one_flaw(struct planting *p, const char *item, size_t len, unsigned *
 		       len > 100 ? 100 : (int)len, item);
 }
 
-int model_flaws(const struct model *m, const struct vpmu_model *filled, const char *list,
+bool model_flaws_are_random(const char *list)
+{
+	return list && strncmp(list, RANDOM, strlen(RANDOM)) == 0;
+}
+
+static int random_flaws(struct planting *p, const char *list, struct tare_why *why)
+{
+	const char *const text = list + strlen(RANDOM);
+	char *end;
+	const uint64_t seed = strtoull(text, &end, 10);
+	if (*end || *text < '0' || *text > '9')
+		return why_set(why, TARE_E_INVALID, "flaws %.100s: wants random:SEED with a number, and no "
+			       "other flaw", list);
+	flaws_draw(p, seed);
+	return 0;
+}
+
+int model_flaws(const struct model *m, struct vpmu_model *filled, const char *list,
 		struct vpmu_flaws *out, struct tare_why *why)
 {
 	struct planting p = { .model = m, .rows = filled, .out = out };
 	unsigned seen = 0;
+	if (model_flaws_are_random(list))
+		return random_flaws(&p, list, why);
 	for (const char *at = list; at && *list; at = *at ? at + 1 : NULL) {
 		const size_t len = strcspn(at, ",");
 		const int err = one_flaw(&p, at, len, &seen, why);
@@ -222,9 +417,6 @@ int model_flaws(const struct model *m, const struct vpmu_model *filled, const ch
 	}
 	if (p.except && !out->irq_period)
 		out->irq_period = PER_SECOND / INTERRUPTS;
-	if (out->irq_period)
-		add(&p, (struct vpmu_flaw){
-			.rows = rows_with_trust(filled, TARE_TRUST_NOISY_INTERRUPTS),
-			.cause = CAUSE_INTERRUPT, .amount = 1, .except = p.except });
+	flaw_add_interrupts(&p, rows_with_trust(filled, TARE_TRUST_NOISY_INTERRUPTS));
 	return 0;
 }

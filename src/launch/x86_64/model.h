@@ -2,6 +2,8 @@
  *
  *	model.c		the models: what cpuid says of each, its events
  *	model-flaws.c	flaws by name, as rows of (events, cause, amount)
+ *	model-random.c	flaws drawn from a seed
+ *	model-insns.c	instructions by name or opcode
  *	model-files.c	what sysfs and procfs show on it
  */
 #ifndef LAUNCH_MODEL_H
@@ -40,9 +42,50 @@ const struct model *model_find(const char *name, struct tare_why *why);	/* NULL:
 void model_fill(const struct model *m, struct vpmu_model *out);
 void model_add_cycles(struct vpmu_model *m, bool on);	/* not on: the rows exist and are refused */
 
-/* Flaws of that model from a list like "interrupts=1000,overcount". `filled` has its events. */
-int model_flaws(const struct model *m, const struct vpmu_model *filled, const char *list,
+/* Flaws of that model from a list like "interrupts=1000,overcount", or "random:7". `filled` has its
+ * events; some flaws change their codes. */
+int model_flaws(const struct model *m, struct vpmu_model *filled, const char *list,
 		struct vpmu_flaws *out, struct tare_why *why);
+bool model_flaws_are_random(const char *list);
+
+/* ---- what the files of flaws share ---- */
+
+#define PER_SECOND 3000000000ull	/* instructions in a virtual second */
+#define PER_MS (PER_SECOND / 1000)
+
+/* A model that gets flaws. */
+struct planting {
+	const struct model *model;
+	struct vpmu_model *rows;
+	struct vpmu_flaws *out;
+	uint32_t except;	/* of interrupts: undercount */
+	bool iret;		/* the kernel's iret is what counts, not the interrupt */
+};
+
+/* Events of the model, 1 << index: those with the name of that one; those that have any of the
+ * trust bits; those of that role, with the other names of the same events. */
+uint64_t rows_like(const struct vpmu_model *m, uint32_t row);
+uint64_t rows_with_trust(const struct vpmu_model *m, unsigned trust);
+uint64_t rows_of_role(const struct vpmu_model *m, enum tare_role role);
+bool row_counts(const struct vpmu_row *r);
+void flaw_add(struct planting *p, struct vpmu_flaw flaw);	/* nothing if it has no rows */
+/* Instructions that the events of `rows` count `amount` times more. */
+void flaw_add_insns(struct planting *p, const struct vpmu_insns *insns, uint64_t rows, int amount);
+/* The events count micro-ops: several for some instructions, and now and then one again. */
+void flaw_add_uops(struct planting *p, uint64_t rows, unsigned x87, unsigned calls, uint64_t period);
+/* Interrupts, as far as p->out has any, for these events. */
+void flaw_add_interrupts(struct planting *p, uint64_t rows);
+/* Moves the interrupt event to that code. */
+void flaw_hide_interrupts(struct planting *p, uint64_t code);
+void flaws_draw(struct planting *p, uint64_t seed);
+
+/* An instruction that a flaw may be about, and what every run of it counts as. */
+struct model_insn {
+	struct vpmu_insns set;
+	bool loads, stores;
+};
+const struct model_insn *model_insn_at(size_t i);	/* until NULL */
+int model_insns_parse(const char *text, size_t len, struct vpmu_insns *out, struct tare_why *why);
 
 /* Writes the files that show the model into `dir` (made by the caller). `marker` is the text of the
  * PMU's file tare_simulated. 0 or an errno. */

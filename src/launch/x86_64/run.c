@@ -68,7 +68,7 @@ static bool kernel_inherits_groups(void)
  * exact, then the options that make some events inexact and the codes of these events. */
 static void make_marker(const struct run *r, const struct vpmu_shared *v, char *out, size_t size)
 {
-	const char *const list = r->o->flaws;
+	const char *const list = model_flaws_are_random(r->o->flaws) ? "random" : r->o->flaws;
 	size_t n = (size_t)snprintf(out, size, "%s%.120s", list && *list ? "flaws " : "exact",
 				    list && *list ? list : "");
 	if (r->o->kernel_as_user)

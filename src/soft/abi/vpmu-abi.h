@@ -71,6 +71,11 @@ enum vpmu_cause {
 	CAUSE_INTERRUPT,	/* a hardware interrupt, by the task's clock */
 	CAUSE_FAULT,		/* a page fault of the task, as the kernel counts them */
 	CAUSE_INSN,		/* an instruction of the set insns[which] */
+	CAUSE_EXCEPTION,	/* an x87 or SSE instruction that sets an exception flag */
+	CAUSE_FIRST_FP,		/* the first x87 or floating-point instruction of a task or image */
+	CAUSE_EVENT,		/* a count of the engine's event `which`: micro-ops of its kind */
+	CAUSE_REPLAY,		/* a micro-op run again: at random times of the task's clock */
+	CAUSE_IRET,		/* the kernel's return from int 0x80 */
 	VPMU_CAUSES
 };
 
@@ -92,10 +97,27 @@ enum vpmu_insn_set {
 	INSNS_FENCE,		/* cpuid, sfence, mfence, clflush */
 	INSNS_LOAD_TOO,		/* leave, and stores that Core 2 counts as loads */
 	INSNS_PADD_MEMORY,	/* paddb, paddw, paddq from memory */
+	INSNS_OPCODE,		/* those with the opcode in struct vpmu_insns */
+};
+
+enum vpmu_insn_form { FORM_ANY, FORM_REGISTER, FORM_MEMORY };
+#define ANY_REG 8		/* as vpmu_insns.reg */
+#define ANY_PREFIX 1		/* as vpmu_insns.prefix */
+
+struct vpmu_insns {
+	uint8_t set;		/* enum vpmu_insn_set; the rest is for INSNS_OPCODE */
+	uint8_t encoding;	/* 0 legacy, 1 VEX, 3 EVEX */
+	uint8_t map;		/* as in decode.h: 0: one byte, 1: 0F, 2: 0F38, 3: 0F3A */
+	uint8_t opcode, mask;	/* opcode is that of the instruction & mask */
+	uint8_t reg;		/* the middle field of ModRM, or ANY_REG */
+	uint8_t form;		/* enum vpmu_insn_form: whether ModRM is a register or memory */
+	uint8_t prefix;		/* 0, 0x66, 0xf2, 0xf3, or ANY_PREFIX */
+	char name[24];		/* for people */
 };
 
 #define VPMU_MAX_INSNS	4	/* sets of instructions */
 #define VPMU_MAX_FLAWS	64
+#define VPMU_MAX_AT	16
 
 /* The code counts the instructions of a set with the accumulator of an event of the engine that no
  * model has (role-events.c). */
@@ -113,9 +135,19 @@ struct vpmu_flaws {
 	uint64_t move_at;	/* every so many instructions an event moves to another counter */
 	uint64_t steal_at;	/* … after which a counter is taken away */
 	uint32_t wrap;		/* counters start just below their end */
+	uint32_t narrow;	/* bits that a counter has, less than it says; 0: all of them */
 	uint32_t faults;	/* page faults of the tasks are counted: some row has CAUSE_FAULT */
+	uint32_t fp;		/* some row has CAUSE_EXCEPTION or CAUSE_FIRST_FP */
+	uint64_t replay_period;	/* instructions between two replays (CAUSE_REPLAY), on average */
+	uint64_t dead;		/* rows whose events open and never count: 1 << index */
+	/* A counter, 1 + its index, that counts one of `bad_one_of` twice (bad_amount 1) or not at
+	 * all (-1). */
+	uint32_t bad_counter, bad_one_of;
+	int32_t bad_amount;
+	uint32_t n_at;		/* interrupts besides those of irq_period, … */
+	uint64_t irq_at[VPMU_MAX_AT];	/* … after so many instructions of a task's clock */
 	uint32_t n_insns, n_rows;
-	uint8_t insns[VPMU_MAX_INSNS];	/* enum vpmu_insn_set */
+	struct vpmu_insns insns[VPMU_MAX_INSNS];
 	struct vpmu_flaw rows[VPMU_MAX_FLAWS];
 };
 
@@ -175,6 +207,7 @@ struct vpmu_event {
 	uint64_t value;
 	uint64_t total;		/* like value, but never reset: what the counter register holds */
 	uint64_t base;		/* the gross count that value and total are up to date with */
+	uint64_t on_bad;	/* counts that it made on the counter flaws.bad_counter */
 	uint64_t enabled, running; /* instructions of its task */
 	uint64_t stamp;		/* the time of the task's clock that both are up to date with */
 	uint64_t child_value, child_enabled, child_running; /* of children that ended */
@@ -209,7 +242,8 @@ struct vpmu_slot {
 	uint64_t next_move, next_steal;
 	struct vpmu_course {	/* how many interrupts so far (vpmu-flaws.c) */
 		uint64_t steps, count;
-	} irqs;
+	} irqs, replays;
+	uint64_t exceptions, first_fps, irets;	/* how often: CAUSE_EXCEPTION, … */
 	uint64_t faults;	/* page faults, when the task last entered the kernel or read a counter */
 	uint64_t locks;		/* locked instructions seen (SpecLockMap) … */
 	uint64_t locks_before;	/* … and how many of them before the last exec */
@@ -228,6 +262,9 @@ struct vpmu_holder {
 	int32_t pid;		/* while it is being made; 0: not known yet */
 };
 
+#define FP_NONE 1ull		/* as fp_minus: differs from minus any flags */
+#define FP_FLAGS 0x3f3f		/* exception flags among the bits of fp_now */
+
 struct vpmu_pmc {		/* 32 bytes: what rdpmc reads (emit-block.c) */
 	uint32_t minus_ecx;	/* -ecx of the counter; matches no ecx if unused */
 	uint32_t pad;
@@ -242,7 +279,11 @@ struct vpmu_task_mem {
 	uint64_t at_lock[32];		/* acc at the last locked instruction */
 	uint64_t replayed[32];
 	uint64_t x87_status;		/* the x87 status word before fninit, fnsave or fnclex */
-	uint8_t pad[4096 - 16 - 2 * 256 - 256 * VPMU_BANKS];
+	/* Exception flags: the low byte of the x87 status word, then the low byte of MXCSR. */
+	uint64_t fp_now;		/* after the last instruction that may change them */
+	uint64_t fp_minus;		/* minus those that C saw last; FP_NONE: none yet */
+	uint64_t fp_start;		/* when the task or image began */
+	uint8_t pad[4096 - 40 - 2 * 256 - 256 * VPMU_BANKS];
 	struct vpmu_pmc pmcs[512];
 };
 

@@ -294,7 +294,9 @@ static long int80(struct thread *t)
 			continue;
 		if (plain[i].nr == __NR_exit || plain[i].nr == __NR_exit_group)
 			thread_exit(t, plain[i].nr, a);
-		return gate(t, plain[i].nr, a);
+		bool done = false;
+		const long ret = E.vpmu ? vpmu_syscall(t, plain[i].nr, a, &done) : 0;
+		return done ? ret : gate(t, plain[i].nr, a);
 	}
 	die("a 32-bit system call (int 0x80) that the engine does not translate", t->pc);
 }
@@ -385,6 +387,10 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 		t->pc = next;
 	} else if (in.flow == FLOW_INT) {
 		const long ret = int80(t);
+		if (E.vpmu) {
+			vpmu_iret(t);
+			vpmu_follow(t);
+		}
 		if (ret != GATE_ABORTED && ret != GATE_RESTART) {
 			t->regs[RAX] = (uint64_t)ret;
 			t->pc = next;

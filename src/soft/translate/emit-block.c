@@ -44,9 +44,26 @@ static bool is_told_locked(const struct insn *in)
 	return cache.modes[cache.mode].locked && in->classes & CLASS_LOCKED;
 }
 
+/* ldmxcsr, fxrstor, xrstor, fldenv, frstor */
+static bool loads_fp_flags(const struct insn *in)
+{
+	const unsigned reg = in->modrm >> 3 & 7;
+	if (!in->has_modrm || in->modrm >= 0xc0)
+		return false;
+	return (in->map == 1 && in->opcode == 0xae && (reg == 1 || reg == 2 || reg == 5)) ||
+	       (in->map == 0 && ((in->opcode == 0xd9 || in->opcode == 0xdd) && reg == 4));
+}
+
+/* May it change an exception flag of x87 or SSE, and is that of interest? */
+static bool is_told_fp(const struct insn *in)
+{
+	return cache.modes[cache.mode].fp && in->flow == FLOW_NEXT && in->special != SPECIAL_FP_ENV &&
+	       !vpmu_asks_x87(in) && (in->classes & (CLASS_X87 | CLASS_FP) || loads_fp_flags(in));
+}
+
 bool ends_block(const struct insn *in)
 {
-	return in->flow != FLOW_NEXT || in->special == SPECIAL_FP_ENV || needs_c(in) ||
+	return is_told_fp(in) || in->flow != FLOW_NEXT || in->special == SPECIAL_FP_ENV || needs_c(in) ||
 	       is_vpmu_rdpmc(in) || is_told_locked(in) || vpmu_asks_x87(in);
 }
 
@@ -261,6 +278,46 @@ static void emit_x87_status(struct emit *e)
 	b4(e, GS(THREAD_ACC + offsetof(struct vpmu_task_mem, x87_status)));
 }
 
+/* Leaves the cache if the exception flags of x87 and SSE are not those that C saw last. Changes no
+ * flags: both low bytes are stored side by side, and rcx becomes their difference from the last. */
+static void emit_fp_check(struct emit *e, uint64_t next, bool loads, struct mark m)
+{
+	const uint32_t now = (uint32_t)(THREAD_ACC + offsetof(struct vpmu_task_mem, fp_now));
+	const uint32_t minus = (uint32_t)(THREAD_ACC + offsetof(struct vpmu_task_mem, fp_minus));
+	const struct mark whole = m;
+	mark(e, m);
+	gs_store(e, RCX, OFF_S2);
+	m.in_s2 = RCX;
+	mark(e, m);
+	gs_store(e, RDX, OFF_S3);
+	m.in_s3 = RDX;
+	mark(e, m);
+	b1(e, 0x65), b1(e, 0xdd), b1(e, 0x3c), b1(e, 0x25);	/* fnstsw gs:[now] */
+	b4(e, GS(now));
+	b1(e, 0x65), b1(e, 0x0f), b1(e, 0xae), b1(e, 0x1c), b1(e, 0x25);	/* stmxcsr gs:[now + 1] */
+	b4(e, GS(now + 1));
+	b1(e, 0x65), b1(e, 0x0f), b1(e, 0xb7), b1(e, 0x0c), b1(e, 0x25);	/* movzx ecx, gs:[now] */
+	b4(e, GS(now));
+	gs_load(e, RDX, minus);
+	b1(e, 0x8d), b1(e, 0x0c), b1(e, 0x11);			/* lea ecx, [rcx + rdx] */
+	b1(e, 0xe3);						/* jrcxz same */
+	uint8_t *const same = e->w;
+	b1(e, 0);
+	gs_load(e, RDX, OFF_S3);
+	m.in_s3 = -1;
+	mark(e, m);
+	gs_load(e, RCX, OFF_S2);
+	mark(e, whole);
+	emit_fp_env(e, LINK_FP, loads, next);
+	*same = (uint8_t)(e->w - same - 1);
+	m.in_s3 = RDX;
+	mark(e, m);
+	gs_load(e, RDX, OFF_S3);
+	m.in_s3 = -1;
+	mark(e, m);
+	gs_load(e, RCX, OFF_S2);
+}
+
 /* The virtual clock: subtracts the block's instructions from the budget, and leaves the cache
  * before the block if the budget is used up. Changes no flags: the top byte holds the sign. */
 static void emit_tick(struct emit *e, const struct block *b)
@@ -360,6 +417,11 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 			} else {
 				mark(e, m);
 				copy(e, s, in->len);
+			}
+			if (is_told_fp(in)) {
+				emit_fp_check(e, next, loads_fp_flags(in), plain(next, (unsigned)i + 1, e));
+				mark(e, plain(next, (unsigned)i + 1, e));
+				return next;
 			}
 			if (in->special == SPECIAL_FP_ENV && in->flow == FLOW_NEXT) {
 				mark(e, plain(next, (unsigned)i + 1, e));

@@ -95,6 +95,7 @@ enum link_kind {
 	LINK_LOCKED,		/* a locked instruction was run; target: the next one */
 	LINK_FP_ENV,		/* `insn` has stored x87 state; target: the next one */
 	LINK_X87,		/* an instruction of vpmu_asks_x87() was run; target: the next one */
+	LINK_FP,		/* an instruction has changed x87 or SSE exception flags */
 	LINK_STALE,		/* a checked block found other bytes; target: the block itself */
 };
 
@@ -102,7 +103,8 @@ struct link {
 	uint64_t target;
 	union {
 		uint64_t site;	/* LINK_JUMP, LINK_SIDE_EXIT: address of the rel32 to patch */
-		uint64_t insn;	/* LINK_FP_ENV, LINK_X87: the program's instruction; or 0 */
+		uint64_t insn;	/* LINK_FP_ENV, LINK_X87: the program's instruction; or 0.
+				 * LINK_FP: does it load the flags from memory? */
 	};
 	uint32_t to_stub;	/* the rel32 that leads to its exit stub; 0: it has none yet */
 	uint32_t next;		/* in the list in_links of its target's block */
@@ -193,6 +195,7 @@ struct mode {
 	bool ticks;			/* leave the cache when the virtual clock's budget is used up */
 	bool taken;			/* taken branches have an id, and a cell, of their own */
 	bool locked;			/* leave the cache after each locked instruction */
+	bool fp;			/* … and when x87 or SSE exception flags change */
 };
 
 /* What this room knows of the process. E.lock guards it, but for what says otherwise. */

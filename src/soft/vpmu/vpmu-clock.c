@@ -45,6 +45,7 @@ static void change_mode(struct thread *t, uint32_t want, bool ticks)
 		.ticks = now->ticks || ticks,
 		.taken = (now->acc | want) >> SOFT_TAKEN & 1,
 		.locked = now->locked,
+		.fp = now->fp,
 	};
 	cache_empty();
 	cache.mode = cache.n_modes;

@@ -49,7 +49,17 @@ static uint64_t seed_of(uint32_t slot)
 
 uint64_t vpmu_interrupts(uint32_t slot, uint64_t clock)
 {
-	return happened(&vpmu_slot(slot)->irqs, clock, vpmu()->flaws.irq_period, seed_of(slot));
+	const struct vpmu_flaws *const f = &vpmu()->flaws;
+	uint64_t n = happened(&vpmu_slot(slot)->irqs, clock, f->irq_period, seed_of(slot));
+	for (uint32_t i = 0; i < f->n_at; i++)
+		n += f->irq_at[i] <= clock;
+	return n;
+}
+
+static uint64_t replays(uint32_t slot, uint64_t clock)
+{
+	return happened(&vpmu_slot(slot)->replays, clock, vpmu()->flaws.replay_period,
+			~seed_of(slot));
 }
 
 uint64_t vpmu_all_interrupts(void)
@@ -70,21 +80,32 @@ void vpmu_note_faults(struct thread *t)
 		vpmu_slot(t->vpmu.slot)->faults = (uint64_t)(r.ru_minflt + r.ru_majflt);
 }
 
-static uint64_t occurred(const struct vpmu_flaw *f, uint32_t slot, uint64_t clock)
+uint64_t vpmu_engine_count(uint32_t slot, unsigned k, bool before)
 {
+	return vpmu_sum(slot, k) - (before && k == SOFT_INSTRUCTIONS);
+}
+
+static uint64_t occurred(const struct vpmu_flaw *f, uint32_t slot, uint64_t clock, bool before)
+{
+	const struct vpmu_slot *const s = vpmu_slot(slot);
 	switch (f->cause) {
 	case CAUSE_INTERRUPT:
 		return vpmu_interrupts(slot, clock);
 	case CAUSE_FAULT:
-		return vpmu_slot(slot)->faults;
+		return s->faults;
+	case CAUSE_EXCEPTION:
+		return s->exceptions;
+	case CAUSE_FIRST_FP:
+		return s->first_fps;
+	case CAUSE_EVENT:
+		return vpmu_engine_count(slot, f->which, before);
+	case CAUSE_REPLAY:
+		return replays(slot, clock);
+	case CAUSE_IRET:
+		return s->irets;
 	default:
 		return vpmu_sum(slot, vpmu_insns_acc[f->which]);
 	}
-}
-
-uint64_t vpmu_engine_count(uint32_t slot, unsigned k, bool before)
-{
-	return vpmu_sum(slot, k) - (before && k == SOFT_INSTRUCTIONS);
 }
 
 uint64_t vpmu_row_count(uint32_t slot, uint32_t row, uint64_t clock, bool before)
@@ -92,11 +113,13 @@ uint64_t vpmu_row_count(uint32_t slot, uint32_t row, uint64_t clock, bool before
 	const struct vpmu_flaws *const all = &vpmu()->flaws;
 	const unsigned kind = vpmu()->model.rows[row].kind;
 	uint64_t sum = kind < SOFT_EVENTS ? vpmu_engine_count(slot, kind, before) : 0;
+	if (all->dead >> row & 1)
+		return 0;
 	for (uint32_t i = 0; i < all->n_rows; i++) {
 		const struct vpmu_flaw *const f = &all->rows[i];
 		if (!(f->rows >> row & 1))
 			continue;
-		const uint64_t n = occurred(f, slot, clock);
+		const uint64_t n = occurred(f, slot, clock, before);
 		sum += (n - (f->except ? n / f->except : 0)) * (uint64_t)(int64_t)f->amount;
 	}
 	switch (kind) {
@@ -117,7 +140,8 @@ bool vpmu_is_flawed(uint32_t row)
 	for (uint32_t i = 0; i < all->n_rows; i++)
 		if (all->rows[i].rows >> row & 1)
 			return true;
-	return all->speclock || vpmu()->model.rows[row].kind >= SOFT_EVENTS;
+	return all->speclock || all->bad_counter || all->narrow || all->dead >> row & 1 ||
+	       vpmu()->model.rows[row].kind >= SOFT_EVENTS;
 }
 
 uint32_t vpmu_wanted(uint32_t row)
@@ -125,9 +149,15 @@ uint32_t vpmu_wanted(uint32_t row)
 	const struct vpmu_flaws *const all = &vpmu()->flaws;
 	const unsigned kind = vpmu()->model.rows[row].kind;
 	uint32_t want = kind < SOFT_EVENTS ? 1u << kind : 0;
-	for (uint32_t i = 0; i < all->n_rows; i++)
-		if (all->rows[i].rows >> row & 1 && all->rows[i].cause == CAUSE_INSN)
-			want |= 1u << vpmu_insns_acc[all->rows[i].which];
+	for (uint32_t i = 0; i < all->n_rows; i++) {
+		const struct vpmu_flaw *const f = &all->rows[i];
+		if (!(f->rows >> row & 1))
+			continue;
+		if (f->cause == CAUSE_INSN)
+			want |= 1u << vpmu_insns_acc[f->which];
+		else if (f->cause == CAUSE_EVENT)
+			want |= 1u << f->which;
+	}
 	return want;
 }
 
@@ -153,4 +183,49 @@ void vpmu_locked(struct thread *t)
 			m->replayed[k] += now - m->at_lock[k];
 		m->at_lock[k] = now;
 	}
+}
+
+/* ---- x87 and SSE ---- */
+
+/* An instruction that may change an exception flag has retired, and the flags are not those that
+ * were seen last (emit_fp_check()). `loads`: it loads the flags from memory. */
+void vpmu_fp(struct thread *t, bool loads)
+{
+	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
+	struct vpmu_task_mem *const m = vpmu_mem(t->vpmu.slot);
+	const uint64_t now = m->fp_now & 0xffff;
+	const uint64_t last = m->fp_minus == FP_NONE ? m->fp_start : -m->fp_minus;
+	s->first_fps += m->fp_minus == FP_NONE;
+	s->exceptions += !loads && now & ~last & FP_FLAGS;
+	m->fp_minus = -now;
+}
+
+static uint64_t fp_flags(void)
+{
+	uint16_t status;
+	uint32_t mxcsr;
+	__asm__ volatile("fnstsw %0" : "=m"(status));
+	__asm__ volatile("stmxcsr %0" : "=m"(mxcsr));
+	return (status & 0xff) | (mxcsr & 0xff) << 8;
+}
+
+/* A task or an image begins, with the exception flags that it inherits. */
+void vpmu_fp_begin(const struct thread *t)
+{
+	struct vpmu_task_mem *const m = vpmu_mem(t->vpmu.slot);
+	m->fp_minus = FP_NONE;
+	m->fp_start = fp_flags();
+}
+
+/* The exception flags may have changed without an exception. */
+void vpmu_fp_changed(struct thread *t)
+{
+	struct vpmu_task_mem *const m = vpmu_mem(t->vpmu.slot);
+	if (m->fp_minus != FP_NONE)
+		m->fp_minus = -fp_flags();
+}
+
+void vpmu_iret(struct thread *t)
+{
+	__atomic_fetch_add(&vpmu_slot(t->vpmu.slot)->irets, 1, __ATOMIC_RELAXED);
 }

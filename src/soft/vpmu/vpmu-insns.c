@@ -20,12 +20,12 @@ static bool is_group(const struct insn *in, unsigned map, unsigned opcode, unsig
 	       (in->modrm < 0xc0) == memory;
 }
 
-/* A 66 prefix of an opcode in the map 0F, where it is part of the opcode: what is before the
- * 0F and nothing else that the decoder knows. */
+/* A 66 prefix, which may be part of the opcode: what is before the opcode's own bytes (0F, 0F 38)
+ * and nothing else that the decoder knows. */
 static bool has_66(const struct insn *in)
 {
 	const int others = !!in->rex + !!in->rep + !!in->lock + !!in->addr32 + !!in->segment;
-	return in->opcode_off > 1 + others;
+	return in->opcode_off > (in->map > 1 ? 2 : in->map) + others;
 }
 
 static bool is_sfence(const struct insn *in) { return is_group(in, 1, 0xae, 7, false); }
@@ -72,10 +72,38 @@ static bool is_padd_from_memory(const struct insn *in)
 	       in->modrm < 0xc0;
 }
 
-/* Is it one of the set, whenever it is run? */
-static bool is_in(enum vpmu_insn_set set, const struct insn *in)
+static bool has_prefix(const struct insn *in, uint8_t prefix)
 {
-	switch (set) {
+	switch (prefix) {
+	case ANY_PREFIX:
+		return true;
+	case 0x66:
+		return !in->rep && has_66(in);
+	case 0:
+		return !in->rep && !has_66(in);
+	default:
+		return in->rep == prefix;
+	}
+}
+
+static bool is_opcode(const struct vpmu_insns *s, const struct insn *in)
+{
+	const uint8_t encoding = in->encoding == 2 ? 1 : in->encoding;
+	if (encoding != s->encoding || in->map != s->map || (in->opcode & s->mask) != s->opcode)
+		return false;
+	if (s->reg != ANY_REG && (!in->has_modrm || (in->modrm >> 3 & 7) != s->reg))
+		return false;
+	if (s->form != FORM_ANY && (!in->has_modrm || (in->modrm < 0xc0) != (s->form == FORM_MEMORY)))
+		return false;
+	return encoding ? true : has_prefix(in, s->prefix);
+}
+
+/* Is it one of the set, whenever it is run? */
+static bool is_in(const struct vpmu_insns *s, const struct insn *in)
+{
+	switch (s->set) {
+	case INSNS_OPCODE:
+		return is_opcode(s, in);
 	case INSNS_FLDCW:
 		return is_like_fldcw(in);
 	case INSNS_0F:
@@ -98,7 +126,7 @@ static int x87_state_acc(void)
 {
 	const struct vpmu_flaws *const f = &vpmu()->flaws;
 	for (uint32_t i = 0; i < f->n_insns; i++)
-		if (f->insns[i] == INSNS_X87_STATE)
+		if (f->insns[i].set == INSNS_X87_STATE)
 			return vpmu_insns_acc[i];
 	return -1;
 }
@@ -123,6 +151,6 @@ void vpmu_count_insns(uint8_t *vec, const struct insn *in, int n)
 		uint8_t *const found = &vec[vpmu_insns_acc[i]];
 		*found = 0;
 		for (int k = 0; k < n; k++)
-			*found += is_in(f->insns[i], &in[k]);
+			*found += is_in(&f->insns[i], &in[k]);
 	}
 }

@@ -95,6 +95,8 @@ void vpmu_note_faults(struct thread *t);	/* brings the task's page faults up to 
 
 uint64_t vpmu_mix(uint64_t x);		/* a number that looks random */
 
+void vpmu_fp_begin(const struct thread *t);
+
 /* vpmu-decoys.c */
 NEEDS_VPMU_LOCK uint64_t vpmu_decoy(uint32_t slot, uint64_t code, uint64_t clock, bool before);
 uint32_t vpmu_decoy_wanted(uint64_t code);

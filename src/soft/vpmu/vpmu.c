@@ -103,9 +103,34 @@ static int state_of(const struct vpmu_event *e)
 	return leader < VE_INACTIVE && e->state >= VE_INACTIVE ? VE_OFF : e->state;
 }
 
+static bool is_on_bad(const struct vpmu_event *e)
+{
+	return vpmu()->flaws.bad_counter && e->counter == (int)vpmu()->flaws.bad_counter - 1;
+}
+
+/* What its counter has counted since `base`, up to the gross count g. */
+static uint64_t counted(const struct vpmu_event *e, uint64_t g)
+{
+	const struct vpmu_flaws *const f = &vpmu()->flaws;
+	const uint64_t d = g - e->base;
+	if (!is_on_bad(e))
+		return d;
+	const uint64_t wrong = (e->on_bad + d) / f->bad_one_of - e->on_bad / f->bad_one_of;
+	return d + wrong * (uint64_t)(int64_t)f->bad_amount;
+}
+
+/* What a counter with too few bits has lost of a count. */
+static uint64_t carried_away(uint64_t total)
+{
+	const uint32_t bits = vpmu()->flaws.narrow;
+	return bits ? total >> bits << bits : 0;
+}
+
 uint64_t vpmu_value(const struct vpmu_event *e)
 {
-	return e->value + (e->state == VE_ACTIVE ? gross(e, vpmu_clock(e->slot)) - e->base : 0);
+	const uint64_t more =
+		e->state == VE_ACTIVE ? counted(e, gross(e, vpmu_clock(e->slot))) : 0;
+	return e->value + more - carried_away(e->total + more);
 }
 
 void vpmu_times(const struct vpmu_event *e, uint64_t *enabled, uint64_t *running)
@@ -137,9 +162,11 @@ static void update(struct vpmu_event *e)
 	e->stamp = now;
 	if (e->state != VE_ACTIVE)
 		return;
-	const uint64_t g = gross(e, now);
-	e->value += g - e->base;
-	e->total += g - e->base;
+	const uint64_t g = gross(e, now), d = counted(e, g);
+	e->value += d;
+	e->total += d;
+	if (is_on_bad(e))
+		e->on_bad += g - e->base;
 	e->base = g;
 }
 
@@ -242,7 +269,7 @@ static void set_entry(const struct vpmu_event *e)
 	const struct vpmu_row *const row = &vpmu()->model.rows[e->row];
 	if (!may_rdpmc(vpmu_slot(e->slot)->may_rdpmc))
 		return;
-	if (row->kind == VPMU_DECOY || vpmu_is_flawed(e->row) || e->no_user || e->software)
+	if (e->row == VPMU_DECOY_ROW || vpmu_is_flawed(e->row) || e->no_user || e->software)
 		return;
 	struct vpmu_pmc *const p = entry_of_counter(e->slot, e->counter);
 	/* the sum includes rdpmc itself, which the value must not */
@@ -606,7 +633,7 @@ bool vpmu_free_event(uint32_t i)
 		vpmu_free_event(e->children);
 	if (e->parent) {
 		struct vpmu_event *const p = vpmu_event(e->parent);
-		p->child_value += e->value;
+		p->child_value += vpmu_value(e);
 		p->child_enabled += e->enabled;
 		p->child_running += e->running;
 		p->child_lost += e->lost + e->child_lost;
@@ -746,6 +773,7 @@ static void begin(struct thread *t)
 	vpmu_lock(t);
 	vpmu_slot(t->vpmu.slot)->pid = (int32_t)sys0(__NR_getpid);
 	vpmu_slot(t->vpmu.slot)->tid = t->tid;
+	vpmu_fp_begin(t);
 	slot_map(t);
 	vpmu_unlock();
 	vpmu_follow(t);
@@ -889,6 +917,7 @@ void vpmu_start(struct thread *t)
 	E.vpmu = true;
 	zone_map_shared(ZONE_VPMU, VPMU_FILE_OFFSET, sizeof(struct vpmu_shared));
 	cache.modes[0].locked = vpmu()->flaws.speclock;
+	cache.modes[0].fp = vpmu()->flaws.fp;
 	vpmu_lock(t);
 	t->vpmu.slot = slot_of_exec();
 	if (t->vpmu.slot) {
@@ -903,6 +932,7 @@ void vpmu_start(struct thread *t)
 	} else {
 		t->vpmu.slot = slot_new(E.pid, t->tid);
 	}
+	vpmu_fp_begin(t);
 	slot_map(t);
 	vpmu_fds_after_exec();
 	holds_after_exec(t->vpmu.slot);
@@ -930,7 +960,8 @@ static uint64_t counter_value(struct thread *t, int counter)
 			continue;
 		/* the sums include the rdpmc, which the value must not */
 		const uint64_t g = gross_at(e, vpmu_clock(t->vpmu.slot) - 1, true);
-		return first_value() + e->total + g - e->base;
+		const uint64_t total = e->total + counted(e, g);
+		return first_value() + total - carried_away(total);
 	}
 	return 0;
 }

@@ -14,5 +14,7 @@ TAKES_VPMU_LOCK void vpmu_start(struct thread *t);	/* a new image */
 TAKES_VPMU_LOCK void vpmu_tick(struct thread *t);	/* LINK_TICK */
 void vpmu_locked(struct thread *t);			/* LINK_LOCKED */
 void vpmu_x87(struct thread *t);			/* LINK_X87 */
+void vpmu_fp(struct thread *t, bool loads);		/* LINK_FP */
+void vpmu_fp_changed(struct thread *t);			/* LINK_FP_ENV, LINK_X87 */
 
 #endif

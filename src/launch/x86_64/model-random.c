@@ -1,0 +1,183 @@
+/* Flaws drawn from a seed: of every kind and size that the virtual PMU can have, each for some of the
+ * events. The same seed gives the same flaws on the same model. One seed in seven draws none.
+ *
+ * Instructions are drawn from the names of model-insns.c. Flaws of different kinds may come
+ * together, but an event that never counts has no other flaw.
+ */
+#include "model.h"
+
+#include <string.h>
+
+struct draw {
+	struct planting *p;
+	uint64_t state;
+	uint64_t groups[VPMU_MAX_ROWS];	/* events: rows with the same name */
+	unsigned n_groups;
+};
+
+/* splitmix64 (Steele, Lea, Flood 2014) */
+static uint64_t next(struct draw *d)
+{
+	uint64_t x = d->state += 0x9e3779b97f4a7c15ull;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
+static uint64_t from_to(struct draw *d, uint64_t first, uint64_t last)
+{
+	return first + next(d) % (last - first + 1);
+}
+
+static bool one_in(struct draw *d, unsigned n)
+{
+	return next(d) % n == 0;
+}
+
+/* A number between both, the small ones as likely as the large ones. */
+static uint64_t magnitude(struct draw *d, uint64_t first, uint64_t last)
+{
+	uint64_t top = first;
+	while (top * 2 <= last && !one_in(d, 4))
+		top *= 2;
+	return from_to(d, top, top * 2 < last ? top * 2 : last);
+}
+
+static const struct vpmu_row *row_of(const struct draw *d, uint64_t group)
+{
+	return &d->p->rows->rows[__builtin_ctzll(group)];
+}
+
+static void find_groups(struct draw *d)
+{
+	const struct vpmu_model *const m = d->p->rows;
+	uint64_t seen = 0;
+	for (uint32_t i = 0; i < m->n_rows; i++) {
+		if (seen >> i & 1 || !row_counts(&m->rows[i]))
+			continue;
+		d->groups[d->n_groups] = rows_like(m, i);
+		seen |= d->groups[d->n_groups++];
+	}
+}
+
+/* Some of the events, one in n of them; instructions are twice as likely. */
+static uint64_t some(struct draw *d, unsigned n)
+{
+	uint64_t rows = 0;
+	for (unsigned i = 0; i < d->n_groups; i++) {
+		const bool is_insns = row_of(d, d->groups[i])->kind == SOFT_INSTRUCTIONS;
+		const bool first = one_in(d, n), second = one_in(d, n);
+		if (first || (is_insns && second))
+			rows |= d->groups[i];
+	}
+	return rows;
+}
+
+static void draw_interrupts(struct draw *d)
+{
+	struct planting *const p = d->p;
+	const uint64_t rows = some(d, 2);
+	if (one_in(d, 5))
+		return;
+	p->out->irq_period = PER_SECOND / magnitude(d, 300, 30000);
+	if (one_in(d, 8))
+		p->except = (uint32_t)from_to(d, 2, 32);
+	p->iret = one_in(d, 2);
+	flaw_add_interrupts(p, rows);
+	/* a code that the tables do not name: the mask has one bit */
+	const uint64_t code = from_to(d, 1, 0xfe) | 0x100ull << from_to(d, 0, 7);
+	bool is_free = one_in(d, 8);
+	for (uint32_t i = 0; i < p->rows->n_rows; i++)
+		is_free &= !p->rows->rows[i].has_raw || p->rows->rows[i].raw != code;
+	if (is_free)
+		flaw_hide_interrupts(p, code);
+}
+
+static void draw_cause(struct draw *d, enum vpmu_cause cause, unsigned likely, unsigned share)
+{
+	const uint64_t rows = some(d, share);
+	const int16_t amount = (int16_t)(one_in(d, 3) ? from_to(d, 2, 5) : 1);
+	if (one_in(d, likely))
+		flaw_add(d->p, (struct vpmu_flaw){ .rows = rows, .cause = (uint8_t)cause,
+						   .amount = amount });
+}
+
+static bool may_miss(const struct vpmu_row *r, const struct model_insn *in)
+{
+	return r->kind == SOFT_INSTRUCTIONS || (r->kind == SOFT_LOADS && in->loads) ||
+	       (r->kind == SOFT_STORES && in->stores);
+}
+
+static void draw_insns(struct draw *d)
+{
+	size_t n = 0;
+	while (model_insn_at(n))
+		n++;
+	for (uint64_t left = one_in(d, 2) ? from_to(d, 1, 3) : 0; left; left--) {
+		const uint64_t group = d->groups[next(d) % d->n_groups];
+		const struct model_insn *const in = model_insn_at(next(d) % n);
+		const bool missed = one_in(d, 3) && may_miss(row_of(d, group), in);
+		flaw_add_insns(d->p, &in->set, group, missed ? -1 : (int)from_to(d, 1, 3));
+	}
+}
+
+static void draw_uops(struct draw *d)
+{
+	uint64_t rows = 0;
+	for (unsigned i = 0; i < d->n_groups; i++) {
+		const unsigned kind = row_of(d, d->groups[i])->kind;
+		if (kind == SOFT_LOADS || kind == SOFT_STORES || kind == SOFT_BRANCHES)
+			rows |= one_in(d, 2) ? d->groups[i] : 0;
+	}
+	const unsigned x87 = (unsigned)from_to(d, 1, 4), calls = (unsigned)from_to(d, 1, 4);
+	const uint64_t period = from_to(d, 2000, 50000);
+	if (one_in(d, 4) && rows)
+		flaw_add_uops(d->p, rows, x87, calls, period);
+}
+
+/* Flaws of the whole PMU. */
+static void draw_counters(struct draw *d)
+{
+	struct vpmu_flaws *const f = d->p->out;
+	const unsigned gp = d->p->rows->gp;
+	if (one_in(d, 6)) {
+		f->bad_counter = (uint32_t)from_to(d, 1, gp);
+		f->bad_one_of = (uint32_t)from_to(d, 2, 100);
+		f->bad_amount = one_in(d, 2) ? 1 : -1;
+	}
+	f->wrap = one_in(d, 4);
+	f->narrow = one_in(d, 16) ? (uint32_t)from_to(d, 18, 24) : 0;
+	f->move_at = one_in(d, 8) ? from_to(d, 1, 10) * PER_MS : 0;
+	f->steal_at = one_in(d, 40) ? from_to(d, 5, 50) * PER_MS : 0;
+	f->watchdog = one_in(d, 6);
+	f->speclock = one_in(d, 12) ? (uint32_t)from_to(d, 8, 200) : 0;
+}
+
+static void draw_dead(struct draw *d)
+{
+	struct vpmu_flaws *const f = d->p->out;
+	const uint64_t group = d->groups[next(d) % d->n_groups];
+	if (!one_in(d, 6) || row_of(d, group)->kind == SOFT_INSTRUCTIONS)
+		return;
+	f->dead = group;
+	for (uint32_t i = 0; i < f->n_rows; i++)
+		f->rows[i].rows &= ~group;
+}
+
+void flaws_draw(struct planting *p, uint64_t seed)
+{
+	struct draw d = { .p = p, .state = seed };
+	for (const char *c = p->model->name; *c; c++)
+		d.state = (d.state ^ (uint8_t)*c) * 0x100000001b3ull;
+	find_groups(&d);
+	if (one_in(&d, 7) || !d.n_groups)
+		return;
+	draw_interrupts(&d);
+	draw_cause(&d, CAUSE_FAULT, 2, 2);
+	draw_cause(&d, CAUSE_EXCEPTION, 4, 4);
+	draw_cause(&d, CAUSE_FIRST_FP, 5, 4);
+	draw_insns(&d);
+	draw_uops(&d);
+	draw_counters(&d);
+	draw_dead(&d);
+}
