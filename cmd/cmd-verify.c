@@ -2,7 +2,9 @@
 #include "buf.h"
 #include "command.h"
 #include "complain.h"
+#include "output.h"
 #include "term.h"
+#include "verify-more.h"
 #include "verify-show.h"
 
 #include <signal.h>
@@ -14,7 +16,7 @@
 enum { EXIT_INCONCLUSIVE = 2 };
 
 struct verify_opts {
-	const char *events;
+	const char *events, *output;
 	struct opt_list kernels, experiments;
 	unsigned runs;
 	bool quick, json, list, sections;
@@ -38,7 +40,10 @@ static const struct opt opts[] = {
 	  TO(verify_opts, backend), .choices = backends },
 	{ OPT_GROUP, .help = "Output" },
 	{ OPT_FLAG, 0, "sections", NULL, "also what each kernel counted", TO(verify_opts, sections) },
-	{ OPT_FLAG, 'j', "json", NULL, "JSON, schema tare.verify/1", TO(verify_opts, json) },
+	{ OPT_FLAG, 'j', "json", NULL, "JSON, schema tare.verify/1; with COMMAND, tare.invariants/1",
+	  TO(verify_opts, json) },
+	{ OPT_FILE, 'o', "output", "FILE", "write to FILE; -: standard output (the default; with "
+	  "COMMAND, standard error)", TO(verify_opts, output) },
 	{ OPT_FLAG, 'l', "list", NULL, "show the kernels and the experiments", TO(verify_opts, list) },
 	{ OPT_END },
 };
@@ -97,7 +102,7 @@ static const char **names_of(const struct opt_list *l)
 	return names;
 }
 
-static int show(const struct verify_opts *o, const struct tare_verify_report *r)
+static int show(const struct verify_opts *o, const struct tare_verify_report *r, struct output *out)
 {
 	struct buf b = { 0 };
 	if (o->json)
@@ -109,10 +114,9 @@ static int show(const struct verify_opts *o, const struct tare_verify_report *r)
 	const bool failed = buf_failed(&b);
 	if (failed)
 		complain("verify: out of memory");
-	else
-		fwrite(b.data, 1, b.len, stdout);
+	const bool written = !failed && output_write(out, b.data, b.len);
 	buf_free(&b);
-	if (failed)
+	if (!written)
 		return EXIT_BAD;
 	for (size_t i = 0; i < r->n_rows; i++)
 		if (r->rows[i].verdict == TARE_EVENT_INCONCLUSIVE)
@@ -120,7 +124,7 @@ static int show(const struct verify_opts *o, const struct tare_verify_report *r)
 	return EXIT_GOOD;
 }
 
-static int verify(const struct verify_opts *o, const struct tare_events *events)
+static int verify(const struct verify_opts *o, const struct tare_events *events, struct output *out)
 {
 	static const char *const child[] = { "/proc/self/exe", "verify", "--run-kernel", NULL };
 	const char **const kernels = names_of(&o->kernels), **const experiments =
@@ -141,9 +145,28 @@ static int verify(const struct verify_opts *o, const struct tare_events *events)
 		complain_why(&why);
 		return EXIT_BAD;
 	}
-	const int status = show(o, report);
+	const int status = show(o, report, out);
 	tare_verify_free(report);
 	return status;
+}
+
+/* tare verify -- COMMAND */
+static int check_command(const struct verify_opts *o, char **argv)
+{
+	const char *const wrong = o->events ? "--event" : o->kernels.n ? "--kernel" :
+				  o->experiments.n ? "--experiment" : o->quick ? "--quick" :
+				  o->sections ? "--sections" : NULL;
+	if (wrong) {
+		complain("verify: %s is for known code; with a command (%s) the invariants between "
+			 "events are checked", wrong, argv[0]);
+		return EXIT_USAGE;
+	}
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
+	const struct verify_command c = { .argv = argv, .runs = o->runs, .backend = o->backend,
+					  .json = o->json, .output = o->output, .stop = &stop };
+	const int status = verify_invariants(&c);
+	return stop ? 128 + SIGINT : status;
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -151,6 +174,7 @@ static int run(const struct command *self, int argc, char **argv)
 	struct verify_opts o = { 0 };
 	struct tare_events *events = NULL;
 	struct tare_why why;
+	struct output out;
 	int first;
 
 	if (argc == 4 && !strcmp(argv[1], "--run-kernel"))
@@ -159,17 +183,21 @@ static int run(const struct command *self, int argc, char **argv)
 		return first;
 	if (o.list)
 		return show_list();
-	if (first < argc) {
-		complain("verify: unexpected operand '%s'; it takes none", argv[first]);
-		return EXIT_USAGE;
-	}
+	if (first < argc)
+		return check_command(&o, argv + first);
 	if (o.events && tare_events_parse(o.events, NULL, &events, &why) < 0) {
 		complain_why(&why);
 		return EXIT_USAGE;
 	}
+	if (!output_open(&out, o.output ? o.output : "-")) {
+		tare_events_free(events);
+		return EXIT_USAGE;
+	}
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);
-	const int status = verify(&o, events);
+	int status = verify(&o, events, &out);
+	if (!output_close(&out))
+		status = EXIT_BAD;
 	tare_events_free(events);
 	return stop ? 128 + SIGINT : status;
 }
@@ -177,11 +205,14 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command cmd_verify = {
 	.name = "verify",
 	.summary = "find out by experiment which events of this machine can be trusted",
-	.usage = "[OPTION]…",
+	.usage = "[OPTION]… [[--] COMMAND [ARG]…]",
 	.about = "Runs code whose counts are known and compares. Each deviation is traced to its "
 		 "cause: h interrupts, p page faults, E exceptions, F first use of floating point, "
 		 "D and M instructions counted too often and too rarely, U micro-operations. Exit "
-		 "status: 0 every event has a verdict, 2 some have none, 1 nothing could be counted.",
+		 "status: 0 every event has a verdict, 2 some have none, 1 nothing could be counted. "
+		 "With COMMAND: checks relations between events that hold for every program, such as "
+		 "branches <= instructions; exit status 1 if one is broken.",
 	.opts = opts,
+	.runs_command = true,
 	.run = run,
 };

@@ -1,4 +1,5 @@
 #include "verify-show.h"
+#include "verify-more.h"
 
 #include "grid.h"
 #include "term.h"
@@ -138,6 +139,8 @@ static void findings_text(struct buf *b, const struct tare_verify_report *r)
 {
 	for (size_t i = 0; i < r->n_findings; i++) {
 		const struct tare_verify_finding *const f = &r->findings[i];
+		if (verify_more_has(f->experiment))
+			continue;
 		buf_printf(b, "%-7s %s: %s%s%s\n", tare_verdict_name(f->verdict), f->experiment,
 			   f->event ? f->event : "", f->event ? ": " : "", f->text);
 	}
@@ -156,4 +159,5 @@ void verify_text(struct buf *b, const struct tare_verify_report *r, bool section
 	if (r->n_findings)
 		buf_chr(b, '\n');
 	findings_text(b, r);
+	verify_more_text(b, r);
 }

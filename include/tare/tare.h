@@ -29,6 +29,7 @@
 #include <tare/doctor.h>
 #include <tare/err.h>
 #include <tare/event.h>
+#include <tare/invariants.h>
 #include <tare/measure.h>
 #include <tare/analysis.h>
 #include <tare/code.h>

@@ -25,6 +25,8 @@
 
 #include <tare/verify.h>
 
+#include <sched.h>
+
 /* One run of one kernel, as a subject's event counted it. */
 struct observation {
 	double excess;			/* count - expected */
@@ -81,6 +83,7 @@ struct verify {
 	struct tare_cpu cpu;
 	bool soft;			/* the engine counts, not a PMU */
 	unsigned runs;
+	cpu_set_t cpus;			/* that the caller may use; this thread stays on one of them */
 	void *memory;			/* kernel_memory_open() */
 	const struct kernel **kernels;	/* those that run here */
 	uint64_t *loops;		/* of each in one run */

@@ -497,7 +497,6 @@ int tare_verify(const struct tare_verify_options *options, struct tare_verify_re
 {
 	struct verify v = { 0 };
 	struct tare_why unwanted;
-	cpu_set_t before;
 
 	if (!why)
 		why = &unwanted;
@@ -510,10 +509,10 @@ int tare_verify(const struct tare_verify_options *options, struct tare_verify_re
 	v.report = calloc(1, sizeof(*v.report));
 	if (!v.report)
 		return why_set(why, TARE_E_NOMEM, "a report");
-	const bool kept = stay_here(&before);
+	const bool kept = stay_here(&v.cpus);
 	err = verify_all(&v, why);
 	if (kept)
-		sched_setaffinity(0, sizeof(before), &before);
+		sched_setaffinity(0, sizeof(v.cpus), &v.cpus);
 	verify_end(&v);
 	if (err)
 		tare_verify_free(v.report);

@@ -59,7 +59,7 @@ for args, status, words in (
         (["--experiment", "none-such"], 1, ["none-such", "tare verify --list"]),
         (["-e", "none-such"], 125, ["none-such"]),
         (["-r", "0"], 125, ["0"]),
-        (["operand"], 125, ["operand"]),
+        (["none-such-command"], 127, ["none-such-command"]),
         (["--run-kernel", "nops", "x"], 125, ["twenty digits"])):
     p = run(tare, "verify", *args)
     check(p.returncode == status and not p.stdout, args, p.returncode, p.stdout)

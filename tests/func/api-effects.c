@@ -292,6 +292,17 @@ static void verify(void)
 	      tare_event_verdict_name(TARE_EVENT_NOT_RUN), "names");
 }
 
+static void invariants(void)
+{
+	char *argv[] = { "true", NULL };
+	const struct tare_invariants_options o = TARE_OPTIONS(invariants, .argv = argv);
+	struct tare_invariants *r;
+	const int err = tare_invariants_check(&o, &r, NULL);
+	CHECK(err ? !r : r->checked && !r->broken, "invariants: %d", err);
+	tare_invariants_free(r);
+	CHECK(tare_invariant_state_name(TARE_INVARIANT_HOLDS), "names");
+}
+
 static int enough(const struct tare_scan_state *state, void *arg)
 {
 	(void)arg;
@@ -499,6 +510,7 @@ static const struct step steps[] = {
 	{ "the read guard", guard },
 	{ "the doctor", doctor },
 	{ "verify", verify },
+	{ "invariants", invariants },
 	{ "scanning", scanning },
 	{ "the recorder", recorder },
 	{ "reading profiles", profiles },

@@ -1,0 +1,338 @@
+/* The same event on every register in turn, and with all registers loaded.
+ *
+ * The kernel chooses the register. A silent event, one that counts in no mode, takes a register
+ * as well: with n of them open and pinned, the next event gets another register. The page of the
+ * event tells which one.
+ */
+#include "steady.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REGISTERS 32
+
+struct place {
+	int reg;			/* as rdpmc numbers them; -1: not known */
+	struct steady seen;
+};
+
+struct bench {
+	struct steady_code code;
+	struct bare dummies[REGISTERS];
+	size_t n_dummies;
+	struct place places[REGISTERS];
+	size_t n;
+	bool moved;			/* the kernel moves events to other registers */
+};
+
+#define WATCHED 1000		/* runs in which a move to another register is waited for */
+
+static void close_dummies(struct bench *b)
+{
+	while (b->n_dummies)
+		bare_close(&b->dummies[--b->n_dummies]);
+}
+
+/* One more register is taken. False: there is none left. */
+static bool add_dummy(struct bench *b, const struct tare_encoding *e)
+{
+	struct bare *const d = &b->dummies[b->n_dummies];
+	if (b->n_dummies == REGISTERS)
+		return false;
+	if (bare_open(d, e, BARE_PINNED | BARE_SILENT) < 0 && bare_open(d, e, BARE_PINNED) < 0)
+		return false;
+	b->n_dummies++;
+	return bare_on(d);
+}
+
+static bool is_new(const struct bench *b, int reg)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (reg >= 0 && b->places[i].reg == reg)
+			return false;
+	return true;
+}
+
+/* The event on the register that is free now. 1: counted; 0: no register is left. */
+static int count_here(struct bench *b, const struct tare_encoding *e)
+{
+	struct bare counter;
+	struct place *const p = &b->places[b->n];
+	if (b->n == REGISTERS || bare_open(&counter, e, BARE_PINNED) < 0)
+		return 0;
+	int err = bare_on(&counter);
+	if (err) {
+		p->reg = bare_register(&counter);
+		struct steady_bare how = { &counter, &b->code };
+		const int failed = steady_count(steady_bare_count, &how, &p->seen);
+		if (failed)
+			err = failed;
+		else if (bare_register(&counter) == p->reg && is_new(b, p->reg))
+			b->n++;
+		else
+			b->moved = true;	/* a count across a move is of no single register */
+	}
+	bare_close(&counter);
+	return err;
+}
+
+/* The count that most registers agree on. */
+static const struct steady *usual(const struct bench *b)
+{
+	const struct steady *best = NULL;
+	size_t most = 0;
+	for (size_t i = 0; i < b->n; i++) {
+		size_t same = 0;
+		for (size_t k = 0; k < b->n; k++)
+			same += b->places[k].seen.value == b->places[i].seen.value;
+		if (same > most) {
+			most = same;
+			best = &b->places[i].seen;
+		}
+	}
+	return best;
+}
+
+static void names_of(const struct bench *b, char *out, size_t size)
+{
+	size_t at = 0;
+	char name[24];
+	out[0] = '\0';
+	for (size_t i = 0; i < b->n && at + 24 < size; i++)
+		at += (size_t)snprintf(out + at, size - at, "%s%s", i ? ", " : "",
+				       bare_register_name(b->places[i].reg, name, sizeof(name)));
+}
+
+/* General registers that can count the event; 0: unknown. */
+static unsigned registers_for(const struct verify *v, const struct subject *s)
+{
+	const uint32_t mask = s->event->row ? s->event->row->counters : 0;
+	const unsigned n = mask ? (unsigned)__builtin_popcount(mask) : v->cpu.gp_counters;
+	return n < v->cpu.gp_counters ? n : v->cpu.gp_counters;
+}
+
+static void judge_registers(struct verify *v, const struct subject *s, const struct bench *b)
+{
+	char names[120], limit[48], got[32], want[32], name[24], taken[48] = "";
+	const struct steady *const u = usual(b);
+	const unsigned all = b->moved ? 0 : registers_for(v, s);
+	const struct place *worst = NULL;
+	double deviating = 0;
+	struct tare_verify_finding *f;
+	for (size_t i = 0; i < b->n; i++) {
+		const enum steady_compare is = steady_compare(&b->places[i].seen, u);
+		const int64_t d = llabs(b->places[i].seen.value - u->value);
+		if (is == STEADY_UNSETTLED) {
+			steady_unsettled(v, "registers", s, &b->places[i].seen);
+			return;
+		}
+		deviating += is == STEADY_DIFFERENT;
+		if (is == STEADY_DIFFERENT && (!worst || d > llabs(worst->seen.value - u->value)))
+			worst = &b->places[i];
+	}
+	names_of(b, names, sizeof(names));
+	if (all > b->n)
+		snprintf(taken, sizeof(taken), ", %zu more held by others", all - b->n);
+	if (worst)
+		f = verify_find(v, "registers", s->name, TARE_VERDICT_BAD,
+				"register %s counts %s where the others count %s (registers %s)",
+				bare_register_name(worst->reg, name, sizeof(name)),
+				steady_number(worst->seen.value, got, sizeof(got)),
+				steady_number(u->value, want, sizeof(want)), names);
+	else
+		f = verify_find(v, "registers", s->name, TARE_VERDICT_GOOD,
+				"the same on %zu register%s (%s)%s; %s would show", b->n,
+				b->n == 1 ? "" : "s", names, taken,
+				steady_limit(&b->code, limit, sizeof(limit)));
+	verify_number(f, "registers", (double)b->n);
+	verify_number(f, "held", all > b->n ? (double)(all - b->n) : 0);
+	verify_number(f, "deviating", deviating);
+	verify_number(f, "usual", (double)u->value);
+	verify_number(f, "worst", worst ? (double)worst->seen.value : (double)u->value);
+	verify_number(f, "worst_register", worst ? worst->reg : -1);
+	verify_number(f, "limit", 1 / b->code.events);
+}
+
+static int stolen(struct verify *v, const char *experiment, const struct subject *s)
+{
+	verify_find(v, experiment, s->name, TARE_VERDICT_BAD,
+		    "the counter was taken away in the middle: no verdict");
+	return 0;
+}
+
+/* Does the kernel move the event to another register while it counts, and is that without loss? */
+static void watch_moves(struct verify *v, const struct subject *s, const struct bench *b)
+{
+	struct bare counter;
+	unsigned moves = 0, wrong = 0;
+	if (!b->n || bare_open(&counter, &s->event->base, BARE_PINNED) < 0)
+		return;
+	struct steady_bare how = { &counter, &b->code };
+	int reg = bare_register(&counter);
+	for (unsigned i = 0; i < WATCHED; i++) {
+		int64_t value;
+		if (steady_bare_count(&how, &value))
+			break;
+		const int now = bare_register(&counter);
+		if (now >= 0 && now != reg) {
+			moves++;
+			wrong += value != b->places[0].seen.value;
+			reg = now;
+		}
+	}
+	bare_close(&counter);
+	if (!moves)
+		return;
+	struct tare_verify_finding *const f = verify_find(
+		v, "registers", s->name, wrong ? TARE_VERDICT_CAVEAT : TARE_VERDICT_INFO,
+		"moved to another register %u times while it counted%s", moves,
+		wrong ? ", and counted differently there" : "; the count stayed the same");
+	verify_number(f, "moves", moves);
+	verify_number(f, "deviating", wrong);
+}
+
+static int registers_of(struct verify *v, const struct subject *s, bool first)
+{
+	struct bench *const b = calloc(1, sizeof(*b));
+	if (!b)
+		return TARE_E_NOMEM;
+	if (!steady_code_for(v, s, &b->code)) {
+		free(b);
+		return 0;
+	}
+	int found;
+	do {
+		found = count_here(b, &s->event->base);
+	} while (found > 0 && add_dummy(b, &s->event->base));
+	close_dummies(b);
+	if (first && found >= 0)
+		watch_moves(v, s, b);
+	if (found == TARE_E_STOLEN)
+		stolen(v, "registers", s);
+	else if (!b->n)
+		verify_find(v, "registers", s->name, TARE_VERDICT_INFO,
+			    "no register is free for it");
+	else
+		judge_registers(v, s, b);
+	free(b);
+	return 0;
+}
+
+static int run_registers(struct verify *v, struct tare_why *why)
+{
+	bool first = true;
+	int err = 0;
+	for (size_t i = 0; !err && i < v->n_subjects; i++) {
+		if (!steady_can(&v->subjects[i]))
+			continue;
+		err = verify_progress(v, "%s on every register", v->subjects[i].name);
+		if (!err)
+			err = registers_of(v, &v->subjects[i], first);
+		first = false;
+	}
+	return err;
+}
+
+/* ---- all registers loaded ---- */
+
+/* Fills the registers with the events of the other subjects, and with the subject's own. Returns
+ * how many got one. */
+static size_t load_registers(struct verify *v, struct bench *b, size_t subject)
+{
+	size_t on = 0;
+	unsigned refused = 0;
+	for (size_t i = 1; b->n_dummies < REGISTERS && refused < v->n_subjects + 1; i++) {
+		const struct subject *const s = &v->subjects[(subject + i) % v->n_subjects];
+		struct bare *const d = &b->dummies[b->n_dummies];
+		if (!steady_can(s)) {
+			refused++;
+			continue;
+		}
+		if (bare_open(d, &s->event->base, BARE_PINNED) == 0 && bare_on(d)) {
+			b->n_dummies++;
+			on++;
+			refused = 0;
+			continue;
+		}
+		bare_close(d);
+		refused++;
+	}
+	return on;
+}
+
+static void judge_loaded(struct verify *v, const struct subject *s, const struct bench *b,
+			 size_t load, const struct steady *alone, const struct steady *loaded)
+{
+	char limit[48], got[32], want[32];
+	struct tare_verify_finding *f;
+	const enum steady_compare is = steady_compare(alone, loaded);
+	if (is == STEADY_UNSETTLED) {
+		steady_unsettled(v, "loaded", s, steady_is(alone) ? loaded : alone);
+		return;
+	}
+	if (is == STEADY_SAME)
+		f = verify_find(v, "loaded", s->name, TARE_VERDICT_GOOD,
+				"the same alone and beside %zu other counting registers; %s would show",
+				load, steady_limit(&b->code, limit, sizeof(limit)));
+	else
+		f = verify_find(v, "loaded", s->name, TARE_VERDICT_BAD,
+				"%s beside %zu other counting registers, %s alone",
+				steady_number(loaded->value, got, sizeof(got)), load,
+				steady_number(alone->value, want, sizeof(want)));
+	verify_number(f, "others", (double)load);
+	verify_number(f, "alone", (double)alone->value);
+	verify_number(f, "loaded", (double)loaded->value);
+	verify_number(f, "limit", 1 / b->code.events);
+}
+
+static int loaded_of(struct verify *v, size_t subject)
+{
+	const struct subject *const s = &v->subjects[subject];
+	struct bench *const b = calloc(1, sizeof(*b));
+	struct bare counter;
+	struct steady alone, loaded;
+	if (!b)
+		return TARE_E_NOMEM;
+	if (!steady_code_for(v, s, &b->code)) {
+		free(b);
+		return 0;
+	}
+	struct steady_bare how = { &counter, &b->code };
+	if (bare_open(&counter, &s->event->base, BARE_PINNED) == 0 && bare_on(&counter)) {
+		int err = steady_count(steady_bare_count, &how, &alone);
+		const size_t load = load_registers(v, b, subject);
+		if (!err)
+			err = steady_count(steady_bare_count, &how, &loaded);
+		if (err)
+			stolen(v, "loaded", s);
+		else
+			judge_loaded(v, s, b, load, &alone, &loaded);
+	}
+	bare_close(&counter);
+	close_dummies(b);
+	free(b);
+	return 0;
+}
+
+static int run_loaded(struct verify *v, struct tare_why *why)
+{
+	int err = 0;
+	for (size_t i = 0; !err && i < v->n_subjects; i++) {
+		if (!steady_can(&v->subjects[i]))
+			continue;
+		err = verify_progress(v, "%s beside other events", v->subjects[i].name);
+		if (!err)
+			err = loaded_of(v, i);
+	}
+	return err;
+}
+
+const struct experiment experiment_registers = {
+	.name = "registers", .about = "the same event on every counter register in turn",
+	.hardware = true, .run = run_registers,
+};
+const struct experiment experiment_loaded = {
+	.name = "loaded", .about = "each event alone and with all registers counting",
+	.hardware = true, .run = run_loaded,
+};

@@ -1,0 +1,192 @@
+/* The end of a counter's width: does the count go on?
+ *
+ * The kernel starts a register half of its range below the end, 2^47 events on most CPUs: nothing
+ * runs that long. If the end is near (a driver that starts elsewhere, 32-bit counters), a fresh
+ * counter is taken beyond it. Otherwise a period makes the kernel start the register that far
+ * before its end, which is the same wrap, with an interrupt; that way only the doctor's loop is
+ * counted.
+ */
+#include "steady.h"
+
+#include "doctor-region.h"
+
+#include <stdio.h>
+
+#define NEAR 3000000ull		/* events that can be waited for */
+#define ROUNDS 20000		/* of the doctor's loop */
+#define TRIES 5
+
+/* Events until the register of this counter is at its end; UINT64_MAX: not known. */
+static uint64_t distance(const struct bare *b)
+{
+	uint64_t value;
+	if (!bare_pmc(b, &value) || !b->page->index || !b->page->pmc_width)
+		return UINT64_MAX;
+	const uint64_t reg = doctor_read_pmc(b->page->index);
+	const uint64_t mask = b->page->pmc_width < 64 ? (1ull << b->page->pmc_width) - 1 : ~0ull;
+	return (~reg & mask) + 1;
+}
+
+/* One function for both sides of the comparison: what the reads count is then the same. */
+__attribute__((noinline)) static int count_between(const struct bare *b,
+						   const struct steady_code *code, bool by_pmc,
+						   int64_t *value)
+{
+	uint64_t before = 0, after = 0;
+	int err = by_pmc ? !bare_pmc(b, &before) : bare_read(b, &before);
+	steady_code_run(code);
+	if (!err)
+		err = by_pmc ? !bare_pmc(b, &after) : bare_read(b, &after);
+	*value = (int64_t)(after - before);
+	return err ? TARE_E_STOLEN : 0;
+}
+
+struct crossing {
+	const struct subject *s;
+	const struct bare *beyond;	/* a counter that is beyond its end already */
+	const struct steady_code *code;
+	bool by_pmc;
+	unsigned crossed;		/* fresh counters that went beyond the end */
+};
+
+/* A fresh counter, from before its end to beyond it. */
+static int count_fresh(void *arg, int64_t *value)
+{
+	struct crossing *const c = arg;
+	struct bare b;
+	if (bare_open(&b, &c->s->event->base, BARE_PINNED) < 0)
+		return TARE_E_IO;
+	const uint64_t left = distance(&b);
+	const int err = count_between(&b, c->code, c->by_pmc, value);
+	c->crossed += left < (uint64_t)*value;
+	bare_close(&b);
+	return err;
+}
+
+static int count_beyond(void *arg, int64_t *value)
+{
+	const struct crossing *const c = arg;
+	return count_between(c->beyond, c->code, c->by_pmc, value);
+}
+
+static void judge(struct verify *v, const struct subject *s, const struct crossing *c,
+		  uint64_t left, const struct steady *across, const struct steady *beside)
+{
+	char got[32], want[32], at[32], limit[48];
+	struct tare_verify_finding *f;
+	const char *const how = c->by_pmc ? "by instruction" : "by read(2)";
+	const enum steady_compare is = steady_compare(across, beside);
+	if (is == STEADY_UNSETTLED) {
+		steady_unsettled(v, "wrap", s, steady_is(across) ? beside : across);
+		return;
+	}
+	if (is == STEADY_SAME)
+		f = verify_find(v, "wrap", s->name, TARE_VERDICT_GOOD,
+				"read %s, the count goes on beyond the end of the register, %s events "
+				"from its start; %s would show", how,
+				steady_number((int64_t)left, at, sizeof(at)),
+				steady_limit(c->code, limit, sizeof(limit)));
+	else
+		f = verify_find(v, "wrap", s->name, TARE_VERDICT_BAD,
+				"read %s, the end of the register changes the count: %s across it, %s "
+				"elsewhere", how, steady_number(across->value, got, sizeof(got)),
+				steady_number(beside->value, want, sizeof(want)));
+	verify_number(f, "across", (double)across->value);
+	verify_number(f, "elsewhere", (double)beside->value);
+	verify_number(f, "events_to_the_end", (double)left);
+	verify_number(f, "crossed", c->crossed);
+	verify_number(f, "limit", 1 / c->code->events);
+}
+
+static int cross(struct verify *v, const struct subject *s, const struct bare *far, uint64_t left,
+		 struct steady_code *code, bool by_pmc)
+{
+	struct crossing c = { .s = s, .beyond = far, .code = code, .by_pmc = by_pmc };
+	struct steady across, beside;
+	int err = steady_count(count_fresh, &c, &across);
+	if (!err)
+		err = steady_count(count_beyond, &c, &beside);
+	if (err)
+		verify_find(v, "wrap", s->name, TARE_VERDICT_BAD,
+			    "the counter was taken away in the middle: no verdict");
+	else if (c.crossed)
+		judge(v, s, &c, left, &across, &beside);
+	return 0;
+}
+
+/* With a period: the doctor's loop, with the end of the register in the middle. */
+static void cross_by_period(struct verify *v, const struct subject *s, unsigned width)
+{
+	const struct tare_doctor_probes *const p = tare_doctor_probes();
+	uint64_t with = 0, without = 0;
+	unsigned fired = 0;
+	struct tare_verify_finding *f;
+	int err = p->count(p->arg, &s->event->base, TARE_REGION_LOOP, ROUNDS, &without);
+	if (!err)
+		err = p->overflow(p->arg, &s->event->base, ROUNDS, &with, &fired);
+	for (int i = 1; i < TRIES && !err && fired && with != without; i++)
+		err = p->overflow(p->arg, &s->event->base, ROUNDS, &with, &fired);
+	if (err || !fired) {
+		f = verify_find(v, "wrap", s->name, TARE_VERDICT_INFO,
+				"not tried: the end of a register of %u bits is too far away, and no "
+				"period makes it near here", width);
+		verify_number(f, "width", width);
+		return;
+	}
+	f = with == without ?
+		verify_find(v, "wrap", s->name, TARE_VERDICT_GOOD,
+			    "the count goes on beyond the end of the register (a period that ends in "
+			    "the code): %ju both ways", (uintmax_t)with) :
+		verify_find(v, "wrap", s->name, TARE_VERDICT_CAVEAT,
+			    "%ju with the end of the register in the middle, %ju without", (uintmax_t)with,
+			    (uintmax_t)without);
+	verify_number(f, "across", (double)with);
+	verify_number(f, "elsewhere", (double)without);
+}
+
+static int wrap_of(struct verify *v, const struct subject *s)
+{
+	struct bare b;
+	struct steady_code code;
+	int err = 0;
+	if (!steady_code_for(v, s, &code))
+		return 0;
+	if (bare_open(&b, &s->event->base, BARE_PINNED) < 0 || !bare_on(&b)) {
+		bare_close(&b);
+		return 0;
+	}
+	const uint64_t left = distance(&b);
+	const bool can = code.events > 1 && left < NEAR;
+	if (can) {
+		const uint64_t times = 2 * (left / (uint64_t)code.events + 1);
+		code.loops *= times;
+		code.events *= (double)times;
+		steady_code_run(&code);		/* b is beyond its end now */
+		err = cross(v, s, &b, left, &code, false);
+		if (!err)
+			err = cross(v, s, &b, left, &code, true);
+	}
+	const unsigned width = b.page ? b.page->pmc_width : 0;
+	bare_close(&b);
+	if (!can)
+		cross_by_period(v, s, width);
+	return err;
+}
+
+static int run(struct verify *v, struct tare_why *why)
+{
+	int err = 0;
+	for (size_t i = 0; !err && i < v->n_subjects; i++) {
+		if (!steady_can(&v->subjects[i]))
+			continue;
+		err = verify_progress(v, "%s beyond the end of its register", v->subjects[i].name);
+		if (!err)
+			err = wrap_of(v, &v->subjects[i]);
+	}
+	return err;
+}
+
+const struct experiment experiment_wrap = {
+	.name = "wrap", .about = "counts beyond the end of a register's width",
+	.hardware = true, .run = run,
+};

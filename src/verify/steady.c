@@ -1,0 +1,157 @@
+/* Steady counts. */
+#include "steady.h"
+
+#include "doctor-region.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INSTRUCTIONS 30000
+#define LOOP_INSTRUCTIONS 4	/* of a round of doctor_region_loop() */
+
+static void region_loop(uint64_t loops, void *memory)
+{
+	doctor_region_loop(loops, memory);
+}
+
+/* Nothing in it that the kernel has a part in, and nothing that counts differently in each pass. */
+static bool is_plain(const struct kernel *k)
+{
+	return !k->fresh_pages && !k->exceptions && !k->each[KERNEL_SYSCALLS] &&
+	       !k->each[KERNEL_FAR_TRANSFERS] && k->each[KERNEL_INSTRUCTIONS];
+}
+
+bool steady_code_for(const struct verify *v, const struct subject *s, struct steady_code *code)
+{
+	const struct kernel *best = NULL;
+	double most = -1;
+	for (size_t i = 0; i < v->n_kernels; i++) {
+		const struct kernel *const k = v->kernels[i];
+		if (!is_plain(k))
+			continue;
+		const double share = s->kind < 0 ? 0 : (double)k->each[s->kind] /
+							(double)k->each[KERNEL_INSTRUCTIONS];
+		if (share > most) {
+			most = share;
+			best = k;
+		}
+	}
+	if (!best || (s->kind >= 0 && !best->each[s->kind])) {
+		*code = (struct steady_code){ region_loop, INSTRUCTIONS / LOOP_INSTRUCTIONS,
+					      v->memory, 1, "a loop" };
+		return s->kind < 0;
+	}
+	const uint64_t loops = INSTRUCTIONS / best->each[KERNEL_INSTRUCTIONS] + 1;
+	*code = (struct steady_code){ best->run, loops, v->memory, 1, best->name };
+	if (s->kind >= 0)
+		code->events = (double)(best->once[s->kind] + loops * best->each[s->kind]);
+	return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+static void summarize(int64_t *seen, unsigned n, struct steady *out)
+{
+	qsort(seen, n, sizeof(seen[0]), compare);
+	*out = (struct steady){ .runs = n, .min = seen[0], .max = seen[n - 1] };
+	for (unsigned i = 0, same = 0; i < n; i++) {
+		same = i && seen[i] == seen[i - 1] ? same + 1 : 1;
+		if (same > out->agreeing) {
+			out->agreeing = same;
+			out->value = seen[i];
+		}
+	}
+}
+
+int steady_count(int (*count)(void *arg, int64_t *value), void *arg, struct steady *out)
+{
+	int64_t seen[5 * STEADY_RUNS], value;
+	unsigned n = 0;
+	for (int i = 0; i < 3; i++) {
+		const int err = count(arg, &value);
+		if (err)
+			return err;
+	}
+	do {
+		for (unsigned i = 0; i < STEADY_RUNS; i++) {
+			const int err = count(arg, &seen[n]);
+			if (err)
+				return err;
+			n++;
+		}
+		summarize(seen, n, out);
+	} while (!steady_is(out) && n < 5 * STEADY_RUNS);
+	return 0;
+}
+
+static bool is_clear(const struct steady *s)
+{
+	return s->agreeing * 5 >= s->runs * 4;
+}
+
+enum steady_compare steady_compare(const struct steady *a, const struct steady *b)
+{
+	if (a->min > b->max || a->max < b->min)
+		return STEADY_DIFFERENT;
+	if (!steady_is(a) || !steady_is(b))
+		return STEADY_UNSETTLED;
+	if (a->value == b->value)
+		return STEADY_SAME;
+	return is_clear(a) && is_clear(b) ? STEADY_DIFFERENT : STEADY_UNSETTLED;
+}
+
+int steady_bare_count(void *arg, int64_t *value)
+{
+	const struct steady_bare *const s = arg;
+	uint64_t before = 0, after = 0;
+	int err = bare_read(s->counter, &before);
+	steady_code_run(s->code);
+	if (!err)
+		err = bare_read(s->counter, &after);
+	*value = (int64_t)(after - before);
+	return err > 0 ? TARE_E_STOLEN : err < 0 ? TARE_E_IO : 0;
+}
+
+bool steady_can(const struct subject *s)
+{
+	return s->event && s->event->kind == TARE_EVENT_PERF && !s->event->needs_engine && !s->dead;
+}
+
+char *steady_number(int64_t value, char *out, size_t size)
+{
+	char digits[24];
+	const int n = snprintf(digits, sizeof(digits), "%jd", (intmax_t)value);
+	size_t to = 0;
+	for (int i = 0; i < n && to + 2 < size; i++) {
+		if (i && digits[i - 1] != '-' && (n - i) % 3 == 0)
+			out[to++] = ',';
+		out[to++] = digits[i];
+	}
+	out[to] = '\0';
+	return out;
+}
+
+char *steady_limit(const struct steady_code *code, char *out, size_t size)
+{
+	char number[32];
+	snprintf(out, size, "1 in %s", steady_number((int64_t)code->events, number, sizeof(number)));
+	return out;
+}
+
+void steady_unsettled(struct verify *v, const char *experiment, const struct subject *s,
+		      const struct steady *seen)
+{
+	char low[32], high[32];
+	struct tare_verify_finding *const f = verify_find(
+		v, experiment, s->name, TARE_VERDICT_INFO,
+		"inconclusive: only %u of %u runs of the same code agree (%s to %s)", seen->agreeing,
+		seen->runs, steady_number(seen->min, low, sizeof(low)),
+		steady_number(seen->max, high, sizeof(high)));
+	verify_number(f, "agreeing", seen->agreeing);
+	verify_number(f, "runs", seen->runs);
+}

@@ -1,0 +1,64 @@
+/* A steady count: what an event counts of some code when nothing disturbs.
+ *
+ * The experiments on surroundings (another register, a busy sibling, another CPU …) compare two
+ * counts of the same code, read in the same way. A short piece of code runs several times, and the
+ * count that most of the runs agree on is taken: an interrupt disturbs few of them, and what the
+ * reads count is the same in both. So one event more or less is seen, and no expected count is
+ * needed.
+ */
+#ifndef VERIFY_STEADY_H
+#define VERIFY_STEADY_H
+
+#include "bare.h"
+#include "experiment.h"
+
+#define STEADY_RUNS 15		/* and four times as many where these do not agree */
+
+/* Code of some 30,000 instructions in which the event of a subject is frequent. */
+struct steady_code {
+	void (*run)(uint64_t loops, void *memory);
+	uint64_t loops;
+	void *memory;
+	double events;			/* how many of the subject's it has; 1 where unknown */
+	const char *name;
+};
+/* False: no code here has the event, so that comparisons would say nothing. */
+bool steady_code_for(const struct verify *v, const struct subject *s, struct steady_code *code);
+static inline void steady_code_run(const struct steady_code *c) { c->run(c->loops, c->memory); }
+
+struct steady {
+	int64_t value;			/* that most runs agree on */
+	unsigned agreeing, runs;
+	int64_t min, max;
+};
+
+/* Calls count() three times to warm up and then STEADY_RUNS times or more. count() returns 0 and a
+ * count, or a negative error, which ends it. */
+int steady_count(int (*count)(void *arg, int64_t *value), void *arg, struct steady *out);
+/* More than half of the runs agree. */
+static inline bool steady_is(const struct steady *s) { return s->agreeing * 2 > s->runs; }
+
+/* Whether two counts are the same. Interrupts can add to most of the runs: counts differ only if
+ * four fifths of the runs of each agree, or if all runs of one are above those of the other. */
+enum steady_compare { STEADY_SAME, STEADY_DIFFERENT, STEADY_UNSETTLED };
+enum steady_compare steady_compare(const struct steady *a, const struct steady *b);
+
+/* count() for one bare counter and some code, by read(2): TARE_E_STOLEN where it has no counter. */
+struct steady_bare {
+	const struct bare *counter;
+	const struct steady_code *code;
+};
+int steady_bare_count(void *steady_bare, int64_t *value);
+
+/* Whether a subject is an event of the PMU that can be counted by itself. */
+bool steady_can(const struct subject *s);
+/* "1 in 30,000": the least deviation that a comparison of two steady counts of this code shows. */
+char *steady_limit(const struct steady_code *code, char *out, size_t size);
+/* 12,345 for texts; returns out. */
+char *steady_number(int64_t value, char *out, size_t size);
+
+/* Adds the finding that nothing can be concluded: the runs do not agree. */
+void steady_unsettled(struct verify *v, const char *experiment, const struct subject *s,
+		      const struct steady *seen);
+
+#endif

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""tare verify: the experiments on registers, reads and surroundings, and the invariants between
+events. On a flawless virtual PMU all of them are clean; what is planted is found.
+usage: verify-more.py TARE PAGES"""
+import json, os, subprocess, sys, tempfile
+from cli import check, check_schema, finish, need_engine, run
+
+tare = os.path.abspath(sys.argv[1])
+need_engine(tare)
+FOLDER = tempfile.TemporaryDirectory()
+EXPERIMENTS = ["registers", "loaded", "wrap", "migration", "sibling", "threads", "patterns",
+               "serialisers", "replay", "multiplexing"]
+
+
+def verify(cpu, *experiments, flaws="", events="instructions:u,cond-branches:u"):
+    """{experiment: [finding…]}"""
+    names = [w for e in experiments for w in ("--experiment", e)]
+    p = run(tare, "run", "--cpu", cpu, "--flaws=" + flaws, "--", tare, "verify", "--quick", "-j", "-e",
+            events, "--kernel", "nops", "--kernel", "int_arith", *names)
+    check(p.returncode in (0, 2), cpu, flaws, p.returncode, p.stderr)
+    report = json.loads(p.stdout)
+    check_schema(report, "tare.verify-1")
+    found = {e: [] for e in experiments}
+    for f in report["findings"]:
+        found.setdefault(f["experiment"], []).append(f)
+    return found
+
+
+def clean(found, what):
+    for f in (f for e in EXPERIMENTS for f in found.get(e, [])):
+        check(f["verdict"] in ("good", "info"), what, f)
+
+
+# Without a flaw: every experiment clean.
+for cpu, registers in ("zen2", [6, 6]), ("skylake", [5, 4]):        # the fifth is a fixed one
+    found = verify(cpu, *EXPERIMENTS)
+    clean(found, cpu)
+    check([f["numbers"]["registers"] for f in found["registers"]] == registers, found["registers"])
+    check(all(f["numbers"]["held"] == 0 == f["numbers"]["deviating"] and f["verdict"] == "good"
+              for f in found["registers"]), found["registers"])
+    for f in found["loaded"]:
+        n = f["numbers"]
+        check(n["alone"] == n["loaded"] and n["others"] >= registers[1] - 1, f)
+    check(len(found["wrap"]) == 2 and all("not tried" in f["text"] for f in found["wrap"]), found["wrap"])
+    check(len(found["threads"]) == 2, found["threads"])
+    for f in found["threads"]:
+        check(f["numbers"]["threads"] >= 3 and f["numbers"]["deviating"] == 0, f)
+    check(found["sibling"] and found["migration"], found)
+    check(len(found["patterns"]) == 4, found["patterns"])
+    for f in found["patterns"]:
+        n = f["numbers"]
+        check(n["spread"] == 0 and n["read_read"] > n["read_stop"] >= 1 <= n["start_stop"], f)
+    for f in found["serialisers"]:
+        n = f["numbers"]
+        check(n["none"] == n["lfence"] == n["mfence"] == n["cpuid"] == 0, f)
+    for f, least, most in zip(found["replay"], (1, 2), (1.001, 20)):
+        n = f["numbers"]
+        check(n["useful"] == 1 and least <= n["instructions_per_event"] <= most and
+              n["longest_gap"] < 200 and "useful for replay" in f["text"], f)
+    # phases as long as turns are wrong, much shorter ones are right
+    check(len(found["multiplexing"]) == 4, found["multiplexing"])
+    for f in found["multiplexing"]:
+        n = f["numbers"]
+        check(n["turn_ms"] == 4 and n["unseen"] == 0 and n["truth"] > 1000000, f)
+        check(n["greatest_error"] < 0.01 if n["phase_ms"] < 1 else n["greatest_error"] > 0.05, f)
+check("registers" not in run(tare, "verify", "--quick", "-r", "1", "-e", "instructions:u", "--kernel",
+                             "nops", "--backend", "soft").stdout, "the engine has no registers")
+
+# What is planted, or what the PMU does, is found.
+found = verify("zen2", "wrap", flaws="wrap")
+clean(found, "wrap")
+for f in found["wrap"]:
+    n = f["numbers"]
+    check(f["verdict"] == "good" and n["across"] == n["elsewhere"] and 0 < n["events_to_the_end"] <= 1000
+          and n["crossed"] >= 15, f)
+check(len(found["wrap"]) == 4, "both events, by rdpmc and read(2)", found["wrap"])
+found = verify("zen2", "registers", flaws="held=3")
+check(all(f["numbers"]["registers"] == 3 == f["numbers"]["held"] and "held by others" in f["text"]
+          for f in found["registers"]), found["registers"])
+found = verify("zen2", "registers", flaws="moved=1")
+check(any("moved to another register" in f["text"] and f["numbers"]["deviating"] == 0
+          for f in found["registers"]), found["registers"])
+clean(verify("zen2", "registers", "loaded", "threads", "migration", flaws="interrupts=20000"),
+      "interrupts are no fault of a register")
+
+# The text has one table for each experiment.
+p = run(tare, "run", "--cpu", "zen2", "--", tare, "verify", "--quick", "-e", "instructions:u", "--kernel",
+        "nops", "--experiment", "registers", "--experiment", "patterns")
+check("The same event on every register in turn (registers)" in p.stdout, p.stdout)
+check("READ-READ  START-READ  READ-STOP  START-STOP" in p.stdout, p.stdout)
+
+# ---- invariants ----
+
+BRANCHY = r"""
+	.globl	_start
+_start:	mov	$1000, %rcx
+1:	movzx	%al, %ebx	# begins with 0F: Nehalem counts it as a conditional branch
+	call	2f
+	dec	%rcx
+	jnz	1b
+	mov	$231, %eax
+	xor	%edi, %edi
+	syscall
+2:	ret
+"""
+program = os.path.join(FOLDER.name, "program")
+open(program + ".S", "w").write(BRANCHY)
+subprocess.run(["cc", "-nostdlib", "-static", program + ".S", "-o", program], check=True)
+
+
+def invariants(*args, cpu=None, flaws=""):
+    out = os.path.join(FOLDER.name, "out.json")
+    inside = [tare, "run", "--cpu", cpu, "--flaws=" + flaws, "--"] if cpu else []
+    p = run(*inside, tare, "verify", "-j", "-o", out, *args, "--", program)
+    r = json.load(open(out))
+    check_schema(r, "tare.invariants-1")
+    check(len(r["invariants"]) == r["checked"] + sum(i["state"] == "not checked" for i in r["invariants"]), r)
+    return p, r, {i["invariant"]: i for i in r["invariants"]}
+
+
+INSTRUCTIONS = 1 + 1000 * 5 + 3
+p, r, by = invariants("--backend", "soft")
+check(p.returncode == 0 == r["broken"] and r["backend"] == "soft" and r["batches"] == 1, p, r)
+check(by["branches:u <= instructions:u"]["left"] == 3001 and
+      by["branches:u <= instructions:u"]["right"] == INSTRUCTIONS, by)
+i = by["cond-branches:u + calls:u + returns:u <= branches:u"]
+check(i["state"] == "holds" and i["left"] == 3000 and i["right"] == 3001, i)
+check(r["checked"] >= 15, r["checked"])
+for cpu in "zen2", "skylake", "icelake":
+    p, r, by = invariants("-r", "2", cpu=cpu)
+    check(p.returncode == 0 == r["broken"] and r["virtual_pmu"] and not r["simulated"], cpu, p, r)
+    check(r["batches"] > 1 and r["witnesses_agree"] and r["least_witness"] == INSTRUCTIONS ==
+          r["most_witness"] and r["runs"] == 2, cpu, r)
+    i = by["instructions:u = instructions:u on another counter"]
+    check(i["state"] == "holds" and i["left"] == i["right"] == INSTRUCTIONS, cpu, i)
+    check(by["instructions-minus-irqs:u <= instructions:u"]["state"] == "holds", cpu, by)
+    i = by["instructions:u + instructions:k = instructions:uk"]
+    check(i["state"] == "not checked" and "kernel" in i["reason"], cpu, i)
+check(by["instructions:u on the fixed counter = r00c0:u on a general one"]["state"] == "holds", by)
+p, r, by = invariants(cpu="nehalem", flaws="overcount")
+i = by["cond-branches:u <= branches:u"]
+check(i["state"] == "holds" and i["left"] == 2001 and i["right"] == 3001, i)   # movzx, syscall
+open(program + ".S", "w").write(BRANCHY.replace("movzx", "movzx %al, %ebx; movzx %al, %ebx; movzx"))
+subprocess.run(["cc", "-nostdlib", "-static", program + ".S", "-o", program], check=True)
+p, r, by = invariants("-r", "2", cpu="nehalem", flaws="overcount")
+i = by["cond-branches:u <= branches:u"]
+check(p.returncode == 1 == r["broken"] and i["state"] == "broken" and i["left"] == 4001 and
+      i["right"] == 3001 and i["excess"] == 1000 and i["broken_runs"] == 2, p.returncode, i)
+p = run(tare, "run", "--cpu", "nehalem", "--flaws=overcount", "--", tare, "verify", "--", program)
+check(p.returncode == 1 and not p.stdout and "1 of " in p.stderr and
+      "broken: cond-branches:u <= branches:u (a conditional branch is a branch)" in p.stderr, p)
+
+# Bad input.
+for args, status, words in (
+        (["-e", "instructions:u", "--", "true"], 125, ["--event", "true"]),
+        (["--quick", "--", "true"], 125, ["--quick"]),
+        (["--", "none-such-command"], 127, ["none-such-command", "not found"]),
+        (["--", "/"], 126, ["/"]),
+        (["-o", "/nonexistent/x", "--", "true"], 125, ["/nonexistent/x"])):
+    p = run(tare, "verify", *args)
+    check(p.returncode == status and all(w in p.stderr for w in words), args, p)
+p = run(tare, "verify", "--", "false")
+check(p.returncode == 0 and "the exit status of the command is 1" in p.stderr, p)
+finish()
