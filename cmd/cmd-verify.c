@@ -19,6 +19,7 @@ struct verify_opts {
 	const char *events, *output;
 	struct opt_list kernels, experiments;
 	unsigned runs;
+	uint64_t seed;
 	bool quick, json, list, sections;
 	int backend;
 };
@@ -35,6 +36,8 @@ static const struct opt opts[] = {
 	  TO(verify_opts, experiments) },
 	{ OPT_UINT, 'r', "repeat", "N", "runs of each kernel (default: 10)", TO(verify_opts, runs),
 	  .min = 1, .max = 10000 },
+	{ OPT_U64, 0, "seed", "N", "order of the generated instructions (default: 0)",
+	  TO(verify_opts, seed) },
 	{ OPT_FLAG, 0, "quick", NULL, "a tenth of the code, and 3 runs", TO(verify_opts, quick) },
 	{ OPT_CHOICE, 0, "backend", "WHICH", "what counts (default: hw, and soft where there is no PMU)",
 	  TO(verify_opts, backend), .choices = backends },
@@ -134,7 +137,7 @@ static int verify(const struct verify_opts *o, const struct tare_events *events,
 	struct tare_why why;
 	const struct tare_verify_options vo = {
 		.size = sizeof(vo), .events = events, .kernels = kernels, .experiments = experiments,
-		.runs = o->runs, .quick = o->quick, .backend = (enum tare_backend)o->backend,
+		.runs = o->runs, .seed = o->seed, .quick = o->quick, .backend = (enum tare_backend)o->backend,
 		.child = child, .progress = show_progress, .arg = &told, .stop = &stop,
 	};
 	const int err = tare_verify(&vo, &report, &why);

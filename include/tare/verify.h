@@ -164,6 +164,7 @@ struct tare_verify_options {
 	void (*progress)(const char *text, double share, void *arg);
 	void *arg;
 	volatile const int *stop;	/* when *stop != 0: end early with TARE_E_TIMEOUT */
+	uint64_t seed;			/* of the order of generated instructions */
 };
 #define TARE_VERIFY_OPTIONS_INIT TARE_OPTIONS_INIT(verify)
 

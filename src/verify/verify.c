@@ -1,6 +1,7 @@
 /* tare_verify(): chooses what counts, the events and the kernels, runs the sections and then the
  * experiments, and has the verdicts made. */
 #include "experiment.h"
+#include "generated.h"
 
 #include "options-copy.h"
 #include "perf-facts.h"
@@ -524,12 +525,15 @@ int tare_verify(const struct tare_verify_options *options, struct tare_verify_re
 /* The number has twenty digits always: what the child executes must not depend on it. */
 int tare_verify_child(const char *kernel, const char *loops, struct tare_why *why)
 {
+	const bool generated = kernel && !strncmp(kernel, GENERATED_NAME, strlen(GENERATED_NAME));
 	const struct kernel *const k = kernel ? kernel_by_name(kernel) : NULL;
-	if (!k || !loops || strlen(loops) != 20 || strspn(loops, "0123456789") != 20)
+	if ((!k && !generated) || !loops || strlen(loops) != 20 || strspn(loops, "0123456789") != 20)
 		return why_set(why, TARE_E_INVALID, "a kernel and its loops, twenty digits");
 	uint64_t n = 0;
 	for (int i = 0; i < 20; i++)
 		n = n * 10 + (uint64_t)(loops[i] - '0');
+	if (generated)
+		return generated_child(strtoull(kernel + strlen(GENERATED_NAME), NULL, 10), n, why);
 	void *const memory = kernel_memory_open(why);
 	if (!memory)
 		return TARE_E_NOMEM;

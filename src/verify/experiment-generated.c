@@ -1,0 +1,388 @@
+/* The experiment `generated`: every instruction that this CPU runs, in random sequences whose counts
+ * are known (generated.h).
+ *
+ * The kernels have the instructions that people thought of. Here none is left out: an opcode that an
+ * event counts twice, or not at all, is found wherever it is in the decoder's table. A sequence that
+ * deviates is cut in two again and again. Where neither half deviates and the whole does, single
+ * instructions are left out as long as the rest deviates.
+ */
+#include "experiment.h"
+#include "generated.h"
+
+#include "why.h"
+
+#include <tare/code.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOPS 128u		/* passes of a sequence: a deviation in each makes so many */
+#define TRIES 3			/* runs of a sequence; their median counts */
+#define SMALLEST 0.25		/* deviation per pass that is looked into */
+#define MOST_CULPRITS 32	/* instructions that are named for one event */
+#define QUICK_PART 10		/* --quick: one of so many forms */
+
+struct search {
+	struct verify *v;
+	struct subject *s;
+	struct generated *g;
+	struct trial trial;
+	int64_t without;		/* what a run without passes counts */
+	double emms;			/* what an emms deviates by */
+	unsigned culprits;
+	size_t sequences, deviating;
+};
+
+struct run_of {
+	struct generated *g;
+	uint64_t loops;
+	void *memory;
+};
+
+static void run_sequence(void *arg)
+{
+	const struct run_of *const r = arg;
+	generated_run(r->g, r->loops, r->memory);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* The median of several runs: an interrupt, or a fault, is in one of them. */
+static int count_passes(struct search *q, uint64_t loops, int64_t *count, struct tare_why *why)
+{
+	int64_t counts[TRIES];
+	struct run_of r = { q->g, loops, q->v->memory };
+	const struct trial_code code = { .function = run_sequence, .argument = &r };
+	for (int i = 0; i < TRIES; i++) {
+		const int err = trial_run(&q->trial, &code, &counts[i], why);
+		if (err)
+			return err;
+	}
+	qsort(counts, TRIES, sizeof(*counts), compare);
+	*count = counts[TRIES / 2];
+	return 0;
+}
+
+/* A loop of n passes jumps back n - 1 times; one without a pass jumps over the loop. */
+static int64_t expected_of(const uint64_t *each, int kind, uint64_t loops)
+{
+	return (int64_t)(each[kind] * loops) - (kind == KERNEL_TAKEN_BRANCHES ? 2 : 0);
+}
+
+/* For each pass. */
+static int deviation(struct search *q, const size_t *which, size_t n, double *out, struct tare_why *why)
+{
+	uint64_t each[KERNEL_EVENTS];
+	int64_t count;
+	generated_choose(q->g, which, n, each);
+	const int err = count_passes(q, LOOPS, &count, why);
+	if (err)
+		return err;
+	*out = (double)(count - q->without - expected_of(each, q->s->kind, LOOPS)) / LOOPS;
+	return 0;
+}
+
+/* ---- what deviates ---- */
+
+static void hex_of(const struct generated_form *f, char *out, size_t size)
+{
+	out[0] = '\0';
+	for (unsigned i = 0; i < f->own_size && 2 * i + 3 <= size; i++)
+		snprintf(out + 2 * i, 3, "%02x", f->bytes[i]);
+}
+
+/* Have the kernels shown it already, or another width of the same opcode? */
+static bool known(const struct subject *s, const char *opcode)
+{
+	for (size_t i = 0; i < s->n_causes; i++) {
+		const struct tare_verify_cause *const c = &s->causes[i];
+		uint8_t bytes[sizeof(c->code) / 2];
+		char name[32];
+		size_t n = 0;
+		unsigned byte;
+		while (sscanf(c->code + 2 * n, "%2x", &byte) == 1 && n < sizeof(bytes))
+			bytes[n++] = (uint8_t)byte;
+		if (n && !strcmp(tare_code_opcode_name(bytes, n, name, sizeof(name)), opcode))
+			return true;
+	}
+	return false;
+}
+
+static void name_culprit(struct search *q, size_t form, double amount)
+{
+	const struct generated_form *const f = &q->g->forms[form];
+	char opcode[32];
+	if (f->own_size < f->size)
+		amount -= q->emms;
+	if (fabs(amount) < SMALLEST)
+		return;			/* its emms is it, which is another form */
+	tare_code_opcode_name(f->bytes, f->size, opcode, sizeof(opcode));
+	q->culprits++;
+	if (known(q->s, opcode) || q->culprits > MOST_CULPRITS)
+		return;
+	struct tare_verify_cause *const c =
+		verify_cause(q->s, amount > 0 ? TARE_CAUSE_OVERCOUNTED : TARE_CAUSE_UNDERCOUNTED, amount,
+			     1.0 / LOOPS, "execution");
+	if (!c)
+		return;
+	snprintf(c->instruction, sizeof(c->instruction), "%s", opcode);
+	snprintf(c->kernel, sizeof(c->kernel), "generated");
+	snprintf(c->source, sizeof(c->source), "generated kernels");
+	hex_of(f, c->code, sizeof(c->code));
+}
+
+/* A sequence that deviates as a whole only: what cannot be left out of it. */
+static int shorten(struct search *q, size_t *which, size_t n, double whole, struct tare_why *why)
+{
+	for (size_t i = 0; i < n && n > 1;) {
+		size_t rest[GENERATED_LONGEST];
+		double d;
+		memcpy(rest, which, i * sizeof(*rest));
+		memcpy(rest + i, which + i + 1, (n - i - 1) * sizeof(*rest));
+		const int err = deviation(q, rest, n - 1, &d, why);
+		if (err)
+			return err;
+		if (fabs(d) < SMALLEST) {
+			i++;			/* it is needed */
+			continue;
+		}
+		memcpy(which, rest, --n * sizeof(*which));
+		whole = d;
+	}
+	if (n == 1) {
+		name_culprit(q, which[0], whole);
+		return 0;
+	}
+	char text[160] = "";
+	for (size_t i = 0; i < n; i++) {
+		char opcode[32];
+		const struct generated_form *const f = &q->g->forms[which[i]];
+		const size_t at = strlen(text);
+		tare_code_opcode_name(f->bytes, f->size, opcode, sizeof(opcode));
+		snprintf(text + at, sizeof(text) - at, "%s%s", i ? "; " : "", opcode);
+	}
+	struct tare_verify_finding *const f =
+		verify_find(q->v, "generated", q->s->name, TARE_VERDICT_CAVEAT,
+			    "%zu instructions deviate only together, by %+.2f: %s", n, whole, text);
+	verify_number(f, "instructions", (double)n);
+	verify_number(f, "per_pass", whole);
+	return 0;
+}
+
+/* `whole`: what the sequence deviates by. */
+static int search_in(struct search *q, const size_t *which, size_t n, double whole, struct tare_why *why)
+{
+	if (fabs(whole) < SMALLEST || q->culprits >= MOST_CULPRITS)
+		return 0;
+	if (n == 1) {
+		name_culprit(q, which[0], whole);
+		return 0;
+	}
+	double part[2];
+	const size_t half = n / 2;
+	int err = deviation(q, which, half, &part[0], why);
+	if (!err)
+		err = deviation(q, which + half, n - half, &part[1], why);
+	if (err)
+		return err;
+	if (fabs(part[0]) < SMALLEST && fabs(part[1]) < SMALLEST) {
+		size_t copy[GENERATED_LONGEST];
+		memcpy(copy, which, n * sizeof(*copy));
+		return shorten(q, copy, n, whole, why);
+	}
+	err = search_in(q, which, half, part[0], why);
+	return err ? err : search_in(q, which + half, n - half, part[1], why);
+}
+
+/* ---- the experiment ---- */
+
+static int walk(struct search *q, struct tare_why *why)
+{
+	const size_t step = q->v->o.quick ? QUICK_PART : 1;
+	size_t which[GENERATED_LONGEST];
+	for (size_t at = 0; at < q->g->n_forms / step;) {
+		size_t n = 0;
+		double d;
+		while (n < GENERATED_LONGEST && at < q->g->n_forms / step)
+			which[n++] = at++;
+		int err = deviation(q, which, n, &d, why);
+		q->sequences++;
+		q->deviating += fabs(d) >= SMALLEST;
+		/* An event that deviates everywhere has another cause than single opcodes. */
+		if (!err && q->sequences == 16 && q->deviating > 12)
+			return 0;
+		if (!err)
+			err = search_in(q, which, n, d, why);
+		if (!err)
+			err = verify_stopped(q->v, why);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void report(struct search *q)
+{
+	struct tare_verify_finding *f;
+	if (q->sequences == 16 && q->deviating > 12)
+		f = verify_find(q->v, "generated", q->s->name, TARE_VERDICT_CAVEAT,
+				"%zu of the first %zu sequences deviate: not single opcodes", q->deviating,
+				q->sequences);
+	else if (q->culprits)
+		f = verify_find(q->v, "generated", q->s->name, TARE_VERDICT_CAVEAT,
+				"%s%u of %zu instructions deviate: see its causes",
+				q->culprits >= MOST_CULPRITS ? "at least " : "", q->culprits,
+				q->g->n_forms);
+	else
+		f = verify_find(q->v, "generated", q->s->name, TARE_VERDICT_GOOD,
+				"%zu sequences of %zu instructions as expected", q->sequences,
+				q->g->n_forms / (q->v->o.quick ? QUICK_PART : 1));
+	verify_number(f, "forms", (double)q->g->n_forms);
+	verify_number(f, "tried", (double)q->g->n_tried);
+	verify_number(f, "sequences", (double)q->sequences);
+	verify_number(f, "deviating", (double)q->deviating);
+	verify_number(f, "instructions", q->culprits);
+	verify_number(f, "smallest", SMALLEST);
+}
+
+static int examine(struct verify *v, struct subject *s, struct generated *g, struct tare_why *why)
+{
+	struct search q = { .v = v, .s = s, .g = g };
+	const struct trial_options o = { .events = &s->event, .n = 1 };
+	uint64_t each[KERNEL_EVENTS];
+	int err = trial_open(&o, &q.trial, why);
+	if (err == TARE_E_NOMEM)
+		return err;
+	if (err) {
+		verify_find(v, "generated", s->name, TARE_VERDICT_INFO, "not run: %s", why->what);
+		return 0;
+	}
+	generated_choose(g, NULL, 0, each);
+	err = count_passes(&q, 0, &q.without, why);
+	if (!err && g->emms < g->n_forms)
+		err = deviation(&q, &g->emms, 1, &q.emms, why);
+	if (!err)
+		err = walk(&q, why);
+	trial_close(&q.trial);
+	if (!err)
+		report(&q);
+	return err;
+}
+
+/* The next sequence of the seed's order; false: there is none. */
+static bool next_sequence(struct generated *g, size_t *at, uint64_t *each)
+{
+	size_t which[GENERATED_LONGEST], n = 0;
+	while (n < GENERATED_LONGEST && *at < g->n_forms)
+		which[n++] = (*at)++;
+	generated_choose(g, which, n, each);
+	return n;
+}
+
+#define ENGINE_LOOPS 8u		/* the engine is exact: one pass would do */
+
+static void report_engine(struct verify *v, const struct subject *s, struct generated *g, int64_t count)
+{
+	size_t at = 0, sequences = 0;
+	uint64_t each[KERNEL_EVENTS];
+	int64_t expected = 0;
+	for (; next_sequence(g, &at, each); sequences++)
+		expected += expected_of(each, s->kind, ENGINE_LOOPS);
+	struct tare_verify_finding *const f =
+		verify_find(v, "generated", s->name,
+			    count == expected ? TARE_VERDICT_GOOD : TARE_VERDICT_BAD,
+			    "%zu sequences of %zu instructions: %+" PRId64 " from what is expected",
+			    sequences, g->n_forms, count - expected);
+	verify_number(f, "forms", (double)g->n_forms);
+	verify_number(f, "tried", (double)g->n_tried);
+	verify_number(f, "sequences", (double)sequences);
+	verify_number(f, "difference", (double)(count - expected));
+}
+
+/* In the engine all sequences run in one child (generated_child), and many events are counted at
+ * once. */
+static int examine_engine(struct verify *v, struct generated *g, struct tare_why *why)
+{
+	char name[48];
+	snprintf(name, sizeof(name), GENERATED_NAME "%" PRIu64, v->o.seed);
+	const struct kernel k = { .name = name };
+	const struct trial_code code = { .kernel = &k, .loops = ENGINE_LOOPS };
+	int err = 0;
+	for (size_t i = 0; i < v->n_subjects && !err;) {
+		const struct tare_event *events[TRIAL_EVENTS];
+		const struct subject *of[TRIAL_EVENTS];
+		int64_t counts[TRIAL_EVENTS];
+		struct trial t;
+		size_t n = 0;
+		for (; i < v->n_subjects && n < TRIAL_EVENTS; i++) {
+			if (!v->subjects[i].event || v->subjects[i].kind < 0)
+				continue;
+			of[n] = &v->subjects[i];
+			events[n++] = v->subjects[i].event;
+		}
+		const struct trial_options o = { .events = events, .n = n, .soft = true,
+						 .child = v->o.child };
+		if (!n)
+			break;
+		err = trial_open(&o, &t, why);
+		if (err)
+			break;
+		err = trial_run(&t, &code, counts, why);
+		trial_close(&t);
+		for (size_t e = 0; e < n && !err; e++)
+			report_engine(v, of[e], g, counts[e]);
+	}
+	return err;
+}
+
+int generated_child(uint64_t seed, uint64_t loops, struct tare_why *why)
+{
+	struct generated g;
+	size_t at = 0;
+	uint64_t each[KERNEL_EVENTS];
+	void *const memory = kernel_memory_open(why);
+	const int err = memory ? generated_open(seed, &g, why) : TARE_E_NOMEM;
+	while (!err && next_sequence(&g, &at, each))
+		generated_run(&g, loops, memory);
+	if (!err)
+		generated_close(&g);
+	kernel_memory_close(memory);
+	return err;
+}
+
+static int run(struct verify *v, struct tare_why *why)
+{
+	struct generated g;
+	struct tare_why cannot = { 0 };
+	int err = verify_progress(v, "instructions that this CPU runs");
+	if (err)
+		return verify_stopped(v, why);
+	if (generated_open(v->o.seed, &g, &cannot) < 0) {
+		verify_find(v, "generated", NULL, TARE_VERDICT_INFO, "not run: %s", cannot.what);
+		return 0;
+	}
+	if (v->soft)
+		err = examine_engine(v, &g, why);
+	for (size_t i = 0; !err && !v->soft && i < v->n_subjects; i++) {
+		struct subject *const s = &v->subjects[i];
+		if (!s->event || s->kind < 0 || s->dead || s->counts_uops)
+			continue;
+		verify_progress(v, "%zu generated instructions: %s", g.n_forms, s->name);
+		err = examine(v, s, &g, why);
+	}
+	generated_close(&g);
+	return err;
+}
+
+const struct experiment experiment_generated = {
+	.name = "generated",
+	.about = "every instruction that this CPU runs, in random sequences",
+	.run = run,
+};
