@@ -165,8 +165,13 @@ def hardware_path(loop):
 
 
 def corrections(loop):
-    """Interrupts make instructions:u vary; -minus-irqs does not."""
+    """Interrupts make instructions:u vary; -minus-irqs does not. (The Atom's interrupt event is known
+    not to work, and -minus-irqs is refused.)"""
     for model in MODELS:
+        if model == "bonnell":
+            got = virtual(model, TARE, "stat", "--backend", "hw", "-e", "instructions-minus-irqs:u", "true")
+            check(got.returncode == 125 and "does not work" in got.stderr, got.stderr)
+            continue
         plain = stat(model, ["instructions:u"], loop)["instructions:u"]["value"]
         noisy, net = set(), set()
         for seed in range(10):

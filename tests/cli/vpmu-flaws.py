@@ -243,6 +243,37 @@ def drawn():
     check(planted("zen2", "") == [], "no flaws")
 
 
+# Table 6 of the paper: instructions, branches, conditional branches, loads, stores; - : no such event
+TABLE6 = {
+    "bonnell": "hpEF hp - - -", "core2": "hpEF hpD p hpD .", "nehalem": "hpEF hp D hpM hpD",
+    "westmere": "hpEF hp . hp hpD", "sandybridge": "hpEF hp . U U", "ivybridge": "hpEF hp . U U",
+    "haswell": "hpEF hp . U U", "k10": "hpEFD hp - - -", "bobcat": "hpEFD hp - - -",
+    # the results beside it
+    "broadwell": "hp hp . U U", "jaguar": "hpD hp - - -", "bulldozer": "hp hp - - -",
+}
+
+
+def paper():
+    roles = (("instructions",), ("branches",), ("cond-branches",), ("loads", "load-uops"), ("stores", "store-uops"))
+    for model, letters in TABLE6.items():
+        plan = planted(model, "paper")
+        for role, want in zip(roles, letters.split()):
+            got = {p["letter"] for p in plan if p["role"] in role and p["letter"]}
+            check(got == set(want) - set(".-"), model, role, got, want)
+    loop = assembled("cpuid\n movups %xmm0, (%rdi)", 1000)
+    # the events open, and count what they should
+    got = stat("core2", "paper,interrupts=1", ["branches:u", "r01c0:u"], loop)
+    true = stat("core2", "", ["branches:u", "r01c0:u"], loop)
+    for event in "branches:u", "r01c0:u":
+        check(1000 <= got[event] - true[event] < 1100, event, got, true)    # and the page faults of the program
+    got = stat("core2", "paper", ["r008b:u", "r0fc2:u"], loop)
+    check(got["r008b:u"] >= 1000 and got["r0fc2:u"] > 4000, got)
+    got = stat("haswell", "paper", ["r81d0:u", "r82d0:u"], assembled("fld1\n fstpt (%rdi)"))
+    check(got["r81d0:u"] >= 2000 and got["r82d0:u"] >= 3000, got)
+    got = stat("bonnell", "paper,interrupts=100000", ["instructions:u", "r00c8:u"], assembled(count=300000))
+    check(got["instructions:u"] > 900010 and got["r00c8:u"] == 0, got)
+
+
 def refused():
     for flaws, word in (("insn=foo", "opcode"), ("insn", "wants a value"), ("insn=", "wants a value"), ("insn=cmc:0", "-1"),
                         ("insn=cmc:101", "100"), ("insn=0f0", "opcode"), ("insn=0fae/8", "opcode"), ("dead=foo", "role"),
@@ -260,5 +291,6 @@ with tempfile.TemporaryDirectory() as folder:
     causes()
     pair()
     drawn()
+    paper()
     refused()
 cli.finish()

@@ -497,6 +497,13 @@ static void running(void)
 		tare_run_planted_free(planted);
 	char *const missing[] = { "/no/such/command", NULL };
 	CHECK(tare_run(&TARE_OPTIONS(run, .argv = missing), &report, NULL) < 0 && !report, "an error");
+	struct tare_run_planted *planted;
+	size_t n;
+	CHECK(tare_run_planted(&TARE_OPTIONS(run, .cpu = "core2", .flaws = "overcount"), &planted, &n,
+			       NULL) == 0 && n, "flaws");
+	tare_run_planted_free(planted);
+	CHECK(tare_run_planted(&TARE_OPTIONS(run, .flaws = "no-such-flaw"), &planted, &n, NULL) < 0 &&
+	      !planted, "an error");
 }
 
 struct step {

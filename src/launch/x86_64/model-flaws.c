@@ -166,6 +166,58 @@ static void set_micro_ops(struct planting *p, uint64_t n)
 	flaw_add_uops(p, rows_of_role(p->rows, TARE_ROLE_LOADS) |
 			 rows_of_role(p->rows, TARE_ROLE_STORES), (unsigned)n, (unsigned)n, 50000);
 }
+static uint64_t tested(const struct vpmu_model *m, uint64_t rows)
+{
+	for (uint32_t i = 0; i < m->n_rows; i++)
+		if (m->rows[i].trust & TARE_TRUST_UNTESTED)
+			rows &= ~(1ull << i);
+	return rows;
+}
+
+/* Events that are refused otherwise, because they count micro-ops or what was executed: with this
+ * flaw they count what the engine has of them. */
+static uint64_t rows_of_uops(struct vpmu_model *m)
+{
+	static const struct { enum tare_role role; uint8_t kind; } as[] = {
+		{ TARE_ROLE_LOAD_UOPS, SOFT_LOADS }, { TARE_ROLE_STORE_UOPS, SOFT_STORES },
+		{ TARE_ROLE_LOADS, SOFT_LOADS }, { TARE_ROLE_STORES, SOFT_STORES },
+		{ TARE_ROLE_COND_BRANCHES, SOFT_COND }, { TARE_ROLE_UOPS, SOFT_INSTRUCTIONS },
+	};
+	uint64_t rows = 0;
+	for (uint32_t i = 0; i < m->n_rows; i++)
+		for (size_t k = 0; k < COUNT_OF(as); k++) {
+			struct vpmu_row *const r = &m->rows[i];
+			if (r->role != as[k].role || r->kind != VPMU_NOTHING || r->is_cycles ||
+			    r->trust & TARE_TRUST_UNTESTED)
+				continue;
+			r->kind = as[k].kind;
+			if (r->trust & TARE_TRUST_UOPS)
+				rows |= 1ull << i;
+		}
+	return rows;
+}
+
+/* The letters of Table 6, and what was published for later CPUs, as the trust of the tables has it.
+ * Interrupts are added at the end of the list (model_flaws()). */
+static void set_paper(struct planting *p, uint64_t n)
+{
+	static const struct { unsigned trust; enum vpmu_cause cause; } causes[] = {
+		{ TARE_TRUST_NOISY_FAULTS, CAUSE_FAULT }, { TARE_TRUST_OVER_EXCEPTIONS, CAUSE_EXCEPTION },
+		{ TARE_TRUST_OVER_LAZY_FP, CAUSE_FIRST_FP },
+	};
+	p->paper = true;
+	set_overcount(p, n);		/* before other events get the same kind */
+	const uint64_t uops = rows_of_uops(p->rows);
+	for (size_t i = 0; i < COUNT_OF(causes); i++)
+		flaw_add(p, (struct vpmu_flaw){
+			.rows = tested(p->rows, rows_with_trust(p->rows, causes[i].trust)),
+			.cause = (uint8_t)causes[i].cause, .amount = 1 });
+	if (uops)
+		flaw_add_uops(p, uops, 1, 1, 50000);
+	for (uint32_t i = 0; i < p->rows->n_rows; i++)
+		if (p->rows->rows[i].kind == VPMU_INTERRUPTS && p->rows->rows[i].trust & TARE_TRUST_BROKEN)
+			p->out->dead |= 1ull << i;
+}
 static void set_narrow(struct planting *p, uint64_t n)
 {
 	p->out->narrow = (uint32_t)n;
@@ -302,7 +354,9 @@ static const struct {
 	{ NUMBER("speclockmap", 64, 1000000, set_speclock),
 	  .about = "after one of N locked instructions, what came before it is counted again (64)" },
 	{ NUMBER("overcount", 0, 0, set_overcount),
-	  .about = "instructions that this CPU counts more than once (core2 to westmere, k10, bobcat)" },
+	  .about = "instructions that this CPU counts more than once (core2 to westmere, k10, bobcat, jaguar)" },
+	{ NUMBER("paper", 0, 0, set_paper),
+	  .about = "what was published of this CPU: Table 6 of the paper, and the results beside it" },
 	{ NUMBER("fldcw", 0, 0, set_fldcw), .about = "fldcw and others count twice, as on a Pentium D" },
 	{ TEXT("insn", set_insn),
 	  .about = "NAME[:N]: each instruction NAME adds N instructions (1); -1: it is not counted" },
@@ -415,8 +469,9 @@ int model_flaws(const struct model *m, struct vpmu_model *filled, const char *li
 			return err;
 		at += len;
 	}
-	if (p.except && !out->irq_period)
+	if ((p.except || p.paper) && !out->irq_period)
 		out->irq_period = PER_SECOND / INTERRUPTS;
-	flaw_add_interrupts(&p, rows_with_trust(filled, TARE_TRUST_NOISY_INTERRUPTS));
+	const uint64_t noisy = rows_with_trust(filled, TARE_TRUST_NOISY_INTERRUPTS);
+	flaw_add_interrupts(&p, p.paper ? tested(filled, noisy) : noisy);
 	return 0;
 }

@@ -60,6 +60,7 @@ struct planting {
 	struct vpmu_flaws *out;
 	uint32_t except;	/* of interrupts: undercount */
 	bool iret;		/* the kernel's iret is what counts, not the interrupt */
+	bool paper;		/* only what was measured on the CPU, not what is assumed */
 };
 
 /* Events of the model, 1 << index: those with the name of that one; those that have any of the
