@@ -9,8 +9,6 @@
 #include "why.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -58,46 +56,10 @@ const struct kernel *kernel_by_name(const char *name)
 	return NULL;
 }
 
-/* The CPU's flags with a blank on either side of each, read once. */
-static char *cpu_flags;
-static pthread_once_t cpu_flags_once = PTHREAD_ONCE_INIT;
-
-static void read_cpu_flags(void)
-{
-	FILE *const f = fopen("/proc/cpuinfo", "re");
-	if (!f)
-		return;
-	char *line = NULL;
-	size_t room = 0;
-	const size_t n = strlen(kernel_arch_flags_line);
-	while (getline(&line, &room, f) > 0) {
-		char *const colon = strchr(line, ':');
-		if (strncmp(line, kernel_arch_flags_line, n) || !colon ||
-		    !strchr("\t :", line[n]))
-			continue;
-		cpu_flags = strdup(colon + 1);
-		if (cpu_flags)
-			cpu_flags[strcspn(cpu_flags, "\n")] = ' ';
-		break;
-	}
-	free(line);
-	fclose(f);
-}
-
-static bool has_flag(const char *flag)
-{
-	pthread_once(&cpu_flags_once, read_cpu_flags);
-	const size_t n = strlen(flag);
-	for (const char *at = cpu_flags; at && (at = strstr(at, flag)); at += n)
-		if (at[-1] == ' ' && at[n] == ' ')
-			return true;
-	return false;
-}
-
 const char *kernel_lacks(const struct kernel *k)
 {
 	for (const char *const *f = k->flags; *f; f++)
-		if (!has_flag(*f))
+		if (!kernel_arch_has(*f))
 			return *f;
 	return kernel_arch_ask(k);
 }

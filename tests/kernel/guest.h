@@ -45,6 +45,7 @@ void suite_counter_64(void);		/* and 64 */
 void suite_wrap(void);			/* past 2^31 */
 void suite_migrate(void);		/* between two CPUs */
 void suite_record(void);		/* profiles for the host to read */
+void suite_kernels(void);		/* code with known counts */
 void suite_stat(void);			/* the command tare stat */
 void suite_stat_no_pmu(void);
 void suite_doctor(void);		/* what tare doctor finds */

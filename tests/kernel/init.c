@@ -32,6 +32,7 @@ static const struct {
 	{ "wrap", suite_wrap },
 	{ "migrate", suite_migrate },
 	{ "record", suite_record },
+	{ "kernels", suite_kernels },
 	{ "stat", suite_stat },
 	{ "stat-no-pmu", suite_stat_no_pmu },
 	{ "doctor", suite_doctor },

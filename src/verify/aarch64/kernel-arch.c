@@ -1,10 +1,10 @@
 #include "kernel-arch.h"
 
+#include <asm/hwcap.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 const int kernel_arch_map_flags = 0;
-
-const char kernel_arch_flags_line[] = "Features";
 
 void kernel_arch_skip(uint8_t *code, size_t size, uint64_t *counts)
 {
@@ -13,6 +13,22 @@ void kernel_arch_skip(uint8_t *code, size_t size, uint64_t *counts)
 	counts[KERNEL_INSTRUCTIONS]++;
 	counts[KERNEL_BRANCHES]++;
 	counts[KERNEL_TAKEN_BRANCHES]++;
+}
+
+/* What the kernel tells each program; under an emulator /proc/cpuinfo is the host's. */
+bool kernel_arch_has(const char *flag)
+{
+	static const struct {
+		const char *flag;
+		unsigned long bit;
+	} known[] = {
+		{ "aes", HWCAP_AES }, { "pmull", HWCAP_PMULL }, { "sha1", HWCAP_SHA1 },
+		{ "sha2", HWCAP_SHA2 }, { "crc32", HWCAP_CRC32 }, { "atomics", HWCAP_ATOMICS },
+	};
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(known[i].flag, flag))
+			return getauxval(AT_HWCAP) & known[i].bit;
+	return false;
 }
 
 const char *kernel_arch_ask(const struct kernel *k)

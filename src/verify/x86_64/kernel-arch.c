@@ -1,5 +1,8 @@
 #include "kernel-arch.h"
 
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -7,8 +10,6 @@
 
 /* Operands with 32-bit addresses. */
 const int kernel_arch_map_flags = MAP_32BIT;
-
-const char kernel_arch_flags_line[] = "flags";
 
 enum { NOP = 0x90, JMP_REL8 = 0xeb, JMP_REL32 = 0xe9 };
 
@@ -29,6 +30,42 @@ void kernel_arch_skip(uint8_t *code, size_t size, uint64_t *counts)
 	const int32_t distance = (int32_t)(size - 5);
 	code[0] = JMP_REL32;
 	memcpy(code + 1, &distance, sizeof(distance));
+}
+
+/* The CPU's flags with a blank on either side of each, read once. */
+static char *cpu_flags;
+static pthread_once_t cpu_flags_once = PTHREAD_ONCE_INIT;
+
+static void read_cpu_flags(void)
+{
+	FILE *const f = fopen("/proc/cpuinfo", "re");
+	if (!f)
+		return;
+	char *line = NULL;
+	size_t room = 0;
+	while (getline(&line, &room, f) > 0) {
+		char *const colon = strchr(line, ':');
+		if (strncmp(line, "flags\t", 6) || !colon)
+			continue;
+		char *const newline = strchr(colon, '\n');
+		if (newline)
+			*newline = ' ';
+		*colon = ' ';
+		cpu_flags = strdup(colon);
+		break;
+	}
+	free(line);
+	fclose(f);
+}
+
+bool kernel_arch_has(const char *flag)
+{
+	pthread_once(&cpu_flags_once, read_cpu_flags);
+	const size_t n = strlen(flag);
+	for (const char *at = cpu_flags; at && (at = strstr(at, flag)); at += n)
+		if (at > cpu_flags && at[-1] == ' ' && at[n] == ' ')
+			return true;
+	return false;
 }
 
 /* asm/prctl.h and the XSAVE component of tile data; older headers lack them. */

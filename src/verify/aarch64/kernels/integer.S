@@ -1,6 +1,6 @@
 /* integer: arithmetic, logic, shifts, bit fields, multiplications, divisions. */
 //@ about add sub adc sbc mul div and orr eor bic shifts, bit fields, conditional selects
-//@ loops 400000
+//@ loops 700000
 #include "section.inc"
 	KERNEL	integer
 	mov	x1, #3
