@@ -29,7 +29,7 @@ static const struct table {
 	  { { "OTHERS", "others", COUNT }, { "ALONE", "alone", COUNT },
 	    { "LOADED", "loaded", COUNT }, { "LIMIT", "limit", ONE_IN } } },
 	{ "wrap", "Beyond the end of a register",
-	  { { "EVENTS TO THE END", "events_to_the_end", COUNT }, { "ACROSS", "across", COUNT },
+	  { { "BITS", "width", COUNT }, { "EVENTS TO THE END", "events_to_the_end", COUNT }, { "ACROSS", "across", COUNT },
 	    { "ELSEWHERE", "elsewhere", COUNT }, { "LIMIT", "limit", ONE_IN } } },
 	{ "migration", "With a move to another CPU and back",
 	  { { "WITHOUT", "without", COUNT }, { "WITH", "with", COUNT },

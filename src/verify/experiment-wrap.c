@@ -1,5 +1,8 @@
 /* The end of a counter's width: does the count go on?
  *
+ * First: is the register as wide as the PMU says? A counter that is read after every piece of a
+ * long run would jump back by 2^N at the end of N bits.
+ *
  * The kernel starts a register half of its range below the end, 2^47 events on most CPUs: nothing
  * runs that long. If the end is near (a driver that starts elsewhere, 32-bit counters), a fresh
  * counter is taken beyond it. Otherwise a period makes the kernel start the register that far
@@ -10,11 +13,14 @@
 
 #include "doctor-region.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #define NEAR 3000000ull		/* events that can be waited for */
 #define ROUNDS 20000		/* of the doctor's loop */
 #define TRIES 5
+#define QUICK_BITS 25		/* a jump of a register that is narrower than said is waited for */
+#define LONG_BITS 29
 
 /* Events until the register of this counter is at its end; UINT64_MAX: not known. */
 static uint64_t distance(const struct bare *b)
@@ -98,20 +104,26 @@ static void judge(struct verify *v, const struct subject *s, const struct crossi
 	verify_number(f, "limit", 1 / c->code->events);
 }
 
-static int cross(struct verify *v, const struct subject *s, const struct bare *far, uint64_t left,
-		 struct steady_code *code, bool by_pmc)
+/* An event may fit one register only: the counter that is beyond its end is opened when the fresh
+ * ones are closed. */
+static void cross(struct verify *v, const struct subject *s, uint64_t left,
+		  const struct steady_code *code, bool by_pmc)
 {
-	struct crossing c = { .s = s, .beyond = far, .code = code, .by_pmc = by_pmc };
+	struct bare far;
+	struct crossing c = { .s = s, .beyond = &far, .code = code, .by_pmc = by_pmc };
 	struct steady across, beside;
 	int err = steady_count(count_fresh, &c, &across);
+	if (bare_open(&far, &s->event->base, BARE_PINNED) < 0)
+		err = TARE_E_STOLEN;
+	steady_code_run(code);			/* beyond its end */
 	if (!err)
 		err = steady_count(count_beyond, &c, &beside);
+	bare_close(&far);
 	if (err)
 		verify_find(v, "wrap", s->name, TARE_VERDICT_BAD,
 			    "the counter was taken away in the middle: no verdict");
 	else if (c.crossed)
 		judge(v, s, &c, left, &across, &beside);
-	return 0;
 }
 
 /* With a period: the doctor's loop, with the end of the register in the middle. */
@@ -144,44 +156,100 @@ static void cross_by_period(struct verify *v, const struct subject *s, unsigned 
 	verify_number(f, "elsewhere", (double)without);
 }
 
-static int wrap_of(struct verify *v, const struct subject *s)
+static void wrap_of(struct verify *v, const struct subject *s)
 {
 	struct bare b;
 	struct steady_code code;
-	int err = 0;
 	if (!steady_code_for(v, s, &code))
-		return 0;
-	if (bare_open(&b, &s->event->base, BARE_PINNED) < 0 || !bare_on(&b)) {
-		bare_close(&b);
-		return 0;
-	}
-	const uint64_t left = distance(&b);
-	const bool can = code.events > 1 && left < NEAR;
-	if (can) {
-		const uint64_t times = 2 * (left / (uint64_t)code.events + 1);
-		code.loops *= times;
-		code.events *= (double)times;
-		steady_code_run(&code);		/* b is beyond its end now */
-		err = cross(v, s, &b, left, &code, false);
-		if (!err)
-			err = cross(v, s, &b, left, &code, true);
-	}
+		return;
+	const bool open = bare_open(&b, &s->event->base, BARE_PINNED) == 0 && bare_on(&b);
+	const uint64_t left = open ? distance(&b) : UINT64_MAX;
 	const unsigned width = b.page ? b.page->pmc_width : 0;
 	bare_close(&b);
-	if (!can)
+	if (!open)
+		return;
+	if (code.events <= 1 || left >= NEAR) {
 		cross_by_period(v, s, width);
-	return err;
+		return;
+	}
+	const uint64_t times = 2 * (left / (uint64_t)code.events + 1);
+	code.loops *= times;
+	code.events *= (double)times;
+	cross(v, s, left, &code, false);
+	cross(v, s, left, &code, true);
+}
+
+/* Events after which the counter jumped back, and by how much; false: it did not. */
+static bool find_jump(struct bare *b, struct steady_code *code, uint64_t until, uint64_t *at,
+		      uint64_t *back)
+{
+	struct steady_bare how = { b, code };
+	struct steady piece;
+	uint64_t first, last, now;
+	if (steady_count(steady_bare_count, &how, &piece) || bare_read(b, &first) || piece.value <= 0)
+		return false;
+	for (last = first; last - first < until; last = now) {
+		steady_code_run(code);
+		if (bare_read(b, &now))
+			return false;
+		const int64_t jump = (int64_t)(now - last);
+		if (jump * 2 < piece.value) {
+			*at = last;
+			*back = (uint64_t)(piece.value - jump);
+			return true;
+		}
+	}
+	*at = last;
+	return false;
+}
+
+/* The width of the register that the first event gets. */
+static void measure_width(struct verify *v, const struct subject *s)
+{
+	const unsigned bits = v->o.quick ? QUICK_BITS : LONG_BITS;
+	struct tare_verify_finding *f;
+	struct steady_code code;
+	struct bare b;
+	uint64_t at = 0, back = 0;
+	char text[32];
+	if (!steady_code_for(v, s, &code) || bare_open(&b, &s->event->base, BARE_PINNED) < 0)
+		return;
+	const unsigned width = b.page ? b.page->pmc_width : 0;
+	if (!bare_on(&b)) {
+		bare_close(&b);
+		return;
+	}
+	if (find_jump(&b, &code, 1ull << bits, &at, &back))
+		f = verify_find(v, "wrap", s->name, TARE_VERDICT_BAD,
+				"the register has %.0f bits, where the PMU says %u: the count jumps back",
+				round(log2((double)back)), width);
+	else if (at)
+		f = verify_find(v, "wrap", s->name, TARE_VERDICT_GOOD,
+				"no jump in %s events: a register of up to %u bits would show",
+				steady_number((int64_t)at, text, sizeof(text)), bits);
+	else
+		f = NULL;
+	bare_close(&b);
+	verify_number(f, "width", width);
+	verify_number(f, "measured_width", back ? round(log2((double)back)) : 0);
+	verify_number(f, "events", (double)at);
 }
 
 static int run(struct verify *v, struct tare_why *why)
 {
-	int err = 0;
+	int err = verify_progress(v, "the width of the registers");
+	for (size_t i = 0; !err && i < v->n_subjects; i++) {
+		if (!steady_can(&v->subjects[i]))
+			continue;
+		measure_width(v, &v->subjects[i]);
+		break;
+	}
 	for (size_t i = 0; !err && i < v->n_subjects; i++) {
 		if (!steady_can(&v->subjects[i]))
 			continue;
 		err = verify_progress(v, "%s beyond the end of its register", v->subjects[i].name);
 		if (!err)
-			err = wrap_of(v, &v->subjects[i]);
+			wrap_of(v, &v->subjects[i]);
 	}
 	return err;
 }

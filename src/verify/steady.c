@@ -68,6 +68,11 @@ static void summarize(int64_t *seen, unsigned n, struct steady *out)
 	}
 }
 
+static bool is_clear(const struct steady *s)
+{
+	return s->agreeing * 5 >= s->runs * 4;
+}
+
 int steady_count(int (*count)(void *arg, int64_t *value), void *arg, struct steady *out)
 {
 	int64_t seen[5 * STEADY_RUNS], value;
@@ -85,13 +90,8 @@ int steady_count(int (*count)(void *arg, int64_t *value), void *arg, struct stea
 			n++;
 		}
 		summarize(seen, n, out);
-	} while (!steady_is(out) && n < 5 * STEADY_RUNS);
+	} while (!is_clear(out) && n < 5 * STEADY_RUNS);
 	return 0;
-}
-
-static bool is_clear(const struct steady *s)
-{
-	return s->agreeing * 5 >= s->runs * 4;
 }
 
 enum steady_compare steady_compare(const struct steady *a, const struct steady *b)

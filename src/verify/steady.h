@@ -12,7 +12,7 @@
 #include "bare.h"
 #include "experiment.h"
 
-#define STEADY_RUNS 15		/* and four times as many where these do not agree */
+#define STEADY_RUNS 15		/* and four times as many where less than four fifths agree */
 
 /* Code of some 30,000 instructions in which the event of a subject is frequent. */
 struct steady_code {
@@ -35,11 +35,12 @@ struct steady {
 /* Calls count() three times to warm up and then STEADY_RUNS times or more. count() returns 0 and a
  * count, or a negative error, which ends it. */
 int steady_count(int (*count)(void *arg, int64_t *value), void *arg, struct steady *out);
-/* More than half of the runs agree. */
-static inline bool steady_is(const struct steady *s) { return s->agreeing * 2 > s->runs; }
+/* A quarter of the runs agrees. */
+static inline bool steady_is(const struct steady *s) { return s->agreeing * 4 >= s->runs; }
 
-/* Whether two counts are the same. Interrupts can add to most of the runs: counts differ only if
- * four fifths of the runs of each agree, or if all runs of one are above those of the other. */
+/* Whether two counts are the same. They are if both are steady and have the same value. Interrupts
+ * can add to most of the runs: counts differ only if four fifths of the runs of each agree, or if
+ * all runs of one are above those of the other. */
 enum steady_compare { STEADY_SAME, STEADY_DIFFERENT, STEADY_UNSETTLED };
 enum steady_compare steady_compare(const struct steady *a, const struct steady *b);
 

@@ -41,7 +41,8 @@ for cpu, registers in ("zen2", [6, 6]), ("skylake", [5, 4]):        # the fifth 
     for f in found["loaded"]:
         n = f["numbers"]
         check(n["alone"] == n["loaded"] and n["others"] >= registers[1] - 1, f)
-    check(len(found["wrap"]) == 2 and all("not tried" in f["text"] for f in found["wrap"]), found["wrap"])
+    check([f["numbers"].get("measured_width") for f in found["wrap"]] == [0, None, None] and
+          all("not tried" in f["text"] for f in found["wrap"][1:]), found["wrap"])
     check(len(found["threads"]) == 2, found["threads"])
     for f in found["threads"]:
         check(f["numbers"]["threads"] >= 3 and f["numbers"]["deviating"] == 0, f)
@@ -69,17 +70,39 @@ check("registers" not in run(tare, "verify", "--quick", "-r", "1", "-e", "instru
 # What is planted, or what the PMU does, is found.
 found = verify("zen2", "wrap", flaws="wrap")
 clean(found, "wrap")
-for f in found["wrap"]:
+for f in found["wrap"][1:]:
     n = f["numbers"]
     check(f["verdict"] == "good" and n["across"] == n["elsewhere"] and 0 < n["events_to_the_end"] <= 1000
           and n["crossed"] >= 15, f)
-check(len(found["wrap"]) == 4, "both events, by rdpmc and read(2)", found["wrap"])
+check(len(found["wrap"]) == 5, "both events, by rdpmc and read(2)", found["wrap"])
 found = verify("zen2", "registers", flaws="held=3")
 check(all(f["numbers"]["registers"] == 3 == f["numbers"]["held"] and "held by others" in f["text"]
           for f in found["registers"]), found["registers"])
 found = verify("zen2", "registers", flaws="moved=1")
 check(any("moved to another register" in f["text"] and f["numbers"]["deviating"] == 0
           for f in found["registers"]), found["registers"])
+for flaw, register, worst in ("register=2:16", 2, lambda n: n + n // 16), ("register=0:1000", 0, lambda n: n + n // 1000):
+    found = verify("zen2", "registers", flaws=flaw)
+    check(len(found["registers"]) == 2, found["registers"])
+    for f in found["registers"]:
+        n = f["numbers"]
+        check(f["verdict"] == "bad" and n["deviating"] == 1 and n["worst_register"] == register and
+              abs(n["worst"] - worst(n["usual"])) <= 1 and f"register {register} counts" in f["text"], flaw, f)
+for bits in 18, 24:
+    f = verify("zen2", "wrap", flaws=f"narrow={bits}")["wrap"][0]
+    check(f["verdict"] == "bad" and f["numbers"]["width"] == 48 and f["numbers"]["measured_width"] == bits, f)
+# … also of flaws that verify cannot look up: what the seed plants, and nothing else
+for seed in range(3, 15):
+    cpu = ("zen2", "haswell", "skylake")[seed % 3]
+    p = run(tare, "run", "--cpu", cpu, "--flaws", f"random:{seed}", "--show-flaws")
+    planted = {f["cause"]: f for f in json.loads(p.stdout)["planted"]}
+    if "stolen" in planted:
+        continue
+    found = verify(cpu, "registers", "wrap", flaws=f"random:{seed}")
+    bad = [f["numbers"]["worst_register"] for f in found["registers"] if f["verdict"] == "bad"]
+    check(set(bad) == ({planted["register"]["amount"]} if "register" in planted else set()), seed, cpu, bad)
+    bits = {f["numbers"].get("measured_width") for f in found["wrap"] if f["verdict"] == "bad"}
+    check(bits == ({planted["narrow"]["amount"]} if "narrow" in planted else set()), seed, cpu, bits)
 clean(verify("zen2", "registers", "loaded", "threads", "migration", flaws="interrupts=20000"),
       "interrupts are no fault of a register")
 
