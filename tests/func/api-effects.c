@@ -491,10 +491,6 @@ static void running(void)
 	CHECK(tare_run_model(0, NULL) && tare_run_flaw(0, NULL), "models");
 	if (tare_run(&TARE_OPTIONS(run, .argv = argv), &report, NULL) == 0)
 		tare_run_report_free(report);
-	struct tare_run_planted *planted;
-	size_t n_planted;
-	if (tare_run_planted(&TARE_OPTIONS(run, .flaws = "interrupts"), &planted, &n_planted, NULL) == 0)
-		tare_run_planted_free(planted);
 	char *const missing[] = { "/no/such/command", NULL };
 	CHECK(tare_run(&TARE_OPTIONS(run, .argv = missing), &report, NULL) < 0 && !report, "an error");
 	struct tare_run_planted *planted;
