@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The arm64 kernels of src/verify: executed == written beside their instructions.
 
-usage: trace.py LOOPS=N START.S (SOURCE.S PROGRAM)...
+usage: trace.py QEMU-AARCH64 LOOPS=N START.S (SOURCE.S PROGRAM)...
 
 QEMU runs each program and writes down every instruction it executes; objdump says what the
 instruction is, and the table below what that counts as. Nothing here reads the notes.
@@ -9,7 +9,6 @@ instruction is, and the table below what that counts as. Nothing here reads the 
 import collections
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -87,10 +86,7 @@ def count(qemu, program):
     return got
 
 
-def main(define, start, *pairs):
-    qemu = shutil.which("qemu-aarch64")
-    if not qemu:
-        counting.skip("no qemu-aarch64")
+def main(qemu, define, start, *pairs):
     failed = 0
     for source, program in zip(pairs[::2], pairs[1::2]):
         want = expect.expect_all([source, start], dict([define.split("=")])).count
