@@ -20,7 +20,7 @@ struct verify_opts {
 	struct opt_list kernels, experiments;
 	unsigned runs;
 	uint64_t seed;
-	bool quick, json, list, sections;
+	bool quick, json, html, list, sections;
 	int backend;
 };
 
@@ -47,6 +47,7 @@ static const struct opt opts[] = {
 	  TO(verify_opts, json) },
 	{ OPT_FILE, 'o', "output", "FILE", "write to FILE; -: standard output (the default; with "
 	  "COMMAND, standard error)", TO(verify_opts, output) },
+	{ OPT_FLAG, 0, "html", NULL, "one page with plots, for a browser", TO(verify_opts, html) },
 	{ OPT_FLAG, 'l', "list", NULL, "show the kernels and the experiments", TO(verify_opts, list) },
 	{ OPT_END },
 };
@@ -108,12 +109,14 @@ static const char **names_of(const struct opt_list *l)
 static int show(const struct verify_opts *o, const struct tare_verify_report *r, struct output *out)
 {
 	struct buf b = { 0 };
-	if (o->json)
+	if (o->html) {
+		verify_html(&b, r);
+	} else if (o->json) {
 		verify_json(&b, r);
-	else
+	} else {
 		verify_text(&b, r, o->sections);
-	if (!o->json)
 		term_text(&b);
+	}
 	const bool failed = buf_failed(&b);
 	if (failed)
 		complain("verify: out of memory");
@@ -158,7 +161,7 @@ static int check_command(const struct verify_opts *o, char **argv)
 {
 	const char *const wrong = o->events ? "--event" : o->kernels.n ? "--kernel" :
 				  o->experiments.n ? "--experiment" : o->quick ? "--quick" :
-				  o->sections ? "--sections" : NULL;
+				  o->sections ? "--sections" : o->html ? "--html" : NULL;
 	if (wrong) {
 		complain("verify: %s is for known code; with a command (%s) the invariants between "
 			 "events are checked", wrong, argv[0]);
@@ -186,6 +189,10 @@ static int run(const struct command *self, int argc, char **argv)
 		return first;
 	if (o.list)
 		return show_list();
+	if (o.json && o.html) {
+		complain("verify: --json and --html cannot be combined");
+		return EXIT_USAGE;
+	}
 	if (first < argc)
 		return check_command(&o, argv + first);
 	if (o.events && tare_events_parse(o.events, NULL, &events, &why) < 0) {

@@ -62,6 +62,10 @@ static void row_json(struct json *j, const struct tare_verify_row *r)
 		number(j, "mean", r->mean);
 		number(j, "distance", r->distance);
 		number(j, "difference", r->difference);
+		json_array(j, "excess");
+		for (unsigned i = 0; r->excess && i < r->runs; i++)
+			number(j, NULL, r->excess[i]);
+		json_end(j);
 		number(j, "residue", r->residue);
 		number(j, "limit", r->limit);
 		number(j, "interrupts", r->interrupts);

@@ -99,6 +99,7 @@ struct tare_verify_row {
 	unsigned runs;
 	uint64_t expected;		/* of one run of all kernels */
 	double mean, distance;		/* of the runs; greatest distance of one from the mean */
+	double *excess;			/* of each run: count - expected; NULL where runs is 0 */
 	double difference;		/* mean - expected */
 	double residue;			/* greatest distance of a run from what is expected, after
 					 * all causes are subtracted */

@@ -52,6 +52,9 @@ static void fill_counts(const struct verify *v, const struct subject *s, struct 
 		mean += excess_of_run(v, s, r) / v->runs;
 	for (unsigned r = 0; r < v->runs; r++)
 		row->distance = fmax(row->distance, fabs(excess_of_run(v, s, r) - mean));
+	row->excess = calloc(v->runs, sizeof(*row->excess));
+	for (unsigned r = 0; row->excess && r < v->runs; r++)
+		row->excess[r] = excess_of_run(v, s, r);
 	row->difference = mean;
 	row->mean = (double)row->expected + mean;
 }

@@ -98,6 +98,7 @@ void tare_verify_free(struct tare_verify_report *r)
 		free((char *)r->rows[i].event);
 		free(r->rows[i].causes);
 		free(r->rows[i].sections);
+		free(r->rows[i].excess);
 	}
 	for (size_t i = 0; i < r->n_findings; i++)
 		free((char *)r->findings[i].event);

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""tare verify --html: one page that a browser shows, whose numbers are those of --json, and whose tables
+sort. usage: verify-html.py TARE PAGES"""
+import html, json, os, re, shutil, subprocess, sys, tempfile
+from cli import check, finish, need_engine, run, skipped
+
+tare = sys.argv[1]
+need_engine(tare)
+where = (tare, "run", "--cpu", "nehalem", "--flaws", "overcount", "--", tare, "verify", "--quick", "--kernel", "mmx",
+         "--kernel", "cpuid_misc", "--experiment", "instructions")
+p = run(*where, "--html", timeout=300)
+page = p.stdout
+check(p.returncode in (0, 2) and page.startswith("<!DOCTYPE html>") and page.endswith("</html>\n"), p.stderr)
+check(not re.search(r'(src|href)=|https?://(?!www\.w3\.org/2000/svg)|@import|url\(', page), "the page needs other files")
+
+# Every event, its mean and its verdict.
+r = json.loads(run(*where, "-j", timeout=300).stdout)
+rows = re.findall(r'<tr class=""><td class="m">(.*?)</td><td class="[^"]*">(.*?)</td>(.*?)</tr>', page)
+shown = {html.unescape(e): (html.unescape(v), re.findall(r'data-v="([^"]*)"', cells)) for e, v, cells in rows
+         if 'data-v' in cells and 'class="n"' in cells}
+for e in r["events"]:
+    if not e.get("runs"):
+        continue
+    word, numbers = shown[e["event"]]
+    check(word.split(":")[0] == e["word"], e["event"], word, e["word"])
+    check([float(n) for n in numbers[:4]] == [e["expected"], e["mean"], e["distance"], e["difference"]],
+          e["event"], numbers)
+    check(len(e["excess"]) == e["runs"], e)
+check(page.count("<circle") == sum(e.get("runs") or 0 for e in r["events"]), "a dot for each run")
+check(any(e["word"].strip("hpEF") in ("D", "M") for e in r["events"]), "nothing deviates: the test is blind")
+
+p = run(tare, "verify", "--html", "--json")
+check(p.returncode == 125 and "--json and --html" in p.stderr, p.stderr)
+
+# A click on a heading sorts.
+chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+PROBE = """<script>var th = document.querySelectorAll('th')[5]; th.click();
+var column = [].map.call(document.querySelector('tbody').rows, function (row) { return row.cells.length > 5 ?
+  row.cells[5].dataset.v || '' : ''; });
+document.documentElement.setAttribute('data-said', JSON.stringify(column));</script></body>"""
+if not chromium:
+    skipped("the page in a browser", "chromium is not installed")
+else:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as tmp:
+        open(f"{tmp}/page.html", "w").write(page.replace("</body>", PROBE))
+        try:
+            out = subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp}/user",
+                                  "--dump-dom", f"file://{tmp}/page.html"], capture_output=True, text=True,
+                                 timeout=600).stdout
+        except subprocess.TimeoutExpired:
+            out = ""
+    if "<svg" not in out:
+        skipped("the page in a browser", "chromium does not run here")
+    else:
+        said = re.search(r'data-said="([^"]*)"', out)
+        check(said, "the script does not run")
+        column = [float(v) for v in json.loads(html.unescape(said[1])) if v] if said else []
+        check(len(column) > 2 and column == sorted(column, reverse=True), "not sorted", column)
+finish()
