@@ -22,8 +22,10 @@ struct verify_opts {
 	uint64_t seed;
 	bool quick, json, html, list, sections;
 	int backend;
+	int interrupts_from;
 };
 
+static const char *const interrupts_from[] = { "table", "vendor", "scan", NULL };
 static const char *const backends[] = { "auto", "hw", "soft", NULL };
 
 static const struct opt opts[] = {
@@ -41,6 +43,9 @@ static const struct opt opts[] = {
 	{ OPT_FLAG, 0, "quick", NULL, "a tenth of the code, and 3 runs", TO(verify_opts, quick) },
 	{ OPT_CHOICE, 0, "backend", "WHICH", "what counts (default: hw, and soft where there is no PMU)",
 	  TO(verify_opts, backend), .choices = backends },
+	{ OPT_CHOICE, 0, "interrupts-from", "WHERE", "where the search for an event that counts interrupts "
+	  "begins: table (of this CPU), vendor (tables of its other CPUs), scan (all codes)",
+	  TO(verify_opts, interrupts_from), .choices = interrupts_from },
 	{ OPT_GROUP, .help = "Output" },
 	{ OPT_FLAG, 0, "sections", NULL, "also what each kernel counted", TO(verify_opts, sections) },
 	{ OPT_FLAG, 'j', "json", NULL, "JSON, schema tare.verify/1; with COMMAND, tare.invariants/1",
@@ -142,6 +147,7 @@ static int verify(const struct verify_opts *o, const struct tare_events *events,
 		.size = sizeof(vo), .events = events, .kernels = kernels, .experiments = experiments,
 		.runs = o->runs, .seed = o->seed, .quick = o->quick, .backend = (enum tare_backend)o->backend,
 		.child = child, .progress = show_progress, .arg = &told, .stop = &stop,
+		.interrupts_from = (enum tare_interrupts_from)o->interrupts_from,
 	};
 	const int err = tare_verify(&vo, &report, &why);
 	progress_clear();

@@ -31,6 +31,7 @@ static void trial_json(struct json *j, const struct tare_scan_trial *t)
 	json_object(j, NULL);
 	json_u64(j, "rounds", t->rounds);
 	json_u64(j, "pages", t->pages);
+	json_u64(j, "calls", t->calls);
 	if (t->interrupts == UINT64_MAX)
 		json_null(j, "interrupts");
 	else
@@ -62,6 +63,7 @@ static void found_json(struct json *j, const struct tare_scan_found *f)
 	json_end(j);
 	json_bool(j, "exact", f->exact);
 	json_bool(j, "is_excess", f->is_excess);
+	json_u64(j, "each", f->each);
 	json_array(j, "trials");
 	for (size_t i = 0; i < f->n_trials; i++)
 		trial_json(j, &f->trials[i]);

@@ -47,7 +47,7 @@ static void number(struct grid *g, uint64_t n)
 
 static void trials(struct buf *b, const struct tare_scan_found *f)
 {
-	static const char *const titles[] = { "  rounds", "pages", "interrupts", "excess", "expected",
+	static const char *const titles[] = { "  rounds", "pages", "calls", "interrupts", "excess", "expected",
 					      "counted" };
 	struct grid g = { .columns = sizeof(titles) / sizeof(titles[0]) };
 
@@ -58,6 +58,7 @@ static void trials(struct buf *b, const struct tare_scan_found *f)
 		buf_str(&g.text, "  ");
 		number(&g, t->rounds);
 		number(&g, t->pages);
+		number(&g, t->calls);
 		number(&g, t->interrupts);
 		if (t->excess == INT64_MIN)
 			buf_str(&g.text, "?");

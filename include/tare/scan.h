@@ -22,7 +22,8 @@
  *    faults and interrupts. So a code that came near by chance is not listed.
  *
  * The work is a loop (4 instructions a round, of them 1 load, 1 store and 1 conditional branch) and
- * pages of memory that are touched for the first time: `rounds` and `pages`, and twice as many.
+ * pages of memory that are touched for the first time: `rounds` and `pages`, and twice as many. The
+ * confirmation has system calls as well: the CPU goes to the kernel and back, without an interrupt.
  *
  * Threads: a scan is used by the thread that opened it.
  *
@@ -89,7 +90,8 @@ struct tare_scan_trial {
 					 * INT64_MIN: unknown */
 	uint64_t wanted;		/* what the code should count */
 	uint64_t count;			/* what it counted */
-	uint64_t reserved[2];
+	uint64_t calls;			/* system calls of the work */
+	uint64_t reserved[1];
 };
 #define TARE_SCAN_TRIALS 8
 
@@ -101,8 +103,9 @@ struct tare_scan_found {
 	const char *name;		/* of the tables' row for this CPU, or NULL: undocumented */
 	unsigned counts;		/* enum tare_scan_counts */
 	bool exact;			/* every trial as wanted, ±0 */
-	bool is_excess;			/* in every trial of the loop the count is the excess of
-					 * instructions:u, and that was not always 0 */
+	bool is_excess;			/* in every trial of the loop the excess of instructions:u is
+					 * `each` times the count, and not always 0 */
+	unsigned each;			/* 1, on CPUs that were examined; 0 where !is_excess */
 	size_t n_trials;
 	struct tare_scan_trial trials[TARE_SCAN_TRIALS];
 	uint64_t reserved[4];

@@ -148,6 +148,13 @@ struct tare_verify_report {
 	char conclusion[256];		/* one line */
 };
 
+/* Where the search for an event that counts interrupts begins. What comes before is left out. */
+enum tare_interrupts_from {
+	TARE_INTERRUPTS_TABLE,		/* the events that the tables have for this CPU */
+	TARE_INTERRUPTS_VENDOR,		/* those of all other CPUs of its vendor */
+	TARE_INTERRUPTS_SCAN,		/* every code, as tare_scan_run() does */
+};
+
 struct tare_verify_options {
 	size_t size;			/* set by TARE_VERIFY_OPTIONS_INIT (tare/growth.h) */
 	const struct tare_events *events; /* NULL: all of this CPU whose counts inspection gives */
@@ -166,6 +173,7 @@ struct tare_verify_options {
 	void *arg;
 	volatile const int *stop;	/* when *stop != 0: end early with TARE_E_TIMEOUT */
 	uint64_t seed;			/* of the order of generated instructions */
+	enum tare_interrupts_from interrupts_from;
 };
 #define TARE_VERIFY_OPTIONS_INIT TARE_OPTIONS_INIT(verify)
 

@@ -20,6 +20,7 @@
 #ifndef VERIFY_EXPERIMENT_H
 #define VERIFY_EXPERIMENT_H
 
+#include "interrupt-event.h"
 #include "kernel.h"
 #include "trial.h"
 
@@ -93,6 +94,7 @@ struct verify {
 	struct batch *batches;		/* made by the sections */
 	size_t n_batches;
 	const struct tare_event *irq;	/* an event that counts interrupts; NULL: none */
+	struct interrupt_event interrupts; /* how that was found */
 	double irq_per_fault;		/* what that event counts for a page fault */
 	bool reads_proc;		/* /proc/interrupts is read around each run */
 	bool has_pages;			/* the experiment with fresh pages was done */

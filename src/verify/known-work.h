@@ -20,6 +20,7 @@
 
 struct known_work {
 	uint64_t rounds, pages;
+	uint64_t calls;			/* system calls: far transfers that are no interrupts */
 	unsigned on;			/* the CPU that the thread is kept on */
 	uint64_t interrupts;		/* of that CPU meanwhile; or KNOWN_WORK_UNKNOWN */
 	uint64_t interrupts_before;

@@ -5,14 +5,15 @@
  * it is an upper bound, and half of it a lower one: the work is in user mode nearly all the time.
  * Two more are allowed for the time between reading the file and the counter.
  *
- * The excess of instructions:u knows better. If that equals the count in every trial, the code counts
- * what disturbs the instructions.
+ * The excess of instructions:u knows better. If that equals the count in every trial, or the same
+ * multiple of it, the code counts what disturbs the instructions.
  */
 #include "scan-judge.h"
 
 #include <stdlib.h>
 
 #define SLACK 2
+#define MOST_EACH 16
 #define ENOUGH 4		/* interrupts from which on it can be told whether they are counted */
 
 static uint64_t known(uint64_t interrupts)
@@ -72,35 +73,41 @@ static bool judge_interrupts(const struct tare_scan_found *f, bool *counted)
 	return count <= irqs + SLACK * trials;
 }
 
-/* The excess of instructions is the count, and there was one. */
-static bool is_excess(const struct tare_scan_found *f)
+/* How many instructions too much are counted for each that the code counts: the same number in every
+ * trial; or 0. */
+static unsigned excess_each(const struct tare_scan_found *f)
 {
-	int64_t sum = 0;
+	uint64_t each = 0;
 
 	for (size_t i = 0; i < f->n_trials; i++) {
 		const struct tare_scan_trial *const t = &f->trials[i];
-		if (t->pages && !(f->counts & TARE_SCAN_COUNTS_FAULTS))
+		/* page faults may count for another number of instructions than interrupts do */
+		if (t->pages && (!(f->counts & TARE_SCAN_COUNTS_FAULTS) || each != 1))
 			continue;
-		if (t->excess == INT64_MIN || t->excess != (int64_t)t->count)
-			return false;
-		sum += t->excess;
+		if (t->excess < 0 || (t->excess > 0 && !t->count))
+			return 0;
+		if (!each && t->count)
+			each = (uint64_t)t->excess / t->count;
+		if ((uint64_t)t->excess != each * t->count)
+			return 0;
 	}
-	return sum > 0;
+	return each <= MOST_EACH ? (unsigned)each : 0;
 }
 
 /* Interrupts of user mode: what the excess of instructions has besides the page faults, where it has
  * those; else the kernel's number. */
-static uint64_t interrupts_of(const struct tare_scan_trial *t)
+static uint64_t interrupts_of(const struct tare_scan_trial *t, unsigned each)
 {
 	if (t->excess == INT64_MIN || t->excess < 0)
 		return known(t->interrupts);
-	return (uint64_t)t->excess < t->pages ? (uint64_t)t->excess : (uint64_t)t->excess - t->pages;
+	const uint64_t excess = (uint64_t)t->excess;
+	return (excess < t->pages ? excess : excess - t->pages) / (each ? each : 1);
 }
 
 static uint64_t wanted(const struct tare_scan_found *f, const struct tare_scan_trial *t)
 {
 	return (f->counts & TARE_SCAN_COUNTS_FAULTS ? t->pages : 0) +
-	       (f->counts & TARE_SCAN_COUNTS_INTERRUPTS ? interrupts_of(t) : 0);
+	       (f->counts & TARE_SCAN_COUNTS_INTERRUPTS ? interrupts_of(t, f->each) : 0);
 }
 
 bool scan_judge(enum tare_scan_like like, struct tare_scan_found *f)
@@ -123,7 +130,8 @@ bool scan_judge(enum tare_scan_like like, struct tare_scan_found *f)
 		if (!(f->counts & (like == TARE_SCAN_PAGE_FAULTS ? TARE_SCAN_COUNTS_FAULTS :
 								   TARE_SCAN_COUNTS_INTERRUPTS)))
 			return false;
-		f->is_excess = is_excess(f);
+		f->each = excess_each(f);
+		f->is_excess = f->each;
 	}
 	f->exact = true;
 	for (size_t i = 0; i < f->n_trials; i++) {

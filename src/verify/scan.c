@@ -14,6 +14,7 @@
 #include "options-copy.h"
 #include "perf-free.h"
 #include "scan-judge.h"
+#include "scan-room.h"
 #include "trial.h"
 #include "why.h"
 
@@ -32,6 +33,7 @@
 #define PROBE_BITS 8		/* of the mask that the sweep sets */
 #define SWEEP_TRIALS 2
 #define CONFIRM_TRIES 3
+#define CALLS 211		/* system calls, which are neither interrupts nor page faults */
 
 struct candidate {
 	uint64_t code, mask;
@@ -50,6 +52,7 @@ struct tare_scan {
 	struct tare_events *instructions;
 	uint64_t count;			/* TARE_SCAN_COUNT */
 	uint64_t irq_rounds;		/* so many that interrupts come; 0: none come */
+	uint64_t most_rounds;		/* none in so many: none come */
 	struct candidate *candidates;
 	size_t n_candidates;
 	size_t hits_room;
@@ -85,10 +88,8 @@ struct coded {
 	char name[sizeof(((struct tare_scan_found *)0)->event)];
 };
 
-static void make_event(const struct tare_scan *s, uint64_t code, uint64_t mask, struct coded *c)
+static void make_raw(const struct tare_scan *s, uint64_t raw, struct coded *c)
 {
-	const uint64_t raw = event_space_raw(&s->space, code, mask);
-
 	memset(c, 0, sizeof(*c));
 	event_space_name(&s->space, raw, c->name, sizeof(c->name));
 	c->event = (struct tare_event){
@@ -96,6 +97,11 @@ static void make_event(const struct tare_scan *s, uint64_t code, uint64_t mask, 
 		.base = { .type = s->space.type, .config = raw, .exclude_kernel = true,
 			  .exclude_hv = true },
 	};
+}
+
+static void make_event(const struct tare_scan *s, uint64_t code, uint64_t mask, struct coded *c)
+{
+	make_raw(s, event_space_raw(&s->space, code, mask), c);
 }
 
 /* The event beside the codes, or NULL. */
@@ -133,7 +139,7 @@ static int run_trials(const struct tare_scan *s, struct trial *t, struct tare_sc
 {
 	for (size_t k = 0; k < n; k++) {
 		struct known_work w = { .rounds = trials[k].rounds, .pages = trials[k].pages,
-					.on = s->plan.cpu };
+					.calls = trials[k].calls, .on = s->plan.cpu };
 		int err = known_work_prepare(&w, why);
 		if (err)
 			return err;
@@ -458,13 +464,20 @@ static size_t confirm_trials(const struct tare_scan *s, struct tare_scan_trial *
 							 .wanted = s->count * (k + 1) };
 		return 3;
 	}
-	/* Both numbers vary, each on its own. */
-	const uint64_t works[][2] = { { many, 0 }, { ROUNDS, p / 5 * 3 }, { 2 * many, 0 },
-				      { many, p / 7 }, { ROUNDS, 2 * p } };
+	/* All numbers vary, each on its own. */
+	const uint64_t works[][3] = { { many, 0, 0 }, { ROUNDS, p / 5 * 3, 0 }, { 2 * many, 0, 0 },
+				      { many, p / 7, CALLS }, { ROUNDS, 2 * p, 0 } };
 	const size_t n = sizeof(works) / sizeof(works[0]);
 	for (size_t k = 0; k < n; k++)
-		t[k] = (struct tare_scan_trial){ .rounds = works[k][0], .pages = works[k][1] };
+		t[k] = (struct tare_scan_trial){ .rounds = works[k][0], .pages = works[k][1],
+						 .calls = works[k][2] };
 	return n;
+}
+
+/* Some 200 interrupts: a code that misses one of a few dozen is told from one that counts all. */
+static struct tare_scan_trial long_trial(const struct tare_scan *s)
+{
+	return (struct tare_scan_trial){ .rounds = 50 * s->irq_rounds };
 }
 
 static const char *name_of(const struct tare_scan *s, uint64_t raw)
@@ -477,9 +490,10 @@ static const char *name_of(const struct tare_scan *s, uint64_t raw)
 	return NULL;
 }
 
-/* Counts the candidate alone, with instructions:u where a counter is left for them. */
+/* Counts the candidate alone, with instructions:u where a counter is left for them, in the n trials from
+ * `first` on. */
 static int confirm_counts(const struct tare_scan *s, const struct coded *c,
-			  struct tare_scan_found *f, struct tare_why *why)
+			  struct tare_scan_trial *first, size_t n_trials, struct tare_why *why)
 {
 	const struct tare_event *events[3];
 	int64_t counts[TARE_SCAN_TRIALS][TRIAL_EVENTS];
@@ -497,13 +511,12 @@ static int confirm_counts(const struct tare_scan *s, const struct coded *c,
 		err = trial_open(&(struct trial_options){ .events = events, .n = n - 1 }, &t, why);
 	if (err)
 		return err;
-	f->n_trials = confirm_trials(s, f->trials);
-	for (size_t k = 0; alone && k < f->n_trials; k++)
-		f->trials[k].excess = INT64_MIN;
-	err = run_trials(s, &t, f->trials, f->n_trials, counts, why);
+	for (size_t k = 0; alone && k < n_trials; k++)
+		first[k].excess = INT64_MIN;
+	err = run_trials(s, &t, first, n_trials, counts, why);
 	trial_close(&t);
-	for (size_t k = 0; !err && k < f->n_trials; k++)
-		f->trials[k].count = counts[k][at] > 0 ? (uint64_t)counts[k][at] : 0;
+	for (size_t k = 0; !err && k < n_trials; k++)
+		first[k].count = counts[k][at] > 0 ? (uint64_t)counts[k][at] : 0;
 	return err;
 }
 
@@ -514,7 +527,12 @@ static int confirm_coded(const struct tare_scan *s, const struct coded *c, struc
 {
 	*found = false;
 	for (unsigned k = 0; k < CONFIRM_TRIES; k++) {
-		const int err = confirm_counts(s, c, f, why);
+		f->n_trials = confirm_trials(s, f->trials);
+		int err = confirm_counts(s, c, f->trials, f->n_trials, why);
+		if (!err && scan_judge(s->plan.like, f) && f->is_excess) {
+			f->trials[f->n_trials] = long_trial(s);
+			err = confirm_counts(s, c, &f->trials[f->n_trials++], 1, why);
+		}
 		if (err)
 			return is_refusal(err) ? 0 : err;
 		*found = scan_judge(s->plan.like, f);
@@ -693,11 +711,11 @@ static int plan_work(struct tare_scan *s, struct tare_why *why)
 
 	if (p->like != TARE_SCAN_COUNT)
 		s->irq_rounds = known_work_calibrate(p->cpu, INTERRUPTS,
-						     irqs ? MOST_ROUNDS : FEWER_ROUNDS);
+						     irqs ? s->most_rounds : FEWER_ROUNDS);
 	if (irqs && !s->irq_rounds) {
 		why_set(why, TARE_E_TIMEOUT, "fewer than %d interrupts came on CPU %u during %llu "
 			"instructions, by /proc/interrupts", INTERRUPTS, p->cpu,
-			MOST_ROUNDS * KNOWN_WORK_PER_ROUND);
+			(unsigned long long)s->most_rounds * KNOWN_WORK_PER_ROUND);
 		why_remedy(why, "choose a CPU that has a tick (taskset; see nohz_full on the kernel's "
 			   "command line)");
 		return TARE_E_TIMEOUT;
@@ -756,7 +774,6 @@ static int copy_state(struct tare_scan *s, struct tare_why *why)
 
 static int open_scan(struct tare_scan *s, struct tare_why *why)
 {
-	tare_cpu_detect(&s->cpu);
 	int err = known_work_stay(&s->kept, &s->plan.cpu, why);
 	if (!err)
 		err = tare_events_parse("instructions:u", &s->cpu, &s->instructions, why);
@@ -773,7 +790,8 @@ static int open_scan(struct tare_scan *s, struct tare_why *why)
 	return err ? err : copy_state(s, why);
 }
 
-int tare_scan_open(const struct tare_scan_options *o, struct tare_scan **out, struct tare_why *why)
+int scan_open_with(const struct tare_scan_options *o, const struct tare_cpu *cpu,
+		   uint64_t most_rounds, struct tare_scan **out, struct tare_why *why)
 {
 	if (!out)
 		return why_set(why, TARE_E_INVALID, "no place given for the scan");
@@ -781,6 +799,11 @@ int tare_scan_open(const struct tare_scan_options *o, struct tare_scan **out, st
 	struct tare_scan *const s = calloc(1, sizeof(*s));
 	if (!s)
 		return why_set(why, TARE_E_NOMEM, "a scan");
+	s->most_rounds = most_rounds ? most_rounds : MOST_ROUNDS;
+	if (cpu)
+		s->cpu = *cpu;
+	else
+		tare_cpu_detect(&s->cpu);
 	int err = options_copy(&s->o, sizeof(s->o), o, "tare_scan_options", why);
 	if (!err)
 		err = open_scan(s, why);
@@ -790,6 +813,22 @@ int tare_scan_open(const struct tare_scan_options *o, struct tare_scan **out, st
 	}
 	*out = s;
 	return 0;
+}
+
+int tare_scan_open(const struct tare_scan_options *o, struct tare_scan **out, struct tare_why *why)
+{
+	return scan_open_with(o, NULL, 0, out, why);
+}
+
+int scan_try(struct tare_scan *s, uint64_t raw, struct tare_scan_found *f, bool *found,
+	     struct tare_why *why)
+{
+	struct coded coded;
+
+	*f = (struct tare_scan_found){ .raw = raw, .name = name_of(s, raw) };
+	make_raw(s, raw, &coded);
+	memcpy(f->event, coded.name, sizeof(f->event));
+	return confirm_coded(s, &coded, f, found, why);
 }
 
 const struct tare_scan_plan *tare_scan_plan(const struct tare_scan *s)

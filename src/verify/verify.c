@@ -215,25 +215,26 @@ static int choose_subjects(struct verify *v, struct tare_why *why)
 	return err ? why_set(why, err, "events") : 0;
 }
 
-/* The tables' candidates for an event that counts interrupts. Whether it does is found out by
- * comparing. */
-static void choose_interrupts(struct verify *v)
+/* An event that counts interrupts, found by experiment. */
+static int choose_interrupts(struct verify *v, struct tare_why *why)
 {
-	static const enum tare_role roles[] = { TARE_ROLE_INTERRUPTS,
-						TARE_ROLE_INTERRUPTS_AND_FAULTS };
-	for (size_t i = 0; i < 2 && !v->irq && !v->soft; i++) {
-		char name[128];
-		const struct tare_event_row *const row = tare_cpu_event(v->cpu.uarch, roles[i]);
-		if (!row)
-			continue;
-		snprintf(name, sizeof(name), "%s:u", row->name);
-		const struct tare_event *const e = verify_event(v, name);
-		struct trial t;
-		if (!e || trial_open(&(struct trial_options){ .events = &e, .n = 1 }, &t, NULL) < 0)
-			continue;
-		trial_close(&t);
-		v->irq = e;
-	}
+	const struct interrupt_search search = {
+		.cpu = &v->cpu, .from = (enum interrupt_from)v->o.interrupts_from,
+		.quick = v->o.quick, .stop = v->o.stop,
+	};
+	struct tare_why refused;
+
+	if (v->soft)
+		return 0;
+	verify_progress(v, "looking for an event that counts interrupts");
+	const int err = interrupt_event_find(&search, &v->interrupts, &refused);
+	if (verify_stopped(v, why))
+		return TARE_E_TIMEOUT;
+	if (err == TARE_E_NOMEM)
+		return why_set(why, err, "%s", refused.what);
+	if (v->interrupts.proof != INTERRUPT_NONE)
+		v->irq = verify_event(v, v->interrupts.name);
+	return 0;
 }
 
 /* ---- kernels ---- */
@@ -453,7 +454,6 @@ static int prepare(struct verify *v, struct tare_why *why)
 		err = choose_kernels(v, why);
 	if (err)
 		return err;
-	choose_interrupts(v);
 	return 0;
 }
 
@@ -485,7 +485,9 @@ static int verify_all(struct verify *v, struct tare_why *why)
 		return TARE_E_NOMEM;
 	say_plan(v);
 	v->reads_proc = true;
-	err = sections_run(v, why);
+	err = choose_interrupts(v, why);
+	if (!err)
+		err = sections_run(v, why);
 	if (!err)
 		err = run_experiments(v, why);
 	if (!err && verdict_make(v) < 0)

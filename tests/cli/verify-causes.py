@@ -37,7 +37,8 @@ for role, letters in dict(instructions="hp", branches="hp").items():
     e = events[role]
     check(e["word"] == e["letters"] == letters, role, e["word"], e["reason"])
     h, p = causes(e, "h")[0], causes(e, "p")[0]
-    check(abs(h["amount"] - 1) < 0.01 and h["per"] == "interrupt", role, h)
+    # an interrupt between the reads of two counters is in one of them only
+    check(abs(h["amount"] - 1) < 0.01 + 2 * h["error"] and h["per"] == "interrupt", role, h)
     check(h["source"] == report["interrupts"] == "INTERRUPT_TAKEN:u", role, h, report["interrupts"])
     check(abs(p["amount"] - 3) < 0.01 and p["per"] == "page fault", role, p)
     check_explained(e, role)
@@ -76,8 +77,9 @@ event = verify("zen2", "speclockmap=64", "-e", "instructions:u", "--kernel", "cp
 check(event["letters"] == "D", event["letters"], event["reason"])
 check([c["instruction"] for c in event["causes"]] == ["locked instructions"], event["causes"])
 
-# Counters that are taken away: no verdict, and the reason.
-report, events, status = verify("zen2", "stolen=1", "-e", "instructions:u")
+# Counters that are taken away: no verdict, and the reason. The search for the interrupt event takes some
+# 200 virtual ms, these runs 700.
+report, events, status = verify("zen2", "stolen=500", "-e", "instructions:u", "--kernel", "int_arith", "-r", "1000")
 e = events["instructions"]
 check(status == 2 and e["verdict"] == "inconclusive" and e["word"] == "?", status, e)
 check("taken away" in e["reason"] and "runs" not in e, e)

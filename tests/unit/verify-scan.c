@@ -152,6 +152,19 @@ static void test_judge(void **state)
 	/* it follows no interrupts: those that the kernel's list has are no proof */
 	f = FOUND({ 100, 0, 20, 18, .count = 2 }, { 200, 0, 40, 36, .count = 4 });
 	assert_false(scan_judge(TARE_SCAN_INTERRUPTS, &f));
+	/* two instructions too much for each interrupt */
+	f = FOUND({ 100, 0, 9, 16, .count = 8 }, { 10, 300, 1, 302, .count = 1 },
+		  { 200, 0, 20, 36, .count = 18 });
+	assert_true(scan_judge(TARE_SCAN_INTERRUPTS, &f));
+	assert_true(f.is_excess);
+	assert_int_equal(f.each, 2);
+	/* an event that counts each interrupt twice is another one */
+	f = FOUND({ 100, 0, 9, 16, .count = 16 }, { 200, 0, 20, 36, .count = 36 });
+	assert_false(scan_judge(TARE_SCAN_INTERRUPTS, &f));
+	/* one interrupt that the instructions do not have */
+	f = FOUND({ 100, 0, 9, 8, .count = 8 }, { 200, 0, 20, 18, .count = 19 });
+	assert_true(scan_judge(TARE_SCAN_INTERRUPTS, &f));
+	assert_false(f.is_excess);
 	/* neither /proc/interrupts nor instructions: only faults can be found */
 	f = FOUND({ 100, 0, UINT64_MAX, INT64_MIN, .count = 0 },
 		  { 10, 300, UINT64_MAX, INT64_MIN, .count = 300 });

@@ -121,7 +121,8 @@ static void set_iret(struct planting *p, uint64_t n)
 	(void)n;
 	p->iret = true;
 }
-/* Any code without a name will do; the default has both a selector and a mask of its own. */
+/* Any code without a name will do; the default has a selector of its own and one bit of the mask, so
+ * that the code with all bits counts it too. */
 static void set_undocumented(struct planting *p, uint64_t n)
 {
 	flaw_hide_interrupts(p, n);
@@ -343,8 +344,8 @@ static const struct {
 	  .about = "one of N interrupts is counted by the interrupt event only (16)" },
 	{ NUMBER("iret", 0, 0, set_iret),
 	  .about = "what is counted of an interrupt is the kernel's iret: int 0x80 adds 1 too" },
-	{ NUMBER("undocumented", 0x59e3, 0xffff, set_undocumented),
-	  .about = "the interrupt event has the code N, not that of the tables (0x59e3)" },
+	{ NUMBER("undocumented", 0x10e3, 0xffff, set_undocumented),
+	  .about = "the interrupt event has the code N, not that of the tables (0x10e3)" },
 	{ NUMBER("faults", 1, 1000, set_faults),
 	  .about = "each page fault adds N to the events that count them (1)" },
 	{ NUMBER("exceptions", 1, 100, set_exceptions),

@@ -1,0 +1,191 @@
+/* The event that counts interrupts, found by experiment. */
+#include "interrupt-event.h"
+
+#include "event-space.h"
+#include "scan-room.h"
+#include "why.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MOST_CANDIDATES 32
+#define MOST_ROUNDS (1ull << 26) /* 268 million instructions: several ticks at any CONFIG_HZ */
+
+struct candidate {
+	uint64_t raw;
+	const char *row, *uarch;
+	enum interrupt_from from;
+};
+
+struct candidates {
+	size_t n;
+	struct candidate all[MOST_CANDIDATES];
+};
+
+static bool is_wanted(const struct tare_event_row *r)
+{
+	return r->has_raw &&
+	       (r->role == TARE_ROLE_INTERRUPTS || r->role == TARE_ROLE_INTERRUPTS_AND_FAULTS);
+}
+
+/* Each code once. */
+static void add_rows(struct candidates *c, const struct tare_uarch *u, enum interrupt_from from)
+{
+	for (size_t i = 0; u && i < u->n_events; i++) {
+		const struct tare_event_row *const r = &u->events[i];
+		size_t k = 0;
+		if (!is_wanted(r))
+			continue;
+		while (k < c->n && c->all[k].raw != r->raw)
+			k++;
+		if (k == c->n && c->n < MOST_CANDIDATES)
+			c->all[c->n++] = (struct candidate){ r->raw, r->name, u->name, from };
+	}
+}
+
+static void list_candidates(const struct interrupt_search *s, struct candidates *c)
+{
+	const struct tare_uarch *u;
+
+	if (s->from == INTERRUPT_FROM_TABLE)
+		add_rows(c, s->cpu->uarch, INTERRUPT_FROM_TABLE);
+	for (size_t i = 0; s->from != INTERRUPT_FROM_SCAN && (u = tare_uarch_at(i)); i++)
+		if (u->arch == s->cpu->arch && u->vendor == s->cpu->vendor && u != s->cpu->uarch)
+			add_rows(c, u, INTERRUPT_FROM_VENDOR);
+}
+
+/* tare_events_parse() knows the names of this CPU's table only. */
+static void name_event(struct interrupt_event *e, const char *code)
+{
+	if (e->row && e->from == INTERRUPT_FROM_TABLE)
+		snprintf(e->name, sizeof(e->name), "%.60s:u", e->row);
+	else
+		snprintf(e->name, sizeof(e->name), "%s", code);
+}
+
+/* Better: proved by more, and interrupts alone rather than with page faults. */
+static bool is_better(const struct interrupt_event *a, const struct interrupt_event *b)
+{
+	if (a->proof != b->proof)
+		return a->proof > b->proof;
+	return !a->and_faults && b->and_faults;
+}
+
+static struct interrupt_event judge(const struct tare_scan_found *f, const struct candidate *c)
+{
+	struct interrupt_event e = {
+		.proof = f->is_excess ? INTERRUPT_EXACT : INTERRUPT_NEAR, .raw = f->raw,
+		.row = c ? c->row : f->name, .uarch = c ? c->uarch : NULL,
+		.from = c ? c->from : INTERRUPT_FROM_SCAN,
+		.each = f->each, .and_faults = f->counts & TARE_SCAN_COUNTS_FAULTS,
+	};
+
+	name_event(&e, f->event);
+	for (size_t i = 0; i < f->n_trials; i++) {
+		const struct tare_scan_trial *const t = &f->trials[i];
+		if (t->pages)
+			continue;
+		e.count += t->count;
+		e.excess += t->excess > 0 ? (uint64_t)t->excess : 0;
+		e.interrupts += t->interrupts == UINT64_MAX ? 0 : t->interrupts;
+	}
+	return e;
+}
+
+static void take(struct interrupt_event *best, const struct interrupt_event *e)
+{
+	char both[sizeof(best->both)];
+
+	snprintf(both, sizeof(both), "%s",
+		 best->both[0] || !e->and_faults || e->proof != INTERRUPT_EXACT ? best->both : e->name);
+	const unsigned tried = best->tried;
+	if (is_better(e, best))
+		*best = *e;
+	best->tried = tried;
+	memcpy(best->both, both, sizeof(both));
+}
+
+static int try_candidates(struct tare_scan *scan, const struct candidates *c,
+			  struct interrupt_event *best, struct tare_why *why)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		/* what this CPU's table has is proved: other tables need not be asked */
+		if (best->proof == INTERRUPT_EXACT && !best->and_faults &&
+		    c->all[i].from != INTERRUPT_FROM_TABLE)
+			break;
+		struct tare_scan_found f;
+		bool found;
+		const int err = scan_try(scan, c->all[i].raw, &f, &found, why);
+		if (err)
+			return err;
+		best->tried++;
+		if (!found)
+			continue;
+		const struct interrupt_event e = judge(&f, &c->all[i]);
+		take(best, &e);
+	}
+	return 0;
+}
+
+static int on_progress(const struct tare_scan_state *state, void *arg)
+{
+	const struct interrupt_search *const s = arg;
+
+	(void)state;
+	return s->stop && *s->stop;
+}
+
+static int try_all(struct tare_scan *scan, struct interrupt_event *best, struct tare_why *why)
+{
+	const int err = tare_scan_run(scan, why);
+	const struct tare_scan_result *const r = tare_scan_result(scan);
+
+	if (err)
+		return err;
+	best->tried += (unsigned)r->tried;
+	for (size_t i = 0; i < r->n_found; i++) {
+		const struct interrupt_event e = judge(&r->found[i], NULL);
+		take(best, &e);
+	}
+	return 0;
+}
+
+/* No interrupt comes here: what this CPU's table says has to do. */
+static void untested(const struct candidates *c, struct interrupt_event *e)
+{
+	for (size_t i = 0; i < c->n && !e->name[0]; i++)
+		if (c->all[i].from == INTERRUPT_FROM_TABLE) {
+			*e = (struct interrupt_event){ .proof = INTERRUPT_UNTESTED, .raw = c->all[i].raw,
+						       .row = c->all[i].row,
+						       .uarch = c->all[i].uarch };
+			name_event(e, "");
+		}
+}
+
+int interrupt_event_find(const struct interrupt_search *s, struct interrupt_event *e,
+			 struct tare_why *why)
+{
+	struct tare_scan_options o = TARE_SCAN_OPTIONS_INIT;
+	struct candidates c = { 0 };
+	struct tare_scan *scan;
+
+	memset(e, 0, sizeof(*e));
+	list_candidates(s, &c);
+	o.like = "interrupts";
+	o.has_codes = s->quick && s->cpu->arch == TARE_ARCH_X86_64;
+	o.last_code = 0xff;
+	o.progress = on_progress;
+	o.arg = (void *)s;
+	int err = scan_open_with(&o, s->cpu, MOST_ROUNDS, &scan, why);
+	if (err == TARE_E_TIMEOUT) {
+		untested(&c, e);
+		return 0;
+	}
+	if (err)
+		return err;
+	err = try_candidates(scan, &c, e, why);
+	if (!err && (e->proof != INTERRUPT_EXACT || e->and_faults) && !s->no_scan)
+		err = try_all(scan, e, why);
+	tare_scan_close(scan);
+	return err;
+}
