@@ -1,6 +1,7 @@
 /* flags: clc cld cmc lahf popf pushf sahf setcc stc std. */
 //@ about clc cmc stc std cld lahf sahf pushf popf, setcc with all conditions
 //@ loops 200000
+//@ need lahf_lm
 #include "section.inc"
 	KERNEL	flags
 	BODY
