@@ -132,7 +132,7 @@ class Program:
             elif w != "x87" and (m := re.fullmatch(r"x(\d+)", w)):
                 times *= int(m[1])
                 words.remove(w)
-        if self.case and code:
+        if self.case and code and times:
             self.case.text.append(" ".join(code.split()))
         self.bump("instructions", insns * times)
         for w in words:
@@ -285,7 +285,7 @@ def walk(prog, lines, folder):
             for value in words_of(values):
                 walk(prog, substitute(body, {name.strip(): value}), folder)
         elif word in prog.macros:
-            body = call_macro(prog, word, code)
+            body = [(where, text) for _, text in call_macro(prog, word, code)]
             if note is not None:        # of the instruction that is the macro's argument
                 body = body[:-1] + [(where, f"{body[-1][1]} //= {note}")]
             walk(prog, body, folder)
