@@ -189,7 +189,12 @@ void tare_counter_close(struct tare_counter *c);
  * instructions cannot find out which thread runs them), TARE_E_NOT_OPENED, TARE_E_IO;
  * *value is then the last value that was read. A read of a corrected counter first reads
  * the event that is subtracted: an interrupt between the two makes the value one too
- * large, never too small. Neither pointer may be NULL. */
+ * large, never too small; an interval that begins with that read is one too small. This is so
+ * whether the CPU counts an interrupt when it is taken or with the kernel's iret: for user mode both
+ * have happened, or neither. Only a value that the kernel reads between interrupt and iret, of another
+ * task that was switched out or killed there, depends on it: it is one too small where the event
+ * counts the iret and the subtracted event the interrupt (`tare verify --experiment iret`).
+ * Neither pointer may be NULL. */
 TARE_INLINE int tare_counter_read(struct tare_counter *c, uint64_t *value);
 /* The same, faster for a counter of two events (…-minus-…). Either function
  * gives the right value for any counter. */

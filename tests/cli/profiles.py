@@ -402,6 +402,10 @@ def self_values(tmp, name, *options, runs=3):
             {p["provenance"] for p in a["profiles"]}, a["profiles"][0], a["histogram"])
 
 
+def zen(flaws):
+    return "--cpu", "zen2", "-f", flaws
+
+
 def check_recorded_soft(tmp):
     """In the engine. The program does the same in every run, in every thread, whichever of
     them is the first: no sample interval varies."""
@@ -410,21 +414,25 @@ def check_recorded_soft(tmp):
     check([v["range_up_to"] for v in varied] == [0], "intervals vary", varied)
     check(provenance == {"exact"} and info["counter"] == "instructions:u", "soft", provenance)
     check(info["command"] == RECORDER, "command", info["command"])
-    zen = "--cpu", "zen2", "-f", "interrupts=100000"
-    noisy, provenance, info, _ = self_values(tmp, "noisy", "-c", "instructions:u", *zen)
+    noisy, provenance, info, _ = self_values(tmp, "noisy", "-c", "instructions:u", *zen("interrupts=100000"))
     check(provenance == {"simulated"} and "Ryzen" in info["cpu"], "flaws", provenance, info["cpu"])
-    net, provenance, _, _ = self_values(tmp, "net", "-c", "instructions-minus-irqs:u", *zen)
-    check(provenance == {"simulated"}, "corrected", provenance)
-    for name in ("fill", "sort", "check", "round"):
-        check(exact[name][0] == exact[name][1], "exact", name, exact[name])
-        # an interrupt between the two reads of a pair stays in; where it falls depends on
-        # which thread was registered first
-        check(net[name][1] - net[name][0] <= 2, "net", name, net[name])
     check(noisy["fill"][0] > exact["fill"][0], "interrupts are counted", noisy["fill"])
+    check(all(exact[name][0] == exact[name][1] for name in exact), "exact", exact)
     # 28 intervals each, and a read of a pair is 9 instructions longer
-    for name in ("fill", "check"):
-        check(abs(net[name][0] - exact[name][0] - 28 * 9) <= 2, "net is exact", name, net[name],
-              exact[name])
+    want = {name: (exact[name][0] + 28 * 9,) * 2 for name in ("fill", "sort", "check")}
+    # An interrupt between the two reads of a pair stays in (tests/cli/vpmu-corrected.py). Where the reads
+    # are depends on the compiler; of three sets of times one hits none of them.
+    for step in 1, 2, 3:
+        at = ":".join(str(40037 * step + i * 70001 * step) for i in range(16))
+        noisy, _, _, _ = self_values(tmp, f"noisy{step}", "-c", "instructions:u", *zen("interrupt-at=" + at))
+        net, provenance, _, _ = self_values(tmp, f"net{step}", "-c", "instructions-minus-irqs:u",
+                                            *zen("interrupt-at=" + at))
+        check(provenance == {"simulated"}, "corrected", provenance)
+        check(noisy["sort"][0] > exact["sort"][0], "interrupts are counted", noisy["sort"])
+        got = {name: net[name] for name in want}
+        if got == want:
+            break
+    check(got == want, "net is exact", got, want)
     r = run(TARE, "record", "-b", "native", "--cpu", "zen2", "-o", f"{tmp}/none", "--", RECORDER)
     check(r.returncode == 125 and "--backend native" in r.stderr, "native and --cpu", r.stderr)
     r = run(TARE, "record", "--cpu", "zen99", "-o", f"{tmp}/none", "--", RECORDER)
