@@ -33,6 +33,26 @@ room:	.skip 4096
 """
 
 
+SIGNALS = r"""
+#include <signal.h>
+static void on_signal(int n)
+{
+	(void)n;
+	__asm__ volatile("fld1\n fstp %st(0)");
+}
+int main(void)
+{
+	signal(SIGUSR1, on_signal);
+	__asm__ volatile("fld1\n fldz\n fdivrp %st, %st(1)\n fstp %st(0)");
+	for (int i = 0; i < 10; i++) {
+		raise(SIGUSR1);
+		__asm__ volatile("fld1\n fstp %st(0)");
+	}
+	return 0;
+}
+"""
+
+
 def assembled(this="", count=1000):
     path = os.path.join(folder, "loop")
     subprocess.run(["cc", "-nostdlib", "-static", "-o", path, "-xassembler", "-"], check=True,
@@ -141,6 +161,7 @@ def causes():
     for this, flaws, adds in (
             (x87, "exceptions", 1), (x87, "exceptions=3", 3), ("fninit\n fld1\n fstp %st", "exceptions", 0),
             (sse, "exceptions", 1), ("xorps %xmm0, %xmm0\n addps %xmm0, %xmm0", "exceptions", 0),
+            ("fninit\n fld1\n fldpi\n fdivrp\n fnclex", "exceptions", 0),    # inexact
             # two flags that one instruction sets are one exception; a flag that is set already, none
             ("fld1\n fldz\n fdivrp\n fstp %st", "exceptions", 0.001),
             # loading flags is no exception
@@ -155,6 +176,11 @@ def causes():
         this = "xor %ecx, %ecx\n " + this if "rep" in this else this
         got = per_round("skylake", flaws, insns, this)
         check(got == adds, this, flaws, got, "want", adds)
+    # nor is a signal handler, which begins without flags and ends with those from before
+    path = os.path.join(folder, "signals")
+    subprocess.run(["cc", "-O1", "-o", path, "-xc", "-"], check=True, text=True, input=SIGNALS)
+    true, got = (stat("skylake", f, [insns], path)[insns] for f in ("", "exceptions"))
+    check(got - true == 1, "exceptions and signals", got, true)
     # the other events do not change, and the clock neither
     check(per_round("skylake", "insn=bswap:100", "branches:u", "bswap %rax") == 0)
     loop = assembled(count=100000)

@@ -263,7 +263,10 @@ struct vpmu_holder {
 };
 
 #define FP_NONE 1ull		/* as fp_minus: differs from minus any flags */
-#define FP_FLAGS 0x3f3f		/* exception flags among the bits of fp_now */
+#define FP_UNKNOWN 2ull		/* … and so does this: a signal frame has replaced the flags */
+/* Exception flags among the bits of fp_now, without that of inexact results: ordinary arithmetic sets
+ * it, and no CPU does more than that. */
+#define FP_FLAGS 0x1f1f
 
 struct vpmu_pmc {		/* 32 bytes: what rdpmc reads (emit-block.c) */
 	uint32_t minus_ecx;	/* -ecx of the counter; matches no ecx if unused */
@@ -281,7 +284,7 @@ struct vpmu_task_mem {
 	uint64_t x87_status;		/* the x87 status word before fninit, fnsave or fnclex */
 	/* Exception flags: the low byte of the x87 status word, then the low byte of MXCSR. */
 	uint64_t fp_now;		/* after the last instruction that may change them */
-	uint64_t fp_minus;		/* minus those that C saw last; FP_NONE: none yet */
+	uint64_t fp_minus;		/* minus those that C saw last; FP_NONE: none yet; FP_UNKNOWN */
 	uint64_t fp_start;		/* when the task or image began */
 	uint8_t pad[4096 - 40 - 2 * 256 - 256 * VPMU_BANKS];
 	struct vpmu_pmc pmcs[512];

@@ -94,6 +94,7 @@ TAKES_VPMU_LOCK void vpmu_exec_failed(struct thread *t);
 /* Makes the code count what is wanted of this task, if another task has changed that. */
 TAKES_LOCK void vpmu_follow(struct thread *t);
 TAKES_VPMU_LOCK void vpmu_rdpmc(struct thread *t);	/* at t->pc, counted already */
+void vpmu_fp_replaced(struct thread *t);		/* a handler begins or returns */
 void vpmu_iret(struct thread *t);			/* an int 0x80 returns */
 TAKES_LOCK bool vpmu_cpuid(struct thread *t);		/* false: cpuid is forbidden */
 

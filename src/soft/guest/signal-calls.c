@@ -132,6 +132,8 @@ static void do_sigreturn(struct thread *t)
 	t->pc = uc.mc.rip;
 	t->signal.mask = uc.sigmask & ~NEVER_BLOCKED;
 	altstack_set(t, uc.stack);	/* the kernel ignores errors here, too */
+	if (E.vpmu)
+		vpmu_fp_replaced(t);
 	t->exit_link = 1;
 	signal_leave(t, uc.mc.fpstate, uc.flags & UC_FP_XSTATE);
 }

@@ -465,6 +465,8 @@ static void deliver(struct thread *t, const struct k_siginfo *info, const struct
 		signal_leave(t, k->mc.fpstate, k->flags & UC_FP_XSTATE);
 	}
 
+	if (E.vpmu)
+		vpmu_fp_replaced(t);
 	const uint32_t size = fp_size(k->mc.fpstate);
 	uint64_t fx;
 	const uint64_t at = frame_place(t, &act, size, &fx);

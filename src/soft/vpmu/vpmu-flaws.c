@@ -196,7 +196,7 @@ void vpmu_fp(struct thread *t, bool loads)
 	const uint64_t now = m->fp_now & 0xffff;
 	const uint64_t last = m->fp_minus == FP_NONE ? m->fp_start : -m->fp_minus;
 	s->first_fps += m->fp_minus == FP_NONE;
-	s->exceptions += !loads && now & ~last & FP_FLAGS;
+	s->exceptions += !loads && m->fp_minus != FP_UNKNOWN && now & ~last & FP_FLAGS;
 	m->fp_minus = -now;
 }
 
@@ -223,6 +223,13 @@ void vpmu_fp_changed(struct thread *t)
 	struct vpmu_task_mem *const m = vpmu_mem(t->vpmu.slot);
 	if (m->fp_minus != FP_NONE)
 		m->fp_minus = -fp_flags();
+}
+
+void vpmu_fp_replaced(struct thread *t)
+{
+	struct vpmu_task_mem *const m = vpmu_mem(t->vpmu.slot);
+	if (m->fp_minus != FP_NONE)
+		m->fp_minus = FP_UNKNOWN;
 }
 
 void vpmu_iret(struct thread *t)
