@@ -162,8 +162,11 @@ int kernel_part_open(const struct kernel *k, struct kernel_part **part, struct t
 	    set_code_protection(p, PROT_READ | PROT_EXEC) < 0) {
 		const int err = errno;
 		kernel_part_close(p);
-		return why_errno(why, TARE_E_PERMISSION, err,
-				 "code written at run time, for a part of the kernel %s", k->name);
+		why_errno(why, TARE_E_PERMISSION, err,
+			  "code written at run time, for a part of the kernel %s", k->name);
+		why_remedy(why, "let the process execute memory that it has written (systemd: "
+			   "MemoryDenyWriteExecute=no; SELinux: execmem)");
+		return TARE_E_PERMISSION;
 	}
 	*part = p;
 	return 0;

@@ -3,6 +3,7 @@
 #include "kernel.h"
 #include "loops.h"
 
+#include <errno.h>
 #include <fenv.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -161,6 +163,33 @@ static void every_part_runs(void **state)
 	kernel_memory_close(memory);
 }
 
+static bool refuse_code;
+int __real_mprotect(void *at, size_t size, int prot);
+int __wrap_mprotect(void *at, size_t size, int prot);
+
+int __wrap_mprotect(void *at, size_t size, int prot)
+{
+	if (refuse_code && prot & PROT_EXEC) {
+		errno = EACCES;
+		return -1;
+	}
+	return __real_mprotect(at, size, prot);
+}
+
+static void refused_code_is_an_error(void **state)
+{
+	(void)state;
+	struct kernel_part *part = NULL;
+	struct tare_why why = { 0 };
+	refuse_code = true;
+	const int err = kernel_part_open(kernels[0], &part, &why);
+	refuse_code = false;
+	assert_int_equal(err, TARE_E_PERMISSION);
+	assert_null(part);
+	assert_non_null(strstr(why.what, kernels[0]->name));
+	assert_non_null(strstr(tare_why_remedy(&why), "MemoryDenyWriteExecute"));
+}
+
 static void all_cases_are_the_whole(void **state)
 {
 	(void)state;
@@ -189,6 +218,7 @@ int main(void)
 		cmocka_unit_test(control_words_are_kept),
 		cmocka_unit_test(the_loops_of_the_report),
 		cmocka_unit_test(every_part_runs),
+		cmocka_unit_test(refused_code_is_an_error),
 		cmocka_unit_test(all_cases_are_the_whole),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
