@@ -13,10 +13,26 @@ static bool is_control(unsigned char c)
 	return c < 0x20 || c == 0x7f;
 }
 
+/* How many bytes from the start are neither control bytes nor the separator, by eights. */
+static size_t plain_bytes(const char *text, size_t len)
+{
+	static const uint64_t ones = 0x0101010101010101ull;
+	size_t n = 0;
+	for (; n + 8 <= len; n += 8) {
+		uint64_t v;
+		memcpy(&v, text + n, 8);
+		/* A byte below 0x20 or 0x7f sets a top bit, as may one behind it; so do those from
+		 * 0x80 on, which are looked at one by one. */
+		if ((v | (v - 0x20 * ones) | (v + ones)) & 0x80 * ones)
+			break;
+	}
+	return n;
+}
+
 /* The end of the text that starts at `at`, or 0 and the complaint. */
 static size_t text_end(const char *text, size_t at, size_t len, struct event_name *n)
 {
-	size_t end = at;
+	size_t end = at + plain_bytes(text + at, len - at);
 	bool control = false;
 	while (end < len && (unsigned char)text[end] != MM_SEPARATOR)
 		control |= is_control((unsigned char)text[end++]);

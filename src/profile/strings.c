@@ -298,6 +298,22 @@ static int expand_reference(struct expansion *x, uint64_t addr)
 	return err;
 }
 
+/* How many bytes from the start are text: neither a reference nor the end. */
+static size_t literal_bytes(const uint8_t *bytes, size_t len)
+{
+	static const uint64_t ones = 0x0101010101010101ull;
+	size_t n = 0;
+	for (; n + 8 <= len; n += 8) {
+		uint64_t v;
+		memcpy(&v, bytes + n, 8);
+		if ((v & v << 1) & 0x80 * ones)		/* a byte with its two top bits set */
+			break;
+	}
+	while (n < len && bytes[n] < MM_REFERENCE)
+		n++;
+	return n;
+}
+
 /* TARE_E_RANGE: the stream ends before the string does. TOO_LONG: the text is cut. */
 static int expand_at(struct expansion *x, uint64_t addr)
 {
@@ -305,12 +321,11 @@ static int expand_at(struct expansion *x, uint64_t addr)
 	for (;;) {
 		const uint8_t *bytes;
 		const size_t left = x->most - (x->out->len - x->start);
-		size_t len = stream_span(p, &p->streams[MM_STRINGS], addr, &bytes), n = 0;
+		size_t len = stream_span(p, &p->streams[MM_STRINGS], addr, &bytes);
 		if (!len)
 			return TARE_E_RANGE;
 		len = len > left ? left + 1 : len;	/* the page may have gigabytes more */
-		while (n < len && bytes[n] < MM_REFERENCE)
-			n++;
+		const size_t n = literal_bytes(bytes, len);
 		if (n > left) {
 			buf_add(x->out, bytes, left);
 			return too_long(x, addr);
@@ -377,10 +392,25 @@ static size_t utf8_len(const unsigned char *s, size_t n, size_t *skip)
 	return 0;
 }
 
+static size_t ascii_bytes(const char *text, size_t len)
+{
+	size_t n = 0;
+	for (; n + 8 <= len; n += 8) {
+		uint64_t v;
+		memcpy(&v, text + n, 8);
+		if (v & 0x8080808080808080ull)
+			break;
+	}
+	while (n < len && !(text[n] & 0x80))
+		n++;
+	return n;
+}
+
 /* Makes out from `start` on valid UTF-8; texts that are stay untouched. */
 static void make_valid(struct buf *out, size_t start)
 {
 	size_t at = start, skip, n = 1;
+	at += out->len > start ? ascii_bytes(out->data + start, out->len - start) : 0;
 	while (at < out->len) {
 		n = utf8_len((unsigned char *)out->data + at, out->len - at, &skip);
 		if (!n)

@@ -34,9 +34,8 @@ static void move_window(struct walk *w, uint64_t from, uint64_t to)
 	}
 }
 
-static size_t find_piece(const struct stream *s, uint64_t off)
+static size_t find_between(const struct stream *s, uint64_t off, size_t lo, size_t hi)
 {
-	size_t lo = 0, hi = s->n;
 	while (hi - lo > 1) {
 		const size_t mid = lo + (hi - lo) / 2;
 		if (s->pieces[mid].stream_off <= off)
@@ -45,6 +44,18 @@ static size_t find_piece(const struct stream *s, uint64_t off)
 			hi = mid;
 	}
 	return lo;
+}
+
+/* Pages are mostly of one size: the piece is near where it would be if all were. */
+static size_t find_piece(const struct stream *s, uint64_t off)
+{
+	enum { NEAR = 4 };
+	const size_t guess = off < s->size ? (size_t)((double)off / (double)s->size * (double)s->n) : 0;
+	const size_t lo = guess > NEAR ? guess - NEAR : 0;
+	const size_t hi = s->n - lo > 2 * NEAR ? lo + 2 * NEAR : s->n;
+	if (hi > lo && s->pieces[lo].stream_off <= off && off < s->pieces[hi].stream_off)
+		return find_between(s, off, lo, hi);
+	return find_between(s, off, 0, s->n);
 }
 
 size_t stream_span(const struct tare_profile *p, const struct stream *s, uint64_t off,
