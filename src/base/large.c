@@ -4,17 +4,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
-static void *with_huge_pages(void *map, size_t n)
+static void *or_null(void *map)
 {
-	if (map == MAP_FAILED)
-		return NULL;
-	madvise(map, n, MADV_HUGEPAGE);		/* a kernel without them is only slower */
-	return map;
+	return map == MAP_FAILED ? NULL : map;
 }
 
 static void *map_new(size_t n)
 {
-	return with_huge_pages(mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), n);
+	return or_null(mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 }
 
 static void *resize_short(void *array, size_t old, size_t n)
@@ -30,7 +27,7 @@ void *large_grow(void *array, size_t old, size_t n)
 	if (n < LARGE_BYTES)
 		return resize_short(array, old, n);
 	if (old >= LARGE_BYTES)
-		return with_huge_pages(mremap(array, old, n, MREMAP_MAYMOVE), n);
+		return or_null(mremap(array, old, n, MREMAP_MAYMOVE));
 	void *const map = map_new(n);
 	if (map && old)
 		memcpy(map, array, old);

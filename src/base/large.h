@@ -5,9 +5,10 @@
  *	if (!more) …				`a` is as it was
  *	large_free(more, 2 * n * sizeof(*a));
  *
- * Short arrays come from malloc. From LARGE_BYTES on an array has its own mapping with huge
- * pages: growing moves no bytes, and an array that is read and written in no order misses the
- * TLB less. Measured on a tree of 5.1 million stacks: 0.35 s of page faults become 0.05 s.
+ * Short arrays come from malloc. From LARGE_BYTES on an array has its own mapping: growing moves
+ * no bytes, and what is never written takes no memory. Huge pages are not asked for: where a
+ * virtual machine returns free memory to its host, as many do, touching 300 MB of them takes
+ * 0.8 s instead of 0.15 s (0.03 s where the memory was in use just before).
  */
 #ifndef BASE_LARGE_H
 #define BASE_LARGE_H
