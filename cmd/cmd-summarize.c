@@ -73,10 +73,11 @@ static int summarize(const struct summarize_opts *o, struct tare_profile **p, si
 		if (err == 0 && !o->json) {
 			if (i)
 				buf_chr(&text, '\n');
-			if (measureme)
-				summarize_measureme_text(s[i], &show, &text);
-			else
-				summarize_text(s[i], &show, &text);
+			if (!measureme) {
+				err = summarize_text(s[i], &show, &text, fd, why);
+				continue;
+			}
+			summarize_measureme_text(s[i], &show, &text);
 			err = text_write(&text, fd, why);
 			text.len = 0;
 		}

@@ -133,6 +133,40 @@ void grid_plain(const struct grid *g, struct buf *out)
 	free(w);
 }
 
+static void long_grid_cell(struct long_grid *g, const char *text, size_t len, size_t width,
+			   bool flat)
+{
+	const size_t column = g->column;
+	size_t *const w = &g->width[column];
+	g->column = column + 1 == g->columns ? 0 : column + 1;
+	if (!g->out) {
+		if (width > *w && (column || width <= GRID_NAME_MOST))
+			*w = width;
+		return;
+	}
+	const size_t gap = *w > width ? *w - width : 0;
+	if (column)
+		pad(g->out, gap + 2);
+	if (flat)
+		buf_add(g->out, text, len);
+	else
+		add_flat(g->out, text, len);
+	if (!g->column)
+		buf_chr(g->out, '\n');
+	else if (!column)
+		pad(g->out, gap);
+}
+
+void long_grid_text(struct long_grid *g, const char *text, size_t len)
+{
+	long_grid_cell(g, text, len, display_width(text, len), false);
+}
+
+void long_grid_number(struct long_grid *g, const char *text, const char *end)
+{
+	long_grid_cell(g, text, (size_t)(end - text), (size_t)(end - text), true);
+}
+
 /* Names are code, so that nothing in them is markup. In code, a | must still be escaped,
  * and a ` would end it. */
 static void markdown_cell(struct buf *out, const char *text, size_t len, bool code)

@@ -33,4 +33,25 @@ void grid_markdown(const struct grid *g, struct buf *out);
 void grid_framed(const struct grid *g, struct buf *out);
 void grid_free(struct grid *g);
 
+/* A table of any length, printed as grid_plain() does: its text is never in memory as a whole,
+ * because its rows are made twice.
+ *
+ *	struct long_grid g = { .columns = 3 };
+ *	for each row: long_grid_text(), long_grid_number() …		measures
+ *	g.out = &out;
+ *	for each row: the same again					adds to out
+ */
+#define LONG_GRID_MOST 16	/* columns */
+
+struct long_grid {
+	size_t columns;
+	size_t column;		/* of the next cell */
+	size_t width[LONG_GRID_MOST];
+	struct buf *out;	/* NULL: rows are measured */
+};
+
+void long_grid_text(struct long_grid *g, const char *text, size_t len);
+/* Text of ASCII characters that ends at `end`. */
+void long_grid_number(struct long_grid *g, const char *text, const char *end);
+
 #endif

@@ -4,7 +4,8 @@
  *	summarize-json.c        JSON, schema tare.summary/1
  *	summarize-measureme.c   text and JSON byte for byte as measureme's `summarize`
  *
- * A function adds its text to `out`; out->failed tells that memory was short. */
+ * A function adds its text to `out`; out->failed tells that memory was short. A table has as
+ * many rows as the profile has names, so summarize_text() writes it in pieces. */
 #ifndef CMD_SUMMARIZE_SHOW_H
 #define CMD_SUMMARIZE_SHOW_H
 
@@ -22,7 +23,9 @@ struct summarize_show {
 	size_t top;			/* only the first so many; 0: all */
 };
 
-void summarize_text(const struct tare_summary *s, const struct summarize_show *o, struct buf *out);
+/* Writes what is in `out`, and the table. */
+int summarize_text(const struct tare_summary *s, const struct summarize_show *o, struct buf *out,
+		   int fd, struct tare_why *why);
 void summarize_json(const struct tare_summary *const *s, size_t n, const struct summarize_show *o,
 		    struct buf *out);
 void summarize_measureme_text(const struct tare_summary *s, const struct summarize_show *o,

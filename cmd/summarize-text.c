@@ -2,7 +2,9 @@
 #include "summarize-show.h"
 
 #include "grid.h"
+#include "profiles.h"
 #include "quantity.h"
+#include "sink.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -70,33 +72,48 @@ bool summarize_shows(const struct tare_summary *s, const struct tare_summary_row
 	return o->percent_above == 0 || self_percent(r->self, s->total) >= o->percent_above;
 }
 
-static void text_cell(struct grid *g, const char *text)
+static void text_cell(struct long_grid *g, const char *text)
 {
-	grid_cell(g, text, strlen(text));
+	long_grid_text(g, text, strlen(text));
 }
 
-static void value_cell(struct grid *g, const struct tare_profile_info *i, int64_t v)
+static void value_cell(struct long_grid *g, const struct tare_profile_info *i, int64_t v)
 {
-	quantity_add(&g->text, i, v);
-	grid_done(g);
+	char text[QUANTITY_BYTES];
+	char *const end = text + sizeof(text);
+	long_grid_number(g, quantity_before(end, i, v), end);
 }
 
-static void count_cell(struct grid *g, uint64_t n)
+static void count_cell(struct long_grid *g, uint64_t n)
 {
-	buf_grouped(&g->text, n);
-	grid_done(g);
+	char text[QUANTITY_BYTES];
+	char *const end = text + sizeof(text);
+	long_grid_number(g, u64_grouped(end, n), end);
 }
 
-static void own_row(struct grid *g, const struct tare_summary *s, const struct shown *c,
+static void share_cell(struct long_grid *g, int64_t self, uint64_t total)
+{
+	char text[QUANTITY_BYTES];
+	char *const end = text + sizeof(text);
+	const double percent = total ? self_percent(self, total) : 0;
+	if (!total) {
+		text_cell(g, "-");
+	} else if (percent >= 0 && percent < 1e22) {
+		long_grid_number(g, percent_before(end, percent), end);
+	} else {
+		struct buf b = { 0 };
+		percent_add(&b, percent);
+		long_grid_text(g, b.data ? b.data : "", b.len);
+		buf_free(&b);
+	}
+}
+
+static void own_row(struct long_grid *g, const struct tare_summary *s, const struct shown *c,
 		    const struct tare_summary_row *r)
 {
 	text_cell(g, r->name);
 	value_cell(g, s->info, r->self);
-	if (s->total)
-		percent_add(&g->text, self_percent(r->self, s->total));
-	else
-		buf_str(&g->text, "-");
-	grid_done(g);
+	share_cell(g, r->self, s->total);
 	value_cell(g, s->info, (int64_t)r->time);
 	count_cell(g, r->count);
 	if (c->hits)
@@ -109,7 +126,7 @@ static void own_row(struct grid *g, const struct tare_summary *s, const struct s
 		value_cell(g, s->info, r->hashing);
 }
 
-static void own_title(struct grid *g, const struct shown *c)
+static void own_title(struct long_grid *g, const struct shown *c)
 {
 	text_cell(g, "item");
 	text_cell(g, "self");
@@ -124,23 +141,23 @@ static void own_title(struct grid *g, const struct shown *c)
 		text_cell(g, "loading");
 	if (c->hashing)
 		text_cell(g, "hashing");
-	g->columns = g->n;
 }
 
 static void own_artifacts(const struct tare_summary *s, struct buf *out)
 {
-	struct grid g = { .columns = 2 };
+	struct long_grid g = { .columns = 2 };
 	if (!s->n_artifacts)
 		return;
-	text_cell(&g, "artifact");
-	text_cell(&g, "size");
-	for (size_t i = 0; i < s->n_artifacts; i++) {
-		text_cell(&g, s->artifacts[i].name);
-		count_cell(&g, s->artifacts[i].value);
-	}
 	buf_chr(out, '\n');
-	grid_plain(&g, out);
-	grid_free(&g);
+	for (int pass = 0; pass < 2; pass++) {
+		g.out = pass ? out : NULL;
+		text_cell(&g, "artifact");
+		text_cell(&g, "size");
+		for (size_t i = 0; i < s->n_artifacts; i++) {
+			text_cell(&g, s->artifacts[i].name);
+			count_cell(&g, s->artifacts[i].value);
+		}
+	}
 }
 
 static void own_head(const struct tare_summary *s, struct buf *out)
@@ -156,34 +173,76 @@ static void own_head(const struct tare_summary *s, struct buf *out)
 	buf_printf(out, " events, %zu thread%s\n\n", s->n_threads, s->n_threads == 1 ? "" : "s");
 }
 
-#define AHEAD 8		/* rows: there may be millions, and their names lie anywhere */
+/* A table under way. */
+struct listing {
+	const struct tare_summary *s;
+	const struct summarize_show *o;
+	const struct tare_summary_row **rows;
+	struct shown columns;
+	struct buf *out;
+	int fd;
+	size_t shown;			/* rows */
+	double share;			/* of them in the total */
+};
 
-static void put_text(const struct tare_summary *s, const struct tare_summary_row **rows,
-		     const struct summarize_show *o, struct buf *out)
+#define AHEAD 8			/* rows: there may be millions, and their names lie anywhere */
+#define PIECE_BYTES (64u << 10)	/* is written at once */
+
+/* Measures the rows, or writes them. */
+static int put_rows(struct listing *l, struct long_grid *g, struct tare_why *why)
 {
-	const struct shown c = columns_of(s);
-	struct grid g = { 0 };
-	size_t shown = 0;
-	double share = 0;
-	own_head(s, out);
-	own_title(&g, &c);
-	for (size_t i = 0; i < s->n_rows && (!o->top || shown < o->top); i++) {
+	const struct tare_summary *const s = l->s;
+	int err = 0;
+	l->shown = 0;
+	l->share = 0;
+	own_title(g, &l->columns);
+	for (size_t i = 0; err == 0 && i < s->n_rows && (!l->o->top || l->shown < l->o->top); i++) {
 		if (i + AHEAD < s->n_rows)
-			__builtin_prefetch(rows[i + AHEAD]->name);
-		if (!summarize_shows(s, rows[i], o))
+			__builtin_prefetch(l->rows[i + AHEAD]->name);
+		if (!summarize_shows(s, l->rows[i], l->o))
 			continue;
-		own_row(&g, s, &c, rows[i]);
-		share += self_percent(rows[i]->self, s->total);
-		shown++;
+		own_row(g, s, &l->columns, l->rows[i]);
+		l->share += self_percent(l->rows[i]->self, s->total);
+		l->shown++;
+		if (l->out->len > PIECE_BYTES) {
+			err = text_write(l->out, l->fd, why);
+			l->out->len = 0;
+		}
 	}
-	grid_plain(&g, out);
-	grid_free(&g);
+	return err;
+}
+
+static int put_table(struct listing *l, struct tare_why *why)
+{
+	const struct shown *const c = &l->columns;
+	struct long_grid g = { .columns = (size_t)5 + c->hits + c->blocked + c->load + c->hashing };
+	int err = put_rows(l, &g, why);
+	g.out = l->out;
+	own_head(l->s, l->out);
+	return err < 0 ? err : put_rows(l, &g, why);
+}
+
+static void put_pages(const struct tare_profile_info *i, struct buf *out)
+{
+	buf_printf(out, "%" PRIu64 " page%s written while recording: ", i->pages,
+		   i->pages == 1 ? " was" : "s were");
+	quantity_add(out, i, (int64_t)i->page_cost);
+	if (i->is_time)
+		buf_str(out, ", in the table as \"page written\"\n");
+	else
+		buf_printf(out, "%s%s, in no interval\n", *i->unit ? " " : "", i->unit);
+}
+
+static void put_end(const struct listing *l)
+{
+	const struct tare_summary *const s = l->s;
+	struct buf *const out = l->out;
 	buf_str(out, "\ntotal ");
 	quantity_add(out, s->info, (int64_t)s->total);
 	if (!s->info->is_time && *s->info->unit)
 		buf_printf(out, " %s", s->info->unit);
-	if (shown < s->n_rows && s->total)
-		buf_printf(out, "; %zu of %zu items shown, %.2f%% of it", shown, s->n_rows, share);
+	if (l->shown < s->n_rows && s->total)
+		buf_printf(out, "; %zu of %zu items shown, %.2f%% of it", l->shown, s->n_rows, l->share);
 	buf_chr(out, '\n');
 	if (s->info->clamped)
 		buf_printf(out, "%" PRIu64 " counter reads ran backwards and were clamped\n",
@@ -191,25 +250,26 @@ static void put_text(const struct tare_summary *s, const struct tare_summary_row
 	if (s->info->dropped)
 		buf_printf(out, "%" PRIu64 " events were dropped while recording\n",
 			   s->info->dropped);
-	if (s->info->pages) {
-		buf_printf(out, "%" PRIu64 " page%s written while recording: ", s->info->pages,
-			   s->info->pages == 1 ? " was" : "s were");
-		quantity_add(out, s->info, (int64_t)s->info->page_cost);
-		if (s->info->is_time)
-			buf_str(out, ", in the table as \"page written\"\n");
-		else
-			buf_printf(out, "%s%s, in no interval\n", *s->info->unit ? " " : "",
-				   s->info->unit);
-	}
+	if (s->info->pages)
+		put_pages(s->info, out);
 	own_artifacts(s, out);
 }
 
-void summarize_text(const struct tare_summary *s, const struct summarize_show *o, struct buf *out)
+int summarize_text(const struct tare_summary *s, const struct summarize_show *o, struct buf *out,
+		   int fd, struct tare_why *why)
 {
-	const struct tare_summary_row **const rows = summarize_sorted(s, o->sort);
-	if (rows)
-		put_text(s, rows, o, out);
+	struct listing l = { .s = s, .o = o, .columns = columns_of(s), .out = out, .fd = fd,
+			     .rows = summarize_sorted(s, o->sort) };
+	int err = 0;
+	if (l.rows)
+		err = put_table(&l, why);
 	else
 		out->failed = true;
-	free(rows);
+	if (l.rows && err == 0)
+		put_end(&l);
+	free(l.rows);
+	if (err == 0)
+		err = text_write(out, fd, why);
+	out->len = 0;
+	return err;
 }
