@@ -1,5 +1,6 @@
 #include "names.h"
 
+#include "large.h"
 #include "why.h"
 
 #include <stdlib.h>
@@ -38,7 +39,7 @@ static struct name_slot *find_slot(const struct names *t, const char *text, size
 static bool grow_slots(struct names *t)
 {
 	const uint32_t n_slots = t->n_slots ? 2 * t->n_slots : 256;
-	struct name_slot *const slots = calloc(n_slots, sizeof(*slots));
+	struct name_slot *const slots = large_grow(NULL, 0, n_slots * sizeof(*slots));
 	if (!slots)
 		return false;
 	for (uint32_t n = 0; n < t->n_slots; n++) {
@@ -49,7 +50,7 @@ static bool grow_slots(struct names *t)
 			i = (i + 1) & (n_slots - 1);
 		slots[i] = t->slots[n];
 	}
-	free(t->slots);
+	large_free(t->slots, t->n_slots * sizeof(*t->slots));
 	t->slots = slots;
 	t->n_slots = n_slots;
 	return true;
@@ -68,17 +69,16 @@ uint32_t names_find(const struct names *t, const char *text, size_t len)
 	return find_slot(t, text, len, hash_text(text, len))->number - 1;
 }
 
-uint32_t names_add(struct names *t, const char *text, size_t len)
+static uint32_t add_hashed(struct names *t, const char *text, size_t len, uint32_t hash)
 {
 	if (len > UINT32_MAX || (t->n + 1 > t->n_slots / 4 * 3 && !grow_slots(t)))
 		return NO_NAME;
-	const uint32_t hash = hash_text(text, len);
 	struct name_slot *const slot = find_slot(t, text, len, hash);
 	if (slot->number)
 		return slot->number - 1;
 	if (t->n == t->cap) {
 		const uint32_t cap = t->cap ? 2 * t->cap : 128;
-		struct name *const list = realloc(t->list, cap * sizeof(*list));
+		struct name *const list = large_grow(t->list, t->cap * sizeof(*list), cap * sizeof(*list));
 		if (!list)
 			return NO_NAME;
 		t->list = list;
@@ -93,6 +93,11 @@ uint32_t names_add(struct names *t, const char *text, size_t len)
 	return t->n - 1;
 }
 
+uint32_t names_add(struct names *t, const char *text, size_t len)
+{
+	return add_hashed(t, text, len, hash_text(text, len));
+}
+
 const char *names_text(const struct names *t, uint32_t n)
 {
 	return t->arena.data + t->list[n].off;
@@ -101,8 +106,8 @@ const char *names_text(const struct names *t, uint32_t n)
 void names_free(struct names *t)
 {
 	buf_free(&t->arena);
-	free(t->list);
-	free(t->slots);
+	large_free(t->list, t->cap * sizeof(*t->list));
+	large_free(t->slots, t->n_slots * sizeof(*t->slots));
 	*t = (struct names){ 0 };
 }
 
@@ -159,27 +164,36 @@ static void add_call(struct resolver *r, const struct event_name *n)
 	buf_chr(&r->scratch, ')');
 }
 
-static uint32_t decode_name(struct resolver *r, uint64_t id)
+/* The text of the id's name behind the scratch text; r->has_args. False: r->err says why. */
+static bool add_name_text(struct resolver *r, uint64_t id)
 {
 	struct event_name n;
+	const size_t from = r->scratch.len;
 	r->text.len = 0;
 	r->err = strings_text(r->p, id, &r->text, r->why);
 	if (r->err < 0)
-		return NO_NAME;
-	r->scratch.len = 0;
+		return false;
 	if (r->mode == RESOLVE_TEXT) {
 		buf_add(&r->scratch, r->text.data, r->text.len);
-		text_tame(&r->scratch, 0);
-	} else {
-		event_name_split(r->text.data, r->text.len, &n);
-		r->has_args = n.n_args > 0;
-		if (n.error)
-			profile_warn(r->p, TARE_PROFILE_BAD_EVENT_ID, 1);
-		if (r->mode == RESOLVE_LABEL)
-			buf_add(&r->scratch, n.label, n.label_len);
-		else
-			add_call(r, &n);
+		text_tame(&r->scratch, from);
+		return true;
 	}
+	event_name_split(r->text.data, r->text.len, &n);
+	r->has_args = n.n_args > 0;
+	if (n.error)
+		profile_warn(r->p, TARE_PROFILE_BAD_EVENT_ID, 1);
+	if (r->mode == RESOLVE_LABEL)
+		buf_add(&r->scratch, n.label, n.label_len);
+	else
+		add_call(r, &n);
+	return true;
+}
+
+static uint32_t decode_name(struct resolver *r, uint64_t id)
+{
+	r->scratch.len = 0;
+	if (!add_name_text(r, id))
+		return NO_NAME;
 	const uint32_t name = names_add(r->names, r->scratch.data, r->scratch.len);
 	return name == NO_NAME ? out_of_memory(r) : name;
 }
@@ -228,6 +242,66 @@ uint32_t resolver_slow(struct resolver *r, uint64_t id)
 	}
 	remember(r, addr, name, r->has_args);
 	return name;
+}
+
+/* One of the ids of resolve_many(). */
+struct one {
+	uint64_t addr;
+	size_t like;			/* the first one with this address */
+	size_t from, len;		/* of its text in the scratch text */
+	uint32_t hash;
+	uint32_t has_args;
+};
+
+/* Decodes the name of an id, and fetches its slot. */
+static bool prepare(struct resolver *r, uint64_t id, struct one *o)
+{
+	o->from = r->scratch.len;
+	if (!add_name_text(r, id))
+		return false;
+	if (buf_failed(&r->scratch)) {
+		out_of_memory(r);
+		return false;
+	}
+	o->len = r->scratch.len - o->from;
+	o->has_args = r->has_args;
+	o->hash = hash_text(r->scratch.data + o->from, o->len);
+	if (r->names->n_slots)
+		__builtin_prefetch(&r->names->slots[o->hash & (r->names->n_slots - 1)]);
+	return true;
+}
+
+static size_t first_like(const struct one *all, size_t i)
+{
+	size_t like = 0;
+	while (all[like].addr != all[i].addr)
+		like++;
+	return like;
+}
+
+bool resolve_many(struct resolver *r, const uint64_t *id, uint32_t *name, size_t n)
+{
+	struct one all[RESOLVE_MANY];
+	r->scratch.len = 0;
+	for (size_t i = 0; i < n; i++) {
+		all[i].addr = strings_addr(r->p, id[i]);
+		all[i].like = first_like(all, i);
+		const struct resolved *const known = remembered(r, all[i].addr);
+		name[i] = known ? known->name : NO_NAME;
+		if (!known && all[i].like == i && !prepare(r, id[i], &all[i]))
+			return false;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct one *const o = &all[i];
+		if (name[i] == NO_NAME && o->like == i) {
+			name[i] = add_hashed(r->names, r->scratch.data + o->from, o->len, o->hash);
+			if (name[i] == NO_NAME)
+				return out_of_memory(r) != NO_NAME;
+			remember(r, o->addr, name[i], o->has_args);
+		}
+		name[i] = name[o->like];
+	}
+	return true;
 }
 
 static enum kind_class class_of(const char *text)

@@ -93,6 +93,11 @@ void resolver_init(struct resolver *r, struct tare_profile *p, struct names *nam
 void resolver_free(struct resolver *r);
 uint32_t resolver_slow(struct resolver *r, uint64_t id);
 
+/* Several ids at once, with RESOLVE_ARGS: their names are looked up side by side, as each look-up
+ * among millions of names misses the cache. False: r->err says why. */
+#define RESOLVE_MANY 16u
+bool resolve_many(struct resolver *r, const uint64_t *id, uint32_t *name, size_t n);
+
 /* NO_NAME: r->err says why. */
 static inline uint32_t resolve_args(struct resolver *r, uint64_t id, uint32_t *has_args)
 {

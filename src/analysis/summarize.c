@@ -6,6 +6,7 @@
  */
 #include "names.h"
 
+#include "large.h"
 #include "options-copy.h"
 #include "why.h"
 #include "word-sort.h"
@@ -16,8 +17,8 @@
 
 /* What the intervals of one name took. Those of the classes that a summary tells apart
  * have a cell each, so that adding an interval is the same for all: a plane of cells
- * per class, in each a cell per name. Cell 0 takes what has no parent; the cell of
- * a name in the first plane is name + 1. */
+ * per class that the profile has, in each a cell per name. Cell 0 takes what has no parent;
+ * the cell of a name in the first plane is name + 1. */
 struct cell {
 	uint64_t sum, n;
 	uint64_t inner;		/* of the intervals right inside */
@@ -25,6 +26,13 @@ struct cell {
 };
 
 enum plane { PLANE_PLAIN, PLANE_OTHER, PLANE_BLOCKED, PLANE_LOAD, PLANE_HASHING, PLANES };
+
+/* What few rows have. */
+struct other {
+	uint64_t again;		/* of what is inside an interval of the same row */
+	uint64_t artifact;
+	uint8_t flags;
+};
 
 enum { ROW_USED = 1, ROW_COUNTED_HITS = 2, ROW_ARTIFACT = 4 };
 
@@ -43,11 +51,15 @@ struct thread {
 
 struct tare_summary_store {
 	struct names names;
-	struct cell *cells;	/* PLANES times n_rows */
-	uint64_t *again;	/* by row: of what is inside an interval of the same row */
-	uint64_t *artifact;	/* by row */
-	uint8_t *flags;		/* by row */
+	struct cell *cells;	/* made_planes times n_rows */
+	struct other *other;	/* by row */
 	uint32_t n_rows;
+	uint8_t number[PLANES];	/* of a class's plane among them, + 1; 0: no such kind yet */
+	uint32_t n_planes;
+	uint32_t made_planes;	/* `cells` has them */
+	size_t rows_bytes;	/* of the summary's rows */
+	char *texts;		/* of the rows and artifacts */
+	size_t texts_len, texts_bytes;
 	struct threads threads;
 	struct thread *thread;
 	uint32_t n_thread, cap_thread;
@@ -59,11 +71,15 @@ struct open_rows {
 	uint32_t n, n_slots;
 };
 
+/* A record that is no interval: its row << OTHER_SHIFT and what it is. */
+enum { OTHER_INSTANT = 1, OTHER_HIT = 2, OTHER_SHIFT = 2 };
+_Static_assert((MM_INSTANT & 1) && !(MM_INTEGER & 1), "the lowest bit tells an instant");
+
 /* A kind's slot in struct kinds with what the loop over the records needs of it. */
 struct kind_plane {
 	uint64_t id;
 	uint32_t plane;		/* what an interval's cell has beside its row */
-	bool hits;		/* an instant of it is a hit */
+	uint32_t hit;		/* OTHER_HIT: an instant of it is a hit */
 };
 
 struct pass {
@@ -78,51 +94,66 @@ struct pass {
 	struct tare_why *why;
 };
 
-/* More of an array whose tail is zero. */
-static void *grown(void *old, size_t n_old, size_t n, size_t size)
+static size_t cells_bytes(const struct tare_summary_store *st)
 {
-	char *const a = realloc(old, n * size);
-	if (a)
-		memset(a + n_old * size, 0, (n - n_old) * size);
-	return a;
+	return (size_t)st->made_planes * st->n_rows * sizeof(*st->cells);
 }
 
-static bool grow_planes(struct tare_summary_store *st, uint32_t n)
+/* Only those in use, into zeros: what is never written takes no memory. */
+static void copy_cells(struct cell *to, const struct cell *from, uint32_t n)
 {
-	struct cell *const cells = calloc((size_t)PLANES * n, sizeof(*cells));
-	if (!cells)
-		return false;
+	for (uint32_t i = 0; i < n; i++)
+		if (from[i].n | from[i].hits | from[i].inner)
+			to[i] = from[i];
+}
+
+/* Into planes of `n` rows. */
+static void move_cells(struct tare_summary_store *st, struct cell *cells, uint32_t n)
+{
 	const uint32_t old = st->n_rows;
-	for (size_t plane = 0; old && plane < PLANES; plane++)
-		memcpy(cells + plane * n, st->cells + plane * old, old * sizeof(*cells));
-	free(st->cells);
+	for (uint32_t plane = 0; plane < st->made_planes; plane++)
+		copy_cells(cells + (size_t)plane * n, st->cells + (size_t)plane * old, old);
+	large_free(st->cells, cells_bytes(st));
 	st->cells = cells;
+	st->made_planes = st->n_planes;
 	for (uint32_t i = 0; i < st->n_thread; i++)
 		for (uint32_t d = 0; d < st->thread[i].depth; d++) {
 			uint32_t *const c = &st->thread[i].stack[d].cell;
 			*c = old ? *c / old * n + *c % old : 0;
 		}
-	return true;
 }
 
 /* A row for every name there is. */
 static bool grow_rows(struct tare_summary_store *st)
 {
-	const uint32_t old = st->n_rows;
-	uint32_t n = old ? old : 256;
+	uint32_t n = st->n_rows ? st->n_rows : 256;
 	while (n < st->names.n + 1)
 		n *= 2;
 	if (n > UINT32_MAX / PLANES)
 		return false;
-	uint64_t *const artifact = grown(st->artifact, old, n, sizeof(*artifact));
-	st->artifact = artifact ? artifact : st->artifact;
-	uint64_t *const again = grown(st->again, old, n, sizeof(*again));
-	st->again = again ? again : st->again;
-	uint8_t *const flags = grown(st->flags, old, n, 1);
-	st->flags = flags ? flags : st->flags;
-	if (!artifact || !again || !flags || !grow_planes(st, n))
+	struct cell *const cells = large_grow(NULL, 0, (size_t)st->n_planes * n * sizeof(*cells));
+	struct other *const other = cells ? large_grow(st->other, st->n_rows * sizeof(*other),
+						       n * sizeof(*other)) : NULL;
+	if (!other) {
+		large_free(cells, (size_t)st->n_planes * n * sizeof(*cells));
 		return false;
+	}
+	st->other = other;
+	move_cells(st, cells, n);
 	st->n_rows = n;
+	return true;
+}
+
+/* Cells for the planes that new kinds have. */
+static bool grow_planes(struct tare_summary_store *st)
+{
+	const size_t plane = st->n_rows * sizeof(*st->cells);
+	struct cell *const cells = large_grow(st->cells, st->made_planes * plane,
+					      st->n_planes * plane);
+	if (!cells)
+		return false;
+	st->cells = cells;
+	st->made_planes = st->n_planes;
 	return true;
 }
 
@@ -254,12 +285,21 @@ static const uint8_t plane_of[] = {
 	[KIND_ARTIFACT] = PLANE_OTHER,
 };
 
+/* The plane's number; a new one has no cells yet. */
+static uint32_t plane_number(struct tare_summary_store *st, enum plane plane)
+{
+	if (!st->number[plane])
+		st->number[plane] = (uint8_t)++st->n_planes;
+	return st->number[plane] - 1u;
+}
+
 static void note_kind(struct pass *s, unsigned slot)
 {
 	const enum kind_class class = s->kinds.slot[slot].class;
-	s->kind[slot] = (struct kind_plane){ s->kinds.slot[slot].id,
-					     plane_of[class] * s->store->n_rows,
-					     class == KIND_CACHE_HIT };
+	const bool used = s->kinds.slot[slot].id != not_here(slot);
+	const uint32_t number = used ? plane_number(s->store, plane_of[class]) : 0;
+	s->kind[slot] = (struct kind_plane){ s->kinds.slot[slot].id, number * s->store->n_rows,
+					     class == KIND_CACHE_HIT ? OTHER_HIT : 0 };
 }
 
 /* Rows have moved: the planes begin elsewhere. */
@@ -271,6 +311,8 @@ static void note_kinds(struct pass *s)
 
 static void new_kind(struct pass *s, uint64_t id)
 {
+	if (s->kinds.resolver->err < 0)		/* a good one would hide the error */
+		return;
 	note_kind(s, kinds_slot(&s->kinds, id));
 }
 
@@ -284,7 +326,7 @@ HOT unsigned kind_slot(struct pass *s, uint64_t id)
 
 /* An interval with its names resolved. */
 struct item {
-	uint64_t start, end;
+	uint64_t start, end;	/* as recorded: the end may be before the start */
 	uint32_t cell, thread;
 };
 
@@ -326,7 +368,12 @@ static bool intervals(struct pass *s, struct thread *t, const struct item *e, si
 	struct frame *top = t->stack + t->depth - 1;
 	uint64_t overlaps = 0;
 	for (const struct item *const stop = e + n; e < stop; e++) {
-		const uint64_t start = e->start, end = e->end;
+		const uint64_t start = e->start;
+		uint64_t end = e->end;
+		if (__builtin_expect(end < start, 0)) {
+			end = start;
+			s->backwards++;
+		}
 		const uint64_t d = end - start;
 		top = parent_of(top, start, end, &overlaps);
 		if (__builtin_expect(top->cell == 0, 0)) {	/* else inside one seen before */
@@ -354,16 +401,17 @@ static bool intervals_again(struct pass *s, struct thread *t, const struct item 
 		if (!reserve_stack(t, 1))
 			return false;
 		const struct frame *const top = t->stack + t->depth - 1;
+		const uint64_t end = e->end < e->start ? e->start : e->end;
 		uint64_t overlaps = 0;
-		const struct frame *const parent = parent_of((struct frame *)top, e->start, e->end,
+		const struct frame *const parent = parent_of((struct frame *)top, e->start, end,
 							     &overlaps);
 		for (const struct frame *f = top; f > parent; f--)
 			*open_row(&s->open, key | f->cell % st->n_rows) -= 1;
 		uint32_t *const open = open_row(&s->open, key | e->cell % st->n_rows);
 		if (!open)
 			return false;
-		if (*open && e->cell / st->n_rows != PLANE_HASHING)
-			st->again[e->cell % st->n_rows] += e->end - e->start;
+		if (*open && e->cell / st->n_rows + 1 != st->number[PLANE_HASHING])
+			st->other[e->cell % st->n_rows].again += end - e->start;
 		++*open;
 		if (!intervals(s, t, e, 1))
 			return false;
@@ -385,12 +433,12 @@ static bool instant_or_integer(struct pass *s, const struct mm_event *e, unsigne
 	if (__builtin_expect(!row || !have_rows(st), 0))
 		return false;
 	if (is_instant) {
-		st->cells[row].hits += !(st->flags[row] & ROW_COUNTED_HITS);
+		st->cells[row].hits += !(st->other[row].flags & ROW_COUNTED_HITS);
 	} else if (class == KIND_ARTIFACT) {
-		st->flags[row] |= ROW_ARTIFACT;
-		st->artifact[row] += e->p1;
+		st->other[row].flags |= ROW_ARTIFACT;
+		st->other[row].artifact += e->p1;
 	} else {
-		st->flags[row] |= ROW_USED | ROW_COUNTED_HITS;
+		st->other[row].flags |= ROW_USED | ROW_COUNTED_HITS;
 		st->cells[row].hits += e->p1;
 	}
 	return true;
@@ -405,10 +453,13 @@ static bool instant_or_integer(struct pass *s, const struct mm_event *e, unsigne
  * others need no stack. */
 struct block {
 	struct item item[BLOCK];
-	uint32_t other[BLOCK];		/* rows */
+	uint32_t other[BLOCK];		/* rows, with OTHER_INSTANT and OTHER_HIT */
 	size_t n_intervals, n_others;
+	uint64_t late_id[BLOCK];	/* names that are looked up together at the end */
+	uint32_t *late_row[BLOCK];	/* and where their rows are added, shifted */
+	uint8_t late_shift[BLOCK];
+	size_t n_late;
 	bool one_thread;
-	bool odd;			/* others that are not simply hits */
 };
 
 /* Has the event a row at all? */
@@ -420,11 +471,49 @@ static bool wants_row(const struct pass *s, const struct mm_event *e, unsigned k
 	return e->p2 < MM_INTEGER || class == KIND_ARTIFACT || class == KIND_CACHE_HIT_COUNT;
 }
 
-/* Row 0: the event needs none, or there is an error. */
-static __attribute__((noinline)) uint32_t row_slow(struct pass *s, const struct mm_event *e,
-						   unsigned kind)
+/* The events whose names are looked up together: with arguments nearly each has its own. */
+static void resolve_late(struct pass *s, struct block *b)
 {
-	return wants_row(s, e, kind) ? row_name(s, e, kind) + 1 : 0;
+	uint32_t name[RESOLVE_MANY];
+	for (size_t i = 0, n; i < b->n_late; i += n) {
+		n = b->n_late - i < RESOLVE_MANY ? b->n_late - i : RESOLVE_MANY;
+		if (!resolve_many(s->labels, b->late_id + i, name, n))
+			return;
+		for (size_t k = 0; k < n; k++)
+			*b->late_row[i + k] += (name[k] + 1) << b->late_shift[i + k];
+	}
+}
+
+/* The row of a record that is not known. 0: it needs none, or gets it later, into `place`; or
+ * there is an error, and then nothing more is looked up. */
+static __attribute__((noinline)) uint32_t row_slow(struct pass *s, const uint8_t *record,
+						   struct block *b, uint32_t *place)
+{
+	struct mm_event e;
+	mm_decode(record, s->p->wide, &e);
+	const unsigned kind = kind_slot(s, e.kind);
+	if (s->labels->err < 0 || !wants_row(s, &e, kind))
+		return 0;
+	if (s->by != TARE_BY_ARGS)
+		return row_name(s, &e, kind) + 1;
+	b->late_id[b->n_late] = e.id;
+	b->late_shift[b->n_late] = e.p2 < MM_INTEGER ? 0 : OTHER_SHIFT;
+	b->late_row[b->n_late++] = place;
+	return 0;
+}
+
+/* Ids, mapped to rows. A copy of what is looked up for every record: the compiler cannot know
+ * that the block's writes do not change it. */
+struct row_map {
+	struct ids_fast ids;
+	const uint32_t *direct;
+	uint64_t n_direct;
+};
+
+HOT uint32_t row_of(const struct row_map *m, uint64_t id)
+{
+	const uint64_t addr = ids_addr(&m->ids, id);
+	return m->direct[addr < m->n_direct ? addr : 0] >> 1;
 }
 
 HOT void resolve_block(struct pass *s, struct block *b, const uint8_t *records, size_t n,
@@ -432,54 +521,46 @@ HOT void resolve_block(struct pass *s, struct block *b, const uint8_t *records, 
 {
 	const size_t size = wide ? 32 : 24;
 	const uint32_t thread = mm_u32(records + (wide ? 16 : 8));
-	const uint32_t *const direct = s->labels->direct;
-	const uint64_t n_direct = s->labels->n_direct;
+	const struct row_map map = { ids_fast(s->p), s->labels->direct, s->labels->n_direct };
+	struct item *item = b->item;
+	uint32_t *other = b->other;
 	uint32_t differ = 0;
-	uint64_t backwards = 0;
-	size_t n_intervals = 0, n_others = 0, n_odd = 0;
+	b->n_late = 0;
 	for (const uint8_t *r = records + n * size; r > records; ) {
 		struct mm_event e;
 		r -= size;
 		prefetch_back(r);
 		mm_decode(r, wide, &e);
-		const unsigned kind = kind_slot(s, e.kind);
-		const uint64_t addr = by_label ? strings_addr_fast(s->p, e.id) : 0;
-		uint32_t row = by_label ? direct[addr < n_direct ? addr : 0] >> 1 : 0;
+		const struct kind_plane *const kind = &s->kind[kind_slot(s, e.kind)];
+		const bool is_interval = e.p2 < MM_INTEGER;
+		uint32_t row = by_label ? row_of(&map, e.id) : 0;
 		if (__builtin_expect(!row, 0))
-			row = row_slow(s, &e, kind);
-		const bool is_interval = e.p2 < MM_INTEGER, back = e.p2 < e.p1;
-		const bool is_hit = (e.p2 == MM_INSTANT) & s->kind[kind].hits;
+			row = row_slow(s, r, b, is_interval ? &item->cell : other);
 		differ |= e.thread ^ thread;
-		b->item[n_intervals] = (struct item){ e.p1, back ? e.p1 : e.p2,
-						      row + s->kind[kind].plane, e.thread };
-		b->other[n_others] = row;
-		n_intervals += is_interval;
-		n_others += !is_interval;
-		n_odd += !(is_interval | is_hit);
-		backwards += back & is_interval;
+		*item = (struct item){ e.p1, e.p2, row + kind->plane, e.thread };
+		*other = row << OTHER_SHIFT | kind->hit | (e.p2 & OTHER_INSTANT);
+		item += is_interval;
+		other += !is_interval;
 	}
-	b->n_intervals = n_intervals;
-	b->n_others = n_others;
+	b->n_intervals = (size_t)(item - b->item);
+	b->n_others = (size_t)(other - b->other);
 	b->one_thread = !differ;
-	b->odd = n_odd != 0;
-	s->backwards += backwards;
+	resolve_late(s, b);
 }
 
 /* New names may need more rows, and then their cells are elsewhere. */
 HOT bool look_up_block(struct pass *s, struct block *b, const uint8_t *records, size_t n,
 		       const int wide, const int by_label)
 {
-	const uint64_t backwards = s->backwards;
 	for (;;) {
 		resolve_block(s, b, records, n, wide, by_label);
 		if (s->labels->err < 0 || s->kinds.resolver->err < 0)
 			return false;
 		if (__builtin_expect(s->store->names.n < s->store->n_rows, 1))
-			return true;
+			return s->store->made_planes == s->store->n_planes || grow_planes(s->store);
 		if (!grow_rows(s->store))
 			return false;
 		note_kinds(s);
-		s->backwards = backwards;
 	}
 }
 
@@ -496,11 +577,22 @@ static bool odd_others(struct pass *s, const uint8_t *records, size_t n)
 	return ok;
 }
 
-static void hits(struct pass *s, const uint32_t *row, size_t n)
+static bool all_hits(const struct block *b)
+{
+	const uint32_t hit = OTHER_HIT | OTHER_INSTANT;
+	uint32_t all = hit;
+	for (size_t i = 0; i < b->n_others; i++)
+		all &= b->other[i];
+	return all == hit;
+}
+
+static void hits(struct pass *s, const uint32_t *other, size_t n)
 {
 	struct tare_summary_store *const st = s->store;
-	for (size_t i = 0; i < n; i++)
-		st->cells[row[i]].hits += !(st->flags[row[i]] & ROW_COUNTED_HITS);
+	for (size_t i = 0; i < n; i++) {
+		const uint32_t row = other[i] >> OTHER_SHIFT;
+		st->cells[row].hits += !(st->other[row].flags & ROW_COUNTED_HITS);
+	}
 	s->n_instants += n;
 }
 
@@ -510,7 +602,7 @@ HOT bool block_back(struct pass *s, const uint8_t *records, size_t n, const int 
 	struct block b;
 	if (!look_up_block(s, &b, records, n, wide, by_label))
 		return false;
-	if (!b.odd)
+	if (all_hits(&b))
 		hits(s, b.other, b.n_others);
 	else if (!odd_others(s, records, n))
 		return false;
@@ -574,121 +666,157 @@ static int walk_all(struct pass *s, const struct tare_progress *progress)
 	return 0;
 }
 
-/* What the rows are sorted by: self values, the largest first, then names. */
-struct row_key {
-	int64_t self;
-	size_t off;			/* of the name in `texts` */
-	uint32_t len;
-};
-
-struct row_keys {
-	struct row_key *key;
-	const char *texts;
-};
-
-static bool row_word(const void *arg, uint32_t row, unsigned i, uint64_t *word)
-{
-	const struct row_keys *const all = arg;
-	const struct row_key *const k = &all->key[row];
-	if (i)
-		return sized_text_word(all->texts + k->off, k->len, i - 1, word);
-	*word = descending(k->self);
-	return true;
-}
-
-static void row_ahead(const void *arg, uint32_t row, unsigned stage)
-{
-	const struct row_keys *const all = arg;
-	if (stage)
-		__builtin_prefetch(all->texts + all->key[row].off);
-	else
-		__builtin_prefetch(&all->key[row]);
-}
-
-#define AHEAD 8		/* rows: there may be millions */
-
-/* Rows in the order of `order`, in place of those there are. */
-static bool reorder(struct tare_summary *s, const uint32_t *order)
-{
-	struct tare_summary_row *const rows = malloc((s->n_rows + 1) * sizeof(*rows));
-	if (!rows)
-		return false;
-	for (size_t i = 0; i < s->n_rows; i++) {
-		if (i + AHEAD < s->n_rows)
-			__builtin_prefetch(&s->rows[order[i + AHEAD]]);
-		rows[i] = s->rows[order[i]];
-	}
-	free(s->rows);
-	s->rows = rows;
-	return true;
-}
-
-static bool sort_rows(struct tare_summary *s, struct row_keys *keys)
-{
-	uint32_t *const order = malloc((s->n_rows + 1) * sizeof(*order));
-	for (size_t i = 0; order && i < s->n_rows; i++)
-		order[i] = (uint32_t)i;
-	const bool ok = order && word_sort(order, s->n_rows, row_word, row_ahead, keys) &&
-			reorder(s, order);
-	free(order);
-	return ok;
-}
-
 static int by_artifact(const void *a, const void *b)
 {
 	return strcmp(((const struct tare_artifact *)a)->name,
 		      ((const struct tare_artifact *)b)->name);
 }
 
-/* A row from its cells; false: it has nothing. */
-static bool add_up(const struct tare_summary_store *st, uint32_t row, struct tare_summary_row *out)
+static const struct cell *cell_of(const struct tare_summary_store *st, enum plane plane, uint32_t row)
 {
-	const struct cell *cell[PLANES];
-	bool any = st->flags[row] & ROW_USED;
-	*out = (struct tare_summary_row){ 0 };
-	for (unsigned plane = 0; plane < PLANES; plane++) {
+	static const struct cell none;
+	const unsigned number = st->number[plane];
+	return number ? &st->cells[(size_t)(number - 1) * st->n_rows + row] : &none;
+}
+
+static int64_t self_of(const struct tare_summary_store *st, uint32_t row)
+{
+	uint64_t self = 0;
+	for (uint32_t plane = 0; plane < st->n_planes; plane++) {
 		const struct cell *const c = &st->cells[(size_t)plane * st->n_rows + row];
-		cell[plane] = c;
-		any |= c->n || c->hits;
-		out->self += (int64_t)(c->sum - c->inner);
-		/* Hashing is inside its query, whose time it already is. */
-		out->time += plane == PLANE_HASHING ? 0 : c->sum;
+		self += c->sum - c->inner;
 	}
-	out->time -= st->again[row];
-	out->misses = cell[PLANE_PLAIN]->n;
-	out->count = cell[PLANE_PLAIN]->n + cell[PLANE_OTHER]->n;
-	out->hits = cell[PLANE_PLAIN]->hits;
-	out->blocked = cell[PLANE_BLOCKED]->sum;
-	out->load = (int64_t)(cell[PLANE_LOAD]->sum - cell[PLANE_LOAD]->inner);
-	out->hashing = (int64_t)(cell[PLANE_HASHING]->sum - cell[PLANE_HASHING]->inner);
+	return (int64_t)self;
+}
+
+/* Whether there is anything to show of it. */
+static bool has_row(const struct tare_summary_store *st, uint32_t row)
+{
+	bool any = st->other[row].flags & ROW_USED;
+	for (uint32_t plane = 0; plane < st->n_planes; plane++) {
+		const struct cell *const c = &st->cells[(size_t)plane * st->n_rows + row];
+		any |= c->n || c->hits;
+	}
 	return any;
+}
+
+/* What rows are sorted by: self values, the largest first, then names. */
+static bool row_word(const void *arg, uint32_t row, unsigned i, uint64_t *word)
+{
+	const struct tare_summary_store *const st = arg;
+	const struct name *const name = &st->names.list[row - 1];
+	if (i)
+		return sized_text_word(st->names.arena.data + name->off, name->len, i - 1, word);
+	*word = descending(self_of(st, row));
+	return true;
+}
+
+static void row_ahead(const void *arg, uint32_t row, unsigned stage)
+{
+	const struct tare_summary_store *const st = arg;
+	const struct name *const name = &st->names.list[row - 1];
+	if (stage)
+		__builtin_prefetch(st->names.arena.data + name->off);
+	else
+		__builtin_prefetch(name);
+}
+
+/* A row from its cells. */
+static void add_up(const struct tare_summary_store *st, uint32_t row, struct tare_summary_row *out)
+{
+	const struct cell *const plain = cell_of(st, PLANE_PLAIN, row);
+	const struct cell *const other = cell_of(st, PLANE_OTHER, row);
+	const struct cell *const blocked = cell_of(st, PLANE_BLOCKED, row);
+	const struct cell *const load = cell_of(st, PLANE_LOAD, row);
+	const struct cell *const hashing = cell_of(st, PLANE_HASHING, row);
+	out->self = self_of(st, row);
+	/* Hashing is inside its query, whose time it already is. */
+	out->time = plain->sum + other->sum + blocked->sum + load->sum - st->other[row].again;
+	out->misses = plain->n;
+	out->count = plain->n + other->n;
+	out->hits = plain->hits;
+	out->blocked = blocked->sum;
+	out->load = (int64_t)(load->sum - load->inner);
+	out->hashing = (int64_t)(hashing->sum - hashing->inner);
+}
+
+/* The text of a row, behind those that are there. */
+static const char *keep_text(struct tare_summary_store *st, uint32_t row)
+{
+	const struct name *const name = &st->names.list[row - 1];
+	char *const text = st->texts + st->texts_len;
+	memcpy(text, st->names.arena.data + name->off, name->len + 1);
+	st->texts_len += name->len + 1;
+	return text;
+}
+
+/* Rows by their numbers in order, their texts side by side in the same order: there may be
+ * millions, and whoever goes over them would miss the cache for each. */
+static bool make_rows(struct tare_summary *s, const uint32_t *order, size_t n)
+{
+	enum { AHEAD = 16 };
+	struct tare_summary_store *const st = s->store;
+	st->rows_bytes = (n + 1) * sizeof(*s->rows);
+	s->rows = large_grow(NULL, 0, st->rows_bytes);
+	for (size_t i = 0; s->rows && i < n; i++) {
+		if (i + AHEAD < n) {
+			row_ahead(st, order[i + AHEAD], 0);
+			__builtin_prefetch(&st->cells[order[i + AHEAD]]);
+			row_ahead(st, order[i + AHEAD / 2], 1);
+		}
+		add_up(st, order[i], &s->rows[i]);
+		s->rows[i].name = keep_text(st, order[i]);
+	}
+	s->n_rows = s->rows ? n : 0;
+	return s->rows;
+}
+
+static bool add_artifact(struct tare_summary *s, uint32_t row)
+{
+	struct tare_summary_store *const st = s->store;
+	struct tare_artifact *const more = realloc(s->artifacts, (s->n_artifacts + 1) * sizeof(*more));
+	if (!more)
+		return false;
+	s->artifacts = more;
+	s->artifacts[s->n_artifacts++] = (struct tare_artifact){ .name = keep_text(st, row),
+								 .value = st->other[row].artifact };
+	return true;
+}
+
+/* A name may be that of a row and of an artifact. */
+static bool reserve_texts(struct tare_summary_store *st)
+{
+	st->texts_bytes = 2 * st->names.arena.len + 1;
+	st->texts = large_grow(NULL, 0, st->texts_bytes);
+	return st->texts;
+}
+
+/* The rows that are there, sorted; and the artifacts. */
+static bool find_rows(struct tare_summary *s)
+{
+	const struct tare_summary_store *const st = s->store;
+	const uint32_t most = st->names.n < st->n_rows ? st->names.n : st->n_rows ? st->n_rows - 1 : 0;
+	uint32_t *const order = malloc(((size_t)most + 1) * sizeof(*order));
+	bool ok = order && reserve_texts(s->store);
+	size_t n = 0;
+	for (uint32_t row = 1; ok && row <= most; row++) {
+		order[n] = row;
+		n += has_row(st, row);
+		if (st->other[row].flags & ROW_ARTIFACT)
+			ok = add_artifact(s, row);
+	}
+	ok = ok && word_sort(order, n, row_word, row_ahead, st) && make_rows(s, order, n);
+	free(order);
+	return ok;
 }
 
 static bool collect(struct tare_summary *s)
 {
 	const struct tare_summary_store *const st = s->store;
-	const uint32_t n = st->names.n < st->n_rows ? st->names.n : st->n_rows ? st->n_rows - 1 : 0;
-	struct row_keys keys = { malloc((n + 1) * sizeof(*keys.key)), st->names.arena.data };
-	s->rows = malloc((n + 1) * sizeof(*s->rows));
-	s->artifacts = calloc(n + 1, sizeof(*s->artifacts));
-	bool ok = s->rows && s->artifacts && keys.key;
-	for (uint32_t i = 0; ok && i < n; i++) {
-		const unsigned flags = st->flags[i + 1];
-		const struct name *const name = &st->names.list[i];
-		struct tare_summary_row *const row = &s->rows[s->n_rows];
-		if (add_up(st, i + 1, row)) {
-			row->name = keys.texts + name->off;
-			keys.key[s->n_rows++] = (struct row_key){ row->self, name->off, name->len };
-		}
-		if (flags & ROW_ARTIFACT)
-			s->artifacts[s->n_artifacts++] = (struct tare_artifact){
-				keys.texts + name->off, st->artifact[i + 1] };
-	}
-	ok = ok && sort_rows(s, &keys);
-	free(keys.key);
-	if (!ok)
+	if (!find_rows(s))
 		return false;
-	qsort(s->artifacts, s->n_artifacts, sizeof(*s->artifacts), by_artifact);
+	if (s->n_artifacts)
+		qsort(s->artifacts, s->n_artifacts, sizeof(*s->artifacts), by_artifact);
 	for (uint32_t i = 0; i < st->n_thread; i++)
 		if (st->thread[i].start <= st->thread[i].end) {
 			s->total += st->thread[i].end - st->thread[i].start;
@@ -726,21 +854,18 @@ static int summarize(struct pass *s, struct tare_summary *out,
 	return err;
 }
 
-/* Everything but the texts: the rows have the sums. */
+/* What only the walk and the making of the rows need. */
 static void free_sums(struct tare_summary_store *st)
 {
 	for (uint32_t i = 0; i < st->n_thread; i++)
 		free(st->thread[i].stack);
 	free(st->thread);
 	threads_free(&st->threads);
-	free(st->cells);
-	free(st->again);
-	free(st->artifact);
-	free(st->flags);
-	free(st->names.slots);
-	*st = (struct tare_summary_store){ .names = st->names };
-	st->names.slots = NULL;
-	st->names.n_slots = 0;
+	large_free(st->cells, cells_bytes(st));
+	large_free(st->other, st->n_rows * sizeof(*st->other));
+	names_free(&st->names);
+	*st = (struct tare_summary_store){ .rows_bytes = st->rows_bytes, .texts = st->texts,
+					   .texts_bytes = st->texts_bytes };
 }
 
 int tare_summarize(struct tare_profile *p, const struct tare_summarize_options *given,
@@ -764,6 +889,8 @@ int tare_summarize(struct tare_profile *p, const struct tare_summarize_options *
 	}
 	s->store = st;
 	s->info = &p->info;
+	st->number[PLANE_PLAIN] = 1;
+	st->n_planes = 1;
 	struct pass pass = { .p = p, .store = st, .by = o.by, .why = why };
 	err = summarize(&pass, s, &o);
 	if (err < 0) {
@@ -781,9 +908,9 @@ void tare_summary_free(struct tare_summary *s)
 		return;
 	struct tare_summary_store *const st = s->store;
 	free_sums(st);
-	names_free(&st->names);
+	large_free(s->rows, st->rows_bytes);
+	large_free(st->texts, st->texts_bytes);
 	free(st);
-	free(s->rows);
 	free(s->artifacts);
 	free(s);
 }

@@ -1,5 +1,7 @@
 #include "word-sort.h"
 
+#include "large.h"
+
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +122,7 @@ static void sort_from(const struct sorter *s, struct keyed *k, size_t n, unsigne
 
 bool word_sort(uint32_t *items, size_t n, word_fn *word, ahead_fn *ahead, const void *arg)
 {
-	struct keyed *const k = malloc((2 * n + 1) * sizeof(*k));
+	struct keyed *const k = large_grow(NULL, 0, (2 * n + 1) * sizeof(*k));
 	if (!k)
 		return false;
 	for (size_t i = 0; i < n; i++)
@@ -129,7 +131,7 @@ bool word_sort(uint32_t *items, size_t n, word_fn *word, ahead_fn *ahead, const 
 		sort_from(&(struct sorter){ word, ahead, arg, k + n }, k, n, 0);
 	for (size_t i = 0; i < n; i++)
 		items[i] = k[i].item;
-	free(k);
+	large_free(k, (2 * n + 1) * sizeof(*k));
 	return true;
 }
 

@@ -77,19 +77,33 @@ int strings_index(struct tare_profile *p, struct tare_why *why);
 uint64_t strings_addr(const struct tare_profile *p, uint64_t id);	/* 0: no string */
 /* The same without a branch for what nearly all ids are; 0: ask strings_addr(). Regular
  * and virtual ids take turns at random, and a wrong guess costs more than both ways. */
-static inline uint64_t strings_addr_fast(const struct tare_profile *p, uint64_t id)
+struct ids_fast {
+	const uint16_t *narrow;		/* as in struct tare_profile */
+	const uint32_t *dense;
+	uint64_t n_dense;
+};
+static inline struct ids_fast ids_fast(const struct tare_profile *p)
 {
-	const uint64_t at = id < p->n_dense ? id : p->n_dense;
+	return (struct ids_fast){ p->narrow, p->dense, p->n_dense };
+}
+static inline uint64_t ids_addr(const struct ids_fast *f, uint64_t id)
+{
+	const uint64_t at = id < f->n_dense ? id : f->n_dense;
 	uint64_t mapped;
 	/* Ids are given in order, and the file is walked backwards. */
-	if (p->narrow) {
-		mapped = p->narrow[at];
-		__builtin_prefetch((const void *)((uintptr_t)&p->narrow[at] - 1024));
+	if (f->narrow) {
+		mapped = f->narrow[at];
+		__builtin_prefetch((const void *)((uintptr_t)&f->narrow[at] - 1024));
 	} else {
-		mapped = p->dense[at];
-		__builtin_prefetch((const void *)((uintptr_t)&p->dense[at] - 2048));
+		mapped = f->dense[at];
+		__builtin_prefetch((const void *)((uintptr_t)&f->dense[at] - 2048));
 	}
 	return id < MM_FIRST_REGULAR ? mapped : id - MM_FIRST_REGULAR;
+}
+static inline uint64_t strings_addr_fast(const struct tare_profile *p, uint64_t id)
+{
+	const struct ids_fast f = ids_fast(p);
+	return ids_addr(&f, id);
 }
 int strings_text(struct tare_profile *p, uint64_t id, struct buf *out, struct tare_why *why);
 /* When the entry of `id` begins with nothing but a reference that ends there or is

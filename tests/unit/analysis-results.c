@@ -290,6 +290,33 @@ static struct tare_profile *steps(unsigned n, unsigned skip, uint64_t late, unsi
 	return finish(&d);
 }
 
+/* A name that cannot be read is an error, whatever can be read near it. */
+static void a_bad_name_is_an_error(void **state)
+{
+	static const uint64_t beyond = 100000003ull + (1ull << 32);
+	for (int bad_kind = 0; bad_kind < 2; bad_kind++) {
+		struct draft d = draft();
+		const struct tare_profile_event bad = {
+			.type = TARE_PROFILE_INTERVAL, .thread = 1, .start = 2, .end = 3,
+			.kind = bad_kind ? beyond : d.kind[QUERY],
+			.id = bad_kind ? tare_profile_string(d.w, "name", 4) : beyond };
+		interval(&d, GENERIC, "before", 1, 0, 1);
+		assert_int_equal(tare_profile_put(d.w, &bad), 0);
+		interval(&d, QUERY, "after", 1, 4, 5);
+		struct tare_profile *const p = finish(&d), *runs[2] = { p, p };
+		struct tare_summary *sum;
+		struct tare_stacks *stacks;
+		struct tare_aggregate *a;
+		for (int by = TARE_BY_LABEL; by <= TARE_BY_ARGS; by += TARE_BY_ARGS - TARE_BY_LABEL)
+			assert_int_equal(tare_summarize(p, &TARE_OPTIONS(summarize, .by = by), &sum, NULL),
+					 TARE_E_FORMAT);
+		if (!bad_kind)
+			assert_int_equal(tare_stacks_collect(p, NULL, &stacks, NULL), TARE_E_FORMAT);
+		assert_int_equal(tare_aggregate(runs, 2, NULL, &a, NULL), TARE_E_FORMAT);
+		tare_profile_close(p);
+	}
+}
+
 static void finds_what_varies(void **state)
 {
 	struct tare_profile *runs[3] = { steps(1000, 1000, 0, 0), steps(1000, 1000, 6, 700),
@@ -582,6 +609,7 @@ int main(void)
 		cmocka_unit_test(overlap_is_told),
 		cmocka_unit_test(folds_stacks),
 		cmocka_unit_test(many_stacks_are_the_same),
+		cmocka_unit_test(a_bad_name_is_an_error),
 		cmocka_unit_test(finds_what_varies),
 		cmocka_unit_test(lines_up_what_differs),
 		cmocka_unit_test(finds_the_way_back),
