@@ -1,5 +1,6 @@
 /* tare doctor: why counting does not work (well) here, and what to do. */
 #include "buf.h"
+#include "certificate.h"
 #include "command.h"
 #include "complain.h"
 #include "environment.h"
@@ -51,6 +52,17 @@ static void result_json(struct json *j, const struct tare_doctor_result *r)
 	json_end(j);
 }
 
+static void certificate_member(struct json *j)
+{
+	const struct certificate *const c = certificate_here();
+	json_object(j, "certificate");
+	json_str(j, "state", certificate_state_name(c->state));
+	json_str(j, "path", c->path[0] ? c->path : NULL);
+	json_str(j, "date", c->date[0] ? c->date : NULL);
+	json_str(j, "why", c->why[0] ? c->why : NULL);
+	json_end(j);
+}
+
 static void report_json(struct buf *b, const struct tare_doctor_report *r)
 {
 	struct json j = { .out = b, .indent = true };
@@ -64,6 +76,7 @@ static void report_json(struct buf *b, const struct tare_doctor_report *r)
 	json_bool(&j, "hardware", r->hardware);
 	json_bool(&j, "engine", r->engine);
 	cpu_json(&j, "cpu", &r->cpu);
+	certificate_member(&j);
 	json_array(&j, "checks");
 	for (size_t i = 0; i < r->n_results; i++)
 		result_json(&j, &r->results[i]);
@@ -140,6 +153,34 @@ static void result_text(struct buf *b, const struct tare_doctor_result *r, int w
 	labelled(b, "remedy", r->remedy, width);
 }
 
+/* What `tare verify` found out here is no finding of the doctor's, and changes no verdict. */
+static void certificate_text(struct buf *b, int width)
+{
+	const struct certificate *const c = certificate_here();
+	const int column = TEXT_COLUMN + TITLE_WIDTH;
+	char text[512];
+	switch (c->state) {
+	case CERTIFICATE_VALID:
+		snprintf(text, sizeof(text), "`tare verify` examined the events of this machine on "
+			 "%.10s", c->date);
+		break;
+	case CERTIFICATE_EXPIRED:
+		snprintf(text, sizeof(text), "expired: %s; run `tare verify` again", c->why);
+		break;
+	case CERTIFICATE_DAMAGED:
+		snprintf(text, sizeof(text), "damaged: %.120s: %s; run `tare verify` again", c->path,
+			 c->why);
+		break;
+	default:
+		snprintf(text, sizeof(text), "none: corrected counts follow a table; `tare verify` "
+			 "examines the events of a machine with counters");
+	}
+	buf_printf(b, "%s%-*s%s%-*s", term_style(STDOUT_FILENO, STYLE_DIM), TEXT_COLUMN, "info",
+		   term_style(STDOUT_FILENO, STYLE_NONE), TITLE_WIDTH, "Certificate");
+	wrapped(b, text, column, column, width);
+	buf_chr(b, '\n');
+}
+
 static void report_text(struct buf *b, const struct tare_doctor_report *r)
 {
 	const int terminal = term_width(STDOUT_FILENO);
@@ -149,6 +190,7 @@ static void report_text(struct buf *b, const struct tare_doctor_report *r)
 		   term_style(STDOUT_FILENO, STYLE_NONE));
 	for (size_t i = 0; i < r->n_results; i++)
 		result_text(b, &r->results[i], width);
+	certificate_text(b, width);
 }
 
 static int run(const struct command *self, int argc, char **argv)

@@ -1,5 +1,6 @@
 /* tare record -- CMD: runs a program that uses the recorder, once or N times under
  * the same conditions; one profile per process and run. */
+#include "certificate.h"
 #include "command.h"
 #include "complain.h"
 #include "profiles.h"
@@ -106,6 +107,15 @@ static int run_soft(const struct record_opts *o, char **argv, unsigned n)
 	return status;
 }
 
+static void say_correction(const struct tare_event *e)
+{
+	struct certificate_says says;
+	if (!certificate_matters(e))
+		return;
+	certificate_of_event(certificate_here(), e, &says);
+	fprintf(stderr, "tare: %s: %s\n", e->name, says.text);
+}
+
 /* Where nothing was asked for: native, unless only the engine has the counter. */
 static bool choose_backend(struct record_opts *o)
 {
@@ -128,6 +138,8 @@ static bool choose_backend(struct record_opts *o)
 	int err = tare_events_parse(o->counter, NULL, &events, &why);
 	if (err == 0) {
 		err = tare_backend_for(events, TARE_BACKEND_AUTO, reason, sizeof(reason), &why);
+		if (err == TARE_BACKEND_HW && !o->quiet)
+			say_correction(tare_events_at(events, 0));
 		tare_events_free(events);
 	}
 	if (err < 0) {

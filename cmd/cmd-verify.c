@@ -1,5 +1,6 @@
 /* tare verify: which events of this machine can be trusted, by experiment. */
 #include "buf.h"
+#include "certificate.h"
 #include "command.h"
 #include "complain.h"
 #include "output.h"
@@ -20,7 +21,7 @@ struct verify_opts {
 	struct opt_list kernels, experiments;
 	unsigned runs;
 	uint64_t seed;
-	bool quick, json, html, list, sections;
+	bool quick, json, html, list, sections, certificate, no_certificate;
 	int backend;
 	int interrupts_from;
 };
@@ -53,6 +54,9 @@ static const struct opt opts[] = {
 	{ OPT_FILE, 'o', "output", "FILE", "write to FILE; -: standard output (the default; with "
 	  "COMMAND, standard error)", TO(verify_opts, output) },
 	{ OPT_FLAG, 0, "html", NULL, "one page with plots, for a browser", TO(verify_opts, html) },
+	{ OPT_FLAG, 0, "certificate", NULL, "write the machine's certificate though only a part was "
+	  "examined", TO(verify_opts, certificate) },
+	{ OPT_FLAG, 0, "no-certificate", NULL, "write none", TO(verify_opts, no_certificate) },
 	{ OPT_FLAG, 'l', "list", NULL, "show the kernels and the experiments", TO(verify_opts, list) },
 	{ OPT_END },
 };
@@ -135,6 +139,13 @@ static int show(const struct verify_opts *o, const struct tare_verify_report *r,
 	return EXIT_GOOD;
 }
 
+/* A certificate of everything, or of a part that is asked for. */
+static bool is_certified(const struct verify_opts *o)
+{
+	const bool part = o->events || o->kernels.n || o->experiments.n || o->quick;
+	return !o->no_certificate && (o->certificate || !part);
+}
+
 static int verify(const struct verify_opts *o, const struct tare_events *events, struct output *out)
 {
 	static const char *const child[] = { "/proc/self/exe", "verify", "--run-kernel", NULL };
@@ -158,6 +169,8 @@ static int verify(const struct verify_opts *o, const struct tare_events *events,
 		return EXIT_BAD;
 	}
 	const int status = show(o, report, out);
+	if (report->backend == TARE_BACKEND_HW && is_certified(o))
+		certificate_write(report);
 	tare_verify_free(report);
 	return status;
 }

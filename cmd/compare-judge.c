@@ -223,6 +223,28 @@ static void note_single(struct comparison *c, const struct compare_file *f)
 			   "counts vary\n", f->path);
 }
 
+/* What a file says of its correction of an event; NULL: nothing. */
+static const char *correction_of(const struct compare_file *f, const char *event)
+{
+	const struct json_node *const all = json_get(f->root, "summary");
+	for (const struct json_node *n = all ? all->first : NULL; n; n = n->next)
+		if (!strcmp(json_text(n, "event") ? json_text(n, "event") : "", event))
+			return json_text(json_get(n, "correction"), "text");
+	return NULL;
+}
+
+static void note_corrections(struct comparison *c)
+{
+	for (size_t i = 0; i < c->n_lines; i++) {
+		const char *const event = c->lines[i].event;
+		const char *const a = correction_of(c->base, event), *const b = correction_of(c->new, event);
+		if (a && *a)
+			buf_printf(&c->notes, "%s, base: %.320s\n", event, a);
+		if (b && *b)
+			buf_printf(&c->notes, "%s, new: %.320s\n", event, b);
+	}
+}
+
 static void collect_notes(struct comparison *c)
 {
 	const struct compare_file *const a = c->base, *const b = c->new;
@@ -315,6 +337,7 @@ void compare_judge(struct comparison *c, const struct compare_file *base,
 	*c = (struct comparison){ .base = base, .new = new };
 	collect_lines(c, rules);
 	collect_notes(c);
+	note_corrections(c);
 	compare_environment(c);
 	for (size_t i = 0; i < c->n_lines; i++)
 		judge_line(&c->lines[i], rules);

@@ -1,4 +1,5 @@
 /* tare stat -j: schema tare.stat/1, described in docs/stat-json.md. */
+#include "certificate.h"
 #include "environment.h"
 #include "program.h"
 #include "stat.h"
@@ -221,6 +222,8 @@ static void summary_json(struct json *j, const struct stat_session *s, size_t i)
 	json_bool(j, "perturbed", v.perturbed);
 	json_bool(j, "lower_bound", v.lower_bound);
 	json_bool(j, "incomplete", v.lower_bound);
+	if (certificate_matters(e) && stat_part(&s->runs[0])->backend == TARE_BACKEND_HW)
+		certificate_json(j, certificate_here(), e);
 	if (v.sum.n) {
 		const uint64_t range = v.sum.max - v.sum.min;
 		half_json(j, "midpoint", v.sum.min + range / 2, range % 2);

@@ -1,5 +1,6 @@
 /* tare stat for people: perf stat's layout, and beside every number how it came
  * about. */
+#include "certificate.h"
 #include "stat.h"
 #include "term.h"
 
@@ -418,6 +419,21 @@ static void put_blind_spots(struct buf *b, const struct stat_session *s)
 	}
 }
 
+/* Whether a corrected count was proved on this machine, or only follows a table. */
+static void put_corrections(struct buf *b, const struct stat_session *s)
+{
+	if (stat_part(&s->runs[0])->backend != TARE_BACKEND_HW)
+		return;
+	for (size_t i = 0; i < s->n_events; i++) {
+		const struct tare_event *const e = stat_event(s, i);
+		struct certificate_says says;
+		if (!certificate_matters(e))
+			continue;
+		certificate_of_event(certificate_here(), e, &says);
+		buf_printf(b, "\n %s: %s.\n", e->name, says.text);
+	}
+}
+
 static void put_notes(struct buf *b, const struct stat_session *s)
 {
 	const struct tare_measurement *const m = stat_part(&s->runs[0]);
@@ -464,6 +480,7 @@ void stat_text(const struct stat_session *s, int fd, struct buf *out)
 	put_tasks(out, s);
 	put_witness(out, s);
 	put_blind_spots(out, s);
+	put_corrections(out, s);
 	put_notes(out, s);
 	buf_chr(out, '\n');
 }

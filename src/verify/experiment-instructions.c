@@ -31,7 +31,6 @@ struct sweep {
 	size_t k;			/* in v->kernels */
 	const struct kernel *kernel;
 	struct kernel_part *part;
-	int64_t base[TRIAL_EVENTS];	/* of a part without passes */
 	bool *wanted;
 	double *alone[TRIAL_EVENTS];	/* by case: deviation for each execution */
 	double common[TRIAL_EVENTS];	/* of the loop's end and one jump */
@@ -44,17 +43,20 @@ static int deviation(struct sweep *w, uint64_t passes, double *out, struct tare_
 {
 	uint64_t each[KERNEL_EVENTS] = { 0 };
 	struct observation seen[TRIAL_EVENTS];
-	const struct trial_code code = { .part = w->part, .loops = passes };
+	const struct trial_code one = { .part = w->part, .loops = 1 };
+	const struct trial_code code = { .part = w->part, .loops = passes + 1 };
+	int64_t base[BASE_SIZE];
 	kernel_part_choose(w->part, w->wanted, each);
-	/* Code that is new to the caches faults, and is not what is compared. */
-	const struct trial_code once = { .part = w->part, .loops = 1 };
-	int64_t unused[TRIAL_EVENTS];
-	int err = trial_run(&w->t, &once, unused, why);
+	int err = trial_run(&w->t, &one, base, why);	/* loads the code */
 	if (!err)
-		err = batch_count(w->v, w->b, &w->t, &code, w->base, seen, why);
+		err = trial_run(&w->t, &one, base, why);
+	base[BASE_FAULTS] = (int64_t)w->t.faults;
+	if (!err)
+		err = batch_count(w->v, w->b, &w->t, &code, base, seen, why);
 	for (size_t i = 0; !err && i < w->b->n; i++) {
 		const struct subject *const s = w->b->subjects[i];
 		seen[i].excess -= (double)(each[s->kind] * passes);
+		seen[i].instructions = (double)(each[KERNEL_INSTRUCTIONS] * passes);
 		out[i] = verify_rest(w->v, s, &seen[i]) / (double)passes;
 	}
 	return err;
@@ -115,12 +117,7 @@ static void take_common(struct sweep *w)
 
 static int sweep_cases(struct sweep *w, struct tare_why *why)
 {
-	const struct trial_code none = { .part = w->part, .loops = 0 };
-	uint64_t each[KERNEL_EVENTS] = { 0 };
-	kernel_part_choose(w->part, w->wanted, each);
-	int err = batch_base(w->b, &w->t, &none, w->base, why);
-	if (!err)
-		err = deviation(w, PASSES, w->common, why);
+	int err = deviation(w, PASSES, w->common, why);
 	for (size_t c = 0; !err && c < w->kernel->n_cases; c++)
 		err = sweep_case(w, c, why);
 	if (!err)
@@ -154,11 +151,36 @@ static bool is_replay(const struct kernel *k, size_t c, double amount)
 	return c < k->n_cases && k->cases[c].counts[KERNEL_LOCKED] && amount != round(amount);
 }
 
+/* Arithmetic that raises an exception in each pass, alone or because another instruction clears
+ * the flag: the exception is what counts, and is a cause already. */
+static bool is_exception(const struct subject *s, const struct kernel *k, double d)
+{
+	if ((!k->each[KERNEL_X87] && !k->each[KERNEL_FP]) || k->exceptions == k->n_cases)
+		return false;	/* of the latter they are subtracted already */
+	for (int i = 0; i < 2; i++)
+		if (s->per_exception[i] && d / s->per_exception[i] > 0 &&
+		    fmod(d, s->per_exception[i]) == 0)
+			return true;
+	return false;
+}
+
+/* A flag that nobody clears raises no second exception. */
+static bool clears_flags(const char *text)
+{
+	static const char *const names[] = { "ldmxcsr", "init", "clex", "fldenv", "rstor", "save" };
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strstr(text, names[i]))
+			return true;
+	return false;
+}
+
 /* `c` is n_cases: the end of the loop. */
 static int report(struct sweep *w, size_t i, size_t c, double amount, double error)
 {
 	const struct kernel *const k = w->kernel;
 	struct subject *const s = w->b->subjects[i];
+	if (is_exception(s, k, amount) && c < k->n_cases && clears_flags(k->cases[c].text))
+		return 0;
 	if (is_replay(k, c, amount)) {
 		s->replays++;
 		return 0;
@@ -292,11 +314,13 @@ static int report_together(struct sweep *w, size_t i, double d)
 	}
 	struct subject *const s = w->b->subjects[i];
 	const size_t before = s->n_causes;
+	w->together[i] += d;
+	if (is_exception(s, w->kernel, d) && clears_flags(text))
+		return 0;
 	if (report(w, i, last, d, 0) < 0)
 		return TARE_E_NOMEM;
 	if (s->n_causes > before)
 		memcpy(s->causes[before].instruction, text, sizeof(text));
-	w->together[i] += d;
 	return 0;
 }
 
@@ -346,6 +370,19 @@ static int bisect(struct sweep *w, size_t i, size_t from, size_t to, struct tare
 	const size_t middle = from + (to - from) / 2;
 	err = bisect(w, i, from, middle, why);
 	return err ? err : bisect(w, i, middle, to, why);
+}
+
+/* Flags stay set until something clears them: cases that raise an exception alone may raise none
+ * together. So the number of exceptions in a section of arithmetic is not known, but it is whole. */
+static double by_exceptions(const struct sweep *w, size_t i)
+{
+	const struct subject *const s = w->b->subjects[i];
+	const double loops = (double)w->v->loops[w->k];
+	const double each = unexplained(w, i) / loops, whole = round(each);
+	if (fabs(each - whole) * loops > verify_limit(s) || !whole)
+		return 0;
+	return is_exception(s, w->kernel, fabs(whole)) || is_exception(s, w->kernel, -fabs(whole)) ?
+		whole : 0;
 }
 
 static int bisect_section(struct sweep *w, struct tare_why *why)
@@ -407,7 +444,7 @@ static int sweep_kernel(struct sweep *w, struct tare_why *why)
 	if (!err)
 		err = bisect_section(w, why);
 	for (size_t i = 0; !err && i < w->b->n; i++)
-		w->b->subjects[i]->known[w->k] = known_of(w, i);
+		w->b->subjects[i]->known[w->k] = known_of(w, i) + by_exceptions(w, i);
 	for (size_t i = 0; i < w->b->n; i++)
 		free(w->alone[i]);
 	free(w->wanted);
@@ -484,12 +521,13 @@ static void judge_uops(const struct verify *v, struct subject *s)
 	for (size_t k = 0; k < v->n_kernels; k++)
 		for (size_t c = 0; c < v->kernels[k]->n_cases; c++)
 			all += v->kernels[k]->cases[c].counts[s->kind] > 0;
-	if (all < 8 || (double)s->n_deviating < MANY * (double)all)
+	if (!s->per_instruction && (all < 8 || (double)s->n_deviating < MANY * (double)all))
 		return;
 	double expected = 0, share = 0;
 	for (size_t k = 0; k < v->n_kernels; k++) {
 		expected += (double)verify_expected(v, s, k);
-		share += s->known[k] * (double)v->loops[k];
+		share += s->known[k] * (double)v->loops[k] + s->per_instruction *
+			 (double)(v->loops[k] * v->kernels[k]->each[KERNEL_INSTRUCTIONS]);
 	}
 	size_t n = 0;
 	for (size_t i = 0; i < s->n_causes; i++)
@@ -503,8 +541,12 @@ static void judge_uops(const struct verify *v, struct subject *s)
 	if (!c)
 		return;
 	c->share = share;
-	snprintf(c->source, sizeof(c->source), "%zu of %zu instructions that deviate",
-		 s->n_deviating, all);
+	c->error = s->noise / fmax(expected, 1);
+	if (s->per_instruction)
+		snprintf(c->source, sizeof(c->source), "runs that are not repeatable");
+	else
+		snprintf(c->source, sizeof(c->source), "%zu of %zu instructions that deviate",
+			 s->n_deviating, all);
 }
 
 static int run(struct verify *v, struct tare_why *why)

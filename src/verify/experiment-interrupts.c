@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LEAST_RATE 2e-6		/* for each instruction: twice that of 3,000 interrupts a second */
+
 /* Sums over the runs of x (interrupts) and y (excess), each less the mean of its kernel. */
 struct fit {
 	double xx, xy, yy;
@@ -188,6 +190,39 @@ static void find_slope(const struct verify *v, struct subject *s, struct fit *be
 		s->source = v->irq ? BY_EVENT : BY_PROC;
 }
 
+/* Code of every kind counts too much, and never the same: the event follows something inside the
+ * CPU. The rate is the middle one of the kernels'; each kernel that has a deviation of its own is
+ * far from it. */
+static void find_rate(const struct verify *v, struct subject *s, double slope_error)
+{
+	double rates[128], work_done = 0, interrupts = 0;
+	size_t n = 0, erratic = 0;
+	for (size_t k = 0; k < v->n_kernels && n < 128; k++) {
+		double mean = 0, work = 0;
+		for (unsigned r = 0; r < v->runs; r++) {
+			mean += verify_rest(v, s, &s->seen[k * v->runs + r]) / v->runs;
+			work += s->seen[k * v->runs + r].instructions / v->runs;
+			if (s->per_interrupt)
+				interrupts += verify_interrupts(v, &s->seen[k * v->runs + r],
+								s->source) / v->runs;
+		}
+		work_done += work;
+		rates[n++] = mean / work;
+		erratic += mean != 0 && spread_of(v, s, k, verify_rest) > 0;
+	}
+	if (n < 8 || 10 * erratic < 7 * n)
+		return;
+	const double rate = verify_median(rates, n);
+	/* What the amount per interrupt may be wrong by is no rate. */
+	if (fabs(rate) < LEAST_RATE || fabs(rate) * work_done < 8 * slope_error * interrupts)
+		return;
+	size_t like = 0;
+	for (size_t i = 0; i < n; i++)
+		like += rates[i] / rate > 0.5 && rates[i] / rate < 2;
+	if (2 * like > n)
+		s->per_instruction = rate;
+}
+
 static const char *source_text(const struct verify *v, enum interrupt_source source)
 {
 	switch (source) {
@@ -231,6 +266,7 @@ static int examine(struct verify *v, struct subject *s)
 		find_slope(v, s, &f);
 	}
 	s->per_fault = verify_per_fault(v, s, &page_error);
+	find_rate(v, s, f.error);
 	s->noise = typical_spread(v, s, verify_rest);
 	return add_causes(v, s, &f, page_error);
 }

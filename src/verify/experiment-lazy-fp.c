@@ -23,7 +23,8 @@
 
 /* Shared with the child. */
 struct fresh {
-	struct perf_event_attr attr;
+	struct perf_event_attr attr, filler;
+	unsigned fillers;			/* registers to be left alone */
 	volatile int64_t reads[READS][3];	/* value and both times */
 	volatile long failed;			/* -errno; 0: all read */
 };
@@ -38,6 +39,8 @@ struct fresh {
 GENERAL_REGISTERS static void in_child(void *arg)
 {
 	struct fresh *const f = arg;
+	for (unsigned i = 0; i < f->fillers; i++)
+		fp_call(SYS_perf_event_open, (long)(intptr_t)&f->filler, 0, -1, -1, 0);
 	const long fd = fp_call(SYS_perf_event_open, (long)(intptr_t)&f->attr, 0, -1, -1, 0);
 	if (fd < 0) {
 		f->failed = fd;
@@ -56,7 +59,7 @@ GENERAL_REGISTERS static void in_child(void *arg)
 }
 
 /* What the first use counts more than the second. */
-static int first_use(const struct subject *s, double *out)
+static int first_use(const struct verify *v, const struct subject *s, double *out)
 {
 	struct fresh *const f = mmap(NULL, sizeof(*f), PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -65,6 +68,11 @@ static int first_use(const struct subject *s, double *out)
 	perf_attr_fill(&f->attr, &s->event->base);
 	f->attr.read_format &= PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 	f->attr.pinned = 1;
+	if (v->fillers) {
+		perf_attr_fill(&f->filler, &v->filler->base);
+		f->filler.pinned = 1;
+		f->fillers = v->fillers;
+	}
 	f->failed = -ECHILD;
 	const int pid = fp_fresh_process(in_child, f);
 	int err = pid < 0 ? pid : 0;
@@ -78,11 +86,11 @@ static int first_use(const struct subject *s, double *out)
 	return err;
 }
 
-static int examine(struct subject *s)
+static int examine(const struct verify *v, struct subject *s)
 {
 	double seen[RUNS];
 	for (int i = 0; i < RUNS; i++) {
-		const int err = first_use(s, &seen[i]);
+		const int err = first_use(v, s, &seen[i]);
 		if (err) {
 			verify_doubt(s, "the first use of floating point could not be tried: %s",
 				     strerror(-err));
@@ -106,7 +114,7 @@ static int run(struct verify *v, struct tare_why *why)
 	(void)why;
 	for (size_t i = 0; i < v->n_subjects; i++) {
 		struct subject *const s = &v->subjects[i];
-		if (s->counted && s->event->kind == TARE_EVENT_PERF && examine(s) < 0)
+		if (s->counted && s->event->kind == TARE_EVENT_PERF && examine(v, s) < 0)
 			return TARE_E_NOMEM;
 	}
 	return 0;

@@ -35,6 +35,7 @@ struct observation {
 	double listed_interrupts;	/* by /proc/interrupts */
 	double faults;			/* page faults of this thread */
 	double ns;			/* how long it took */
+	double instructions;		/* that were executed */
 };
 
 #define PAGE_RUNS 5
@@ -56,6 +57,7 @@ struct subject {
 	enum interrupt_source source;
 	double per_interrupt;		/* found so far; 0: no deviation */
 	double per_fault;
+	double per_instruction;		/* where the event is not repeatable: of all code */
 	double noise;			/* greatest distance of a run of plain code from the middle
 					 * one, interrupts and page faults subtracted */
 	double *known;			/* by kernel: what instructions and exceptions add in each
@@ -93,6 +95,10 @@ struct verify {
 	size_t n_subjects;
 	struct batch *batches;		/* made by the sections */
 	size_t n_batches;
+	const struct tare_event *filler; /* takes registers that count wrongly */
+	unsigned fillers;
+	unsigned at_once;		/* events that fit on good registers; 0: as many as open */
+	unsigned bits;			/* counters wrap after so many; 0: where the kernel says */
 	const struct tare_event *irq;	/* an event that counts interrupts; NULL: none */
 	struct interrupt_event interrupts; /* how that was found */
 	double irq_per_fault;		/* what that event counts for a page fault */
@@ -132,6 +138,10 @@ const struct tare_event *verify_event(struct verify *v, const char *name);
 int verify_progress(struct verify *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int verify_stopped(const struct verify *v, struct tare_why *why);
 
+/* What a run counts that another one is compared with: of each event, and page faults. */
+#define BASE_FAULTS TRIAL_EVENTS
+#define BASE_SIZE (TRIAL_EVENTS + 1)
+
 /* Opens a trial of the batch's events. */
 int batch_open(const struct verify *v, const struct batch *b, struct trial *t, struct tare_why *why);
 /* Runs the code once: what each subject of the batch counted, and what happened meanwhile, with
@@ -139,7 +149,7 @@ int batch_open(const struct verify *v, const struct batch *b, struct trial *t, s
 int batch_count(const struct verify *v, const struct batch *b, struct trial *t,
 		const struct trial_code *code, const int64_t *base, struct observation *out,
 		struct tare_why *why);
-/* What the code counts, typically: the middle one of a few runs. base[n_events]. */
+/* What the code counts, typically: the middle one of a few runs. base[BASE_SIZE]. */
 int batch_base(const struct batch *b, struct trial *t, const struct trial_code *code, int64_t *base,
 	       struct tare_why *why);
 /* Is this error of a kind that ends one event's examination, and not everything? */
@@ -165,6 +175,7 @@ double verify_median(double *values, size_t n);
 uint64_t verify_proc_interrupts(void);
 
 /* The parts of tare_verify(), in order. */
+int registers_check(struct verify *v, struct tare_why *why);
 int sections_run(struct verify *v, struct tare_why *why);
 int verdict_make(struct verify *v);
 

@@ -3,7 +3,8 @@
  * Events are counted together as far as counters reach, with the event that counts interrupts
  * beside them. What is kept of a run is the excess: what was counted above the count that
  * inspection gives. The call of a kernel, and what stands outside of its loop, is not part of the
- * comparison: a run without a pass is subtracted from a run of all passes.
+ * comparison: a run of one pass is subtracted from a run of one pass more. So what happens once only,
+ * in the first pass, is not part of it either.
  */
 #include "experiment.h"
 
@@ -43,7 +44,8 @@ static double now_ns(void)
 int batch_open(const struct verify *v, const struct batch *b, struct trial *t, struct tare_why *why)
 {
 	const struct trial_options o = { .events = b->events, .n = b->n_events, .soft = v->soft,
-					 .child = v->o.child };
+					 .child = v->o.child, .filler = v->filler,
+					 .fillers = v->fillers };
 	return trial_open(&o, t, why);
 }
 
@@ -62,7 +64,8 @@ static bool is_waiting(const struct subject *s)
 static int batch_fill(struct verify *v, struct batch *b, struct trial *t, struct tare_why *why)
 {
 	const struct tare_event *const irq = v->soft ? NULL : v->irq;
-	size_t most = TRIAL_EVENTS - 1;
+	size_t most = v->at_once > 1 && irq ? v->at_once - 1 :
+		      v->at_once ? v->at_once : TRIAL_EVENTS - 1;
 	int err;
 	do {
 		*b = (struct batch){ 0 };
@@ -109,14 +112,28 @@ int batch_base(const struct batch *b, struct trial *t, const struct trial_code *
 		qsort(seen[e], (size_t)n, sizeof(seen[e][0]), compare);
 		base[e] = seen[e][n / 2];
 	}
+	base[BASE_FAULTS] = (int64_t)t->faults;
 	return err;
+}
+
+/* Counters that wrap early lose a multiple of their range; what is counted is smaller than that. */
+static int64_t unwrapped(const struct verify *v, int64_t count)
+{
+	if (!v->bits)
+		return count;
+	const int64_t range = 1ll << v->bits, low = -(range / 4);
+	while (count < low)
+		count += range;
+	while (count >= low + range)
+		count -= range;
+	return count;
 }
 
 int batch_count(const struct verify *v, const struct batch *b, struct trial *t,
 		const struct trial_code *code, const int64_t *base, struct observation *out,
 		struct tare_why *why)
 {
-	static const int64_t zero[TRIAL_EVENTS];
+	static const int64_t zero[BASE_SIZE];
 	int64_t counts[TRIAL_EVENTS];
 	const bool listed = !v->soft && v->reads_proc;
 	const uint64_t before = listed ? verify_proc_interrupts() : 0;
@@ -128,12 +145,14 @@ int batch_count(const struct verify *v, const struct batch *b, struct trial *t,
 	const double interrupts = listed ? (double)(verify_proc_interrupts() - before) : NAN;
 	if (!base)
 		base = zero;
+	for (size_t i = 0; i < b->n_events; i++)
+		counts[i] = unwrapped(v, counts[i] - base[i]);
 	for (size_t i = 0; i < b->n; i++)
 		out[i] = (struct observation){
-			.excess = (double)(counts[i] - base[i]),
-			.counted_interrupts = b->n_events > b->n ?
-				(double)(counts[b->n] - base[b->n]) : NAN,
-			.listed_interrupts = interrupts, .faults = (double)t->faults, .ns = ns,
+			.excess = (double)counts[i],
+			.counted_interrupts = b->n_events > b->n ? (double)counts[b->n] : NAN,
+			.listed_interrupts = interrupts, .ns = ns,
+			.faults = (double)((int64_t)t->faults - base[BASE_FAULTS]),
 		};
 	return 0;
 }
@@ -141,18 +160,18 @@ int batch_count(const struct verify *v, const struct batch *b, struct trial *t,
 static int one_kernel(struct verify *v, const struct batch *b, struct trial *t, size_t k,
 		      struct tare_why *why)
 {
-	const struct trial_code none = { .kernel = v->kernels[k], .loops = 0 };
-	const struct trial_code code = { .kernel = v->kernels[k], .loops = v->loops[k] };
 	const struct trial_code one = { .kernel = v->kernels[k], .loops = 1 };
+	const struct trial_code code = { .kernel = v->kernels[k], .loops = v->loops[k] + 1 };
 	struct observation seen[TRIAL_EVENTS];
-	int64_t base[TRIAL_EVENTS], unused[TRIAL_EVENTS];
-	int err = batch_base(b, t, &none, base, why);
-	if (!err && !v->soft)	/* code that is new to the caches may fault */
-		err = trial_run(t, &one, unused, why);
+	int64_t base[BASE_SIZE];
+	const double instructions =
+		(double)(v->loops[k] * v->kernels[k]->each[KERNEL_INSTRUCTIONS]);
+	int err = batch_base(b, t, &one, base, why);
 	for (unsigned r = 0; !err && r < v->runs; r++) {
 		err = batch_count(v, b, t, &code, base, seen, why);
 		for (size_t i = 0; !err && i < b->n; i++) {
 			seen[i].excess -= (double)verify_expected(v, b->subjects[i], k);
+			seen[i].instructions = instructions;
 			b->subjects[i]->seen[k * v->runs + r] = seen[i];
 		}
 	}
@@ -275,7 +294,8 @@ double verify_rest(const struct verify *v, const struct subject *s, const struct
 {
 	const double interrupts = s->per_interrupt ?
 		s->per_interrupt * verify_interrupts(v, seen, s->source) : 0;
-	return seen->excess - interrupts - s->per_fault * seen->faults;
+	return seen->excess - interrupts - s->per_fault * seen->faults -
+	       s->per_instruction * seen->instructions;
 }
 
 double verify_limit(const struct subject *s)

@@ -15,6 +15,7 @@
 #define SAMPLES 41		/* of the empty function, odd: the middle one is typical */
 
 struct hw {
+	struct tare_counter *fillers[TRIAL_EVENTS];
 	struct tare_group *group;
 	void *memory;
 };
@@ -141,6 +142,8 @@ int trial_hw_open(struct trial *t, struct tare_why *why)
 	h->memory = kernel_memory_open(why);
 	if (!h->memory)
 		err = TARE_E_NOMEM;
+	for (unsigned i = 0; !err && i < t->o.fillers && i < TRIAL_EVENTS; i++)
+		err = tare_counter_open_event(t->o.filler, NULL, &h->fillers[i], why);
 	if (!err)
 		err = tare_group_open(t->o.events, t->o.n, &o, &h->group, why);
 	if (!err)
@@ -172,6 +175,8 @@ void trial_hw_close(struct trial *t)
 {
 	struct hw *const h = t->state;
 	tare_group_close(h->group);
+	for (unsigned i = 0; i < TRIAL_EVENTS; i++)
+		tare_counter_close(h->fillers[i]);
 	kernel_memory_close(h->memory);
 	free(h);
 }

@@ -47,6 +47,8 @@ struct trial_options {
 	enum tare_path path;		/* hardware: as in struct tare_counter_options */
 	enum tare_serializer serializer;
 	enum trial_pattern pattern;
+	const struct tare_event *filler; /* hardware: this event takes so many registers first, so */
+	unsigned fillers;		/* that the others get later ones */
 	const char *const *child;	/* soft: the words of the command that runs a kernel; its
 					 * name and loops are added (tare_verify_child) */
 };

@@ -483,6 +483,9 @@ static int verify_all(struct verify *v, struct tare_why *why)
 	v->memory = kernel_memory_open(why);
 	if (!v->memory)
 		return TARE_E_NOMEM;
+	err = registers_check(v, why);
+	if (err)
+		return err;
 	say_plan(v);
 	v->reads_proc = true;
 	err = choose_interrupts(v, why);

@@ -1,0 +1,60 @@
+/* The certificate of this machine: what `tare verify` proved here, kept for the commands that show
+ * corrected counts.
+ *
+ *	struct certificate c;
+ *	certificate_load(&c);
+ *	certificate_of_event(&c, event, &says);
+ *	certificate_free(&c);
+ *
+ * It is a file of JSON, tare.certificate/1, in $XDG_STATE_HOME/tare (~/.local/state/tare); that of a
+ * virtual PMU is beside it and never taken for the machine's. It names the CPU, its microcode, the
+ * kernel and the hypervisor, and expires when one of them changes.
+ */
+#ifndef CMD_CERTIFICATE_H
+#define CMD_CERTIFICATE_H
+
+#include "buf.h"
+#include "json.h"
+
+#include <tare/event.h>
+#include <tare/verify.h>
+
+enum certificate_state {
+	CERTIFICATE_NONE,		/* there is no file */
+	CERTIFICATE_VALID,
+	CERTIFICATE_EXPIRED,		/* of this machine in another state, or of another one */
+	CERTIFICATE_DAMAGED,
+};
+
+struct certificate {
+	enum certificate_state state;
+	char path[4096];
+	char why[256];			/* expired, damaged: one line */
+	char date[32];
+	struct json_node *root;		/* NULL unless valid */
+};
+
+void certificate_load(struct certificate *c);
+void certificate_free(struct certificate *c);
+/* That of this machine, loaded once. */
+const struct certificate *certificate_here(void);
+const char *certificate_state_name(enum certificate_state s);	/* "valid" */
+
+/* Writes what the report says. False: it could not be written, and that was said. */
+bool certificate_write(const struct tare_verify_report *r);
+
+/* Is the count of this event corrected, so that somebody may ask whether that is right? */
+bool certificate_matters(const struct tare_event *e);
+
+/* What the certificate says of a corrected event. */
+struct certificate_says {
+	bool proved;
+	double residue;			/* of one run of all kernels, after all causes */
+	char text[320];			/* one clause for people */
+};
+void certificate_of_event(const struct certificate *c, const struct tare_event *e,
+			  struct certificate_says *says);
+/* The member "correction": state, proved, date, residue and text; nothing for other events. */
+void certificate_json(struct json *j, const struct certificate *c, const struct tare_event *e);
+
+#endif

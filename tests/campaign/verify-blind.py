@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""tare verify against flaws that it cannot look up.
+
+`tare run --flaws random:SEED` draws the flaws of a virtual PMU from the seed; --show-flaws prints them,
+outside of the run. For each seed the verdicts must be what was planted: no miss, no false alarm. An
+event may be inconclusive only where the drawn flaw takes the counters away. verify opens no file that
+could tell: strace shows it.
+
+usage: verify-blind.py TARE [FIRST [LAST [CPU]]]; `make test-all` runs the seeds 1 to 100.
+"""
+import json, os, re, shutil, subprocess, sys, tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../cli"))
+from cli import check, finish, skipped  # noqa: E402
+
+HOW = ["--quick", "-r", "5"] + [w for name in ("page-faults", "interrupts", "exceptions", "lazy-fp", "instructions")
+                                for w in ("--experiment", name)]
+CPUS = ["zen2", "skylake", "nehalem", "core2", "k10", "haswell", "zen4", "westmere", "icelake", "bobcat"]
+
+
+def planted(tare, cpu, seed):
+    out = subprocess.run([tare, "run", "--cpu", cpu, "--flaws", f"random:{seed}", "--show-flaws"],
+                         capture_output=True, text=True, check=True).stdout
+    return json.loads(out)["planted"]
+
+
+def verified(tare, cpu, seed, *args):
+    p = subprocess.run([tare, "run", "--cpu", cpu, "--flaws", f"random:{seed}", "--seed", str(seed), "--",
+                        tare, "verify", "-j", *args], capture_output=True, text=True)
+    if not p.stdout:
+        return p, None
+    return p, json.loads(p.stdout)
+
+
+# Some registers hold the counts of others; then an event may be lost, and what it counts be noise.
+LOSES = {"stolen", "moved"}
+
+
+# Intel's event of the fixed counter has no code of its own: what opens is the event that the kernel calls
+# instructions, which is another row.
+ALIASES = {"INST_RETIRED.ANY"}
+
+
+def letters_of(mine):
+    """What Table 6 would have. An event that counts micro-operations has no count per instruction that
+    could deviate; an instruction that is drawn twice may come out even."""
+    amounts = {}
+    for f in mine:
+        key = f["letter"] if f["cause"] != "instruction" else f["what"]
+        amounts[key] = amounts.get(key, 0) + f["amount"]
+    letters = {f["letter"] for f in mine if f["letter"] and f["cause"] != "instruction"}
+    letters |= {"D" if amounts[f["what"]] > 0 else "M" for f in mine
+                if f["cause"] == "instruction" and amounts[f["what"]]}
+    return letters - {"D", "M"} if "U" in letters else letters
+
+
+def names(cause, what):
+    """Names of groups end in cc: setcc."""
+    return (what[:-2] if what.endswith("cc") else what.split()[0]) in (cause["instruction"] or "")
+
+
+def check_event(what, event, flaws):
+    name = event["event"].removesuffix(":u")
+    kinds = {f["cause"] for f in flaws if not f["event"]}
+    mine = [f for f in flaws if f["event"] == name]
+    if event["verdict"] in ("not-available", "not-run") or name in ALIASES:
+        return
+    if event["verdict"] == "inconclusive":
+        check(kinds & LOSES, *what, name, "inconclusive:", event["reason"], "planted:", mine)
+        return
+    if any(f["cause"] == "dead" for f in mine):
+        check(event["verdict"] == "never-counts", *what, name, "is dead:", event["verdict"])
+        return
+    want, got = letters_of(mine), set(event["letters"])
+    if "speclockmap" in kinds and "U" not in want:
+        got -= {"D"} if all(c["instruction"] == "locked instructions" for c in event["causes"]
+                            if c["letter"] == "D") else set()
+    check(got == want, *what, name, "found", "".join(sorted(got)) or "nothing", "planted",
+          "".join(sorted(want)) or "nothing", [(f["cause"], f["what"], f["amount"]) for f in mine],
+          [(c["letter"], c["amount"], c["instruction"]) for c in event["causes"]][:4])
+    if "U" in want:
+        return
+    for f in mine:
+        total = sum(g["amount"] for g in mine if g["what"] == f["what"])
+        if f["cause"] == "instruction" and total:
+            check(any(names(c, f["what"]) for c in event["causes"]), *what, name,
+                  "does not name", f["what"], [c["instruction"] for c in event["causes"]][:8])
+
+
+def check_seed(tare, cpu, seed, *args):
+    """Whether something was planted."""
+    flaws = planted(tare, cpu, seed)
+    p, report = verified(tare, cpu, seed, *args)
+    what = (f"{cpu} seed {seed}:",)
+    lost = any(f["cause"] in ("held", "stolen") for f in flaws)
+    check(report or lost, *what, "no report:", p.returncode, p.stderr)
+    if not report:
+        return bool(flaws)
+    for event in report["events"]:
+        check_event(what, event, flaws)
+    if not flaws:
+        check(all(e["word"] in ("DETERMINISTIC", "–", "!") for e in report["events"]), *what, "is flawless")
+    return bool(flaws)
+
+
+def check_files(tare):
+    """What verify opens. Inside `tare run` nothing can be traced, but the code is the same. Of the files that
+    tare run shows, the marker of a virtual PMU is opened by whatever counts; it says "random" and no more."""
+    marker = "/sys/bus/event_source/devices/cpu/tare_simulated"
+    p = subprocess.run([tare, "run", "--cpu", "zen2", "--flaws", "random:3", "--", "cat", marker],
+                       capture_output=True, text=True)
+    check(p.stdout.split() == ["flaws", "random"], "the marker says", p.stdout)
+    if not shutil.which("strace"):
+        skipped("the files that verify opens", "no strace")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "log")
+        p = subprocess.run(["strace", "-f", "-qq", "-s", "300", "-e", "trace=open,openat,openat2", "-o", log,
+                            tare, "verify", "--backend", "hw", "--quick", "-r", "1", "--kernel", "nops"],
+                           capture_output=True, text=True)
+        check(p.returncode in (0, 1, 2), "strace:", p.returncode, p.stderr)
+        opened = set(re.findall(r'open[^"]*"([^"]*)"', open(log).read()))
+    check(any("perf_event_paranoid" in f for f in opened), "strace saw nothing", sorted(opened)[:5])
+    told = [f for f in opened - {marker} if re.search(r"flaw|planted|tare.run|simulated|show", f)]
+    check(not told, "verify opens", told)
+
+
+def main():
+    tare = os.path.abspath(sys.argv[1])
+    first, last = (int(a) for a in (sys.argv[2:4] + ["1", "100"][len(sys.argv) - 2:])[:2])
+    ill = 0
+    for seed in range(first, last + 1):
+        cpu = sys.argv[4] if len(sys.argv) > 4 else CPUS[seed % len(CPUS)]
+        ill += check_seed(tare, cpu, seed, *HOW)
+        print(f"seed {seed} ({cpu})", flush=True)
+    print(f"{last - first + 1} seeds, {ill} with flaws")
+    check_files(tare)
+    finish()
+
+
+if __name__ == "__main__":
+    main()
