@@ -24,6 +24,7 @@
 #ifndef TARE_TARE_H
 #define TARE_TARE_H
 
+#include <tare/bench.h>
 #include <tare/counter.h>
 #include <tare/cpu.h>
 #include <tare/doctor.h>

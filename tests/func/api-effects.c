@@ -303,6 +303,14 @@ static void invariants(void)
 	CHECK(tare_invariant_state_name(TARE_INVARIANT_HOLDS), "names");
 }
 
+static void benching(void)
+{
+	struct tare_bench_report *r;
+	CHECK(tare_bench(&TARE_OPTIONS(bench, .reads = 10, .runs = 2), &r, NULL) == 0, "bench");
+	CHECK(r->n_rows > 3 && r->rows[0].measured, "rows");
+	tare_bench_free(r);
+}
+
 static int enough(const struct tare_scan_state *state, void *arg)
 {
 	(void)arg;
@@ -519,6 +527,7 @@ static const struct step steps[] = {
 	{ "verify", verify },
 	{ "invariants", invariants },
 	{ "scanning", scanning },
+	{ "benching", benching },
 	{ "the recorder", recorder },
 	{ "reading profiles", profiles },
 	{ "writing profiles", write_profile },

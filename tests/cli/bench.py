@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""tare bench: an inline read costs some 11 instructions, a corrected pair 20, whatever the CPU.
+
+usage: bench.py TARE
+"""
+import json, os, sys
+
+from cli import check, check_schema, finish, need_engine, run
+
+tare = os.path.abspath(sys.argv[1])
+need_engine(tare)
+
+
+def bench(*before):
+    p = run(*before, tare, "bench", "-j", "-n", "1000", "-r", "3")
+    check(p.returncode == 0, before, p.returncode, p.stderr)
+    doc = json.loads(p.stdout)
+    check_schema(doc, "tare.bench-1")
+    check(doc["reads"] == 1000 and doc["runs"] == 3 and doc["rows"][0]["counter"] is None, doc["rows"][0])
+    return doc, {(r["counter"], r["path"], r["serializer"]): r for r in doc["rows"]}
+
+
+for cpu, flaws in ("zen2", ""), ("skylake", "interrupts=100000"), ("sapphirerapids", ""):
+    doc, rows = bench(tare, "run", "--cpu", cpu, "--flaws", flaws, "--")
+    check(doc["counted_by"] == "instructions-minus-irqs:u" and doc["simulated"], cpu, doc["counted_by"])
+    # Up to three more: a read takes registers, so a compiler may keep a pointer or the loop's number
+    # in memory (tests/func/counter-steps.c counts the read alone).
+    for counter, least, most in ("instructions:u", 11, 14), ("instructions-minus-irqs:u", 20, 23):
+        found = [r for (c, p, _), r in rows.items() if (c, p) == (counter, "rdpmc") and r["measured"]]
+        check(found and found[0]["serializer"] == "lfence", cpu, counter, found)
+        check(found and least <= round(found[0]["instructions"], 1) <= most, cpu, counter, found)
+        read = rows[(counter, "read", None)]
+        check(read["measured"] and read["instructions"] > 50 and read["ns"] > 0, cpu, counter, read)
+    kinds = {s: r for (c, p, s), r in rows.items() if (c, p) == ("instructions:u", "rdpmc")}
+    check(kinds["cpuid"]["measured"] and kinds["mfence"]["measured"] and kinds["none"]["measured"], cpu, kinds)
+    check(kinds["cpuid"]["instructions"] > kinds["none"]["instructions"] > 11, cpu, kinds)
+    check(kinds["serialize"]["measured"] or "serialize" in kinds["serialize"]["missing"], cpu, kinds["serialize"])
+    check(rows[("wall-time", "clock", None)]["measured"] and rows[("zero", "zero", None)]["measured"], cpu)
+
+# On this machine, whatever it has: the clock and nothing.
+doc, rows = bench()
+check(rows[("wall-time", "clock", None)]["measured"] and rows[("zero", "zero", None)]["measured"], rows)
+check((doc["counted_by"] is None) == bool(doc["why_not"]), doc["why_not"])
+for r in doc["rows"]:
+    check(r["measured"] != bool(r["missing"]), r)
+p = run(tare, "bench", "-n", "10", "-r", "1")
+check(p.returncode == 0 and "PER READ" in p.stdout, p.stdout)
+check(doc["counted_by"] or "tare run -- tare bench" in p.stdout, p.stdout)
+
+for args, status, word in (["operand"], 125, "operand"), (["-n", "x"], 125, "x"), \
+        (["-n", "99999999999"], 1, "99999999999"), (["-r", "99999"], 1, "99999"):
+    p = run(tare, "bench", *args)
+    check(p.returncode == status and word in p.stderr and not p.stdout, args, p.returncode, p.stderr)
+finish()
