@@ -126,29 +126,13 @@ static struct id_info id_slow(struct points_run *r, uint64_t id)
 	return make_known(r, addr, &info) ? info : none;
 }
 
-/* What is looked up for every record. A copy: the compiler cannot know that writing the items
- * does not change it. */
-struct id_map {
-	struct ids_fast ids;
-	const uint32_t *direct;
-	uint64_t n_direct;
-	const struct id_info *known;
-};
-
-static struct id_map id_map(const struct points_run *r)
+static inline struct id_info id_info(struct points_run *r, uint64_t id)
 {
-	return (struct id_map){ ids_fast(r->p), r->direct, r->n_direct, r->known };
-}
-
-static inline struct id_info id_info(struct points_run *r, struct id_map *m, uint64_t id)
-{
-	const uint64_t addr = ids_addr(&m->ids, id);
-	const uint32_t known = m->direct[addr < m->n_direct ? addr : 0];
+	const uint64_t addr = strings_addr_fast(r->p, id);
+	const uint32_t known = r->direct[addr < r->n_direct ? addr : 0];
 	if (__builtin_expect(known != 0, 1))
-		return m->known[known];
-	const struct id_info info = id_slow(r, id);
-	m->known = r->known;		/* may have moved */
-	return info;
+		return r->known[known];
+	return id_slow(r, id);
 }
 
 static uint64_t kind_miss(struct points_run *r, uint64_t id, unsigned slot)
@@ -445,17 +429,16 @@ static void take_items(struct points *s, const struct point_item *e, size_t n, u
 
 #define ITEMS 256
 
-static inline __attribute__((always_inline)) void look_up(struct points_run *r, struct id_map *m,
+static inline __attribute__((always_inline)) void look_up(struct points_run *r,
 							  const struct mm_event *e, size_t number,
-							  struct point_item *item,
-							  uint64_t *backwards)
+							  struct point_item *item)
 {
-	const struct id_info id = id_info(r, m, e->id);
+	const struct id_info id = id_info(r, e->id);
 	const uint64_t kind = kind_hash(r, e->kind);
 	const uint64_t instant = e->p2 == MM_INSTANT;
 	const bool back = e->p2 < e->p1;
 	const uint64_t length = (e->p2 - e->p1) & (opaque(instant | back) - 1);
-	*backwards += back;
+	r->backwards += back;
 	*item = (struct point_item){ e->p1, e->p1 + length, (id.hash ^ kind) + instant, id.row,
 				     (uint32_t)(number << 2 | (POINT_END + instant)) };
 }
@@ -530,8 +513,6 @@ static inline __attribute__((always_inline)) bool feed_records(struct points_run
 	const size_t k = r->left < ITEMS ? r->left : ITEMS;
 	const uint8_t *const records = r->records.records + (r->left - k) * size;
 	const uint64_t from = r->records.first + r->left - k;
-	struct id_map map = id_map(r);
-	uint64_t backwards = 0;
 	uint32_t differ = 0;
 	size_t n = 0;
 	r->left -= k;
@@ -541,12 +522,11 @@ static inline __attribute__((always_inline)) bool feed_records(struct points_run
 		prefetch_back(records + i * size);
 		if (__builtin_expect(e.p2 == MM_INTEGER, 0))
 			continue;
-		look_up(r, &map, &e, i, &item[n], &backwards);
+		look_up(r, &e, i, &item[n]);
 		thread[n] = e.thread;
 		differ |= e.thread ^ thread[0];
 		n++;
 	}
-	r->backwards += backwards;
 	if (r->err < 0)
 		return false;
 	for (size_t i = 0, end; i < n; i = end) {
@@ -583,7 +563,6 @@ static inline __attribute__((always_inline)) bool take_records(struct points *s,
 	const size_t k = s->left < ITEMS ? s->left : ITEMS;
 	const uint8_t *const records = s->records.records + (s->left - k) * size;
 	const uint64_t from = s->records.first + s->left - k;
-	struct id_map map = id_map(s->run);
 	uint32_t differ = 0;
 	size_t n = 0;
 	s->left -= k;
@@ -593,7 +572,7 @@ static inline __attribute__((always_inline)) bool take_records(struct points *s,
 		prefetch_back(records + i * size);
 		differ |= e.thread ^ s->thread;
 		if (e.p2 != MM_INTEGER && e.thread == s->thread)
-			look_up(s->run, &map, &e, i, &item[n++], &s->run->backwards);
+			look_up(s->run, &e, i, &item[n++]);
 	}
 	if (s->run->err < 0 || (s->note && !note_records(s->run, records, from, k, !differ, n)))
 		return false;
@@ -649,8 +628,7 @@ uint32_t points_row(struct points_run *r, uint64_t record)
 {
 	struct mm_event e;
 	profile_record(r->p, record, &e);
-	struct id_map map = id_map(r);
-	return id_info(r, &map, e.id).row;
+	return id_info(r, e.id).row;
 }
 
 int points_describe(struct tare_profile *p, uint64_t record, struct buf *out,
