@@ -6,6 +6,7 @@
 #include "output.h"
 #include "term.h"
 #include "verify-more.h"
+#include "verify-programs.h"
 #include "verify-show.h"
 
 #include <signal.h>
@@ -18,10 +19,10 @@ enum { EXIT_INCONCLUSIVE = 2 };
 
 struct verify_opts {
 	const char *events, *output;
-	struct opt_list kernels, experiments;
+	struct opt_list kernels, experiments, only;
 	unsigned runs;
 	uint64_t seed;
-	bool quick, json, html, list, sections, certificate, no_certificate;
+	bool quick, json, html, list, sections, programs, certificate, no_certificate;
 	int backend;
 	int interrupts_from;
 };
@@ -47,6 +48,10 @@ static const struct opt opts[] = {
 	{ OPT_CHOICE, 0, "interrupts-from", "WHERE", "where the search for an event that counts interrupts "
 	  "begins: table (of this CPU), vendor (tables of its other CPUs), scan (all codes)",
 	  TO(verify_opts, interrupts_from), .choices = interrupts_from },
+	{ OPT_FLAG, 0, "programs", NULL, "instead, count real programs with everything that is there: the "
+	  "engine, hardware, callgrind, QEMU", TO(verify_opts, programs) },
+	{ OPT_LIST, 0, "program", "NAME", "of these programs this one; may be given again",
+	  TO(verify_opts, only) },
 	{ OPT_GROUP, .help = "Output" },
 	{ OPT_FLAG, 0, "sections", NULL, "also what each kernel counted", TO(verify_opts, sections) },
 	{ OPT_FLAG, 'j', "json", NULL, "JSON, schema tare.verify/1; with COMMAND, tare.invariants/1",
@@ -194,6 +199,19 @@ static int check_command(const struct verify_opts *o, char **argv)
 	return stop ? 128 + SIGINT : status;
 }
 
+/* tare verify --programs */
+static int count_programs(const struct verify_opts *o)
+{
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
+	const char **const only = names_of(&o->only);
+	const struct verify_programs p = { .runs = o->runs, .json = o->json, .only = only, .output = o->output,
+					   .stop = &stop };
+	const int status = verify_programs(&p);
+	free(only);
+	return stop ? 128 + SIGINT : status;
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct verify_opts o = { 0 };
@@ -212,6 +230,8 @@ static int run(const struct command *self, int argc, char **argv)
 		complain("verify: --json and --html cannot be combined");
 		return EXIT_USAGE;
 	}
+	if (o.programs || o.only.n)
+		return count_programs(&o);
 	if (first < argc)
 		return check_command(&o, argv + first);
 	if (o.events && tare_events_parse(o.events, NULL, &events, &why) < 0) {

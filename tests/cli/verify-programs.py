@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""tare verify --programs: the engine's counts repeat, are those of tare stat, and stand beside those of
+callgrind and QEMU. usage: verify-programs.py TARE PAGES"""
+import json, os, shutil, sys
+from cli import check, check_schema, finish, need_engine, run, skipped
+
+tare = sys.argv[1]
+need_engine(tare)
+NAMES = "grep", "sha256sum", "sort", "sed", "awk", "openssl"
+p = run(tare, "verify", *(w for n in NAMES for w in ("--program", n)), "-r", "2", "-j", timeout=1500)
+check(p.returncode == 0, p.stderr)
+r = json.loads(p.stdout)
+check_schema(r, "tare.programs-1")
+programs = {x["program"]: x for x in r["programs"]}
+for name, x in programs.items():
+    check(x["installed"] == ("engine" in x), name, x)
+there = [x for x in programs.values() if x["installed"]]
+check(len(there) >= 3, "too few programs are installed", list(programs))
+# These repeat by themselves.
+for name in "grep", "sha256sum", "sort", "sed":
+    if programs[name]["installed"]:
+        check(programs[name]["engine"]["spread"] == 0, programs[name])
+for way, command in ("callgrind", "valgrind"), ("qemu", "qemu-x86_64"):
+    with_it = [x for x in there if way in x]
+    if not shutil.which(command):
+        check(not with_it, way, with_it)
+        continue
+    if way == "qemu" and not with_it:
+        skipped("counts of QEMU", "its plugins do not work here")
+        continue
+    check(len(with_it) >= len(there) / 2, way, "in too few", [x["program"] for x in with_it])
+    for x in with_it:       # other string functions, rep: within a tenth
+        check(abs(x[way]["instructions"] / x["engine"]["instructions"] - 1) < 0.1, way, x)
+check(set(programs) == set(NAMES), list(programs))
+p = run(tare, "verify", "--program", "no-such")
+check(p.returncode == 125 and "--program no-such: there are gzip, " in p.stderr, p.stderr)
+check("hardware" in there[0] or r["no_hardware"], r["no_hardware"])
+check(not [f for f in os.listdir("/tmp") if f.startswith("tare-programs-") and
+           os.stat(f"/tmp/{f}").st_uid == os.getuid()], "a folder is left")
+finish()
