@@ -84,7 +84,8 @@ struct tare_run_planted {
 				 * "undocumented", "speclockmap", "register", "narrow", "wrap",
 				 * "moved", "stolen", "watchdog", "held" */
 	const char *letter;	/* of the paper's Table 6: "h", "p", "E", "F", "D", "M", "U", or "" */
-	const char *what;	/* the instruction, or whose micro-ops; "" */
+	const char *what;	/* the instruction; or whose micro-ops: "x87", "calls", "each" (of
+				 * what the event is to count); "" */
 	int64_t amount;		/* what one occurrence adds; of the PMU: its size or rate */
 	uint64_t one_of;	/* "interrupt": one of so many is not counted; "register": one of so
 				 * many counts is wrong; else 0 */

@@ -72,8 +72,17 @@ void flaw_add_insns(struct planting *p, const struct vpmu_insns *insns, uint64_t
 	f->insns[f->n_insns++] = *insns;
 }
 
+/* Two micro-ops for each instruction that the event is to count, and more for some. */
 void flaw_add_uops(struct planting *p, uint64_t rows, unsigned x87, unsigned calls, uint64_t period)
 {
+	for (unsigned kind = 0; kind < SOFT_EVENTS; kind++) {
+		uint64_t own = 0;
+		for (uint32_t i = 0; i < p->rows->n_rows; i++)
+			if (rows >> i & 1 && p->rows->rows[i].kind == kind)
+				own |= 1ull << i;
+		flaw_add(p, (struct vpmu_flaw){ .rows = own, .cause = CAUSE_EVENT,
+						.which = (uint8_t)kind, .amount = 1 });
+	}
 	flaw_add(p, (struct vpmu_flaw){ .rows = rows, .cause = CAUSE_EVENT, .which = SOFT_X87,
 					.amount = (int16_t)x87 });
 	flaw_add(p, (struct vpmu_flaw){ .rows = rows, .cause = CAUSE_EVENT, .which = SOFT_CALLS,

@@ -2,7 +2,8 @@
  * events. The same seed gives the same flaws on the same model. One seed in seven draws none.
  *
  * Instructions are drawn from the names of model-insns.c. Flaws of different kinds may come
- * together, but an event that never counts has no other flaw.
+ * together, but an event that never counts has no other flaw, and of one that counts micro-ops no
+ * single instruction is drawn.
  */
 #include "model.h"
 
@@ -131,8 +132,12 @@ static void draw_uops(struct draw *d)
 	}
 	const unsigned x87 = (unsigned)from_to(d, 1, 4), calls = (unsigned)from_to(d, 1, 4);
 	const uint64_t period = from_to(d, 2000, 50000);
-	if (one_in(d, 4) && rows)
-		flaw_add_uops(d->p, rows, x87, calls, period);
+	if (!one_in(d, 4) || !rows)
+		return;
+	flaw_add_uops(d->p, rows, x87, calls, period);
+	for (uint32_t i = 0; i < d->p->out->n_rows; i++)
+		if (d->p->out->rows[i].cause == CAUSE_INSN)
+			d->p->out->rows[i].rows &= ~rows;
 }
 
 /* Flaws of the whole PMU. */

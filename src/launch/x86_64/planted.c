@@ -56,7 +56,7 @@ static struct tare_run_planted of_row(const struct planted_list *l, uint32_t i)
 static const char *what_of(const struct vpmu_flaws *f, const struct vpmu_flaw *flaw)
 {
 	if (flaw->cause == CAUSE_EVENT)
-		return flaw->which == SOFT_X87 ? "x87" : flaw->which == SOFT_CALLS ? "calls" : "other";
+		return flaw->which == SOFT_X87 ? "x87" : flaw->which == SOFT_CALLS ? "calls" : "each";
 	if (flaw->cause != CAUSE_INSN)
 		return "";
 	const struct vpmu_insns *const s = &f->insns[flaw->which];
