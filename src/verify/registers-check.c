@@ -70,6 +70,11 @@ static void choose_registers(struct verify *v, const int64_t *excess, unsigned n
 static unsigned find_bits(const struct check *c)
 {
 	const uint64_t each = c->kernel->each[c->kind];
+	int64_t first;
+	/* An event that does not count a few thousand tells nothing. */
+	if (count(c, c->v->fillers, (1ull << (LEAST_BITS - 4)) / each, &first) < 0 ||
+	    llabs(first) > 1ll << (LEAST_BITS - 6))
+		return 0;
 	for (unsigned bits = LEAST_BITS; bits <= MOST_BITS; bits++) {
 		int64_t excess;
 		if (count(c, c->v->fillers, (1ull << bits) / each + 1, &excess) < 0)

@@ -11,7 +11,12 @@ tare = sys.argv[1]
 need_engine(tare)
 
 
+CAUSES = [w for name in ("page-faults", "interrupts", "exceptions", "lazy-fp", "instructions")
+          for w in ("--experiment", name)]
+
+
 def verify(cpu, flaws, *args):
+    args += () if "--experiment" in args else tuple(CAUSES)
     p = run(tare, "run", "--cpu", cpu, "--flaws", flaws, "--", tare, "verify", "--quick", "-j", *args,
             timeout=600)
     check(p.returncode in (0, 2) and p.stdout, cpu, flaws, args, p.returncode, p.stderr)
@@ -83,6 +88,32 @@ report, events, status = verify("zen2", "stolen=500", "-e", "instructions:u", "-
 e = events["instructions"]
 check(status == 2 and e["verdict"] == "inconclusive" and e["word"] == "?", status, e)
 check("taken away" in e["reason"] and "runs" not in e, e)
+
+# An event that opens and never counts.
+report, events, status = verify("zen2", "dead=branches", "-e", "branches:u", "--kernel", "nops", "--experiment",
+                                "interrupts")
+e = events["branches"]
+check(status == 0 and e["verdict"] == "never-counts" and e["word"] == "0" and e["mean"] == 0, status, e)
+check(e["sections"][0]["passes"] > 10000, "runs are as long as ever", e["sections"])
+
+# So noisy that nothing can be concluded: it says so, and names no cause.
+report, events, status = verify("zen2", "speclockmap=2", "-e", "instructions:u", "--kernel", "cpuid_misc",
+                                "--experiment", "interrupts", "--experiment", "instructions")
+e = events["instructions"]
+check(status == 2 and e["verdict"] == "inconclusive" and "too noisy" in e["reason"] and not e["causes"], status, e)
+
+# One run: interrupts are still told from the event, which differs.
+report, events, status = verify("zen2", "interrupts=20000", "-r", "1", "-e", "instructions:u,cond-branches:u",
+                                "--kernel", "nops", "--kernel", "int_arith", "--experiment", "interrupts")
+check(events["instructions"]["word"] == "h" and events["cond-branches"]["word"] == "DETERMINISTIC",
+      [(r, e["word"], e["reason"]) for r, e in events.items()])
+
+# Counters that wrap early, and a register that counts wrongly, are no flaws of an event.
+for flaws in "narrow=20", "register=1:7":
+    report, events, status = verify("zen2", flaws, "-e", "instructions:u,branches:u", "--kernel", "nops",
+                                    "--kernel", "cmov", "--experiment", "interrupts")
+    check(all(e["word"] == "DETERMINISTIC" for e in events.values()), flaws,
+          [(r, e["word"], e["reason"]) for r, e in events.items()])
 
 # No counter is free: an error that says so.
 p = run(tare, "run", "--cpu", "zen2", "--flaws", "held", "--", tare, "verify", "--quick")

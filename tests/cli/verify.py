@@ -5,7 +5,7 @@ usage: verify.py TARE
 """
 import json, os, sys
 
-from cli import check, check_schema, finish, need_engine, run
+from cli import can_refuse, check, check_schema, finish, need_engine, refuse, run
 
 tare = sys.argv[1]
 need_engine(tare)
@@ -20,6 +20,10 @@ def verify(*args, cpu=None, flaws=None, **how):
     report = json.loads(p.stdout)
     check_schema(report, "tare.verify-1")
     return report, p
+
+
+CAUSES = [w for name in ("page-faults", "interrupts", "exceptions", "lazy-fp", "instructions")
+          for w in ("--experiment", name)]
 
 
 def check_clean(report, what):
@@ -42,7 +46,7 @@ check("kernels" in p.stderr and "instructions" in p.stderr, "the plan:", p.stder
 
 # A virtual PMU without a flaw.
 for cpu in "zen2", "skylake":
-    report, p = verify("--quick", cpu=cpu)
+    report, p = verify("--quick", *CAUSES, cpu=cpu)
     check(p.returncode == 0, p.returncode, p.stderr)
     check(report["backend"] == "hw" and report["simulated"] and report["runs"] == 3, report)
     check_clean(report, cpu)
@@ -64,6 +68,15 @@ for args, status, words in (
     p = run(tare, "verify", *args)
     check(p.returncode == status and not p.stdout, args, p.returncode, p.stdout)
     check(all(w in p.stderr for w in words), args, p.stderr)
+
+# No permission, and nothing that could count.
+if can_refuse():
+    p = run(tare, "verify", "--quick", "--kernel", "nops", preexec_fn=refuse("perf_event_open", "ptrace"))
+    check(p.returncode == 1 and not p.stdout and "perf_event_open" in p.stderr, p.returncode, p.stderr)
+    p = run(tare, "verify", "--backend", "soft", "--quick", "--kernel", "nops", preexec_fn=refuse("ptrace"))
+    check(p.returncode == 1 and not p.stdout and "ptrace" in p.stderr, p.returncode, p.stderr)
+    p = run(tare, "verify", "--quick", "--kernel", "nops", preexec_fn=refuse("ptrace"))
+    check(p.returncode in (0, 2) or "nothing can count here" in p.stderr, p.returncode, p.stderr)
 
 p = run(tare, "verify", "--list")
 check(p.returncode == 0 and "nops" in p.stdout, p.stdout)
