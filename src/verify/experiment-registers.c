@@ -1,4 +1,5 @@
-/* The same event on every register in turn, and with all registers loaded.
+/* The same event on every register in turn, and with all registers loaded; registers that count
+ * wrongly are set aside for the other experiments.
  *
  * The kernel chooses the register. A silent event, one that counts in no mode, takes a register
  * as well: with n of them open and pinned, the next event gets another register. The page of the
@@ -219,10 +220,114 @@ static int registers_of(struct verify *v, const struct subject *s, bool first)
 	return 0;
 }
 
+/* ---- a register that is set aside ---- */
+
+/* The kernel gives registers from the lowest on, and gives them anew when an event is added. So a
+ * single register cannot be held: it is held together with those below it, or so few events are
+ * opened at once that none gets up to it. */
+struct set_aside {
+	const struct tare_encoding *event;	/* that fits the general registers only */
+	size_t wanted;			/* registers that are held, from the lowest on */
+	struct bare held[REGISTERS];
+	size_t n;
+};
+
+static void hold_registers(struct verify *v)
+{
+	struct set_aside *const a = v->aside;
+	for (; a && a->n < a->wanted; a->n++)
+		if (bare_open(&a->held[a->n], a->event, BARE_PINNED | BARE_SILENT) < 0)
+			break;
+}
+
+static void release_registers(struct verify *v)
+{
+	while (v->aside && v->aside->n)
+		bare_close(&v->aside->held[--v->aside->n]);
+}
+
+static bool is_general(int reg)
+{
+	return reg >= 0 && reg < REGISTERS;
+}
+
+/* The one general register that counts differently; -1: none, or more than one. *n: how many
+ * there are. */
+static int wrong_register(const struct bench *b, size_t *n)
+{
+	const struct steady *const u = b->n >= 3 && !b->moved ? usual(b) : NULL;
+	int wrong = -1;
+	*n = 0;
+	for (size_t i = 0; u && i < b->n; i++) {
+		*n += is_general(b->places[i].reg);
+		if (steady_compare(&b->places[i].seen, u) != STEADY_DIFFERENT)
+			continue;
+		if (wrong >= 0 || !is_general(b->places[i].reg))
+			return -1;
+		wrong = b->places[i].reg;
+	}
+	return wrong;
+}
+
+static const struct subject *subject_of_instructions(const struct verify *v)
+{
+	for (size_t i = 0; i < v->n_subjects; i++)
+		if (v->subjects[i].kind == KERNEL_INSTRUCTIONS && steady_can(&v->subjects[i]))
+			return &v->subjects[i];
+	return NULL;
+}
+
+static int survey(struct verify *v, const struct subject *s, size_t *n)
+{
+	struct bench *const b = calloc(1, sizeof(*b));
+	int wrong = -1;
+	if (b && steady_code_for(v, s, &b->code)) {
+		int found;
+		do {
+			found = count_here(b, &s->event->base);
+		} while (found > 0 && add_dummy(b, &s->event->base));
+		close_dummies(b);
+		if (found >= 0)
+			wrong = wrong_register(b, n);
+	}
+	free(b);
+	return wrong;
+}
+
+int registers_set_aside(struct verify *v)
+{
+	const struct subject *const s = v->soft ? NULL : subject_of_instructions(v);
+	size_t n = 0;
+	const int wrong = s ? survey(v, s, &n) : -1;
+	const struct tare_event *const general = wrong < 0 ? NULL : verify_event(v, "branches:u");
+	if (!general || n < 2)
+		return 0;
+	const size_t below = (size_t)wrong;
+	if (below >= 2) {
+		v->most_events = below;
+		return 0;
+	}
+	v->aside = calloc(1, sizeof(*v->aside));
+	if (!v->aside)
+		return TARE_E_NOMEM;
+	v->aside->event = &general->base;
+	v->aside->wanted = below + 1;
+	hold_registers(v);
+	return 0;
+}
+
+void registers_release(struct verify *v)
+{
+	release_registers(v);
+	free(v->aside);
+	v->aside = NULL;
+}
+
 static int run_registers(struct verify *v, struct tare_why *why)
 {
 	bool first = true;
 	int err = 0;
+	release_registers(v);
 	for (size_t i = 0; !err && i < v->n_subjects; i++) {
 		if (!steady_can(&v->subjects[i]))
 			continue;
@@ -231,6 +336,7 @@ static int run_registers(struct verify *v, struct tare_why *why)
 			err = registers_of(v, &v->subjects[i], first);
 		first = false;
 	}
+	hold_registers(v);
 	return err;
 }
 

@@ -87,6 +87,8 @@ struct verify {
 	bool soft;			/* the engine counts, not a PMU */
 	unsigned runs;
 	cpu_set_t cpus;			/* that the caller may use; this thread stays on one of them */
+	struct set_aside *aside;	/* registers that nothing is counted on; NULL */
+	size_t most_events;		/* at once, for the same reason; 0: as many as fit */
 	void *memory;			/* kernel_memory_open() */
 	const struct kernel **kernels;	/* those that run here */
 	uint64_t *loops;		/* of each in one run */
@@ -173,6 +175,11 @@ double verify_exceptions_of(const struct subject *s, const struct kernel *k, siz
 double verify_median(double *values, size_t n);
 /* Interrupts of the CPU that this thread is kept on, from /proc/interrupts. */
 uint64_t verify_proc_interrupts(void);
+
+/* Looks for a register that counts wrongly, and keeps events away from it until
+ * registers_release(): what is found of the events is then not the register's. */
+int registers_set_aside(struct verify *v);
+void registers_release(struct verify *v);
 
 /* The parts of tare_verify(), in order. */
 int registers_check(struct verify *v, struct tare_why *why);

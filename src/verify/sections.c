@@ -67,6 +67,8 @@ static int batch_fill(struct verify *v, struct batch *b, struct trial *t, struct
 	size_t most = v->at_once > 1 && irq ? v->at_once - 1 :
 		      v->at_once ? v->at_once : TRIAL_EVENTS - 1;
 	int err;
+	if (v->most_events)
+		most = v->most_events > 1 && irq ? v->most_events - 1 : v->most_events;
 	do {
 		*b = (struct batch){ 0 };
 		for (size_t i = 0; i < v->n_subjects && b->n < most; i++) {

@@ -467,6 +467,7 @@ static void verify_end(struct verify *v)
 	}
 	for (size_t i = 0; i < v->n_lists; i++)
 		tare_events_free(v->lists[i]);
+	registers_release(v);
 	kernel_memory_close(v->memory);
 	free(v->lists);
 	free(v->batches);
@@ -487,6 +488,8 @@ static int verify_all(struct verify *v, struct tare_why *why)
 	if (err)
 		return err;
 	say_plan(v);
+	if (registers_set_aside(v) < 0)
+		return why_set(why, TARE_E_NOMEM, "registers");
 	v->reads_proc = true;
 	err = choose_interrupts(v, why);
 	if (!err)

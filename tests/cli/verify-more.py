@@ -10,6 +10,7 @@ need_engine(tare)
 FOLDER = tempfile.TemporaryDirectory()
 EXPERIMENTS = ["registers", "loaded", "wrap", "migration", "sibling", "threads", "patterns",
                "serialisers", "replay", "multiplexing"]
+VERDICTS = []               # of the events of the last report
 
 
 def verify(cpu, *experiments, flaws="", events="instructions:u,cond-branches:u"):
@@ -20,6 +21,7 @@ def verify(cpu, *experiments, flaws="", events="instructions:u,cond-branches:u")
     check(p.returncode in (0, 2), cpu, flaws, p.returncode, p.stderr)
     report = json.loads(p.stdout)
     check_schema(report, "tare.verify-1")
+    VERDICTS[:] = [e["verdict"] for e in report["events"]]
     found = {e: [] for e in experiments}
     for f in report["findings"]:
         found.setdefault(f["experiment"], []).append(f)
@@ -81,9 +83,11 @@ check(all(f["numbers"]["registers"] == 3 == f["numbers"]["held"] and "held by ot
 found = verify("zen2", "registers", flaws="moved=1")
 check(any("moved to another register" in f["text"] and f["numbers"]["deviating"] == 0
           for f in found["registers"]), found["registers"])
-for flaw, register, worst in ("register=2:16", 2, lambda n: n + n // 16), ("register=0:1000", 0, lambda n: n + n // 1000):
+for flaw, register, worst in ("register=2:16", 2, lambda n: n + n // 16), ("register=0:1000", 0, lambda n: n + n // 1000), \
+        ("register=5", 5, lambda n: n + n // 16):
     found = verify("zen2", "registers", flaws=flaw)
     check(len(found["registers"]) == 2, found["registers"])
+    check(VERDICTS == ["deterministic"] * 2, flaw, "events are counted on other registers:", VERDICTS)
     for f in found["registers"]:
         n = f["numbers"]
         check(f["verdict"] == "bad" and n["deviating"] == 1 and n["worst_register"] == register and
@@ -92,11 +96,11 @@ for bits in 18, 24:
     f = verify("zen2", "wrap", flaws=f"narrow={bits}")["wrap"][0]
     check(f["verdict"] == "bad" and f["numbers"]["width"] == 48 and f["numbers"]["measured_width"] == bits, f)
 # … also of flaws that verify cannot look up: what the seed plants, and nothing else
-for seed in range(3, 15):
-    cpu = ("zen2", "haswell", "skylake")[seed % 3]
+for seed in 0, 3, 15, 21:
+    cpu = "zen2"
     p = run(tare, "run", "--cpu", cpu, "--flaws", f"random:{seed}", "--show-flaws")
     planted = {f["cause"]: f for f in json.loads(p.stdout)["planted"]}
-    if "stolen" in planted:
+    if planted.keys() & {"stolen", "moved"}:        # then an event may lose its counter
         continue
     found = verify(cpu, "registers", "wrap", flaws=f"random:{seed}")
     bad = [f["numbers"]["worst_register"] for f in found["registers"] if f["verdict"] == "bad"]
