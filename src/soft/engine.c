@@ -39,6 +39,8 @@ uint64_t resume(struct thread *t)
 		t->code.falling_into = 0;
 	}
 	left_cache(t);
+	if (t->vpmu.stepping)
+		vpmu_stepped(t);
 	if (t->task.trace_asked) {
 		t->task.trace_asked = false;
 		traced_asked(t);
@@ -62,13 +64,16 @@ uint64_t engine_exit(struct thread *t)
 	t->code.falling_into = 0;
 	if (id == EXIT_INDIRECT || id == EXIT_RETURN) {
 		left_cache(t);
-		if (t->pending || t->step.trap)
+		if (t->pending || t->step.trap || t->vpmu.stepping)
 			return resume(t);
 		return cache_lookup(t);
 	}
 	const struct link l = *link_at(id);
 	if (l.kind == LINK_SIDE_EXIT)
 		++*cell_of(t, l.bumps);
+	struct block_to_run next = { 0 };
+	if (l.kind == LINK_TICK)
+		next = count_tick(t, &l);
 	const uint32_t flushes = cache.flushes;
 	left_cache(t);
 	switch (l.kind) {
@@ -81,7 +86,8 @@ uint64_t engine_exit(struct thread *t)
 	case LINK_SPECIAL:
 		return special_exit(t, &l);
 	case LINK_TICK:
-		vpmu_tick(t);
+		t->pc = l.target;
+		vpmu_tick(t, &next);
 		break;
 	case LINK_LOCKED:
 		vpmu_locked(t);

@@ -73,6 +73,11 @@ struct thread {
 		 * cell says so. */
 		uint32_t falling_into;
 		uint64_t single_pc;	/* run this instruction alone: it writes to its own page */
+		/* With single_pc: run up to the instruction with which one of these events (1 <<
+		 * enum soft_event) has happened so often, or to the end of the block. */
+		uint32_t stops;
+		uint8_t stop_after[SOFT_EVENTS];
+		uint64_t last_pc;	/* of the last instruction of that run */
 		int64_t corr[SOFT_EVENTS];	/* parts of blocks, and what was folded */
 		int64_t vdso_corr[SOFT_EVENTS];	/* … of these, in the vDSO */
 	} code;
@@ -90,6 +95,7 @@ struct thread {
 	struct {
 		uint32_t slot;		/* of its task, in vpmu_shared.slots */
 		uint32_t child_slot;	/* of the task that it is making */
+		bool stepping;		/* the virtual PMU looks when it leaves the cache next */
 	} vpmu;
 
 	/* guest */
@@ -242,6 +248,8 @@ long own_open(long dir, const char *path, long flags);
 /* Calls `what` with each line of /proc/self/maps, which ends in \n. 0, or -errno. The text is in
  * a static buffer: one thread at a time. */
 long maps_each(void (*what)(const char *line, void *arg), void *arg);
+/* The same without the lock, in memory of the caller: more than the longest line. */
+long maps_each_in(char *text, size_t size, void (*what)(const char *line, void *arg), void *arg);
 char task_state(int32_t tid);				/* of /proc/TID/stat; 0: cannot be read */
 /* It runs, or would if it got a CPU: on a busy machine it may not get one for seconds. */
 static inline bool task_wants_cpu(int32_t tid)

@@ -35,12 +35,17 @@ bool is_traced(void)
 long maps_each(void (*what)(const char *line, void *arg), void *arg)
 {
 	static char text[65536];
+	return maps_each_in(text, sizeof(text), what, arg);
+}
+
+long maps_each_in(char *text, size_t size, void (*what)(const char *line, void *arg), void *arg)
+{
 	const long fd = own_open(AT_FDCWD, "/proc/self/maps", O_CLOEXEC);
 	if (fd < 0)
 		return fd;
 	size_t have = 0;
 	long n;
-	while ((n = sys3(__NR_read, fd, text + have, sizeof(text) - 1 - have)) > 0) {
+	while ((n = sys3(__NR_read, fd, text + have, size - 1 - have)) > 0) {
 		have += (size_t)n;
 		text[have] = '\0';
 		size_t line = 0;

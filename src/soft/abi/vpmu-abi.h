@@ -6,6 +6,8 @@
  *	VPMU_PAGES_OFFSET	one page per event	what mmap of its descriptor shows
  *	VPMU_TASKS_OFFSET	struct vpmu_task_mem per task slot
  *	VPMU_HOLDS_OFFSET	a bit for each event, per process (vpmu-holds.c)
+ *	VPMU_SAMPLERS_OFFSET	struct vpmu_sampler per event (vpmu-sampling.h)
+ *	VPMU_RINGS_OFFSET	the events' ring buffers (vpmu-ring.c)
  *
  * Every process maps all of it, so a process reads the counters of another one, alive or dead,
  * by itself. The translated code of a task adds to the accumulators `acc` of its own slot, which
@@ -32,14 +34,25 @@
 #define VPMU_TASK_SIZE		0x8000ull
 #define VPMU_HOLDS_OFFSET	(VPMU_TASKS_OFFSET + VPMU_MAX_TASKS * VPMU_TASK_SIZE)
 #define VPMU_HOLD_SIZE		(VPMU_MAX_EVENTS / 8ull)
-#define VPMU_FILE_END		(VPMU_HOLDS_OFFSET + VPMU_MAX_HOLDERS * VPMU_HOLD_SIZE)
+#define VPMU_SAMPLERS_OFFSET	(VPMU_HOLDS_OFFSET + VPMU_MAX_HOLDERS * VPMU_HOLD_SIZE)
+#define VPMU_SAMPLER_SIZE	512ull
+#define VPMU_RINGS_OFFSET	(VPMU_SAMPLERS_OFFSET + VPMU_MAX_EVENTS * VPMU_SAMPLER_SIZE)
+#define VPMU_RING_UNIT		0x10000ull	/* rings begin at multiples of it */
+#define VPMU_RING_UNITS		16384u
+#define VPMU_FILE_END		(VPMU_RINGS_OFFSET + VPMU_RING_UNITS * VPMU_RING_UNIT)
 
 #define ZONE_VPMU	(ZONE_BASE + 0x20000000ull)
 #define ZONE_VPMU_PAGES	(ZONE_BASE + 0x40000000ull)
 #define ZONE_VPMU_TASKS	(ZONE_BASE + 0x60000000ull)
 #define ZONE_VPMU_HOLDS	(ZONE_BASE + 0x80000000ull)
+#define ZONE_VPMU_SAMPLERS (ZONE_BASE + 0x90000000ull)
+#define ZONE_VPMU_RINGS	(ZONE_BASE + 0xa0000000ull)
 
-#define VPMU_BANKS 4		/* of each accumulator: blocks take them in turn */
+/* Each accumulator is a sum of banks. Blocks add to the first ones in turn; only C changes the last
+ * one. While an event has a budget, the banks that code adds to are negative and leave 0 when the
+ * budget is used up (vpmu-sampling.h). */
+#define VPMU_CODE_BANKS 4
+#define VPMU_BANKS	5
 
 /* What a row counts: an enum soft_event, or one of these. */
 enum vpmu_kind {
@@ -194,7 +207,11 @@ struct vpmu_event {
 	uint32_t pinned, exclusive, inherit, inherit_thread, inherit_stat, enable_on_exec;
 	uint32_t remove_on_exec;
 	uint32_t clock;		/* 1 + attr.clockid, 0 for the usual one */
+	uint32_t sampler;	/* its struct vpmu_sampler is filled in (vpmu-sampling.h) … */
+	uint32_t had_sampler;	/* … or was, by an earlier event of this index */
 	int32_t cpu;		/* bound to it; -1: not */
+	uint32_t unbound;	/* … but its task is not: vpmu_slot.home decides … */
+	uint32_t elsewhere;	/* … and is another CPU, so that it never counts */
 	uint32_t software;	/* the kernel counts it; here it has a state and a group */
 	uint32_t is_faults;	/* … but its value is the task's page faults (flaws.faults) */
 	uint32_t kernel_on;	/* … and is enabled in the kernel */
@@ -222,7 +239,7 @@ struct vpmu_slot {
 	uint32_t begun;		/* 0: it has just started, and its creator waits (vpmu-order.c) */
 	uint32_t in_call;	/* in a system call, or not started: reads `want` afterwards */
 	uint32_t follows;	/* what its code adds up … */
-	uint32_t follows_ticks;	/* … and whether it watches the clock */
+	uint32_t follows_budgets;	/* … and of which events it watches the budget */
 	uint32_t deaf;		/* does not react to signals: it is stopped */
 	uint32_t execing;	/* 1: about to exec, 2: a vfork child about to */
 	uint32_t native;	/* its new image runs, or is about to run, without the engine: set by
@@ -231,7 +248,9 @@ struct vpmu_slot {
 	uint32_t holder;	/* of its process, from fork or exec until it has begun */
 	uint32_t events;	/* the first of its list of events */
 	uint32_t want;		/* 1 << enum soft_event: what its code must add up */
-	uint32_t ticks;		/* … and whether it must watch the clock */
+	uint32_t ticks;		/* … and whether it must watch the clock … */
+	uint32_t budgets;	/* … or other events, by their budgets (1 << enum soft_event) */
+	uint32_t stale;		/* its budgets must be computed again: vpmu_follow() */
 	uint32_t ordinal;	/* a number that is the same in every run, for seeds */
 	uint32_t made;		/* how many tasks it has made */
 	uint32_t has_clock;
@@ -248,6 +267,11 @@ struct vpmu_slot {
 	uint64_t locks;		/* locked instructions seen (SpecLockMap) … */
 	uint64_t locks_before;	/* … and how many of them before the last exec */
 	uint64_t stolen;	/* mask of counters that were taken away */
+	/* 1 + the CPU that all its code counts for, where its events are of CPUs and it is not
+	 * bound to one of them: the first that it may run on. 0: not known yet. */
+	uint32_t home;
+	int32_t creator;	/* the tid of the task that made it */
+	uint32_t tracks;	/* what its events want to know besides samples: enum vpmu_tracks */
 };
 
 enum vpmu_holder_state {
@@ -278,7 +302,7 @@ struct vpmu_pmc {		/* 32 bytes: what rdpmc reads (emit-block.c) */
 
 struct vpmu_task_mem {
 	uint64_t acc[32][VPMU_BANKS];
-	int64_t budget;			/* instructions until the next tick */
+	int64_t taken_budget;		/* taken branches before C must look: emit_taken_budget() */
 	uint64_t at_lock[32];		/* acc at the last locked instruction */
 	uint64_t replayed[32];
 	uint64_t x87_status;		/* the x87 status word before fninit, fnsave or fnclex */
@@ -289,6 +313,8 @@ struct vpmu_task_mem {
 	uint8_t pad[4096 - 40 - 2 * 256 - 256 * VPMU_BANKS];
 	struct vpmu_pmc pmcs[512];
 };
+
+enum vpmu_tracks { TRACKS_MMAP = 1, TRACKS_DATA = 2, TRACKS_COMM = 4, TRACKS_TASK = 8 };
 
 struct vpmu_shared {
 	/* Guards everything that follows and the events' pages, in all processes of the run. Not
@@ -318,6 +344,7 @@ struct vpmu_shared {
 	uint32_t rdpmc_writers;		/* a program has opened that file for writing */
 	uint64_t rdpmc_dev, rdpmc_ino;	/* that file */
 	uint64_t proc_dev, sys_dev;	/* of /proc and /sys */
+	uint8_t ring_units[VPMU_RING_UNITS];	/* 1: part of a ring */
 	char dir[256];			/* the files that show the model, no slash at the end */
 	uint64_t past_irqs;		/* interrupts of tasks whose slots are used again */
 	/* /proc/interrupts: where the numbers of the line LOC are in the launcher's file, and which
@@ -339,6 +366,8 @@ _Static_assert(VPMU_MAX_EVENTS * 4096ull <= VPMU_TASKS_OFFSET - VPMU_PAGES_OFFSE
 _Static_assert(sizeof(struct vpmu_shared) <= ZONE_VPMU_PAGES - ZONE_VPMU, "layout");
 _Static_assert(VPMU_MAX_EVENTS * 4096ull <= ZONE_VPMU_TASKS - ZONE_VPMU_PAGES, "layout");
 _Static_assert(VPMU_MAX_TASKS * VPMU_TASK_SIZE <= ZONE_VPMU_HOLDS - ZONE_VPMU_TASKS, "layout");
-_Static_assert(ZONE_VPMU_HOLDS + VPMU_MAX_HOLDERS * VPMU_HOLD_SIZE <= ZONE_BLOCKS, "layout");
+_Static_assert(ZONE_VPMU_HOLDS + VPMU_MAX_HOLDERS * VPMU_HOLD_SIZE <= ZONE_VPMU_SAMPLERS, "layout");
+_Static_assert(ZONE_VPMU_SAMPLERS + VPMU_MAX_EVENTS * VPMU_SAMPLER_SIZE <= ZONE_VPMU_RINGS, "layout");
+_Static_assert(ZONE_VPMU_RINGS + VPMU_RING_UNITS * VPMU_RING_UNIT <= ZONE_BLOCKS, "layout");
 
 #endif

@@ -79,9 +79,15 @@ TAKES_LOCK void traced_asked(struct thread *t);
 /* ---- what this room asks of vpmu, each under `tare run` only (E.vpmu) ---- */
 
 #define VPMU_KICK (-0x7a2e)	/* code of a SIGTRAP that asks a task to call vpmu_follow() */
+/* Codes of signals about events of another process, which stand for POLL_IN, POLL_HUP, SI_KERNEL. */
+#define VPMU_POLL_IN (-0x7a31)
+#define VPMU_POLL_HUP (-0x7a32)
+#define VPMU_SIGIO (-0x7a33)
 /* A call of the virtual PMU's is answered, and `done` set. Also notes what other calls change. */
 TAKES_LOCK TAKES_VPMU_LOCK
 long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
+/* After a call of memory_syscall(): events may want to know of new code. */
+TAKES_LOCK TAKES_VPMU_LOCK void vpmu_memory(struct thread *t, long nr, const uint64_t *a, long ret);
 TAKES_VPMU_LOCK void vpmu_making(struct thread *t, bool is_thread);	/* before a clone, … */
 /* … and after it, in the parent; `ret` is the result of the call. */
 TAKES_VPMU_LOCK void vpmu_made(struct thread *t, long ret, bool is_thread);

@@ -801,6 +801,9 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 	const struct segment *const s = segment_of(pc);
 	const bool in_cache = s && pc >= s->base + TRAMPOLINES;
 	fp_note(t, uc->mc.fpstate);
+	if (info->code <= VPMU_POLL_IN && info->code >= VPMU_SIGIO && E.vpmu)
+		info->code = info->code == VPMU_POLL_IN ? POLL_IN :
+			     info->code == VPMU_POLL_HUP ? POLL_HUP : SI_KERNEL;
 
 	if (t->signal.learning && sig == SIGTRAP && sync) {
 		t->signal.altstack.flags = uc->stack.flags;

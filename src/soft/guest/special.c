@@ -403,7 +403,7 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 		signal_try(t);		/* incssp, enclu, uiret …: they fault here as natively */
 	}
 	const bool indirect = t->exit_link == 0;
-	if (t->pending || t->step.trap || t->rflags & FLAG_TF)
+	if (t->pending || t->step.trap || t->vpmu.stepping || t->rflags & FLAG_TF)
 		return resume(t);
 	t->exit_link = !indirect;
 	return cache_lookup(t);

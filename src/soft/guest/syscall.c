@@ -232,6 +232,8 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 	case __NR_brk:
 	case __NR_shmdt: {
 		const long ret = memory_syscall(t, nr, a);
+		if (E.vpmu)
+			vpmu_memory(t, nr, a, ret);
 		if (cache.traced && (nr == __NR_mmap || nr == __NR_mprotect))
 			traced_code(t);
 		return ret;

@@ -503,6 +503,9 @@ uint64_t cache_lookup(struct thread *t)
 	if (t->code.single_pc == t->pc) {
 		t->code.single_pc = 0;
 		id = translate_single(t->pc, &problem);
+		t->code.stops = 0;
+		/* its code does not look at budgets */
+		t->vpmu.stepping = cache.modes[cache.mode].budgets;
 	} else {
 		id = block_find(t->pc);
 		if (!id)

@@ -50,8 +50,33 @@ void count_add(struct thread *t, int event, int64_t n, const struct mode *m)
 		__atomic_fetch_add(&t->code.corr[event], n, __ATOMIC_RELAXED);
 	} else if (m->acc >> event & 1) {
 		struct vpmu_task_mem *const mem = (void *)((uint64_t)t + THREAD_ACC);
-		mem->acc[event][0] += (uint64_t)n;
+		mem->acc[event][VPMU_BANKS - 1] += (uint64_t)n;
+		/* the budget, if there is one, was for the count before */
+		if (n > 0 && m->budgets >> event & 1)
+			count_use_up(mem, event);
 	}
+}
+
+void count_use_up(struct vpmu_task_mem *m, int event)
+{
+	for (int i = 0; i < VPMU_CODE_BANKS; i++) {
+		m->acc[event][VPMU_BANKS - 1] += m->acc[event][i] + 1;
+		m->acc[event][i] = -1ull;
+	}
+}
+
+struct block_to_run count_tick(struct thread *t, const struct link *l)
+{
+	const struct block *const b = block_at(l->bumps);
+	const struct mode *const m = &cache.modes[b->mode];
+	struct block_to_run r = { .bank = l->bumps % VPMU_CODE_BANKS };
+	for (int k = 0; k < SOFT_EVENTS; k++) {
+		r.vec[k] = b->vec[k];
+		if (k < (int)l->next)
+			count_add(t, k, -(int64_t)b->vec[k], m);
+	}
+	r.vec[SOFT_TAKEN]++;		/* a conditional branch may be */
+	return r;
 }
 
 /* The events that were asked for. */

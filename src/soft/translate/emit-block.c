@@ -318,19 +318,24 @@ static void emit_fp_check(struct emit *e, uint64_t next, bool loads, struct mark
 	gs_load(e, RCX, OFF_S2);
 }
 
-/* The virtual clock: subtracts the block's instructions from the budget, and leaves the cache
- * before the block if the budget is used up. Changes no flags: the top byte holds the sign. */
-static void emit_tick(struct emit *e, const struct block *b)
+/* Whether a branch is taken is not known before, so taken branches have a budget of their own: each
+ * block that may have one takes it from the budget, and leaves the cache before it runs if the
+ * budget is used up. Changes no flags: the top byte holds the sign. */
+static void emit_taken_budget(struct emit *e, const struct plan *p, const struct block *b, uint32_t id)
 {
-	const uint32_t budget = (uint32_t)(THREAD_ACC + offsetof(struct vpmu_task_mem, budget));
+	const uint32_t budget = (uint32_t)(THREAD_ACC + offsetof(struct vpmu_task_mem, taken_budget));
+	const unsigned flow = last_flow(p);
 	struct mark m = plain(b->pc, 0, e);
 	const struct mark whole = m;
+	if (b->flags & BLOCK_SINGLE || !(cache.modes[b->mode].budgets >> SOFT_TAKEN & 1) ||
+	    (!b->vec[SOFT_TAKEN] && flow != FLOW_JCC && flow != FLOW_LOOP))
+		return;
 	mark(e, m);
 	gs_store(e, RCX, OFF_S3);
 	m.in_s3 = RCX;
 	mark(e, m);
 	gs_load(e, RCX, budget);
-	b1(e, 0x48), b1(e, 0x8d), b1(e, 0x49), b1(e, -b->n_insns);
+	b1(e, 0x48), b1(e, 0x8d), b1(e, 0x49), b1(e, -1);
 	gs_store(e, RCX, budget);
 	b1(e, 0x65), b1(e, 0x0f), b1(e, 0xbe), b1(e, 0x0c), b1(e, 0x25);	/* movsx ecx, … */
 	b4(e, GS(budget + 7));
@@ -339,7 +344,10 @@ static void emit_tick(struct emit *e, const struct block *b)
 	b1(e, 0);
 	gs_load(e, RCX, OFF_S3);
 	mark(e, whole);
-	emit_exit(e, b->pc, LINK_TICK);
+	const uint32_t link = e->dry ? 0 : new_link(b->pc, LINK_TICK);
+	if (link)
+		link_at(link)->bumps = id;
+	exit_here(e, link);
 	*over = (uint8_t)(e->w - over - 1);
 	mark(e, m);
 	gs_load(e, RCX, OFF_S3);
@@ -355,8 +363,7 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 		emit_return_entry(e, b->pc);
 	if (b->flags & BLOCK_CHECKED)
 		emit_check(e, b);
-	if (cache.modes[b->mode].ticks)
-		emit_tick(e, b);
+	emit_taken_budget(e, p, b, id);
 	const struct mode *const mode = &cache.modes[b->mode];
 	const uint32_t taken_id = cache.counts_taken || mode->taken ? id + 1 : 0;
 	e->inverted = b->flags & BLOCK_INVERTED;

@@ -16,7 +16,54 @@ static uint32_t cell_off(uint32_t id)
 static uint32_t acc_off(unsigned k, uint32_t id)
 {
 	return (uint32_t)(THREAD_ACC + offsetof(struct vpmu_task_mem, acc[k]) +
-			  8 * (id % VPMU_BANKS));
+			  8 * (id % VPMU_CODE_BANKS));
+}
+
+/* Must the block ask C before it runs, if the event's budget is used up? Its counts are added at
+ * its start then (place_counter()). */
+static bool asks(const struct block *b, unsigned k)
+{
+	return !(b->flags & BLOCK_SINGLE) && k != SOFT_TAKEN && cache.modes[b->mode].budgets >> k & 1;
+}
+
+static uint32_t new_tick(uint32_t id, unsigned k)
+{
+	const uint32_t link = new_link(block_at(id)->pc, LINK_TICK);
+	link_at(link)->bumps = id;
+	link_at(link)->next = k + 1;
+	return link;
+}
+
+/* jc to a stub: the bank has become 0 or more. */
+static void ask_plain(struct emit *e, uint32_t id, unsigned k, struct mark m)
+{
+	mark(e, m);
+	bn(e, 2, 0x820f);
+	uint8_t *const rel = e->w;
+	b4(e, 0);
+	if (e->dry)
+		return;
+	const uint32_t link = new_tick(id, k);
+	link_at(link)->site = here(e) - 4;
+	put_stub(e->seg, link);
+	__builtin_memcpy(rel, &link_at(link)->to_stub, 4);
+}
+
+/* The same without flags; rcx is in s3. The top byte of the bank is 0xff, or 0. */
+static void ask_spilled(struct emit *e, uint32_t id, unsigned k, struct mark m)
+{
+	mark(e, m);
+	b1(e, 0x65), b1(e, 0x0f), b1(e, 0xbe), b1(e, 0x0c), b1(e, 0x25);	/* movsx ecx, … */
+	b4(e, GS(acc_off(k, id) + 7));
+	bn(e, 3, 0x01498d);					/* lea ecx, [rcx + 1] */
+	b1(e, 0xe3);						/* jrcxz over the exit */
+	uint8_t *const over = e->w;
+	b1(e, 0);
+	gs_load(e, RCX, OFF_S3);
+	m.in_s3 = -1;
+	mark(e, m);
+	exit_here(e, e->dry ? 0 : new_tick(id, k));
+	*over = (uint8_t)(e->w - over - 1);
 }
 
 /* add gs:[acc], n for each event; all flags are free. */
@@ -32,6 +79,8 @@ static void acc_plain(struct emit *e, uint32_t id, struct mark m)
 		b4(e, GS(acc_off(k, id)));
 		b1(e, b->vec[k]);
 		m.bumped++;
+		if (asks(b, k))
+			ask_plain(e, id, k, m);
 	}
 	e->bumped = BUMPED_ALL;
 }
@@ -51,6 +100,8 @@ static void acc_through_rcx(struct emit *e, uint32_t id, struct mark m)
 		mark(e, m);
 		gs_store(e, RCX, acc_off(k, id));
 		m.bumped++;
+		if (asks(b, k))
+			ask_spilled(e, id, k, m);
 	}
 	e->bumped = BUMPED_ALL;
 }

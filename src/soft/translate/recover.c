@@ -49,6 +49,8 @@ static bool recover_stub(struct thread *t, const struct segment *s, uint64_t cod
 	*pc = link_at(id)->target;
 	if (link_at(id)->kind == LINK_SIDE_EXIT)
 		++*cell_of(t, link_at(id)->bumps);
+	if (link_at(id)->kind == LINK_TICK)
+		count_tick(t, link_at(id));
 	return true;
 }
 

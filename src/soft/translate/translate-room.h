@@ -60,7 +60,7 @@ bool segment_has_ids(const struct segment *s);		/* room for a few more */
 enum problem { PROBLEM_NONE, PROBLEM_NOT_EXECUTABLE, PROBLEM_BAD_INSN };
 /* Writes a new block for pc, and those that follow it in a chain. 0: *why tells the reason. */
 NEEDS_LOCK uint32_t translate(uint64_t pc, enum arrival how, enum problem *why);
-/* The same for one instruction, to be run once. */
+/* The same for one instruction, to be run once; or for a few (thread.code.stops). */
 NEEDS_LOCK uint32_t translate_single(uint64_t pc, enum problem *why);
 /* Writes the block that the link leads to right behind the unfinished chain. 0: the link does not
  * leave that chain, or the block cannot be there. */

@@ -234,6 +234,12 @@ static void place_counter(const struct plan *p, struct block *b)
 		b->inc_how = tail ? INC_IN_TAIL : INC_SPILL;
 		at = tail ? p->n - 1 : 0;
 	}
+	/* a block with budgets asks before it runs */
+	if (cache.modes[cache.mode].budgets && (at || b->inc_how == INC_IN_TAIL)) {
+		b->flags &= (uint16_t)~BLOCK_RELIES_ON_NEXT;
+		b->inc_how = INC_SPILL;
+		at = 0;
+	}
 	b->inc_at = (uint8_t)at;
 }
 
@@ -311,6 +317,21 @@ struct made {
 	uint64_t next;		/* where it goes on by itself; 0: nowhere */
 };
 
+/* Cuts the block after the instruction with which one of the events has happened so often. Whether
+ * a conditional branch is taken is not known, but it ends the block in any case. */
+static void cut_at_stop(struct plan *p, uint32_t stops, const uint8_t *after)
+{
+	for (int n = 1; n < p->n; n++) {
+		uint8_t vec[SOFT_EVENTS];
+		plan_vector(p, n, vec);
+		for (int k = 0; k < SOFT_EVENTS; k++)
+			if (stops >> k & 1 && vec[k] >= after[k]) {
+				p->n = n;
+				return;
+			}
+	}
+}
+
 /* Translates the block at pc into the segment. */
 static struct made translate_block(struct segment *s, uint64_t pc, unsigned flags, uint32_t back_to)
 {
@@ -336,9 +357,16 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 			page_guard(PAGE_DOWN(pc));
 	}
 	struct plan *const p = &the_plan;
-	const int max = flags & BLOCK_SINGLE ? 1 : checked ? MAX_CHECKED : MAX_INSNS;
+	/* (code that can change under a block that nothing guards runs one by one) */
+	const uint32_t stops = flags & BLOCK_SINGLE && !writable && !checked ?
+			       thread_self()->code.stops : 0;
+	const int max = flags & BLOCK_SINGLE && !stops ? 1 : checked ? MAX_CHECKED : MAX_INSNS;
 	if (!decode_block(p, pc, (const uint8_t *)pc, end - pc, max, checked))
 		return (struct made){ .why = PROBLEM_BAD_INSN };
+	if (stops)
+		cut_at_stop(p, stops, thread_self()->code.stop_after);
+	if (flags & BLOCK_SINGLE)
+		thread_self()->code.last_pc = pc + p->off[p->n - 1];
 	if (writable && !(flags & BLOCK_SINGLE) && !checked)
 		for (uint64_t page = PAGE_DOWN(pc) + PAGE; page < pc + p->off[p->n]; page += PAGE)
 			page_guard(page);
@@ -604,7 +632,8 @@ void put_side_exit(uint32_t link)
 	link_patch(l->site, b->code);
 }
 
-/* For a store that changes its own page, and for single-stepping. */
+/* For a store that changes its own page, for single-stepping, and for a run that ends at an event
+ * (thread.code.stops). */
 uint32_t translate_single(uint64_t pc, enum problem *why)
 {
 	struct segment *const s = segment_for(pc);

@@ -43,7 +43,7 @@ enum block_flags {
 	BLOCK_ENTRY_ONLY = 4,	/* not a block: such a check alone, and a jump to the block */
 	BLOCK_DEAD = 8,		/* no thread comes to it any more */
 	BLOCK_CHECKED = 16,	/* compares the program's bytes with its source each time */
-	BLOCK_SINGLE = 32,	/* one instruction, run once; no table leads to it */
+	BLOCK_SINGLE = 32,	/* one instruction or a few, run once; no table leads to it */
 	BLOCK_FALLS = 64,	/* its end falls into the block with the next id, without a jump */
 	BLOCK_TWIN = 128,	/* a further copy of a block that is a loop by itself */
 	BLOCK_INVERTED = 2048,	/* its branch jumps when the program's does not */
@@ -91,7 +91,7 @@ enum link_kind {
 	LINK_SYSCALL,		/* target: the instruction after */
 	LINK_SPECIAL,		/* target: the instruction itself, run by C (special.c) */
 	LINK_STOP,		/* go on at target through the dispatcher; never linked */
-	LINK_TICK,		/* the budget of the virtual clock is used up; target: the block itself */
+	LINK_TICK,		/* a budget is used up; target: the block itself, which has not run */
 	LINK_LOCKED,		/* a locked instruction was run; target: the next one */
 	LINK_FP_ENV,		/* `insn` has stored x87 state; target: the next one */
 	LINK_X87,		/* an instruction of vpmu_asks_x87() was run; target: the next one */
@@ -107,9 +107,11 @@ struct link {
 				 * LINK_FP: does it load the flags from memory? */
 	};
 	uint32_t to_stub;	/* the rel32 that leads to its exit stub; 0: it has none yet */
-	uint32_t next;		/* in the list in_links of its target's block */
+	uint32_t next;		/* in the list in_links of its target's block. LINK_TICK: the event
+				 * up to which the block's counts were added, plus 1 */
 	union {
-		uint32_t bumps;	/* LINK_SIDE_EXIT: the block whose cell is bumped on the way */
+		uint32_t bumps;	/* LINK_SIDE_EXIT: the block whose cell is bumped on the way.
+				 * LINK_TICK: the block itself */
 		uint32_t side;	/* LINK_JUMP: the side exit (a link) whose code jumps here; or 0 */
 	};
 	uint8_t kind;
@@ -192,10 +194,16 @@ struct region {
  * that opened counters of the virtual PMU: code adds to the task's accumulators. */
 struct mode {
 	uint32_t acc;			/* events to add up: 1 << enum soft_event; 0: cells */
-	bool ticks;			/* leave the cache when the virtual clock's budget is used up */
+	uint32_t budgets;		/* events whose budgets code watches: 1 << enum soft_event */
 	bool taken;			/* taken branches have an id, and a cell, of their own */
 	bool locked;			/* leave the cache after each locked instruction */
 	bool fp;			/* … and when x87 or SSE exception flags change */
+};
+
+/* A block that asked C before it ran, because a budget is used up. */
+struct block_to_run {
+	uint32_t bank;			/* that it adds to */
+	uint8_t vec[SOFT_EVENTS];	/* what it is worth, at most */
 };
 
 /* What this room knows of the process. E.lock guards it, but for what says otherwise. */
@@ -304,6 +312,11 @@ static inline bool in_vdso(uint64_t pc) { return pc - cache.vdso < cache.vdso_si
 void record_state(const struct thread *t, uint32_t state);	/* enum soft_state */
 void count_vec(uint8_t *vec, const struct step *s, int n);	/* the vector of n instructions */
 void count_add(struct thread *t, int event, int64_t n, const struct mode *m);	/* a correction */
+struct vpmu_task_mem;
+void count_use_up(struct vpmu_task_mem *m, int event);	/* its budget: the next block asks */
+/* A block did not run, but its counts were added up to the event of its LINK_TICK: takes them back.
+ * Before left_cache(). */
+struct block_to_run count_tick(struct thread *t, const struct link *l);
 /* Maps so many bytes of the cells of every thread. */
 NEEDS_LOCK void count_map_cells(uint64_t bytes);
 

@@ -6,7 +6,7 @@
  * with its leader here. Virtual events whose leader is a software event follow the state that
  * ioctls give the leader.
  */
-#include "vpmu-room.h"
+#include "vpmu-sampling.h"
 
 #include "sys.h"
 #include "text.h"
@@ -212,8 +212,9 @@ static long check(const struct perf_event_attr *attr, int pid, int cpu, uint64_t
 {
 	if (!attr->exclude_kernel && !(vpmu()->kernel_as_user && !attr->exclude_user))
 		return -EACCES;			/* paranoid 2 */
-	if (attr->freq ? attr->sample_freq > 100000 : attr->sample_period >> 63)
-		return -EINVAL;
+	const long err = sampling_reasons_against(attr);
+	if (err)
+		return err;
 	if (flags & PERF_FLAG_PID_CGROUP)
 		return pid == -1 || cpu == -1 ? -EINVAL :
 		       sys3(__NR_fcntl, pid, F_GETFD, 0) < 0 ? -EBADF : -EACCES;
@@ -240,7 +241,7 @@ static void check_bound(struct thread *t, int pid)
 	bool changed = false;
 	for (uint32_t i = slot ? vpmu_slot(slot)->events : 0; i; i = vpmu_event(i)->next) {
 		struct vpmu_event *const e = vpmu_event(i);
-		if (e->cpu < 0 || e->software || e->state < VE_OFF ||
+		if (e->cpu < 0 || e->software || e->unbound || e->state < VE_OFF ||
 		    is_bound_to(vpmu_slot(slot)->tid, e->cpu))
 			continue;
 		e->state = VE_ERROR;
@@ -322,10 +323,23 @@ static void fill_event(struct vpmu_event *e, const struct perf_event_attr *attr,
 	e->state = attr->disabled ? VE_OFF : VE_INACTIVE;
 }
 
-/* Is it mapped, so that another event's samples could be redirected to it? (There are none.) */
-static bool has_buffer(uint32_t event)
+/* The first CPU that the task may run on: all its code counts for the events of that CPU. */
+static uint32_t home_of(uint32_t slot)
 {
-	return vpmu_event(event)->maps;
+	struct vpmu_slot *const s = vpmu_slot(slot);
+	uint64_t mask[128];
+	const long n = s->home ? 0 : sys3(__NR_sched_getaffinity, s->tid, sizeof(mask), mask);
+	for (long k = 0; k < n / 8 && !s->home; k++)
+		if (mask[k])
+			s->home = 1 + (uint32_t)k * 64 + (uint32_t)__builtin_ctzll(mask[k]);
+	return s->home ? s->home - 1 : 0;
+}
+
+/* An event of a CPU, for a task that may run on others, too: perf opens one for each CPU. */
+static void choose_cpu(struct vpmu_event *e)
+{
+	e->unbound = e->cpu >= 0 && !is_bound_to(vpmu_slot(e->slot)->tid, e->cpu);
+	e->elsewhere = e->unbound && (uint32_t)e->cpu != home_of(e->slot);
 }
 
 /* What the kernel checks from perf_event_alloc() on. `slot` is 0 for an event of a CPU. */
@@ -338,13 +352,16 @@ static long reasons_against(const struct perf_event_attr *attr, uint32_t slot, u
 		return -EINVAL;
 	if (attr->inherit && attr->read_format & PERF_FORMAT_GROUP && !vpmu()->inherits_groups)
 		return -EINVAL;
-	if (attr->precise_ip || attr->sample_type & PERF_SAMPLE_BRANCH_STACK)
+	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK || (attr->sigtrap && attr->sample_period))
 		return -EOPNOTSUPP;
+	if (attr->inherit && attr->sample_type & PERF_SAMPLE_READ &&
+	    !(vpmu()->inherits_groups && attr->sample_type & PERF_SAMPLE_TID))
+		return -EINVAL;
 	if (row < 0)
 		return row;
 	if (!vpmu_fits(leader, (uint32_t)row))
 		return -EINVAL;
-	if (attr->sample_period)
+	if (attr->sample_period && vpmu()->model.rows[row].kind >= SOFT_EVENTS)
 		return -EOPNOTSUPP;
 	if (!is_clock(attr))
 		return -EINVAL;
@@ -352,11 +369,11 @@ static long reasons_against(const struct perf_event_attr *attr, uint32_t slot, u
 		return -EACCES;
 	if (leader && check_leader(leader, slot, attr, cpu))
 		return -EINVAL;
-	if (output && !has_buffer(output))
+	if (output && !vpmu_event(output)->maps)
 		return -EINVAL;
 	if (leader && is_full(leader, attr->read_format))
 		return -E2BIG;
-	if (cpu >= 0 && !is_bound_to(vpmu_slot(slot)->tid, cpu))
+	if (cpu >= 0 && !attr->sample_period && !is_bound_to(vpmu_slot(slot)->tid, cpu))
 		return -EOPNOTSUPP;
 	return 0;
 }
@@ -384,6 +401,12 @@ static long open_event(struct thread *t, const struct perf_event_attr *attr, uin
 	e->code = attr->config & RAW_MASK;
 	e->owner = t->vpmu.slot;
 	e->leader = leader ? leader : i;
+	choose_cpu(e);
+	sampling_open(i, attr);
+	if (output && ring_redirect(i, output) < 0) {
+		vpmu_free_event(i);
+		return -EINVAL;
+	}
 	const long fd = fd_new(i, flags & PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0) {
 		vpmu_free_event(i);
@@ -609,14 +632,45 @@ static long switch_event(struct thread *t, uint32_t i, uint32_t what, bool group
 	return err;
 }
 
-static long set_output(uint32_t i, uint64_t fd)
+static long set_output(struct thread *t, uint32_t i, uint64_t fd)
 {
-	const uint32_t to = fd_event(fd);
-	if ((int)fd == -1)
-		return 0;
-	if (!to)
-		return fd_kernel_id(fd) ? -EINVAL : -EBADF;
-	return to != i && has_buffer(to) && !has_buffer(i) ? 0 : -EINVAL;
+	const uint32_t to = (int)fd == -1 ? 0 : fd_event(fd);
+	if ((int)fd != -1 && (!to || vpmu_event(to)->software))
+		return to || fd_kernel_id(fd) ? -EINVAL : -EBADF;
+	vpmu_lock(t);
+	const long err = ring_redirect(i, to);
+	vpmu_unlock();
+	return err;
+}
+
+static long pause_output(struct thread *t, uint32_t i, bool paused)
+{
+	vpmu_lock(t);
+	const uint32_t owner = ring_of(i);
+	if (owner)
+		vpmu_sampler(owner)->ring.paused = paused;
+	vpmu_unlock();
+	return owner ? 0 : -EINVAL;
+}
+
+static long set_period(struct thread *t, uint32_t i, uint64_t at)
+{
+	uint64_t period;
+	if (!copy_guest(&period, (const void *)at, 8))
+		return -EFAULT;
+	vpmu_lock(t);
+	const long err = sampling_period(i, period);
+	vpmu_tell(t);
+	vpmu_unlock();
+	return err;
+}
+
+static long refresh(struct thread *t, uint32_t i, uint64_t n)
+{
+	vpmu_lock(t);
+	const long err = sampling_refresh(i, n);
+	vpmu_unlock();
+	return err ? err : switch_event(t, i, PERF_EVENT_IOC_ENABLE, false);
 }
 
 /* prctl: all events that the calling task has opened, on any task. The kernel does the same to the
@@ -633,7 +687,6 @@ static void switch_owned(struct thread *t, bool on)
 
 static long do_ioctl(struct thread *t, uint32_t i, uint64_t what, uint64_t arg)
 {
-	uint64_t period;
 	switch ((uint32_t)what) {
 	case PERF_EVENT_IOC_ENABLE:
 	case PERF_EVENT_IOC_DISABLE:
@@ -641,15 +694,17 @@ static long do_ioctl(struct thread *t, uint32_t i, uint64_t what, uint64_t arg)
 		return switch_event(t, i, (uint32_t)what, arg & PERF_IOC_FLAG_GROUP);
 	case PERF_EVENT_IOC_ID:
 		return copy_guest((void *)arg, &vpmu_event(i)->id, 8) ? 0 : -EFAULT;
-	case PERF_EVENT_IOC_PERIOD:	/* for sampling events only */
-		return copy_guest(&period, (const void *)arg, 8) ? -EINVAL : -EFAULT;
+	case PERF_EVENT_IOC_PERIOD:
+		return set_period(t, i, arg);
+	case PERF_EVENT_IOC_REFRESH:
+		return refresh(t, i, arg);
 	case PERF_EVENT_IOC_SET_OUTPUT:
-		return set_output(i, arg);
+		return set_output(t, i, arg);
+	case PERF_EVENT_IOC_PAUSE_OUTPUT:
+		return pause_output(t, i, arg);
 	case PERF_EVENT_IOC_SET_BPF:
 		return sys3(__NR_fcntl, arg, F_GETFD, 0) < 0 ? -EBADF : -EINVAL;
-	case PERF_EVENT_IOC_REFRESH:
 	case PERF_EVENT_IOC_SET_FILTER:
-	case PERF_EVENT_IOC_PAUSE_OUTPUT:
 	case PERF_EVENT_IOC_QUERY_BPF:
 	case PERF_EVENT_IOC_MODIFY_ATTRIBUTES:
 		return -EINVAL;
@@ -687,13 +742,27 @@ static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 		return -EINVAL;
 	if (data & (data - 1) || (e->maps && e->map_pages != size / PAGE))
 		return -EINVAL;
-	/* maps all pages; the buffer stays empty, because there are no samples */
+	const bool first = !e->maps;
+	if (first && data) {
+		vpmu_lock(t);
+		const long err = ring_make(i, data, !(a[2] & PROT_WRITE));
+		e->had_page = 1;
+		vpmu_unlock();
+		if (err)
+			return err;
+	}
+	const uint64_t ring = data ? vpmu_sampler(i)->ring.at : 0;
+	const long fixed = (long)((a[3] & ~(uint64_t)MAP_FIXED_NOREPLACE) | MAP_FIXED);
+	/* maps all pages, then each part from the run's file */
 	const uint64_t all[6] = { a[0], size, a[2],
 				  (a[3] & ~(uint64_t)MAP_KIND) | MAP_SHARED | MAP_ANONYMOUS, -1ull };
 	long at = memory_syscall(t, __NR_mmap, all);
+	if (at > 0 && data && sys6(__NR_mmap, at + (long)PAGE, (long)(size - PAGE), (long)a[2], fixed,
+				   E.reserved_fd, (long)(VPMU_RINGS_OFFSET + ring)) < 0)
+		return -ENOMEM;
 	if (at > 0)
-		at = sys6(__NR_mmap, at, PAGE, (long)a[2],
-			  (long)((a[3] & ~(uint64_t)MAP_FIXED_NOREPLACE) | MAP_FIXED), E.reserved_fd, (long)(VPMU_PAGES_OFFSET + i * PAGE));
+		at = sys6(__NR_mmap, at, PAGE, (long)a[2], fixed, E.reserved_fd,
+			  (long)(VPMU_PAGES_OFFSET + i * PAGE));
 	if (at < 0)
 		return at;
 	sys3(__NR_madvise, at, size, MADV_DONTFORK);
@@ -720,6 +789,14 @@ static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 	vpmu_schedule(e->slot);
 	vpmu_unlock();
 	return at;
+}
+
+bool event_mapped_here(uint32_t event)
+{
+	for (uint32_t k = 0; vpmu_maps && k < end_map; k++)
+		if (maps[k].size && maps[k].event == event)
+			return true;
+	return false;
 }
 
 /* An exec unmaps the events' pages. */
@@ -749,7 +826,8 @@ static void note_unmap(struct thread *t, uint64_t at, uint64_t size)
 		maps[k].size = 0;
 		vpmu_maps--;
 		count_readable(maps[k].event, -1);
-		vpmu_event(maps[k].event)->maps--;
+		if (!--vpmu_event(maps[k].event)->maps && vpmu_event(maps[k].event)->sampler)
+			ring_free(maps[k].event);
 		hold_drop(maps[k].event);
 	}
 	vpmu_unlock();
@@ -803,7 +881,11 @@ static long event_call(struct thread *t, long nr, const uint64_t *a, uint32_t i,
 		return vpmu_read_event(t, i, a[1], a[2]);
 	case __NR_readv:
 		return vpmu_readv_event(t, i, a[1], a[2]);
+	case __NR_fcntl:
+		return async_call(t, i, nr, a);
 	case __NR_ioctl:
+		if ((uint32_t)a[1] == FIOASYNC)
+			return async_call(t, i, nr, a);
 		if (!is_kernels((uint32_t)a[1], i))
 			return do_ioctl(t, i, a[1], a[2]);
 		break;
@@ -840,6 +922,11 @@ static long software_call(struct thread *t, long nr, const uint64_t *a, uint32_t
 	return 0;
 }
 
+static bool is_about_signals(uint32_t what)
+{
+	return what == F_SETFL || what == F_SETSIG || what == F_SETOWN || what == F_SETOWN_EX;
+}
+
 static long fd_call(struct thread *t, long nr, const uint64_t *a, bool *done)
 {
 	const uint32_t i = fd_event(a[0]);
@@ -856,8 +943,13 @@ static long fd_call(struct thread *t, long nr, const uint64_t *a, bool *done)
 		*done = (i || fd_event(a[1])) && (uint32_t)a[1] != E.reserved_fd;
 		break;
 	case __NR_fcntl:
+		if (i && !vpmu_event(i)->software && is_about_signals((uint32_t)a[1]))
+			return event_call(t, nr, a, i, done);
 		*done = i && ((uint32_t)a[1] == F_DUPFD || (uint32_t)a[1] == F_DUPFD_CLOEXEC);
 		break;
+	case __NR_poll:
+	case __NR_ppoll:
+		return poll_call(t, nr, a, done);
 	default:
 		if (!i)
 			return 0;
@@ -883,9 +975,22 @@ static void keep_lock(struct thread *t, long nr, const uint64_t *a)
 	lost |= (nr == __NR_dup2 || nr == __NR_dup3) && (uint32_t)a[1] == E.reserved_fd;
 }
 
+/* The program gives the task a name. */
+static void note_name(struct thread *t, uint64_t at)
+{
+	char name[16] = { 0 };
+	for (unsigned k = 0; k < 15 && copy_guest(&name[k], (const void *)(at + k), 1) && name[k]; k++)
+		;
+	vpmu_lock(t);
+	sideband_comm(t, name, false);
+	vpmu_unlock();
+}
+
 long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 {
 	__atomic_store_n(&vpmu_slot(t->vpmu.slot)->in_call, nr != __NR_rt_sigreturn, __ATOMIC_RELAXED);
+	if (t->vpmu.stepping)
+		sampling_call(t);
 	order_syscall(t, nr, a);
 	keep_lock(t, nr, a);
 	vpmu_note_faults(t);
@@ -903,6 +1008,8 @@ long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 		return do_mmap(t, i, a);
 	}
 	case __NR_prctl:
+		if (a[0] == PR_SET_NAME)
+			note_name(t, a[1]);
 		if (a[0] == PR_TASK_PERF_EVENTS_DISABLE || a[0] == PR_TASK_PERF_EVENTS_ENABLE)
 			switch_owned(t, a[0] == PR_TASK_PERF_EVENTS_ENABLE);
 		return 0;

@@ -4,37 +4,55 @@
  * at a certain time: these are the modes of translated code (translate.h). A task that opens a
  * counter on another task changes what is wanted of it, and sends it a signal.
  */
-#include "vpmu-room.h"
+#include "vpmu-sampling.h"
 
 #include "sys.h"
 
 /* ---- following what is wanted ---- */
 
-static void set_budget(struct thread *t)
+/* The events that code must watch the budgets of. */
+static uint32_t watched(const struct vpmu_slot *s)
 {
-	const struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
-	uint64_t next = s->next_tick;
-	if (s->next_move < next)
-		next = s->next_move;
-	if (s->next_steal < next)
-		next = s->next_steal;
-	const uint64_t now = vpmu_clock(t->vpmu.slot);
-	vpmu_mem(t->vpmu.slot)->budget = next > now ? (int64_t)(next - now) : 0;
+	return s->budgets | (s->ticks ? 1u << SOFT_INSTRUCTIONS : 0);
 }
 
-static bool covers(const struct mode *m, uint32_t want, bool ticks)
+void vpmu_set_budgets(struct thread *t, const struct block_to_run *next)
 {
-	return !(want & ~m->acc) && (m->ticks || !ticks);
+	const struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
+	uint64_t left = 0;
+	if (s->ticks) {
+		uint64_t at = s->next_tick;
+		if (s->next_move < at)
+			at = s->next_move;
+		if (s->next_steal < at)
+			at = s->next_steal;
+		const uint64_t now = vpmu_clock(t->vpmu.slot);
+		left = at > now ? at - now : 1;
+	}
+	sampling_budgets(t, left, next);
+}
+
+/* The next block calls vpmu_tick(). Not while the task is in the cache. */
+static void use_up_budgets(struct thread *t)
+{
+	for (int k = 0; k < SOFT_EVENTS; k++)
+		count_use_up(vpmu_mem(t->vpmu.slot), k);
+	vpmu_mem(t->vpmu.slot)->taken_budget = 0;
+}
+
+static bool covers(const struct mode *m, uint32_t want, uint32_t budgets)
+{
+	return !(want & ~m->acc) && !(budgets & ~m->budgets);
 }
 
 /* The code does not add up an event that is wanted of this task: all code is translated again, when
  * it is needed. */
-static void change_mode(struct thread *t, uint32_t want, bool ticks)
+static void change_mode(struct thread *t, uint32_t want, uint32_t budgets)
 {
 	if (!stop_others(t))
 		refuse("a thread of the program is held by a debugger and cannot follow the virtual PMU");
 	const struct mode *const now = &cache.modes[cache.mode];
-	if (covers(now, want, ticks)) {		/* another thread was faster */
+	if (covers(now, want, budgets)) {		/* another thread was faster */
 		release_others();
 		return;
 	}
@@ -42,24 +60,19 @@ static void change_mode(struct thread *t, uint32_t want, bool ticks)
 		die("the virtual PMU changed its mind too often", t->pc);
 	cache.modes[++cache.n_modes] = (struct mode){
 		.acc = now->acc | want,
-		.ticks = now->ticks || ticks,
+		.budgets = now->budgets | budgets,
 		.taken = (now->acc | want) >> SOFT_TAKEN & 1,
 		.locked = now->locked,
 		.fp = now->fp,
 	};
 	cache_empty();
 	cache.mode = cache.n_modes;
+	vpmu_lock(t);
+	for (uint32_t i = 0; i < E.n_threads; i++)
+		if (thread_at(i)->in_use && thread_at(i)->vpmu.slot)
+			use_up_budgets(thread_at(i));
+	vpmu_unlock();
 	release_others();
-	/* threads without a time to watch for get a budget that is never used up */
-	for (uint32_t i = 0; i < E.n_threads; i++) {
-		struct thread *const o = thread_at(i);
-		if (!o->in_use || !o->vpmu.slot)
-			continue;
-		if (vpmu_slot(o->vpmu.slot)->ticks)
-			set_budget(o);
-		else
-			vpmu_mem(o->vpmu.slot)->budget = INT64_MAX / 256;
-	}
 }
 
 void vpmu_follow(struct thread *t)
@@ -68,9 +81,14 @@ void vpmu_follow(struct thread *t)
 	/* pairs with has_followed(): a task that opens a counter writes `want`, then reads this */
 	__atomic_store_n(&s->in_call, 0, __ATOMIC_SEQ_CST);
 	const uint32_t want = __atomic_load_n(&s->want, __ATOMIC_SEQ_CST);
-	if (!covers(&cache.modes[cache.mode], want, s->ticks))
-		change_mode(t, want, s->ticks);
-	__atomic_store_n(&s->follows_ticks, cache.modes[cache.mode].ticks, __ATOMIC_RELAXED);
+	if (!covers(&cache.modes[cache.mode], want, watched(s)))
+		change_mode(t, want, watched(s));
+	if (__atomic_exchange_n(&s->stale, 0, __ATOMIC_SEQ_CST)) {
+		vpmu_lock(t);
+		use_up_budgets(t);
+		vpmu_unlock();
+	}
+	__atomic_store_n(&s->follows_budgets, cache.modes[cache.mode].budgets, __ATOMIC_RELAXED);
 	__atomic_store_n(&s->follows, cache.modes[cache.mode].acc, __ATOMIC_RELEASE);
 }
 
@@ -79,8 +97,8 @@ static bool has_followed(const struct vpmu_slot *s)
 	if (!s->tid || s->ended || __atomic_load_n(&s->in_call, __ATOMIC_SEQ_CST))
 		return true;
 	const struct mode m = { .acc = __atomic_load_n(&s->follows, __ATOMIC_ACQUIRE),
-				.ticks = s->follows_ticks };
-	return covers(&m, s->want, s->ticks);
+				.budgets = s->follows_budgets };
+	return covers(&m, s->want, watched(s)) && !s->stale;
 }
 
 #define KICKS 2000
@@ -149,17 +167,12 @@ static void take_counter(uint32_t slot, bool move)
 	}
 }
 
-void vpmu_tick(struct thread *t)
+/* What is due by the clock. True: events are to be scheduled. */
+static bool clock_passed(struct thread *t)
 {
 	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
-	vpmu_lock(t);
 	const uint64_t now = vpmu_clock(t->vpmu.slot);
 	bool changed = false;
-	if (!s->ticks) {
-		vpmu_mem(t->vpmu.slot)->budget = INT64_MAX / 256;
-		vpmu_unlock();
-		return;
-	}
 	if (reached(s->next_tick, now)) {
 		while (reached(s->next_tick, now))
 			s->next_tick += VPMU_TICK;
@@ -176,8 +189,14 @@ void vpmu_tick(struct thread *t)
 		take_counter(t->vpmu.slot, false);
 		changed = true;
 	}
-	if (changed)
+	return changed;
+}
+
+void vpmu_tick(struct thread *t, const struct block_to_run *next)
+{
+	vpmu_lock(t);
+	if (vpmu_slot(t->vpmu.slot)->ticks && clock_passed(t))
 		vpmu_schedule(t->vpmu.slot);
-	set_budget(t);
+	vpmu_set_budgets(t, next);
 	vpmu_unlock();
 }

@@ -8,7 +8,7 @@
  * without the engine: the kernel's word for events that happened and are not in the value. An
  * event for which it is 0 has counted everything.
  */
-#include "vpmu-room.h"
+#include "vpmu-sampling.h"
 
 #include "sys.h"
 
@@ -33,7 +33,7 @@ static struct reading total(uint32_t i)
 	vpmu_times(e, &r.enabled, &r.running);
 	r.enabled += e->child_enabled;
 	r.running += e->child_running;
-	r.lost = vpmu_lost(e) + e->child_lost;
+	r.lost = vpmu_lost(e) + e->child_lost + (e->sampler ? vpmu_sampler(i)->lost : 0);
 	for (uint32_t c = e->children; c; c = vpmu_event(c)->next_child) {
 		const struct reading k = total(c);
 		r.value += k.value;
@@ -106,7 +106,7 @@ static unsigned one_entry(uint64_t *w, uint64_t format, uint32_t i, const struct
 	return n;
 }
 
-static unsigned fill(uint64_t *w, uint32_t i)
+unsigned read_words(uint64_t *w, uint32_t i)
 {
 	const struct vpmu_event *const e = vpmu_event(i);
 	const uint64_t format = e->read_format;
@@ -156,7 +156,7 @@ long vpmu_read_event(struct thread *t, uint32_t i, uint64_t to, uint64_t size)
 	uint64_t words[MAX_WORDS];
 	vpmu_lock(t);
 	const bool failed = vpmu_event(i)->state == VE_ERROR;
-	const unsigned n = failed ? 0 : fill(words, i);
+	const unsigned n = failed ? 0 : read_words(words, i);
 	vpmu_unlock();
 	if (failed)
 		return 0;

@@ -12,6 +12,7 @@
  *	vpmu-cpuid.c	cpuid
  *	vpmu-clock.c	what code must add up; turns, counters that move
  *	vpmu-order.c	threads begin one after the other
+ *	vpmu-sampling.h	overflow and samples: files of its own
  *
  * A task's clock is the number of instructions it retired, VPMU_HZ to the virtual
  * second; everything (multiplexing, interrupts, times) is a function of it, so a
@@ -57,17 +58,21 @@ static inline void *vpmu_page(uint32_t event)
 static inline uint64_t vpmu_sum(uint32_t slot, unsigned k)
 {
 	const uint64_t *const a = vpmu_mem(slot)->acc[k];
-	return __atomic_load_n(&a[0], __ATOMIC_RELAXED) + __atomic_load_n(&a[1], __ATOMIC_RELAXED) +
-	       __atomic_load_n(&a[2], __ATOMIC_RELAXED) + __atomic_load_n(&a[3], __ATOMIC_RELAXED);
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < VPMU_BANKS; i++)
+		sum += __atomic_load_n(&a[i], __ATOMIC_RELAXED);
+	return sum;
 }
 
 /* vpmu.c */
+uint64_t vpmu_since_zero(const struct vpmu_shared *v);	/* the TSC in ns, from time_zero on */
 uint64_t vpmu_clock(uint32_t slot);			/* instructions of its task */
 NEEDS_VPMU_LOCK void vpmu_start_clock(uint32_t slot);	/* an event is about to be opened */
 NEEDS_VPMU_LOCK uint32_t vpmu_next_group(uint32_t slot, bool pinned, uint64_t after);
 void vpmu_lock(struct thread *t);			/* vpmu_shared.lock */
 void vpmu_unlock(void);
 NEEDS_VPMU_LOCK uint64_t vpmu_value(const struct vpmu_event *e);	/* its own, up to now */
+NEEDS_VPMU_LOCK uint64_t vpmu_total(const struct vpmu_event *e);	/* … since it was opened */
 NEEDS_VPMU_LOCK void vpmu_times(const struct vpmu_event *e, uint64_t *enabled, uint64_t *running);
 /* Did its task run natively while the event was enabled? */
 NEEDS_VPMU_LOCK bool vpmu_lost(const struct vpmu_event *e);
@@ -103,6 +108,9 @@ uint32_t vpmu_decoy_wanted(uint64_t code);
 
 /* vpmu-clock.c */
 NEEDS_VPMU_LOCK void vpmu_tell(struct thread *t);	/* signals tasks that must count more */
+/* Until when the task may run: the clock and its events. `next`: the block that it is about to run,
+ * or NULL. */
+NEEDS_VPMU_LOCK void vpmu_set_budgets(struct thread *t, const struct block_to_run *next);
 
 /* vpmu-order.c */
 void order_child_first(uint32_t slot, long tid);	/* in the creator, after the clone */

@@ -4,7 +4,7 @@
  * value grows by as much as the accumulators of its task. Everything else is done by the task that
  * makes a call, under one lock for the whole run.
  */
-#include "vpmu-room.h"
+#include "vpmu-sampling.h"
 
 #include "sys.h"
 #include "text.h"
@@ -133,6 +133,11 @@ uint64_t vpmu_value(const struct vpmu_event *e)
 	return e->value + more - carried_away(e->total + more);
 }
 
+uint64_t vpmu_total(const struct vpmu_event *e)
+{
+	return e->total + (e->state == VE_ACTIVE ? counted(e, gross(e, vpmu_clock(e->slot))) : 0);
+}
+
 void vpmu_times(const struct vpmu_event *e, uint64_t *enabled, uint64_t *running)
 {
 	const uint64_t since = vpmu_clock(e->slot) - e->stamp;
@@ -208,7 +213,7 @@ static uint64_t to_ns(uint64_t instructions)
 
 /* The time-stamp counter in nanoseconds, computed as perf_event_open(2) says. With it, the time
  * that a program adds to the page's times is the time since they were written. */
-static uint64_t since_zero(const struct vpmu_shared *v)
+uint64_t vpmu_since_zero(const struct vpmu_shared *v)
 {
 	uint32_t lo, hi;
 	__asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi));
@@ -238,7 +243,7 @@ void vpmu_show(uint32_t i)
 	p->pmc_width = (uint16_t)v->model.width;
 	p->time_shift = v->time_shift;
 	p->time_mult = v->time_mult;
-	p->time_offset = v->has_time ? -since_zero(v) : 0;
+	p->time_offset = v->has_time ? -vpmu_since_zero(v) : 0;
 	p->time_zero = v->time_zero;
 	p->size = offsetof(struct perf_event_mmap_page, __reserved);
 	__atomic_fetch_add(&p->lock, 1, __ATOMIC_SEQ_CST);
@@ -398,7 +403,7 @@ uint32_t vpmu_next_group(uint32_t slot, bool pinned, uint64_t after)
 	uint32_t best = 0;
 	for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next) {
 		const struct vpmu_event *const e = vpmu_event(i);
-		if (e->leader == i && e->needs_turn && !!e->pinned == pinned && e->order > after &&
+		if (e->leader == i && e->needs_turn && !e->elsewhere && !!e->pinned == pinned && e->order > after &&
 		    e->state >= VE_INACTIVE && (!best || e->order < vpmu_event(best)->order))
 			best = i;
 	}
@@ -457,12 +462,16 @@ static bool place_all(uint32_t slot)
 	return waits;
 }
 
-static void want_event(struct vpmu_slot *s, const struct vpmu_event *e)
+static void want_event(struct vpmu_slot *s, uint32_t i)
 {
+	const struct vpmu_event *const e = vpmu_event(i);
+	const unsigned kind = vpmu()->model.rows[e->row].kind;
 	if (e->software)
 		return;
 	s->want |= ALL_INSTRUCTIONS;	/* the clock */
 	s->want |= e->row == VPMU_DECOY_ROW ? vpmu_decoy_wanted(e->code) : vpmu_wanted(e->row);
+	if (kind < SOFT_EVENTS && e->sampler && vpmu_sampler(i)->on && !e->elsewhere)
+		s->budgets |= 1u << kind;
 }
 
 void vpmu_schedule(uint32_t slot)
@@ -487,6 +496,7 @@ void vpmu_schedule(uint32_t slot)
 		vpmu_show(i);
 	}
 	vpmu_want(slot);
+	s->stale |= s->budgets != 0;
 	if ((s->waits || f->move_at || f->steal_at) && s->events && !s->ticks) {
 		s->ticks = 1;
 		const uint64_t now = vpmu_clock(slot);
@@ -501,7 +511,7 @@ void vpmu_schedule_new(uint32_t i)
 {
 	const struct vpmu_event *const e = vpmu_event(i);
 	if (vpmu_slot(e->slot)->waits && e->leader == i && !e->pinned && !e->software)
-		want_event(vpmu_slot(e->slot), e);
+		want_event(vpmu_slot(e->slot), i);
 	else
 		vpmu_schedule(e->slot);
 }
@@ -510,7 +520,7 @@ void vpmu_schedule_new(uint32_t i)
 void vpmu_want(uint32_t slot)
 {
 	for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next)
-		want_event(vpmu_slot(slot), vpmu_event(i));
+		want_event(vpmu_slot(slot), i);
 }
 
 void vpmu_set_state(uint32_t i, bool on)
@@ -580,8 +590,10 @@ uint32_t vpmu_new_event(uint32_t slot)
 	if (!i)
 		return 0;
 	struct vpmu_event *const e = &v->events[i];
-	const bool had_page = e->had_page;
+	const bool had_page = e->had_page, had_sampler = e->had_sampler;
 	mem_zero(e, sizeof(*e));
+	if (had_sampler)
+		mem_zero(vpmu_sampler(i), sizeof(struct vpmu_sampler));
 	if (had_page)
 		mem_zero(vpmu_page(i), sizeof(struct perf_event_mmap_page));
 	e->used = 1;
@@ -643,6 +655,8 @@ bool vpmu_free_event(uint32_t i)
 	for (uint32_t k = vpmu_slot(e->slot)->events; leads && k; k = vpmu_event(k)->next)
 		if (vpmu_event(k)->leader == i)
 			vpmu_event(k)->leader = k;
+	if (e->sampler)
+		sampling_free(i);
 	e->used = 0;
 	vpmu()->n_open--;
 	if (i < vpmu()->maybe_free)
@@ -724,8 +738,12 @@ static uint32_t copy_event(uint32_t from, uint32_t slot)
 	e->no_user = f->no_user;
 	e->last_counter = f->last_counter;
 	e->state = f->state >= VE_INACTIVE ? VE_INACTIVE : VE_OFF;
+	e->unbound = f->unbound;
+	e->elsewhere = f->elsewhere;
 	e->next_child = vpmu_event(root)->children;
 	vpmu_event(root)->children = to;
+	if (f->sampler)
+		sampling_inherit(from, to);
 	return to;
 }
 
@@ -761,6 +779,8 @@ void vpmu_making(struct thread *t, bool is_thread)
 	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
 	vpmu_slot(t->vpmu.child_slot)->ordinal = s->ordinal * 0x9e3779b1u + ++s->made;
 	vpmu_slot(t->vpmu.child_slot)->may_rdpmc = is_thread && s->may_rdpmc;
+	vpmu_slot(t->vpmu.child_slot)->home = s->home;
+	vpmu_slot(t->vpmu.child_slot)->creator = t->tid;
 	inherit(t->vpmu.slot, t->vpmu.child_slot, is_thread);
 	if (!is_thread)
 		holds_making(t);
@@ -770,11 +790,16 @@ void vpmu_making(struct thread *t, bool is_thread)
 /* Its first steps, in the task itself. */
 static void begin(struct thread *t)
 {
+	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
 	vpmu_lock(t);
-	vpmu_slot(t->vpmu.slot)->pid = (int32_t)sys0(__NR_getpid);
-	vpmu_slot(t->vpmu.slot)->tid = t->tid;
+	s->pid = (int32_t)sys0(__NR_getpid);
+	s->tid = t->tid;
 	vpmu_fp_begin(t);
 	slot_map(t);
+	t->vpmu.stepping = false;
+	s->stale = 1;			/* no budgets are set yet */
+	sideband_fork(t, t->vpmu.slot, s->pid, s->tid,
+		      s->pid == s->tid ? (int32_t)sys0(__NR_getppid) : s->pid, s->creator, true);
 	vpmu_unlock();
 	vpmu_follow(t);
 }
@@ -815,6 +840,9 @@ void vpmu_made(struct thread *t, long ret, bool is_thread)
 		s->pid = is_thread ? E.pid : (int32_t)ret;
 		s->tid = (int32_t)ret;
 	}
+	if (ret > 0)
+		sideband_fork(t, t->vpmu.slot, is_thread ? E.pid : (int32_t)ret, (int32_t)ret, E.pid,
+			      t->tid, false);
 	vpmu_unlock();
 	if (ret > 0 && is_thread)
 		order_child_first(slot, ret);
@@ -827,6 +855,8 @@ void vpmu_ended(struct thread *t)
 	vpmu_note_faults(t);
 	vpmu_lock(t);
 	uint32_t next;
+	sampling_last(t);
+	sideband_exit(t);
 	update_all(t->vpmu.slot);
 	for (uint32_t i = s->events; i; i = next) {
 		struct vpmu_event *const e = vpmu_event(i);
@@ -856,6 +886,7 @@ void vpmu_before_exec(struct thread *t, bool native)
 	order_step_aside(t);
 	vpmu_note_faults(t);
 	vpmu_lock(t);
+	sampling_last(t);
 	vpmu_slot(t->vpmu.slot)->native = native;
 	vpmu_slot(t->vpmu.slot)->execing = t->is_vfork ? 2 : 1;
 	vpmu_slot(t->vpmu.slot)->pid = (int32_t)sys0(__NR_getpid);
@@ -937,6 +968,7 @@ void vpmu_start(struct thread *t)
 	vpmu_fds_after_exec();
 	holds_after_exec(t->vpmu.slot);
 	vpmu_unlock();
+	sideband_image(t);
 	vpmu_follow(t);
 }
 

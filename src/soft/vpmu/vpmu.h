@@ -11,7 +11,9 @@
 
 TAKES_VPMU_LOCK void vpmu_start(struct thread *t);	/* a new image */
 /* Exits of blocks, under `tare run` only (E.vpmu): */
-TAKES_VPMU_LOCK void vpmu_tick(struct thread *t);	/* LINK_TICK */
+TAKES_VPMU_LOCK void vpmu_tick(struct thread *t, const struct block_to_run *next);	/* LINK_TICK */
+/* A run that vpmu_tick() has limited is over, at t->pc (vpmu.stepping). */
+TAKES_VPMU_LOCK void vpmu_stepped(struct thread *t);
 void vpmu_locked(struct thread *t);			/* LINK_LOCKED */
 void vpmu_x87(struct thread *t);			/* LINK_X87 */
 void vpmu_fp(struct thread *t, bool loads);		/* LINK_FP */

@@ -1,0 +1,315 @@
+/* The exact stop at an overflow, and what happens there: see vpmu-sampling.h. */
+#include "vpmu-sampling.h"
+
+#include "sys.h"
+#include "text.h"
+
+#define NEVER (1ull << 55)	/* the top byte of a bank says whether its budget is used up */
+/* Right after a run that C has limited, the next one is limited, too, if so few events are missing:
+ * the block would only ask at once. */
+#define SOON 8
+
+uint8_t vpmu_samplers_mapped[VPMU_MAX_EVENTS / VPMU_SAMPLER_CHUNK];
+
+/* Two threads may map the same chunk at the same time: the second mapping replaces the first. */
+void vpmu_map_samplers(uint32_t event)
+{
+	const uint64_t size = VPMU_SAMPLER_CHUNK * VPMU_SAMPLER_SIZE;
+	const uint64_t at = event / VPMU_SAMPLER_CHUNK * size;
+	if (sys6(__NR_mmap, (long)(ZONE_VPMU_SAMPLERS + at), (long)size, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED, E.reserved_fd, (long)(VPMU_SAMPLERS_OFFSET + at)) < 0)
+		no_memory();
+	vpmu_samplers_mapped[event / VPMU_SAMPLER_CHUNK] = 1;
+}
+
+/* ---- opening ---- */
+
+static uint64_t max_rate(void)
+{
+	char text[32];
+	uint64_t rate = 100000;
+	const long fd = own_open(AT_FDCWD, "/proc/sys/kernel/perf_event_max_sample_rate", O_CLOEXEC);
+	const long n = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		sys1(__NR_close, fd);
+	text[n > 0 ? n : 0] = '\0';
+	if (n > 0)
+		text_decimal(text, &rate);
+	return rate;
+}
+
+#define REGS_OF_64_BIT	0xff0fffull	/* not ds, es, fs, gs, nor the vector registers */
+
+long sampling_reasons_against(const struct perf_event_attr *attr)
+{
+	if (attr->freq ? attr->sample_freq > max_rate() : attr->sample_period >> 63)
+		return -EINVAL;
+	if (attr->sample_type & PERF_SAMPLE_REGS_USER && attr->sample_regs_user & ~REGS_OF_64_BIT)
+		return -EINVAL;
+	if (attr->sample_type & PERF_SAMPLE_REGS_INTR && attr->sample_regs_intr & ~REGS_OF_64_BIT)
+		return -EINVAL;
+	return 0;
+}
+
+struct vpmu_sampler *sampler_take(uint32_t i)
+{
+	vpmu_event(i)->sampler = vpmu_event(i)->had_sampler = 1;
+	return vpmu_sampler(i);
+}
+
+/* An event that neither overflows nor writes records does without. */
+static bool needs_sampler(const struct perf_event_attr *a)
+{
+	return a->sample_period || a->mmap || a->mmap_data || a->mmap2 || a->comm || a->task;
+}
+
+void sampling_open(uint32_t i, const struct perf_event_attr *attr)
+{
+	if (!needs_sampler(attr) && !attr->sample_type && !attr->watermark)
+		return;
+	struct vpmu_sampler *const s = sampler_take(i);
+	*s = (struct vpmu_sampler){
+		.type = attr->sample_type,
+		.regs_user = attr->sample_regs_user,
+		.regs_intr = attr->sample_regs_intr,
+		.stack_user = attr->sample_stack_user,
+		.wakeup = attr->wakeup_events,
+		.max_stack = attr->sample_max_stack,
+		.precise = attr->precise_ip,
+		.freq = attr->freq && attr->sample_freq,
+		.watermark = attr->watermark,
+		.mmap = attr->mmap,
+		.mmap_data = attr->mmap_data,
+		.mmap2 = attr->mmap2,
+		.comm = attr->comm,
+		.task = attr->task,
+		.id_all = attr->sample_id_all,
+		.backward = attr->write_backward,
+		.no_user_chain = attr->exclude_callchain_user,
+		.on = attr->sample_period != 0,
+		.hz = attr->sample_freq,
+		.period = attr->freq ? 1 : attr->sample_period,
+		.since = vpmu_clock(vpmu_event(i)->slot),
+	};
+	s->next = s->period;
+	/* as in the kernel, task, comm or mmap make FORK and EXIT records, too */
+	vpmu_slot(vpmu_event(i)->slot)->tracks |=
+		(attr->mmap ? TRACKS_MMAP : 0) | (attr->mmap_data ? TRACKS_DATA : 0) |
+		(attr->comm ? TRACKS_COMM : 0) |
+		(attr->task || attr->comm || attr->mmap ? TRACKS_TASK : 0);
+}
+
+void sampling_inherit(uint32_t from, uint32_t to)
+{
+	struct vpmu_sampler *const s = sampler_take(to);
+	*s = *vpmu_sampler(from);
+	s->ring = (struct vpmu_ring){ 0 };
+	s->output = 0;
+	s->next = s->period;
+	s->since = vpmu_clock(vpmu_event(to)->slot);
+	s->lost = 0;
+	vpmu_slot(vpmu_event(to)->slot)->tracks |= vpmu_slot(vpmu_event(from)->slot)->tracks;
+}
+
+void sampling_free(uint32_t i)
+{
+	ring_free(i);
+	vpmu_sampler(i)->on = 0;
+}
+
+long sampling_period(uint32_t i, uint64_t period)
+{
+	struct vpmu_sampler *const s = vpmu_sampler(i);
+	if (!vpmu_event(i)->sampler || !s->on || !period || (s->freq ? period > max_rate() : period >> 63))
+		return -EINVAL;
+	if (s->freq) {
+		s->hz = period;
+		return 0;
+	}
+	s->period = period;
+	s->next = vpmu_total(vpmu_event(i)) + period;
+	vpmu_slot(vpmu_event(i)->slot)->stale = 1;
+	return 0;
+}
+
+long sampling_refresh(uint32_t i, uint64_t n)
+{
+	struct vpmu_sampler *const s = vpmu_sampler(i);
+	if (vpmu_event(i)->inherit || !vpmu_event(i)->sampler || !s->on)
+		return -EINVAL;
+	s->limit += (uint32_t)n;
+	return 0;
+}
+
+/* ---- budgets ---- */
+
+static unsigned kind_of(const struct vpmu_event *e)
+{
+	return vpmu()->model.rows[e->row].kind;
+}
+
+/* Can it overflow now? */
+static bool is_counting(uint32_t i)
+{
+	const struct vpmu_event *const e = vpmu_event(i);
+	return e->sampler && e->state == VE_ACTIVE && !e->software && !e->no_user &&
+	       kind_of(e) < SOFT_EVENTS && vpmu_sampler(i)->on;
+}
+
+static void limit_run(struct thread *t, unsigned kind, uint64_t left)
+{
+	if (!(t->code.stops >> kind & 1) || left < t->code.stop_after[kind])
+		t->code.stop_after[kind] = (uint8_t)left;
+	t->code.stops |= 1u << kind;
+	t->code.single_pc = t->pc;
+	t->vpmu.stepping = true;
+}
+
+/* So many events may happen, less one, until the task must ask. */
+static void share(struct vpmu_task_mem *m, unsigned kind, uint64_t left, uint32_t all_to)
+{
+	uint64_t *const bank = m->acc[kind], sum = (left - 1) / VPMU_CODE_BANKS + 1;
+	uint64_t total = 0, given = 0;
+	for (unsigned i = 0; i < VPMU_BANKS; i++)
+		total += bank[i];
+	for (unsigned i = 0; i < VPMU_CODE_BANKS; i++) {
+		bank[i] = -(all_to == VPMU_CODE_BANKS ? sum : i == all_to ? left : 1);
+		given += bank[i];
+	}
+	bank[VPMU_BANKS - 1] = total - given;
+}
+
+/* So many events of the kind are missing to the next stop. */
+static void set_budget(struct thread *t, unsigned kind, uint64_t left, const struct block_to_run *next)
+{
+	struct vpmu_task_mem *const m = vpmu_mem(t->vpmu.slot);
+	const uint64_t in_next = next ? next->vec[kind] : SOON;
+	if (in_next >= left)
+		limit_run(t, kind, left);
+	if (kind == SOFT_TAKEN)
+		m->taken_budget = (int64_t)left - 1;
+	else
+		share(m, kind, left, next && in_next > (left - 1) / VPMU_CODE_BANKS ? next->bank :
+				     VPMU_CODE_BANKS);
+}
+
+/* Lowers what is missing to the first overflow of each kind. */
+static void find_left(struct thread *t, uint64_t left[SOFT_EVENTS])
+{
+	const uint32_t slot = t->vpmu.slot;
+	for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next) {
+		const struct vpmu_event *const e = vpmu_event(i);
+		if (!is_counting(i))
+			continue;
+		const struct vpmu_sampler *const s = vpmu_sampler(i);
+		const unsigned kind = kind_of(e);
+		const uint64_t n = s->next - vpmu_total(e);
+		if ((int64_t)n < 1)
+			left[kind] = 1;
+		else if (n < left[kind])
+			left[kind] = n;
+	}
+}
+
+void sampling_budgets(struct thread *t, uint64_t clock, const struct block_to_run *next)
+{
+	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
+	const uint32_t kinds = cache.modes[cache.mode].budgets;
+	uint64_t left[SOFT_EVENTS];
+	for (unsigned k = 0; k < SOFT_EVENTS; k++)
+		left[k] = NEVER;
+	t->code.stops = 0;
+	s->stale = 0;
+	if (s->budgets)
+		find_left(t, left);
+	for (unsigned k = 0; k < SOFT_EVENTS; k++)
+		if (kinds >> k & 1)
+			set_budget(t, k, left[k], next);
+	/* the clock needs no exact stop */
+	if (clock && clock < left[SOFT_INSTRUCTIONS])
+		share(vpmu_mem(t->vpmu.slot), SOFT_INSTRUCTIONS, clock, VPMU_CODE_BANKS);
+}
+
+/* ---- overflows ---- */
+
+/* As the kernel's perf_adjust_period(), in virtual time: the period that gives so many samples a
+ * second, approached in steps of an eighth. */
+static void adjust_period(struct vpmu_sampler *s, uint64_t now)
+{
+	uint64_t ns = (now - s->since) / VPMU_PER_NS;
+	const uint64_t every = 1000000000ull / s->hz;
+	if (!ns)
+		ns = 1;
+	const uint64_t ideal = s->period < 1ull << 32 ? s->period * every / ns : s->period / ns * every;
+	const int64_t delta = (int64_t)(ideal - s->period);
+	const int64_t period = (int64_t)s->period + (delta + 7) / 8;
+	s->period = period < 1 ? 1 : (uint64_t)period;
+}
+
+static void next_overflow(struct vpmu_sampler *s, const struct vpmu_event *e, uint64_t total)
+{
+	const uint64_t now = vpmu_clock(e->slot);
+	if (s->freq)
+		adjust_period(s, now);
+	s->since = now;
+	s->next += s->period;
+	if (s->next <= total)		/* more than one at once, or the period has become shorter */
+		s->next = total + s->period;
+}
+
+static void overflow(struct moment *m, uint32_t i)
+{
+	const struct vpmu_event *const e = vpmu_event(i);
+	struct vpmu_sampler *const s = vpmu_sampler(i);
+	const uint64_t period = s->period;
+	const bool last = s->limit && --s->limit == 0;
+	next_overflow(s, e, vpmu_total(e));
+	sample_put(m, i, period);
+	if (last) {
+		vpmu_set_state(i, false);
+		vpmu_schedule(e->slot);
+	}
+	async_signal(i, last);
+}
+
+/* The task is at t->pc, and `ip` is the instruction before it. */
+static void overflows(struct thread *t, uint64_t ip)
+{
+	struct moment m = { .t = t, .ip = ip };
+	uint32_t next;
+	for (uint32_t i = vpmu_slot(t->vpmu.slot)->events; i; i = next) {
+		const struct vpmu_event *const e = vpmu_event(i);
+		next = e->next;
+		if (is_counting(i) && (int64_t)(vpmu_total(e) - vpmu_sampler(i)->next) >= 0)
+			overflow(&m, i);
+	}
+}
+
+void sampling_last(struct thread *t)
+{
+	if (!vpmu_slot(t->vpmu.slot)->budgets)
+		return;
+	overflows(t, t->vpmu.stepping ? t->code.last_pc : t->pc);
+	t->vpmu.stepping = false;
+}
+
+/* An overflow at a system call is before what the call does: it may disable the event, or never
+ * return. */
+void sampling_call(struct thread *t)
+{
+	vpmu_lock(t);
+	overflows(t, t->code.last_pc);
+	vpmu_unlock();
+}
+
+void vpmu_stepped(struct thread *t)
+{
+	if (t->code.single_pc == t->pc)
+		return;			/* the run has not begun */
+	t->vpmu.stepping = false;
+	t->code.single_pc = 0;
+	vpmu_lock(t);
+	overflows(t, t->code.last_pc);
+	vpmu_set_budgets(t, NULL);
+	vpmu_unlock();
+}
