@@ -35,6 +35,8 @@ static const struct opt opts[] = {
 	  "more), kinds of instructions in software", TO(stat_opts, detailed) },
 	{ OPT_FLAG, 0, "mix", NULL, "also show how often each opcode ran, counted by the software "
 	  "engine", TO(stat_opts, mix) },
+	{ OPT_FILE, 0, "mix-from", "FILE", "correct the counts of the hardware by the mix that FILE has "
+	  "(tare stat --mix -j) and this machine's certificate", TO(stat_opts, mix_from) },
 	{ OPT_FLAG, 'n', "null", NULL, "count nothing, show the time only", TO(stat_opts, null) },
 	{ OPT_FLAG, 0, "all-user", NULL, "count every event in user mode only",
 	  TO(stat_opts, all_user) },
@@ -219,6 +221,9 @@ static const char *conflict(const struct stat_opts *o)
 	if (o->mix && (o->separator || o->interval_ms || o->null))
 		return "--mix cannot be combined with --field-separator, --interval-print or --null; "
 		       "--json lists every opcode";
+	if (o->mix_from && (o->mix || o->backend == TARE_BACKEND_SOFT || o->separator || o->interval_ms || o->null))
+		return "--mix-from corrects counts of the hardware; it cannot be combined with --mix, --backend "
+		       "soft, --field-separator, --interval-print or --null";
 	if (o->mix && (o->pid || o->tid))
 		return "--mix wants a command to run: only the software engine sees opcodes, and it "
 		       "cannot enter a process that runs already";
@@ -825,8 +830,14 @@ static int run(const struct command *self, int argc, char **argv)
 		free(o.keep.items);
 		return EXIT_FAILED;
 	}
+	if (!stat_mix_load(&o)) {
+		free(o.keep.items);
+		return EXIT_FAILED;
+	}
 	if (o.mix)
 		o.backend = TARE_BACKEND_SOFT;
+	if (o.mix_from)
+		o.backend = TARE_BACKEND_HW;
 	attached = o.pid || o.tid;
 	struct stat_session s = { .o = &o, .argv = argv + first };
 	struct output out;

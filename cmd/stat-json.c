@@ -320,5 +320,7 @@ void stat_json(const struct stat_session *s, struct buf *out)
 	metrics_json(&j, s);
 	if (s->o->mix)
 		stat_mix_json(&j, s);
+	if (s->o->mix_from)
+		stat_mix_from_json(&j, s);
 	json_end(&j);
 }

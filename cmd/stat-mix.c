@@ -1,9 +1,20 @@
-/* tare stat --mix: how often each opcode ran. */
+/* tare stat --mix: how often each opcode ran, and what this CPU therefore miscounts.
+ *
+ * "Adjusted results can be generated if the exact opcode mix of a program is known" (the paper). The
+ * certificate of `tare verify` says by how much each opcode deviates on this CPU (certificate.h). With
+ * the mix, that predicts what a counter will show of the program; and from a count of the hardware it
+ * can be subtracted (--mix-from).
+ */
+#include "certificate.h"
+#include "complain.h"
 #include "disassembler.h"
 #include "json.h"
 #include "stat.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define SHOWN 20u	/* opcodes, for people */
 
@@ -27,6 +38,274 @@ static struct tare_code_mix *mix_of(const struct stat_session *s, bool *complete
 		*complete &= !r->counts[i].lower_bound;
 	return mix;
 }
+
+/* ---- what the CPU makes of it ---- */
+
+/* Opcodes by name, and how often each ran. */
+struct opcodes {
+	struct { char name[32]; uint64_t runs; } *list;
+	size_t n;
+};
+
+static void add_opcode(struct opcodes *o, const char *name, uint64_t runs)
+{
+	if (!(o->n & (o->n - 1))) {
+		void *const larger = realloc(o->list, (o->n ? 2 * o->n : 1) * sizeof(*o->list));
+		if (!larger)
+			abort();
+		o->list = larger;
+	}
+	snprintf(o->list[o->n].name, sizeof(o->list[o->n].name), "%s", name);
+	o->list[o->n++].runs = runs;
+}
+
+static uint64_t runs_of(const struct opcodes *o, const char *name)
+{
+	for (size_t i = 0; i < o->n; i++)
+		if (!strcmp(o->list[i].name, name))
+			return o->list[i].runs;
+	return 0;
+}
+
+static bool same_text(const struct json_node *n, const char *text)
+{
+	return n && n->type == JSON_STRING && text && !strcmp(n->text, text);
+}
+
+/* The certificate's name of an event: the event itself, or the one with its role. */
+static const char *certified_name(const struct certificate *c, const struct tare_event *e)
+{
+	const struct json_node *const events = json_get(c->root, "events");
+	const char *found = NULL;
+	for (const struct json_node *n = events ? events->first : NULL; n; n = n->next) {
+		const struct json_node *const name = json_get(n, "event");
+		if (same_text(name, e->name))
+			return name->text;
+		if (!found && e->role != TARE_ROLE_OTHER && name && name->type == JSON_STRING &&
+		    same_text(json_get(n, "role"), tare_role_name(e->role)))
+			found = name->text;
+	}
+	return found;
+}
+
+/* By how much one run of an opcode deviates. */
+struct deviating {
+	struct { char name[32]; double amount; } *list;
+	size_t n;
+};
+
+static double *amount_of(struct deviating *d, const char *opcode)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (!strcmp(d->list[i].name, opcode))
+			return &d->list[i].amount;
+	return NULL;
+}
+
+static void add_deviating(struct deviating *d, const char *opcode, double amount)
+{
+	if (amount_of(d, opcode))
+		return;			/* another form of the same opcode */
+	if (!(d->n & (d->n - 1))) {
+		void *const larger = realloc(d->list, (d->n ? 2 * d->n : 1) * sizeof(*d->list));
+		if (!larger)
+			abort();
+		d->list = larger;
+	}
+	snprintf(d->list[d->n].name, sizeof(d->list[d->n].name), "%s", opcode);
+	d->list[d->n++].amount = amount;
+}
+
+#define CASE_INSNS 15
+
+/* The opcodes of a deviation's code, which may be several instructions that were examined together. 0:
+ * there is no code, or it is cut off. */
+static size_t opcodes_of_code(const struct json_node *code, char names[CASE_INSNS][32])
+{
+	uint8_t bytes[32];
+	size_t size = 0, n = 0;
+	unsigned byte;
+	if (!code || code->type != JSON_STRING)
+		return 0;
+	while (size < sizeof(bytes) && code->text_len >= 2 * size + 2 &&
+	       sscanf(code->text + 2 * size, "%2x", &byte) == 1)
+		bytes[size++] = (uint8_t)byte;
+	for (size_t at = 0; at < size;) {
+		struct tare_code_insn in;
+		if (n == CASE_INSNS || !tare_code_insn(bytes + at, size - at, 0, &in))
+			return 0;
+		tare_code_opcode_name(bytes + at, size - at, names[n++], 32);
+		at += in.size;
+	}
+	return n;
+}
+
+/* An integer opcode of one byte: "89 m". Not x87, the groups F6 and F7, prefixes. */
+static bool is_plain(const char *opcode)
+{
+	unsigned byte;
+	return sscanf(opcode, "%2x", &byte) == 1 && (opcode[2] == ' ' || !opcode[2]) && byte != 0x0f &&
+	       byte != 0x66 && byte < 0xd8;
+}
+
+/* Of several instructions that deviate together, what the known ones do not explain belongs to the one
+ * that is left. Integer opcodes of one byte, which set it up, are not it: alone they were examined. False:
+ * more than one is left. */
+static bool add_together(struct deviating *d, char names[CASE_INSNS][32], size_t n, double amount)
+{
+	const char *left = NULL;
+	bool several = false;
+	for (size_t i = 0; i < n; i++) {
+		const double *const known = amount_of(d, names[i]);
+		if (known)
+			amount -= *known;
+		if (known || is_plain(names[i]))
+			continue;
+		several |= left && strcmp(left, names[i]);
+		left = names[i];
+	}
+	if (amount < 0.01 && amount > -0.01)
+		return true;
+	if (left && !several)
+		add_deviating(d, left, amount);
+	return left && !several;
+}
+
+/* How many deviations cannot be traced to one opcode. */
+static size_t read_deviations(const struct json_node *all, const char *event, bool together, struct deviating *d)
+{
+	size_t lost = 0;
+	for (const struct json_node *n = all ? all->first : NULL; n; n = n->next) {
+		char names[CASE_INSNS][32];
+		double amount;
+		if (!same_text(json_get(n, "event"), event) || !json_to_f64(json_get(n, "amount"), &amount))
+			continue;
+		const size_t k = opcodes_of_code(json_get(n, "code"), names);
+		if (k == 1 && !together)
+			add_deviating(d, names[0], amount);
+		else if (k > 1 && together)
+			lost += !add_together(d, names, k, amount);
+		else if (!k)
+			lost++;
+	}
+	return lost;
+}
+
+/* What the CPU counts too much (or too little) of an event. False: the certificate does not know the
+ * event. *lost: so many of its deviations cannot be traced to one opcode, and the sum is not right. */
+static bool deviation_of(const struct certificate *c, const struct tare_event *e, const struct opcodes *o,
+			 double *sum, size_t *lost)
+{
+	const char *const event = c->root ? certified_name(c, e) : NULL;
+	struct deviating d = { 0 };
+	*sum = 0;
+	if (!event)
+		return false;
+	read_deviations(json_get(c->root, "deviations"), event, false, &d);
+	*lost = read_deviations(json_get(c->root, "deviations"), event, true, &d);
+	for (size_t i = 0; i < d.n; i++)
+		*sum += d.list[i].amount * (double)runs_of(o, d.list[i].name);
+	free(d.list);
+	return true;
+}
+
+static struct opcodes opcodes_of_mix(const struct tare_code_mix *mix)
+{
+	struct opcodes o = { 0 };
+	for (size_t i = 0; i < mix->n; i++)
+		add_opcode(&o, mix->opcodes[i].name, mix->opcodes[i].runs);
+	return o;
+}
+
+/* One line of the table, and its numbers. `engine`: `count` is exact, and the hardware's is predicted;
+ * else it is the hardware's, and the exact one is predicted. */
+struct adjusted {
+	uint64_t count;
+	double deviation, result;
+	size_t lost;			/* deviations that cannot be traced to one opcode: no result */
+};
+
+static bool adjust(const struct stat_session *s, size_t i, const struct opcodes *o, bool engine,
+		   struct adjusted *a)
+{
+	struct stat_series v;
+	stat_series(s, i, &v);
+	const bool ok = v.sum.n && deviation_of(certificate_here(), stat_event(s, i), o, &a->deviation,
+						 &a->lost);
+	if (ok) {
+		a->count = v.values[v.sum.n - 1];
+		a->result = (double)a->count + (engine ? a->deviation : -a->deviation);
+	}
+	stat_series_free(&v);
+	return ok;
+}
+
+static void put_signed(struct buf *out, double v)
+{
+	struct buf number = { 0 };
+	buf_str(&number, v < 0 ? "-" : v > 0 ? "+" : "");
+	buf_grouped(&number, (uint64_t)(v < 0 ? -v + 0.5 : v + 0.5));
+	buf_printf(out, "%20s", number.data);
+	buf_free(&number);
+}
+
+static void adjusted_text(const struct stat_session *s, const struct opcodes *o, bool engine, struct buf *out)
+{
+	const struct certificate *const c = certificate_here();
+	bool any = false;
+	if (c->state != CERTIFICATE_VALID)
+		return;
+	for (size_t i = 0; i < s->n_events; i++) {
+		struct adjusted a;
+		if (!adjust(s, i, o, engine, &a))
+			continue;
+		if (!any)
+			buf_printf(out, "\n %s, by the mix and the certificate of %s:\n\n%20s%20s  \n",
+				   engine ? "What the counters of this machine show of it" : "Corrected",
+				   c->date, engine ? "predicted" : "corrected", "deviation");
+		any = true;
+		if (a.lost) {
+			buf_printf(out, "%20s%20s  %s: %zu deviations are not of one opcode\n", "?", "",
+				   stat_event(s, i)->name, a.lost);
+			continue;
+		}
+		struct buf number = { 0 };
+		buf_grouped(&number, (uint64_t)(a.result + 0.5));
+		buf_printf(out, "%20s", number.data);
+		buf_free(&number);
+		put_signed(out, a.deviation);
+		buf_printf(out, "  %s\n", stat_event(s, i)->name);
+	}
+}
+
+static void adjusted_json(struct json *j, const struct stat_session *s, const struct opcodes *o, bool engine)
+{
+	const struct certificate *const c = certificate_here();
+	if (c->state != CERTIFICATE_VALID)
+		return;
+	json_array(j, "adjusted");
+	for (size_t i = 0; i < s->n_events; i++) {
+		struct adjusted a;
+		if (!adjust(s, i, o, engine, &a))
+			continue;
+		json_object(j, NULL);
+		json_str(j, "event", stat_event(s, i)->name);
+		json_u64(j, "count", a.count);
+		if (a.lost) {
+			json_u64(j, "not_traced", a.lost);
+			json_str(j, "certificate", c->date);
+			json_end(j);
+			continue;
+		}
+		json_f64(j, "deviation", a.deviation);
+		json_f64(j, engine ? "predicted" : "corrected", a.result);
+		json_str(j, "certificate", c->date);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+/* ---- --mix ---- */
 
 static void put_row(struct buf *out, uint64_t runs, uint64_t all)
 {
@@ -59,6 +338,9 @@ void stat_mix_text(const struct stat_session *s, struct buf *out)
 		put_row(out, others, mix->instructions);
 		buf_printf(out, "%zu others, which -j lists\n", mix->n - shown);
 	}
+	struct opcodes o = opcodes_of_mix(mix);
+	adjusted_text(s, &o, true, out);
+	free(o.list);
 	tare_code_mix_free(mix);
 }
 
@@ -92,5 +374,84 @@ void stat_mix_json(struct json *j, const struct stat_session *s)
 		opcode_json(j, &mix->opcodes[i]);
 	json_end(j);
 	json_end(j);
+	struct opcodes o = opcodes_of_mix(mix);
+	adjusted_json(j, s, &o, true);
+	free(o.list);
 	tare_code_mix_free(mix);
+}
+
+/* ---- --mix-from ---- */
+
+static char *read_whole(const char *path, size_t *len)
+{
+	FILE *const f = fopen(path, "re");
+	struct buf b = { 0 };
+	char part[65536];
+	size_t n;
+	if (!f)
+		return NULL;
+	while ((n = fread(part, 1, sizeof(part), f)) > 0)
+		buf_add(&b, part, n);
+	fclose(f);
+	*len = b.len;
+	return b.data ? b.data : calloc(1, 1);
+}
+
+/* The mix in a file of `tare stat --mix -j`. False: complained. */
+static bool load_opcodes(const char *path, struct opcodes *o)
+{
+	size_t len;
+	struct json_node *root = NULL;
+	struct tare_why why = { 0 };
+	char *const text = read_whole(path, &len);
+	if (!text) {
+		complain("stat: --mix-from %s: %s", path, strerror(errno));
+		return false;
+	}
+	if (json_parse(text, len, &root, &why) < 0) {
+		complain("stat: --mix-from %s: not JSON: %s", path, why.what);
+		free(text);
+		return false;
+	}
+	const struct json_node *const mix = json_get(root, "mix");
+	const struct json_node *const list = mix ? json_get(mix, "opcodes") : NULL;
+	if (!list || !same_text(json_get(mix, "provenance"), tare_provenance_name(TARE_PROV_EXACT)))
+		complain("stat: --mix-from %s: it has no %smix; `tare stat --mix -j -o FILE` makes one", path,
+			 list ? "exact " : "");
+	for (const struct json_node *n = list ? list->first : NULL; n; n = n->next) {
+		const struct json_node *const name = json_get(n, "opcode");
+		uint64_t runs;
+		if (name && name->type == JSON_STRING && json_to_u64(json_get(n, "runs"), &runs))
+			add_opcode(o, name->text, runs);
+	}
+	json_free(root);
+	free(text);
+	return o->n;
+}
+
+static struct opcodes from_file;
+
+bool stat_mix_load(const struct stat_opts *o)
+{
+	const struct certificate *const c = certificate_here();
+	if (!o->mix_from)
+		return true;
+	if (!load_opcodes(o->mix_from, &from_file))
+		return false;
+	if (c->state == CERTIFICATE_VALID)
+		return true;
+	complain("stat: --mix-from wants a certificate of this machine, which says by how much each opcode "
+		 "deviates; %s: %s; `tare verify` makes one", c->path,
+		 c->why[0] ? c->why : "there is none");
+	return false;
+}
+
+void stat_mix_from_text(const struct stat_session *s, struct buf *out)
+{
+	adjusted_text(s, &from_file, false, out);
+}
+
+void stat_mix_from_json(struct json *j, const struct stat_session *s)
+{
+	adjusted_json(j, s, &from_file, false);
 }

@@ -477,6 +477,8 @@ void stat_text(const struct stat_session *s, int fd, struct buf *out)
 		put_table(out, s);
 	if (s->o->mix)
 		stat_mix_text(s, out);
+	if (s->o->mix_from)
+		stat_mix_from_text(s, out);
 	put_tasks(out, s);
 	put_witness(out, s);
 	put_blind_spots(out, s);

@@ -40,6 +40,7 @@ struct stat_opts {
 	const char *pre, *post;		/* shell commands, or NULL */
 	const char *metrics;
 	bool mix;
+	const char *mix_from;
 };
 
 /* One interval of -I: what was counted since the one before. */
@@ -194,6 +195,10 @@ bool stat_blind_line(const struct stat_session *s, size_t event, struct buf *out
 #define STAT_BLIND_REMEDY "--exact counts without multiplexing, in several runs"
 
 struct json;
+/* --mix-from: reads the file. False: complained. */
+bool stat_mix_load(const struct stat_opts *o);
+void stat_mix_from_text(const struct stat_session *s, struct buf *out);
+void stat_mix_from_json(struct json *j, const struct stat_session *s);
 void stat_mix_text(const struct stat_session *s, struct buf *out);
 void stat_mix_json(struct json *j, const struct stat_session *s);
 void stat_text(const struct stat_session *s, int fd, struct buf *out);
