@@ -95,7 +95,7 @@ struct tare_verify_row {
 	char letters[12];		/* "hpEF"; "" */
 	const char *word;		/* what the paper's Table 6 would have: "hpEF",
 					 * "DETERMINISTIC", "–", "!"; "?" where inconclusive */
-	char reason[256];		/* why there is no verdict; or "" */
+	char reason[256];		/* why there is no verdict, or that it never counts; or "" */
 	unsigned runs;
 	uint64_t expected;		/* of one run of all kernels */
 	double mean, distance;		/* of the runs; greatest distance of one from the mean */

@@ -279,7 +279,7 @@ static int run(struct verify *v, struct tare_why *why)
 		snprintf(v->report->interrupts, sizeof(v->report->interrupts), "%s", v->irq->name);
 	for (size_t i = 0; i < v->n_subjects; i++) {
 		struct subject *const s = &v->subjects[i];
-		if (s->counted && examine(v, s) < 0)
+		if (s->counted && !s->dead && examine(v, s) < 0)
 			return TARE_E_NOMEM;
 		reads_proc |= s->source == BY_PROC && s->per_interrupt;
 	}

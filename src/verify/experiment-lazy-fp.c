@@ -114,7 +114,7 @@ static int run(struct verify *v, struct tare_why *why)
 	(void)why;
 	for (size_t i = 0; i < v->n_subjects; i++) {
 		struct subject *const s = &v->subjects[i];
-		if (s->counted && s->event->kind == TARE_EVENT_PERF && examine(v, s) < 0)
+		if (s->counted && !s->dead && s->event->kind == TARE_EVENT_PERF && examine(v, s) < 0)
 			return TARE_E_NOMEM;
 	}
 	return 0;

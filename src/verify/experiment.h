@@ -47,6 +47,7 @@ enum interrupt_source { BY_NOTHING, BY_EVENT, BY_PROC, BY_TICKS };
 struct subject {
 	const struct tare_event *event;	/* NULL: not available (`reason`) */
 	const char *name;		/* of the event */
+	const char *also;		/* what the architecture calls its code, or NULL */
 	enum tare_role role;
 	int kind;			/* enum kernel_event: what its count is compared with; -1 */
 	bool counted;			/* the sections ran */

@@ -192,15 +192,52 @@ static int batch_run(struct verify *v, const struct batch *b, struct trial *t, s
 	return 0;
 }
 
+/* No run counted anything, where something was to be counted. */
+static bool is_dead(const struct verify *v, const struct subject *s)
+{
+	uint64_t all = 0;
+	for (size_t k = 0; k < v->n_kernels; k++) {
+		const uint64_t expected = verify_expected(v, s, k);
+		all += expected;
+		for (unsigned r = 0; r < v->runs; r++)
+			if (s->seen[k * v->runs + r].excess != -(double)expected)
+				return false;
+	}
+	return all;
+}
+
+/* An event that never counts has no causes to look for: every instruction would be one. */
+static void bury_dead(const struct verify *v, struct batch *b)
+{
+	const struct tare_event *const irq = b->n_events > b->n ? b->events[b->n] : NULL;
+	size_t n = 0;
+	for (size_t i = 0; i < b->n; i++) {
+		struct subject *const s = b->subjects[i];
+		s->dead = is_dead(v, s);
+		if (s->dead) {
+			verify_doubt(s, "opens, and counts nothing%s%s", s->also ? "; the code of " : "",
+				     s->also ? s->also : "");
+			continue;
+		}
+		b->subjects[n] = s;
+		b->events[n++] = s->event;
+	}
+	b->n = b->n_events = n;
+	if (irq)
+		b->events[b->n_events++] = irq;
+}
+
 static int keep_batch(struct verify *v, const struct batch *b)
 {
 	struct batch *const all = realloc(v->batches, (v->n_batches + 1) * sizeof(*all));
 	if (!all)
 		return TARE_E_NOMEM;
 	v->batches = all;
-	all[v->n_batches++] = *b;
 	for (size_t i = 0; i < b->n; i++)
 		b->subjects[i]->counted = true;
+	all[v->n_batches] = *b;
+	bury_dead(v, &all[v->n_batches]);
+	v->n_batches += all[v->n_batches].n > 0;
 	return 0;
 }
 

@@ -88,14 +88,14 @@ static enum tare_event_verdict judge(const struct subject *s, const struct tare_
 {
 	if (!s->event || s->absent)
 		return TARE_EVENT_NOT_AVAILABLE;
+	if (s->dead)
+		return TARE_EVENT_NEVER_COUNTS;
 	if (s->reason[0])
 		return TARE_EVENT_INCONCLUSIVE;
 	if (!s->counted)
 		return TARE_EVENT_NOT_RUN;
 	if (!row->expected && s->kind >= 0)
 		return TARE_EVENT_NOT_RUN;
-	if (s->dead)
-		return TARE_EVENT_NEVER_COUNTS;
 	return row->letters[0] ? TARE_EVENT_DEVIATES : TARE_EVENT_DETERMINISTIC;
 }
 
@@ -126,7 +126,6 @@ static void find_doubts(const struct verify *v, struct subject *s, struct tare_v
 {
 	double mean = 0, square = 0;
 	const double n = (double)(v->n_kernels * v->runs);
-	s->dead = row->expected && row->mean == 0 && row->distance == 0;
 	if (s->dead || !row->expected)
 		return;
 	if (is_too_noisy(v, row)) {
@@ -210,17 +209,18 @@ static int fill_row(const struct verify *v, struct subject *s, struct tare_verif
 
 static void conclude(struct tare_verify_report *r)
 {
-	unsigned right = 0, wrong = 0, none = 0, absent = 0;
+	unsigned right = 0, wrong = 0, dead = 0, none = 0, absent = 0;
 	for (size_t i = 0; i < r->n_rows; i++) {
 		const enum tare_event_verdict v = r->rows[i].verdict;
 		right += v == TARE_EVENT_DETERMINISTIC;
-		wrong += v == TARE_EVENT_DEVIATES || v == TARE_EVENT_NEVER_COUNTS;
+		wrong += v == TARE_EVENT_DEVIATES;
+		dead += v == TARE_EVENT_NEVER_COUNTS;
 		none += v == TARE_EVENT_INCONCLUSIVE;
 		absent += v == TARE_EVENT_NOT_AVAILABLE || v == TARE_EVENT_NOT_RUN;
 	}
 	snprintf(r->conclusion, sizeof(r->conclusion), "%u of %zu events are deterministic, %u "
-		 "deviate, %u inconclusive, %u not available%s", right, r->n_rows, wrong, none,
-		 absent, r->backend == TARE_BACKEND_SOFT ? "; counted by the software engine" :
+		 "deviate, %u never count, %u inconclusive, %u not available%s", right, r->n_rows,
+		 wrong, dead, none, absent, r->backend == TARE_BACKEND_SOFT ? "; counted by the software engine" :
 		 r->simulated ? "; counted by a virtual PMU, which says nothing of this machine" : "");
 }
 

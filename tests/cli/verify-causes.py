@@ -118,4 +118,13 @@ for flaws in "narrow=20", "register=1:7":
 # No counter is free: an error that says so.
 p = run(tare, "run", "--cpu", "zen2", "--flaws", "held", "--", tare, "verify", "--quick")
 check(p.returncode == 1 and not p.stdout and "counters" in p.stderr, p.returncode, p.stderr)
+# An event that never counts is called that, and nothing else: no instruction is to blame.
+report, events, status = verify("zen2", "dead=branches", "-e", "instructions:u,branches:u", "--kernel", "int_arith",
+                                "--kernel", "nops", "--experiment", "instructions", "--experiment", "patterns")
+check(status == 0 and "1 never count" in report["conclusion"], status, report["conclusion"])
+e = events["branches"]
+check(e["verdict"] == "never-counts" and e["word"] == "0" and e["mean"] == 0 < e["expected"], e)
+check(not e["causes"] and not e["letters"] and "counts nothing" in e["reason"], e)
+check(events["instructions"]["verdict"] == "deterministic", events["instructions"])
+check({f["event"] for f in report["findings"]} == {"instructions:u"}, report["findings"])
 finish()
