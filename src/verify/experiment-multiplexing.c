@@ -289,13 +289,19 @@ static int run(struct verify *v, struct tare_why *why)
 	if (!p)
 		return TARE_E_NOMEM;
 	p->s = s;
-	if (s && choose_phases(v, p)) {
+	if (!s) {
+		verify_find(v, "multiplexing", NULL, TARE_VERDICT_INFO,
+			    "not tried: no event of branches, loads or stores counts here");
+	} else if (choose_phases(v, p)) {
 		p->turn_ns = turn_ns();
 		p->rounds = v->o.quick ? QUICK_ROUNDS : ROUNDS;
 		if (bare_open(&p->all, &s->event->base, BARE_PINNED) == 0 && bare_on(&p->all))
 			err = measure_all(v, p);
 		close_held(p);
 		bare_close(&p->all);
+	} else {
+		verify_find(v, "multiplexing", s->name, TARE_VERDICT_INFO,
+			    "not tried: all kernels that run have the same share of it");
 	}
 	if (err == TARE_E_STOLEN || err == TARE_E_IO) {
 		verify_find(v, "multiplexing", s->name, TARE_VERDICT_BAD,

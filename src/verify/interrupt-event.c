@@ -172,7 +172,7 @@ int interrupt_event_find(const struct interrupt_search *s, struct interrupt_even
 	memset(e, 0, sizeof(*e));
 	list_candidates(s, &c);
 	o.like = "interrupts";
-	o.has_codes = s->quick && s->cpu->arch == TARE_ARCH_X86_64;
+	o.has_codes = s->quick;
 	o.last_code = 0xff;
 	o.progress = on_progress;
 	o.arg = (void *)s;

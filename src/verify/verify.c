@@ -8,6 +8,7 @@
 #include "why.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -159,6 +160,35 @@ static int subject_by_name(struct verify *v, const char *name, enum tare_role ro
 	return 0;
 }
 
+static bool has_raw(const struct tare_uarch *u, uint64_t raw)
+{
+	for (size_t i = 0; i < u->n_events; i++)
+		if (u->events[i].has_raw && u->events[i].raw == raw)
+			return true;
+	return false;
+}
+
+/* Arm's cores have events of the architecture in common. The kernel opens the code of each, whether
+ * this core counts it or not: only a trial can tell. A name of the architecture that the core's table
+ * does not have is not parsed, so the code is what is opened. */
+static int subjects_of_architecture(struct verify *v)
+{
+	const struct tare_uarch *const core = v->cpu.uarch, *const u = tare_uarch_by_name("pmuv3");
+	int err = 0;
+	for (size_t i = 0; u && !err && i < u->n_events; i++) {
+		const struct tare_event_row *const row = &u->events[i];
+		char code[24];
+		if (kind_of(row->role) < 0 || !row->has_raw || (core && has_raw(core, row->raw)))
+			continue;
+		const size_t before = v->n_subjects;
+		snprintf(code, sizeof(code), "r%04" PRIx64, row->raw);
+		err = subject_by_name(v, core ? code : row->name, row->role);
+		if (!err && core && v->n_subjects > before)
+			v->subjects[before].also = row->name;
+	}
+	return err;
+}
+
 static int subjects_of_cpu(struct verify *v)
 {
 	const struct tare_uarch *const u = v->cpu.uarch;
@@ -166,6 +196,8 @@ static int subjects_of_cpu(struct verify *v)
 	for (size_t i = 0; u && !err && i < u->n_events; i++)
 		if (kind_of(u->events[i].role) >= 0)
 			err = subject_by_name(v, u->events[i].name, u->events[i].role);
+	if (!err && v->cpu.arch == TARE_ARCH_ARM64)
+		return subjects_of_architecture(v);
 	if (!u)
 		err = subject_by_name(v, "instructions", TARE_ROLE_INSTRUCTIONS);
 	if (!u && !err)
@@ -215,6 +247,22 @@ static int choose_subjects(struct verify *v, struct tare_why *why)
 	return err ? why_set(why, err, "events") : 0;
 }
 
+static bool in_list(const char *const *names, const char *name)
+{
+	for (; names && *names; names++)
+		if (!strcmp(*names, name))
+			return true;
+	return false;
+}
+
+/* The search for it takes long, and nothing but these experiments uses the event. */
+static bool needs_interrupts(const struct verify *v)
+{
+	const char *const *const asked = v->o.experiments;
+	return !asked || in_list(asked, "interrupts") || in_list(asked, "interrupt-event") ||
+	       in_list(asked, "iret");
+}
+
 /* An event that counts interrupts, found by experiment. */
 static int choose_interrupts(struct verify *v, struct tare_why *why)
 {
@@ -224,7 +272,7 @@ static int choose_interrupts(struct verify *v, struct tare_why *why)
 	};
 	struct tare_why refused;
 
-	if (v->soft)
+	if (v->soft || !needs_interrupts(v))
 		return 0;
 	verify_progress(v, "looking for an event that counts interrupts");
 	const int err = interrupt_event_find(&search, &v->interrupts, &refused);
@@ -238,14 +286,6 @@ static int choose_interrupts(struct verify *v, struct tare_why *why)
 }
 
 /* ---- kernels ---- */
-
-static bool in_list(const char *const *names, const char *name)
-{
-	for (; names && *names; names++)
-		if (!strcmp(*names, name))
-			return true;
-	return false;
-}
 
 static int unknown_name(const char *what, const char *name, struct tare_why *why)
 {

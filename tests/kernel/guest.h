@@ -50,5 +50,8 @@ void suite_stat(void);			/* the command tare stat */
 void suite_stat_no_pmu(void);
 void suite_doctor(void);		/* what tare doctor finds */
 void suite_doctor_no_pmu(void);
+void suite_verify(void);		/* what tare verify finds; for the host to read */
+void suite_verify_any_core(void);	/* on a core that no table has */
+void suite_verify_no_pmu(void);
 
 #endif

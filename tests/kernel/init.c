@@ -37,6 +37,9 @@ static const struct {
 	{ "stat-no-pmu", suite_stat_no_pmu },
 	{ "doctor", suite_doctor },
 	{ "doctor-no-pmu", suite_doctor_no_pmu },
+	{ "verify", suite_verify },
+	{ "verify-any-core", suite_verify_any_core },
+	{ "verify-no-pmu", suite_verify_no_pmu },
 };
 
 static void mount_at(const char *type, const char *where)
