@@ -182,6 +182,12 @@ uint64_t verify_proc_interrupts(void);
 int registers_set_aside(struct verify *v);
 void registers_release(struct verify *v);
 
+/* Does this event, of which inspection of code gives no count, count nothing where it must count?
+ * False where no work is known that it has to count. */
+bool silent_is(enum tare_role role, const struct tare_event *event);
+/* Why the event gets the verdict that it never counts; s->dead is set. */
+void verify_dead(struct subject *s);
+
 /* The parts of tare_verify(), in order. */
 int registers_check(struct verify *v, struct tare_why *why);
 int sections_run(struct verify *v, struct tare_why *why);

@@ -206,6 +206,13 @@ static bool is_dead(const struct verify *v, const struct subject *s)
 	return all;
 }
 
+void verify_dead(struct subject *s)
+{
+	s->dead = true;
+	verify_doubt(s, "opens, and counts nothing%s%s", s->also ? "; the code of " : "",
+		     s->also ? s->also : "");
+}
+
 /* An event that never counts has no causes to look for: every instruction would be one. */
 static void bury_dead(const struct verify *v, struct batch *b)
 {
@@ -213,10 +220,8 @@ static void bury_dead(const struct verify *v, struct batch *b)
 	size_t n = 0;
 	for (size_t i = 0; i < b->n; i++) {
 		struct subject *const s = b->subjects[i];
-		s->dead = is_dead(v, s);
-		if (s->dead) {
-			verify_doubt(s, "opens, and counts nothing%s%s", s->also ? "; the code of " : "",
-				     s->also ? s->also : "");
+		if (is_dead(v, s)) {
+			verify_dead(s);
 			continue;
 		}
 		b->subjects[n] = s;

@@ -168,6 +168,22 @@ static bool has_raw(const struct tare_uarch *u, uint64_t raw)
 	return false;
 }
 
+/* Where inspection gives no count, there is no row; but for what does not count at all. */
+static int subject_if_silent(struct verify *v, const struct tare_event_row *row)
+{
+	struct tare_why why;
+	char text[160];
+	snprintf(text, sizeof(text), "%s:u", row->name);
+	const struct tare_event *const e = parse_event(v, text, &why);
+	if (!e || !silent_is(row->role, e) || has_subject(v, e))
+		return 0;
+	struct subject *const s = add_subject(v, text, row->role, e);
+	if (!s)
+		return TARE_E_NOMEM;
+	verify_dead(s);
+	return 0;
+}
+
 /* Arm's cores have events of the architecture in common. The kernel opens the code of each, whether
  * this core counts it or not: only a trial can tell. A name of the architecture that the core's table
  * does not have is not parsed, so the code is what is opened. */
@@ -178,6 +194,8 @@ static int subjects_of_architecture(struct verify *v)
 	for (size_t i = 0; u && !err && i < u->n_events; i++) {
 		const struct tare_event_row *const row = &u->events[i];
 		char code[24];
+		if (!core && kind_of(row->role) < 0)
+			err = subject_if_silent(v, row);
 		if (kind_of(row->role) < 0 || !row->has_raw || (core && has_raw(core, row->raw)))
 			continue;
 		const size_t before = v->n_subjects;
@@ -194,8 +212,8 @@ static int subjects_of_cpu(struct verify *v)
 	const struct tare_uarch *const u = v->cpu.uarch;
 	int err = 0;
 	for (size_t i = 0; u && !err && i < u->n_events; i++)
-		if (kind_of(u->events[i].role) >= 0)
-			err = subject_by_name(v, u->events[i].name, u->events[i].role);
+		err = kind_of(u->events[i].role) < 0 ? subject_if_silent(v, &u->events[i]) :
+			subject_by_name(v, u->events[i].name, u->events[i].role);
 	if (!err && v->cpu.arch == TARE_ARCH_ARM64)
 		return subjects_of_architecture(v);
 	if (!u)
@@ -233,6 +251,8 @@ static int subjects_of_list(struct verify *v)
 		} else if (!v->soft && e->needs_engine) {
 			s->event = NULL;
 			verify_doubt(s, "%s", e->why_engine);
+		} else if (!v->soft && silent_is(e->role, e)) {
+			verify_dead(s);
 		} else if (s->kind < 0) {
 			verify_doubt(s, "inspection of code does not give the count of this event");
 		}

@@ -29,6 +29,15 @@ void suite_verify(void)
 		tap_note_lines(text);
 	free(text);
 
+	status = guest_run_words("tare verify --quick -e EXCEPTION_TAKEN:u,EXCEPTION_PABORT:u --kernel os "
+				 "--experiment generated", 0, &text);
+	tap_is((uint64_t)status, 2, "-e: one that never counts, one that no code is known for");
+	if (!tap_ok(strstr(text, "EXCEPTION_TAKEN:u: 0\n    opens, and counts nothing") &&
+		    strstr(text, "EXCEPTION_PABORT:u: ?\n    inspection of code does not give"),
+		    "and both are told"))
+		tap_note_lines(text);
+	free(text);
+
 	sysctl_set("perf_event_paranoid", 3);
 	status = guest_run_words("tare verify --quick", 65534, &text);
 	tap_is((uint64_t)status, 1, "no permission: exit status 1");
@@ -49,7 +58,8 @@ static bool has_verdict(const char *json, const char *event, const char *verdict
 /* A core that no table has: the events of the architecture. */
 void suite_verify_any_core(void)
 {
-	static const char *const dead[] = { "BR_RETIRED:u", "EXC_SVC:u", "LD_RETIRED:u", "ST_RETIRED:u" };
+	static const char *const dead[] = { "BR_RETIRED:u", "EXC_SVC:u", "LD_RETIRED:u", "ST_RETIRED:u",
+					    "EXC_TAKEN:u", "EXC_RETURN:u" };
 	char *json = NULL;
 	const int status = guest_run_words("tare verify --quick -j --kernel integer --kernel os "
 					   "--kernel load_store --experiment page-faults "

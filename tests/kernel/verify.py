@@ -34,11 +34,15 @@ check(e["mean"] == e["expected"] > 10_000_000 and e["distance"] == 0, e)
 
 # BR_RETIRED, BR_RETURN_RETIRED, EXC_SVC, LD_RETIRED and ST_RETIRED of the architecture, by their codes:
 # the kernel opens them, the emulator does not count them.
+# Of two that the core's table has, inspection gives no count: system calls and page faults are exceptions.
+for name in "EXCEPTION_TAKEN:u", "EXCEPTION_RETURN:u":
+    e = events.pop(name)
+    check(e["verdict"] == "never-counts" and e["word"] == "0" and "counts nothing" in e["reason"], e)
 check(sorted(events) == ["r0006:u", "r0007:u", "r000e:u", "r0021:u", "r0082:u"], sorted(events))
 for name, e in events.items():
     check(e["verdict"] == "never-counts" and e["word"] == "0" and not e["causes"] and not e["letters"], e)
-    check(e["mean"] == 0 < e["expected"] and "RETIRED" in e["reason"] or "EXC_SVC" in e["reason"], e)
-check("5 never count" in report["conclusion"], report["conclusion"])
+    check(e["mean"] == 0 < e["expected"] and ("_RETIRED" in e["reason"] or "EXC_SVC" in e["reason"]), e)
+check("7 never count" in report["conclusion"], report["conclusion"])
 
 # Every experiment says what it found, or that it was not made; nothing is wrong, and those on registers and
 # reads are made of the event that counts.
