@@ -14,6 +14,9 @@
 
 #define LEAST_RATE 2e-6		/* for each instruction: twice that of 3,000 interrupts a second */
 
+/* Time differs from run to run, whatever happens, and follows the excess of a few runs by chance. */
+#define TICK_RUNS 8
+
 /* Sums over the runs of x (interrupts) and y (excess), each less the mean of its kernel. */
 struct fit {
 	double xx, xy, yy;
@@ -103,7 +106,7 @@ static bool fit_source(const struct verify *v, const struct subject *s, enum int
 		used++;
 	}
 	const double n = (double)(used * (v->runs - 1));
-	if (!(f->xx > 0) || !(f->seen > 0) || n < 2)
+	if (!(f->xx > 0) || !(f->seen > 0) || n < (source == BY_TICKS ? TICK_RUNS : 2))
 		return false;
 	f->slope = f->xy / f->xx;
 	f->unexplained = fmax(f->yy - f->slope * f->xy, 0);
