@@ -97,6 +97,6 @@ double verify_exceptions_of(const struct subject *s, const struct kernel *k, siz
 const struct experiment experiment_exceptions = {
 	.name = "exceptions",
 	.about = "what a floating-point exception adds: divisions by 1 and by 0",
-	.hardware = true,
+	.hardware = true, .before_instructions = true,
 	.run = run,
 };

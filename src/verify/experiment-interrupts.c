@@ -293,6 +293,6 @@ static int run(struct verify *v, struct tare_why *why)
 const struct experiment experiment_interrupts = {
 	.name = "interrupts",
 	.about = "what an interrupt adds: against an event, /proc/interrupts and ticks",
-	.hardware = true,
+	.hardware = true, .before_instructions = true,
 	.run = run,
 };

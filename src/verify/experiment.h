@@ -115,6 +115,8 @@ struct verify {
 struct experiment {
 	const char *name, *about;
 	bool hardware;			/* makes no sense in the engine */
+	bool before_instructions;	/* what it finds must be known before instructions are blamed:
+					 * it runs whenever the experiment "instructions" does */
 	bool (*wanted)(const struct verify *v);	/* NULL: always, unless excluded by name */
 	/* 0, or a negative error that ends everything (TARE_E_NOMEM, TARE_E_STOLEN, *stop). What is
 	 * missing on a machine is a finding. */

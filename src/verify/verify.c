@@ -476,13 +476,28 @@ static bool stay_here(cpu_set_t *before)
 	return sched_setaffinity(0, sizeof(one), &one) == 0;
 }
 
+/* Was the experiment asked for, or one that builds on what it finds? */
+static bool is_asked_for(const struct verify *v, const struct experiment *e)
+{
+	return !v->o.experiments || in_list(v->o.experiments, e->name) ||
+	       (e->before_instructions && in_list(v->o.experiments, "instructions"));
+}
+
+static bool runs_here(const struct verify *v, const struct experiment *e)
+{
+	return is_asked_for(v, e) && !(e->hardware && v->soft) && (!e->wanted || e->wanted(v));
+}
+
 static int run_experiments(struct verify *v, struct tare_why *why)
 {
+	size_t n = 1, done = 1;			/* the sections are one */
+	for (size_t i = 0; experiments[i]; i++)
+		n += runs_here(v, experiments[i]);
 	for (size_t i = 0; experiments[i]; i++) {
 		const struct experiment *const e = experiments[i];
-		if ((v->o.experiments && !in_list(v->o.experiments, e->name)) ||
-		    (e->hardware && v->soft) || (e->wanted && !e->wanted(v)))
+		if (!runs_here(v, e))
 			continue;
+		v->share = (double)done++ / (double)n;
 		int err = verify_progress(v, "%s", e->about);
 		if (!err)
 			err = e->run(v, why);

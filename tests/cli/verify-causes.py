@@ -127,4 +127,8 @@ check(e["verdict"] == "never-counts" and e["word"] == "0" and e["mean"] == 0 < e
 check(not e["causes"] and not e["letters"] and "counts nothing" in e["reason"], e)
 check(events["instructions"]["verdict"] == "deterministic", events["instructions"])
 check({f["event"] for f in report["findings"]} == {"instructions:u"}, report["findings"])
+# Instructions are not blamed for page faults, also where nothing else is asked for.
+_, events, _ = verify("zen2", "faults=3", "-r", "3", "--kernel", "os", "--kernel", "pages", "--kernel", "nops",
+                      "--experiment", "instructions")
+check(events["instructions"]["letters"] == "p", events["instructions"]["letters"], events["instructions"]["causes"])
 finish()
