@@ -13,7 +13,7 @@
 
 /* The loop of which each instruction is known: dec, jnz. */
 extern const char loop_dec[], loop_jnz[], loop_end[];
-__attribute__((noinline, noclone)) static void loop(uint64_t n)
+__attribute__((noinline)) static void loop(uint64_t n)
 {
 	__asm__ volatile(".globl loop_dec, loop_jnz, loop_end\n"
 			 "loop_dec: dec %0\nloop_jnz: jnz loop_dec\nloop_end:" : "+r"(n) : : "cc");
