@@ -36,7 +36,8 @@ int main(int argc, char **argv)
 	void *const memory = argc > 2 ? kernel_memory_open(NULL) : NULL;
 	if (!memory)
 		return 2;
-	const uint64_t factor = argv[1][0] == '1';
+	/* Not a truth value: a compiler would make a branch of the multiplication. */
+	const uint64_t factor = (uint64_t)(argv[1][0] - '0');
 	for (int i = 2; i < argc; i++) {
 		const struct kernel *const k = kernel_by_name(argv[i]);
 		if (!k)

@@ -66,7 +66,7 @@ wanted = {
                     "/usr/share/doc/libtare-dev/examples/recorder.c"}
                    | names("include/tare/*", "/usr/include/tare") | names("man/*.3", "/usr/share/man/man3", ".gz"),
 }
-own = {"tare": ("/usr/bin/*", "/usr/share/*"), "libtare0": (f"{lib}/libtare.so.0*",),
+own = {"tare": ("/usr/bin/*", "/usr/share/*", f"{lib}/tare/tare-*.so"), "libtare0": (f"{lib}/libtare.so.0*",),
        "libtare-dev": ("/usr/include/tare/*", f"{lib}/*", "/usr/share/man/man3/*")}
 everything = []
 for package, files in wanted.items():
@@ -78,6 +78,7 @@ for package, files in wanted.items():
     check({f"/usr/share/doc/{package}/copyright", f"/usr/share/doc/{package}/changelog.gz"} <= has, package, "docs")
     depends = (re.search(r"^Depends: (.*)$", fields, re.M) or [""] * 2)[1]
     check("libc6" in depends or package == "libtare-dev", package, "depends on", depends)
+    check("zydis" not in depends, package, "depends on", depends)       # tare runs without it
     check(f"libtare0 (= {version})" in depends or package != "libtare-dev", depends)
     everything += has
 check(len(everything) == len(set(everything)), "a file is in two packages")
