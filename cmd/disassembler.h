@@ -1,8 +1,7 @@
 /* Instructions as text, where Zydis was there when tare was built.
  *
  * Zydis is in a module of its own, which is loaded when text is asked for first: a plain `tare stat`
- * does not pay for it, and tare runs where Zydis is not installed. The module is looked for beside
- * the program, and in the folder that it is installed to.
+ * does not pay for it, and tare runs where Zydis is not installed. (modules.h)
  */
 #ifndef CMD_DISASSEMBLER_H
 #define CMD_DISASSEMBLER_H

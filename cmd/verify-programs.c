@@ -6,6 +6,7 @@
 #include "environment.h"
 #include "grid.h"
 #include "json.h"
+#include "modules.h"
 #include "output.h"
 #include "term.h"
 
@@ -22,10 +23,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#ifndef TARE_MODULES	/* meson.build gives the folder of this installation */
-#define TARE_MODULES "/usr/local/lib/tare"
-#endif
 
 /* ---- the programs ---- */
 
@@ -409,23 +406,6 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 	return remove(path);
 }
 
-/* Beside the program, or installed (see disassembler.h for the same). */
-static const char *find_plugin(char *out, size_t size)
-{
-	static const char file[] = "tare-qemu-count.so";
-	char exe[4096];
-	const ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	exe[n > 0 ? n : 0] = '\0';
-	char *const slash = strrchr(exe, '/');
-	if (slash)
-		*slash = '\0';
-	snprintf(out, size, "%s/%s", exe, file);
-	if (access(out, R_OK) == 0)
-		return out;
-	snprintf(out, size, "%s/%s", TARE_MODULES, file);
-	return access(out, R_OK) == 0 ? out : NULL;
-}
-
 static bool can_count(const char *text, struct tare_why *why)
 {
 	struct tare_events *events;
@@ -471,7 +451,7 @@ static int run_all(const struct verify_programs *o, struct output *out)
 	static struct result results[N_PROGRAMS];
 	char plugin_path[4200];
 	struct tare_why why = { 0 }, no_correction;
-	const char *const plugin = find_plugin(plugin_path, sizeof(plugin_path));
+	const char *const plugin = module_path("tare-qemu-count.so", plugin_path, sizeof(plugin_path));
 	const bool hardware = can_count("instructions:u", &why);
 	const char *const corrected = can_count("instructions-minus-irqs:u", &no_correction) ?
 				      "instructions-minus-irqs:u" : NULL;
