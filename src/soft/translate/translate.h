@@ -12,6 +12,7 @@
  *	shadow.c	the shadow of a stack, for returns
  *	stop.c		keeping the other threads out of the cache
  *	count.c		cells to events
+ *	budget.c	how many events may happen before C is asked
  *	code-log.c	which code ran how often, for a profile
  *
  * Each block adds 1 to its own cell of the thread's counter array; count.c turns cells into
@@ -319,6 +320,15 @@ void count_use_up(struct vpmu_task_mem *m, int event);	/* its budget: the next b
 struct block_to_run count_tick(struct thread *t, const struct link *l);
 /* Maps so many bytes of the cells of every thread. */
 NEEDS_LOCK void count_map_cells(uint64_t bytes);
+
+/* budget.c: of modes with `budgets`. Only C of the thread itself sets its budgets, out of the cache. */
+#define BUDGET_NEVER (1ull << 55)	/* the top byte of a bank says whether its budget is used up */
+/* So many events of the kind are missing to the next stop. If `next`, the block that the thread is
+ * about to run, has as many, only the first part of it will run (thread.code.stops). */
+void budget_set(struct thread *t, unsigned kind, uint64_t left, const struct block_to_run *next);
+/* So many events may happen, less one, until the thread must ask. `all_to`: the bank that gets them
+ * all; VPMU_CODE_BANKS: each gets a part. */
+void budget_share(struct thread *t, unsigned kind, uint64_t left, uint32_t all_to);
 
 /* code-log.c: which code ran how often (code-abi.h) */
 bool code_log_wanted(void);

@@ -4,11 +4,6 @@
 #include "sys.h"
 #include "text.h"
 
-#define NEVER (1ull << 55)	/* the top byte of a bank says whether its budget is used up */
-/* Right after a run that C has limited, the next one is limited, too, if so few events are missing:
- * the block would only ask at once. */
-#define SOON 8
-
 uint8_t vpmu_samplers_mapped[VPMU_MAX_EVENTS / VPMU_SAMPLER_CHUNK];
 
 /* Two threads may map the same chunk at the same time: the second mapping replaces the first. */
@@ -156,43 +151,6 @@ static bool is_counting(uint32_t i)
 	       kind_of(e) < SOFT_EVENTS && vpmu_sampler(i)->on;
 }
 
-static void limit_run(struct thread *t, unsigned kind, uint64_t left)
-{
-	if (!(t->code.stops >> kind & 1) || left < t->code.stop_after[kind])
-		t->code.stop_after[kind] = (uint8_t)left;
-	t->code.stops |= 1u << kind;
-	t->code.single_pc = t->pc;
-	t->vpmu.stepping = true;
-}
-
-/* So many events may happen, less one, until the task must ask. */
-static void share(struct vpmu_task_mem *m, unsigned kind, uint64_t left, uint32_t all_to)
-{
-	uint64_t *const bank = m->acc[kind], sum = (left - 1) / VPMU_CODE_BANKS + 1;
-	uint64_t total = 0, given = 0;
-	for (unsigned i = 0; i < VPMU_BANKS; i++)
-		total += bank[i];
-	for (unsigned i = 0; i < VPMU_CODE_BANKS; i++) {
-		bank[i] = -(all_to == VPMU_CODE_BANKS ? sum : i == all_to ? left : 1);
-		given += bank[i];
-	}
-	bank[VPMU_BANKS - 1] = total - given;
-}
-
-/* So many events of the kind are missing to the next stop. */
-static void set_budget(struct thread *t, unsigned kind, uint64_t left, const struct block_to_run *next)
-{
-	struct vpmu_task_mem *const m = vpmu_mem(t->vpmu.slot);
-	const uint64_t in_next = next ? next->vec[kind] : SOON;
-	if (in_next >= left)
-		limit_run(t, kind, left);
-	if (kind == SOFT_TAKEN)
-		m->taken_budget = (int64_t)left - 1;
-	else
-		share(m, kind, left, next && in_next > (left - 1) / VPMU_CODE_BANKS ? next->bank :
-				     VPMU_CODE_BANKS);
-}
-
 /* Lowers what is missing to the first overflow of each kind. */
 static void find_left(struct thread *t, uint64_t left[SOFT_EVENTS])
 {
@@ -217,17 +175,17 @@ void sampling_budgets(struct thread *t, uint64_t clock, const struct block_to_ru
 	const uint32_t kinds = cache.modes[cache.mode].budgets;
 	uint64_t left[SOFT_EVENTS];
 	for (unsigned k = 0; k < SOFT_EVENTS; k++)
-		left[k] = NEVER;
+		left[k] = BUDGET_NEVER;
 	t->code.stops = 0;
 	s->stale = 0;
 	if (s->budgets)
 		find_left(t, left);
 	for (unsigned k = 0; k < SOFT_EVENTS; k++)
 		if (kinds >> k & 1)
-			set_budget(t, k, left[k], next);
+			budget_set(t, k, left[k], next);
 	/* the clock needs no exact stop */
 	if (clock && clock < left[SOFT_INSTRUCTIONS])
-		share(vpmu_mem(t->vpmu.slot), SOFT_INSTRUCTIONS, clock, VPMU_CODE_BANKS);
+		budget_share(t, SOFT_INSTRUCTIONS, clock, VPMU_CODE_BANKS);
 }
 
 /* ---- overflows ---- */
