@@ -122,7 +122,7 @@ static void pmu_folder(struct folder *f, struct vpmu_shared *v, const char *mark
 	make_file(f, "devices/cpu/format/edge", "config:18\n");
 	make_file(f, "devices/cpu/format/inv", "config:23\n");
 	make_file(f, "devices/cpu/format/cmask", "config:24-31\n");
-	make_file(f, "devices/cpu/caps/max_precise", "0\n");
+	make_file(f, "devices/cpu/caps/max_precise", "%u\n", (unsigned)m->max_precise);
 	if (intel) {
 		make_file(f, "devices/cpu/format/any", "config:21\n");
 		make_file(f, "devices/cpu/format/pc", "config:19\n");

@@ -336,12 +336,41 @@ static int set_register(struct planting *p, const char *text, size_t len, struct
 	return 0;
 }
 
+#define MAX_SKID 1000000
+
+/* "[MIN:]MAX": instructions. The default is an assumption: rr reckons with 100 on Intel's CPUs
+ * (SKID_SIZE in its PerfCounters.cc). */
+static int set_skid(struct planting *p, const char *text, size_t len, struct tare_why *why)
+{
+	char *end = NULL;
+	const bool has_number = len && *text >= '0' && *text <= '9';
+	uint64_t first = has_number ? strtoull(text, &end, 10) : 0, last = has_number ? first : 100;
+	const bool has_range = has_number && *end == ':' && end + 1 < text + len && end[1] >= '0' && end[1] <= '9';
+	if (has_range)
+		last = strtoull(end + 1, &end, 10);
+	else
+		first = 0;
+	if (len && (!has_number || end != text + len || last > MAX_SKID || first > last))
+		return why_set(why, TARE_E_RANGE, "flaw skid=%.*s: wants MAX or MIN:MAX, numbers of "
+			       "instructions from 0 to %d", len > 100 ? 100 : (int)len, text, MAX_SKID);
+	p->out->skid = 1;
+	p->out->skid_min = (uint32_t)first;
+	p->out->skid_max = (uint32_t)last;
+	p->rows->max_precise = p->model->max_precise;
+	return 0;
+}
+static void set_throttle(struct planting *p, uint64_t n)
+{
+	p->out->throttle = (uint32_t)n;
+}
+
 #define NUMBER(n, v, m, f) .name = n, .value = v, .max = m, .set = f
 #define TEXT(n, f) .name = n, .set_text = f
 
 static const struct {
 	const char *name, *about;
 	uint64_t value, max;	/* without =N; 0 max: takes no number */
+	bool optional;		/* the text may be missing, and is empty then */
 	void (*set)(struct planting *p, uint64_t n);
 	int (*set_text)(struct planting *p, const char *text, size_t len, struct tare_why *why);
 } flaws[] = {
@@ -384,6 +413,10 @@ static const struct {
 	{ NUMBER("held", VPMU_MAX_COUNTERS, VPMU_MAX_COUNTERS, set_held),
 	  .about = "pinned events of another process hold N counters (all)" },
 	{ NUMBER("wrap", 0, 0, set_wrap), .about = "counters start 1000 below their maximum" },
+	{ TEXT("skid", set_skid), .optional = true,
+	  .about = "[MIN:]MAX: an overflow is noticed so many instructions late (0:100)" },
+	{ NUMBER("throttle", 400, 1000000, set_throttle),
+	  .about = "an event with N samples in 4 virtual ms stops until these are over (400)" },
 	{ .name = "random:SEED", .about = "flaws drawn from the seed; alone in the list" },
 };
 
@@ -423,6 +456,7 @@ static int one_flaw(struct planting *p, const char *item, size_t len, unsigned *
 {
 	const char *const equals = memchr(item, '=', len);
 	const size_t name = equals ? (size_t)(equals - item) : len;
+	const char *const text = equals ? equals + 1 : item + len;
 	for (size_t i = 0; i < COUNT_OF(flaws); i++) {
 		if (!is_named(i, item, name))
 			continue;
@@ -430,11 +464,11 @@ static int one_flaw(struct planting *p, const char *item, size_t len, unsigned *
 			return why_set(why, TARE_E_INVALID, "flaw %s is in the list twice",
 				       flaws[i].name);
 		*seen |= 1u << i;
-		if (flaws[i].set_text && (!equals || name + 1 == len))
+		if (flaws[i].set_text && text == item + len && !(flaws[i].optional && !equals))
 			return why_set(why, TARE_E_INVALID, "flaw %s: wants a value: %s", flaws[i].name,
 				       flaws[i].about);
 		if (flaws[i].set_text)
-			return flaws[i].set_text(p, equals + 1, len - name - 1, why);
+			return flaws[i].set_text(p, text, (size_t)(item + len - text), why);
 		uint64_t n = flaws[i].value;
 		const int err = equals ? parse_number(i, item, len, equals + 1, &n, why) : 0;
 		if (!err)

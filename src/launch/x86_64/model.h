@@ -34,6 +34,7 @@ struct model {
 	unsigned family, model, stepping;
 	unsigned width;		/* of a counter, bits */
 	unsigned arch_version;	/* cpuid 0xA; 0 on AMD */
+	unsigned max_precise;	/* the highest precise_ip, with the flaw skid */
 	struct model_overcount overcount[MODEL_OVERCOUNTS];	/* what "overcount" means on it */
 	const char *brand;
 };

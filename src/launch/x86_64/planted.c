@@ -125,6 +125,11 @@ static void put_all(struct planted_list *l, const struct vpmu_model *table)
 	put_pmu(l, "moved", f->move_at / PER_MS, 0);
 	put_pmu(l, "stolen", f->steal_at / PER_MS, 0);
 	put_pmu(l, "watchdog", f->watchdog, 0);
+	if (f->skid)
+		put(l, (struct tare_run_planted){ .event = "", .role = "", .cause = "skid", .letter = "",
+						  .what = "", .amount = f->skid_max,
+						  .one_of = f->skid_min });
+	put_pmu(l, "throttle", f->throttle, 0);
 	put_pmu(l, "held", (uint64_t)__builtin_popcount(f->held), 0);
 }
 

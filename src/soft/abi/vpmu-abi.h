@@ -157,6 +157,9 @@ struct vpmu_flaws {
 	 * all (-1). */
 	uint32_t bad_counter, bad_one_of;
 	int32_t bad_amount;
+	/* The interrupt of an overflow comes from skid_min to skid_max instructions late, if `skid`. */
+	uint32_t skid, skid_min, skid_max;
+	uint32_t throttle;	/* an event with so many samples in a tick is stopped until the next */
 	uint32_t n_at;		/* interrupts besides those of irq_period, … */
 	uint64_t irq_at[VPMU_MAX_AT];	/* … after so many instructions of a task's clock */
 	uint32_t n_insns, n_rows;
@@ -177,6 +180,7 @@ struct vpmu_model {
 	uint32_t family, model, stepping;
 	uint32_t gp, fixed, width;
 	uint32_t arch_version;	/* Intel's architectural PMU, cpuid 0xA; 0 on AMD */
+	uint32_t max_precise;	/* the highest attr.precise_ip that opens */
 	uint32_t n_rows;
 	struct vpmu_row rows[VPMU_MAX_ROWS + 1];
 };
@@ -220,6 +224,7 @@ struct vpmu_event {
 	uint64_t kernel_id, ino; /* by these its descriptors are recognised */
 	uint32_t user_read;	/* rdpmc was allowed when it was opened */
 	uint32_t no_user;	/* exclude_user: counts nothing */
+	uint32_t throttled;	/* too many samples (flaws.throttle): counts nothing until the next tick */
 	uint32_t copy_of;	/* the event of the parent task it was copied from */
 	uint64_t value;
 	uint64_t total;		/* like value, but never reset: what the counter register holds */

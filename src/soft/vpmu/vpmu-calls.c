@@ -357,6 +357,10 @@ static long reasons_against(const struct perf_event_attr *attr, uint32_t slot, u
 	if (attr->inherit && attr->sample_type & PERF_SAMPLE_READ &&
 	    !(vpmu()->inherits_groups && attr->sample_type & PERF_SAMPLE_TID))
 		return -EINVAL;
+	if (attr->precise_ip > vpmu()->model.max_precise)
+		return -EOPNOTSUPP;
+	if (attr->precise_ip && !attr->sample_period)
+		return -EINVAL;
 	if (row < 0)
 		return row;
 	if (!vpmu_fits(leader, (uint32_t)row))
@@ -989,8 +993,7 @@ static void note_name(struct thread *t, uint64_t at)
 long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 {
 	__atomic_store_n(&vpmu_slot(t->vpmu.slot)->in_call, nr != __NR_rt_sigreturn, __ATOMIC_RELAXED);
-	if (t->vpmu.stepping)
-		sampling_call(t);
+	sampling_call(t);
 	order_syscall(t, nr, a);
 	keep_lock(t, nr, a);
 	vpmu_note_faults(t);

@@ -176,6 +176,7 @@ static bool clock_passed(struct thread *t)
 	if (reached(s->next_tick, now)) {
 		while (reached(s->next_tick, now))
 			s->next_tick += VPMU_TICK;
+		sampling_tick(t);
 		rotate(t->vpmu.slot);
 		changed = true;
 	}

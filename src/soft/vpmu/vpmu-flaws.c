@@ -42,7 +42,7 @@ static uint64_t happened(struct vpmu_course *c, uint64_t clock, uint64_t period,
 	return n + (comes(seed, step) && vpmu_mix(seed ^ step) % size <= clock % size);
 }
 
-static uint64_t seed_of(uint32_t slot)
+uint64_t vpmu_seed(uint32_t slot)
 {
 	return vpmu_mix(vpmu()->flaws.seed * 0x9e3779b97f4a7c15ull + vpmu_slot(slot)->ordinal);
 }
@@ -50,7 +50,7 @@ static uint64_t seed_of(uint32_t slot)
 uint64_t vpmu_interrupts(uint32_t slot, uint64_t clock)
 {
 	const struct vpmu_flaws *const f = &vpmu()->flaws;
-	uint64_t n = happened(&vpmu_slot(slot)->irqs, clock, f->irq_period, seed_of(slot));
+	uint64_t n = happened(&vpmu_slot(slot)->irqs, clock, f->irq_period, vpmu_seed(slot));
 	for (uint32_t i = 0; i < f->n_at; i++)
 		n += f->irq_at[i] <= clock;
 	return n;
@@ -59,7 +59,7 @@ uint64_t vpmu_interrupts(uint32_t slot, uint64_t clock)
 static uint64_t replays(uint32_t slot, uint64_t clock)
 {
 	return happened(&vpmu_slot(slot)->replays, clock, vpmu()->flaws.replay_period,
-			~seed_of(slot));
+			~vpmu_seed(slot));
 }
 
 uint64_t vpmu_all_interrupts(void)
@@ -140,7 +140,7 @@ bool vpmu_is_flawed(uint32_t row)
 	for (uint32_t i = 0; i < all->n_rows; i++)
 		if (all->rows[i].rows >> row & 1)
 			return true;
-	return all->speclock || all->bad_counter || all->narrow || all->dead >> row & 1 ||
+	return all->speclock || all->bad_counter || all->narrow || all->throttle || all->dead >> row & 1 ||
 	       vpmu()->model.rows[row].kind >= SOFT_EVENTS;
 }
 
@@ -174,7 +174,7 @@ void vpmu_locked(struct thread *t)
 	if (!acc)
 		return;
 	const bool replay = s->locks++ != s->locks_before &&
-			    vpmu_mix(seed_of(t->vpmu.slot) + s->locks) % one_of == 0;
+			    vpmu_mix(vpmu_seed(t->vpmu.slot) + s->locks) % one_of == 0;
 	for (unsigned k = 0; k < SOFT_EVENTS; k++) {
 		if (!(acc >> k & 1))
 			continue;

@@ -102,7 +102,8 @@ void sampling_inherit(uint32_t from, uint32_t to)
 	s->output = 0;
 	s->next = s->period;
 	s->since = vpmu_clock(vpmu_event(to)->slot);
-	s->lost = 0;
+	s->lost = s->interrupt_at = s->overflows = s->tick = 0;
+	s->in_tick = 0;
 	vpmu_slot(vpmu_event(to)->slot)->tracks |= vpmu_slot(vpmu_event(from)->slot)->tracks;
 }
 
@@ -147,24 +148,30 @@ static unsigned kind_of(const struct vpmu_event *e)
 static bool is_counting(uint32_t i)
 {
 	const struct vpmu_event *const e = vpmu_event(i);
-	return e->sampler && e->state == VE_ACTIVE && !e->software && !e->no_user &&
+	return e->sampler && e->state == VE_ACTIVE && !e->software && !e->no_user && !e->throttled &&
 	       kind_of(e) < SOFT_EVENTS && vpmu_sampler(i)->on;
 }
 
-/* Lowers what is missing to the first overflow of each kind. */
+/* What is missing to the event's next stop, and of what kind. */
+static uint64_t left_of(uint32_t i, unsigned *kind)
+{
+	const struct vpmu_event *const e = vpmu_event(i);
+	const struct vpmu_sampler *const s = vpmu_sampler(i);
+	*kind = s->interrupt_at ? SOFT_INSTRUCTIONS : kind_of(e);
+	const uint64_t n = s->interrupt_at ? s->interrupt_at - vpmu_clock(e->slot) : s->next - vpmu_total(e);
+	return (int64_t)n < 1 ? 1 : n;
+}
+
+/* Lowers what is missing to the first stop of each kind. */
 static void find_left(struct thread *t, uint64_t left[SOFT_EVENTS])
 {
 	const uint32_t slot = t->vpmu.slot;
 	for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next) {
-		const struct vpmu_event *const e = vpmu_event(i);
+		unsigned kind;
 		if (!is_counting(i))
 			continue;
-		const struct vpmu_sampler *const s = vpmu_sampler(i);
-		const unsigned kind = kind_of(e);
-		const uint64_t n = s->next - vpmu_total(e);
-		if ((int64_t)n < 1)
-			left[kind] = 1;
-		else if (n < left[kind])
+		const uint64_t n = left_of(i, &kind);
+		if (n < left[kind])
 			left[kind] = n;
 	}
 }
@@ -215,13 +222,45 @@ static void next_overflow(struct vpmu_sampler *s, const struct vpmu_event *e, ui
 		s->next = total + s->period;
 }
 
+/* As the kernel does it: the event that has had its number of samples in this tick counts no
+ * more, and says so before its last sample. */
+static void account(struct moment *m, uint32_t i)
+{
+	struct vpmu_sampler *const s = vpmu_sampler(i);
+	const uint32_t most = vpmu()->flaws.throttle, slot = vpmu_event(i)->slot;
+	const uint64_t tick = vpmu_slot(slot)->next_tick;
+	s->in_tick = s->tick == tick ? s->in_tick + 1 : 1;
+	s->tick = tick;
+	if (!most || s->in_tick < most)
+		return;
+	vpmu_schedule(slot);		/* its value is up to date */
+	vpmu_event(i)->throttled = 1;
+	sideband_throttle(m, i, true);
+}
+
+void sampling_tick(struct thread *t)
+{
+	struct moment m = { .t = t };
+	if (!vpmu()->flaws.throttle)
+		return;
+	vpmu_schedule(t->vpmu.slot);
+	for (uint32_t i = vpmu_slot(t->vpmu.slot)->events; i; i = vpmu_event(i)->next) {
+		if (!vpmu_event(i)->throttled)
+			continue;
+		vpmu_event(i)->throttled = 0;
+		sideband_throttle(&m, i, false);
+	}
+}
+
 static void overflow(struct moment *m, uint32_t i)
 {
 	const struct vpmu_event *const e = vpmu_event(i);
 	struct vpmu_sampler *const s = vpmu_sampler(i);
 	const uint64_t period = s->period;
 	const bool last = s->limit && --s->limit == 0;
+	account(m, i);
 	next_overflow(s, e, vpmu_total(e));
+	vpmu_slot(e->slot)->stale = 1;
 	sample_put(m, i, period);
 	if (last) {
 		vpmu_set_state(i, false);
@@ -230,16 +269,46 @@ static void overflow(struct moment *m, uint32_t i)
 	async_signal(i, last);
 }
 
-/* The task is at t->pc, and `ip` is the instruction before it. */
-static void overflows(struct thread *t, uint64_t ip)
+/* How many instructions late the interrupt comes: a few more often than many. */
+static uint64_t draw_skid(const struct vpmu_event *e, struct vpmu_sampler *s)
 {
-	struct moment m = { .t = t, .ip = ip };
+	const struct vpmu_flaws *const f = &vpmu()->flaws;
+	const uint64_t r = vpmu_mix(vpmu_seed(e->slot) + (++s->overflows << 8 | e->row) *
+				    0x9e3779b97f4a7c15ull);
+	return f->skid_min + ((r >> 2) % (f->skid_max - f->skid_min + 1) >> r % 4);
+}
+
+/* Is the event's overflow noticed now? `at_once`: nothing runs before the kernel does. */
+static bool is_noticed(uint32_t i, bool at_once)
+{
+	const struct vpmu_event *const e = vpmu_event(i);
+	struct vpmu_sampler *const s = vpmu_sampler(i);
+	if (!s->interrupt_at && (int64_t)(vpmu_total(e) - s->next) < 0)
+		return false;
+	if (!vpmu()->flaws.skid || s->precise)
+		return true;
+	const uint64_t now = vpmu_clock(e->slot);
+	if (!s->interrupt_at)
+		s->interrupt_at = now + draw_skid(e, s);
+	if (s->interrupt_at > now && !at_once)
+		return false;
+	s->interrupt_at = 0;
+	return true;
+}
+
+/* The task is at t->pc, and `last` is the instruction before it. As on a CPU that skids, an interrupt
+ * shows the instruction that it came before; precise_ip 1 means that this is always the one behind
+ * the event. */
+static void overflows(struct thread *t, uint64_t last, bool at_once)
+{
+	struct moment m = { .t = t };
 	uint32_t next;
 	for (uint32_t i = vpmu_slot(t->vpmu.slot)->events; i; i = next) {
-		const struct vpmu_event *const e = vpmu_event(i);
-		next = e->next;
-		if (is_counting(i) && (int64_t)(vpmu_total(e) - vpmu_sampler(i)->next) >= 0)
-			overflow(&m, i);
+		next = vpmu_event(i)->next;
+		if (!is_counting(i) || !is_noticed(i, at_once))
+			continue;
+		m.ip = vpmu()->flaws.skid && vpmu_sampler(i)->precise < 2 ? t->pc : last;
+		overflow(&m, i);
 	}
 }
 
@@ -247,7 +316,7 @@ void sampling_last(struct thread *t)
 {
 	if (!vpmu_slot(t->vpmu.slot)->budgets)
 		return;
-	overflows(t, t->vpmu.stepping ? t->code.last_pc : t->pc);
+	overflows(t, t->vpmu.stepping ? t->code.last_pc : t->pc, true);
 	t->vpmu.stepping = false;
 }
 
@@ -255,8 +324,10 @@ void sampling_last(struct thread *t)
  * return. */
 void sampling_call(struct thread *t)
 {
+	if (!t->vpmu.stepping && !(vpmu()->flaws.skid && vpmu_slot(t->vpmu.slot)->budgets))
+		return;
 	vpmu_lock(t);
-	overflows(t, t->code.last_pc);
+	overflows(t, t->code.last_pc, true);
 	vpmu_unlock();
 }
 
@@ -267,7 +338,7 @@ void vpmu_stepped(struct thread *t)
 	t->vpmu.stepping = false;
 	t->code.single_pc = 0;
 	vpmu_lock(t);
-	overflows(t, t->code.last_pc);
+	overflows(t, t->code.last_pc, false);
 	vpmu_set_budgets(t, NULL);
 	vpmu_unlock();
 }

@@ -99,6 +99,7 @@ NEEDS_VPMU_LOCK uint64_t vpmu_all_interrupts(void);		/* of all tasks that ever w
 void vpmu_note_faults(struct thread *t);	/* brings the task's page faults up to date */
 
 uint64_t vpmu_mix(uint64_t x);		/* a number that looks random */
+uint64_t vpmu_seed(uint32_t slot);	/* of all that is random in a task */
 
 void vpmu_fp_begin(const struct thread *t);
 

@@ -22,6 +22,11 @@
  * Only C of the task itself writes its budgets, out of the cache. A task that changes events of
  * another one sets `stale` in its slot and kicks it (vpmu_tell()).
  *
+ * Skid (flaws.skid). After the exact stop the task runs on, as the sampler's interrupt_at says: the
+ * clock needs an exact stop then, too. Only there the overflow happens, with all that follows from it,
+ * so that registers, counters and signal contexts are those of a CPU that noticed it late. A system
+ * call ends the skid: the kernel would see the interrupt at once.
+ *
  * A process has budgets in its code from its first event with a sample period on; before that,
  * nothing of this costs anything.
  */
@@ -60,6 +65,10 @@ struct vpmu_sampler {
 	uint64_t period;
 	uint64_t next;		/* vpmu_total() of the next overflow */
 	uint64_t since;		/* the clock at the last one */
+	uint64_t interrupt_at;	/* flaws.skid: the clock when the overflow is noticed; 0: none waits */
+	uint64_t overflows;	/* so far: the skid of each is drawn from it */
+	uint64_t tick;		/* flaws.throttle: the tick of the last overflow, … */
+	uint32_t in_tick;	/* … and how many there were in it */
 	uint64_t limit;		/* PERF_EVENT_IOC_REFRESH: so many until it is disabled; 0: none */
 	uint64_t lost;		/* samples for which there was no room */
 	/* output */
@@ -89,7 +98,7 @@ static inline uint32_t vpmu_root(uint32_t event)
 /* What is being said about a task, while the lock is held. */
 struct moment {
 	struct thread *t;
-	uint64_t ip;		/* of the instruction that made the event */
+	uint64_t ip;		/* of the instruction that made the event; with skid, of the next one */
 	uint64_t ns;		/* filled in when a record needs it: vpmu_time() */
 };
 
@@ -106,7 +115,9 @@ NEEDS_VPMU_LOCK long sampling_refresh(uint32_t event, uint64_t n);
  * it, only the first part of it will run. */
 NEEDS_VPMU_LOCK void sampling_budgets(struct thread *t, uint64_t clock,
 				      const struct block_to_run *next);
-TAKES_VPMU_LOCK void sampling_call(struct thread *t);	/* a limited run ended at a system call */
+/* A system call: a limited run ended there, or an interrupt waits (flaws.skid). */
+TAKES_VPMU_LOCK void sampling_call(struct thread *t);
+NEEDS_VPMU_LOCK void sampling_tick(struct thread *t);	/* flaws.throttle: events count again */
 NEEDS_VPMU_LOCK void sampling_last(struct thread *t);	/* the task ends or execs */
 
 /* vpmu-ring.c */
@@ -133,6 +144,7 @@ TAKES_LOCK TAKES_VPMU_LOCK void sideband_image(struct thread *t);	/* after an ex
 NEEDS_VPMU_LOCK void sideband_fork(struct thread *t, uint32_t slot, int32_t pid, int32_t tid,
 				   int32_t parent, int32_t creator, bool inherited);
 NEEDS_VPMU_LOCK void sideband_exit(struct thread *t);
+NEEDS_VPMU_LOCK void sideband_throttle(struct moment *m, uint32_t event, bool on);
 
 /* vpmu-poll.c */
 long poll_call(struct thread *t, long nr, const uint64_t *a, bool *done);

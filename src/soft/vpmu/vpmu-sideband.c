@@ -1,4 +1,4 @@
-/* Records about what a task does besides running: MMAP, MMAP2, COMM, FORK, EXIT. As in
+/* Records about what a task does besides running: MMAP, MMAP2, COMM, FORK, EXIT; and THROTTLE. As in
  * the kernel, an event that is enabled writes them, whether it takes samples or not.
  */
 #include "vpmu-sampling.h"
@@ -171,6 +171,17 @@ void sideband_image(struct thread *t)
 	vpmu_unlock();
 	if (tracks & (TRACKS_MMAP | TRACKS_DATA))
 		look(t, 0, USER_END, !(tracks & TRACKS_DATA));
+}
+
+/* ---- THROTTLE, UNTHROTTLE ---- */
+
+void sideband_throttle(struct moment *m, uint32_t i, bool on)
+{
+	struct sideband r = { .h = { .type = on ? PERF_RECORD_THROTTLE : PERF_RECORD_UNTHROTTLE } };
+	if (!m->ns)
+		m->ns = vpmu_time(vpmu_event(vpmu_root(i)));
+	uint8_t *const w = w8(w8(r.body, m->ns), vpmu_event(vpmu_root(i))->id);
+	put(m, i, &r, w8(w, vpmu_event(i)->id));
 }
 
 /* ---- FORK, EXIT ---- */

@@ -112,7 +112,7 @@ static bool is_on_bad(const struct vpmu_event *e)
 static uint64_t counted(const struct vpmu_event *e, uint64_t g)
 {
 	const struct vpmu_flaws *const f = &vpmu()->flaws;
-	const uint64_t d = g - e->base;
+	const uint64_t d = e->throttled ? 0 : g - e->base;
 	if (!is_on_bad(e))
 		return d;
 	const uint64_t wrong = (e->on_bad + d) / f->bad_one_of - e->on_bad / f->bad_one_of;
@@ -471,7 +471,7 @@ static void want_event(struct vpmu_slot *s, uint32_t i)
 	s->want |= ALL_INSTRUCTIONS;	/* the clock */
 	s->want |= e->row == VPMU_DECOY_ROW ? vpmu_decoy_wanted(e->code) : vpmu_wanted(e->row);
 	if (kind < SOFT_EVENTS && e->sampler && vpmu_sampler(i)->on && !e->elsewhere)
-		s->budgets |= 1u << kind;
+		s->budgets |= 1u << kind | (vpmu()->flaws.skid ? ALL_INSTRUCTIONS : 0);
 }
 
 void vpmu_schedule(uint32_t slot)
@@ -497,7 +497,8 @@ void vpmu_schedule(uint32_t slot)
 	}
 	vpmu_want(slot);
 	s->stale |= s->budgets != 0;
-	if ((s->waits || f->move_at || f->steal_at) && s->events && !s->ticks) {
+	const bool timed = s->waits || f->move_at || f->steal_at || (f->throttle && s->budgets);
+	if (timed && s->events && !s->ticks) {
 		s->ticks = 1;
 		const uint64_t now = vpmu_clock(slot);
 		s->next_tick = now + VPMU_TICK;
