@@ -110,6 +110,96 @@ void tare_code_mix_free(struct tare_code_mix *mix);	/* NULL is allowed */
 /* The name of the opcode of the instruction at `bytes`; "" where it is none; returns out. */
 char *tare_code_opcode_name(const uint8_t *bytes, size_t size, char *out, size_t out_size);
 
+/* ---- the call graph ----
+ *
+ * With tare_measure_options.calls the engine also knows in which *context* each instruction ran, so
+ * that every instruction of a thread belongs to exactly one context: the sum of the counts of all
+ * contexts is the count of the run, for every event that was counted.
+ *
+ * A context is a set of calls that had begun and not returned: its *path*, from the context itself
+ * over its parents to a root. Each context is one call of the path: `site` called `entry`. Two facts
+ * make it exact and keep it small:
+ *
+ *  - A call by a site that is in the path already (recursion) does not make the path longer. It leads
+ *    to a context with `repeats`, which has the path of its parent, and counts what ran after such a
+ *    call, and how often the call was made.
+ *  - So "events while a call (a function) was on the stack" is the sum of the counts of all contexts
+ *    that have the call (the function, as `entry`) in their path; every context counts once, also
+ *    where a function is in its path twice. tare_code_contexts_in() finds them.
+ *
+ * A *tail call* is a jump from one function into another; both are in the path while the second one
+ * runs. Functions are those of the program's unwind table (.eh_frame_hdr), which stripped programs
+ * have too; code without one (most JIT code) counts as one function, which calls make new contexts of
+ * but jumps do not. A jump back into the middle of the function that a tail call left (foo.cold to
+ * foo) goes back to the context of that function. A stub of a PLT is a function: it is called, and
+ * makes a tail call.
+ *
+ * A signal handler has a root of its own, so the function that it interrupted does not get its
+ * counts; a thread has one, too. longjmp, exceptions and switches to another stack go on in the
+ * context that the function they arrive in had. What begins to run on a new stack (a coroutine) is a
+ * tail call of the function that switched to it. The child of a fork goes on in the context of its
+ * parent, with all counts 0.
+ */
+enum tare_code_context_kind {
+	TARE_CODE_ROOT,			/* the first instruction of an image */
+	TARE_CODE_THREAD,		/* … of a thread, or of a vfork child */
+	TARE_CODE_SIGNAL,		/* a signal was delivered: `signal`; the handler is its child */
+	TARE_CODE_CALL,
+	TARE_CODE_TAIL,			/* a tail call */
+	TARE_CODE_HANDLER,		/* the kernel called a signal handler */
+	/* There were too many contexts: the calls of `site` to `entry` from all further ones. Sums
+	 * and calls are exact; what was on the stack above is not known. */
+	TARE_CODE_FOLDED,
+};
+
+struct tare_code_context {
+	uint32_t id;			/* 1, 2, … A parent comes before its children */
+	uint32_t parent;		/* 0: a root */
+	enum tare_code_context_kind kind;
+	bool repeats;			/* the path of the parent has this call already */
+	pid_t pid, tid;			/* tid: 0 where there were too many tasks to tell */
+	int signal;			/* TARE_CODE_SIGNAL */
+	uint64_t site;			/* the call or jump instruction; 0: a root, TARE_CODE_HANDLER */
+	uint64_t entry;			/* where it led; 0: TARE_CODE_SIGNAL */
+	const struct tare_code_map *site_map, *entry_map;	/* NULL: not known */
+	int64_t calls;			/* how often */
+	const int64_t *counts;		/* for tare_code_context_count() */
+	uint64_t reserved[2];
+};
+
+/* Calls `what` for every context, until it returns other than 0, and returns that. TARE_E_INVALID: no
+ * list, or the call graph was not asked for. Contexts are valid as long as the list. */
+int tare_code_contexts_each(const struct tare_code *c,
+			    int (*what)(const struct tare_code_context *x, void *arg), void *arg,
+			    struct tare_why *why);
+uint32_t tare_code_n_contexts(const struct tare_code *c);	/* the highest id; 0: none */
+/* How many events happened in the context itself, not in the calls that it made. False: the event was
+ * not counted. */
+bool tare_code_context_count(const struct tare_code *c, const struct tare_code_context *x,
+			     const struct tare_event *event, int64_t *count);
+/* Finds the contexts in whose path `wanted` returns true: sets in[id] for each, clears all others.
+ * `in` has room for tare_code_n_contexts() + 1. The errors are those of tare_code_contexts_each(). */
+int tare_code_contexts_in(const struct tare_code *c,
+			  bool (*wanted)(const struct tare_code_context *x, void *arg), void *arg,
+			  bool *in, struct tare_why *why);
+
+/* System calls, by number, instruction and context. Each call counts when it returns, as `strace -c`
+ * counts it; exit and exit_group count, too. */
+struct tare_code_syscall {
+	pid_t pid, tid;
+	int number;
+	uint64_t address;		/* of the syscall instruction */
+	const struct tare_code_map *map;
+	uint32_t context;		/* id; 0: contexts were not asked for */
+	uint64_t times, errors;
+	uint64_t reserved[2];
+};
+
+/* The same for every kind of system call; no error if there were none. */
+int tare_code_syscalls_each(const struct tare_code *c,
+			    int (*what)(const struct tare_code_syscall *s, void *arg), void *arg,
+			    struct tare_why *why);
+
 #ifdef __cplusplus
 }
 #endif

@@ -146,6 +146,7 @@ struct tare_measure_options {
 	void *arg;
 	volatile const int *stop;	/* when *stop != 0 (a signal handler's): end early */
 	bool code;			/* fill tare_measurement.code; with TARE_BACKEND_SOFT only */
+	bool calls;			/* … with the call graph, too (tare/code.h) */
 };
 #define TARE_MEASURE_OPTIONS_INIT TARE_OPTIONS_INIT(measure)
 

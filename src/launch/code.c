@@ -44,6 +44,7 @@ struct tare_code {
 	size_t n_in_sets;
 	struct map_set *sets;		/* in the order of the log */
 	size_t n_sets;
+	struct code_contexts *contexts;
 };
 
 /* Room for one more element; the arrays grow by doubling. */
@@ -200,7 +201,7 @@ struct tare_code *code_keep(int memfd, const struct soft_shared *s)
 		c->used[i] = used < CODE_CHUNK ? used : CODE_CHUNK;
 	}
 	copy_tasks(c, s);
-	if (read_maps(c))
+	if (read_maps(c) && (c->contexts = code_contexts_read(c, s->event_mask)))
 		return c;
 	code_free(c);
 	return NULL;
@@ -217,6 +218,7 @@ void code_free(struct tare_code *c)
 	free(c->maps);
 	free(c->in_sets);
 	free(c->sets);
+	code_contexts_free(c->contexts);
 	free(c->used);
 	free(c->tasks);
 	free(c);
@@ -266,54 +268,97 @@ static int32_t parent_of(const struct tare_code *c, int32_t pid)
 	return 0;
 }
 
-/* NULL in *map: not known. False: no memory. */
-static bool find_map(const struct tare_code *c, struct current *now, const struct code_record *r,
-		     const struct tare_code_map **map)
+struct code_walk {
+	const struct tare_code *code;
+	struct current now;
+	const struct code_record *record;
+	uint32_t set;			/* of mappings, of the record's process: 1 + index; 0: none */
+};
+
+/* False: no memory. */
+static bool find_set(struct code_walk *w)
 {
-	const uint32_t *set = current_of(now, r->pid);
-	const int32_t parent = set && !*set ? parent_of(c, r->pid) : 0;
+	const uint32_t *set = current_of(&w->now, w->record->pid);
+	const int32_t parent = set && !*set ? parent_of(w->code, w->record->pid) : 0;
 	if (parent)
-		set = current_of(now, parent);
-	*map = set && *set ? map_in(c, *set, r->pc) : NULL;
+		set = current_of(&w->now, parent);
+	w->set = set ? *set : 0;
 	return set;
 }
 
-static int each(const struct tare_code *c, struct current *now,
-		int (*what)(const struct tare_code_range *r, void *arg), void *arg)
+const struct tare_code_map *code_map_of(const struct code_walk *at, uint64_t address)
+{
+	return at->set ? map_in(at->code, at->set, address) : NULL;
+}
+
+pid_t code_tid_of(const struct code_walk *at)
+{
+	const uint32_t task = at->record->record;
+	return task < at->code->n_tasks ? at->code->tasks[task].tid : 0;
+}
+
+static int walk(struct code_walk *w,
+		int (*what)(const struct code_walk *at, const struct code_record *r, void *arg), void *arg)
 {
 	struct place p = { 0 };
 	uint32_t sets = 0;
 	int err = 0;
-	for (const struct code_record *r; !err && (r = next_record(c, &p));) {
+	for (const struct code_record *r; !err && (r = next_record(w->code, &p));) {
+		w->record = r;
 		if (r->kind == CODE_MAPS) {
-			uint32_t *const set = current_of(now, r->pid);
+			uint32_t *const set = current_of(&w->now, r->pid);
 			if (!set)
 				return TARE_E_NOMEM;
 			*set = ++sets;
 		}
-		if (r->kind != CODE_RUNS && r->kind != CODE_TAKEN)
+		if (r->kind == CODE_MAPS || r->kind == CODE_MAP)
 			continue;
-		struct tare_code_range range = {
-			.pid = r->pid, .tid = r->record < c->n_tasks ? c->tasks[r->record].tid : 0,
-			.address = r->pc, .bytes = r->bytes, .size = r->len, .n_insns = r->n_insns,
-			.runs = r->kind == CODE_RUNS ? r->runs : 0,
-			.taken = r->kind == CODE_TAKEN ? r->runs : 0,
-		};
-		if (!find_map(c, now, r, &range.map))
+		if (!find_set(w))
 			return TARE_E_NOMEM;
-		err = what(&range, arg);
+		err = what(w, r, arg);
 	}
 	return err;
+}
+
+int code_walk(const struct tare_code *c,
+	      int (*what)(const struct code_walk *at, const struct code_record *r, void *arg), void *arg)
+{
+	struct code_walk w = { .code = c };
+	const int err = walk(&w, what, arg);
+	free(w.now.of);
+	return err;
+}
+
+const struct code_contexts *code_contexts_of(const struct tare_code *c)
+{
+	return c->contexts;
+}
+
+struct each {
+	int (*what)(const struct tare_code_range *r, void *arg);
+	void *arg;
+};
+
+static int give_range(const struct code_walk *at, const struct code_record *r, void *arg)
+{
+	const struct each *const e = arg;
+	if (r->kind != CODE_RUNS && r->kind != CODE_TAKEN)
+		return 0;
+	const struct tare_code_range range = {
+		.pid = r->pid, .tid = code_tid_of(at), .map = code_map_of(at, r->pc),
+		.address = r->pc, .bytes = r->bytes, .size = r->len, .n_insns = r->n_insns,
+		.runs = r->kind == CODE_RUNS ? r->runs : 0,
+		.taken = r->kind == CODE_TAKEN ? r->runs : 0,
+	};
+	return e->what(&range, e->arg);
 }
 
 int tare_code_each(const struct tare_code *c, int (*what)(const struct tare_code_range *r, void *arg),
 		   void *arg, struct tare_why *why)
 {
-	struct current now = { 0 };
 	if (!c || !what)
 		return why_set(why, TARE_E_INVALID, "tare_code_each: no list, or no function");
-	const int err = each(c, &now, what, arg);
-	free(now.of);
+	const int err = code_walk(c, give_range, &(struct each){ what, arg });
 	return err == TARE_E_NOMEM ? why_set(why, err, "the code of a run") : err;
 }
 

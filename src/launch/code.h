@@ -5,10 +5,26 @@
 #include <tare/code.h>
 
 struct soft_shared;
+struct code_record;
+struct code_contexts;
 
 /* Keeps what the run logged up to now; `memfd` and `shared` may be closed afterwards. NULL: no
  * memory. */
 struct tare_code *code_keep(int memfd, const struct soft_shared *shared);
 void code_free(struct tare_code *c);
+
+/* A place in the log, for what stands there. */
+struct code_walk;
+/* Calls `what` for every record, until it returns other than 0. TARE_E_NOMEM. */
+int code_walk(const struct tare_code *c,
+	      int (*what)(const struct code_walk *at, const struct code_record *r, void *arg), void *arg);
+/* The mapping of an address in the process of the record; NULL: not known. */
+const struct tare_code_map *code_map_of(const struct code_walk *at, uint64_t address);
+pid_t code_tid_of(const struct code_walk *at);
+
+/* code-contexts.c: the contexts and system calls in the log. NULL: no memory. */
+struct code_contexts *code_contexts_read(const struct tare_code *c, uint32_t event_mask);
+void code_contexts_free(struct code_contexts *x);
+const struct code_contexts *code_contexts_of(const struct tare_code *c);
 
 #endif

@@ -266,6 +266,11 @@ static int measure(const struct tare_measure_options *o, struct tare_measurement
 		return why_set(w, TARE_E_INVALID, "which code ran: only the software engine knows, and "
 			       "the backend is the hardware's counters (tare_measure_options.backend)");
 	}
+	if (o->calls) {
+		tare_measurement_free(&r->m);
+		return why_set(w, TARE_E_INVALID, "tare_measure_options.calls: the engine of this version "
+			       "does not follow calls");
+	}
 	r->m.backend = (enum tare_backend)backend;
 	if (backend == TARE_BACKEND_SOFT)
 		err = measure_soft(o, &r->m, w);

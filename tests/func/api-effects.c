@@ -455,6 +455,37 @@ static int count_range(const struct tare_code_range *r, void *events)
 	       !tare_code_counts(&in, tare_events_at(events, 0));
 }
 
+static int count_syscalls(const struct tare_code_syscall *s, void *times)
+{
+	*(uint64_t *)times += s->times;
+	return 0;
+}
+
+static bool any_context(const struct tare_code_context *x, void *arg)
+{
+	return !arg || x->id;
+}
+
+static int count_context(const struct tare_code_context *x, void *sum)
+{
+	*(int64_t *)sum += x->calls;
+	return 0;
+}
+
+static void call_graph_of(const struct tare_code *c, const struct tare_event *event)
+{
+	uint64_t times = 0;
+	int64_t sum = 0;
+	bool in[1];
+	const struct tare_code_context none = { .counts = &sum };
+	CHECK(tare_code_syscalls_each(c, count_syscalls, &times, NULL) == 0, "system calls");
+	CHECK(tare_code_n_contexts(c) == 0 &&
+	      tare_code_contexts_each(c, count_context, &sum, NULL) == TARE_E_INVALID &&
+	      tare_code_contexts_in(c, any_context, NULL, in, NULL) == TARE_E_INVALID,
+	      "a call graph that was not asked for");
+	CHECK(tare_code_context_count(c, &none, event, &sum) && sum == 0, "a count of a context");
+}
+
 static void measure_with(enum tare_backend backend, const char *event)
 {
 	struct tare_events *list;
@@ -468,6 +499,8 @@ static void measure_with(enum tare_backend backend, const char *event)
 		if (m->code)
 			CHECK(tare_code_each(m->code, count_range, list, NULL) == 0 &&
 			      tare_code_is_complete(m->code), "%s: the code that ran", event);
+		if (m->code)
+			call_graph_of(m->code, tare_events_at(list, 0));
 		struct tare_code_mix *mix;
 		char name[32];
 		if (m->code && tare_code_mix(m->code, &mix, NULL) == 0) {

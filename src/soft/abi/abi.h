@@ -173,6 +173,7 @@ struct soft_shared {
 #define SOFT_FLAG_VPMU		(1u << 3)	/* there is a virtual PMU (vpmu-abi.h) */
 #define SOFT_FLAG_PROC		(1u << 4)	/* a process has opened maps or the like */
 #define SOFT_FLAG_CODE_LOG	(1u << 5)	/* write the code log (code-abi.h) */
+#define SOFT_FLAG_CALLS		(1u << 6)	/* … with the call graph */
 
 #define ENGINE_FILE_OFFSET	(64ull << 20)
 

@@ -12,6 +12,9 @@
  *	CODE_RUNS	a range of code without a jump in it ran so often; or less often than said
  *			before (runs < 0)
  *	CODE_TAKEN	the branch at the end of that range was taken so often
+ *	CODE_CONTEXT	a context of the call graph (tare/code.h), and what was counted in it since
+ *			the last record of the same context; with SOFT_FLAG_CALLS
+ *	CODE_SYSCALL	system calls, since the last record of the same kind
  *
  * The sum of runs × instructions over all records of a task is the task's count of instructions
  * (soft_record.counts), and likewise for every other event of the instructions.
@@ -28,7 +31,7 @@
 #define ZONE_CODE_LOG	(ZONE_BASE + 0xe00000000ull)	/* chunk N is at N × CODE_CHUNK */
 _Static_assert(ZONE_CODE_LOG + CODE_CHUNKS * CODE_CHUNK <= ZONE_THREADS, "layout");
 
-enum code_kind { CODE_NOTHING, CODE_MAPS, CODE_MAP, CODE_RUNS, CODE_TAKEN };
+enum code_kind { CODE_NOTHING, CODE_MAPS, CODE_MAP, CODE_RUNS, CODE_TAKEN, CODE_CONTEXT, CODE_SYSCALL };
 
 /* At the start of a chunk. */
 struct code_chunk {
@@ -48,6 +51,31 @@ struct code_record {
 	uint64_t pc;
 	int64_t runs;
 	uint8_t bytes[];
+};
+
+/* After a CODE_CONTEXT. Its pc is the entry, its runs the calls. */
+struct code_context {
+	uint32_t id;		/* in its task; a parent is written before its children */
+	uint32_t parent;
+	uint64_t site;
+	uint8_t kind;		/* enum tare_code_context_kind, which the launcher checks */
+	uint8_t repeats;
+	uint16_t signal;
+	uint32_t n_events;	/* bits of code_context_events(), lowest first */
+	int64_t counts[];
+};
+
+/* The events that contexts count, as 1 << enum soft_event. */
+static inline uint32_t code_context_events(uint32_t event_mask)
+{
+	return event_mask ? event_mask | 1u << SOFT_INSTRUCTIONS : (1u << SOFT_TAKEN) - 1;
+}
+
+/* After a CODE_SYSCALL. Its pc is the instruction, its runs the times. */
+struct code_syscall {
+	int32_t number;
+	uint32_t context;	/* 0: none */
+	uint64_t errors;
 };
 
 #endif

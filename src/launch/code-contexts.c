@@ -1,0 +1,227 @@
+/* The call graph of a run, and its system calls, from the code log.
+ *
+ * The engine writes a context whenever counts are folded, with what was counted since. Here the
+ * records of one context become one, and contexts of all tasks are numbered through. A context is in
+ * the mappings that its first record was written under.
+ */
+#include "code.h"
+
+#include "code-abi.h"
+#include "role-events.h"
+#include "why.h"
+
+#include <tare/measure.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+struct task_ids {
+	uint32_t *ids;			/* of the task's contexts, by their number there; 0: none */
+	uint32_t n;
+};
+
+struct code_contexts {
+	uint32_t events;		/* 1 << enum soft_event */
+	unsigned n_events;
+	struct tare_code_context *of;	/* by id */
+	int64_t **counts;		/* by id */
+	uint32_t n;
+	struct task_ids tasks[SOFT_MAX_RECORDS];
+	struct tare_code_syscall *syscalls;
+	size_t n_syscalls;
+};
+
+/* Room for element number n; arrays grow by doubling. */
+static bool more(void *array, size_t n, size_t size)
+{
+	void **const a = array;
+	if (n & (n - 1))
+		return true;
+	void *const larger = realloc(*a, (n ? 2 * n : 1) * size);
+	if (larger)
+		*a = larger;
+	return larger;
+}
+
+static bool ids_up_to(struct task_ids *t, uint32_t number)
+{
+	if (number < t->n)
+		return true;
+	uint32_t n = t->n ? t->n : 64;
+	while (n <= number)
+		n *= 2;
+	uint32_t *const larger = realloc(t->ids, n * sizeof(*larger));
+	if (!larger)
+		return false;
+	memset(larger + t->n, 0, (n - t->n) * sizeof(*larger));
+	t->ids = larger;
+	t->n = n;
+	return true;
+}
+
+static uint32_t id_in(const struct task_ids *t, uint32_t number)
+{
+	return number < t->n ? t->ids[number] : 0;
+}
+
+/* The numbers of a task's contexts come from memory of the command, which may have damaged it. */
+#define MOST_CONTEXTS (64u << 20)
+
+/* 0: no memory. */
+static uint32_t new_context(struct code_contexts *x, const struct code_walk *at,
+			    const struct code_record *r, const struct code_context *c)
+{
+	struct task_ids *const t = &x->tasks[r->record];
+	int64_t *const counts = calloc(x->n_events, sizeof(*counts));
+	if (!counts || !ids_up_to(t, c->id) || !more(&x->of, x->n + 1, sizeof(*x->of)) ||
+	    !more(&x->counts, x->n + 1, sizeof(*x->counts))) {
+		free(counts);
+		return 0;
+	}
+	const uint32_t id = t->ids[c->id] = ++x->n;
+	x->counts[id] = counts;
+	x->of[id] = (struct tare_code_context){
+		.id = id, .parent = id_in(t, c->parent), .kind = (enum tare_code_context_kind)c->kind,
+		.repeats = c->repeats, .pid = r->pid, .tid = code_tid_of(at), .signal = c->signal,
+		.site = c->site, .entry = r->pc,
+		.site_map = c->site ? code_map_of(at, c->site) : NULL,
+		.entry_map = r->pc ? code_map_of(at, r->pc) : NULL, .counts = counts,
+	};
+	return id;
+}
+
+static int add_context(struct code_contexts *x, const struct code_walk *at, const struct code_record *r)
+{
+	const struct code_context *const c = (const void *)r->bytes;
+	if (r->len < sizeof(*c) || c->n_events != x->n_events || !c->id || c->id > MOST_CONTEXTS ||
+	    r->len < sizeof(*c) + x->n_events * sizeof(int64_t) || c->kind > TARE_CODE_FOLDED ||
+	    r->record >= SOFT_MAX_RECORDS)
+		return 0;
+	uint32_t id = id_in(&x->tasks[r->record], c->id);
+	if (!id && !(id = new_context(x, at, r, c)))
+		return TARE_E_NOMEM;
+	x->of[id].calls += r->runs;
+	for (unsigned i = 0; i < x->n_events; i++) {
+		int64_t more_of_it;
+		memcpy(&more_of_it, &c->counts[i], sizeof(more_of_it));
+		x->counts[id][i] += more_of_it;
+	}
+	return 0;
+}
+
+static int add_syscall(struct code_contexts *x, const struct code_walk *at, const struct code_record *r)
+{
+	const struct code_syscall *const s = (const void *)r->bytes;
+	if (r->len < sizeof(*s) || r->record >= SOFT_MAX_RECORDS)
+		return 0;
+	if (!more(&x->syscalls, x->n_syscalls, sizeof(*x->syscalls)))
+		return TARE_E_NOMEM;
+	x->syscalls[x->n_syscalls++] = (struct tare_code_syscall){
+		.pid = r->pid, .tid = code_tid_of(at), .number = s->number, .address = r->pc,
+		.map = code_map_of(at, r->pc), .context = id_in(&x->tasks[r->record], s->context),
+		.times = (uint64_t)r->runs, .errors = s->errors,
+	};
+	return 0;
+}
+
+static int add(const struct code_walk *at, const struct code_record *r, void *arg)
+{
+	if (r->kind == CODE_CONTEXT)
+		return add_context(arg, at, r);
+	return r->kind == CODE_SYSCALL ? add_syscall(arg, at, r) : 0;
+}
+
+struct code_contexts *code_contexts_read(const struct tare_code *c, uint32_t event_mask)
+{
+	struct code_contexts *const x = calloc(1, sizeof(*x));
+	if (!x)
+		return NULL;
+	x->events = code_context_events(event_mask);
+	x->n_events = (unsigned)__builtin_popcount(x->events);
+	if (code_walk(c, add, x) == 0)
+		return x;
+	code_contexts_free(x);
+	return NULL;
+}
+
+void code_contexts_free(struct code_contexts *x)
+{
+	if (!x)
+		return;
+	for (uint32_t id = 1; id <= x->n; id++)
+		free(x->counts[id]);
+	for (uint32_t i = 0; i < SOFT_MAX_RECORDS; i++)
+		free(x->tasks[i].ids);
+	free(x->counts);
+	free(x->of);
+	free(x->syscalls);
+	free(x);
+}
+
+/* ---- handing it out ---- */
+
+/* NULL: why is filled in. */
+static const struct code_contexts *asked_for(const struct tare_code *c, struct tare_why *why)
+{
+	const struct code_contexts *const x = c ? code_contexts_of(c) : NULL;
+	if (x && x->n)
+		return x;
+	why_set(why, TARE_E_INVALID, c ? "the call graph: the run was without it "
+					 "(tare_measure_options.calls)" :
+					 "the call graph: no list of code");
+	return NULL;
+}
+
+int tare_code_contexts_each(const struct tare_code *c,
+			    int (*what)(const struct tare_code_context *x, void *arg), void *arg,
+			    struct tare_why *why)
+{
+	const struct code_contexts *const x = asked_for(c, why);
+	int err = x ? 0 : TARE_E_INVALID;
+	for (uint32_t id = 1; !err && id <= x->n; id++)
+		err = what(&x->of[id], arg);
+	return err;
+}
+
+uint32_t tare_code_n_contexts(const struct tare_code *c)
+{
+	const struct code_contexts *const x = c ? code_contexts_of(c) : NULL;
+	return x ? x->n : 0;
+}
+
+bool tare_code_context_count(const struct tare_code *c, const struct tare_code_context *x,
+			     const struct tare_event *event, int64_t *count)
+{
+	const struct code_contexts *const all = c ? code_contexts_of(c) : NULL;
+	const int e = tare_engine_counts(event) ? role_event(event->role) : -1;
+	if (!all || e < 0 || !(all->events >> e & 1))
+		return false;
+	*count = x->counts[__builtin_popcount(all->events & ((1u << e) - 1))];
+	return true;
+}
+
+int tare_code_contexts_in(const struct tare_code *c,
+			  bool (*wanted)(const struct tare_code_context *x, void *arg), void *arg,
+			  bool *in, struct tare_why *why)
+{
+	const struct code_contexts *const x = asked_for(c, why);
+	if (!x)
+		return TARE_E_INVALID;
+	in[0] = false;
+	for (uint32_t id = 1; id <= x->n; id++)		/* parents come first */
+		in[id] = in[x->of[id].parent] || wanted(&x->of[id], arg);
+	return 0;
+}
+
+int tare_code_syscalls_each(const struct tare_code *c,
+			    int (*what)(const struct tare_code_syscall *s, void *arg), void *arg,
+			    struct tare_why *why)
+{
+	const struct code_contexts *const x = c ? code_contexts_of(c) : NULL;
+	int err = 0;
+	if (!x || !what)
+		return why_set(why, TARE_E_INVALID, "tare_code_syscalls_each: no list, or no function");
+	for (size_t i = 0; !err && i < x->n_syscalls; i++)
+		err = what(&x->syscalls[i], arg);
+	return err;
+}
