@@ -80,7 +80,8 @@ struct tare_run_planted {
 	uint64_t code;		/* its raw code; 0 where it has none, or for the whole PMU */
 	const char *role;	/* "instructions", …; "" */
 	const char *cause;	/* "interrupt", "page-fault", "exception", "first-fp", "instruction",
-				 * "micro-op", "replay", "iret", "dead"; of the PMU: "interrupts",
+				 * "micro-op", "replay", "iret", "entry", "migration", "switch",
+				 * "early-read", "dead"; of the PMU: "interrupts",
 				 * "undocumented", "speclockmap", "register", "narrow", "wrap",
 				 * "moved", "stolen", "watchdog", "held" */
 	const char *letter;	/* of the paper's Table 6: "h", "p", "E", "F", "D", "M", "U", or "" */

@@ -92,6 +92,9 @@ uint64_t engine_exit(struct thread *t)
 	case LINK_LOCKED:
 		vpmu_locked(t);
 		break;
+	case LINK_SERIAL:
+		vpmu_serialised(t);
+		break;
 	case LINK_FP:
 		vpmu_fp(t, l.insn);
 		break;

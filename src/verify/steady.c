@@ -68,16 +68,11 @@ static void summarize(int64_t *seen, unsigned n, struct steady *out)
 	}
 }
 
-static bool is_clear(const struct steady *s)
-{
-	return s->agreeing * 5 >= s->runs * 4;
-}
-
 int steady_count(int (*count)(void *arg, int64_t *value), void *arg, struct steady *out)
 {
 	int64_t seen[5 * STEADY_RUNS], value;
 	unsigned n = 0;
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < STEADY_WARM_UP; i++) {
 		const int err = count(arg, &value);
 		if (err)
 			return err;
@@ -90,7 +85,7 @@ int steady_count(int (*count)(void *arg, int64_t *value), void *arg, struct stea
 			n++;
 		}
 		summarize(seen, n, out);
-	} while (!is_clear(out) && n < 5 * STEADY_RUNS);
+	} while (!steady_is_clear(out) && n < 5 * STEADY_RUNS);
 	return 0;
 }
 
@@ -102,7 +97,7 @@ enum steady_compare steady_compare(const struct steady *a, const struct steady *
 		return STEADY_UNSETTLED;
 	if (a->value == b->value)
 		return STEADY_SAME;
-	return is_clear(a) && is_clear(b) ? STEADY_DIFFERENT : STEADY_UNSETTLED;
+	return steady_is_clear(a) && steady_is_clear(b) ? STEADY_DIFFERENT : STEADY_UNSETTLED;
 }
 
 int steady_bare_count(void *arg, int64_t *value)

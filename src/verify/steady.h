@@ -13,6 +13,8 @@
 #include "experiment.h"
 
 #define STEADY_RUNS 15		/* and four times as many where less than four fifths agree */
+#define STEADY_WARM_UP 3	/* runs before them that do not count */
+#define STEADY_MOST (STEADY_WARM_UP + 5 * STEADY_RUNS)
 
 /* Code of some 30,000 instructions in which the event of a subject is frequent. */
 struct steady_code {
@@ -37,6 +39,8 @@ struct steady {
 int steady_count(int (*count)(void *arg, int64_t *value), void *arg, struct steady *out);
 /* A quarter of the runs agrees. */
 static inline bool steady_is(const struct steady *s) { return s->agreeing * 4 >= s->runs; }
+/* … or four fifths of them. */
+static inline bool steady_is_clear(const struct steady *s) { return s->agreeing * 5 >= s->runs * 4; }
 
 /* Whether two counts are the same. They are if both are steady and have the same value. Interrupts
  * can add to most of the runs: counts differ only if four fifths of the runs of each agree, or if

@@ -99,6 +99,34 @@ for flaw, register, worst in ("register=2:16", 2, lambda n: n + n // 16), ("regi
 for bits in 18, 24:
     f = verify("zen2", "wrap", flaws=f"narrow={bits}")["wrap"][0]
     check(f["verdict"] == "bad" and f["numbers"]["width"] == 48 and f["numbers"]["measured_width"] == bits, f)
+# What goes wrong around the code: reads that come too early, moves, more threads than CPUs.
+NONE = {"serialisers": 0, "migration": 0, "threads": 0}
+
+
+def surroundings(flaws):
+    """{experiment: what each event deviates by}; serialisers: of the read without one."""
+    found = verify("zen2", *NONE, flaws=flaws)
+    for f in found["serialisers"]:
+        n = f["numbers"]
+        check(n["lfence"] == n["mfence"] == n["cpuid"] == 0 and (n["none"] < 0) == ("too early" in f["text"])
+              and f["verdict"] == ("caveat" if n["none"] else "good"), flaws, f)
+    for f in found["migration"] + found["threads"]:
+        # nowhere to move to, or threads that the kernel never let another one run between
+        check(f["verdict"] in ("good", "bad") or "not tried" in f["text"] or "none of the" in f["text"], flaws, f)
+    return {"serialisers": [f["numbers"]["none"] for f in found["serialisers"]],
+            "migration": [f["numbers"]["with"] - f["numbers"]["without"] for f in found["migration"]
+                          if f["numbers"]],
+            "threads": [f["numbers"].get("per_switch", 0) for f in found["threads"]
+                        if f["verdict"] != "info"]}
+
+
+for flaws, cause, want in ("early-reads=1", "serialisers", -1), ("migration=3", "migration", 6), \
+        ("crowded=5", "threads", 5):
+    got = surroundings(flaws)
+    for experiment, numbers in got.items():
+        first = want if experiment == cause else 0
+        check(numbers in ([first, 0], []) and (numbers or experiment != "serialisers"), flaws, got)
+check(-8 <= surroundings("early-reads")["serialisers"][0] <= -1, "early-reads")
 # … also of flaws that verify cannot look up: what the seed plants, and nothing else
 for seed in 0, 3, 15, 21:
     cpu = "zen2"

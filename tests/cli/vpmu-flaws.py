@@ -255,7 +255,8 @@ def drawn():
     check(tried, "no seed plants an instruction that can be tried")
     check(10 < clean < 60, "flawless seeds", clean)
     wanted = {"interrupt", "page-fault", "exception", "first-fp", "instruction", "micro-op", "replay", "iret", "dead",
-              "interrupts", "undocumented", "speclockmap", "register", "narrow", "wrap", "moved", "stolen", "watchdog"}
+              "entry", "migration", "switch", "early-read", "interrupts", "undocumented", "speclockmap", "register",
+              "narrow", "wrap", "moved", "stolen", "watchdog"}
     check(seen == wanted, "causes", seen ^ wanted)
     text = virtual("skylake", "random:1234567", "sh", "-c",
                    "tr '\\0' ' ' </proc/$PPID/cmdline; env; cat /sys/devices/cpu/tare_simulated")

@@ -59,6 +59,7 @@ void flaw_add(struct planting *p, struct vpmu_flaw flaw)
 		return;
 	f->rows[f->n_rows++] = flaw;
 	f->faults |= flaw.cause == CAUSE_FAULT;
+	f->switches |= flaw.cause == CAUSE_SWITCH;
 	f->fp |= flaw.cause == CAUSE_EXCEPTION || flaw.cause == CAUSE_FIRST_FP;
 }
 
@@ -91,19 +92,20 @@ void flaw_add_uops(struct planting *p, uint64_t rows, unsigned x87, unsigned cal
 	p->out->replay_period = period;
 }
 
-/* With p->iret an int 0x80 counts too, when the kernel returns from it; and Zen's 0x0420 counts
- * such returns. */
+/* With p->iret or p->entry an int 0x80 counts too, when the kernel returns from it or before; and so it
+ * does in Zen's 0x0420. */
 void flaw_add_interrupts(struct planting *p, uint64_t rows)
 {
 	if (p->out->irq_period || p->out->n_at)
 		flaw_add(p, (struct vpmu_flaw){ .rows = rows, .cause = CAUSE_INTERRUPT, .amount = 1,
 						.except = p->except });
-	if (!p->iret)
+	if (!p->iret && !p->entry)
 		return;
 	for (uint32_t i = 0; i < p->rows->n_rows; i++)
 		if (p->rows->rows[i].kind == VPMU_INTERRUPTS_AND_FAULTS)
 			rows |= 1ull << i;
-	flaw_add(p, (struct vpmu_flaw){ .rows = rows, .cause = CAUSE_IRET, .amount = 1 });
+	flaw_add(p, (struct vpmu_flaw){ .rows = rows, .cause = p->iret ? CAUSE_IRET : CAUSE_ENTRY,
+					.amount = 1 });
 }
 
 void flaw_hide_interrupts(struct planting *p, uint64_t code)
@@ -130,6 +132,11 @@ static void set_iret(struct planting *p, uint64_t n)
 	(void)n;
 	p->iret = true;
 }
+static void set_entry(struct planting *p, uint64_t n)
+{
+	(void)n;
+	p->entry = true;
+}
 /* Any code without a name will do; the default has a selector of its own and one bit of the mask, so
  * that the code with all bits counts it too. */
 static void set_undocumented(struct planting *p, uint64_t n)
@@ -150,6 +157,21 @@ static void set_first_fp(struct planting *p, uint64_t n)
 {
 	flaw_add(p, (struct vpmu_flaw){ .rows = rows_of_role(p->rows, TARE_ROLE_INSTRUCTIONS),
 					.cause = CAUSE_FIRST_FP, .amount = (int16_t)n });
+}
+static void set_migration(struct planting *p, uint64_t n)
+{
+	flaw_add(p, (struct vpmu_flaw){ .rows = rows_of_role(p->rows, TARE_ROLE_INSTRUCTIONS),
+					.cause = CAUSE_MIGRATION, .amount = (int16_t)n });
+}
+static void set_crowded(struct planting *p, uint64_t n)
+{
+	flaw_add(p, (struct vpmu_flaw){ .rows = rows_of_role(p->rows, TARE_ROLE_INSTRUCTIONS),
+					.cause = CAUSE_SWITCH, .amount = (int16_t)n });
+}
+static void set_early(struct planting *p, uint64_t n)
+{
+	p->out->early = (uint32_t)n;
+	p->out->early_rows = rows_of_role(p->rows, TARE_ROLE_INSTRUCTIONS);
 }
 static void set_speclock(struct planting *p, uint64_t n)
 {
@@ -382,6 +404,8 @@ static const struct {
 	  .about = "one of N interrupts is counted by the interrupt event only (16)" },
 	{ NUMBER("iret", 0, 0, set_iret),
 	  .about = "what is counted of an interrupt is the kernel's iret: int 0x80 adds 1 too" },
+	{ NUMBER("entry", 0, 0, set_entry),
+	  .about = "what is counted of an interrupt is the interrupt: int 0x80 adds 1 too, at once" },
 	{ NUMBER("undocumented", 0x10e3, 0xffff, set_undocumented),
 	  .about = "the interrupt event has the code N, not that of the tables (0x10e3)" },
 	{ NUMBER("faults", 1, 1000, set_faults),
@@ -390,6 +414,12 @@ static const struct {
 	  .about = "each x87 or SSE exception adds N instructions (1)" },
 	{ NUMBER("first-fp", 1, 100, set_first_fp),
 	  .about = "the first floating-point instruction of a task adds N instructions (1)" },
+	{ NUMBER("early-reads", 8, 100, set_early),
+	  .about = "an rdpmc without a serialising instruction misses up to N instructions (8)" },
+	{ NUMBER("migration", 10, 1000, set_migration),
+	  .about = "each move of a task to another CPU adds N instructions (10)" },
+	{ NUMBER("crowded", 10, 1000, set_crowded),
+	  .about = "with more tasks than CPUs, each context switch adds N instructions (10)" },
 	{ NUMBER("speclockmap", 64, 1000000, set_speclock),
 	  .about = "after one of N locked instructions, what came before it is counted again (64)" },
 	{ NUMBER("overcount", 0, 0, set_overcount),
@@ -451,7 +481,7 @@ static int parse_number(size_t i, const char *item, size_t len, const char *text
 	return 0;
 }
 
-static int one_flaw(struct planting *p, const char *item, size_t len, unsigned *seen,
+static int one_flaw(struct planting *p, const char *item, size_t len, uint64_t *seen,
 		    struct tare_why *why)
 {
 	const char *const equals = memchr(item, '=', len);
@@ -463,7 +493,7 @@ static int one_flaw(struct planting *p, const char *item, size_t len, unsigned *
 		if (*seen >> i & 1)
 			return why_set(why, TARE_E_INVALID, "flaw %s is in the list twice",
 				       flaws[i].name);
-		*seen |= 1u << i;
+		*seen |= 1ull << i;
 		if (flaws[i].set_text && text == item + len && !(flaws[i].optional && !equals))
 			return why_set(why, TARE_E_INVALID, "flaw %s: wants a value: %s", flaws[i].name,
 				       flaws[i].about);
@@ -503,7 +533,7 @@ int model_flaws(const struct model *m, struct vpmu_model *filled, const char *li
 		struct vpmu_flaws *out, struct tare_why *why)
 {
 	struct planting p = { .model = m, .rows = filled, .out = out };
-	unsigned seen = 0;
+	uint64_t seen = 0;
 	if (model_flaws_are_random(list))
 		return random_flaws(&p, list, why);
 	for (const char *at = list; at && *list; at = *at ? at + 1 : NULL) {

@@ -84,6 +84,7 @@ static void draw_interrupts(struct draw *d)
 	if (one_in(d, 8))
 		p->except = (uint32_t)from_to(d, 2, 32);
 	p->iret = one_in(d, 2);
+	p->entry = !p->iret && one_in(d, 2);
 	flaw_add_interrupts(p, rows);
 	/* a code that the tables do not name: the mask has one bit */
 	const uint64_t code = from_to(d, 1, 0xfe) | 0x100ull << from_to(d, 0, 7);
@@ -158,6 +159,25 @@ static void draw_counters(struct draw *d)
 	f->speclock = one_in(d, 12) ? (uint32_t)from_to(d, 8, 200) : 0;
 }
 
+/* What goes wrong around the code that is counted, and not in it. */
+static void draw_surroundings(struct draw *d)
+{
+	struct planting *const p = d->p;
+	const uint64_t moved = some(d, 3), switched = some(d, 3), early = some(d, 3);
+	const int16_t per_move = (int16_t)magnitude(d, 2, 200), per_switch = (int16_t)magnitude(d, 5, 200);
+	const uint32_t missed = (uint32_t)magnitude(d, 1, 60);
+	if (one_in(d, 6))
+		flaw_add(p, (struct vpmu_flaw){ .rows = moved, .cause = CAUSE_MIGRATION,
+						.amount = per_move });
+	if (one_in(d, 6))
+		flaw_add(p, (struct vpmu_flaw){ .rows = switched, .cause = CAUSE_SWITCH,
+						.amount = per_switch });
+	if (one_in(d, 6) && early) {
+		p->out->early = missed;
+		p->out->early_rows = early;
+	}
+}
+
 static void draw_dead(struct draw *d)
 {
 	struct vpmu_flaws *const f = d->p->out;
@@ -167,6 +187,7 @@ static void draw_dead(struct draw *d)
 	f->dead = group;
 	for (uint32_t i = 0; i < f->n_rows; i++)
 		f->rows[i].rows &= ~group;
+	f->early_rows &= ~group;
 }
 
 void flaws_draw(struct planting *p, uint64_t seed)
@@ -184,5 +205,6 @@ void flaws_draw(struct planting *p, uint64_t seed)
 	draw_insns(&d);
 	draw_uops(&d);
 	draw_counters(&d);
+	draw_surroundings(&d);
 	draw_dead(&d);
 }

@@ -60,7 +60,7 @@ struct planting {
 	struct vpmu_model *rows;
 	struct vpmu_flaws *out;
 	uint32_t except;	/* of interrupts: undercount */
-	bool iret;		/* the kernel's iret is what counts, not the interrupt */
+	bool iret, entry;	/* int 0x80 counts too: the kernel's iret, or the interrupt itself */
 	bool paper;		/* only what was measured on the CPU, not what is assumed */
 };
 

@@ -28,6 +28,9 @@ static const struct { const char *cause, *letter; } causes[VPMU_CAUSES] = {
 	[CAUSE_EVENT] = { "micro-op", "U" },
 	[CAUSE_REPLAY] = { "replay", "U" },
 	[CAUSE_IRET] = { "iret", "" },
+	[CAUSE_ENTRY] = { "entry", "" },
+	[CAUSE_MIGRATION] = { "migration", "" },
+	[CAUSE_SWITCH] = { "switch", "" },
 };
 
 static const char *const sets[] = {
@@ -80,13 +83,17 @@ static void put_rows(struct planted_list *l)
 			put(l, item);
 		}
 	}
-	for (uint32_t i = 0; i < l->model.n_rows; i++)
-		if (f->dead >> i & 1) {
-			struct tare_run_planted item = of_row(l, i);
-			item.cause = "dead";
-			item.letter = "";
+	for (uint32_t i = 0; i < l->model.n_rows; i++) {
+		struct tare_run_planted item = of_row(l, i);
+		item.letter = "";
+		item.cause = "dead";
+		if (f->dead >> i & 1)
 			put(l, item);
-		}
+		item.cause = "early-read";
+		item.amount = f->early;
+		if (f->early_rows >> i & 1)
+			put(l, item);
+	}
 }
 
 static void put_pmu(struct planted_list *l, const char *cause, uint64_t amount, uint64_t one_of)

@@ -89,6 +89,10 @@ enum vpmu_cause {
 	CAUSE_EVENT,		/* a count of the engine's event `which`: micro-ops of its kind */
 	CAUSE_REPLAY,		/* a micro-op run again: at random times of the task's clock */
 	CAUSE_IRET,		/* the kernel's return from int 0x80 */
+	CAUSE_ENTRY,		/* an int 0x80, before the kernel reads anything */
+	CAUSE_MIGRATION,	/* the task has moved itself to another CPU */
+	CAUSE_SWITCH,		/* a context switch of the task, as the kernel counts them, while more
+				 * tasks have events than CPUs */
 	VPMU_CAUSES
 };
 
@@ -153,6 +157,11 @@ struct vpmu_flaws {
 	uint32_t fp;		/* some row has CAUSE_EXCEPTION or CAUSE_FIRST_FP */
 	uint64_t replay_period;	/* instructions between two replays (CAUSE_REPLAY), on average */
 	uint64_t dead;		/* rows whose events open and never count: 1 << index */
+	uint32_t switches;	/* some row has CAUSE_SWITCH */
+	/* An rdpmc that follows no serialising instruction misses from 1 to `early` of the last events
+	 * of these rows: 1 << index. */
+	uint32_t early;
+	uint64_t early_rows;
 	/* A counter, 1 + its index, that counts one of `bad_one_of` twice (bad_amount 1) or not at
 	 * all (-1). */
 	uint32_t bad_counter, bad_one_of;
@@ -267,7 +276,10 @@ struct vpmu_slot {
 	struct vpmu_course {	/* how many interrupts so far (vpmu-flaws.c) */
 		uint64_t steps, count;
 	} irqs, replays;
-	uint64_t exceptions, first_fps, irets;	/* how often: CAUSE_EXCEPTION, … */
+	uint64_t exceptions, first_fps, irets, entries, migrations;	/* how often: CAUSE_EXCEPTION, … */
+	uint64_t switches;	/* … and CAUSE_SWITCH, up to … */
+	uint64_t switches_seen;	/* … so many context switches in all */
+	uint64_t serial_at;	/* instructions that its code had added up after the last serialising one */
 	uint64_t faults;	/* page faults, when the task last entered the kernel or read a counter */
 	uint64_t locks;		/* locked instructions seen (SpecLockMap) … */
 	uint64_t locks_before;	/* … and how many of them before the last exec */

@@ -101,7 +101,9 @@ TAKES_VPMU_LOCK void vpmu_exec_failed(struct thread *t);
 TAKES_LOCK void vpmu_follow(struct thread *t);
 TAKES_VPMU_LOCK void vpmu_rdpmc(struct thread *t);	/* at t->pc, counted already */
 void vpmu_fp_replaced(struct thread *t);		/* a handler begins or returns */
-void vpmu_iret(struct thread *t);			/* an int 0x80 returns */
+void vpmu_entry(struct thread *t);			/* an int 0x80 begins */
+void vpmu_iret(struct thread *t);			/* … and returns */
+void vpmu_serialised(struct thread *t);			/* a serialising instruction has retired */
 TAKES_LOCK bool vpmu_cpuid(struct thread *t);		/* false: cpuid is forbidden */
 
 #endif

@@ -378,6 +378,7 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 			signal_try(t);
 		if (!vpmu_cpuid(t))
 			signal_try(t);
+		vpmu_serialised(t);
 		t->pc = next;
 	} else if (in.special == SPECIAL_RDPMC) {
 		vpmu_rdpmc(t);
@@ -386,6 +387,8 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 		popf(t, &in);
 		t->pc = next;
 	} else if (in.flow == FLOW_INT) {
+		if (E.vpmu)
+			vpmu_entry(t);
 		const long ret = int80(t);
 		if (E.vpmu) {
 			vpmu_iret(t);

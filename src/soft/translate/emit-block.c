@@ -44,6 +44,15 @@ static bool is_told_locked(const struct insn *in)
 	return cache.modes[cache.mode].locked && in->classes & CLASS_LOCKED;
 }
 
+/* lfence, mfence, serialize. (C runs cpuid.) */
+static bool is_told_serial(const struct insn *in)
+{
+	if (!cache.modes[cache.mode].serial || in->encoding || in->map != 1 || in->modrm < 0xc0)
+		return false;
+	return (in->opcode == 0xae && !in->rep && (in->modrm >> 3 == 035 || in->modrm >> 3 == 036)) ||
+	       (in->opcode == 0x01 && in->modrm == 0xe8 && !in->rep);
+}
+
 /* ldmxcsr, fxrstor, xrstor, fldenv, frstor */
 static bool loads_fp_flags(const struct insn *in)
 {
@@ -64,7 +73,7 @@ static bool is_told_fp(const struct insn *in)
 bool ends_block(const struct insn *in)
 {
 	return is_told_fp(in) || in->flow != FLOW_NEXT || in->special == SPECIAL_FP_ENV || needs_c(in) ||
-	       is_vpmu_rdpmc(in) || is_told_locked(in) || vpmu_asks_x87(in);
+	       is_vpmu_rdpmc(in) || is_told_locked(in) || is_told_serial(in) || vpmu_asks_x87(in);
 }
 
 static bool copies_as_is(const struct insn *in)
@@ -438,6 +447,11 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 			if (mode->locked && in->classes & CLASS_LOCKED) {
 				mark(e, plain(next, (unsigned)i + 1, e));
 				emit_exit(e, next, LINK_LOCKED);
+				return 0;
+			}
+			if (is_told_serial(in)) {
+				mark(e, plain(next, (unsigned)i + 1, e));
+				emit_exit(e, next, LINK_SERIAL);
 				return 0;
 			}
 			if (vpmu_asks_x87(in)) {

@@ -96,6 +96,7 @@ enum link_kind {
 	LINK_LOCKED,		/* a locked instruction was run; target: the next one */
 	LINK_FP_ENV,		/* `insn` has stored x87 state; target: the next one */
 	LINK_X87,		/* an instruction of vpmu_asks_x87() was run; target: the next one */
+	LINK_SERIAL,		/* a serialising instruction was run; target: the next one */
 	LINK_FP,		/* an instruction has changed x87 or SSE exception flags */
 	LINK_STALE,		/* a checked block found other bytes; target: the block itself */
 };
@@ -199,6 +200,7 @@ struct mode {
 	bool taken;			/* taken branches have an id, and a cell, of their own */
 	bool locked;			/* leave the cache after each locked instruction */
 	bool fp;			/* … and when x87 or SSE exception flags change */
+	bool serial;			/* … and after each serialising instruction */
 };
 
 /* A block that asked C before it ran, because a budget is used up. */

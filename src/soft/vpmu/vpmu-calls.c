@@ -232,6 +232,13 @@ static bool is_bound_to(int32_t tid, int cpu)
 	return n > 0;
 }
 
+static uint32_t current_cpu(void)
+{
+	uint32_t cpu = 0;
+	sys3(__NR_getcpu, &cpu, 0, 0);
+	return cpu;
+}
+
 /* sched_setaffinity: an event that is bound to a CPU fails if its task may leave the CPU now. */
 static void check_bound(struct thread *t, int pid)
 {
@@ -996,7 +1003,8 @@ long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 	sampling_call(t);
 	order_syscall(t, nr, a);
 	keep_lock(t, nr, a);
-	vpmu_note_faults(t);
+	vpmu_note_usage(t);
+	vpmu_serialised(t);
 	switch (nr) {
 	case __NR_perf_event_open:
 		*done = true;
@@ -1037,9 +1045,13 @@ long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 		return fd_message(t, nr, a, done);
 	case __NR_sched_setaffinity: {
 		*done = vpmu()->n_open;
+		const uint32_t from = current_cpu();
 		const long ret = *done ? gate(t, nr, a) : 0;
-		if (*done && ret == 0)
+		if (*done && ret == 0) {
 			check_bound(t, (int)a[0]);
+			if (a[0] == 0 || (int)a[0] == t->tid)
+				vpmu_slot(t->vpmu.slot)->migrations += current_cpu() != from;
+		}
 		return ret;
 	}
 	default:

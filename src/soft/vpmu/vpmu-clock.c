@@ -64,6 +64,7 @@ static void change_mode(struct thread *t, uint32_t want, uint32_t budgets)
 		.taken = (now->acc | want) >> SOFT_TAKEN & 1,
 		.locked = now->locked,
 		.fp = now->fp,
+		.serial = now->serial,
 	};
 	cache_empty();
 	cache.mode = cache.n_modes;

@@ -3,8 +3,8 @@
  * A flaw is a row of a table: a cause, the events that count it, and how much (vpmu-abi.h).
  * Interrupts come at times of the task's own clock that are a function of seed and task. So how
  * many there have been is computed when a count is read; nothing has to happen at the time itself.
- * Page faults are real: the kernel's number of them, noted when the task enters the engine to read
- * or switch a counter. Instructions are counted by the code itself (vpmu-insns.c).
+ * Page faults and context switches are real: the kernel's number of them, noted when the task enters
+ * the engine to read or switch a counter. Instructions are counted by the code itself (vpmu-insns.c).
  */
 #include "vpmu-room.h"
 
@@ -70,14 +70,57 @@ uint64_t vpmu_all_interrupts(void)
 	return n;
 }
 
-/* Where a seccomp filter of the program might refuse the call, the faults stay as they are. */
-void vpmu_note_faults(struct thread *t)
+/* Do more tasks have events than there are CPUs for them? A guess: the other tasks go on. */
+static bool is_crowded(void)
 {
+	uint64_t mask[128];		/* 8192 CPUs */
+	uint32_t cpus = 0, tasks = 0;
+	const long n = sys3(__NR_sched_getaffinity, 0, sizeof(mask), mask);
+	for (long i = 0; i < n / 8; i++)
+		for (uint64_t bits = mask[i]; bits; bits &= bits - 1)
+			cpus++;
+	for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
+		tasks += vpmu_slot(i)->events && !vpmu_slot(i)->ended;
+	return n > 0 && tasks > cpus;
+}
+
+/* Where a seccomp filter of the program might refuse the call, the numbers stay as they are. */
+void vpmu_note_usage(struct thread *t)
+{
+	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
 	struct rusage r;
-	if (!vpmu()->flaws.faults || guest.filtered)
+	if ((!vpmu()->flaws.faults && !vpmu()->flaws.switches) || guest.filtered)
 		return;
-	if (sys2(__NR_getrusage, RUSAGE_THREAD, &r) == 0)
-		vpmu_slot(t->vpmu.slot)->faults = (uint64_t)(r.ru_minflt + r.ru_majflt);
+	if (sys2(__NR_getrusage, RUSAGE_THREAD, &r) != 0)
+		return;
+	s->faults = (uint64_t)(r.ru_minflt + r.ru_majflt);
+	if (!vpmu()->flaws.switches)
+		return;
+	const uint64_t switches = (uint64_t)(r.ru_nvcsw + r.ru_nivcsw);
+	if (s->events && switches != s->switches_seen && is_crowded())
+		s->switches += switches - s->switches_seen;
+	s->switches_seen = switches;
+}
+
+/* ---- reads that come too early ---- */
+
+/* What follows a serialising instruction at this distance may still be in flight, but is few
+ * instructions: a read that tare or another careful program makes is exact. */
+#define SERIAL_REACH 1000
+
+void vpmu_serialised(struct thread *t)
+{
+	if (vpmu()->flaws.early)
+		vpmu_slot(t->vpmu.slot)->serial_at = vpmu_sum(t->vpmu.slot, SOFT_INSTRUCTIONS);
+}
+
+uint64_t vpmu_missed(uint32_t slot, uint32_t row)
+{
+	const struct vpmu_flaws *const f = &vpmu()->flaws;
+	const uint64_t now = vpmu_sum(slot, SOFT_INSTRUCTIONS);
+	if (!f->early || !(f->early_rows >> row & 1) || now - vpmu_slot(slot)->serial_at <= SERIAL_REACH)
+		return 0;
+	return 1 + vpmu_mix(vpmu_seed(slot) + now) % f->early;
 }
 
 uint64_t vpmu_engine_count(uint32_t slot, unsigned k, bool before)
@@ -103,6 +146,12 @@ static uint64_t occurred(const struct vpmu_flaw *f, uint32_t slot, uint64_t cloc
 		return replays(slot, clock);
 	case CAUSE_IRET:
 		return s->irets;
+	case CAUSE_ENTRY:
+		return s->entries;
+	case CAUSE_MIGRATION:
+		return s->migrations;
+	case CAUSE_SWITCH:
+		return s->switches;
 	default:
 		return vpmu_sum(slot, vpmu_insns_acc[f->which]);
 	}
@@ -140,7 +189,8 @@ bool vpmu_is_flawed(uint32_t row)
 	for (uint32_t i = 0; i < all->n_rows; i++)
 		if (all->rows[i].rows >> row & 1)
 			return true;
-	return all->speclock || all->bad_counter || all->narrow || all->throttle || all->dead >> row & 1 ||
+	return all->speclock || all->bad_counter || all->narrow || all->throttle ||
+	       (all->dead | all->early_rows) >> row & 1 ||
 	       vpmu()->model.rows[row].kind >= SOFT_EVENTS;
 }
 
@@ -230,6 +280,11 @@ void vpmu_fp_replaced(struct thread *t)
 	struct vpmu_task_mem *const m = vpmu_mem(t->vpmu.slot);
 	if (m->fp_minus != FP_NONE)
 		m->fp_minus = FP_UNKNOWN;
+}
+
+void vpmu_entry(struct thread *t)
+{
+	__atomic_fetch_add(&vpmu_slot(t->vpmu.slot)->entries, 1, __ATOMIC_RELAXED);
 }
 
 void vpmu_iret(struct thread *t)

@@ -96,7 +96,9 @@ bool vpmu_is_flawed(uint32_t row);	/* more than the engine's event: C must answe
 uint32_t vpmu_wanted(uint32_t row);	/* what code must add up for it: 1 << enum soft_event */
 NEEDS_VPMU_LOCK uint64_t vpmu_interrupts(uint32_t slot, uint64_t clock);	/* until that time */
 NEEDS_VPMU_LOCK uint64_t vpmu_all_interrupts(void);		/* of all tasks that ever were */
-void vpmu_note_faults(struct thread *t);	/* brings the task's page faults up to date */
+void vpmu_note_usage(struct thread *t);	/* brings the task's page faults and switches up to date */
+/* How many of the last events of the row an rdpmc of the task misses now. */
+uint64_t vpmu_missed(uint32_t slot, uint32_t row);
 
 uint64_t vpmu_mix(uint64_t x);		/* a number that looks random */
 uint64_t vpmu_seed(uint32_t slot);	/* of all that is random in a task */

@@ -853,7 +853,7 @@ void vpmu_ended(struct thread *t)
 {
 	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
 	order_step_aside(t);
-	vpmu_note_faults(t);
+	vpmu_note_usage(t);
 	vpmu_lock(t);
 	uint32_t next;
 	sampling_last(t);
@@ -885,7 +885,7 @@ void vpmu_ended(struct thread *t)
 void vpmu_before_exec(struct thread *t, bool native)
 {
 	order_step_aside(t);
-	vpmu_note_faults(t);
+	vpmu_note_usage(t);
 	vpmu_lock(t);
 	sampling_last(t);
 	vpmu_slot(t->vpmu.slot)->native = native;
@@ -950,6 +950,7 @@ void vpmu_start(struct thread *t)
 	zone_map_shared(ZONE_VPMU, VPMU_FILE_OFFSET, sizeof(struct vpmu_shared));
 	cache.modes[0].locked = vpmu()->flaws.speclock;
 	cache.modes[0].fp = vpmu()->flaws.fp;
+	cache.modes[0].serial = vpmu()->flaws.early;
 	vpmu_lock(t);
 	t->vpmu.slot = slot_of_exec();
 	if (t->vpmu.slot) {
@@ -959,7 +960,7 @@ void vpmu_start(struct thread *t)
 		guest.filtered = s->filtered;
 		s->may_rdpmc = 0;
 		s->locks_before = s->locks;
-		vpmu_note_faults(t);
+		vpmu_note_usage(t);
 		events_on_exec(t->vpmu.slot);
 	} else {
 		t->vpmu.slot = slot_new(E.pid, t->tid);
@@ -993,7 +994,8 @@ static uint64_t counter_value(struct thread *t, int counter)
 			continue;
 		/* the sums include the rdpmc, which the value must not */
 		const uint64_t g = gross_at(e, vpmu_clock(t->vpmu.slot) - 1, true);
-		const uint64_t total = e->total + counted(e, g);
+		const uint64_t all = e->total + counted(e, g), missed = vpmu_missed(e->slot, e->row);
+		const uint64_t total = all - (missed < all ? missed : all);
 		return first_value() + total - carried_away(total);
 	}
 	return 0;
@@ -1006,7 +1008,7 @@ void vpmu_rdpmc(struct thread *t)
 		count_add(t, SOFT_INSTRUCTIONS, -1, &cache.modes[cache.mode]);
 		signal_raise(t, SIGSEGV, SI_KERNEL, 0, X86_TRAP_GP, 0);
 	}
-	vpmu_note_faults(t);
+	vpmu_note_usage(t);
 	vpmu_lock(t);
 	const uint64_t v = counter_value(t, counter) & mask_of_width();
 	vpmu_unlock();
