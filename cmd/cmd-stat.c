@@ -2,22 +2,18 @@
 #include "clean-env.h"
 #include "command.h"
 #include "complain.h"
+#include "measuring.h"
 #include "output.h"
 #include "program.h"
 #include "stat.h"
 #include "term.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* Statuses of our own failures, apart from the command's: as env(1), timeout(1) */
-enum { EXIT_TIMEOUT = 124 };	/* as timeout(1) */
 
 static const char *const backends[] = { "auto", "hw", "soft", NULL };
 
@@ -135,71 +131,6 @@ static const struct opt opts[] = {
 	{ OPT_REFUSED, 0, "cputype", .help = "name the PMU: cpu_core/…/, cpu_atom/…/" },
 	{ OPT_END },
 };
-
-/* ---- signals ---- */
-
-static volatile int stop;		/* end the command */
-static volatile sig_atomic_t caught;	/* the signal; no more runs after this one */
-static bool attached;
-
-/* Ctrl-C reaches the command too, from the terminal: what it does about it is its
- * own affair, and the run goes on until it ends. A signal sent to us alone, a second
- * one, or one while attached, ends the measurement. */
-static void on_signal(int number, siginfo_t *info, void *context)
-{
-	(void)context;
-	if (caught || attached || info->si_code <= 0)
-		stop = 1;
-	caught = number;
-}
-
-static bool is_ignored(int number)
-{
-	struct sigaction old;
-	return sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_IGN;
-}
-
-/* What was ignored when we were started: a shell's `&` ignores SIGINT. The command
- * finds it as it would without us. */
-static bool int_was_ignored, chld_was_ignored, term_was_ignored;
-
-static void as_they_were(void)
-{
-	signal(SIGINT, int_was_ignored ? SIG_IGN : SIG_DFL);
-	signal(SIGTERM, term_was_ignored ? SIG_IGN : SIG_DFL);
-	if (!is_ignored(SIGHUP))
-		signal(SIGHUP, SIG_DFL);
-	if (chld_was_ignored)
-		signal(SIGCHLD, SIG_IGN);
-}
-
-static void on_file_limit(int number)
-{
-	(void)number;
-}
-
-static void catch_signals(void)
-{
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
-	int_was_ignored = is_ignored(SIGINT);
-	chld_was_ignored = is_ignored(SIGCHLD);
-	term_was_ignored = is_ignored(SIGTERM);
-	pthread_atfork(NULL, NULL, as_they_were);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		const struct sigaction act = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
-		if (numbers[i] == SIGHUP && is_ignored(SIGHUP))
-			continue;	/* nohup must stay nohup */
-		sigaction(numbers[i], &act, NULL);
-	}
-	/* A file that grows too big is an error of write(2), not our end. Caught and not
-	 * ignored, so that the command finds it as it was. */
-	if (!is_ignored(SIGXFSZ)) {
-		const struct sigaction act = { .sa_handler = on_file_limit };
-		sigaction(SIGXFSZ, &act, NULL);
-	}
-	/* Ignored, it would make the command's status unknowable. */
-	signal(SIGCHLD, SIG_DFL);
-}
 
 /* ---- options ---- */
 
@@ -360,7 +291,7 @@ static void default_events(struct stat_session *s, struct buf *text)
 	/* The engine cannot attach to a running process. */
 	const bool soft =
 		asked == TARE_BACKEND_SOFT ||
-		(!n && asked == TARE_BACKEND_AUTO && !attached &&
+		(!n && asked == TARE_BACKEND_AUTO && !measuring_attached &&
 		 probe(SOFT_EVENTS, TARE_BACKEND_SOFT, &s->cpu, NULL) == 0);
 	if (soft) {
 		buf_str(text, SOFT_EVENTS);
@@ -507,8 +438,8 @@ static void on_interval(const struct tare_measurement *so_far, void *arg)
 	if (!l->s->o->interval_ms || (most && l->run->n_intervals == most))
 		return;
 	add_interval(l, so_far);
-	if (l->run->n_intervals == most && attached && !l->s->argv[0])
-		stop = 1;	/* with a command, it is waited for */
+	if (l->run->n_intervals == most && measuring_attached && !l->s->argv[0])
+		measuring_stop = 1;	/* with a command, it is waited for */
 	const struct stat_interval *const last = &l->run->intervals[l->run->n_intervals - 1];
 	if (l->s->o->json)
 		return;
@@ -564,7 +495,7 @@ static int measure_part(struct stat_session *s, struct stat_run *run,
 		.delay_ms = o->delay_ms,
 		.on_interval = on_interval,
 		.arg = l,
-		.stop = &stop,
+		.stop = &measuring_stop,
 		.code = o->mix,
 	};
 	struct tare_measurement *m;
@@ -606,9 +537,9 @@ static void gather(const struct stat_session *s, struct stat_run *run)
 /* A command that Ctrl-C ended was cut short; one that took no notice was not. */
 static bool cut_short(const struct tare_measurement *m)
 {
-	if (attached)
+	if (measuring_attached)
 		return false;		/* the time is all that was asked for */
-	return m->timed_out || m->stopped || (caught && m->exit_status != 0);
+	return m->timed_out || m->stopped || (measuring_caught && m->exit_status != 0);
 }
 
 static int one_run(struct stat_session *s, struct output *out, struct tare_why *why)
@@ -635,7 +566,7 @@ static int one_run(struct stat_session *s, struct output *out, struct tare_why *
 				   why);
 		if (!err)
 			run->complete = !cut_short(run->parts[p]);
-		if (!err && caught && p + 1 < parts)
+		if (!err && measuring_caught && p + 1 < parts)
 			run->complete = false;
 	}
 	if (!err) {
@@ -651,18 +582,6 @@ static int one_run(struct stat_session *s, struct output *out, struct tare_why *
 	free(l.before);
 	free(l.delayed);
 	return err;
-}
-
-static int status_of_error(int err)
-{
-	switch (err) {
-	case TARE_E_NO_COMMAND:
-		return EXIT_NOT_FOUND;
-	case TARE_E_NOT_EXECUTABLE:
-		return EXIT_NOT_EXECUTABLE;
-	default:
-		return EXIT_FAILED;
-	}
 }
 
 static void show_progress(const struct stat_session *s, unsigned done)
@@ -688,7 +607,7 @@ static int all_runs(struct stat_session *s, struct output *out)
 	int err = plan(s, &why);
 	s->takes_turns = !err && takes_turns(s);
 	s->turn_ms = stat_turn_ms();
-	for (unsigned i = 0; !err && !caught && (!s->o->repeat || i < s->o->repeat); i++) {
+	for (unsigned i = 0; !err && !measuring_caught && (!s->o->repeat || i < s->o->repeat); i++) {
 		show_progress(s, i);
 		err = one_run(s, out, &why);
 		if (!err && stat_part(&s->runs[s->n_runs - 1])->timed_out)
@@ -702,7 +621,7 @@ static int all_runs(struct stat_session *s, struct output *out)
 	if (err == TARE_E_NO_COMMAND && s->o->clean_env && !strchr(s->argv[0], '/'))
 		caution("--clean-env looks in PATH=%s; name the file, or --keep PATH",
 			env_get(s->envp, "PATH"));
-	return status_of_error(err);
+	return measuring_status(err);
 }
 
 /* ---- the end ---- */
@@ -762,10 +681,10 @@ static bool print(const struct stat_session *s, struct output *out)
 static int command_status(const struct stat_session *s)
 {
 	int status = 0;
-	if (s->n_runs && stat_part(&s->runs[s->n_runs - 1])->timed_out && !attached)
+	if (s->n_runs && stat_part(&s->runs[s->n_runs - 1])->timed_out && !measuring_attached)
 		return EXIT_TIMEOUT;
-	if (caught && !attached)
-		return 128 + caught;
+	if (measuring_caught && !measuring_attached)
+		return 128 + measuring_caught;
 	for (size_t r = 0; r < s->n_runs; r++)
 		for (size_t p = 0; p < s->runs[r].n_parts; p++)
 			if (!status)
@@ -838,7 +757,7 @@ static int run(const struct command *self, int argc, char **argv)
 		o.backend = TARE_BACKEND_SOFT;
 	if (o.mix_from)
 		o.backend = TARE_BACKEND_HW;
-	attached = o.pid || o.tid;
+	measuring_attached = o.pid || o.tid;
 	struct stat_session s = { .o = &o, .argv = argv + first };
 	struct output out;
 	tare_cpu_detect(&s.cpu);
@@ -855,7 +774,7 @@ static int run(const struct command *self, int argc, char **argv)
 	out.append = o.append;
 	if (o.verbose)
 		stat_explain(&s);
-	catch_signals();
+	measuring_catch_signals();
 	char **const ours = environ;
 	s.envp = o.clean_env ? clean_environment(&o.keep) : environ;
 	environ = s.envp;		/* which the command inherits */

@@ -1,6 +1,7 @@
 /* One line per command: COMMAND(x) registers `const struct command cmd_x`. The
  * order is that of `tare --help`. No include guard: main.c reads it twice. */
 COMMAND(stat)
+COMMAND(annotate)
 COMMAND(run)
 COMMAND(list)
 COMMAND(doctor)

@@ -93,16 +93,29 @@ bool output_write(struct output *out, const char *text, size_t len)
 	return false;
 }
 
+int output_bytes(void *arg, const void *bytes, size_t n)
+{
+	struct output *const out = arg;
+	begin(out);
+	if (write_all(out->fd, bytes, n))
+		return 0;
+	const int err = errno ? errno : EIO;
+	out->spoiled = true;
+	return err;
+}
+
 bool output_close(struct output *out)
 {
-	bool good = !out->failed;
+	struct stat st;
+	bool good = !out->failed && !out->spoiled;
 	if (out->fd <= STDERR_FILENO)
 		return good;
+	const bool regular = fstat(out->fd, &st) == 0 && S_ISREG(st.st_mode);
 	if (close(out->fd) < 0 && good) {
 		complain("%s: %s", out->path, strerror(errno));
 		good = false;
 	}
-	if (out->created && !out->begun)
+	if ((out->created && !out->begun) || (out->spoiled && regular))
 		unlink(out->path);
 	return good;
 }

@@ -23,6 +23,7 @@ struct output {
 	bool created;		/* the file was not there before */
 	bool begun;		/* something was written; the old content is gone */
 	bool failed;
+	bool spoiled;		/* output_bytes() failed: what is in the file is of no use */
 	bool append;		/* set after output_open(): the old content stays */
 };
 
@@ -30,6 +31,9 @@ struct output {
 bool output_open(struct output *out, const char *path);
 /* False: failed; what could not be written there went to stderr. */
 bool output_write(struct output *out, const char *text, size_t len);
+/* The same for a format that is of no use on a terminal: for struct tare_output, `out` is a struct output.
+ * 0 or an errno value; then nothing more is written, and output_close() removes the file. */
+int output_bytes(void *out, const void *bytes, size_t n);
 /* Closes; a file that we created and never wrote to is removed again. */
 bool output_close(struct output *out);
 

@@ -34,6 +34,7 @@
 #include <tare/measure.h>
 #include <tare/analysis.h>
 #include <tare/code.h>
+#include <tare/codeprofile.h>
 #include <tare/profile.h>
 #include <tare/record.h>
 #include <tare/run.h>

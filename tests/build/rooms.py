@@ -18,6 +18,7 @@ SEES = {
     "soft/vpmu": ["soft/guest", "soft/translate", "soft/decode", "soft", "soft/abi"],
     "launch": ["soft/decode", "soft/abi", "counter", "base"], "profile": ["base"],
     "record": ["counter", "profile", "base"], "analysis": ["profile", "base"],
+    "symbol": ["base"], "codeprofile": ["symbol", "base"],
     "verify": ["soft/decode", "soft/abi", "launch", "counter", "event", "base"],
     "cmd": ["base"],        # and the public headers, as everybody
 }

@@ -486,6 +486,24 @@ static void call_graph_of(const struct tare_code *c, const struct tare_event *ev
 	CHECK(tare_code_context_count(c, &none, event, &sum) && sum == 0, "a count of a context");
 }
 
+static void profile_code(const struct tare_measurement *m, const struct tare_events *list)
+{
+	struct tare_codeprofile *p, *sum, *none;
+	size_t bytes = 0;
+	const struct tare_output out = { take_bytes, &bytes };
+	CHECK(tare_codeprofile_make(m, &TARE_OPTIONS(codeprofile, .events = list), &p, NULL) == 0, "a code profile");
+	CHECK(p->events[0].total == (int64_t)m->counts[0].value && p->n_insns, "its total");
+	CHECK(tare_codeprofile_write(p, &out, NULL) == 0 && bytes, "the file of a code profile");
+	const struct tare_codeprofile *const both[] = { p, p };
+	CHECK(tare_codeprofile_merge(both, 2, &sum, NULL) == 0 &&
+	      sum->events[0].total == 2 * p->events[0].total, "two code profiles");
+	CHECK(tare_codeprofile_read("/no/such/file", &none, NULL) < 0 && !none, "an error");
+	CHECK(*tare_codeprofile_object_kind_name(p->objects[0].kind) &&
+	      *tare_codeprofile_entry_name(TARE_CODEPROFILE_CALL), "names");
+	tare_codeprofile_free(sum);
+	tare_codeprofile_free(p);
+}
+
 static void measure_with(enum tare_backend backend, const char *event)
 {
 	struct tare_events *list;
@@ -501,6 +519,8 @@ static void measure_with(enum tare_backend backend, const char *event)
 			      tare_code_is_complete(m->code), "%s: the code that ran", event);
 		if (m->code)
 			call_graph_of(m->code, tare_events_at(list, 0));
+		if (m->code)
+			profile_code(m, list);
 		struct tare_code_mix *mix;
 		char name[32];
 		if (m->code && tare_code_mix(m->code, &mix, NULL) == 0) {

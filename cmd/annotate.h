@@ -1,0 +1,106 @@
+/* tare annotate, inside: what was asked, the rows of a table, and the ways to show them.
+ *
+ *	cmd-annotate.c       options; the run, or the files that are read
+ *	annotate-rows.c      rows by function, line, instruction, object, file
+ *	annotate-text.c      tables for people
+ *	annotate-source.c    --function: source and disassembly beside counts
+ *	annotate-calls.c     --calls: callers, callees, the tree
+ *	annotate-json.c      -j: tare.annotate/1
+ *	annotate-html.c      --html
+ *	annotate-formats.c   --format: what -o writes
+ */
+#ifndef CMD_ANNOTATE_H
+#define CMD_ANNOTATE_H
+
+#include "buf.h"
+#include "options.h"
+
+#include <tare/codeprofile.h>
+
+#define ANNOTATE_NONE TARE_CODEPROFILE_NONE
+
+enum annotate_by { BY_FUNCTION, BY_LINE, BY_INSN, BY_OBJECT, BY_FILE };
+extern const char *const annotate_by_words[];	/* for OPT_CHOICE */
+
+struct annotate_opts {
+	const char *events;
+	int by;				/* enum annotate_by */
+	unsigned top;			/* 0: not given */
+	struct opt_list functions;	/* names and wildcards */
+	bool calls, per_process, per_thread, no_names;
+	bool json;
+	const char *output, *report, *html, *source;
+	int format;
+	bool aslr, clean_env, refuse, no_inherit;
+	struct opt_list keep;
+	unsigned timeout_ms;
+};
+
+/* A profile and where it is shown. */
+struct annotate {
+	const struct annotate_opts *o;
+	const struct tare_codeprofile *p;
+	int fd;
+	bool is_terminal;
+	size_t width;			/* of the terminal; SIZE_MAX: names are not cut */
+};
+
+/* One row of a table. Places are of the profile, ANNOTATE_NONE where the row is not of one. */
+struct annotate_row {
+	uint32_t function, object, file, line, insn;
+	const int64_t *counts;		/* n_events */
+	const int64_t *inclusive;	/* or NULL */
+	uint64_t calls;			/* of functions, with inclusive */
+};
+
+struct annotate_rows {
+	struct annotate_row *rows;	/* the largest first */
+	size_t n;
+	int64_t *sums;			/* counts that the profile does not have by itself */
+};
+
+#define ALL_TASKS TARE_CODEPROFILE_NONE
+/* All rows of a table; of one task with `task` (by function and by object only). */
+void annotate_rows(const struct tare_codeprofile *p, enum annotate_by by, uint32_t task,
+		   struct annotate_rows *out);
+void annotate_rows_free(struct annotate_rows *r);
+/* How a row is called, and what stands beside its name ("" or the object, the function). */
+void annotate_row_name(const struct tare_codeprofile *p, enum annotate_by by, const struct annotate_row *row,
+		       struct buf *name, struct buf *beside);
+/* The last part of a path. */
+const char *annotate_base(const char *path);
+/* Whether the function is one of --function: its name, its name without arguments or template, or its
+ * linkage name matches one of the patterns. */
+bool annotate_wants(const struct annotate_opts *o, const struct tare_codeprofile_function *f);
+/* The functions of --function, the largest first; *n of them. free() the list. */
+uint32_t *annotate_wanted(const struct annotate *a, size_t *n);
+
+/* 1,234,567 or -1,234 */
+void annotate_number(struct buf *b, int64_t v);
+double annotate_share(int64_t part, int64_t whole);	/* in percent */
+
+/* The lines of a source file, read when it is shown. */
+struct source_text {
+	char *text;
+	char **lines;			/* lines[0] is line 1 */
+	size_t n;
+	bool newer;			/* than it was when the profile was made */
+	char path[4096];		/* where it was found */
+};
+/* False: it cannot be read. */
+bool source_text_read(struct source_text *t, const struct annotate_opts *o,
+		      const struct tare_codeprofile_file *f);
+void source_text_free(struct source_text *t);
+
+void annotate_text(const struct annotate *a, struct buf *out);
+void annotate_source(const struct annotate *a, uint32_t function, struct buf *out);
+void annotate_json(const struct annotate *a, struct buf *out);
+void annotate_html(const struct annotate *a, struct buf *out);
+
+/* --format: the function that writes the format, or NULL: not known. */
+typedef int annotate_writer(const struct tare_codeprofile *p, const struct tare_output *out,
+			    struct tare_why *why);
+extern const char *const annotate_format_words[];	/* for OPT_CHOICE */
+annotate_writer *annotate_format(int format);
+
+#endif

@@ -1,0 +1,293 @@
+/* tare annotate: which code of a command executes how much. */
+#include "annotate.h"
+#include "clean-env.h"
+#include "command.h"
+#include "complain.h"
+#include "measuring.h"
+#include "output.h"
+#include "term.h"
+
+#include <tare/tare.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct opt opts[] = {
+	{ OPT_GROUP, .help = "What is counted" },
+	{ OPT_EVENTS, 'e', "event", "LIST", "events of the software engine, as tare-events(7) describes them; "
+	  "may be given again; without it: instructions", TO(annotate_opts, events) },
+	{ OPT_FLAG, 'i', "no-inherit", NULL, "leave out the processes and threads that the command starts",
+	  TO(annotate_opts, no_inherit) },
+	{ OPT_GROUP, .help = "How it is run" },
+	{ OPT_FLAG, 0, "aslr", NULL, "leave address space randomisation on", TO(annotate_opts, aslr) },
+	{ OPT_FLAG, 0, "clean-env", NULL, "run the command in a fixed environment: " CLEAN_ENV_HELP,
+	  TO(annotate_opts, clean_env) },
+	{ OPT_LIST, 0, "keep", "VAR", "with --clean-env, leave this variable in; may be given again",
+	  TO(annotate_opts, keep) },
+	{ OPT_UINT, 0, "timeout", "MS", "end the command after MS milliseconds",
+	  TO(annotate_opts, timeout_ms), .min = 10, .max = 4e9 },
+	{ OPT_FLAG, 0, "refuse-uncounted", NULL, "fail where the software engine meets a program that it cannot "
+	  "enter, instead of running it uncounted", TO(annotate_opts, refuse) },
+	{ OPT_GROUP, .help = "What is shown (of a command on standard error, of files on standard output)" },
+	{ OPT_CHOICE, 0, "by", "WHAT", "function (without this option), line, insn, object or file",
+	  TO(annotate_opts, by), .choices = annotate_by_words },
+	{ OPT_UINT, 0, "top", "N", "show the N largest; without it 20", TO(annotate_opts, top), .min = 1,
+	  .max = 4e9 },
+	{ OPT_LIST, 'f', "function", "NAME", "show source and instructions of this function, with their counts; a "
+	  "name or a wildcard; may be given again", TO(annotate_opts, functions) },
+	{ OPT_FLAG, 0, "per-process", NULL, "a table for each process", TO(annotate_opts, per_process) },
+	{ OPT_FLAG, 0, "per-thread", NULL, "a table for each thread", TO(annotate_opts, per_thread) },
+	{ OPT_DIR, 0, "source", "DIR", "look for source files below DIR, where they are not at their own "
+	  "place", TO(annotate_opts, source) },
+	{ OPT_FLAG, 0, "no-names", NULL, "read no symbols: object+offset only", TO(annotate_opts, no_names) },
+	{ OPT_FLAG, 'j', "json", NULL, "JSON, schema tare.annotate/1", TO(annotate_opts, json) },
+	{ OPT_FILE, 0, "report", "FILE", "write the table to FILE; -: standard output",
+	  TO(annotate_opts, report) },
+	{ OPT_GROUP, .help = "What is kept" },
+	{ OPT_FILE, 'o', "output", "FILE", "write the whole profile to FILE, which tare annotate reads again; "
+	  "-: standard output", TO(annotate_opts, output) },
+	{ OPT_CHOICE, 0, "format", "WHICH", "what -o writes: json (the profile)", TO(annotate_opts, format),
+	  .choices = annotate_format_words },
+	{ OPT_REFUSED, 'r', "repeat", .help = "a profile is of one run; to add runs up: -o FILE each, then "
+	  "tare annotate FILE…" },
+	{ OPT_REFUSED, 'p', "pid", .help = "the software engine cannot enter a process that runs already" },
+	{ OPT_END },
+};
+
+/* ---- events ---- */
+
+static bool parse_events(const struct annotate_opts *o, struct tare_events **events)
+{
+	struct tare_why why = { 0 };
+	if (tare_events_parse(o->events ? o->events : "instructions", NULL, events, &why) < 0) {
+		complain_why(&why);
+		return false;
+	}
+	for (size_t i = 0; i < tare_events_count(*events); i++) {
+		const struct tare_event *const e = tare_events_at(*events, i);
+		if (tare_engine_counts(e))
+			continue;
+		complain("annotate: %s: only events of the software engine have a place in the code; `tare list` "
+			 "shows them", e->name);
+		tare_events_free(*events);
+		return false;
+	}
+	return true;
+}
+
+/* ---- a run ---- */
+
+static struct tare_codeprofile *profile_of(const struct annotate_opts *o, char *const *argv,
+					   const struct tare_events *events, const struct tare_measurement *m)
+{
+	struct tare_codeprofile *p = NULL;
+	struct tare_why why = { 0 };
+	progress("reading symbols");
+	if (tare_codeprofile_make(m, &TARE_OPTIONS(codeprofile, .events = events, .argv = argv,
+						   .by_process = o->per_process, .by_thread = o->per_thread,
+						   .no_names = o->no_names), &p, &why) < 0) {
+		progress_clear();
+		complain_why(&why);
+	}
+	progress_clear();
+	return p;
+}
+
+static int status_of_run(const struct tare_measurement *m)
+{
+	if (m->timed_out)
+		return EXIT_TIMEOUT;
+	return measuring_caught ? 128 + measuring_caught : m->exit_status;
+}
+
+/* The profile of a command; NULL: *status is tare's own. */
+static struct tare_codeprofile *run_command(const struct annotate_opts *o, char *const *argv, int *status)
+{
+	struct tare_events *events;
+	struct tare_measurement *m;
+	struct tare_why why = { 0 };
+	*status = EXIT_FAILED;
+	if (!parse_events(o, &events))
+		return NULL;
+	const struct tare_measure_options mo = TARE_OPTIONS(measure,
+		.argv = argv, .events = events, .backend = TARE_BACKEND_SOFT, .aslr = o->aslr,
+		.no_inherit = o->no_inherit, .per_task = true, .refuse_uncounted = o->refuse,
+		.timeout_s = o->timeout_ms / 1e3, .stop = &measuring_stop, .code = true);
+	measuring_catch_signals();
+	char **const ours = environ;
+	char **const clean = o->clean_env ? clean_environment(&o->keep) : NULL;
+	environ = clean ? clean : ours;
+	const int err = tare_measure(&mo, &m, &why);
+	environ = ours;
+	struct tare_codeprofile *p = NULL;
+	if (err) {
+		complain_why(&why);
+		*status = measuring_status(err);
+	} else {
+		p = profile_of(o, argv, events, m);
+		if (p)
+			*status = status_of_run(m);
+		tare_measurement_free(m);
+	}
+	if (clean)
+		clean_environment_free(clean);
+	tare_events_free(events);
+	return p;
+}
+
+/* ---- files ---- */
+
+static struct tare_codeprofile *read_files(char *const *paths, size_t n)
+{
+	struct tare_codeprofile **const list = calloc(n, sizeof(struct tare_codeprofile *));
+	struct tare_codeprofile *sum = NULL;
+	struct tare_why why = { 0 };
+	int err = list ? 0 : TARE_E_NOMEM;
+	for (size_t i = 0; !err && i < n; i++)
+		err = tare_codeprofile_read(paths[i], &list[i], &why);
+	if (!err && n == 1) {
+		sum = list[0];
+		list[0] = NULL;
+	} else if (!err) {
+		err = tare_codeprofile_merge((const struct tare_codeprofile *const *)list, n, &sum, &why);
+	}
+	if (err)
+		complain_why(&why);
+	for (size_t i = 0; list && i < n; i++)
+		tare_codeprofile_free(list[i]);
+	free(list);
+	return sum;
+}
+
+/* ---- output ---- */
+
+static bool write_profile(const struct annotate_opts *o, const struct tare_codeprofile *p, struct output *file)
+{
+	struct tare_why why = { 0 };
+	const struct tare_output out = { output_bytes, file };
+	if (annotate_format(o->format)(p, &out, &why) == 0)
+		return true;
+	if (!file->failed)
+		complain_why(&why);
+	return false;
+}
+
+static bool show(const struct annotate_opts *o, const struct tare_codeprofile *p, struct output *out)
+{
+	struct buf text = { 0 };
+	struct annotate a = { .o = o, .p = p, .fd = out->fd, .is_terminal = isatty(out->fd), .width = SIZE_MAX };
+	if (a.is_terminal)
+		a.width = (size_t)term_width(out->fd);
+	if (o->json)
+		annotate_json(&a, &text);
+	else
+		annotate_text(&a, &text);
+	if (buf_failed(&text))
+		abort();
+	const bool ok = output_write(out, text.data, text.len);
+	buf_free(&text);
+	return ok;
+}
+
+/* ---- options ---- */
+
+static bool check_options(const struct annotate_opts *o)
+{
+	const char *bad = NULL;
+	if (o->per_process && o->per_thread)
+		bad = "--per-process and --per-thread cannot be combined";
+	else if ((o->per_process || o->per_thread) && o->by != BY_FUNCTION && o->by != BY_OBJECT)
+		bad = "--per-process and --per-thread show functions or objects, not lines, instructions or files";
+	else if ((o->per_process || o->per_thread) && o->functions.n)
+		bad = "--function cannot be combined with --per-process or --per-thread";
+	else if (o->keep.n && !o->clean_env)
+		bad = "--keep wants --clean-env; without it every variable is kept";
+	else if (o->format && !o->output)
+		bad = "--format says what -o writes, which is not given";
+	if (bad)
+		complain("annotate: %s", bad);
+	return !bad;
+}
+
+/* Operands behind `--` are a command; else they are files if all of them are profiles: regular files that
+ * begin as one. */
+static bool is_profile(const char *path)
+{
+	struct stat st;
+	char head[64] = "";
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	FILE *const f = fopen(path, "re");
+	const size_t n = f ? fread(head, 1, sizeof(head) - 1, f) : 0;
+	if (f)
+		fclose(f);
+	head[n] = '\0';
+	return strspn(head, " \t\r\n") < n && head[strspn(head, " \t\r\n")] == '{';
+}
+
+static bool are_profiles(char *const *operands, int n)
+{
+	int profiles = 0;
+	for (int i = 0; i < n; i++)
+		profiles += is_profile(operands[i]);
+	return profiles == n;
+}
+
+static int annotate(const struct annotate_opts *o, char *const *operands, size_t n, bool files)
+{
+	struct output file = { .fd = -1 }, report;
+	int status = EXIT_BAD;
+	if (o->output && !output_open(&file, o->output))
+		return files ? EXIT_BAD : EXIT_FAILED;
+	if (!output_open(&report, o->report ? o->report : files ? "-" : NULL))
+		return files ? EXIT_BAD : EXIT_FAILED;
+	struct tare_codeprofile *const p = files ? read_files(operands, n) : run_command(o, operands, &status);
+	bool ok = true;
+	if (p && files)
+		status = EXIT_GOOD;
+	if (p && o->output)
+		ok = write_profile(o, p, &file);
+	if (p)
+		ok &= show(o, p, &report);
+	if (o->output)
+		ok &= output_close(&file);
+	ok &= output_close(&report);
+	tare_codeprofile_free(p);
+	if (ok)
+		return status;
+	return files ? EXIT_BAD : EXIT_FAILED;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct annotate_opts o = { 0 };
+	int first;
+	if (!opts_parse(self, &argc, argv, &o, &first))
+		return first;
+	int status = EXIT_USAGE;
+	const bool dashes = first > 0 && !strcmp(argv[first - 1], "--");
+	const bool files = !dashes && first < argc && are_profiles(argv + first, argc - first);
+	if (first == argc)
+		complain("annotate: no command to run; usage: tare annotate [OPTION]… [--] COMMAND [ARG]…, or "
+			 "tare annotate [OPTION]… FILE…");
+	else if (check_options(&o))
+		status = annotate(&o, argv + first, (size_t)(argc - first), files);
+	free(o.keep.items);
+	free(o.functions.items);
+	return status;
+}
+
+const struct command cmd_annotate = {
+	.name = "annotate",
+	.summary = "show which code of a command executes how much",
+	.usage = "[OPTION]… [--] COMMAND [ARG]… | [OPTION]… FILE…",
+	.about = "Runs COMMAND in the software engine and shows how many instructions (or other events) each "
+		 "function, source line or instruction of it and its children executed: exact counts, which add "
+		 "up to what `tare stat` shows. Or shows profiles that -o has written; several are added up.",
+	.opts = opts,
+	.runs_command = true,
+	.run = run,
+};

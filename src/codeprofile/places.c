@@ -1,0 +1,70 @@
+/* A hash table from keys to places of an array, and arrays that grow. */
+#include "codeprofile-room.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool more_room(void *array, size_t *cap, size_t n, size_t size)
+{
+	void **const a = array;
+	if (n < *cap)
+		return true;
+	const size_t larger = *cap ? 2 * *cap : 64;
+	void *const grown = larger >= TARE_CODEPROFILE_NONE ? NULL : realloc(*a, larger * size);
+	if (!grown)
+		return false;
+	*a = grown;
+	*cap = larger;
+	return true;
+}
+
+uint64_t hash_u64(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15ull;
+	return h ^ h >> 29;
+}
+
+uint64_t hash_bytes(uint64_t h, const void *bytes, size_t n)
+{
+	const uint8_t *const b = bytes;
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ b[i]) * 1099511628211ull;
+	return h ^ h >> 29;
+}
+
+static bool grow(struct places *t, uint64_t (*rehash)(const void *arg, uint32_t place), const void *arg)
+{
+	const size_t cap = t->cap ? 2 * t->cap : 256;
+	uint32_t *const slots = calloc(cap, sizeof(*slots));
+	if (!slots)
+		return false;
+	for (size_t i = 0; i < t->cap; i++) {
+		if (!t->slots[i])
+			continue;
+		size_t at = rehash(arg, t->slots[i] - 1) & (cap - 1);
+		while (slots[at])
+			at = (at + 1) & (cap - 1);
+		slots[at] = t->slots[i];
+	}
+	free(t->slots);
+	t->slots = slots;
+	t->cap = cap;
+	return true;
+}
+
+uint32_t *places_find(struct places *t, uint64_t hash, bool (*same)(const void *arg, uint32_t place),
+		      uint64_t (*rehash)(const void *arg, uint32_t place), const void *arg)
+{
+	if (2 * (t->n + 1) > t->cap && !grow(t, rehash, arg))
+		return NULL;
+	size_t at = hash & (t->cap - 1);
+	while (t->slots[at] && !same(arg, t->slots[at] - 1))
+		at = (at + 1) & (t->cap - 1);
+	return &t->slots[at];
+}
+
+void places_free(struct places *t)
+{
+	free(t->slots);
+	*t = (struct places){ 0 };
+}
