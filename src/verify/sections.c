@@ -43,9 +43,10 @@ static double now_ns(void)
 
 int batch_open(const struct verify *v, const struct batch *b, struct trial *t, struct tare_why *why)
 {
+	/* Registers that are set aside are held already, by the same thread. */
 	const struct trial_options o = { .events = b->events, .n = b->n_events, .soft = v->soft,
 					 .child = v->o.child, .filler = v->filler,
-					 .fillers = v->fillers };
+					 .fillers = v->aside ? 0 : v->fillers };
 	return trial_open(&o, t, why);
 }
 
@@ -63,7 +64,8 @@ static bool is_waiting(const struct subject *s)
 /* The subjects that fit on the counters together; at least one, or none is left. */
 static int batch_fill(struct verify *v, struct batch *b, struct trial *t, struct tare_why *why)
 {
-	const struct tare_event *const irq = v->soft ? NULL : v->irq;
+	/* a second event would get the register that counts wrongly */
+	const struct tare_event *const irq = v->soft || v->most_events == 1 ? NULL : v->irq;
 	size_t most = v->at_once > 1 && irq ? v->at_once - 1 :
 		      v->at_once ? v->at_once : TRIAL_EVENTS - 1;
 	int err;

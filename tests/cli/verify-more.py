@@ -96,6 +96,13 @@ for flaw, register, worst in ("register=2:16", 2, lambda n: n + n // 16), ("regi
         n = f["numbers"]
         check(f["verdict"] == "bad" and n["deviating"] == 1 and n["worst_register"] == register and
               abs(n["worst"] - worst(n["usual"])) <= 1 and f"register {register} counts" in f["text"], flaw, f)
+# … also where half of the registers must stay free of events
+verify("k10", "registers", flaws="register=1", events="instructions:u,branches:u")
+check(VERDICTS == ["deterministic"] * 2, "four registers, the second is wrong:", VERDICTS)
+for register in 0, 1:
+    found = verify("core2", "registers", flaws=f"register={register}", events="instructions:u,branches:u")
+    check(VERDICTS == ["deterministic"] * 2, "two registers, one is wrong:", register, VERDICTS)
+    check([f["numbers"]["worst_register"] for f in found["registers"]] == [register] * 2, register, found)
 for bits in 18, 24:
     f = verify("zen2", "wrap", flaws=f"narrow={bits}")["wrap"][0]
     check(f["verdict"] == "bad" and f["numbers"]["width"] == 48 and f["numbers"]["measured_width"] == bits, f)
