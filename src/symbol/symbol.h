@@ -7,7 +7,7 @@
  *	symbols_at(o, addresses, n, w, &why);			many addresses at once
  *	symbols_free(s);					all names are gone with it
  *
- * Files are read by a program of its own, tare-symbols (symbol-reader.c), with libdw and libelf of
+ * Files are read by a program of its own, tare-symbols (reader/symbol-reader.c), with libdw and libelf of
  * elfutils and the demangler of libiberty. So a broken file, or one that changes while it is read,
  * cannot crash or stop the caller; and tare builds and runs where elfutils is missing. The program is
  * started with the first file that is asked about, and a file is read when its first address is asked
@@ -40,6 +40,7 @@ struct symbols_options {
 	bool no_demangle;
 	bool no_lines;			/* functions only */
 	const char *debug_folder;	/* NULL: /usr/lib/debug */
+	const char *reader;		/* the program; NULL: tare-symbols, where modules are */
 	/* How long tare-symbols may compute for one request, in seconds of CPU time; a file that
 	 * needs longer is taken as broken. 0: 120. */
 	unsigned cpu_seconds;

@@ -57,7 +57,7 @@ wanted = {
     "tare": {"/usr/bin/tare", "/usr/share/bash-completion/completions/tare",
              "/usr/share/zsh/vendor-completions/_tare", "/usr/share/fish/vendor_completions.d/tare.fish",
              "/usr/share/doc/tare/examples/ci/check-counts.sh", "/usr/share/doc/tare/README.md",
-             "/usr/share/doc/tare/SECURITY.md"}
+             "/usr/share/doc/tare/SECURITY.md", f"{lib}/tare/tare-symbols"}
             | names("man/*.1", "/usr/share/man/man1", ".gz") | names("man/*.7", "/usr/share/man/man7", ".gz")
             | names("docs/*.md", "/usr/share/doc/tare/docs")
             | names("docs/*.schema.json", "/usr/share/tare/schemas"),
@@ -66,7 +66,7 @@ wanted = {
                     "/usr/share/doc/libtare-dev/examples/recorder.c"}
                    | names("include/tare/*", "/usr/include/tare") | names("man/*.3", "/usr/share/man/man3", ".gz"),
 }
-own = {"tare": ("/usr/bin/*", "/usr/share/*", f"{lib}/tare/tare-*.so"), "libtare0": (f"{lib}/libtare.so.0*",),
+own = {"tare": ("/usr/bin/*", "/usr/share/*", f"{lib}/tare/tare-*"), "libtare0": (f"{lib}/libtare.so.0*",),
        "libtare-dev": ("/usr/include/tare/*", f"{lib}/*", "/usr/share/man/man3/*")}
 everything = []
 for package, files in wanted.items():
@@ -78,7 +78,8 @@ for package, files in wanted.items():
     check({f"/usr/share/doc/{package}/copyright", f"/usr/share/doc/{package}/changelog.gz"} <= has, package, "docs")
     depends = (re.search(r"^Depends: (.*)$", fields, re.M) or [""] * 2)[1]
     check("libc6" in depends or package == "libtare-dev", package, "depends on", depends)
-    check("zydis" not in depends, package, "depends on", depends)       # tare runs without it
+    check("zydis" not in depends and "libdw" not in depends, package, "depends on", depends)    # tare runs without
+    check(package != "tare" or re.search("^Recommends: .*libdw1", fields, re.M), package, "recommends no libdw1")
     check(f"libtare0 (= {version})" in depends or package != "libtare-dev", depends)
     everything += has
 check(len(everything) == len(set(everything)), "a file is in two packages")

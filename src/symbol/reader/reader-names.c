@@ -1,0 +1,328 @@
+/* The functions of an object.
+ *
+ * Tables: .symtab of the file or, where it was stripped, of its debug file and of .gnu_debugdata;
+ * .dynsym; stubs of the PLT (reader-plt.c). A symbol counts if it lies in a section of code and is a
+ * function, an ifunc (the code at its address is the resolver), or has no type, as labels of
+ * assembly have.
+ *
+ * Several symbols at one address: the one with a size before one without; a function before a label;
+ * global or weak before local; fewer leading underscores; global before weak; the shorter name; the
+ * first in the alphabet. ("write" of libc is also __write and __GI___write.)
+ *
+ * A symbol without a size ends where .eh_frame says that the function does, else at the next symbol or
+ * at the end of its section; inside a function with a size it is a label, and no function. An
+ * address belongs to the function with the highest start that contains it.
+ *
+ * An address outside of all symbols: the function that DWARF has there; else the bounds that
+ * .eh_frame has, without a name.
+ */
+#include "symbol-reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum rank {		/* the lowest is the best; bits 1 to 4: leading underscores */
+	RANK_WEAK = 1 << 0,
+	RANK_UNDERSCORE = 1 << 1,
+	RANK_LOCAL = 1 << 5,
+	RANK_LABEL = 1 << 6,
+	RANK_NO_SIZE = 1 << 7,
+};
+
+void reader_names_add(struct reader_names *t, const struct reader_function *f)
+{
+	t->functions = reader_grow(t->functions, t->n, &t->cap, sizeof(*f));
+	t->functions[t->n++] = *f;
+}
+
+void reader_names_free(struct reader_names *t)
+{
+	free(t->functions);
+	free(t->segments);
+	*t = (struct reader_names){ 0 };
+}
+
+/* ---- symbol tables ---- */
+
+static unsigned rank_of(const GElf_Sym *sym, const char *name)
+{
+	const unsigned type = GELF_ST_TYPE(sym->st_info), binding = GELF_ST_BIND(sym->st_info);
+	size_t underscores = strspn(name, "_");
+	if (underscores > 15)
+		underscores = 15;
+	return (unsigned)(underscores * RANK_UNDERSCORE) | (binding == STB_WEAK ? RANK_WEAK : 0) |
+	       (binding == STB_LOCAL ? RANK_LOCAL : 0) | (type == STT_NOTYPE ? RANK_LABEL : 0) |
+	       (sym->st_size ? 0 : RANK_NO_SIZE);
+}
+
+/* memcpy@@GLIBC_2.14: the version is not part of the name. ("@" alone may be: ObjC, "@plt".) */
+static const char *without_version(const char *name)
+{
+	const char *const at = strchr(name, '@');
+	if (!at || at == name || !(at[1] == '@' || (at[1] >= 'A' && at[1] <= 'Z')))
+		return name;
+	char *const copy = strndup(name, (size_t)(at - name));	/* kept until the program ends */
+	return copy ? copy : name;
+}
+
+/* The bounds of a section of code, once per section: tables are mostly in order of sections. */
+struct code {
+	Elf *elf;
+	size_t index;
+	bool is_code;
+	uint64_t start, end;
+};
+
+static bool in_code(struct code *c, const GElf_Sym *sym)
+{
+	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx >= SHN_LORESERVE)
+		return false;
+	if (c->index != sym->st_shndx) {
+		GElf_Shdr header;
+		Elf_Scn *const s = elf_getscn(c->elf, sym->st_shndx);
+		c->index = sym->st_shndx;
+		c->is_code = s && gelf_getshdr(s, &header) && header.sh_flags & SHF_EXECINSTR &&
+			     header.sh_flags & SHF_ALLOC;
+		c->start = c->is_code ? header.sh_addr : 0;
+		c->end = c->is_code ? header.sh_addr + header.sh_size : 0;
+	}
+	return c->is_code && sym->st_value >= c->start && sym->st_value < c->end;
+}
+
+static void add_symbol(struct reader_names *t, const struct reader_elf *e, struct code *code, size_t strings,
+		       const GElf_Sym *sym)
+{
+	const unsigned type = GELF_ST_TYPE(sym->st_info);
+	if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || !in_code(code, sym))
+		return;
+	const char *const name = elf_strptr(e->elf, strings, sym->st_name);
+	if (!name || !*name || name[0] == '$' || !strncmp(name, ".L", 2))
+		return;			/* $x, $d: marks of arm64; .L: labels of compilers */
+	const uint64_t room = code->end - sym->st_value;
+	const uint64_t size = sym->st_size && sym->st_size < room ? sym->st_size : room;
+	reader_names_add(t, &(struct reader_function){ .start = sym->st_value + e->bias,
+		.end = sym->st_value + size + e->bias, .linkage = without_version(name),
+		.rank = (uint8_t)rank_of(sym, name) });
+}
+
+/* Adds the functions of the tables of a type; returns whether there was one. */
+static bool add_table(struct reader_names *t, const struct reader_elf *e, uint32_t type)
+{
+	bool found = false;
+	for (Elf_Scn *s = NULL; e->elf && (s = elf_nextscn(e->elf, s));) {
+		GElf_Shdr header;
+		if (!gelf_getshdr(s, &header) || header.sh_type != type)
+			continue;
+		Elf_Data *const data = elf_getdata(s, NULL);
+		struct code code = { .elf = e->elf };
+		GElf_Sym sym;
+		found = found || data;
+		for (int i = 0; data && gelf_getsym(data, i, &sym); i++)
+			add_symbol(t, e, &code, header.sh_link, &sym);
+	}
+	return found;
+}
+
+/* ---- .eh_frame ---- */
+
+static bool frame_at(struct reader_object *o, uint64_t address, uint64_t *start, uint64_t *end)
+{
+	if (!o->cfi_tried)
+		o->cfi = o->own.elf ? dwarf_getcfi_elf(o->own.elf) : NULL;
+	o->cfi_tried = true;
+	Dwarf_Frame *frame = NULL;
+	if (!o->cfi || dwarf_cfi_addrframe(o->cfi, address, &frame) != 0)
+		return false;
+	Dwarf_Addr low = 0, high = 0;
+	dwarf_frame_info(frame, &low, &high, NULL);
+	free(frame);
+	*start = low;
+	*end = high;
+	return low <= address && address < high;
+}
+
+/* ---- one function for each address ---- */
+
+static int order(const void *a, const void *b)
+{
+	const struct reader_function *const f = a, *const g = b;
+	if (f->start != g->start)
+		return f->start < g->start ? -1 : 1;
+	if (f->rank != g->rank)
+		return f->rank < g->rank ? -1 : 1;
+	if (f->end != g->end && !f->linkage)	/* ranges: the inner one last */
+		return f->end > g->end ? -1 : 1;
+	const size_t m = f->linkage ? strlen(f->linkage) : 0, n = g->linkage ? strlen(g->linkage) : 0;
+	if (m != n)
+		return m < n ? -1 : 1;
+	return m ? strcmp(f->linkage, g->linkage) : 0;
+}
+
+static void drop_aliases(struct reader_names *t)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < t->n; i++)
+		if (!kept || t->functions[kept - 1].start != t->functions[i].start)
+			t->functions[kept++] = t->functions[i];
+	t->n = kept;
+}
+
+/* Symbols without a size: labels inside of functions go, the others get an end. */
+static void end_symbols(struct reader_object *o, struct reader_names *t)
+{
+	uint64_t covered = 0;
+	size_t kept = 0;
+	for (size_t i = 0; i < t->n; i++) {
+		struct reader_function f = t->functions[i];
+		uint64_t start, end;
+		if (f.rank & RANK_NO_SIZE) {
+			if (f.start < covered)
+				continue;
+			if (frame_at(o, f.start, &start, &end) && start == f.start)
+				f.end = end < f.end ? end : f.end;
+			else if (i + 1 < t->n && t->functions[i + 1].start < f.end)
+				f.end = t->functions[i + 1].start;
+		} else if (f.end > covered) {
+			covered = f.end;
+		}
+		t->functions[kept++] = f;
+	}
+	t->n = kept;
+}
+
+static void add_segment(struct reader_names *t, size_t *cap, uint64_t start, uint64_t end, size_t function)
+{
+	if (start >= end)
+		return;
+	t->segments = reader_grow(t->segments, t->n_segments, cap, sizeof(*t->segments));
+	t->segments[t->n_segments++] = (struct reader_segment){ start, end, (uint32_t)function };
+}
+
+/* Functions by start; `open` is the stack of those that contain the place. */
+static void make_segments(struct reader_names *t)
+{
+	size_t *const open = reader_alloc(t->n * sizeof(*open));
+	size_t depth = 0, cap = 0;
+	uint64_t at = 0;
+	for (size_t i = 0; i <= t->n; i++) {
+		const uint64_t start = i < t->n ? t->functions[i].start : UINT64_MAX;
+		while (depth && t->functions[open[depth - 1]].end <= start) {
+			const size_t top = open[--depth];
+			add_segment(t, &cap, at, t->functions[top].end, top);
+			at = t->functions[top].end > at ? t->functions[top].end : at;
+		}
+		if (depth)
+			add_segment(t, &cap, at, start, open[depth - 1]);
+		if (i < t->n)
+			open[depth++] = i;
+		at = start;
+	}
+	free(open);
+}
+
+/* The first segment that ends after the address; n_segments: none. */
+static size_t segment_after(const struct reader_names *t, uint64_t address)
+{
+	size_t low = 0, high = t->n_segments;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (t->segments[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct reader_function *reader_names_at(const struct reader_names *t, uint64_t address)
+{
+	const size_t at = segment_after(t, address);
+	return at < t->n_segments && t->segments[at].start <= address ?
+	       &t->functions[t->segments[at].function] : NULL;
+}
+
+void reader_names_arrange(struct reader_names *t)
+{
+	if (t->n)
+		qsort(t->functions, t->n, sizeof(*t->functions), order);
+	make_segments(t);
+}
+
+static void make_names(struct reader_object *o)
+{
+	struct reader_names *const t = &o->names;
+	o->named = true;
+	if (!add_table(t, &o->own, SHT_SYMTAB)) {
+		add_table(t, &o->debug, SHT_SYMTAB);
+		add_table(t, &o->mini, SHT_SYMTAB);
+	}
+	add_table(t, &o->own, SHT_DYNSYM);
+	reader_plt(o, t);
+	if (t->n)
+		qsort(t->functions, t->n, sizeof(*t->functions), order);
+	drop_aliases(t);
+	end_symbols(o, t);
+	make_segments(t);
+}
+
+/* ---- an address ---- */
+
+/* Bounds without a symbol reach no further than to the symbols beside them. */
+static void crop(const struct reader_names *t, uint64_t address, struct reader_function *f)
+{
+	const size_t next = segment_after(t, address);
+	if (next < t->n_segments && t->segments[next].start < f->end)
+		f->end = t->segments[next].start;
+	if (next && t->segments[next - 1].end > f->start)
+		f->start = t->segments[next - 1].end;
+}
+
+static bool without_symbol(struct reader_object *o, uint64_t address, struct reader_function *f)
+{
+	struct reader_line line;
+	struct reader_inline inlines[READER_INLINES];
+	struct reader_subprogram sub = { 0 };
+	*f = (struct reader_function){ 0 };
+	if (!(o->flags & WIRE_NO_LINES))
+		reader_lines_at(o, address, &line, inlines, &sub);
+	if (sub.start <= address && address < sub.end) {
+		f->start = sub.start;
+		f->end = sub.end;
+		f->linkage = sub.linkage ? sub.linkage : sub.name;
+	} else if (!frame_at(o, address, &f->start, &f->end)) {
+		return false;
+	}
+	crop(&o->names, address, f);
+	return true;
+}
+
+/* Functions without a symbol are found one by one. */
+static struct reader_function *bare_at(struct reader_object *o, uint64_t address)
+{
+	struct reader_names *const t = &o->bare;
+	const size_t at = segment_after(t, address);
+	if (at < t->n_segments && t->segments[at].start <= address)
+		return &t->functions[t->segments[at].function];
+	struct reader_function f;
+	if (!without_symbol(o, address, &f))
+		return NULL;
+	crop(t, address, &f);
+	reader_names_add(t, &f);
+	size_t cap = t->n_segments;
+	if (!(cap & (cap - 1)))		/* full: its room is a power of two */
+		t->segments = reallocarray(t->segments, cap ? 2 * cap : 1, sizeof(*t->segments));
+	if (!t->segments)
+		_Exit(1);
+	memmove(t->segments + at + 1, t->segments + at, (t->n_segments - at) * sizeof(*t->segments));
+	t->segments[at] = (struct reader_segment){ f.start, f.end, (uint32_t)(t->n - 1) };
+	t->n_segments++;
+	return &t->functions[t->n - 1];
+}
+
+struct reader_function *reader_function_at(struct reader_object *o, uint64_t address)
+{
+	if (!o->named)
+		make_names(o);
+	struct reader_function *const f = reader_names_at(&o->names, address);
+	return f ? f : bare_at(o, address);
+}
