@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 
@@ -291,6 +292,72 @@ static void chain_and_registers(void)
 	close(fd);
 }
 
+static int traced_fd;
+
+static void again(int sig)
+{
+	(void)sig;
+	signals++;
+	ioctl(traced_fd, PERF_EVENT_IOC_DISABLE, 0);
+	ioctl(traced_fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+/* A tracer that switches the event of its child off and on sees no stop of it. */
+static void traced(void)
+{
+	const pid_t child = fork();
+	int status;
+	if (!child) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		raise(SIGSTOP);
+		loop(5000000);
+		_exit(3);
+	}
+	CHECK(waitpid(child, &status, 0) == child && WIFSTOPPED(status), "%x", status);
+	const struct perf_event_attr a = sampling(1000000, PERF_SAMPLE_IP);
+	traced_fd = open_or_die(&a, child, -1);
+	struct sigaction act = { .sa_handler = again, .sa_flags = SA_RESTART };
+	sigaction(SIGIO, &act, NULL);
+	signals = 0;
+	fcntl(traced_fd, F_SETFL, O_RDWR | O_NONBLOCK | O_ASYNC);
+	fcntl(traced_fd, F_SETOWN, getpid());
+	ioctl(traced_fd, PERF_EVENT_IOC_ENABLE, 0);
+	CHECK(ptrace(PTRACE_CONT, child, 0, 0) == 0, "%s", strerror(errno));
+	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 3,
+	      "status %x", status);
+	CHECK(signals >= 1, "no signal");
+	close(traced_fd);
+}
+
+/* A mask that ppoll sets while it waits. */
+static void masked_poll(void)
+{
+	const struct perf_event_attr a = sampling(1000, PERF_SAMPLE_IP);
+	const int fd = open_or_die(&a, 0, -1);
+	struct ring r = ring_map(fd, 1, PROT_READ | PROT_WRITE);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	const struct timespec none = { 0, 0 };
+	sigset_t block, nothing;
+	struct sigaction act = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+	sigaction(SIGUSR1, &act, NULL);
+	sigemptyset(&nothing);
+	sigemptyset(&block);
+	sigaddset(&block, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &block, NULL);
+	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+	loop(100000);			/* more than half of the ring */
+	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+	CHECK(ppoll(&p, 1, &none, &nothing) == 1 && p.revents == POLLIN, "%x", (unsigned)p.revents);
+	signals = 0;
+	raise(SIGUSR1);
+	CHECK(!signals, "not blocked");
+	CHECK(ppoll(&p, 1, NULL, &nothing) == -1 && errno == EINTR && signals == 1, "%s, %d signals",
+	      strerror(errno), (int)signals);
+	sigprocmask(SIG_UNBLOCK, &block, NULL);
+	munmap(r.page, r.size + PAGE);
+	close(fd);
+}
+
 static void refusals(void)
 {
 	struct perf_event_attr a = sampling(1000, PERF_SAMPLE_IP);
@@ -337,6 +404,8 @@ int main(void)
 	redirected();
 	inherited();
 	chain_and_registers();
+	traced();
+	masked_poll();
 	refusals();
 	return 0;
 }

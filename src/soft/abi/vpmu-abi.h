@@ -319,6 +319,7 @@ struct vpmu_pmc {		/* 32 bytes: what rdpmc reads (emit-block.c) */
 
 struct vpmu_task_mem {
 	uint64_t acc[32][VPMU_BANKS];
+	uint64_t stops_at[32];		/* acc at which the task looks at its events, at the latest */
 	int64_t taken_budget;		/* taken branches before C must look: emit_taken_budget() */
 	uint64_t at_lock[32];		/* acc at the last locked instruction */
 	uint64_t replayed[32];
@@ -327,7 +328,7 @@ struct vpmu_task_mem {
 	uint64_t fp_now;		/* after the last instruction that may change them */
 	uint64_t fp_minus;		/* minus those that C saw last; FP_NONE: none yet; FP_UNKNOWN */
 	uint64_t fp_start;		/* when the task or image began */
-	uint8_t pad[4096 - 40 - 2 * 256 - 256 * VPMU_BANKS];
+	uint8_t pad[4096 - 40 - 3 * 256 - 256 * VPMU_BANKS];
 	struct vpmu_pmc pmcs[512];
 };
 

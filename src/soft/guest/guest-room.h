@@ -42,7 +42,6 @@ void mask_set(struct thread *t, uint64_t app_mask);
 void fp_learn(void);					/* fills guest.fp in, from CPUID */
 
 /* signal-calls.c */
-TAKES_LOCK long signal_syscall(struct thread *t, long nr, const uint64_t *a);
 
 /* special.c */
 void uncount(struct thread *t, uint64_t pc);		/* the instruction there did not retire */

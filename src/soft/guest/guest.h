@@ -46,6 +46,8 @@ extern struct guest_state guest;
 TAKES_LOCK uint64_t syscall_exit(struct thread *t, const struct link *l);
 /* Makes a system call of the program: the kernel's result, or one of GATE_… */
 long gate(struct thread *t, long nr, const uint64_t *args);
+/* The same for calls about signals, and those that set a mask while they wait. */
+TAKES_LOCK long signal_syscall(struct thread *t, long nr, const uint64_t *a);
 
 /* memory-calls.c */
 TAKES_LOCK long memory_syscall(struct thread *t, long nr, const uint64_t *a);

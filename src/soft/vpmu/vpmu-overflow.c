@@ -187,12 +187,30 @@ void sampling_budgets(struct thread *t, uint64_t clock, const struct block_to_ru
 	s->stale = 0;
 	if (s->budgets)
 		find_left(t, left);
-	for (unsigned k = 0; k < SOFT_EVENTS; k++)
+	for (unsigned k = 0; k < SOFT_EVENTS; k++) {
+		vpmu_mem(t->vpmu.slot)->stops_at[k] = vpmu_sum(t->vpmu.slot, k) + left[k];
 		if (kinds >> k & 1)
 			budget_set(t, k, left[k], next);
+	}
 	/* the clock needs no exact stop */
 	if (clock && clock < left[SOFT_INSTRUCTIONS])
 		budget_share(t, SOFT_INSTRUCTIONS, clock, VPMU_CODE_BANKS);
+}
+
+/* An event that was disabled and is enabled again needs no signal to its task, which a tracer would
+ * see: the task stops early enough anyway. */
+bool sampling_stops_late(uint32_t slot)
+{
+	for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next) {
+		const struct vpmu_event *const e = vpmu_event(i);
+		if (!is_counting(i))
+			continue;
+		const uint64_t stop = e->base + vpmu_sampler(i)->next - e->total;
+		if (vpmu_sampler(i)->interrupt_at || vpmu_is_flawed(e->row) ||
+		    (int64_t)(vpmu_mem(slot)->stops_at[kind_of(e)] - stop) > 0)
+			return true;
+	}
+	return false;
 }
 
 /* ---- overflows ---- */
@@ -304,6 +322,9 @@ static void overflows(struct thread *t, uint64_t last, bool at_once)
 	struct moment m = { .t = t };
 	uint32_t next;
 	for (uint32_t i = vpmu_slot(t->vpmu.slot)->events; i; i = next) {
+		/* (the lock is dropped while a full ring is waited for) */
+		if (!vpmu_event(i)->used || vpmu_event(i)->slot != t->vpmu.slot)
+			return;
 		next = vpmu_event(i)->next;
 		if (!is_counting(i) || !is_noticed(i, at_once))
 			continue;

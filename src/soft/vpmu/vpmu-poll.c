@@ -13,8 +13,8 @@
 #include <asm/poll.h>
 
 #define MAX_FDS 1024
-#define FIRST_MS 1
-#define LAST_MS 8
+#define FIRST_NS 50000
+#define LAST_NS 8000000
 
 struct k_pollfd {
 	int32_t fd;
@@ -64,36 +64,38 @@ static long look(struct thread *t, struct k_pollfd *fds, uint64_t n, struct k_po
 	return ready;
 }
 
-/* The kernel clears revents of those that it is not asked for: they are set again afterwards. */
+/* The kernel clears revents of those that it is not asked for: they are set again afterwards. `mask`:
+ * the last two arguments of ppoll, or zeros. */
 static long ask_kernel(struct thread *t, struct k_pollfd *fds, struct k_pollfd *others, uint64_t n,
-		       long ms)
+		       int64_t ns, const uint64_t *mask)
 {
 	int16_t own[MAX_FDS];
+	const int64_t time[2] = { 0, ns };
 	for (uint64_t k = 0; k < n; k++)
 		own[k] = others[k].revents;
-	const uint64_t args[6] = { (uint64_t)others, n, (uint64_t)ms };
-	const long ret = gate(t, __NR_poll, args);
+	const uint64_t args[6] = { (uint64_t)others, n, (uint64_t)time, mask[0], mask[1] };
+	const long ret = signal_syscall(t, __NR_ppoll, args);
 	for (uint64_t k = 0; k < n; k++)
 		fds[k].revents = others[k].fd < 0 ? own[k] : others[k].revents;
 	return ret;
 }
 
-static long wait_for(struct thread *t, struct k_pollfd *fds, uint64_t n, int64_t ns)
+static long wait_for(struct thread *t, struct k_pollfd *fds, uint64_t n, int64_t ns, const uint64_t *mask)
 {
 	struct k_pollfd others[MAX_FDS];
 	const uint64_t begin = now_ns();
-	long ms = FIRST_MS;
+	int64_t nap = FIRST_NS;
 	for (;;) {
 		const int64_t left = ns < 0 ? INT64_MAX : ns - (int64_t)(now_ns() - begin);
 		const long ready = look(t, fds, n, others);
-		const long most = left <= 0 || ready ? 0 : left / 1000000 < ms ? left / 1000000 + 1 : ms;
-		const long ret = ask_kernel(t, fds, others, n, most);
+		const int64_t most = left <= 0 || ready ? 0 : left < nap ? left : nap;
+		const long ret = ask_kernel(t, fds, others, n, most, mask);
 		if (ret < 0)
 			return ret;
 		if (ret + ready || left <= 0)
 			return ret + ready;
-		if (ms < LAST_MS)
-			ms++;
+		if (nap < LAST_NS)
+			nap *= 2;
 	}
 }
 
@@ -113,13 +115,14 @@ static bool timeout_of(long nr, const uint64_t *a, int64_t *ns)
 	return true;
 }
 
-/* A ppoll with a signal mask is the kernel's, as is a call without virtual events. */
+/* A call without virtual events is the kernel's. */
 long poll_call(struct thread *t, long nr, const uint64_t *a, bool *done)
 {
 	struct k_pollfd fds[MAX_FDS];
 	int64_t ns;
 	bool any = false;
-	if (!a[1] || a[1] > MAX_FDS || (nr == __NR_ppoll && a[3]) ||
+	const uint64_t mask[2] = { nr == __NR_ppoll ? a[3] : 0, nr == __NR_ppoll ? a[4] : 0 };
+	if (!a[1] || a[1] > MAX_FDS ||
 	    !copy_guest(fds, (const void *)a[0], a[1] * sizeof(fds[0])) || !timeout_of(nr, a, &ns))
 		return 0;
 	for (uint64_t k = 0; k < a[1]; k++)
@@ -127,7 +130,7 @@ long poll_call(struct thread *t, long nr, const uint64_t *a, bool *done)
 	if (!any)
 		return 0;
 	*done = true;
-	const long ret = wait_for(t, fds, a[1], ns);
+	const long ret = wait_for(t, fds, a[1], ns, mask);
 	if (ret >= 0 && !copy_guest((void *)a[0], fds, a[1] * sizeof(fds[0])))
 		return -EFAULT;
 	return ret;

@@ -6,8 +6,9 @@
  *
  * One thing is better than a kernel can do: when a ring is full and another process reads it, the
  * task waits for the reader, in no virtual time. So a profile is complete however slow the reader
- * is. A reader that does not move for WAIT_NS (it is dead, stopped, or waits for this task) is
- * waited for once; then records are lost as usual, until it moves again.
+ * is. A reader that does not move for WAIT_NS (it is stopped, or waits for this task) is
+ * waited for once; then records are lost as usual, until it moves again. The event of a reader that was
+ * killed ends.
  */
 #include "vpmu-sampling.h"
 
@@ -144,10 +145,12 @@ static bool wait_for_reader(const struct moment *m, uint32_t owner, uint64_t siz
 	if (event_mapped_here(owner) || s->ring.stuck_at == tail + 1 || size >= s->ring.size)
 		return false;
 	wake(&s->ring);
-	while (now_ns() - begin < WAIT_NS) {
+	for (unsigned naps = 1; now_ns() - begin < WAIT_NS; naps++) {
 		vpmu_unlock();
 		sys2(__NR_nanosleep, nap, 0);
 		vpmu_lock(m->t);
+		if (naps % 64 == 0)
+			holds_collect(false);	/* the reader may have been killed */
 		if (!vpmu_event(owner)->used || vpmu_event(owner)->id != id || !s->ring.size)
 			return false;
 		if (has_room(&s->ring, s, tail_of(owner), size))
@@ -227,10 +230,14 @@ bool ring_put(const struct moment *m, uint32_t i, struct perf_event_header *h, b
 		root->lost++;
 		return true;
 	}
+	/* LOST has the lower address in both directions */
 	struct moment same = *m;
-	if (r->lost)
+	const bool lost = r->lost, backward = vpmu_sampler(owner)->backward;
+	if (lost && !backward)
 		put_lost(&same, i, owner);
 	put_one(owner, h, h->size);
+	if (lost && backward)
+		put_lost(&same, i, owner);
 	if (is_sample)
 		count_wakeup(s, r);
 	return true;

@@ -116,6 +116,8 @@ NEEDS_VPMU_LOCK long sampling_refresh(uint32_t event, uint64_t n);
 NEEDS_VPMU_LOCK void sampling_budgets(struct thread *t, uint64_t clock,
 				      const struct block_to_run *next);
 /* A system call: a limited run ended there, or an interrupt waits (flaws.skid). */
+/* Would the task run past the next overflow of one of its events? */
+NEEDS_VPMU_LOCK bool sampling_stops_late(uint32_t slot);
 TAKES_VPMU_LOCK void sampling_call(struct thread *t);
 NEEDS_VPMU_LOCK void sampling_tick(struct thread *t);	/* flaws.throttle: events count again */
 NEEDS_VPMU_LOCK void sampling_last(struct thread *t);	/* the task ends or execs */

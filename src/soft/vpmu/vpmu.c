@@ -496,7 +496,7 @@ void vpmu_schedule(uint32_t slot)
 		vpmu_show(i);
 	}
 	vpmu_want(slot);
-	s->stale |= s->budgets != 0;
+	s->stale |= s->budgets && sampling_stops_late(slot);
 	const bool timed = s->waits || f->move_at || f->steal_at || (f->throttle && s->budgets);
 	if (timed && s->events && !s->ticks) {
 		s->ticks = 1;
