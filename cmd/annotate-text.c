@@ -95,7 +95,7 @@ static void put_bar(struct buf *out, double share, size_t width)
 }
 
 /* As many characters as fit into `room` columns; the end of a name matters less than its beginning. */
-static void put_cut(struct buf *out, const char *text, size_t room)
+void annotate_cut(struct buf *out, const char *text, size_t room)
 {
 	const size_t len = strlen(text);
 	if (display_width(text, len) <= room) {
@@ -192,7 +192,7 @@ static void put_row(const struct annotate *a, const struct columns *c, const str
 	if (r->is_path)
 		put_cut_start(out, r->name, room);
 	else
-		put_cut(out, r->name, room);
+		annotate_cut(out, r->name, room);
 	if (both)
 		buf_printf(out, " %s[%s]%s", term_style(a->fd, STYLE_DIM), r->beside, plain(a));
 	buf_chr(out, '\n');
@@ -310,7 +310,7 @@ static void put_head(const struct annotate *a, struct buf *out)
 	if (a->width == SIZE_MAX)
 		buf_str(out, a->p->command);
 	else
-		put_cut(out, a->p->command, a->width > 24 ? a->width - 16 : 8);
+		annotate_cut(out, a->p->command, a->width > 24 ? a->width - 16 : 8);
 	if (out->data)
 		text_printable(out->data + start, out->len - start);
 	buf_str(out, "'");

@@ -4,7 +4,8 @@
  *	annotate-rows.c      rows by function, line, instruction, object, file
  *	annotate-text.c      tables for people
  *	annotate-source.c    --function: source and disassembly beside counts
- *	annotate-calls.c     --calls: callers, callees, the tree
+ *	annotate-tree.c      the call tree: lines, flame graph
+ *	annotate-calls.c     --calls --function: callers and callees
  *	annotate-json.c      -j: tare.annotate/1
  *	annotate-html.c      --html
  *	annotate-formats.c   --format: what -o writes
@@ -96,6 +97,31 @@ void annotate_text(const struct annotate *a, struct buf *out);
 void annotate_source(const struct annotate *a, uint32_t function, struct buf *out);
 void annotate_json(const struct annotate *a, struct buf *out);
 void annotate_html(const struct annotate *a, struct buf *out);
+
+/* Callers and callees of a function, where calls were followed. */
+void annotate_calls(const struct annotate *a, uint32_t function, struct buf *out);
+
+/* The call tree. Node 0 is the root; parents have smaller places. */
+struct annotate_node {
+	uint32_t parent, child, next;	/* child and next: 0 for none; the largest child first */
+	uint32_t function;		/* ANNOTATE_NONE: none */
+	const char *name;
+	int64_t total, self;
+	uint64_t calls;
+};
+struct annotate_tree {
+	struct annotate_node *nodes;
+	uint32_t n;
+	size_t event;
+};
+void annotate_tree(const struct tare_codeprofile *p, size_t event, struct annotate_tree *t);
+void annotate_tree_free(struct annotate_tree *t);
+void annotate_tree_text(const struct annotate *a, struct buf *out);
+int annotate_flamegraph(const struct tare_codeprofile *p, bool in_page, const struct tare_output *out,
+			struct tare_why *why);
+
+/* Adds as much of a text as fits into so many columns, and a mark where it was cut. SIZE_MAX: all. */
+void annotate_cut(struct buf *out, const char *text, size_t columns);
 
 /* --format: the function that writes the format, or NULL: not known. */
 typedef int annotate_writer(const struct tare_codeprofile *p, const struct tare_output *out,

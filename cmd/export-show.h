@@ -19,6 +19,16 @@ int stacks_collapsed(const struct tare_stacks *t, bool also_empty, int fd, struc
 
 /* The share of the narrowest frame that is drawn: .least of struct tare_stacks_options. */
 #define FLAMEGRAPH_LEAST (0.3 / 1180)
+/* A tree of stacks from anywhere: a stack comes before those inside it, siblings by total. */
+struct flame_source {
+	const struct tare_stacks_info *info;
+	int (*visit)(const void *tree, int (*each)(void *arg, const struct tare_stack *s), void *arg,
+		     struct tare_why *why);
+	const void *arg;		/* the tree */
+};
+/* `in_page`: a part of an HTML page; else a file of its own. */
+int flamegraph_draw(const struct flame_source *s, const char *title, bool in_page, const struct tare_output *out,
+		    struct tare_why *why);
 /* Of a tree in memory. A tree without a value gives a picture that says so. */
 int flamegraph(const struct tare_stacks *t, const char *title, int fd, struct tare_why *why);
 

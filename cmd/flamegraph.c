@@ -27,8 +27,8 @@
 
 static const char style[] =
 	"<style>\n"
-	"text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#111}\n"
-	".t{font-size:15px;font-weight:bold}\n"
+	"svg text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#111}\n"
+	"svg text.t{font-size:15px;font-weight:bold}\n"
 	"rect.f{stroke:#fff;stroke-width:.5}\n"
 	"g.f:hover rect.f{stroke:#000;stroke-width:1}\n"
 	"g.m rect.f{fill:#b04ae0}\n"
@@ -38,7 +38,7 @@ static const char style[] =
 static const char script[] =
 	"<script><![CDATA[\n"
 	"(function(){\n"
-	"var svg=document.documentElement,W=1180,P=10,fs=[].slice.call(document.querySelectorAll('g.f'));\n"
+	"var svg=document.currentScript.closest('svg'),W=1180,P=10,fs=[].slice.call(svg.querySelectorAll('g.f'));\n"
 	"var note=document.getElementById('note'),reset=document.getElementById('reset'),find=document.getElementById('find');\n"
 	"find.style.display='inline';\n"
 	"fs.forEach(function(g){var r=g.querySelector('rect');g.x=+r.getAttribute('x');g.w=+r.getAttribute('width');"
@@ -213,11 +213,12 @@ static void draw_frame(struct drawing *d, const struct frame *n)
 	sink_str(out, "</text></g>\n");
 }
 
-static void head(struct drawing *d, const char *title)
+static void head(struct drawing *d, const char *title, bool in_page)
 {
 	struct sink *const out = &d->out;
 	const struct tare_profile_info *const i = d->info->profile;
-	sink_str(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+	if (!in_page)
+		sink_str(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
 	print(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%d\" "
 	      "viewBox=\"0 0 %g %d\">\n", WIDTH, d->height, WIDTH, d->height);
 	sink_str(out, style);
@@ -293,13 +294,14 @@ static void put_empty(struct drawing *d)
 	      d->height - 22);
 }
 
-static int draw(struct drawing *d, const char *title, int fd, struct tare_why *why)
+static int draw(struct drawing *d, const char *title, bool in_page, const struct tare_output *to,
+		struct tare_why *why)
 {
-	int err = sink_open(&d->out, fd_write, &fd, why);
+	int err = sink_open(&d->out, to->write, to->arg, why);
 	if (err < 0)
 		return err;
 	bool ok = true;
-	head(d, title);
+	head(d, title, in_page);
 	if (d->info->total) {
 		ok = draw_all(d);
 		put_comments(d);
@@ -314,22 +316,36 @@ static int draw(struct drawing *d, const char *title, int fd, struct tare_why *w
 	return err;
 }
 
-int flamegraph(const struct tare_stacks *t, const char *title, int fd, struct tare_why *why)
+int flamegraph_draw(const struct flame_source *s, const char *title, bool in_page, const struct tare_output *out,
+		    struct tare_why *why)
 {
-	struct drawing d = { .info = tare_stacks_info(t) };
-	if (!d.info->in_memory)
-		return why_set(why, TARE_E_INVALID, "%.120s: too many stacks to draw all",
-			       d.info->profile->path);
-	int err = tare_stacks_visit(t, NULL, add_frame, &d, why);
+	struct drawing d = { .info = s->info };
+	int err = s->visit(s->arg, add_frame, &d, why);
 	if (err == TARE_E_NOMEM)
 		why_set(why, err, "flame graph");
 	if (d.info->total)
 		d.scale = (WIDTH - 2 * PAD) / (double)d.info->total;
 	d.height = TOP + ROW * ((int)deepest(&d) + 1) + 20;
 	if (err == 0)
-		err = draw(&d, title, fd, why);
+		err = draw(&d, title, in_page, out, why);
 	free(d.frames);
 	free(d.path);
 	buf_free(&d.scratch);
 	return err;
+}
+
+static int visit_stacks(const void *t, int (*each)(void *arg, const struct tare_stack *s), void *arg,
+			struct tare_why *why)
+{
+	return tare_stacks_visit(t, NULL, each, arg, why);
+}
+
+int flamegraph(const struct tare_stacks *t, const char *title, int fd, struct tare_why *why)
+{
+	const struct flame_source s = { tare_stacks_info(t), visit_stacks, t };
+	const struct tare_output out = { fd_write, &fd };
+	if (!s.info->in_memory)
+		return why_set(why, TARE_E_INVALID, "%.120s: too many stacks to draw all",
+			       s.info->profile->path);
+	return flamegraph_draw(&s, title, false, &out, why);
 }

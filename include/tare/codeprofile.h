@@ -161,10 +161,11 @@ struct tare_codeprofile_context {
 	uint64_t reserved[2];
 };
 
-struct tare_codeprofile_edge {		/* calls of one function from one instruction */
-	uint32_t caller, callee;	/* functions */
-	uint32_t site;			/* of p->insns; NONE: not known */
-	bool tail;
+struct tare_codeprofile_edge {		/* calls of one function from one instruction: a sum over contexts */
+	uint32_t caller, callee;	/* functions; edges are sorted by caller, site, callee */
+	uint32_t site;			/* of p->insns; NONE: not known, or the kernel called a signal
+					 * handler */
+	bool tail;			/* by a jump */
 	uint64_t calls;
 	const int64_t *counts;		/* n_events, inclusive: while such a call was on the stack */
 	uint64_t reserved[2];
@@ -226,6 +227,11 @@ int tare_codeprofile_write(const struct tare_codeprofile *p, const struct tare_o
 int tare_codeprofile_merge(const struct tare_codeprofile *const *list, size_t n,
 			   struct tare_codeprofile **p, struct tare_why *why);
 void tare_codeprofile_free(struct tare_codeprofile *p);	/* NULL is allowed */
+
+/* Formats of other programs, of the first event. Collapsed stacks ("main;f;g 120"), as flamegraph.pl and
+ * speedscope read them; without calls a stack is an object and a function. */
+int tare_codeprofile_export_collapsed(const struct tare_codeprofile *p, const struct tare_output *out,
+				      struct tare_why *why);
 
 /* Static, never NULL: "file", "vdso", …; "call", "tail", … */
 const char *tare_codeprofile_object_kind_name(enum tare_codeprofile_object_kind k);

@@ -116,11 +116,6 @@ int64_t *builder_context_counts(struct builder *b, uint32_t context)
 	return row_of(b, &b->context_counts, context);
 }
 
-int64_t *builder_edge_counts(struct builder *b, uint32_t edge)
-{
-	return row_of(b, &b->edge_counts, edge);
-}
-
 /* ---- entries ----
  *
  * A key is an entry that may not be stored yet. Texts of keys are interned, so that equal texts have
@@ -241,14 +236,11 @@ uint32_t builder_function(struct builder *b, const struct tare_codeprofile_funct
 		.object = given->object, .file = given->file, .line = given->line,
 		.offset = given->offset, .size = given->size,
 	};
-	if (!look_up(b, &b->functions, &f, hash_function, same_function, rehash_function, &slot, &place))
-		return NONE;
-	if (place == NONE)
-		place = store(b, &b->functions, slot, &b->p->functions, &b->cap_functions,
-			      &b->p->n_functions, &f, sizeof(f), NULL);
-	if (place != NONE)
-		b->p->functions[place].calls += given->calls;
-	return place;
+	if (!look_up(b, &b->functions, &f, hash_function, same_function, rehash_function, &slot, &place) ||
+	    place != NONE)
+		return place;
+	return store(b, &b->functions, slot, &b->p->functions, &b->cap_functions, &b->p->n_functions, &f,
+		     sizeof(f), NULL);
 }
 
 static uint64_t hash_insn(const void *entry)
@@ -360,34 +352,6 @@ uint32_t builder_context(struct builder *b, const struct tare_codeprofile_contex
 			      sizeof(c), &b->context_counts);
 	if (place != NONE)
 		b->p->contexts[place].calls += given->calls;
-	return place;
-}
-
-static uint64_t hash_edge(const void *entry)
-{
-	const struct tare_codeprofile_edge *const e = entry;
-	return hash_u64(hash_u64(hash_u64(HASH_START, e->caller), e->callee), (uint64_t)e->site << 1 | e->tail);
-}
-
-static bool equal_edge(const void *a, const void *b)
-{
-	const struct tare_codeprofile_edge *const x = a, *const y = b;
-	return x->caller == y->caller && x->callee == y->callee && x->site == y->site && x->tail == y->tail;
-}
-TABLE(edge, edges)
-
-uint32_t builder_edge(struct builder *b, const struct tare_codeprofile_edge *given)
-{
-	uint32_t *slot, place;
-	const struct tare_codeprofile_edge e = { .caller = given->caller, .callee = given->callee,
-						 .site = given->site, .tail = given->tail };
-	if (!look_up(b, &b->edges, &e, hash_edge, same_edge, rehash_edge, &slot, &place))
-		return NONE;
-	if (place == NONE)
-		place = store(b, &b->edges, slot, &b->p->edges, &b->cap_edges, &b->p->n_edges, &e, sizeof(e),
-			      &b->edge_counts);
-	if (place != NONE)
-		b->p->edges[place].calls += given->calls;
 	return place;
 }
 

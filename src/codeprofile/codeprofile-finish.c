@@ -48,18 +48,6 @@ static int by_task(const void *a, const void *b, void *arg)
 	return x->task != y->task ? compare_u64(x->task, y->task) : compare_u64(x->function, y->function);
 }
 
-static int by_ends(const void *a, const void *b, void *arg)
-{
-	const struct tare_codeprofile *const p = arg;
-	const struct tare_codeprofile_edge *const x = &p->edges[*(const uint32_t *)a];
-	const struct tare_codeprofile_edge *const y = &p->edges[*(const uint32_t *)b];
-	if (x->caller != y->caller)
-		return compare_u64(x->caller, y->caller);
-	if (x->site != y->site)
-		return compare_u64(x->site, y->site);
-	return x->callee != y->callee ? compare_u64(x->callee, y->callee) : compare_u64(x->tail, y->tail);
-}
-
 /* The same entries and rows of counts in another order: order[new place] = old place. */
 static bool reorder(void *array, size_t n, size_t size, const uint32_t *order, int64_t **rows, size_t n_events)
 {
@@ -128,10 +116,6 @@ static bool sort_functions(struct builder *b)
 		move(&p->shares[i].function, moved);
 	for (size_t i = 0; i < p->n_contexts; i++)
 		move(&p->contexts[i].function, moved);
-	for (size_t i = 0; i < p->n_edges; i++) {
-		move(&p->edges[i].caller, moved);
-		move(&p->edges[i].callee, moved);
-	}
 	for (size_t i = 0; i < p->n_syscalls; i++)
 		move(&p->syscalls[i].function, moved);
 	free(moved);
@@ -146,8 +130,6 @@ static bool sort_insns(struct builder *b)
 		return false;
 	for (size_t i = 0; i < p->n_contexts; i++)
 		move(&p->contexts[i].site, moved);
-	for (size_t i = 0; i < p->n_edges; i++)
-		move(&p->edges[i].site, moved);
 	free(moved);
 	return true;
 }
@@ -167,8 +149,7 @@ static bool sort_all(struct builder *b)
 	if (p->n_syscalls)
 		qsort(p->syscalls, p->n_syscalls, sizeof(*p->syscalls), by_times);
 	return sort_functions(b) && sort_insns(b) &&
-	       sort(b, &p->shares, p->n_shares, sizeof(*p->shares), &b->share_counts.rows, by_task, NULL) &&
-	       sort(b, &p->edges, p->n_edges, sizeof(*p->edges), &b->edge_counts.rows, by_ends, NULL);
+	       sort(b, &p->shares, p->n_shares, sizeof(*p->shares), &b->share_counts.rows, by_task, NULL);
 }
 
 /* ---- sums ---- */
@@ -275,9 +256,7 @@ static void place_rows(struct builder *b)
 	kept[TASKS] = b->task_counts.rows;
 	kept[SHARES] = b->share_counts.rows;
 	kept[CONTEXTS] = b->context_counts.rows;
-	kept[EDGES] = b->edge_counts.rows;
-	b->insn_counts.rows = b->task_counts.rows = b->share_counts.rows = b->context_counts.rows =
-		b->edge_counts.rows = NULL;
+	b->insn_counts.rows = b->task_counts.rows = b->share_counts.rows = b->context_counts.rows = NULL;
 	for (size_t i = 0; i < p->n_insns; i++)
 		p->insns[i].counts = kept[INSNS] + i * e;
 	for (size_t i = 0; i < p->n_tasks; i++)
@@ -286,8 +265,6 @@ static void place_rows(struct builder *b)
 		p->shares[i].counts = kept[SHARES] + i * e;
 	for (size_t i = 0; i < p->n_contexts; i++)
 		p->contexts[i].counts = kept[CONTEXTS] + i * e;
-	for (size_t i = 0; i < p->n_edges; i++)
-		p->edges[i].counts = kept[EDGES] + i * e;
 }
 
 static bool sum_inclusive(struct tare_codeprofile *p)
@@ -296,7 +273,7 @@ static bool sum_inclusive(struct tare_codeprofile *p)
 		return true;
 	int64_t *const rows = calloc((p->n_functions + 1) * p->n_events, sizeof(*rows));
 	p->store->counts[INCLUSIVE] = rows;
-	if (!rows || !inclusive_sum(p, rows))
+	if (!rows || !inclusive_sum(p, rows, &p->store->counts[EDGES]))
 		return false;
 	for (size_t i = 0; i < p->n_functions; i++)
 		p->functions[i].inclusive = rows + i * p->n_events;
@@ -312,7 +289,6 @@ static void free_builder(struct builder *b)
 	places_free(&b->insns);
 	places_free(&b->shares);
 	places_free(&b->contexts);
-	places_free(&b->edges);
 	places_free(&b->syscalls);
 	places_free(&b->tasks);
 	free(b->interned);
@@ -320,7 +296,6 @@ static void free_builder(struct builder *b)
 	free(b->task_counts.rows);
 	free(b->share_counts.rows);
 	free(b->context_counts.rows);
-	free(b->edge_counts.rows);
 }
 
 int builder_finish(struct builder *b, struct tare_codeprofile **p, struct tare_why *why)

@@ -7,14 +7,12 @@
  * 3. Instructions go to the builder with their counts: runs × what the instruction counts as.
  * 4. The ranges again, in the same order: each task gets its part of every function.
  */
-#include "codeprofile-room.h"
+#include "codeprofile-make.h"
 
 #include "buf.h"
 #include "options-copy.h"
-#include "symbol.h"
 #include "why.h"
 
-#include <tare/code.h>
 #include <tare/version.h>
 
 #include <stdio.h>
@@ -23,66 +21,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define MOST_EVENTS 64u
 #define MOST_REASONS 10u
-
-/* An object as it is mapped; several mappings of a file have one. */
-struct place {
-	const struct symbol_object *object;	/* NULL: the mapping is not known */
-	uint32_t in_profile;
-};
-
-struct mapping {
-	const struct tare_code_map *map;
-	pid_t pid;			/* of memory that is no file; else 0 */
-	uint32_t place;
-};
-
-struct code {				/* an instruction */
-	uint64_t offset;
-	uint32_t place;			/* of maker.places */
-	uint8_t size;
-	uint8_t bytes[15];
-	uint32_t events;		/* as in struct tare_code_insn */
-	bool is_call;
-	uint64_t target;		/* of a direct call, in the object's addresses; 0: none */
-	uint32_t in_profile;		/* the instruction there */
-};
-
-struct block {
-	uint32_t place;
-	uint64_t offset;
-	const uint8_t *bytes;		/* of its first range, in the log */
-	unsigned size;
-	uint32_t first, n;		/* of maker.codes */
-	int64_t runs, taken;
-};
-
-struct maker {
-	struct builder b;
-	const struct tare_measurement *m;
-	const struct tare_codeprofile_options *o;
-	struct symbols *symbols;
-	size_t n_events;
-	uint32_t masks[MOST_EVENTS];	/* the bits of tare_code_insn.events that each event counts */
-	uint64_t counts_taken;		/* bit e: event e counts taken branches */
-	struct place *places;
-	size_t n_places, cap_places;
-	struct mapping *mappings;
-	size_t n_mappings, cap_mappings;
-	struct places mapping_table;
-	struct code *codes;
-	size_t n_codes, cap_codes;
-	struct block *blocks;
-	size_t n_blocks, cap_blocks;
-	struct places block_table;
-	uint32_t *ranges;		/* the block of each range, in the order of the run */
-	size_t n_ranges, cap_ranges;
-	size_t at_range;		/* the fourth step */
-	const char *last_path;		/* of the last source file that was looked up … */
-	uint32_t last_file;		/* … and its place */
-	struct tare_why *why;
-};
 
 /* ---- objects ---- */
 
@@ -102,7 +41,7 @@ static enum tare_codeprofile_object_kind kind_of(const struct symbol_object *o, 
 
 /* The object's place in the profile is found after its names are read: what there is to say of it, and
  * its build-id, are known then. */
-static uint32_t add_place(struct maker *m, const struct symbol_object *o)
+static uint32_t add_place(struct maker *m, struct symbol_object *o)
 {
 	for (uint32_t i = 0; i < m->n_places; i++)
 		if (m->places[i].object == o)
@@ -135,18 +74,18 @@ static uint64_t rehash_mapping(const void *arg, uint32_t place)
 	return hash_mapping(&((const struct mapping_key *)arg)->m->mappings[place]);
 }
 
-static const struct mapping *add_mapping(struct maker *m, const struct tare_code_range *r)
+const struct mapping *maker_mapping(struct maker *m, const struct tare_code_map *map, pid_t pid)
 {
-	const bool own = r->map && !r->map->inode;	/* memory of this process only */
-	struct mapping_key k = { m, { .map = r->map, .pid = own ? r->pid : 0 } };
+	const bool own = map && !map->inode;	/* memory of this process only */
+	struct mapping_key k = { m, { .map = map, .pid = own ? pid : 0 } };
 	uint32_t *const slot = places_find(&m->mapping_table, hash_mapping(&k.key), same_mapping,
 					   rehash_mapping, &k);
 	if (slot && *slot)
 		return &m->mappings[*slot - 1];
-	const struct symbol_object *o = NULL;
+	struct symbol_object *o = NULL;
 	if (!slot || !more_room(&m->mappings, &m->cap_mappings, m->n_mappings, sizeof(*m->mappings)))
 		return NULL;
-	if (r->map && !(o = symbols_object(m->symbols, r->map, r->pid, NULL, m->why)))
+	if (map && !(o = symbols_object(m->symbols, map, pid, NULL, m->why)))
 		return NULL;
 	k.key.place = add_place(m, o);
 	if (k.key.place == NONE)
@@ -193,7 +132,7 @@ static bool add_codes(struct maker *m, struct block *b, uint64_t address)
 			break;
 		struct code *const c = &m->codes[m->n_codes++];
 		*c = (struct code){ .offset = b->offset + at, .place = b->place, .size = (uint8_t)in.size,
-				    .events = in.events, .is_call = in.is_call };
+				    .events = in.events };
 		memcpy(c->bytes, b->bytes + at, in.size);
 		if (in.is_call && in.has_target)
 			c->target = b->offset + (in.target - address);
@@ -206,12 +145,12 @@ static bool add_codes(struct maker *m, struct block *b, uint64_t address)
 static int add_range(const struct tare_code_range *r, void *arg)
 {
 	struct maker *const m = arg;
-	const struct mapping *const map = add_mapping(m, r);
+	const struct mapping *const map = maker_mapping(m, r->map, r->pid);
 	if (!map || !more_room(&m->ranges, &m->cap_ranges, m->n_ranges, sizeof(*m->ranges)))
 		return TARE_E_NOMEM;
-	const struct symbol_object *const o = m->places[map->place].object;
+	struct symbol_object *const o = m->places[map->place].object;
 	struct block_key k = { m, { .place = map->place, .bytes = r->bytes, .size = r->size,
-				    .offset = o ? symbol_address((struct symbol_object *)o, r->map, r->address) :
+				    .offset = o ? symbol_address(o, r->map, r->address) :
 						  r->address } };
 	uint32_t *const slot = places_find(&m->block_table, hash_block(&k.key), same_block, rehash_block, &k);
 	if (!slot)
@@ -221,7 +160,7 @@ static int add_range(const struct tare_code_range *r, void *arg)
 		    !add_codes(m, &k.key, r->address))
 			return TARE_E_NOMEM;
 		if (o)
-			symbol_check((struct symbol_object *)o, k.key.offset, r->bytes, r->size);
+			symbol_check(o, k.key.offset, r->bytes, r->size);
 		m->blocks[m->n_blocks++] = k.key;
 		*slot = (uint32_t)m->n_blocks;
 		m->block_table.n++;
@@ -297,7 +236,7 @@ static uint32_t file_of(struct maker *m, const char *path)
 	return m->last_file = f;
 }
 
-static uint32_t named_function(struct maker *m, uint32_t object, struct symbol_function *s)
+uint32_t maker_function(struct maker *m, uint32_t object, struct symbol_function *s)
 {
 	if (s->user)
 		return (uint32_t)(uintptr_t)s->user - 1;
@@ -341,7 +280,7 @@ static void fill_taken(struct maker *m, int64_t taken, int64_t *counts)
 static bool name_code(struct maker *m, struct code *c, const struct symbol_where *w, struct starts *starts)
 {
 	const uint32_t object = m->places[c->place].in_profile;
-	const uint32_t function = w->function ? named_function(m, object, w->function) :
+	const uint32_t function = w->function ? maker_function(m, object, w->function) :
 						unnamed_function(m, object, c->offset, starts);
 	struct tare_codeprofile_insn in = { .function = function, .file = file_of(m, w->file),
 					    .line = w->line, .size = c->size, .offset = c->offset };
@@ -358,15 +297,17 @@ static const char *path_of_kind(const struct symbol_object *o, enum tare_codepro
 									       symbol_object_path(o);
 }
 
-static uint32_t object_in_profile(struct maker *m, uint32_t place)
+uint32_t maker_object(struct maker *m, uint32_t place)
 {
+	if (m->places[place].in_profile != NONE)
+		return m->places[place].in_profile;
 	const struct symbol_object *const o = m->places[place].object;
 	const struct tare_code_map *map = NULL;
 	for (size_t i = 0; i < m->n_mappings && !map; i++)
 		if (m->mappings[i].place == place)
 			map = m->mappings[i].map;
 	const enum tare_codeprofile_object_kind kind = o ? kind_of(o, map) : TARE_CODEPROFILE_UNKNOWN;
-	return builder_object(&m->b, &(struct tare_codeprofile_object){
+	return m->places[place].in_profile = builder_object(&m->b, &(struct tare_codeprofile_object){
 		.path = path_of_kind(o, kind), .kind = kind, .deleted = map && map->deleted,
 		.build_id = o ? symbol_object_build_id(o) : "", .names = o ? symbol_object_note(o) : "" });
 }
@@ -374,7 +315,7 @@ static uint32_t object_in_profile(struct maker *m, uint32_t place)
 /* codes[order[first … first + n - 1]] are those of one place. */
 static int name_place(struct maker *m, uint32_t place, const uint32_t *order, size_t n)
 {
-	struct symbol_object *const o = (struct symbol_object *)m->places[place].object;
+	struct symbol_object *const o = m->places[place].object;
 	uint64_t *const addresses = calloc(n + 1, sizeof(*addresses));
 	struct symbol_where *const where = calloc(n + 1, sizeof(*where));
 	struct starts starts = { .last_function = NONE };
@@ -385,8 +326,8 @@ static int name_place(struct maker *m, uint32_t place, const uint32_t *order, si
 		err = symbols_at(o, addresses, n, where, m->why);
 	if (!err && !find_starts(&starts, m, place))
 		err = TARE_E_NOMEM;
-	if (!err)
-		m->places[place].in_profile = object_in_profile(m, place);
+	if (!err && maker_object(m, place) == NONE)
+		err = TARE_E_NOMEM;
 	for (size_t i = 0; !err && i < n; i++)
 		if (!name_code(m, &m->codes[order[i]], &where[i], &starts))
 			err = TARE_E_NOMEM;
@@ -631,6 +572,8 @@ static int fill(struct maker *m)
 	err = tare_code_each(m->m->code, add_to_task, m, m->why);
 	if (!err && !set_totals(m))
 		err = TARE_E_NOMEM;
+	if (!err)
+		err = maker_contexts(m);
 	if (!err)
 		add_reasons(m);
 	return err;

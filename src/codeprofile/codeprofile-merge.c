@@ -90,13 +90,6 @@ static void add_calls(struct merger *m)
 		m->contexts[i] = builder_context(&m->b, &c);
 		add(m, builder_context_counts(&m->b, m->contexts[i]), p->contexts[i].counts);
 	}
-	for (size_t i = 0; i < p->n_edges && !m->b.failed; i++) {
-		struct tare_codeprofile_edge e = p->edges[i];
-		e.caller = moved(m->functions, e.caller);
-		e.callee = moved(m->functions, e.callee);
-		e.site = moved(m->insns, e.site);
-		add(m, builder_edge_counts(&m->b, builder_edge(&m->b, &e)), p->edges[i].counts);
-	}
 	for (size_t i = 0; i < p->n_syscalls; i++) {
 		struct tare_codeprofile_syscall s = p->syscalls[i];
 		s.function = moved(m->functions, s.function);

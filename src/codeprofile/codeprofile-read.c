@@ -261,7 +261,7 @@ static void read_function(struct reader *r, const struct json_node *n)
 	const struct json_node *const insns = json_get(n, "insns");
 	if (!*f.name || !get_i64(n, "object", &object) || !get_i64(n, "file", &file) ||
 	    !get_u64(n, "line", &line) || !get_u64(n, "offset", &f.offset) || !get_u64(n, "size", &f.size) ||
-	    !get_u64(n, "calls", &f.calls) || !insns || insns->type != JSON_ARRAY ||
+	    !insns || insns->type != JSON_ARRAY ||
 	    !place_of(object, r->objects, r->n_objects, false, &f.object) ||
 	    !place_of(file, r->files, r->n_files, true, &f.file)) {
 		bad(r, "function", r->n_functions);
@@ -347,25 +347,6 @@ static void read_context(struct reader *r, const struct json_node *n)
 	r->contexts[r->n_contexts++] = place;
 }
 
-static void read_edge(struct reader *r, const struct json_node *n, size_t i)
-{
-	struct fields f = fields_of(n);
-	struct tare_codeprofile_edge e = { 0 };
-	const char *word;
-	const int64_t caller = next_number(&f, 10), callee = next_number(&f, 10), site = next_number(&f, 10);
-	e.tail = next_word(&f, &word) == 4 && !strncmp(word, "tail", 4);
-	e.calls = (uint64_t)next_number(&f, 10);
-	next_counts(r, &f);
-	if (!f.ok || !place_of(caller, r->functions, r->n_functions, true, &e.caller) ||
-	    !place_of(callee, r->functions, r->n_functions, false, &e.callee) ||
-	    !place_of(site, r->insns, r->n_insns, true, &e.site)) {
-		bad(r, "edge", i);
-		return;
-	}
-	const uint32_t place = builder_edge(&r->b, &e);
-	add_row(r, builder_edge_counts(&r->b, place));
-}
-
 static void read_syscall(struct reader *r, const struct json_node *n, size_t i)
 {
 	struct tare_codeprofile_syscall s = { .name = get_text(n, "name") };
@@ -395,9 +376,6 @@ static void read_all(struct reader *r, const struct json_node *root)
 		read_shares(r, root);
 	for (const struct json_node *n = open_list(r, root, "contexts", &r->contexts); n && !r->err; n = n->next)
 		read_context(r, n);
-	for (const struct json_node *n = open_list(r, root, "edges", NULL); n && !r->err; n = n->next)
-		read_edge(r, n, i++);
-	i = 0;
 	for (const struct json_node *n = open_list(r, root, "syscalls", NULL); n && !r->err; n = n->next)
 		read_syscall(r, n, i++);
 }

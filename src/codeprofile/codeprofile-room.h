@@ -47,12 +47,12 @@ struct count_rows {
 struct builder {
 	struct tare_codeprofile *p;
 	size_t n_events;
-	size_t cap_objects, cap_files, cap_functions, cap_insns, cap_tasks, cap_shares, cap_contexts, cap_edges,
+	size_t cap_objects, cap_files, cap_functions, cap_insns, cap_tasks, cap_shares, cap_contexts,
 		cap_syscalls, cap_reasons;
-	struct places texts, objects, files, functions, insns, shares, contexts, edges, syscalls, tasks;
+	struct places texts, objects, files, functions, insns, shares, contexts, syscalls, tasks;
 	const char **interned;
 	size_t n_interned, cap_interned;
-	struct count_rows insn_counts, task_counts, share_counts, context_counts, edge_counts;
+	struct count_rows insn_counts, task_counts, share_counts, context_counts;
 	bool failed;			/* out of memory */
 };
 
@@ -74,7 +74,6 @@ uint32_t builder_insn(struct builder *b, const struct tare_codeprofile_insn *i);
 uint32_t builder_task(struct builder *b, const struct tare_codeprofile_task *t);
 /* A context by parent, function, site and entry; calls are added. */
 uint32_t builder_context(struct builder *b, const struct tare_codeprofile_context *c);
-uint32_t builder_edge(struct builder *b, const struct tare_codeprofile_edge *e);
 void builder_syscall(struct builder *b, const struct tare_codeprofile_syscall *s);
 void builder_event(struct builder *b, size_t i, const struct tare_codeprofile_event *e);
 /* Why counts are lower bounds; the same reason once. */
@@ -84,11 +83,15 @@ void builder_reason(struct builder *b, const char *text);
 int64_t *builder_insn_counts(struct builder *b, uint32_t insn);
 int64_t *builder_task_counts(struct builder *b, uint32_t task);
 int64_t *builder_context_counts(struct builder *b, uint32_t context);
-int64_t *builder_edge_counts(struct builder *b, uint32_t edge);
 int64_t *builder_share(struct builder *b, uint32_t task, uint32_t function);
 
-/* From the arrays of a finished profile: inclusive values of functions (codeprofile-inclusive.c). */
-bool inclusive_sum(struct tare_codeprofile *p, int64_t *rows);
+/* From the contexts of a profile whose other arrays are finished (codeprofile-inclusive.c): inclusive values of
+ * functions in `rows`, edges with theirs, and calls of functions. *edge_rows is to be freed with the profile.
+ * False: out of memory. */
+bool inclusive_sum(struct tare_codeprofile *p, int64_t *rows, int64_t **edge_rows);
+
+/* "read"; NULL: no such system call. */
+const char *syscall_name(int number);
 
 /* Room for one more entry in an array that has n. False: out of memory, and the array is as it was. */
 bool more_room(void *array, size_t *cap, size_t n, size_t size);

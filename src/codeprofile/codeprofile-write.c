@@ -1,6 +1,6 @@
 /* The file of a profile: JSON, schema tare.codeprofile/1 (docs/annotate.md).
  *
- * What there are many of (instructions, shares, contexts, edges) has one string per entry, with its
+ * What there are many of (instructions, shares, contexts) has one string per entry, with its
  * fields separated by spaces, so that a file of a million instructions can be read in a moment. Written
  * function by function: the text is never in memory as a whole. */
 #include "codeprofile-room.h"
@@ -182,7 +182,6 @@ static void put_functions(struct writer *w, struct buf *row)
 		json_u64(&w->j, "line", f->line);
 		json_u64(&w->j, "offset", f->offset);
 		json_u64(&w->j, "size", f->size);
-		json_u64(&w->j, "calls", f->calls);
 		put_insns(w, f, row);
 		json_end(&w->j);
 		flush(w);
@@ -229,18 +228,6 @@ static void put_rows(struct writer *w, struct buf *row)
 		add_word(row, tare_codeprofile_entry_name(c->entry));
 		add_number(row, (int64_t)c->calls);
 		add_counts(w, row, c->counts);
-		put_row(w, row);
-	}
-	json_end(&w->j);
-	json_array(&w->j, "edges");
-	for (size_t i = 0; i < p->n_edges; i++) {
-		const struct tare_codeprofile_edge *const e = &p->edges[i];
-		add_place(row, e->caller);
-		add_place(row, e->callee);
-		add_place(row, e->site);
-		add_word(row, e->tail ? "tail" : "call");
-		add_number(row, (int64_t)e->calls);
-		add_counts(w, row, e->counts);
 		put_row(w, row);
 	}
 	json_end(&w->j);

@@ -1,0 +1,78 @@
+/* What codeprofile-make.c and codeprofile-contexts.c share: the profile of a run while it is made. */
+#ifndef CODEPROFILE_MAKE_H
+#define CODEPROFILE_MAKE_H
+
+#include "codeprofile-room.h"
+#include "symbol.h"
+
+#include <tare/code.h>
+
+#define MOST_EVENTS 64u
+
+/* An object as it is mapped; several mappings of a file have one. */
+struct place {
+	struct symbol_object *object;	/* NULL: the mapping is not known */
+	uint32_t in_profile;
+};
+
+struct mapping {
+	const struct tare_code_map *map;
+	pid_t pid;			/* of memory that is no file; else 0 */
+	uint32_t place;
+};
+
+struct code {				/* an instruction */
+	uint64_t offset;
+	uint32_t place;			/* of maker.places */
+	uint8_t size;
+	uint8_t bytes[15];
+	uint32_t events;		/* as in struct tare_code_insn */
+	uint64_t target;		/* of a direct call, in the object's addresses; 0: none */
+	uint32_t in_profile;		/* the instruction there */
+};
+
+struct block {
+	uint32_t place;
+	uint64_t offset;
+	const uint8_t *bytes;		/* of its first range, in the log */
+	unsigned size;
+	uint32_t first, n;		/* of maker.codes */
+	int64_t runs, taken;
+};
+
+struct maker {
+	struct builder b;
+	const struct tare_measurement *m;
+	const struct tare_codeprofile_options *o;
+	struct symbols *symbols;
+	size_t n_events;
+	uint32_t masks[MOST_EVENTS];	/* the bits of tare_code_insn.events that each event counts */
+	uint64_t counts_taken;		/* bit e: event e counts taken branches */
+	struct place *places;
+	size_t n_places, cap_places;
+	struct mapping *mappings;
+	size_t n_mappings, cap_mappings;
+	struct places mapping_table;
+	struct code *codes;
+	size_t n_codes, cap_codes;
+	struct block *blocks;
+	size_t n_blocks, cap_blocks;
+	struct places block_table;
+	uint32_t *ranges;		/* the block of each range, in the order of the run */
+	size_t n_ranges, cap_ranges;
+	size_t at_range;		/* while tasks get their part */
+	const char *last_path;		/* of the last source file that was looked up … */
+	uint32_t last_file;		/* … and its place */
+	struct tare_why *why;
+};
+
+/* The mapping of an address of a process; its place is of maker.places. NULL: out of memory. */
+const struct mapping *maker_mapping(struct maker *m, const struct tare_code_map *map, pid_t pid);
+/* The object of the place in the profile. NONE: out of memory. */
+uint32_t maker_object(struct maker *m, uint32_t place);
+/* A function as the symbol room has it. */
+uint32_t maker_function(struct maker *m, uint32_t object, struct symbol_function *s);
+/* Contexts and system calls of the run. The instructions are in the builder by now. */
+int maker_contexts(struct maker *m);
+
+#endif
