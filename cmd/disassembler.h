@@ -16,6 +16,9 @@ const char *disassemble(const uint8_t *bytes, size_t size, uint64_t address, cha
 /* "mov"; NULL likewise. Static. */
 const char *disassemble_mnemonic(const uint8_t *bytes, size_t size);
 
+/* What the module has under that name; NULL: no module. */
+void *disassembler_symbol(const char *name);
+
 /* What the module has. */
 #define DISASSEMBLER_FILE "tare-disassembler.so"
 typedef const char *disassembler_text_fn(const uint8_t *bytes, size_t size, uint64_t address,

@@ -26,6 +26,7 @@
 
 #include <tare/event.h>
 #include <tare/growth.h>
+#include <tare/trace.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -147,6 +148,9 @@ struct tare_measure_options {
 	volatile const int *stop;	/* when *stop != 0 (a signal handler's): end early */
 	bool code;			/* fill tare_measurement.code; with TARE_BACKEND_SOFT only */
 	bool calls;			/* … with the call graph, too (tare/code.h) */
+	const struct tare_trace *trace;	/* NULL: none; else fills tare_measurement.code, too, and tells
+					 * which memory is used (tare/trace.h); with
+					 * TARE_BACKEND_SOFT only */
 };
 #define TARE_MEASURE_OPTIONS_INIT TARE_OPTIONS_INIT(measure)
 

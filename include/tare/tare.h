@@ -38,6 +38,7 @@
 #include <tare/profile.h>
 #include <tare/record.h>
 #include <tare/run.h>
+#include <tare/trace.h>
 #include <tare/verify.h>
 #include <tare/scan.h>
 #include <tare/version.h>

@@ -261,7 +261,7 @@ static int measure(const struct tare_measure_options *o, struct tare_measurement
 		tare_measurement_free(&r->m);
 		return backend;
 	}
-	if (o->code && backend != TARE_BACKEND_SOFT) {
+	if ((o->code || o->trace) && backend != TARE_BACKEND_SOFT) {
 		tare_measurement_free(&r->m);
 		return why_set(w, TARE_E_INVALID, "which code ran: only the software engine knows, and "
 			       "the backend is the hardware's counters (tare_measure_options.backend)");

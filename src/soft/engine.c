@@ -89,6 +89,9 @@ uint64_t engine_exit(struct thread *t)
 		t->pc = l.target;
 		vpmu_tick(t, &next);
 		break;
+	case LINK_TRACE:
+		trace_room(t);
+		break;
 	case LINK_LOCKED:
 		vpmu_locked(t);
 		break;

@@ -81,6 +81,12 @@ struct thread {
 		int64_t corr[SOFT_EVENTS];	/* parts of blocks, and what was folded */
 		int64_t vdso_corr[SOFT_EVENTS];	/* … of these, in the vDSO */
 	} code;
+	struct {			/* trace.c */
+		uint64_t at;		/* where its next word goes */
+		int64_t left;		/* room, in words; < 0: ask */
+		uint64_t fs;		/* the base of fs */
+		uint32_t slot;		/* trace-abi.h, from 1; 0: none */
+	} trace;
 	struct {			/* shadow.c */
 		uint64_t last;		/* the chunk mapped last; 0: none is */
 		uint64_t common;	/* one of those that are the same memory; or 0 */

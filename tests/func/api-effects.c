@@ -505,6 +505,26 @@ static void profile_code(const struct tare_measurement *m, const struct tare_eve
 	tare_codeprofile_free(p);
 }
 
+static void count_words(const struct tare_trace_run *r, void *arg)
+{
+	enum tare_trace_word words[TARE_TRACE_WORDS];
+	unsigned size;
+	*(unsigned *)arg += r->n_words >= tare_trace_words(r->code->bytes, r->code->size, &size, words) && size;
+}
+
+/* A thread of the library reads the trace: it must be gone. */
+static void measure_traced(const struct tare_events *list)
+{
+	unsigned runs = 0;
+	struct tare_measurement *m;
+	const struct tare_trace trace = { .run = count_words, .arg = &runs };
+	if (tare_measure(&TARE_OPTIONS(measure, .argv = see_descriptors, .events = list,
+				       .backend = TARE_BACKEND_SOFT, .trace = &trace), &m, NULL) < 0)
+		return;
+	CHECK(runs, "no trace");
+	tare_measurement_free(m);
+}
+
 static void measure_with(enum tare_backend backend, const char *event)
 {
 	struct tare_events *list;
@@ -531,6 +551,8 @@ static void measure_with(enum tare_backend backend, const char *event)
 			      "the mix");
 			tare_code_mix_free(mix);
 		}
+		if (m->code)
+			measure_traced(list);
 		CHECK(m->exit_status == 0, "%s: a descriptor stays open in the command", event);
 		tare_measurement_free(m);
 	}

@@ -11,6 +11,7 @@
 #include "privilege.h"
 #include "soft-results.h"
 #include "soft-setup.h"
+#include "soft-trace.h"
 #include "soft-tracer.h"
 #include "why.h"
 
@@ -33,6 +34,7 @@ struct soft {
 	struct soft_setup setup;
 	struct soft_tracer tracer;
 	struct soft_results results;
+	struct soft_trace *trace;
 	struct child child;
 };
 
@@ -143,13 +145,15 @@ static double run_to_end(struct soft *s)
 		s->hooks->before_reap(s->child.pid, s->hooks->arg);
 	child_reap(&s->child, s->m);
 	soft_tracer_stop(&s->tracer);
+	soft_trace_stop(s->trace);
+	s->trace = NULL;
 	return (double)(end_ns - begin_ns) / (double)(end_ticks - ticks);
 }
 
 static int collect(struct soft *s, double ns_per_tick, struct tare_why *why)
 {
 	soft_results_settle(&s->results, &s->tracer);
-	if (s->o->code && !(s->m->code = code_keep(s->setup.memfd, s->setup.shared)))
+	if ((s->o->code || s->o->trace) && !(s->m->code = code_keep(s->setup.memfd, s->setup.shared)))
 		return why_set(why, TARE_E_NOMEM, "the code of %s", s->o->argv[0]);
 	soft_results_totals(&s->results, s->o, s->m);
 	soft_results_translated(&s->results, ns_per_tick, s->m);
@@ -172,10 +176,13 @@ int soft_run(const struct tare_measure_options *o, const struct soft_hooks *hook
 	if (hooks->setup)
 		err = hooks->setup(s.setup.memfd, s.setup.shared, hooks->arg, why);
 	if (!err)
+		err = soft_trace_start(&s.trace, o->trace, s.setup.memfd, s.setup.shared, why);
+	if (!err)
 		err = start(&s, why);
 	if (!err)
 		err = collect(&s, run_to_end(&s), why);
 	soft_tracer_stop(&s.tracer);
+	soft_trace_stop(s.trace);
 	soft_setup_close(&s.setup);
 	soft_results_free(&s.results);
 	return err;

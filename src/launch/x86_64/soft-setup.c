@@ -1,9 +1,9 @@
 #include "soft-setup.h"
 
-#include "code-abi.h"
 #include "descriptors.h"
 #include "file-size.h"
 #include "soft-results.h"
+#include "trace-abi.h"
 #include "why.h"
 
 #include <elf.h>
@@ -127,7 +127,7 @@ int soft_setup_open(struct soft_setup *s, const struct tare_measure_options *o,
 	close(fd);
 	if (s->memfd < 0)
 		return why_errno(why, soft_memory_code(errno), errno, "a descriptor for the engine");
-	const uint64_t size = o->code ? CODE_LOG_END :
+	const uint64_t size = o->trace ? TRACE_END : o->code ? CODE_LOG_END :
 			      ENGINE_FILE_OFFSET + (size_t)(engine_elf_end - engine_elf_start);
 	const int err = file_set_size(s->memfd, size, "shared memory for the engine", why);
 	if (err) {
@@ -146,7 +146,8 @@ int soft_setup_open(struct soft_setup *s, const struct tare_measure_options *o,
 	s->shared->event_mask = soft_event_mask(o->events);
 	s->shared->flags = (o->no_inherit ? SOFT_FLAG_NO_INHERIT : 0) |
 			   (o->refuse_uncounted ? SOFT_FLAG_REFUSE : 0) |
-			   (o->code ? SOFT_FLAG_CODE_LOG : 0);
+			   (o->code || o->trace ? SOFT_FLAG_CODE_LOG : 0) |
+			   (o->trace ? SOFT_FLAG_TRACE : 0);
 	s->shared->launcher_pid = getpid();
 	s->shared->fd_size = fd_size;
 	if (readlink("/proc/self/ns/pid", s->shared->pid_ns, sizeof(s->shared->pid_ns) - 1) < 0)

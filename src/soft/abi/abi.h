@@ -163,6 +163,9 @@ struct soft_shared {
 	uint32_t overflowed;	/* tasks beyond SOFT_MAX_RECORDS, summed in records[0] */
 	uint32_t native_beyond;	/* … of these, images that run natively (atomic) */
 	uint32_t code_chunks;	/* taken so far (atomic), of the code log (code-abi.h) */
+	uint32_t trace_slots;	/* taken so far (atomic), of the trace (trace-abi.h) */
+	uint32_t trace_posts;	/* futex: bumped with each slot that is full */
+	uint32_t trace_lost;	/* slots that could not be had: the trace is not all */
 	struct soft_slot slots[SOFT_SLOTS];
 	struct soft_record records[SOFT_MAX_RECORDS];
 };
@@ -174,6 +177,7 @@ struct soft_shared {
 #define SOFT_FLAG_PROC		(1u << 4)	/* a process has opened maps or the like */
 #define SOFT_FLAG_CODE_LOG	(1u << 5)	/* write the code log (code-abi.h) */
 #define SOFT_FLAG_CALLS		(1u << 6)	/* … with the call graph */
+#define SOFT_FLAG_TRACE		(1u << 7)	/* write the trace (trace-abi.h) */
 
 #define ENGINE_FILE_OFFSET	(64ull << 20)
 

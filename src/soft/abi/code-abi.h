@@ -15,6 +15,7 @@
  *	CODE_CONTEXT	a context of the call graph (tare/code.h), and what was counted in it since
  *			the last record of the same context; with SOFT_FLAG_CALLS
  *	CODE_SYSCALL	system calls, since the last record of the same kind
+ *	CODE_BLOCK	a block of the trace (trace-abi.h)
  *
  * The sum of runs × instructions over all records of a task is the task's count of instructions
  * (soft_record.counts), and likewise for every other event of the instructions.
@@ -31,7 +32,8 @@
 #define ZONE_CODE_LOG	(ZONE_BASE + 0xe00000000ull)	/* chunk N is at N × CODE_CHUNK */
 _Static_assert(ZONE_CODE_LOG + CODE_CHUNKS * CODE_CHUNK <= ZONE_THREADS, "layout");
 
-enum code_kind { CODE_NOTHING, CODE_MAPS, CODE_MAP, CODE_RUNS, CODE_TAKEN, CODE_CONTEXT, CODE_SYSCALL };
+enum code_kind { CODE_NOTHING, CODE_MAPS, CODE_MAP, CODE_RUNS, CODE_TAKEN, CODE_CONTEXT, CODE_SYSCALL,
+		 CODE_BLOCK };
 
 /* At the start of a chunk. */
 struct code_chunk {

@@ -17,6 +17,7 @@
 #define THREAD_ALT	BYTES(0x10000)		/* signal stack, 64 KiB */
 #define THREAD_STACK	BYTES(0x20000)		/* engine stack, 128 KiB up to … */
 #define THREAD_STACK_END BYTES(0x40000)
+#define THREAD_TRACE	BYTES(0x80000)		/* a trace that nobody reads (trace.c) */
 #define THREAD_ACC	BYTES(0xd0000)		/* struct vpmu_task_mem, under `tare run` */
 #define THREAD_COUNTS	BYTES(0x100000)		/* counter array */
 

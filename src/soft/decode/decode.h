@@ -157,4 +157,17 @@ struct step {
  * shifts). Remembers what it learns of an opcode: one thread at a time. */
 int decode_step(struct step *s, struct insn *in, const uint8_t *bytes, unsigned avail);
 
+/* What a trace keeps for each run of an instruction, to know its addresses: values of these before
+ * the instruction, or after it. */
+enum trace_word {
+	TRACE_OPERAND,		/* the address of the memory operand. Of a gather or scatter: base +
+				 * displacement. With EVEX an 8-bit displacement is not multiplied */
+	TRACE_RSP, TRACE_RBP, TRACE_RSI, TRACE_RDI, TRACE_RAX, TRACE_RBX,
+	TRACE_RSI_AFTER, TRACE_RDI_AFTER,	/* rep: how far it came */
+};
+#define TRACE_MOST 4		/* words of an instruction */
+/* Those of an instruction, in order; returns how many. */
+unsigned trace_words(const struct insn *in, uint8_t words[TRACE_MOST]);
+bool is_moffs(const struct insn *in);		/* mov al … rax, [address], and back */
+
 #endif

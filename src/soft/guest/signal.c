@@ -328,6 +328,7 @@ void signal_try(struct thread *t)
 
 void signal_fatal(struct thread *t, int sig)
 {
+	trace_end(t);
 	if (!t->is_vfork)
 		lock_take();
 	count_fold_all(REC_KILLED_BY_SIGNAL);

@@ -106,8 +106,11 @@ static long do_arch_prctl(struct thread *t, const uint64_t *a)
 	}
 	case ARCH_SHSTK_ENABLE:		/* our returns are not its returns */
 		return -EOPNOTSUPP;
-	default:
-		return gate(t, __NR_arch_prctl, a);
+	default: {
+		const long ret = gate(t, __NR_arch_prctl, a);
+		trace_fs(t);
+		return ret;
+	}
 	}
 }
 

@@ -288,6 +288,7 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 	mem_zero(t->code.vdso_corr, sizeof(t->code.vdso_corr));
 	sys3(__NR_madvise, counts_of(t), cache.counts_mapped, MADV_DONTNEED);
 	t->is_vfork = false;
+	trace_forked(t);
 	t->task.child_record = 0;
 	if (record) {
 		struct soft_record *const r = &E.shared->records[record];
@@ -413,6 +414,7 @@ bool thread_is_last(const struct thread *self)
 void thread_exit(struct thread *t, long nr, const uint64_t *a)
 {
 	block_signals();
+	trace_end(t);
 	if (nr == __NR_exit_group || (thread_is_last(t) && !t->is_vfork)) {
 		if (!t->is_vfork)
 			lock_take();	/* and keep it: no other thread may fold the counts again */

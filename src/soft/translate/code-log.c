@@ -55,15 +55,16 @@ static struct code_record *reserve(uint64_t size)
 	}
 }
 
-static void append(const struct code_record *head, const void *bytes)
+static struct code_record *append(const struct code_record *head, const void *bytes)
 {
 	const uint64_t size = (sizeof(*head) + head->len + 7) & ~7ull;
 	struct code_record *const r = reserve(size);
 	if (!r)
-		return;
+		return NULL;
 	*r = *head;
 	mem_copy(r->bytes, bytes, head->len);
 	__atomic_store_n(&r->size, (uint16_t)size, __ATOMIC_RELEASE);
+	return r;
 }
 
 static void map_line(const char *line, void *arg)
@@ -143,6 +144,15 @@ void code_log_part(const struct thread *t, uint64_t pc, const uint8_t *bytes, ui
 				       .pid = process_of(t), .len = len, .pc = pc, .runs = runs };
 	if (n_insns)
 		append(&r, bytes);
+}
+
+uint64_t code_log_define(const struct thread *t, uint64_t pc, const uint8_t *bytes, uint16_t len,
+			 uint8_t n_insns)
+{
+	const struct code_record r = { .kind = CODE_BLOCK, .n_insns = n_insns, .record = t->record,
+				       .pid = process_of(t), .len = len, .pc = pc };
+	const struct code_record *const at = append(&r, bytes);
+	return at ? (uint64_t)at - ZONE_CODE_LOG : 0;
 }
 
 void code_log_unmaps(struct thread *t, uint64_t start, uint64_t end)

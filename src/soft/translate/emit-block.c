@@ -373,6 +373,8 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 	if (b->flags & BLOCK_CHECKED)
 		emit_check(e, b);
 	emit_taken_budget(e, p, b, id);
+	if (trace_wanted())
+		trace_block(e, p, b);
 	const struct mode *const mode = &cache.modes[b->mode];
 	const uint32_t taken_id = cache.counts_taken || mode->taken ? id + 1 : 0;
 	e->inverted = b->flags & BLOCK_INVERTED;
@@ -406,6 +408,8 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 			continue;
 		}
 		next = pc + in->len;
+		if (trace_wanted())
+			trace_insn(e, in, s, pc, m, false);
 		if (is_vpmu_rdpmc(in)) {
 			emit_rdpmc(e, pc, m);
 			mark(e, plain(next, (unsigned)i + 1, e));
@@ -434,6 +438,8 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 				mark(e, m);
 				copy(e, s, in->len);
 			}
+			if (trace_wanted())
+				trace_insn(e, in, s, pc, plain(next, (unsigned)i + 1, e), true);
 			if (is_told_fp(in)) {
 				emit_fp_check(e, next, loads_fp_flags(in), plain(next, (unsigned)i + 1, e));
 				mark(e, plain(next, (unsigned)i + 1, e));

@@ -195,6 +195,12 @@ void emit_return_entry(struct emit *e, uint64_t pc);
 void emit_side_exit(struct emit *e, const struct block *b);
 uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint32_t id);
 
+/* trace.c */
+/* In front of a block, and before and after each of its instructions: writes the trace. */
+void trace_block(struct emit *e, const struct plan *p, const struct block *b);
+void trace_insn(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc, struct mark m,
+	bool after);
+
 /* translate.c */
 /* The arithmetic flags that counting this block, or the block before it, may have replaced after
  * `done` instructions of the block. (The program writes them before it reads them.) */

@@ -31,6 +31,7 @@
 #define CHAIN 6			/* blocks of a chain that are written at once */
 #define DEPTH 16		/* uncounted blocks in a row, at most */
 #define MAX_CHECKED 16		/* instructions of a checked block */
+#define MAX_TRACED 24		/* … of one that writes a trace: its code is long */
 /* translate_block() takes these besides enum block_flags: */
 #define UNCOUNTED (1u << 16)	/* its runs follow from the block before it (runs_from) */
 #define EXTENDS (1u << 17)	/* it goes right behind the unfinished chain */
@@ -52,7 +53,7 @@ void translate_reset(void)
 	unfinished.last = 0;
 }
 
-/* The virtual PMU needs more about an instruction than struct step has. */
+/* The virtual PMU and the trace need more about an instruction than struct step has. */
 static int decode_whole(struct step *s, struct insn *in, const uint8_t *bytes, unsigned avail)
 {
 	const int len = decode_insn(in, bytes, avail);
@@ -71,7 +72,7 @@ bool decode_block(struct plan *p, uint64_t pc, const uint8_t *src, uint64_t avai
 		struct step *const s = &p->step[p->n];
 		struct insn *const in = &p->in[p->n];
 		const uint64_t left = avail - off;
-		const int len = E.vpmu ? decode_whole(s, in, src + off, (unsigned)left) :
+		const int len = E.vpmu || trace_wanted() ? decode_whole(s, in, src + off, (unsigned)left) :
 					 decode_step(s, in, src + off, (unsigned)left);
 		if (len <= 0)
 			break;
@@ -360,7 +361,8 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 	/* (code that can change under a block that nothing guards runs one by one) */
 	const uint32_t stops = flags & BLOCK_SINGLE && !writable && !checked ?
 			       thread_self()->code.stops : 0;
-	const int max = flags & BLOCK_SINGLE && !stops ? 1 : checked ? MAX_CHECKED : MAX_INSNS;
+	const int max = flags & BLOCK_SINGLE && !stops ? 1 : checked ? MAX_CHECKED :
+			trace_wanted() ? MAX_TRACED : MAX_INSNS;
 	if (!decode_block(p, pc, (const uint8_t *)pc, end - pc, max, checked))
 		return (struct made){ .why = PROBLEM_BAD_INSN };
 	if (stops)
@@ -381,8 +383,12 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 	b->mode = cache.mode;
 	b->flags = (uint16_t)(flags | (checked ? BLOCK_CHECKED : 0));
 	if (writable || checked || r->anon || code_log_wanted()) {
-		uint8_t *const kept = heap_alloc(b->src_len);
+		/* (before it, for a trace: where the block is defined) */
+		uint64_t *const defined = heap_alloc(trace_wanted() ? 8 + b->src_len : b->src_len);
+		uint8_t *const kept = trace_wanted() ? (uint8_t *)(defined + 1) : (uint8_t *)defined;
 		mem_copy(kept, (const void *)pc, b->src_len);
+		if (trace_wanted())
+			*defined = code_log_define(thread_self(), pc, kept, b->src_len, b->n_insns);
 		b->src = (uint32_t)((uint64_t)kept - ZONE_HEAP);
 	}
 	place_cell(id);
@@ -542,7 +548,7 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 		if (waits || loop_edge || !worth_following(next))
 			break;
 		flags = BLOCK_CHAINED;
-		if (!cache.mode && last_flow(&the_plan) == FLOW_JCC && !block_exists(next) &&
+		if (!cache.mode && !trace_wanted() && last_flow(&the_plan) == FLOW_JCC && !block_exists(next) &&
 		    (cache.counts_taken || link_at(branch)->target > next))
 			flags |= UNCOUNTED;	/* a forward branch: we guess that few leave here */
 	}
@@ -600,7 +606,7 @@ uint32_t chain_extend(struct thread *t, uint32_t link)
 uint32_t translate(uint64_t pc, enum arrival how, enum problem *why)
 {
 	const uint64_t begin = begin_at(pc);
-	const bool alone = !cache.counts_taken && !cache.mode && E.n_running == 1;
+	const bool alone = !cache.counts_taken && !cache.mode && !trace_wanted() && E.n_running == 1;
 	const uint32_t id = translate_chain(segment_for(pc), pc,
 					    how == ARRIVE_BY_JUMP ? BLOCK_JUMP_ENTRY :
 					    how == ARRIVE_BY_RETURN ? BLOCK_RETURN_ENTRY : 0, alone, why);

@@ -14,6 +14,7 @@
  *	count.c		cells to events
  *	budget.c	how many events may happen before C is asked
  *	code-log.c	which code ran how often, for a profile
+ *	trace.c		which memory it used, for a simulation
  *
  * Each block adds 1 to its own cell of the thread's counter array; count.c turns cells into
  * events when counts are asked for.
@@ -93,6 +94,7 @@ enum link_kind {
 	LINK_SPECIAL,		/* target: the instruction itself, run by C (special.c) */
 	LINK_STOP,		/* go on at target through the dispatcher; never linked */
 	LINK_TICK,		/* a budget is used up; target: the block itself, which has not run */
+	LINK_TRACE,		/* the trace has no room; target: the block itself, which has not run */
 	LINK_LOCKED,		/* a locked instruction was run; target: the next one */
 	LINK_FP_ENV,		/* `insn` has stored x87 state; target: the next one */
 	LINK_X87,		/* an instruction of vpmu_asks_x87() was run; target: the next one */
@@ -347,6 +349,17 @@ void code_log_part(const struct thread *t, uint64_t pc, const uint8_t *bytes, ui
 /* The program is about to unmap, or map over, this memory. */
 TAKES_LOCK void code_log_unmaps(struct thread *t, uint64_t start, uint64_t end);
 void code_log_maps_changed(void);
+
+/* A block of the trace. Returns where its record is in the log; 0: the log is full. */
+NEEDS_LOCK uint64_t code_log_define(const struct thread *t, uint64_t pc, const uint8_t *bytes,
+				    uint16_t len, uint8_t n_insns);
+
+/* trace.c: which memory the program used (trace-abi.h) */
+bool trace_wanted(void);
+void trace_room(struct thread *t);	/* LINK_TRACE: room for more words */
+void trace_fs(struct thread *t);		/* the base of fs has changed */
+void trace_end(struct thread *t);	/* the calling thread ends, or execs */
+void trace_forked(struct thread *t);	/* in the child: the words so far are the parent's */
 
 /* regions.c */
 void regions_init(void);		/* from /proc/self/maps */
