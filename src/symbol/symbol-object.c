@@ -136,7 +136,8 @@ static bool read_headers(struct symbol_object *o, int fd)
 			break;
 		if (ph.p_type == PT_LOAD)
 			o->segments[o->n_segments++] =
-				(struct segment){ ph.p_offset, ph.p_filesz, ph.p_vaddr };
+				(struct segment){ ph.p_offset, ph.p_filesz, ph.p_vaddr, ph.p_memsz,
+						  ph.p_flags & PF_X };
 		else if (ph.p_type == PT_NOTE)
 			find_build_id(o, fd, &ph);
 	}
@@ -153,26 +154,42 @@ static bool changed_since(const struct stat *st, const struct timespec *since)
 
 static void judge(struct symbol_object *o, const struct stat *st, const struct symbol_hints *hints)
 {
-	if (hints && hints->build_id_size && o->id_size) {
+	if (hints && hints->build_id_size) {
 		o->trust = hints->build_id_size == o->id_size &&
 			   !memcmp(hints->build_id, o->id, o->id_size) ? TRUST_YES : TRUST_NO;
-		if (o->trust == TRUST_NO)
-			object_note(o, "%s was replaced after the run began (its build-id is another): no names",
-				    o->path);
 		return;
 	}
 	if ((o->inode && st->st_ino != o->inode) || o->deleted || changed_since(st, &o->set->options.since))
 		o->trust = TRUST_DOUBT;
 }
 
+/* The debug file has the addresses of the segments. */
+static void read_debug_headers(struct symbol_object *o)
+{
+	char path[PATH_MAX + 2 * WIRE_BUILD_ID + 32];
+	struct stat st;
+	int n = snprintf(path, sizeof(path), "%s/.build-id/%02x/", o->set->options.debug_folder, o->id[0]);
+	for (size_t i = 1; i < o->id_size; i++)
+		n += sprintf(path + n, "%02x", o->id[i]);
+	strcpy(path + n, ".debug");
+	const int fd = open_regular(path, &st);
+	if (fd < 0)
+		return;
+	read_headers(o, fd);
+	close(fd);
+}
+
 /* By the build-id, the debug file may still be there. */
 static void file_is_gone(struct symbol_object *o, int err, const struct symbol_hints *hints)
 {
 	o->open_path = NULL;
+	o->n_segments = 0;
 	if (hints && hints->build_id_size && hints->build_id_size <= WIRE_BUILD_ID) {
 		memcpy(o->id, hints->build_id, hints->build_id_size);
 		o->id_size = hints->build_id_size;
+		o->trust = TRUST_YES;
 		o->debug_only = true;
+		read_debug_headers(o);
 		return;
 	}
 	o->trust = TRUST_NO;
@@ -234,7 +251,10 @@ static void make_file(struct symbol_object *o, const struct tare_code_map *map, 
 		file_is_gone(o, err, hints);
 		return;
 	}
-	if (!read_headers(o, fd)) {
+	const bool is_elf = read_headers(o, fd);
+	if (!is_elf && hints && hints->build_id_size) {
+		file_is_gone(o, ENOENT, hints);
+	} else if (!is_elf) {
 		o->kind = SYMBOL_OTHER;
 		object_note(o, st.st_size ? "%s is not an ELF file for this machine: no names" :
 			    "%s is empty: no names", o->path);
@@ -321,12 +341,30 @@ const char *symbol_object_note(const struct symbol_object *o) { return o->note; 
 
 /* ---- addresses ---- */
 
+static uint64_t page_down(uint64_t address) { return address & ~(uint64_t)4095; }
+static uint64_t page_up(uint64_t address) { return page_down(address + 4095); }
+
+/* Of a debug file: it has the addresses of segments, but not where they were in the file. The segment of code
+ * that is as long as the mapping. */
+static uint64_t address_by_debug(const struct symbol_object *o, const struct tare_code_map *map, uint64_t address)
+{
+	for (size_t i = 0; i < o->n_segments; i++) {
+		const struct segment *const s = &o->segments[i];
+		const uint64_t start = page_down(s->address);
+		if (s->is_code && page_up(s->address + s->memory) - start == map->end - map->start)
+			return start + (address - map->start);
+	}
+	return address - map->start + map->offset;
+}
+
 uint64_t symbol_address(struct symbol_object *o, const struct tare_code_map *map, uint64_t address)
 {
 	if (o->kind == SYMBOL_VDSO)
 		return address - map->start;
 	if (o->kind == SYMBOL_JIT || map->path[0] != '/')
 		return address;
+	if (o->debug_only)
+		return address_by_debug(o, map, address);
 	const uint64_t offset = address - map->start + map->offset;
 	for (size_t i = 0; i < o->n_segments; i++)
 		if (offset >= o->segments[i].offset && offset - o->segments[i].offset < o->segments[i].size)

@@ -41,7 +41,9 @@ enum trust {
 enum level { LEVEL_ALL, LEVEL_FUNCTIONS, LEVEL_NOTHING };
 
 struct segment {
-	uint64_t offset, size, address;
+	uint64_t offset, size;		/* in the file */
+	uint64_t address, memory;	/* as linked, and how long it is there */
+	bool is_code;
 };
 
 struct jit_entry {

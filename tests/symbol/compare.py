@@ -312,7 +312,7 @@ def without_reader(tmp, program):
 
 
 with folder() as name:
-    tmp = pathlib.Path(name)
+    tmp = pathlib.Path(name).resolve()
     program = c_programs(tmp)
     separate(tmp, program)
     minidebuginfo(tmp, program)

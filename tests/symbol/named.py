@@ -46,8 +46,8 @@ class Asker:
 
 
 def folder():
-    """A folder of this test, removed at its end. (In the build's: /tmp may be mounted noexec.)"""
-    return tempfile.TemporaryDirectory(dir=os.environ.get("MESON_BUILD_ROOT"))
+    """A folder of this test, removed at its end. (Not in /tmp: it may be mounted noexec, and one test hides it.)"""
+    return tempfile.TemporaryDirectory(dir=os.environ.get("MESON_BUILD_ROOT", "."))
 
 
 def code_addresses(path):

@@ -1,6 +1,10 @@
 /* Prints what src/symbol says about addresses, for the tests of this folder.
  *
- * usage: symbol-at [-r READER] [-d DEBUG-FOLDER] [-c CPU-SECONDS] [-m] [-n] [-p PID] FILE < ADDRESSES
+ * usage: symbol-at [-r READER] [-d DEBUG-FOLDER] [-c CPU-SECONDS] [-m] [-n] [-p PID] [-b BUILD-ID] FILE < ADDRESSES
+ *	  symbol-at [-r READER] … -P PID < ADDRESSES
+ *
+ * -P: the addresses are of a process that lives; each line begins with the object's path, its note, and the
+ * address in the object. -b: the file is gone, and had this build-id.
  *
  * Addresses in hexadecimal, as FILE was linked ("[vdso]" and "" are files too, of process PID). -m: do not
  * demangle; -n: no lines. Fields, by tabs: address,
@@ -37,12 +41,39 @@ static void print(uint64_t address, const struct symbol_where *w)
 	putchar('\n');
 }
 
+static int of_process(struct symbols *s, pid_t pid)
+{
+	unsigned long long value;
+	while (scanf("%llx", &value) == 1) {
+		struct symbol_object *o;
+		struct symbol_where w;
+		uint64_t at;
+		if (symbol_of_process(s, pid, value, &o, &at, &w, NULL) != 0)
+			return 3;
+		printf("%s\t%s\t", o ? symbol_object_path(o) : "?", text(o ? symbol_object_note(o) : NULL));
+		print(at, &w);
+	}
+	symbols_free(s);
+	return 0;
+}
+
+static size_t parse_hex(const char *hex, uint8_t *out, size_t size)
+{
+	size_t n = 0;
+	unsigned byte;
+	for (; n < size && sscanf(hex + 2 * n, "%2x", &byte) == 1; n++)
+		out[n] = (uint8_t)byte;
+	return n;
+}
+
 int main(int argc, char **argv)
 {
 	struct symbols_options options = { 0 };
 	struct tare_why why;
-	pid_t pid = 0;
-	for (int c; (c = getopt(argc, argv, "r:d:c:mnp:")) != -1;) {
+	pid_t pid = 0, process = 0;
+	uint8_t id[64];
+	struct symbol_hints hints = { .build_id = id };
+	for (int c; (c = getopt(argc, argv, "r:d:c:mnp:P:b:")) != -1;) {
 		switch (c) {
 		case 'r': options.reader = optarg; break;
 		case 'd': options.debug_folder = optarg; break;
@@ -50,13 +81,18 @@ int main(int argc, char **argv)
 		case 'm': options.no_demangle = true; break;
 		case 'n': options.no_lines = true; break;
 		case 'p': pid = atoi(optarg); break;
+		case 'P': process = atoi(optarg); break;
+		case 'b': hints.build_id_size = parse_hex(optarg, id, sizeof(id)); break;
 		default: return 2;
 		}
 	}
-	char *const real = realpath(argv[optind], NULL);
-	const struct tare_code_map map = { .end = UINT64_MAX, .path = real ? real : argv[optind] };
 	struct symbols *const s = symbols_new(&options, &why);
-	struct symbol_object *const o = s ? symbols_object(s, &map, pid, NULL, &why) : NULL;
+	if (process)
+		return of_process(s, process);
+	char *const real = realpath(argv[optind], NULL);
+	const struct tare_code_map map = { .end = UINT64_MAX, .path = real ? real : argv[optind],
+		.deleted = hints.build_id_size != 0 };
+	struct symbol_object *const o = s ? symbols_object(s, &map, pid, &hints, &why) : NULL;
 	size_t n = 0, cap = 0;
 	uint64_t *addresses = NULL;
 	unsigned long long value;

@@ -264,6 +264,22 @@ static void open_vdso(struct reader_object *o)
 
 /* ---- the object ---- */
 
+/* Headers that point behind the end of the file. */
+static bool is_cut(Elf *elf, uint64_t size)
+{
+	GElf_Ehdr e;
+	GElf_Phdr ph;
+	size_t n = 0;
+	if (!gelf_getehdr(elf, &e) || e.e_shoff > size || (uint64_t)e.e_shnum * e.e_shentsize > size - e.e_shoff ||
+	    e.e_phoff > size || elf_getphdrnum(elf, &n) != 0)
+		return true;
+	for (size_t i = 0; i < n; i++)
+		if (!gelf_getphdr(elf, (int)i, &ph) ||
+		    (ph.p_type == PT_LOAD && (ph.p_offset > size || ph.p_filesz > size - ph.p_offset)))
+			return true;
+	return false;
+}
+
 void reader_open(struct reader_object *o)
 {
 	struct stat st;
@@ -273,12 +289,14 @@ void reader_open(struct reader_object *o)
 		open_vdso(o);
 	} else if (o->flags & WIRE_DEBUG_ONLY) {
 		if (!by_id(&o->debug, o->open.debug, o->open.build_id, o->open.build_id_size))
-			reader_note(o, "%s is gone, and no debug file has its build-id: no names", o->open.shown);
+			reader_note(o, "%s is gone or replaced, and there is no debug file of it: no names", o->open.shown);
 	} else if (fd < 0 || fstat(fd, &st) < 0) {
 		reader_note(o, "%s cannot be opened: no names", o->open.shown);
 	} else if (!begin_elf(&o->own, o->open.shown, fd, st.st_size)) {
 		reader_note(o, "%s is not an ELF file: no names", o->open.shown);
 	} else {
+		if (is_cut(o->own.elf, (uint64_t)st.st_size))
+			reader_note(o, "%s is cut off or broken: names as far as it goes", o->open.shown);
 		find_debug(o);
 		open_mini(o);
 	}
@@ -289,8 +307,6 @@ void reader_close(struct reader_object *o)
 	reader_lines_free(o->lines);
 	reader_names_free(&o->names);
 	reader_names_free(&o->bare);
-	if (o->cfi)
-		dwarf_cfi_end(o->cfi);
 	close_elf(&o->mini);
 	close_elf(&o->debug);
 	close_elf(&o->own);

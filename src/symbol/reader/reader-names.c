@@ -21,12 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum rank {		/* the lowest is the best; bits 1 to 4: leading underscores */
+enum rank {		/* the lowest is the best */
 	RANK_WEAK = 1 << 0,
-	RANK_UNDERSCORE = 1 << 1,
-	RANK_LOCAL = 1 << 5,
-	RANK_LABEL = 1 << 6,
-	RANK_NO_SIZE = 1 << 7,
+	RANK_LOCAL = 1 << 1,
+	RANK_LABEL = 1 << 2,
+	RANK_NO_SIZE = 1 << 3,
 };
 
 void reader_names_add(struct reader_names *t, const struct reader_function *f)
@@ -44,127 +43,191 @@ void reader_names_free(struct reader_names *t)
 
 /* ---- symbol tables ---- */
 
-static unsigned rank_of(const GElf_Sym *sym, const char *name)
-{
-	const unsigned type = GELF_ST_TYPE(sym->st_info), binding = GELF_ST_BIND(sym->st_info);
-	size_t underscores = strspn(name, "_");
-	if (underscores > 15)
-		underscores = 15;
-	return (unsigned)(underscores * RANK_UNDERSCORE) | (binding == STB_WEAK ? RANK_WEAK : 0) |
-	       (binding == STB_LOCAL ? RANK_LOCAL : 0) | (type == STT_NOTYPE ? RANK_LABEL : 0) |
-	       (sym->st_size ? 0 : RANK_NO_SIZE);
-}
-
-/* memcpy@@GLIBC_2.14: the version is not part of the name. ("@" alone may be: ObjC, "@plt".) */
-static const char *without_version(const char *name)
-{
-	const char *const at = strchr(name, '@');
-	if (!at || at == name || !(at[1] == '@' || (at[1] >= 'A' && at[1] <= 'Z')))
-		return name;
-	char *const copy = strndup(name, (size_t)(at - name));	/* kept until the program ends */
-	return copy ? copy : name;
-}
-
-/* The bounds of a section of code, once per section: tables are mostly in order of sections. */
-struct code {
-	Elf *elf;
-	size_t index;
+/* Tables have hundreds of thousands of symbols, few of which are asked about: names are looked at only
+ * where they decide, so that most of the table of strings is never read. */
+struct table {
+	const struct reader_elf *elf;
+	Elf_Data *symbols;
+	size_t string_section;
+	const char *strings;		/* NULL: not ending in a 0, or compressed; libelf looks */
+	size_t n_strings;
+	/* The section of the last symbol: tables are mostly in order of sections. */
+	size_t section;
 	bool is_code;
 	uint64_t start, end;
 };
 
-static bool in_code(struct code *c, const GElf_Sym *sym)
+static const char *name_of(const struct table *t, uint32_t at)
+{
+	if (!t->strings)
+		return elf_strptr(t->elf->elf, t->string_section, at);
+	return at < t->n_strings ? t->strings + at : NULL;
+}
+
+static bool in_code(struct table *t, const GElf_Sym *sym)
 {
 	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx >= SHN_LORESERVE)
 		return false;
-	if (c->index != sym->st_shndx) {
+	if (t->section != sym->st_shndx) {
 		GElf_Shdr header;
-		Elf_Scn *const s = elf_getscn(c->elf, sym->st_shndx);
-		c->index = sym->st_shndx;
-		c->is_code = s && gelf_getshdr(s, &header) && header.sh_flags & SHF_EXECINSTR &&
+		Elf_Scn *const s = elf_getscn(t->elf->elf, sym->st_shndx);
+		t->section = sym->st_shndx;
+		t->is_code = s && gelf_getshdr(s, &header) && header.sh_flags & SHF_EXECINSTR &&
 			     header.sh_flags & SHF_ALLOC;
-		c->start = c->is_code ? header.sh_addr : 0;
-		c->end = c->is_code ? header.sh_addr + header.sh_size : 0;
+		t->start = t->is_code ? header.sh_addr : 0;
+		t->end = t->is_code ? header.sh_addr + header.sh_size : 0;
 	}
-	return c->is_code && sym->st_value >= c->start && sym->st_value < c->end;
+	return t->is_code && sym->st_value >= t->start && sym->st_value < t->end;
 }
 
-static void add_symbol(struct reader_names *t, const struct reader_elf *e, struct code *code, size_t strings,
-		       const GElf_Sym *sym)
+/* $x, $d: marks of arm64; .L: labels of compilers. */
+static bool is_mark(const char *name)
 {
-	const unsigned type = GELF_ST_TYPE(sym->st_info);
-	if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || !in_code(code, sym))
+	return !*name || *name == '$' || !strncmp(name, ".L", 2);
+}
+
+static void add_symbol(struct reader_names *names, struct table *t, const GElf_Sym *sym)
+{
+	const unsigned type = GELF_ST_TYPE(sym->st_info), binding = GELF_ST_BIND(sym->st_info);
+	if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || !in_code(t, sym))
 		return;
-	const char *const name = elf_strptr(e->elf, strings, sym->st_name);
-	if (!name || !*name || name[0] == '$' || !strncmp(name, ".L", 2))
-		return;			/* $x, $d: marks of arm64; .L: labels of compilers */
-	const uint64_t room = code->end - sym->st_value;
+	const char *const name = name_of(t, sym->st_name);
+	if (!name || (type == STT_NOTYPE && is_mark(name)))
+		return;
+	const uint64_t room = t->end - sym->st_value;
 	const uint64_t size = sym->st_size && sym->st_size < room ? sym->st_size : room;
-	reader_names_add(t, &(struct reader_function){ .start = sym->st_value + e->bias,
-		.end = sym->st_value + size + e->bias, .linkage = without_version(name),
-		.rank = (uint8_t)rank_of(sym, name) });
+	const unsigned rank = (binding == STB_WEAK ? RANK_WEAK : 0) | (binding == STB_LOCAL ? RANK_LOCAL : 0) |
+			      (type == STT_NOTYPE ? RANK_LABEL : 0) | (sym->st_size ? 0 : RANK_NO_SIZE);
+	reader_names_add(names, &(struct reader_function){ .start = sym->st_value + t->elf->bias,
+		.end = sym->st_value + size + t->elf->bias, .linkage = name, .rank = (uint8_t)rank });
+}
+
+static void add_symbols(struct reader_names *names, struct table *t)
+{
+	GElf_Sym sym;
+	if (gelf_getclass(t->elf->elf) != ELFCLASS64) {
+		for (int i = 0; gelf_getsym(t->symbols, i, &sym); i++)
+			add_symbol(names, t, &sym);
+		return;
+	}
+	const Elf64_Sym *const all = t->symbols->d_buf;		/* the same as GElf_Sym */
+	for (size_t i = 0; all && i < t->symbols->d_size / sizeof(*all); i++)
+		add_symbol(names, t, &all[i]);
+}
+
+static struct table open_table(const struct reader_elf *e, Elf_Scn *section, const GElf_Shdr *header)
+{
+	struct table t = { .elf = e, .symbols = elf_getdata(section, NULL), .string_section = header->sh_link };
+	GElf_Shdr strings;
+	Elf_Scn *const s = elf_getscn(e->elf, header->sh_link);
+	Elf_Data *const data = s && gelf_getshdr(s, &strings) && strings.sh_type == SHT_STRTAB &&
+			       !(strings.sh_flags & SHF_COMPRESSED) ? elf_getdata(s, NULL) : NULL;
+	if (data && data->d_buf && data->d_size && !((const char *)data->d_buf)[data->d_size - 1]) {
+		t.strings = data->d_buf;
+		t.n_strings = data->d_size;
+	}
+	return t;
 }
 
 /* Adds the functions of the tables of a type; returns whether there was one. */
-static bool add_table(struct reader_names *t, const struct reader_elf *e, uint32_t type)
+static bool add_table(struct reader_names *names, const struct reader_elf *e, uint32_t type)
 {
 	bool found = false;
 	for (Elf_Scn *s = NULL; e->elf && (s = elf_nextscn(e->elf, s));) {
 		GElf_Shdr header;
 		if (!gelf_getshdr(s, &header) || header.sh_type != type)
 			continue;
-		Elf_Data *const data = elf_getdata(s, NULL);
-		struct code code = { .elf = e->elf };
-		GElf_Sym sym;
-		found = found || data;
-		for (int i = 0; data && gelf_getsym(data, i, &sym); i++)
-			add_symbol(t, e, &code, header.sh_link, &sym);
+		struct table t = open_table(e, s, &header);
+		found |= t.symbols != NULL;
+		if (t.symbols)
+			add_symbols(names, &t);
 	}
 	return found;
 }
 
-/* ---- .eh_frame ---- */
-
-static bool frame_at(struct reader_object *o, uint64_t address, uint64_t *start, uint64_t *end)
-{
-	if (!o->cfi_tried)
-		o->cfi = o->own.elf ? dwarf_getcfi_elf(o->own.elf) : NULL;
-	o->cfi_tried = true;
-	Dwarf_Frame *frame = NULL;
-	if (!o->cfi || dwarf_cfi_addrframe(o->cfi, address, &frame) != 0)
-		return false;
-	Dwarf_Addr low = 0, high = 0;
-	dwarf_frame_info(frame, &low, &high, NULL);
-	free(frame);
-	*start = low;
-	*end = high;
-	return low <= address && address < high;
-}
-
 /* ---- one function for each address ---- */
 
-static int order(const void *a, const void *b)
+static size_t underscores(const char *name)
 {
-	const struct reader_function *const f = a, *const g = b;
-	if (f->start != g->start)
-		return f->start < g->start ? -1 : 1;
-	if (f->rank != g->rank)
-		return f->rank < g->rank ? -1 : 1;
-	if (f->end != g->end && !f->linkage)	/* ranges: the inner one last */
-		return f->end > g->end ? -1 : 1;
-	const size_t m = f->linkage ? strlen(f->linkage) : 0, n = g->linkage ? strlen(g->linkage) : 0;
-	if (m != n)
-		return m < n ? -1 : 1;
-	return m ? strcmp(f->linkage, g->linkage) : 0;
+	return strspn(name, "_");
 }
 
-static void drop_aliases(struct reader_names *t)
+/* Of symbols at one address: the better first. */
+static int choice(const struct reader_function *f, const struct reader_function *g)
+{
+	const unsigned worse = RANK_NO_SIZE | RANK_LABEL | RANK_LOCAL;
+	if ((f->rank ^ g->rank) & worse)
+		return (f->rank & worse) < (g->rank & worse) ? -1 : 1;
+	const size_t u = underscores(f->linkage), v = underscores(g->linkage);
+	if (u != v)
+		return u < v ? -1 : 1;
+	if (f->rank != g->rank)
+		return f->rank < g->rank ? -1 : 1;
+	const size_t m = strlen(f->linkage), n = strlen(g->linkage);
+	if (m != n)
+		return m < n ? -1 : 1;
+	return strcmp(f->linkage, g->linkage);
+}
+
+/* Ranges: the outer one first. */
+static int nesting(const struct reader_function *f, const struct reader_function *g)
+{
+	if (f->rank != g->rank)
+		return f->rank < g->rank ? -1 : 1;
+	return f->end > g->end ? -1 : f->end < g->end;
+}
+
+/* By start: radix sort, eleven bits at a time; what is equal stays in order. */
+static void sort_by_start(struct reader_names *t)
+{
+	enum { BITS = 11, DIGITS = 1 << BITS };
+	uint64_t all = 0;
+	for (size_t i = 0; i < t->n; i++)
+		all |= t->functions[i].start;
+	struct reader_function *other = reader_alloc(t->n * sizeof(*other));
+	for (unsigned shift = 0; shift < 64 && all >> shift; shift += BITS) {
+		size_t at[DIGITS] = { 0 }, sum = 0;
+		for (size_t i = 0; i < t->n; i++)
+			at[t->functions[i].start >> shift & (DIGITS - 1)]++;
+		for (size_t d = 0; d < DIGITS; d++) {
+			const size_t n = at[d];
+			at[d] = sum;
+			sum += n;
+		}
+		for (size_t i = 0; i < t->n; i++)
+			other[at[t->functions[i].start >> shift & (DIGITS - 1)]++] = t->functions[i];
+		struct reader_function *const sorted = other;
+		other = t->functions;
+		t->functions = sorted;
+	}
+	t->cap = t->n;
+	free(other);
+}
+
+/* The best of the symbols at each address. */
+static void choose(struct reader_names *t)
 {
 	size_t kept = 0;
-	for (size_t i = 0; i < t->n; i++)
-		if (!kept || t->functions[kept - 1].start != t->functions[i].start)
+	for (size_t i = 0; i < t->n; i++) {
+		struct reader_function *const last = kept ? &t->functions[kept - 1] : NULL;
+		if (!last || last->start != t->functions[i].start)
 			t->functions[kept++] = t->functions[i];
+		else if (choice(&t->functions[i], last) < 0)
+			*last = t->functions[i];
+	}
 	t->n = kept;
+}
+
+/* Few ranges begin at one address. */
+static void nest(struct reader_names *t)
+{
+	for (size_t i = 1; i < t->n; i++) {
+		const struct reader_function f = t->functions[i];
+		size_t at = i;
+		for (; at && t->functions[at - 1].start == f.start && nesting(&f, &t->functions[at - 1]) < 0; at--)
+			t->functions[at] = t->functions[at - 1];
+		t->functions[at] = f;
+	}
 }
 
 /* Symbols without a size: labels inside of functions go, the others get an end. */
@@ -178,7 +241,7 @@ static void end_symbols(struct reader_object *o, struct reader_names *t)
 		if (f.rank & RANK_NO_SIZE) {
 			if (f.start < covered)
 				continue;
-			if (frame_at(o, f.start, &start, &end) && start == f.start)
+			if (reader_frame_at(o, f.start, &start, &end) && start == f.start)
 				f.end = end < f.end ? end : f.end;
 			else if (i + 1 < t->n && t->functions[i + 1].start < f.end)
 				f.end = t->functions[i + 1].start;
@@ -243,8 +306,8 @@ struct reader_function *reader_names_at(const struct reader_names *t, uint64_t a
 
 void reader_names_arrange(struct reader_names *t)
 {
-	if (t->n)
-		qsort(t->functions, t->n, sizeof(*t->functions), order);
+	sort_by_start(t);
+	nest(t);
 	make_segments(t);
 }
 
@@ -258,14 +321,23 @@ static void make_names(struct reader_object *o)
 	}
 	add_table(t, &o->own, SHT_DYNSYM);
 	reader_plt(o, t);
-	if (t->n)
-		qsort(t->functions, t->n, sizeof(*t->functions), order);
-	drop_aliases(t);
+	sort_by_start(t);
+	choose(t);
 	end_symbols(o, t);
 	make_segments(t);
 }
 
 /* ---- an address ---- */
+
+/* memcpy@@GLIBC_2.14: the version is not part of the name. ("@" alone may be: ObjC, "@plt".) */
+static const char *without_version(const char *name)
+{
+	const char *const at = strchr(name, '@');
+	if (!at || at == name || !(at[1] == '@' || (at[1] >= 'A' && at[1] <= 'Z')))
+		return name;
+	char *const copy = strndup(name, (size_t)(at - name));	/* kept until the program ends */
+	return copy ? copy : name;
+}
 
 /* Bounds without a symbol reach no further than to the symbols beside them. */
 static void crop(const struct reader_names *t, uint64_t address, struct reader_function *f)
@@ -289,7 +361,7 @@ static bool without_symbol(struct reader_object *o, uint64_t address, struct rea
 		f->start = sub.start;
 		f->end = sub.end;
 		f->linkage = sub.linkage ? sub.linkage : sub.name;
-	} else if (!frame_at(o, address, &f->start, &f->end)) {
+	} else if (!reader_frame_at(o, address, &f->start, &f->end)) {
 		return false;
 	}
 	crop(&o->names, address, f);
@@ -324,5 +396,9 @@ struct reader_function *reader_function_at(struct reader_object *o, uint64_t add
 	if (!o->named)
 		make_names(o);
 	struct reader_function *const f = reader_names_at(&o->names, address);
-	return f ? f : bare_at(o, address);
+	if (!f)
+		return bare_at(o, address);
+	if (!f->number)		/* the first time */
+		f->linkage = f->linkage && *f->linkage ? without_version(f->linkage) : NULL;
+	return f;
 }

@@ -26,6 +26,7 @@ struct slots {
 	size_t n, cap, n_lazy, lazy_cap;
 };
 
+/* Few, and only in static programs. */
 static const char *resolver(const struct reader_names *t, uint64_t address)
 {
 	const char *best = NULL;
@@ -60,14 +61,15 @@ static void add_relocations(struct slots *s, Elf *elf, Elf_Scn *section, const G
 	Elf_Scn *const linked = header->sh_link ? elf_getscn(elf, header->sh_link) : NULL;
 	Elf_Data *const symbols = linked ? elf_getdata(linked, NULL) : NULL;
 	GElf_Shdr linked_header = { 0 };
-	GElf_Rela r;
 	size_t names;
 	const bool ok = elf_getshdrstrndx(elf, &names) == 0;
 	const char *const own = ok ? elf_strptr(elf, names, header->sh_name) : NULL;
 	const bool lazy = own && !strcmp(own, ".rela.plt");
 	if (linked)
 		gelf_getshdr(linked, &linked_header);
-	for (int i = 0; data && gelf_getrela(data, i, &r); i++) {
+	const Elf64_Rela *const all = data ? data->d_buf : NULL;	/* the same as GElf_Rela */
+	for (size_t i = 0; all && i < data->d_size / sizeof(*all); i++) {
+		const GElf_Rela r = all[i];
 		if (!is_slot(&r))
 			continue;
 		const struct slot slot = { r.r_offset, name_of(elf, &r, symbols, linked_header.sh_link, t) };
@@ -137,6 +139,7 @@ void reader_plt(struct reader_object *o, struct reader_names *t)
 	size_t names;
 	struct slots s = { 0 };
 	if (!elf || !gelf_getehdr(elf, &ehdr) || ehdr.e_machine != EM_X86_64 ||
+	    ehdr.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    elf_getshdrstrndx(elf, &names) < 0)
 		return;
 	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));)

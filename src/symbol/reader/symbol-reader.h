@@ -4,6 +4,7 @@
  *	reader-file.c	an object: its file, the debug file, minidebuginfo, the vdso
  *	reader-names.c	the functions of an object, from its symbol tables
  *	reader-plt.c	stubs that call functions of other objects: "malloc@plt"
+ *	reader-frames.c	bounds of functions, from .eh_frame
  *	reader-lines.c	source lines and inlined functions, from DWARF
  *
  * Nothing here is sure of its input. What libelf and libdw miss may still crash or hang this program;
@@ -45,6 +46,14 @@ struct reader_names {
 
 struct reader_lines;
 
+/* .eh_frame_hdr */
+struct reader_frames {
+	bool tried, there;
+	const uint8_t *table;
+	size_t n;
+	uint64_t header;		/* its address */
+};
+
 /* One ELF image. bias: added to its addresses to get those of the object's own file. */
 struct reader_elf {
 	Elf *elf;
@@ -60,8 +69,7 @@ struct reader_object {
 	struct reader_elf own, debug, mini;
 	struct reader_names names;
 	struct reader_names bare;	/* those without a name, found one by one */
-	Dwarf_CFI *cfi;
-	bool cfi_tried;
+	struct reader_frames frames;
 	struct reader_lines *lines;
 	char note[512];
 };
@@ -92,6 +100,10 @@ struct reader_function *reader_names_at(const struct reader_names *t, uint64_t a
 
 /* ---- reader-plt.c ---- */
 void reader_plt(struct reader_object *o, struct reader_names *t);
+
+/* ---- reader-frames.c ---- */
+/* The bounds of the function that the address is in. */
+bool reader_frame_at(struct reader_object *o, uint64_t address, uint64_t *start, uint64_t *end);
 
 /* ---- reader-lines.c ---- */
 struct reader_line {
