@@ -15,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { EXIT_LIMIT = 123 };	/* --limit ended the command */
+
 static const char *const backends[] = { "auto", "hw", "soft", NULL };
 
 static const struct opt opts[] = {
@@ -57,6 +59,14 @@ static const struct opt opts[] = {
 	  "again", TO(stat_opts, keep) },
 	{ OPT_UINT, 0, "timeout", "MS", "end the command after MS milliseconds",
 	  TO(stat_opts, timeout_ms), .min = 10, .max = 4e9 },
+	{ OPT_LIST, 0, "limit", "EVENT=N", "end the command, with all that it has started, when it "
+	  "exceeds N events; may be given again", TO(stat_opts, limit) },
+	{ OPT_LIST, 0, "stop-at", "EVENT=N", "stop each thread after exactly N events; may be given "
+	  "again", TO(stat_opts, stop_at) },
+	{ OPT_FLAG, 0, "every", NULL, "with --stop-at: also after 2N, 3N, … events",
+	  TO(stat_opts, every) },
+	{ OPT_STRING, 0, "then", "WHAT", "what follows a stop: dump (the default: registers, backtrace, "
+	  "counts), continue, signal[:NAME], gdb", TO(stat_opts, then) },
 	{ OPT_UINT, 'D', "delay", "MS", "leave out the first MS milliseconds of the command",
 	  TO(stat_opts, delay_ms), .min = 0, .max = 86400000 },
 	{ OPT_STRING, 0, "pre", "CMD", "run CMD with sh before each run, uncounted",
@@ -451,6 +461,12 @@ static void on_interval(const struct tare_measurement *so_far, void *arg)
 	buf_free(&text);
 }
 
+static int on_stop(const struct tare_stop *stopped, void *arg)
+{
+	const struct live *const l = arg;
+	return stat_at_stop(l->s->stops, stopped);
+}
+
 #define SAMPLE_MS 20		/* how often events that take turns are read: some turns */
 
 enum { HOOK_FAILED = 1 };	/* where errors of the library are negative */
@@ -497,6 +513,9 @@ static int measure_part(struct stat_session *s, struct stat_run *run,
 		.arg = l,
 		.stop = &measuring_stop,
 		.code = o->mix,
+		.stops = s->stops->rules,
+		.n_stops = s->stops->n,
+		.on_stop = on_stop,
 	};
 	struct tare_measurement *m;
 	if (o->sync)
@@ -539,7 +558,7 @@ static bool cut_short(const struct tare_measurement *m)
 {
 	if (measuring_attached)
 		return false;		/* the time is all that was asked for */
-	return m->timed_out || m->stopped || (measuring_caught && m->exit_status != 0);
+	return m->timed_out || m->stopped || m->limited || (measuring_caught && m->exit_status != 0);
 }
 
 static int one_run(struct stat_session *s, struct output *out, struct tare_why *why)
@@ -610,7 +629,8 @@ static int all_runs(struct stat_session *s, struct output *out)
 	for (unsigned i = 0; !err && !measuring_caught && (!s->o->repeat || i < s->o->repeat); i++) {
 		show_progress(s, i);
 		err = one_run(s, out, &why);
-		if (!err && stat_part(&s->runs[s->n_runs - 1])->timed_out)
+		if (!err && (stat_part(&s->runs[s->n_runs - 1])->timed_out ||
+			     stat_part(&s->runs[s->n_runs - 1])->limited))
 			break;
 	}
 	progress_clear();
@@ -661,6 +681,8 @@ static bool print(const struct stat_session *s, struct output *out)
 	struct buf text = { 0 };
 	if (s->n_runs == 0)
 		return true;
+	if (!s->o->json && (s->o->interval_ms || s->o->separator))
+		stat_stops_warn(s);
 	if (s->o->json)
 		stat_json(s, &text);
 	else if (s->o->interval_ms)
@@ -683,6 +705,8 @@ static int command_status(const struct stat_session *s)
 	int status = 0;
 	if (s->n_runs && stat_part(&s->runs[s->n_runs - 1])->timed_out && !measuring_attached)
 		return EXIT_TIMEOUT;
+	if (s->n_runs && stat_part(&s->runs[s->n_runs - 1])->limited)
+		return EXIT_LIMIT;
 	if (measuring_caught && !measuring_attached)
 		return 128 + measuring_caught;
 	for (size_t r = 0; r < s->n_runs; r++)
@@ -737,6 +761,13 @@ static void free_session(struct stat_session *s)
 	tare_events_free(s->events);
 }
 
+static void free_lists(const struct stat_opts *o)
+{
+	free(o->keep.items);
+	free(o->stop_at.items);
+	free(o->limit.items);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct stat_opts o = { .repeat = 1 };
@@ -746,11 +777,11 @@ static int run(const struct command *self, int argc, char **argv)
 	if (o.separator && strcmp(o.separator, "\\t") == 0)
 		o.separator = "\t";
 	if (!check_options(&o, first < argc)) {
-		free(o.keep.items);
+		free_lists(&o);
 		return EXIT_FAILED;
 	}
 	if (!stat_mix_load(&o)) {
-		free(o.keep.items);
+		free_lists(&o);
 		return EXIT_FAILED;
 	}
 	if (o.mix)
@@ -758,17 +789,22 @@ static int run(const struct command *self, int argc, char **argv)
 	if (o.mix_from)
 		o.backend = TARE_BACKEND_HW;
 	measuring_attached = o.pid || o.tid;
-	struct stat_session s = { .o = &o, .argv = argv + first };
+	struct stat_stops stops = { 0 };
+	struct stat_session s = { .o = &o, .stops = &stops, .argv = argv + first };
 	struct output out;
 	tare_cpu_detect(&s.cpu);
-	if (!choose_events(&s)) {
+	if ((o.stop_at.n || o.limit.n) && o.backend == TARE_BACKEND_AUTO)
+		o.backend = TARE_BACKEND_SOFT;	/* the one that stops without skid */
+	if (!stat_stops_load(&stops, &o, &s.cpu) || !choose_events(&s)) {
 		free_session(&s);
-		free(o.keep.items);
+		stat_stops_free(&stops);
+		free_lists(&o);
 		return EXIT_FAILED;
 	}
 	if (!output_open(&out, o.output)) {
 		free_session(&s);
-		free(o.keep.items);
+		stat_stops_free(&stops);
+		free_lists(&o);
 		return EXIT_FAILED;
 	}
 	out.append = o.append;
@@ -792,9 +828,10 @@ static int run(const struct command *self, int argc, char **argv)
 		status = EXIT_FAILED;
 	}
 	free_session(&s);
+	stat_stops_free(&stops);
 	if (o.clean_env)
 		clean_environment_free(s.envp);
-	free(o.keep.items);
+	free_lists(&o);
 	return status;
 }
 

@@ -181,6 +181,7 @@ static void run_json(struct json *j, const struct stat_session *s, const struct 
 	json_u64(j, "system_ns", m->system_ns);
 	json_bool(j, "complete", r->complete);
 	json_bool(j, "timed_out", m->timed_out);
+	stat_stops_json(j, s, m);
 	json_bool(j, "aslr_off", m->aslr_off);
 	json_str(j, "aslr_note", m->aslr_note);
 	counts_json(j, s, r->counts);

@@ -453,12 +453,12 @@ static void put_notes(struct buf *b, const struct stat_session *s)
 	if (last->timed_out && !s->o->pid && !s->o->tid)
 		buf_printf(b, "\n The command was ended after %u ms (--timeout): the counts cover "
 			      "only part of the run.\n", s->o->timeout_ms);
-	else if (!s->runs[s->n_runs - 1].complete && !s->o->pid && !s->o->tid)
+	else if (!s->runs[s->n_runs - 1].complete && !last->limited && !s->o->pid && !s->o->tid)
 		buf_printf(b, "\n Interrupted: %s.\n",
 			   stat_counted_runs(s) < s->n_runs ?
 				   "the run that was cut short is left out" :
 				   "the counts cover only part of the run");
-	else if (s->n_runs < s->o->repeat)
+	else if (s->n_runs < s->o->repeat && !last->limited)
 		buf_printf(b, "\n Interrupted after %zu of %u runs.\n", s->n_runs, s->o->repeat);
 }
 
@@ -483,6 +483,7 @@ void stat_text(const struct stat_session *s, int fd, struct buf *out)
 	put_witness(out, s);
 	put_blind_spots(out, s);
 	put_corrections(out, s);
+	stat_stops_text(s, out);
 	put_notes(out, s);
 	buf_chr(out, '\n');
 }

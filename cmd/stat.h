@@ -7,6 +7,7 @@
  *	stat-derived.c   GHz, insn per cycle, % of branches missed
  *	stat-metrics.c   the metrics of -M
  *	stat-mix.c       --mix: how often each opcode ran
+ *	stat-stops.c     --stop-at, --limit
  *	stat-text.c      for people
  *	stat-json.c      tare.stat/1, see docs/stat-json.md
  *	stat-csv.c       -x SEP
@@ -41,6 +42,18 @@ struct stat_opts {
 	const char *metrics;
 	bool mix;
 	const char *mix_from;
+	struct opt_list stop_at, limit;	/* EVENT=N */
+	const char *then;
+	bool every;
+};
+
+/* --stop-at and --limit. */
+struct stat_stops {
+	size_t n;
+	struct tare_stop_rule rules[TARE_STOP_MAX_RULES];
+	struct tare_events *events[TARE_STOP_MAX_RULES];	/* that of each rule */
+	const char *texts[TARE_STOP_MAX_RULES];			/* as given */
+	bool gdb;
 };
 
 /* One interval of -I: what was counted since the one before. */
@@ -100,6 +113,7 @@ struct stat_asked_metric {
 
 struct stat_session {
 	const struct stat_opts *o;
+	const struct stat_stops *stops;
 	char *const *argv;		/* the command; may be empty when attached */
 	char **envp;			/* its environment */
 	struct tare_cpu cpu;
@@ -195,6 +209,13 @@ bool stat_blind_line(const struct stat_session *s, size_t event, struct buf *out
 #define STAT_BLIND_REMEDY "--exact counts without multiplexing, in several runs"
 
 struct json;
+/* False: complained. */
+bool stat_stops_load(struct stat_stops *s, const struct stat_opts *o, const struct tare_cpu *cpu);
+void stat_stops_free(struct stat_stops *s);
+int stat_at_stop(const struct stat_stops *s, const struct tare_stop *stop);	/* enum tare_stop_go */
+void stat_stops_text(const struct stat_session *s, struct buf *out);
+void stat_stops_json(struct json *j, const struct stat_session *s, const struct tare_measurement *m);
+void stat_stops_warn(const struct stat_session *s);	/* where these two are not shown */
 /* --mix-from: reads the file. False: complained. */
 bool stat_mix_load(const struct stat_opts *o);
 void stat_mix_from_text(const struct stat_session *s, struct buf *out);

@@ -60,6 +60,9 @@ enum tare_count_state {
 };
 
 struct tare_code;
+struct tare_stop;		/* tare/stop.h */
+struct tare_stop_rule;
+struct tare_stop_result;
 
 struct tare_count {
 	const char *event;		/* the name as the caller wrote it */
@@ -121,6 +124,10 @@ struct tare_measurement {
 	} translated;
 	struct tare_code *code;		/* with tare_measure_options.code: which code ran how often
 					 * (tare/code.h); else NULL */
+	bool limited;			/* ended by a limit or by on_stop (tare/stop.h): counts
+					 * cover part of the run */
+	size_t n_stops;
+	struct tare_stop_result *stops;	/* one per rule of tare_measure_options.stops */
 };
 
 struct tare_measure_options {
@@ -151,6 +158,10 @@ struct tare_measure_options {
 	const struct tare_trace *trace;	/* NULL: none; else fills tare_measurement.code, too, and tells
 					 * which memory is used (tare/trace.h); with
 					 * TARE_BACKEND_SOFT only */
+	/* Stops and limits (tare/stop.h). on_stop returns an enum tare_stop_go; it gets `arg`. */
+	const struct tare_stop_rule *stops;
+	size_t n_stops;
+	int (*on_stop)(const struct tare_stop *stop, void *arg);
 };
 #define TARE_MEASURE_OPTIONS_INIT TARE_OPTIONS_INIT(measure)
 

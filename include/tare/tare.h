@@ -41,6 +41,7 @@
 #include <tare/trace.h>
 #include <tare/verify.h>
 #include <tare/scan.h>
+#include <tare/stop.h>
 #include <tare/version.h>
 
 #endif

@@ -31,6 +31,9 @@ int measure_soft(const struct tare_measure_options *o, struct tare_measurement *
 void measure_explain(const struct tare_measure_options *o, struct tare_measurement *m,
 		     struct counter_set *set);
 
+/* stop-rules.c: are the rules of o->stops possible? */
+int stop_check_rules(const struct tare_measure_options *o, struct tare_why *why);
+
 /* watch.c: timeout, stop and intervals while a command runs. One thread uses a watch. */
 struct watch {
 	const struct tare_measure_options *o;

@@ -60,6 +60,9 @@ static int check(const struct tare_measure_options *o, struct tare_why *why)
 		return why_set(why, TARE_E_NO_COMMAND, "no command");
 	if (command && !child_status_kept(why))
 		return TARE_E_INVALID;
+	const int err = stop_check_rules(o, why);
+	if (err)
+		return err;
 	return backend_refuse_precise(o->events, why);
 }
 
@@ -193,11 +196,21 @@ void measure_explain(const struct tare_measure_options *o, struct tare_measureme
 	free(events);
 }
 
+/* A run with stops or limits: only the engine stops without skid. */
+static int backend_of_stops(const struct tare_measure_options *o, struct measured *r,
+			    struct tare_why *why)
+{
+	snprintf(r->reason, sizeof(r->reason), "only the software engine stops exactly");
+	return tare_backend_for(o->events, TARE_BACKEND_SOFT, NULL, 0, why);
+}
+
 /* Only hardware can count a process that runs already: then the error is the hardware's. */
 static int backend_of_run(const struct tare_measure_options *o, struct measured *r,
 			  struct tare_why *why)
 {
 	const pid_t target = o->pid ? o->pid : o->tid;
+	if (o->n_stops && o->backend == TARE_BACKEND_AUTO)
+		return backend_of_stops(o, r, why);
 	if (target && o->backend == TARE_BACKEND_SOFT)
 		return why_set(why, TARE_E_NO_ATTACH, "process %d", (int)target);
 	if (o->backend == TARE_BACKEND_SOFT && tare_events_count(o->events) &&
@@ -232,7 +245,7 @@ static void mark_part(struct tare_count *counts, size_t n)
  * that got the signal, are exact for what ran, and cover only part of the run. */
 static void mark_cut_short(const struct tare_measure_options *o, struct tare_measurement *m)
 {
-	if (is_attached(o) || !(m->timed_out || m->stopped))
+	if (is_attached(o) || !(m->timed_out || m->stopped || m->limited))
 		return;
 	mark_part(m->counts, m->n_counts);
 	for (size_t t = 0; t < m->n_tasks; t++)
@@ -318,6 +331,7 @@ void tare_measurement_free(struct tare_measurement *m)
 		free(m->tasks[i].counts);
 	free(m->tasks);
 	code_free(m->code);
+	free(m->stops);
 	free(m->counts);
 	free((struct measured *)m);	/* its first member */
 }

@@ -31,6 +31,15 @@ static void single_step(struct thread *t)
 	t->step.pushf = copy_guest(&op, (const void *)t->pc, 1) && op == 0x9c;
 }
 
+/* A run that was limited, because a budget is used up, is over. */
+static void stepped(struct thread *t)
+{
+	if (E.vpmu)
+		vpmu_stepped(t);
+	else
+		exact_stepped(t);
+}
+
 uint64_t resume(struct thread *t)
 {
 	t->again = 0;
@@ -40,7 +49,7 @@ uint64_t resume(struct thread *t)
 	}
 	left_cache(t);
 	if (t->vpmu.stepping)
-		vpmu_stepped(t);
+		stepped(t);
 	if (t->task.trace_asked) {
 		t->task.trace_asked = false;
 		traced_asked(t);
@@ -87,7 +96,10 @@ uint64_t engine_exit(struct thread *t)
 		return special_exit(t, &l);
 	case LINK_TICK:
 		t->pc = l.target;
-		vpmu_tick(t, &next);
+		if (E.vpmu)
+			vpmu_tick(t, &next);
+		else
+			exact_tick(t, &next);
 		break;
 	case LINK_TRACE:
 		trace_room(t);
@@ -186,6 +198,8 @@ uint64_t engine_main(void)
 	}
 	if (E.shared->flags & SOFT_FLAG_VPMU)
 		vpmu_start(t);
+	else if (E.shared->n_stops)
+		exact_start(t);
 	t->exit_link = 1;
 	return cache_lookup(t);
 }

@@ -101,10 +101,14 @@ struct thread {
 	struct {
 		uint32_t slot;		/* of its task, in vpmu_shared.slots */
 		uint32_t child_slot;	/* of the task that it is making */
-		bool stepping;		/* the virtual PMU looks when it leaves the cache next */
+		bool stepping;		/* look at the budgets when it leaves the cache next */
 	} vpmu;
 
 	/* guest */
+	struct {			/* exact-stop.c; by rule: */
+		uint64_t at[SOFT_MAX_STOPS];	/* stop when its event has happened so often */
+		uint64_t taken[SOFT_MAX_STOPS];	/* of the limit's pool, and not given back */
+	} exact;
 	struct {
 		uint32_t child_record;	/* of the task that it is about to make */
 		uint64_t cookie;	/* while the launcher is asked (soft_slot) */
@@ -195,6 +199,7 @@ struct engine {
 	uint32_t reserved_fd;		/* the descriptor of the run's memfd */
 	bool has_fsgsbase;
 	bool vpmu;			/* `tare run`: there is a virtual PMU */
+	bool stops;			/* tasks are to stop at events (exact-stop.c) */
 	uint32_t n_threads;		/* slots ever used: threads[0] … */
 	uint32_t n_thread_addresses;	/* addresses tried for them */
 	uint32_t n_free_slots;		/* of them, whose thread has ended */

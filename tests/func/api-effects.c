@@ -562,8 +562,42 @@ static void measure_with(enum tare_backend backend, const char *event)
 	tare_events_free(list);
 }
 
+static int at_stop(const struct tare_stop *stop, void *arg)
+{
+	uint64_t frames[4], word;
+	CHECK(tare_stop_backtrace(stop, frames, 4) >= 1 && frames[0] == stop->pc, "a backtrace");
+	CHECK(tare_stop_read(stop, stop->pc, &word, sizeof(word)) == sizeof(word), "memory at a stop");
+	CHECK(tare_stop_hand_over(stop, NULL) == 0, "one thread");
+	CHECK(stop->count == 1000 && stop->counts[0].value == 1000, "the count at a stop");
+	++*(int *)arg;
+	return TARE_STOP_GO_ON;
+}
+
+static void stopping(void)
+{
+	struct tare_events *list, *event;
+	struct tare_measurement *m;
+	int stops = 0;
+	struct tare_stop_rule rule = { .then = TARE_STOP_CALL };
+	CHECK(tare_stop_parse("instructions=1k", NULL, &event, &rule.n, NULL) == 0 && rule.n == 1000,
+	      "a rule");
+	rule.event = tare_events_at(event, 0);
+	CHECK(tare_stop_possible(rule.event, TARE_BACKEND_SOFT, NULL) == 0, "instructions");
+	CHECK(tare_events_parse("instructions:u", NULL, &list, NULL) == 0, "instructions:u");
+	if (tare_measure(&TARE_OPTIONS(measure, .argv = see_descriptors, .events = list,
+				       .backend = TARE_BACKEND_SOFT, .stops = &rule, .n_stops = 1,
+				       .on_stop = at_stop, .arg = &stops), &m, NULL) == 0) {
+		CHECK(m->exit_status == 0, "a descriptor stays open in the command");
+		CHECK(m->stops[0].hits == (uint64_t)stops && stops > 0, "stops");
+		tare_measurement_free(m);
+	}
+	tare_events_free(event);
+	tare_events_free(list);
+}
+
 static void measuring(void)
 {
+	stopping();
 	measure_with(TARE_BACKEND_HW, "page-faults:u");
 	measure_with(TARE_BACKEND_SOFT, "instructions:u");
 }

@@ -1,7 +1,7 @@
 /* The native referee: counts what a command retires, one PTRACE_SINGLESTEP at a
  * time, from the first user instruction after exec to its last exit.
  *
- *	stepcount [-c] [-f] [-e EVENT,…] [-o FILE] [-p] [-t FILE] -- COMMAND…
+ *	stepcount [-c] [-f] [-e EVENT,…] [-o FILE] [-p] [-t FILE] [-s FILE] -- COMMAND…
  *
  *	-c	command and tracer share one CPU: three times as fast, but the
  *		command can tell (sort asks how many CPUs it may use)
@@ -10,6 +10,8 @@
  *	-o	where to print them, as lines `event value` (default stderr)
  *	-p	also one line per task: `task N event value`, in order of birth
  *	-t	every retired instruction's address, one hex number a line
+ *	-s	every retired instruction's address, the events it made (a hex number, bits in the
+ *		order of event_names), and the registers after it, in gdb's order up to eflags
  *
  * ASLR is off. The exit status is the command's, 128+N for a signal.
  *
@@ -77,7 +79,7 @@ static struct task tasks[TASKS_MAX];
 static unsigned n_tasks;
 static struct cached cache[CACHE_SIZE];
 static bool follow, share;
-static FILE *trace;
+static FILE *trace, *states;
 static int cpu;		/* that tracer and tracee share */
 
 static void die(const char *what)
@@ -170,6 +172,19 @@ static void look(struct task *t, uint64_t pc)
 								       eflags)));
 }
 
+static void print_state(const struct task *t, uint64_t pc, uint32_t events)
+{
+	struct user_regs_struct r = { 0 };
+	ptrace(PTRACE_GETREGS, t->tid, NULL, &r);
+	const unsigned long long regs[] = { r.rax, r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8,
+					    r.r9, r.r10, r.r11, r.r12, r.r13, r.r14, r.r15, r.rip,
+					    r.eflags };
+	fprintf(states, "%" PRIx64 " %" PRIx32, pc, events);
+	for (size_t i = 0; i < sizeof(regs) / sizeof(regs[0]); i++)
+		fprintf(states, " %llx", regs[i]);
+	fputc('\n', states);
+}
+
 static void count(struct task *t, uint64_t pc, struct zclass c, uint64_t next)
 {
 	uint32_t events = c.events;
@@ -180,6 +195,8 @@ static void count(struct task *t, uint64_t pc, struct zclass c, uint64_t next)
 		t->count[e] += events >> e & 1;
 	if (trace)
 		fprintf(trace, "%" PRIx64 "\n", pc);
+	if (states)
+		print_state(t, pc, events);
 	if (!c.known)
 		fprintf(stderr, "stepcount: unknown instruction at %#" PRIx64 "\n", pc);
 }
@@ -374,16 +391,17 @@ int main(int argc, char **argv)
 	const char *out_path = NULL;
 	bool per_task = false;
 	int opt;
-	while ((opt = getopt(argc, argv, "+cfe:o:pt:")) != -1) {
+	while ((opt = getopt(argc, argv, "+cfe:o:ps:t:")) != -1) {
 		switch (opt) {
 		case 'c': share = true; break;
 		case 'f': follow = true; break;
 		case 'e': list = optarg; break;
 		case 'o': out_path = optarg; break;
 		case 'p': per_task = true; break;
+		case 's':
 		case 't':
-			trace = fopen(optarg, "we");
-			if (!trace)
+			*(opt == 's' ? &states : &trace) = fopen(optarg, "we");
+			if (!(opt == 's' ? states : trace))
 				die(optarg);
 			break;
 		default: return 125;
@@ -391,7 +409,7 @@ int main(int argc, char **argv)
 	}
 	if (optind == argc) {
 		fprintf(stderr, "usage: stepcount [-c] [-f] [-e EVENT,…] [-o FILE] [-p] "
-			"[-t FILE] -- COMMAND…\n");
+			"[-t FILE] [-s FILE] -- COMMAND…\n");
 		return 125;
 	}
 	zclass_init();
@@ -404,7 +422,8 @@ int main(int argc, char **argv)
 	if (!out)
 		die(out_path);
 	print(out, list, per_task);
-	if (fflush(out) != 0 || (trace && fclose(trace) != 0))
+	if (fflush(out) != 0 || (trace && fclose(trace) != 0) ||
+	    (states && fclose(states) != 0))
 		die("writing");
 	return result;
 }

@@ -16,9 +16,8 @@ static bool read_at(pid_t pid, uint64_t address, void *to, size_t size)
 	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-/* A pid is reused when its process has ended: only a process of this run has the run's shared
- * memory. */
-static bool is_ours(const struct soft_shared *shared, pid_t pid)
+/* Only a process of this run has the run's shared memory. */
+bool live_is_ours(const struct soft_shared *shared, pid_t pid)
 {
 	int32_t launcher;
 	return read_at(pid, ZONE_SHARED + offsetof(struct soft_shared, launcher_pid), &launcher,
@@ -77,7 +76,7 @@ static bool add_cells(const struct soft_record *r, uint64_t sum[SOFT_EVENTS])
 bool live_read(struct soft_shared *shared, uint32_t index, uint64_t counts[SOFT_EVENTS])
 {
 	struct soft_record *const r = &shared->records[index];
-	if (!r->live_counts || !is_ours(shared, r->pid))
+	if (!r->live_counts || !live_is_ours(shared, r->pid))
 		return false;
 	for (int i = 0; i < TRIES; i++) {
 		/* Pairs with count_fold() of the engine. */

@@ -11,7 +11,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
+/* Is that a living process of this run? A pid is used again when its process has ended. */
+bool live_is_ours(const struct soft_shared *shared, pid_t pid);
 /* The counts so far of the task of record `index`, in its record and in its memory. False when they
  * cannot be read: the task has ended, may not be read, or is just reporting. */
 bool live_read(struct soft_shared *shared, uint32_t index, uint64_t counts[SOFT_EVENTS]);

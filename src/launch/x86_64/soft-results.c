@@ -52,7 +52,7 @@ static bool alive(pid_t pid)
 
 /* False if the counts of a living process could not be read, because it was just adding them
  * up. */
-static bool look(struct soft_results *s)
+static bool look_now(struct soft_results *s, bool child_lives)
 {
 	if (!s->live)
 		s->live = calloc(SOFT_MAX_RECORDS, sizeof(*s->live));
@@ -64,13 +64,21 @@ static bool look(struct soft_results *s)
 		if (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != REC_RUNNING)
 			continue;
 		if (!live_read(s->shared, j, now)) {
-			all &= r->pid == s->child || !alive(r->pid);
+			all &= (r->pid == s->child && !child_lives) || !alive(r->pid);
 			continue;
 		}
 		for (int k = 0; k < SOFT_EVENTS; k++)
 			if (now[k] > s->live[j][k])
 				s->live[j][k] = now[k];
 	}
+	return all;
+}
+
+static bool look(struct soft_results *s, bool child_lives)
+{
+	pthread_mutex_lock(&s->looking);
+	const bool all = look_now(s, child_lives);
+	pthread_mutex_unlock(&s->looking);
 	return all;
 }
 
@@ -105,14 +113,14 @@ static uint32_t add_beyond(const struct soft_results *s, struct soft_record *cop
 	return n + 1;
 }
 
-void soft_results_look(struct soft_results *s)
+bool soft_results_look(struct soft_results *s)
 {
-	look(s);
+	return look(s, true);
 }
 
 void soft_results_settle(struct soft_results *s, const struct soft_tracer *tracer)
 {
-	for (int i = 0; i < 50 && !look(s); i++)
+	for (int i = 0; i < 50 && !look(s, false); i++)
 		usleep(1000);
 	const uint32_t n = n_records(s);
 	struct soft_record *const copy = calloc(n + 2 + (size_t)tracer->n_traced, sizeof(*copy));
@@ -260,6 +268,8 @@ static const char *cut_off_text(const struct soft_results *s, const struct soft_
 	switch (r->state) {
 	case REC_FAILED:
 		return "the engine failed in it";
+	case REC_HANDED:
+		return "handed over to a debugger: counted until it stopped";
 	case REC_STARTING:
 	case REC_RUNNING:
 		if (r->is_thread)

@@ -11,7 +11,7 @@
  *
  * A process reports its counts when it ends or execs. Before that they are read from its memory
  * (live.h), so that a process that is killed, or outlives the command, has counts too. One thread
- * uses a struct soft_results.
+ * uses a struct soft_results, but for soft_results_look(), which the tracer thread may call, too.
  */
 #ifndef LAUNCH_SOFT_RESULTS_H
 #define LAUNCH_SOFT_RESULTS_H
@@ -21,8 +21,11 @@
 
 #include <tare/measure.h>
 
+#include <pthread.h>
+
 struct soft_results {
 	struct soft_shared *shared;
+	pthread_mutex_t looking;	/* guards `live` while it is filled */
 	pid_t child;
 	uint64_t (*live)[SOFT_EVENTS];	/* by record: the counts seen by the last look */
 	struct soft_record *settled;	/* copy of the records as they were when the command had
@@ -33,8 +36,9 @@ struct soft_results {
 /* 1 << enum soft_event for each event that the engine counts. */
 uint32_t soft_event_mask(const struct tare_events *events);
 
-/* Reads the counts of every process that runs. Counts of a later look are never lower. */
-void soft_results_look(struct soft_results *r);
+/* Reads the counts of every process that runs. Counts of a later look are never lower. False: some
+ * process was just adding its counts up; the next look will have them. */
+bool soft_results_look(struct soft_results *r);
 /* Fixes the result: what processes that outlive the command do from here on is not in it. The
  * tracer has stopped. */
 void soft_results_settle(struct soft_results *r, const struct soft_tracer *t);

@@ -12,6 +12,7 @@
 #include "soft-results.h"
 #include "soft-setup.h"
 #include "soft-trace.h"
+#include "soft-stop.h"
 #include "soft-tracer.h"
 #include "why.h"
 
@@ -35,6 +36,7 @@ struct soft {
 	struct soft_tracer tracer;
 	struct soft_results results;
 	struct soft_trace *trace;
+	struct soft_stops stops;
 	struct child child;
 };
 
@@ -157,6 +159,8 @@ static int collect(struct soft *s, double ns_per_tick, struct tare_why *why)
 		return why_set(why, TARE_E_NOMEM, "the code of %s", s->o->argv[0]);
 	soft_results_totals(&s->results, s->o, s->m);
 	soft_results_translated(&s->results, ns_per_tick, s->m);
+	if (soft_stop_results(&s->stops, s->m))
+		return why_set(why, TARE_E_NOMEM, "the stops of %s", s->o->argv[0]);
 	int err = refused(s, why);
 	if (!err)
 		err = soft_results_failure(&s->results, why);
@@ -171,8 +175,10 @@ int soft_run(const struct tare_measure_options *o, const struct soft_hooks *hook
 	if (err)
 		return err;
 	s.tracer = (struct soft_tracer){ .setup = &s.setup, .went_native = hooks->went_native,
-					 .arg = hooks->arg };
+					 .arg = hooks->arg, .stops = &s.stops };
 	s.results.shared = s.setup.shared;
+	s.stops = (struct soft_stops){ .o = o, .results = &s.results };
+	pthread_mutex_init(&s.results.looking, NULL);
 	if (hooks->setup)
 		err = hooks->setup(s.setup.memfd, s.setup.shared, hooks->arg, why);
 	if (!err)
@@ -185,6 +191,7 @@ int soft_run(const struct tare_measure_options *o, const struct soft_hooks *hook
 	soft_trace_stop(s.trace);
 	soft_setup_close(&s.setup);
 	soft_results_free(&s.results);
+	pthread_mutex_destroy(&s.results.looking);
 	return err;
 }
 

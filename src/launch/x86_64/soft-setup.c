@@ -4,6 +4,7 @@
 #include "file-size.h"
 #include "soft-results.h"
 #include "trace-abi.h"
+#include "soft-stop.h"
 #include "why.h"
 
 #include <elf.h>
@@ -144,6 +145,9 @@ int soft_setup_open(struct soft_setup *s, const struct tare_measure_options *o,
 	s->shared->magic = SOFT_MAGIC;
 	s->shared->reserved_fd = (uint32_t)s->memfd;
 	s->shared->event_mask = soft_event_mask(o->events);
+	const uint32_t stops = soft_stop_setup(s->shared, o);
+	if (s->shared->event_mask)		/* 0: all */
+		s->shared->event_mask |= stops;
 	s->shared->flags = (o->no_inherit ? SOFT_FLAG_NO_INHERIT : 0) |
 			   (o->refuse_uncounted ? SOFT_FLAG_REFUSE : 0) |
 			   (o->code || o->trace ? SOFT_FLAG_CODE_LOG : 0) |
@@ -185,7 +189,7 @@ static void refuse_requests(struct soft_setup *s)
 	__atomic_store_n(&s->shared->closed, 1, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < SOFT_SLOTS; i++)
 		if (__atomic_load_n(&s->shared->slots[i].request, __ATOMIC_ACQUIRE))
-			soft_setup_reply(&s->shared->slots[i], 2);
+			soft_setup_reply(&s->shared->slots[i], REPLY_REFUSED);
 }
 
 void soft_setup_close(struct soft_setup *s)

@@ -46,7 +46,7 @@ int soft_setup_image(struct soft_setup *s, bool first, int reserved_fd, struct i
  * of the run at the same time: the counter is atomic, and no lock is needed. */
 struct soft_record *soft_setup_record(struct soft_setup *s, pid_t pid, uint32_t *index);
 
-/* Answers a request of a process (enum soft_request): 1 go on, 2 refused. */
+/* Answers a request of a process (enum soft_request): enum soft_reply. */
 void soft_setup_reply(struct soft_slot *slot, uint32_t answer);
 
 /* The error code for a failure to get memory or descriptors. */

@@ -1,6 +1,7 @@
 #include "soft-tracer.h"
 
 #include "find-task.h"
+#include "soft-stop.h"
 #include "why.h"
 
 #include <errno.h>
@@ -65,8 +66,11 @@ static void at_exec(struct soft_tracer *s, const struct traced *t)
 {
 	uint32_t index;
 	struct soft_record *const r = soft_setup_record(s->setup, t->pid, &index);
+	const struct soft_record *const old = &s->setup->shared->records[t->record];
 	if (t->record && index)
-		r->parent = s->setup->shared->records[t->record].parent;
+		r->parent = old->parent;
+	for (int k = 0; t->record && index && k < SOFT_EVENTS; k++)
+		r->before[k] = old->before[k] + old->counts[k];
 	if (index)
 		soft_tracer_name(t->pid, r);
 	struct image image;
@@ -164,12 +168,14 @@ static void serve(struct soft_tracer *s, struct soft_slot *r)
 			    .vslot = r->vslot };
 	if (what == REQ_EXEC) {
 		const bool found = find_task(r, &t.pid, &t.tid);
-		soft_setup_reply(r, found && attach(s, t) == 0 ? 1 : 2);
+		soft_setup_reply(r, found && attach(s, t) == 0 ? REPLY_GO_ON : REPLY_REFUSED);
 	} else if (what == REQ_EXEC_FAILED) {
 		for (int i = 0; i < s->n_traced; i++)
 			if (s->traced[i].own_tid == r->tid && s->traced[i].record == r->record)
 				detach(s, i--);
-		soft_setup_reply(r, 1);
+		soft_setup_reply(r, REPLY_GO_ON);
+	} else if (what == REQ_STOP || what == REQ_OVER || what == REQ_HANDED) {
+		soft_stop_serve(s->stops, r);
 	}
 }
 

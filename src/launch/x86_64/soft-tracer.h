@@ -34,6 +34,8 @@ struct traced {
 	uint32_t vslot;		/* task of the virtual PMU; 0: none */
 };
 
+struct soft_stops;
+
 struct soft_tracer {
 	struct soft_setup *setup;
 	pid_t child;
@@ -41,6 +43,7 @@ struct soft_tracer {
 	 * `vslot` is its task of the virtual PMU. May be NULL. */
 	void (*went_native)(uint32_t vslot, void *arg);
 	void *arg;
+	struct soft_stops *stops;	/* answers REQ_STOP and REQ_OVER */
 	pthread_t thread;
 	bool runs;
 	sem_t attached;		/* posted when attach_result is known */
@@ -52,7 +55,7 @@ struct soft_tracer {
 	int inject_reason;	/* … or an enum soft_reason; 0: it was entered */
 };
 
-/* setup, child, went_native and arg are set. Starts the thread, which attaches to the child. */
+/* setup, child, went_native, arg and stops are set. Starts the thread, which attaches to the child. */
 int soft_tracer_start(struct soft_tracer *t, const struct child *c, struct tare_why *why);
 /* Ends the thread. Processes that stand between two images (t->traced) run on natively. Does
  * nothing where the thread does not run. */

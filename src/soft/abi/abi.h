@@ -80,6 +80,7 @@ enum soft_state {
 	REC_NATIVE,		/* runs natively, not counted: see reason */
 	REC_KILLED_BY_SIGNAL,	/* fatal signal; reported everything */
 	REC_FAILED,		/* the engine gave up; message holds why */
+	REC_HANDED,		/* runs natively since a stop; reported everything up to there */
 };
 
 enum soft_reason {
@@ -99,13 +100,71 @@ enum soft_reason {
 	WHY_REFUSED,
 };
 
-enum soft_request { REQ_NONE, REQ_EXEC, REQ_EXEC_FAILED };
+enum soft_request {
+	REQ_NONE,
+	REQ_EXEC,
+	REQ_EXEC_FAILED,
+	REQ_STOP,		/* the task has stopped at an event: soft_slot.stopped */
+	REQ_OVER,		/* a limit is exceeded: the launcher ends all processes */
+	REQ_HANDED,		/* ready to become native: the launcher sets the registers of
+				 * soft_slot.stopped, and the task never sees an answer */
+};
+/* soft_slot.reply; 0: none yet */
+enum soft_reply {
+	REPLY_GO_ON = 1,
+	REPLY_REFUSED,
+	REPLY_END,		/* REQ_STOP: end the whole tree, as at a limit */
+	REPLY_HAND_OVER,	/* REQ_STOP: become native, for a debugger */
+};
+
+/* ---- exact stops (soft/guest/exact-stop.c) ---- */
+
+#define SOFT_MAX_STOPS	16
+
+enum soft_then {
+	THEN_CONTINUE,		/* the stop is counted */
+	THEN_SIGNAL,		/* the task gets a signal */
+	THEN_ASK,		/* the launcher is asked: REQ_STOP */
+	THEN_OVER,		/* a limit: n events may happen in all tasks together */
+};
+
+/* A limit's events, which tasks take in portions. Both numbers change at once. */
+struct soft_pool {
+	int64_t left;		/* not taken */
+	uint64_t taken;		/* by tasks that have not given the rest back yet */
+} __attribute__((aligned(16)));
+
+/* Each task stops after its n-th event, and after each further n if `every`. */
+struct soft_stop {
+	uint64_t n;
+	uint8_t event;		/* enum soft_event */
+	uint8_t then;		/* enum soft_then */
+	uint8_t every;
+	uint8_t signal;
+	uint32_t pad;
+	uint64_t hits;		/* how often a task stopped (atomic) */
+	uint64_t pad2;
+	struct soft_pool pool;	/* THEN_OVER */
+};
+
+/* The program's state at a stop. */
+struct soft_stopped {
+	uint32_t rule;		/* index of soft_shared.stops */
+	uint32_t several;	/* the process has more than one thread */
+	uint64_t count;		/* of the rule's event, in this task */
+	uint64_t last_pc;	/* the instruction that made the event */
+	uint64_t regs[16];	/* rax rcx rdx rbx rsp rbp rsi rdi r8 … r15 */
+	uint64_t pc;		/* the next instruction */
+	uint64_t rflags, fs_base, gs_base;
+	uint64_t mask;		/* the program's signal mask */
+	int64_t call;		/* the number of the system call that is about to be made; -1: none */
+};
 
 /* A process that asks the launcher for something. */
 struct soft_slot {
 	uint32_t taken;		/* by compare-and-swap: the asker's tid, or SLOT_OF_STRANGER */
 	uint32_t request;	/* enum soft_request, written last */
-	uint32_t reply;		/* futex: 0 waiting, 1 go on, 2 refused */
+	uint32_t reply;		/* futex: enum soft_reply */
 	uint32_t record;
 	int32_t pid, tid;	/* as it knows them: perhaps of another pid namespace */
 	uint32_t reserved_fd;	/* its number there */
@@ -114,6 +173,7 @@ struct soft_slot {
 	uint32_t pad;
 	uint64_t cookie_at;	/* this word of its memory … */
 	uint64_t cookie;	/* … has this value: so the launcher recognises the task */
+	struct soft_stopped stopped;	/* REQ_STOP, REQ_OVER */
 };
 #define SOFT_SLOTS 128
 #define SLOT_OF_STRANGER 0xffffffffu	/* of another pid namespace, where numbers differ */
@@ -145,6 +205,7 @@ struct soft_record {
 	uint64_t live_vectors;	/* the vector of block 0 (there is no such block) */
 	uint64_t live_n_blocks;	/* address of the number of blocks, a uint32_t */
 	uint32_t traced;	/* is it ready to be traced by another task? See traced.c */
+	uint64_t before[SOFT_EVENTS];	/* of the same task, in the images before its last exec */
 };
 
 #define SOFT_MAX_RECORDS 65000
@@ -166,6 +227,9 @@ struct soft_shared {
 	uint32_t trace_slots;	/* taken so far (atomic), of the trace (trace-abi.h) */
 	uint32_t trace_posts;	/* futex: bumped with each slot that is full */
 	uint32_t trace_lost;	/* slots that could not be had: the trace is not all */
+	uint32_t n_stops;
+	uint32_t over;		/* 1 + the limit that was exceeded first (atomic); 0: none */
+	struct soft_stop stops[SOFT_MAX_STOPS];
 	struct soft_slot slots[SOFT_SLOTS];
 	struct soft_record records[SOFT_MAX_RECORDS];
 };

@@ -74,13 +74,15 @@ static struct soft_slot *slot_take(void)
 	}
 }
 
-static bool ask_launcher(struct thread *t, uint32_t what)
+uint32_t ask_launcher(struct thread *t, uint32_t what, const struct soft_stopped *at)
 {
 	if (__atomic_load_n(&E.shared->closed, __ATOMIC_ACQUIRE))
-		return false;
+		return REPLY_REFUSED;
 	struct soft_slot *const s = slot_take();
 	if (!s)
-		return false;
+		return REPLY_REFUSED;
+	if (at)
+		s->stopped = *at;
 	s->record = t->record;
 	s->pid = (int32_t)sys0(__NR_getpid);
 	s->tid = (int32_t)sys0(__NR_gettid);
@@ -101,7 +103,7 @@ static bool ask_launcher(struct thread *t, uint32_t what)
 			break;
 	t->task.cookie = 0;
 	__atomic_store_n(&s->taken, 0, __ATOMIC_RELEASE);
-	return answer == 1;
+	return answer ? answer : REPLY_REFUSED;
 }
 
 /* Yama lets only an ancestor attach, or a process that is named with PR_SET_PTRACER. A process that
@@ -109,12 +111,12 @@ static bool ask_launcher(struct thread *t, uint32_t what)
 static bool ask_to_enter(struct thread *t)
 {
 	sys2(__NR_prctl, PR_SET_PTRACER, E.shared->launcher_pid);
-	if (ask_launcher(t, REQ_EXEC))
+	if (ask_launcher(t, REQ_EXEC, NULL) == REPLY_GO_ON)
 		return true;
 	if (sys1(__NR_prctl, PR_GET_DUMPABLE) != 0)
 		return false;
 	sys2(__NR_prctl, PR_SET_DUMPABLE, 1);
-	if (ask_launcher(t, REQ_EXEC))
+	if (ask_launcher(t, REQ_EXEC, NULL) == REPLY_GO_ON)
 		return true;
 	sys2(__NR_prctl, PR_SET_DUMPABLE, 0);
 	return false;
@@ -291,7 +293,7 @@ static long exec_now(struct thread *t, long nr, const uint64_t *a)
 	if (!ask_to_enter(t))
 		return exec_native(t, nr, a, is_traced() ? WHY_PTRACED : WHY_NO_PTRACE);
 	const long ret = make_call(t, nr, a, false);
-	ask_launcher(t, REQ_EXEC_FAILED);
+	ask_launcher(t, REQ_EXEC_FAILED, NULL);
 	return ret;
 }
 

@@ -20,6 +20,14 @@ void app_gs_set(struct thread *t, uint64_t base);	/* the gs base that the progra
 
 /* exec.c */
 long thread_exec(struct thread *t, long nr, const uint64_t *a);
+/* Makes a request (enum soft_request), and waits for the answer; `at`: for REQ_STOP and REQ_OVER. */
+uint32_t ask_launcher(struct thread *t, uint32_t what, const struct soft_stopped *at);
+
+/* exact-stop.c, each only if E.stops */
+void exact_begin(struct thread *t);	/* a new thread or process */
+/* A system call of the program is about to be made. */
+TAKES_LOCK void exact_call(struct thread *t, long nr);
+void exact_ended(struct thread *t);	/* the task ends by a signal */
 
 /* signal.c */
 void signal_altstack(struct thread *t);			/* sets the engine's signal stack */
@@ -34,6 +42,9 @@ bool signal_on_altstack(const struct k_stack *s, uint64_t sp);
  * image inherits; if the exec fails, the engine's again. */
 void signals_as_app(struct thread *t);
 void signals_as_engine(struct thread *t);
+/* The process leaves the engine: the kernel gets the program's actions, stack and held signals. All
+ * signals are blocked until the launcher sets the program's mask. */
+void signals_hand_back(struct thread *t);
 /* Like signal_probe(), for an instruction that probably faults and was counted already. If it does
  * not fault, the program goes on after it. Not for an instruction with an operand through gs. */
 void signal_try(struct thread *t) __attribute__((noreturn));

@@ -6,6 +6,7 @@
  *	signal.c	signals: arriving, frames, leaving; signal-calls.c: the calls about them
  *	thread.c	clone, fork, exit; records of tasks
  *	exec.c		execve, with the launcher's help
+ *	exact-stop.c	stopping a task at its N-th event
  *	special.c	instructions that C runs for the program
  *	fpstate.c	the FP state in a signal frame
  *	procfs*.c	/proc without the engine (procfs.h)
@@ -77,6 +78,12 @@ void rseq_init(void);					/* refuses a program that uses rseq */
 /* traced.c */
 /* Another task is about to trace this process: maps all that would fault otherwise. */
 TAKES_LOCK void traced_asked(struct thread *t);
+
+/* exact-stop.c */
+void exact_start(struct thread *t);	/* a new image, if soft_shared.n_stops */
+/* As vpmu_tick() and vpmu_stepped(), if E.stops. */
+void exact_tick(struct thread *t, const struct block_to_run *next);
+TAKES_LOCK void exact_stepped(struct thread *t);
 
 /* ---- what this room asks of vpmu, each under `tare run` only (E.vpmu) ---- */
 

@@ -165,6 +165,22 @@ void signals_as_engine(struct thread *t)
 		kernel_mask(t->signal.mask);
 }
 
+void signals_hand_back(struct thread *t)
+{
+	const uint64_t all = ~0ull;
+	sys4(__NR_rt_sigprocmask, SIG_SETMASK, &all, 0, SIGSET_SIZE);
+	sys2(__NR_sigaltstack, &t->signal.altstack, 0);
+	for (int sig = 1; sig <= N_SIGNALS; sig++)
+		kernel_set(sig, &t->signal.actions[sig], 0);
+	if (t->pending)
+		sys4(__NR_rt_tgsigqueueinfo, sys0(__NR_getpid), sys0(__NR_gettid),
+		     t->signal.pending_info.signo, &t->signal.pending_info);
+	for (int i = 0; i < 6; i++)
+		if (t->signal.held & SIG_BIT(held_signals[i]))
+			sys4(__NR_rt_tgsigqueueinfo, sys0(__NR_getpid), sys0(__NR_gettid),
+			     held_signals[i], &t->signal.held_info[i]);
+}
+
 /* ---- the FP state ---- */
 
 /* cpuid, even if the program has forbidden it. */
@@ -329,6 +345,8 @@ void signal_try(struct thread *t)
 void signal_fatal(struct thread *t, int sig)
 {
 	trace_end(t);
+	if (E.stops)
+		exact_ended(t);
 	if (!t->is_vfork)
 		lock_take();
 	count_fold_all(REC_KILLED_BY_SIGNAL);

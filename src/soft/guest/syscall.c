@@ -196,6 +196,8 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 		seccomp_strict(t, nr);
 	if ((uint32_t)a[0] == E.reserved_fd && takes_fd(nr))
 		return -EBADF;
+	if (E.stops)
+		exact_call(t, nr);
 	if (E.vpmu) {
 		const long ret = vpmu_syscall(t, nr, a, &done);
 		if (done)

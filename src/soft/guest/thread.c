@@ -215,6 +215,8 @@ void thread_child(struct thread *t)
 	record_start(t, t->record, !t->is_vfork, E.pid);
 	if (E.vpmu)
 		vpmu_thread(t);
+	if (E.stops)
+		exact_begin(t);
 	t->exit_link = 1;
 	mask_set(t, t->signal.mask);
 	glue_go(t);
@@ -300,6 +302,8 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 	record_start(t, record, false, parent);
 	if (E.vpmu)
 		vpmu_forked(t);
+	if (E.stops)
+		exact_begin(t);
 	if (stack)
 		t->regs[RSP] = stack;
 }

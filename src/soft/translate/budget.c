@@ -45,3 +45,9 @@ void budget_set(struct thread *t, unsigned kind, uint64_t left, const struct blo
 		budget_share(t, kind, left, next && in_next > (left - 1) / VPMU_CODE_BANKS ? next->bank :
 					    VPMU_CODE_BANKS);
 }
+
+void budget_limit(struct thread *t, unsigned kind, uint64_t left)
+{
+	limit_run(t, kind, left);
+	budget_share(t, kind, 1, VPMU_CODE_BANKS);
+}

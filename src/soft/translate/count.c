@@ -42,19 +42,24 @@ void count_vec(uint8_t *vec, const struct step *s, int n)
 	vec[SOFT_TAKEN] = 0;
 }
 
+void count_add_acc(struct thread *t, int event, int64_t n, const struct mode *m)
+{
+	if (!(m->acc >> event & 1))
+		return;
+	struct vpmu_task_mem *const mem = (void *)((uint64_t)t + THREAD_ACC);
+	mem->acc[event][VPMU_BANKS - 1] += (uint64_t)n;
+	/* the budget, if there is one, was for the count before */
+	if (n > 0 && m->budgets >> event & 1)
+		count_use_up(mem, event);
+}
+
 /* For code of mode `m`. Atomic, because another thread that empties the cache may fold this one's
  * counts at the same time. */
 void count_add(struct thread *t, int event, int64_t n, const struct mode *m)
 {
-	if (!m->acc) {
+	if (counts_in_cells(m))
 		__atomic_fetch_add(&t->code.corr[event], n, __ATOMIC_RELAXED);
-	} else if (m->acc >> event & 1) {
-		struct vpmu_task_mem *const mem = (void *)((uint64_t)t + THREAD_ACC);
-		mem->acc[event][VPMU_BANKS - 1] += (uint64_t)n;
-		/* the budget, if there is one, was for the count before */
-		if (n > 0 && m->budgets >> event & 1)
-			count_use_up(mem, event);
-	}
+	count_add_acc(t, event, n, m);
 }
 
 void count_use_up(struct vpmu_task_mem *m, int event)
@@ -65,6 +70,25 @@ void count_use_up(struct vpmu_task_mem *m, int event)
 	}
 }
 
+/* The first instructions of the block have run, before it asked. */
+static void count_first(struct thread *t, const struct block *b, const struct mode *m)
+{
+	struct step steps[BUDGET_LATE];
+	struct insn in;
+	const uint8_t *const src = block_src(b);
+	uint16_t off = 0;
+	for (int i = 0; i < b->inc_at; i++)
+		off += (uint16_t)decode_step(&steps[i], &in, src + off, b->src_len - off);
+	uint8_t vec[SOFT_EVENTS];
+	count_vec(vec, steps, b->inc_at);
+	for (int k = 0; k < SOFT_EVENTS; k++)
+		count_add(t, k, vec[k], m);
+	for (int k = 0; in_vdso(b->pc) && k < SOFT_EVENTS; k++)
+		t->code.vdso_corr[k] += vec[k];
+	if (code_log_wanted())
+		code_log_part(t, b->pc, src, off, b->inc_at, 1);
+}
+
 struct block_to_run count_tick(struct thread *t, const struct link *l)
 {
 	const struct block *const b = block_at(l->bumps);
@@ -73,9 +97,11 @@ struct block_to_run count_tick(struct thread *t, const struct link *l)
 	for (int k = 0; k < SOFT_EVENTS; k++) {
 		r.vec[k] = b->vec[k];
 		if (k < (int)l->next)
-			count_add(t, k, -(int64_t)b->vec[k], m);
+			count_add_acc(t, k, -(int64_t)b->vec[k], m);
 	}
 	r.vec[SOFT_TAKEN]++;		/* a conditional branch may be */
+	if (m->late && l->next && b->inc_at)
+		count_first(t, b, m);
 	return r;
 }
 

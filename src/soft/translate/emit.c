@@ -19,16 +19,16 @@ static uint32_t acc_off(unsigned k, uint32_t id)
 			  8 * (id % VPMU_CODE_BANKS));
 }
 
-/* Must the block ask C before it runs, if the event's budget is used up? Its counts are added at
- * its start then (place_counter()). */
+/* Must the block ask C before it runs, if the event's budget is used up? place_counter() says
+ * where. */
 static bool asks(const struct block *b, unsigned k)
 {
 	return !(b->flags & BLOCK_SINGLE) && k != SOFT_TAKEN && cache.modes[b->mode].budgets >> k & 1;
 }
 
-static uint32_t new_tick(uint32_t id, unsigned k)
+static uint32_t new_tick(uint32_t id, uint64_t pc, unsigned k)
 {
-	const uint32_t link = new_link(block_at(id)->pc, LINK_TICK);
+	const uint32_t link = new_link(pc, LINK_TICK);
 	link_at(link)->bumps = id;
 	link_at(link)->next = k + 1;
 	return link;
@@ -43,7 +43,7 @@ static void ask_plain(struct emit *e, uint32_t id, unsigned k, struct mark m)
 	b4(e, 0);
 	if (e->dry)
 		return;
-	const uint32_t link = new_tick(id, k);
+	const uint32_t link = new_tick(id, m.pc, k);
 	link_at(link)->site = here(e) - 4;
 	put_stub(e->seg, link);
 	__builtin_memcpy(rel, &link_at(link)->to_stub, 4);
@@ -62,12 +62,22 @@ static void ask_spilled(struct emit *e, uint32_t id, unsigned k, struct mark m)
 	gs_load(e, RCX, OFF_S3);
 	m.in_s3 = -1;
 	mark(e, m);
-	exit_here(e, e->dry ? 0 : new_tick(id, k));
+	exit_here(e, e->dry ? 0 : new_tick(id, m.pc, k));
 	*over = (uint8_t)(e->w - over - 1);
 }
 
+/* A part of the counter is added. (The accumulator of a taken branch is one part; its block, with
+ * all of its parts, is counted already.) */
+static void part_added(struct mark *m)
+{
+	if (m->bumped == BUMPED_ALL)
+		m->half = true;
+	else
+		m->bumped++;
+}
+
 /* add gs:[acc], n for each event; all flags are free. */
-static void acc_plain(struct emit *e, uint32_t id, struct mark m)
+static struct mark acc_plain(struct emit *e, uint32_t id, struct mark m)
 {
 	const struct block *const b = block_at(id);
 	const uint32_t want = cache.modes[b->mode].acc;
@@ -78,15 +88,15 @@ static void acc_plain(struct emit *e, uint32_t id, struct mark m)
 		b1(e, 0x65), b1(e, 0x48), b1(e, 0x83), b1(e, 0x04), b1(e, 0x25);
 		b4(e, GS(acc_off(k, id)));
 		b1(e, b->vec[k]);
-		m.bumped++;
+		part_added(&m);
 		if (asks(b, k))
 			ask_plain(e, id, k, m);
 	}
-	e->bumped = BUMPED_ALL;
+	return m;
 }
 
 /* The same through rcx, which is free, without flags. */
-static void acc_through_rcx(struct emit *e, uint32_t id, struct mark m)
+static struct mark acc_through_rcx(struct emit *e, uint32_t id, struct mark m)
 {
 	const struct block *const b = block_at(id);
 	const uint32_t want = cache.modes[b->mode].acc;
@@ -99,35 +109,38 @@ static void acc_through_rcx(struct emit *e, uint32_t id, struct mark m)
 		b1(e, 0x48), b1(e, 0x8d), b1(e, 0x49), b1(e, b->vec[k]);
 		mark(e, m);
 		gs_store(e, RCX, acc_off(k, id));
-		m.bumped++;
+		part_added(&m);
 		if (asks(b, k))
 			ask_spilled(e, id, k, m);
 	}
-	e->bumped = BUMPED_ALL;
+	return m;
 }
 
 void inc_plain(struct emit *e, uint32_t id, struct mark m)
 {
-	if (cache.modes[block_at(id)->mode].acc) {
-		acc_plain(e, id, m);
-		return;
+	const struct mode *const mode = &cache.modes[block_at(id)->mode];
+	if (mode->acc)
+		m = acc_plain(e, id, m);
+	if (!mode->acc || mode->cells) {
+		mark(e, m);
+		gs_op(e, 0xff, 0, cell_off(id));		/* inc */
 	}
-	mark(e, m);
-	gs_op(e, 0xff, 0, cell_off(id));			/* inc */
 	e->bumped = BUMPED_ALL;
 }
 
 /* rcx is free: rcx = gs:[cell]; rcx + 1; back. No flags. */
 void inc_through_rcx(struct emit *e, uint32_t id, struct mark m)
 {
-	if (cache.modes[block_at(id)->mode].acc) {
-		acc_through_rcx(e, id, m);
-		return;
+	const struct mode *const mode = &cache.modes[block_at(id)->mode];
+	if (mode->acc)
+		m = acc_through_rcx(e, id, m);
+	if (!mode->acc || mode->cells) {
+		mark(e, m);
+		gs_load(e, RCX, cell_off(id));
+		mark(e, m);
+		bn(e, 4, 0x01498d48);				/* lea rcx, [rcx + 1] */
+		gs_store(e, RCX, cell_off(id));
 	}
-	gs_load(e, RCX, cell_off(id));
-	mark(e, m);
-	bn(e, 4, 0x01498d48);					/* lea rcx, [rcx + 1] */
-	gs_store(e, RCX, cell_off(id));
 	e->bumped = BUMPED_ALL;
 }
 
@@ -139,7 +152,7 @@ void inc_spilled(struct emit *e, uint32_t id, struct mark m)
 	inc_through_rcx(e, id, m);
 	m.bumped = e->bumped;
 	m.left = m.taken;
-	m.taken = false;
+	m.taken = m.half = false;
 	mark(e, m);
 	gs_load(e, RCX, OFF_S3);
 }

@@ -17,7 +17,7 @@
 #include "decode.h"
 #include "translate-room.h"
 
-#define MAX_INSNS 48
+#define MAX_INSNS BUDGET_LATE
 #define ROOM 6144		/* bytes that a block and its cold parts need at most */
 #define BUMPED_ALL 255		/* mark.bumped: all parts of the counter are */
 
@@ -29,6 +29,7 @@ struct mark {
 	uint8_t bumped;		/* parts of the block's counter that are bumped, or BUMPED_ALL */
 	bool taken : 1;		/* a taken branch is done; its own cell is not bumped yet … */
 	bool left : 1;		/* … or is */
+	bool half : 1;		/* … its accumulator is added, its cell not bumped yet */
 	bool rcx_in_s0 : 1;
 	bool pc_in_s1 : 1;
 	bool pc_on_stack : 1;	/* at rsp */

@@ -169,9 +169,14 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 		const bool was = bumped > 0;
 		if (mode->acc >> k & 1 && b->vec[k] && bumped && bumped != BUMPED_ALL)
 			bumped--;
-		const int64_t more = (int64_t)done[k] - (was ? b->vec[k] : 0);
-		count_add(t, k, more, mode);
-		if (!mode->acc && in_vdso(b->pc))
+		count_add_acc(t, k, (int64_t)done[k] - (was ? b->vec[k] : 0) -
+			      (k == SOFT_TAKEN && e->found.half), mode);
+		if (!counts_in_cells(mode))
+			continue;
+		const int64_t more = (int64_t)done[k] -
+				     (e->found.bumped == BUMPED_ALL ? b->vec[k] : 0);
+		__atomic_fetch_add(&t->code.corr[k], more, __ATOMIC_RELAXED);
+		if (in_vdso(b->pc))
 			t->code.vdso_corr[k] += more;
 	}
 	if (code_log_wanted()) {
@@ -179,7 +184,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 		code_log_part(t, b->pc, src, p->off[e->found.retired], (uint8_t)e->found.retired, 1);
 		if (cache.counts_taken && e->found.retired == p->n && e->found.taken)
 			code_log_taken(t, id, 1);
-		if (e->found.bumped)
+		if (e->found.bumped == BUMPED_ALL)
 			code_log_part(t, b->pc, src, b->src_len, b->n_insns, -1);
 	}
 	if (e->found.bumped && !e->found.left)

@@ -235,8 +235,9 @@ static void place_counter(const struct plan *p, struct block *b)
 		b->inc_how = tail ? INC_IN_TAIL : INC_SPILL;
 		at = tail ? p->n - 1 : 0;
 	}
-	/* a block with budgets asks before it runs */
-	if (cache.modes[cache.mode].budgets && (at || b->inc_how == INC_IN_TAIL)) {
+	/* a block with budgets asks before it runs, or where flags are free */
+	const struct mode *const mode = &cache.modes[cache.mode];
+	if (mode->budgets && ((at && !mode->late) || b->inc_how == INC_IN_TAIL)) {
 		b->flags &= (uint16_t)~BLOCK_RELIES_ON_NEXT;
 		b->inc_how = INC_SPILL;
 		at = 0;

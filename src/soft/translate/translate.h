@@ -195,17 +195,22 @@ struct region {
 };
 
 /* What code counts, and how. Mode 0 bumps a cell per block. The other modes are for programs
- * that opened counters of the virtual PMU: code adds to the task's accumulators. */
+ * that opened counters of the virtual PMU, or are to stop at an event: code adds to the task's
+ * accumulators. */
 struct mode {
 	uint32_t acc;			/* events to add up: 1 << enum soft_event; 0: cells */
+	bool cells;			/* with acc: cells are bumped, too, after what acc adds */
 	uint32_t budgets;		/* events whose budgets code watches: 1 << enum soft_event */
+	/* A block asks where flags are free, not at its start: faster, but it may have done up to
+	 * BUDGET_LATE events by then. (Budgets of taken branches are never late.) */
+	bool late;
 	bool taken;			/* taken branches have an id, and a cell, of their own */
 	bool locked;			/* leave the cache after each locked instruction */
 	bool fp;			/* … and when x87 or SSE exception flags change */
 	bool serial;			/* … and after each serialising instruction */
 };
 
-/* A block that asked C before it ran, because a budget is used up. */
+/* A block that asked C, because a budget is used up, before it ran (or the rest of it: mode.late). */
 struct block_to_run {
 	uint32_t bank;			/* that it adds to */
 	uint8_t vec[SOFT_EVENTS];	/* what it is worth, at most */
@@ -316,20 +321,26 @@ void count_fold_all(uint32_t state);
 static inline bool in_vdso(uint64_t pc) { return pc - cache.vdso < cache.vdso_size; }
 void record_state(const struct thread *t, uint32_t state);	/* enum soft_state */
 void count_vec(uint8_t *vec, const struct step *s, int n);	/* the vector of n instructions */
-void count_add(struct thread *t, int event, int64_t n, const struct mode *m);	/* a correction */
+/* A correction, in code of the mode; count_add_acc(): of the accumulator only. */
+void count_add(struct thread *t, int event, int64_t n, const struct mode *m);
+void count_add_acc(struct thread *t, int event, int64_t n, const struct mode *m);
+static inline bool counts_in_cells(const struct mode *m) { return !m->acc || m->cells; }
 struct vpmu_task_mem;
 void count_use_up(struct vpmu_task_mem *m, int event);	/* its budget: the next block asks */
-/* A block did not run, but its counts were added up to the event of its LINK_TICK: takes them back.
- * Before left_cache(). */
+/* A block did not run, but its counts were added up to the event of its LINK_TICK: takes them back,
+ * but for those of the instructions that did run (mode.late). Before left_cache(). */
 struct block_to_run count_tick(struct thread *t, const struct link *l);
 /* Maps so many bytes of the cells of every thread. */
 NEEDS_LOCK void count_map_cells(uint64_t bytes);
 
 /* budget.c: of modes with `budgets`. Only C of the thread itself sets its budgets, out of the cache. */
+#define BUDGET_LATE 48			/* instructions of a block, at most */
 #define BUDGET_NEVER (1ull << 55)	/* the top byte of a bank says whether its budget is used up */
 /* So many events of the kind are missing to the next stop. If `next`, the block that the thread is
  * about to run, has as many, only the first part of it will run (thread.code.stops). */
 void budget_set(struct thread *t, unsigned kind, uint64_t left, const struct block_to_run *next);
+/* The same where fewer are missing than a block may have: the next run is limited in any case. */
+void budget_limit(struct thread *t, unsigned kind, uint64_t left);
 /* So many events may happen, less one, until the thread must ask. `all_to`: the bank that gets them
  * all; VPMU_CODE_BANKS: each gets a part. */
 void budget_share(struct thread *t, unsigned kind, uint64_t left, uint32_t all_to);

@@ -1,0 +1,125 @@
+/* Stopping a measured command after exactly N events, and limits.
+ *
+ *	struct tare_events *which;
+ *	uint64_t n;
+ *	tare_stop_parse("instructions=1000000", NULL, &which, &n, &why);
+ *	const struct tare_stop_rule rule = { .event = tare_events_at(which, 0), .n = n,
+ *					     .then = TARE_STOP_CALL };
+ *	o.stops = &rule;			struct tare_measure_options
+ *	o.n_stops = 1;
+ *	o.on_stop = show;			int show(const struct tare_stop *, void *)
+ *	tare_measure(&o, &m, &why);
+ *	printf("%" PRIu64 " stops\n", m->stops[0].hits);
+ *
+ * Every thread counts for itself, from 0 when it begins; a process that execs goes on counting. A
+ * thread stops right after the instruction that makes its N-th event, before the next one. If that
+ * instruction is a system call, the thread stops before the kernel makes the call.
+ *
+ * A limit (TARE_STOP_END) is for all threads and processes of the command together: N events may
+ * happen. The event after them ends the whole tree of processes, at once and always at the same
+ * instruction, unless threads run at the same time: then it is the sum of all that is exact, not
+ * which thread makes the last event.
+ *
+ * The software engine can stop at every event that it counts. TARE_BACKEND_AUTO means the engine.
+ *
+ * Threads: on_stop is called by a thread of the library, never twice at the same time; the stopped
+ * thread waits meanwhile, other threads of the command run on.
+ */
+#ifndef TARE_STOP_H
+#define TARE_STOP_H
+
+#include <tare/event.h>
+#include <tare/measure.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TARE_STOP_MAX_RULES 16
+
+/* What follows a stop. */
+enum tare_stop_then {
+	TARE_STOP_CONTINUE,	/* it is counted, and the thread goes on */
+	TARE_STOP_SIGNAL,	/* the thread gets a signal, as if by sigqueue(3) */
+	TARE_STOP_CALL,		/* tare_measure_options.on_stop decides */
+	TARE_STOP_END,		/* a limit: N events are allowed, the next one ends the command */
+};
+
+struct tare_stop_rule {
+	const struct tare_event *event;	/* one that tare_stop_possible() allows */
+	uint64_t n;			/* at least 1 */
+	enum tare_stop_then then;
+	bool every;			/* also after 2N, 3N, … events; not with TARE_STOP_END */
+	int signal;			/* TARE_STOP_SIGNAL: its number */
+	uint64_t reserved[3];
+};
+
+/* What on_stop wants. */
+enum tare_stop_go {
+	TARE_STOP_GO_ON,	/* the thread goes on */
+	TARE_STOP_KILL,		/* the command is ended, with every process it has started */
+	/* The process leaves the engine: from here on it runs natively and uncounted, at its own
+	 * addresses with its own registers. It is stopped (SIGSTOP), so that a debugger can attach to
+	 * it; SIGCONT lets it run. For a process with one thread; tare_stop_hand_over() says whether
+	 * it is possible. */
+	TARE_STOP_HAND_OVER,
+};
+
+struct tare_stop_register {
+	const char *name;		/* as gdb has it: "rax", "rip", … */
+	uint64_t value;
+};
+
+/* A thread that has stopped. Valid until on_stop returns. */
+struct tare_stop {
+	size_t rule;			/* index of tare_measure_options.stops */
+	pid_t pid, tid;
+	uint64_t count;			/* events of the rule in this thread: N, 2N, … */
+	uint64_t pc;			/* the next instruction */
+	uint64_t last_pc;		/* the instruction that made the event */
+	long system_call;		/* the number of the call that comes next; -1: none */
+	bool several_threads;		/* the process has more than one thread */
+	size_t n_registers;
+	const struct tare_stop_register *registers;
+	size_t n_counts;
+	const struct tare_count *counts;	/* of this thread, one per event of the run, since the
+						 * thread began or its process execed */
+};
+
+/* The result of a rule: tare_measurement.stops. */
+struct tare_stop_result {
+	uint64_t hits;			/* how often a thread stopped */
+	bool ended;			/* the limit, or on_stop, ended the command … */
+	pid_t pid, tid;			/* … by an event of this thread, … */
+	uint64_t pc;			/* … made by the instruction at this address */
+	uint64_t reserved[4];
+};
+
+/* "EVENT=N": one event, and a decimal number of at least 1, which may have separators (1_000_000) or
+ * end in k, M or G. *event is a list with this event, for tare_events_free(). `cpu` NULL: this one. */
+int tare_stop_parse(const char *text, const struct tare_cpu *cpu, struct tare_events **event,
+		    uint64_t *n, struct tare_why *why);
+
+/* Can a thread be stopped at exactly the N-th of these events, with this backend? 0, or the reason
+ * why not. TARE_BACKEND_AUTO means the software engine. */
+int tare_stop_possible(const struct tare_event *event, enum tare_backend backend,
+		       struct tare_why *why);
+
+/* For on_stop: */
+/* Copies memory of the stopped process. Returns how many bytes could be read. */
+size_t tare_stop_read(const struct tare_stop *stop, uint64_t address, void *to, size_t size);
+/* The addresses of the calls that led here, innermost first: *frames[0] is stop->pc, the others are
+ * return addresses. Returns how many there are, at most `max`. */
+size_t tare_stop_backtrace(const struct tare_stop *stop, uint64_t *frames, size_t max);
+/* Can TARE_STOP_HAND_OVER be returned? 0, or the reason why not. */
+int tare_stop_hand_over(const struct tare_stop *stop, struct tare_why *why);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
