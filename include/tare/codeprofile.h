@@ -233,6 +233,25 @@ void tare_codeprofile_free(struct tare_codeprofile *p);	/* NULL is allowed */
 int tare_codeprofile_export_collapsed(const struct tare_codeprofile *p, const struct tare_output *out,
 				      struct tare_why *why);
 
+/* Callgrind's file: for callgrind_annotate, KCachegrind, and what else reads it. All events; calls where the
+ * profile has them. */
+struct tare_callgrind_options {
+	size_t size;
+	bool insns;			/* an entry for each instruction, not only for each line */
+	bool no_lines;			/* … and no lines */
+	bool fold_plt;			/* a call through a PLT stub is a call of the function behind it */
+	pid_t pid;			/* 0: the first of the profile */
+	unsigned part;			/* of a run with several dumps; 0: 1 */
+	const char *creator;		/* NULL: "tare-VERSION" */
+	const char *const *desc;	/* lines for its head, the last one NULL; NULL: none */
+};
+#define TARE_CALLGRIND_OPTIONS_INIT TARE_OPTIONS_INIT(callgrind)
+int tare_codeprofile_export_callgrind(const struct tare_codeprofile *p, const struct tare_callgrind_options *o,
+				      const struct tare_output *out, struct tare_why *why);
+/* Cachegrind's file, for cg_annotate: lines of functions. `desc` as above. */
+int tare_codeprofile_export_cachegrind(const struct tare_codeprofile *p, const char *const *desc,
+				       const struct tare_output *out, struct tare_why *why);
+
 /* Static, never NULL: "file", "vdso", …; "call", "tail", … */
 const char *tare_codeprofile_object_kind_name(enum tare_codeprofile_object_kind k);
 const char *tare_codeprofile_entry_name(enum tare_codeprofile_entry e);

@@ -495,6 +495,8 @@ static void profile_code(const struct tare_measurement *m, const struct tare_eve
 	CHECK(p->events[0].total == (int64_t)m->counts[0].value && p->n_insns, "its total");
 	CHECK(tare_codeprofile_write(p, &out, NULL) == 0 && bytes, "the file of a code profile");
 	CHECK(tare_codeprofile_export_collapsed(p, &out, NULL) == 0, "collapsed stacks");
+	CHECK(tare_codeprofile_export_callgrind(p, &TARE_OPTIONS(callgrind, .insns = true), &out, NULL) == 0 &&
+	      tare_codeprofile_export_cachegrind(p, NULL, &out, NULL) == 0, "files of valgrind");
 	const struct tare_codeprofile *const both[] = { p, p };
 	CHECK(tare_codeprofile_merge(both, 2, &sum, NULL) == 0 &&
 	      sum->events[0].total == 2 * p->events[0].total, "two code profiles");

@@ -1,0 +1,305 @@
+/* The file of callgrind ("callgrind format", version 1), as callgrind_annotate and KCachegrind read it.
+ *
+ * Functions by object and address. Each has its source lines, or its instructions, with what they counted
+ * themselves; behind a line or an instruction stand the calls that it made, with what was counted while
+ * they ran. A name is written once and has a number from then on.
+ */
+#include "codeprofile-room.h"
+
+#include "buf.h"
+#include "options-copy.h"
+#include "sink.h"
+#include "why.h"
+
+#include <tare/version.h>
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct writer {
+	const struct tare_codeprofile *p;
+	const struct tare_callgrind_options *o;
+	struct sink to;
+	bool *object_named, *file_named, *function_named;
+	bool no_file_named;		/* "???", number n_files + 1 */
+	uint32_t object, file;		/* those that lines are of now; file NONE: "???" */
+	bool any;			/* object and file were written */
+	uint32_t *instead;		/* of each function: the one that is called through it, or itself */
+};
+
+static void put(struct writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put(struct writer *w, const char *format, ...)
+{
+	char text[256];
+	va_list args;
+	va_start(args, format);
+	const int n = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	sink_add(&w->to, text, n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1);
+}
+
+/* "fn=(3) main", and "fn=(3)" from then on */
+static void put_name(struct writer *w, const char *key, uint32_t number, bool *named, const char *name)
+{
+	put(w, "%s=(%u)", key, number + 1);
+	if (!*named) {
+		sink_str(&w->to, " ");
+		sink_line(&w->to, name, strlen(name));
+	}
+	*named = true;
+	sink_str(&w->to, "\n");
+}
+
+static void put_object(struct writer *w, const char *key, uint32_t object)
+{
+	put_name(w, key, object, &w->object_named[object], w->p->objects[object].path);
+}
+
+static void put_file(struct writer *w, const char *key, uint32_t file)
+{
+	if (file == NONE)
+		put_name(w, key, (uint32_t)w->p->n_files, &w->no_file_named, "???");
+	else
+		put_name(w, key, file, &w->file_named[file], w->p->files[file].path);
+}
+
+static void put_function(struct writer *w, const char *key, uint32_t f)
+{
+	put_name(w, key, f, &w->function_named[f], w->p->functions[f].name);
+}
+
+/* Zeros at the end may be left out. */
+static void put_counts(struct writer *w, const int64_t *counts)
+{
+	size_t n = w->p->n_events;
+	while (n > 1 && !counts[n - 1])
+		n--;
+	for (size_t e = 0; e < n; e++)
+		put(w, " %" PRId64, counts[e]);
+	sink_str(&w->to, "\n");
+}
+
+static void put_position(struct writer *w, uint64_t offset, uint32_t line)
+{
+	if (w->o->insns)
+		put(w, "0x%" PRIx64 " ", offset);
+	put(w, "%u", w->o->no_lines ? 0 : line);
+}
+
+/* A line of another file than that of the function was inlined from there. */
+static void use_file(struct writer *w, uint32_t file, uint32_t own)
+{
+	if (w->file == file)
+		return;
+	put_file(w, file == own ? "fe" : "fi", file);
+	w->file = file;
+}
+
+/* ---- calls ---- */
+
+static void put_call(struct writer *w, const struct tare_codeprofile_edge *e)
+{
+	const struct tare_codeprofile *const p = w->p;
+	const uint32_t callee = w->instead[e->callee];
+	const struct tare_codeprofile_function *const to = &p->functions[callee];
+	const struct tare_codeprofile_insn *const site = e->site == NONE ? NULL : &p->insns[e->site];
+	if (to->object != w->object)
+		put_object(w, "cob", to->object);
+	put_file(w, "cfi", to->file);
+	put_function(w, "cfn", callee);
+	put(w, "calls=%" PRIu64 " ", e->calls);
+	put_position(w, to->offset, to->line);
+	sink_str(&w->to, "\n");
+	put_position(w, site ? site->offset : p->functions[e->caller].offset, site ? site->line : 0);
+	put_counts(w, e->counts);
+}
+
+/* The calls of a function, or of one of its instructions, in [from, to) of the edges. */
+static void put_calls(struct writer *w, size_t from, size_t to, uint32_t own)
+{
+	const struct tare_codeprofile *const p = w->p;
+	for (size_t i = from; i < to; i++) {
+		const struct tare_codeprofile_edge *const e = &p->edges[i];
+		if (w->instead[e->caller] != e->caller)
+			continue;		/* what a PLT stub calls is shown as called by its callers */
+		if (!w->o->no_lines && e->site != NONE)
+			use_file(w, p->insns[e->site].file, own);
+		put_call(w, e);
+	}
+}
+
+/* ---- functions ---- */
+
+static bool any_count(const struct writer *w, const int64_t *counts)
+{
+	for (size_t e = 0; e < w->p->n_events; e++)
+		if (counts[e])
+			return true;
+	return false;
+}
+
+static void put_lines(struct writer *w, const struct tare_codeprofile_function *f, size_t from, size_t to)
+{
+	for (uint32_t i = f->lines; i < f->lines + f->n_lines; i++) {
+		const struct tare_codeprofile_line *const l = &w->p->lines[i];
+		if (!any_count(w, l->counts))
+			continue;
+		use_file(w, l->file, f->file);
+		put_position(w, 0, l->line);
+		put_counts(w, l->counts);
+	}
+	put_calls(w, from, to, f->file);
+}
+
+/* Edges are sorted by site, and those without one are the last. */
+static void put_insns(struct writer *w, const struct tare_codeprofile_function *f, size_t from, size_t to)
+{
+	const struct tare_codeprofile *const p = w->p;
+	for (uint32_t i = f->insns; i < f->insns + f->n_insns; i++) {
+		const struct tare_codeprofile_insn *const in = &p->insns[i];
+		size_t end = from;
+		while (end < to && p->edges[end].site == i)
+			end++;
+		if (any_count(w, in->counts)) {
+			use_file(w, w->o->no_lines ? f->file : in->file, f->file);
+			put_position(w, in->offset, in->line);
+			put_counts(w, in->counts);
+		}
+		put_calls(w, from, end, f->file);
+		from = end;
+	}
+	put_calls(w, from, to, f->file);
+}
+
+static void put_body(struct writer *w, uint32_t number, size_t from, size_t to)
+{
+	const struct tare_codeprofile_function *const f = &w->p->functions[number];
+	sink_str(&w->to, "\n");
+	if (!w->any || f->object != w->object)
+		put_object(w, "ob", f->object);
+	w->any = true;
+	w->object = f->object;
+	put_file(w, "fl", f->file);
+	w->file = f->file;
+	put_function(w, "fn", number);
+	if (w->o->insns)
+		put_insns(w, f, from, to);
+	else
+		put_lines(w, f, from, to);
+}
+
+/* ---- the head ---- */
+
+/* Callgrind's word for instructions, and letters only for the others. */
+static void put_event_names(struct writer *w)
+{
+	const struct tare_codeprofile *const p = w->p;
+	struct buf names = { 0 };
+	for (size_t e = 0; e < p->n_events; e++) {
+		const char *name = p->events[e].name;
+		const bool ir = !strcmp(name, "instructions") || !strcmp(name, "instructions:u");
+		buf_chr(&names, ' ');
+		for (name = ir ? "Ir" : name; *name && *name != ':'; name++)
+			buf_chr(&names, strchr("-./=,", *name) ? '_' : *name);
+	}
+	sink_str(&w->to, "events:");
+	sink_str(&w->to, buf_failed(&names) ? "" : names.data);
+	sink_str(&w->to, "\n");
+	buf_free(&names);
+}
+
+static void put_totals(struct writer *w, const char *key)
+{
+	put(w, "%s:", key);
+	for (size_t e = 0; e < w->p->n_events; e++)
+		put(w, " %" PRId64, w->p->events[e].total);
+	sink_str(&w->to, "\n");
+}
+
+static void put_head(struct writer *w)
+{
+	const struct tare_callgrind_options *const o = w->o;
+	sink_str(&w->to, "# callgrind format\nversion: 1\ncreator: ");
+	sink_str(&w->to, o->creator ? o->creator : "tare-" TARE_VERSION);
+	put(w, "\npid: %d\ncmd: ", (int)(o->pid ? o->pid : w->p->n_tasks ? w->p->tasks[0].pid : 0));
+	sink_line(&w->to, w->p->command, strlen(w->p->command));
+	put(w, "\npart: %u\n\n", o->part ? o->part : 1);
+	for (const char *const *d = o->desc; d && *d; d++) {
+		sink_str(&w->to, "desc: ");
+		sink_line(&w->to, *d, strlen(*d));
+		sink_str(&w->to, "\n");
+	}
+	for (size_t i = 0; i < w->p->n_reasons; i++) {
+		sink_str(&w->to, "desc: Counts are lower bounds: ");
+		sink_line(&w->to, w->p->reasons[i], strlen(w->p->reasons[i]));
+		sink_str(&w->to, "\n");
+	}
+	put(w, "\npositions: %sline\n", o->insns ? "instr " : "");
+	put_event_names(w);
+	put_totals(w, "summary");
+}
+
+/* A stub of a PLT that always leads to the same function, and calls nothing else. */
+static void fold_stubs(struct writer *w)
+{
+	const struct tare_codeprofile *const p = w->p;
+	for (size_t i = 0; i < p->n_functions; i++)
+		w->instead[i] = (uint32_t)i;
+	for (size_t i = 0, end; w->o->fold_plt && i < p->n_edges; i = end) {
+		const uint32_t caller = p->edges[i].caller;
+		const char *const name = p->functions[caller].name;
+		const size_t len = strlen(name);
+		bool one = len > 4 && !strcmp(name + len - 4, "@plt");
+		for (end = i; end < p->n_edges && p->edges[end].caller == caller; end++)
+			one &= p->edges[end].callee == p->edges[i].callee && p->edges[end].callee != caller;
+		if (one)
+			w->instead[caller] = p->edges[i].callee;
+	}
+}
+
+static void put_all(struct writer *w)
+{
+	const struct tare_codeprofile *const p = w->p;
+	size_t edge = 0;
+	put_head(w);
+	for (uint32_t f = 0; f < p->n_functions; f++) {
+		const size_t from = edge;
+		while (edge < p->n_edges && p->edges[edge].caller == f)
+			edge++;
+		if (any_count(w, p->functions[f].counts) || edge > from)
+			put_body(w, f, from, edge);
+	}
+	sink_str(&w->to, "\n");
+	put_totals(w, "totals");
+}
+
+int tare_codeprofile_export_callgrind(const struct tare_codeprofile *p, const struct tare_callgrind_options *given,
+				      const struct tare_output *out, struct tare_why *why)
+{
+	struct tare_callgrind_options o;
+	if (!p || !out || !out->write)
+		return why_set(why, TARE_E_INVALID, "no profile, or no output given");
+	int err = options_copy(&o, sizeof(o), given, "tare_callgrind_options", why);
+	if (err)
+		return err;
+	struct writer w = { .p = p, .o = &o };
+	w.object_named = calloc(p->n_objects + 1, 1);
+	w.file_named = calloc(p->n_files + 1, 1);
+	w.function_named = calloc(p->n_functions + 1, 1);
+	w.instead = calloc(p->n_functions + 1, sizeof(*w.instead));
+	if (!w.object_named || !w.file_named || !w.function_named || !w.instead) {
+		err = why_set(why, TARE_E_NOMEM, "a callgrind file");
+	} else if (!(err = sink_open(&w.to, out->write, out->arg, why))) {
+		fold_stubs(&w);
+		put_all(&w);
+		err = sink_close(&w.to, why);
+	}
+	free(w.object_named);
+	free(w.file_named);
+	free(w.function_named);
+	free(w.instead);
+	return err;
+}
