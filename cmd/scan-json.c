@@ -36,6 +36,7 @@ static void trial_json(struct json *j, const struct tare_scan_trial *t)
 		json_null(j, "interrupts");
 	else
 		json_u64(j, "interrupts", t->interrupts);
+	json_u64(j, "ticks", t->ticks);
 	if (t->excess == INT64_MIN)
 		json_null(j, "excess");
 	else

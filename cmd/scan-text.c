@@ -47,7 +47,7 @@ static void number(struct grid *g, uint64_t n)
 
 static void trials(struct buf *b, const struct tare_scan_found *f)
 {
-	static const char *const titles[] = { "  rounds", "pages", "calls", "interrupts", "excess", "expected",
+	static const char *const titles[] = { "  rounds", "pages", "calls", "interrupts", "ticks", "excess", "expected",
 					      "counted" };
 	struct grid g = { .columns = sizeof(titles) / sizeof(titles[0]) };
 
@@ -60,6 +60,7 @@ static void trials(struct buf *b, const struct tare_scan_found *f)
 		number(&g, t->pages);
 		number(&g, t->calls);
 		number(&g, t->interrupts);
+		number(&g, t->ticks);
 		if (t->excess == INT64_MIN)
 			buf_str(&g.text, "?");
 		else

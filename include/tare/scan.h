@@ -91,7 +91,7 @@ struct tare_scan_trial {
 	uint64_t wanted;		/* what the code should count */
 	uint64_t count;			/* what it counted */
 	uint64_t calls;			/* system calls of the work */
-	uint64_t reserved[1];
+	uint64_t ticks;			/* of the kernel's timer, in the thread's CPU time */
 };
 #define TARE_SCAN_TRIALS 8
 

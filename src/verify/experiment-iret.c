@@ -12,7 +12,7 @@ static const char *meaning(enum iret_when when)
 {
 	switch (when) {
 	case IRET_ENTRY: return "counts an interrupt by int 0x80 when the kernel is entered";
-	case IRET_EXIT: return "counts the iret that ends an interrupt by int 0x80";
+	case IRET_EXIT: return "counts the iret that ends an interrupt by int 0x80, as the report supposes";
 	case IRET_BOTH: return "counts an interrupt by int 0x80 and the iret that ends it";
 	case IRET_NEVER: return "counts neither an interrupt by int 0x80 nor the iret that ends it";
 	case IRET_UNKNOWN: break;

@@ -87,7 +87,8 @@ static struct interrupt_event judge(const struct tare_scan_found *f, const struc
 			continue;
 		e.count += t->count;
 		e.excess += t->excess > 0 ? (uint64_t)t->excess : 0;
-		e.interrupts += t->interrupts == UINT64_MAX ? 0 : t->interrupts;
+		e.interrupts = t->interrupts == UINT64_MAX ? UINT64_MAX : e.interrupts + t->interrupts;
+		e.ticks += t->ticks;
 	}
 	return e;
 }

@@ -2,7 +2,7 @@
  *
  * Candidates are tried against a loop of which the number of instructions is known, so long that
  * interrupts come: what the candidate counts is compared with the excess of instructions:u, and with
- * what /proc/interrupts gained on this CPU. The first candidates are what the tables have for this
+ * what /proc/interrupts gained on this CPU, or, where that cannot be read, with the number of ticks. The first candidates are what the tables have for this
  * CPU, then what they have for all other CPUs of the vendor; if none is proved, the whole event
  * space is searched (tare_scan_run()). The best proved one wins.
  *
@@ -42,7 +42,8 @@ struct interrupt_event {
 	const char *row;		/* the tables' name; NULL: undocumented */
 	const char *uarch;		/* … for this CPU; NULL: it came from the scan */
 	bool and_faults;		/* it counts page faults, too */
-	uint64_t count, excess, interrupts;	/* of all trials without page faults */
+	uint64_t count, excess, interrupts, ticks;	/* of all trials without page faults; interrupts:
+							 * by /proc/interrupts, UINT64_MAX: unknown */
 	unsigned each;			/* what instructions:u counts too much for one; 0: not always
 					 * the same */
 	unsigned tried;			/* codes */

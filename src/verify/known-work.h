@@ -4,7 +4,7 @@
  *	struct known_work w = { .rounds = 100000, .pages = 500 };
  *	known_work_prepare(&w, &why);		maps fresh pages
  *	trial_run(&t, &known_work_code(&w), counts, &why);
- *	known_work_finish(&w);			unmaps them, fills w.interrupts
+ *	known_work_finish(&w);			unmaps them, fills w.interrupts and w.ticks
  *
  * The loop takes 4 instructions a round (doctor-region.h). What the rest takes, call, touching of
  * pages and return, is counted by running the work again with 0 rounds over the pages that are
@@ -24,6 +24,8 @@ struct known_work {
 	unsigned on;			/* the CPU that the thread is kept on */
 	uint64_t interrupts;		/* of that CPU meanwhile; or KNOWN_WORK_UNKNOWN */
 	uint64_t interrupts_before;
+	uint64_t ticks;			/* of the kernel's timer, in the thread's CPU time meanwhile */
+	double ns_before;
 	char *memory;
 	size_t size;
 };
@@ -31,6 +33,7 @@ struct known_work {
 int known_work_prepare(struct known_work *w, struct tare_why *why);
 struct trial_code known_work_code(struct known_work *w);
 void known_work_finish(struct known_work *w);
+double known_work_tick_ns(void);	/* the length of a tick */
 /* After the work ran: the same without rounds and without page faults, the least of some tries: no
  * interrupt is in it. */
 int known_work_rest(struct trial *t, const struct known_work *w, int64_t *counts,
@@ -38,7 +41,8 @@ int known_work_rest(struct trial *t, const struct known_work *w, int64_t *counts
 
 /* All interrupts of a CPU until now, from /proc/interrupts; KNOWN_WORK_UNKNOWN where it has none. */
 uint64_t known_work_interrupts(unsigned cpu);
-/* So many rounds that at least n interrupts come meanwhile; 0: fewer come in `most` rounds. The limit
+/* So many rounds that at least n interrupts come meanwhile (ticks, where /proc/interrupts
+ * cannot be read); 0: fewer come in `most` rounds. The limit
  * is work, not time: a loaded machine gets as many interrupts for it as an idle one, or more. */
 uint64_t known_work_calibrate(unsigned cpu, unsigned n, uint64_t most);
 

@@ -3,7 +3,9 @@
  * /proc/interrupts has every interrupt of the CPU, also those that came while the kernel ran, which
  * an event of user mode does not count, and those that came just before or after the work. So
  * it is an upper bound, and half of it a lower one: the work is in user mode nearly all the time.
- * Two more are allowed for the time between reading the file and the counter.
+ * Two more are allowed for the time between reading the file and the counter. Where the file cannot be
+ * read, the number of ticks takes its place: as many interrupts come at least, and seldom ten times as
+ * many.
  *
  * The excess of instructions:u knows better. If that equals the count in every trial, or the same
  * multiple of it, the code counts what disturbs the instructions.
@@ -16,15 +18,20 @@
 #define MOST_EACH 16
 #define ENOUGH 4		/* interrupts from which on it can be told whether they are counted */
 
-static uint64_t known(uint64_t interrupts)
+static uint64_t least(const struct tare_scan_trial *t)
 {
-	return interrupts == UINT64_MAX ? 0 : interrupts;
+	return t->interrupts == UINT64_MAX ? t->ticks : t->interrupts;
+}
+
+static uint64_t most(const struct tare_scan_trial *t)
+{
+	return t->interrupts == UINT64_MAX ? 10 * t->ticks : t->interrupts;
 }
 
 struct scan_bounds scan_bounds(enum tare_scan_like like, const struct tare_scan_trial *t)
 {
-	const uint64_t irqs = known(t->interrupts);
-	const uint64_t slack = SLACK + irqs;
+	const uint64_t irqs = least(t);
+	const uint64_t slack = SLACK + most(t);
 
 	switch (like) {
 	case TARE_SCAN_PAGE_FAULTS:
@@ -50,7 +57,7 @@ static bool judge_faults(const struct tare_scan_found *f, bool *counted)
 
 	for (size_t i = 0; i < f->n_trials; i++) {
 		const struct tare_scan_trial *const t = &f->trials[i];
-		const uint64_t slack = SLACK + known(t->interrupts);
+		const uint64_t slack = SLACK + most(t);
 		all &= within(t->count, t->pages, t->pages + slack + t->pages / 50);
 		none &= t->count <= slack;
 	}
@@ -61,16 +68,16 @@ static bool judge_faults(const struct tare_scan_found *f, bool *counted)
 /* So are interrupts; seen in trials without pages. False: the count is of neither kind. */
 static bool judge_interrupts(const struct tare_scan_found *f, bool *counted)
 {
-	uint64_t irqs = 0, count = 0, trials = 0;
+	uint64_t irqs = 0, bound = 0, count = 0;
 
 	for (size_t i = 0; i < f->n_trials; i++)
 		if (!f->trials[i].pages) {
-			irqs += known(f->trials[i].interrupts);
+			irqs += least(&f->trials[i]);
+			bound += most(&f->trials[i]) + SLACK;
 			count += f->trials[i].count;
-			trials++;
 		}
 	*counted = irqs >= ENOUGH && count >= irqs / 2 - 1;
-	return count <= irqs + SLACK * trials;
+	return count <= bound;
 }
 
 /* How many instructions too much are counted for each that the code counts: the same number in every
@@ -99,7 +106,7 @@ static unsigned excess_each(const struct tare_scan_found *f)
 static uint64_t interrupts_of(const struct tare_scan_trial *t, unsigned each)
 {
 	if (t->excess == INT64_MIN || t->excess < 0)
-		return known(t->interrupts);
+		return least(t);
 	const uint64_t excess = (uint64_t)t->excess;
 	return (excess < t->pages ? excess : excess - t->pages) / (each ? each : 1);
 }

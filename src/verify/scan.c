@@ -156,6 +156,7 @@ static int run_trials(const struct tare_scan *s, struct trial *t, struct tare_sc
 			trials[k].excess = counts[k][last] - rest[last] -
 					   (int64_t)(w.rounds * KNOWN_WORK_PER_ROUND);
 		trials[k].interrupts = w.interrupts;
+		trials[k].ticks = w.ticks;
 		if (beside(s))
 			trials[k].wanted = (uint64_t)counts[k][0];
 	}
@@ -714,7 +715,7 @@ static int plan_work(struct tare_scan *s, struct tare_why *why)
 						     irqs ? s->most_rounds : FEWER_ROUNDS);
 	if (irqs && !s->irq_rounds) {
 		why_set(why, TARE_E_TIMEOUT, "fewer than %d interrupts came on CPU %u during %llu "
-			"instructions, by /proc/interrupts", INTERRUPTS, p->cpu,
+			"instructions, by /proc/interrupts and ticks", INTERRUPTS, p->cpu,
 			(unsigned long long)s->most_rounds * KNOWN_WORK_PER_ROUND);
 		why_remedy(why, "choose a CPU that has a tick (taskset; see nohz_full on the kernel's "
 			   "command line)");

@@ -9,6 +9,7 @@
 #include "experiment.h"
 
 #include "interrupts.h"
+#include "known-work.h"
 #include "why.h"
 
 #include <math.h>
@@ -316,21 +317,13 @@ double verify_median(double *values, size_t n)
 	return n % 2 ? values[n / 2] : n ? (values[n / 2 - 1] + values[n / 2]) / 2 : NAN;
 }
 
-/* The length of the kernel's tick. */
-static double tick_ns(void)
-{
-	struct timespec t;
-	clock_getres(CLOCK_MONOTONIC_COARSE, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 double verify_interrupts(const struct verify *v, const struct observation *seen,
 			 enum interrupt_source source)
 {
 	switch (source) {
 	case BY_EVENT: return seen->counted_interrupts - v->irq_per_fault * seen->faults;
 	case BY_PROC: return seen->listed_interrupts;
-	case BY_TICKS: return seen->ns / tick_ns();
+	case BY_TICKS: return seen->ns / known_work_tick_ns();
 	case BY_NOTHING: break;
 	}
 	return NAN;

@@ -55,7 +55,8 @@ check(f["event"] == "INTERRUPT_TAKEN:u" and f["verdict"] == "info" and "not test
 
 # When an interrupt is counted: with iret, or not with it. (entry, exit) of each event; and how far a
 # corrected pair is off that the kernel reads between interrupt and iret.
-for flaws, instructions, both, error in ("", (0, 0), (0, 0), 0), (",iret", (0, 1), (0, 1), -1):
+for flaws, instructions, both, error in ("", (0, 0), (0, 0), 0), (",iret", (0, 1), (0, 1), -1), \
+        (",entry", (1, 0), (1, 0), 0):
     found = findings("zen2", flaws="interrupts=10000,faults" + flaws).get("iret", [])
     seen = {f["event"]: (f["numbers"]["entry"], f["numbers"]["exit"]) for f in found if f["event"]}
     check(seen == {"instructions:u": instructions, "INTERRUPT_TAKEN:u": (0, 0), "UNDOCUMENTED_0420:u": both},

@@ -26,7 +26,7 @@ def reads(flaws):
 
 each, off, total = reads("")
 check(20 <= each < 40 and not off and total == 0, "without interrupts", each, off, total)
-for hypothesis in "", ",iret":
+for hypothesis in "", ",iret", ",entry":
     # Interrupts 20 reads and one instruction apart from each other come to each instruction in turn.
     hit, first = [], 20000
     for k in range(0, each, AT_ONCE):

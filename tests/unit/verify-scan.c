@@ -170,6 +170,18 @@ static void test_judge(void **state)
 		  { 10, 300, UINT64_MAX, INT64_MIN, .count = 300 });
 	assert_true(scan_judge(TARE_SCAN_PAGE_FAULTS, &f));
 	assert_false(scan_judge(TARE_SCAN_INTERRUPTS, &f));
+	/* without /proc/interrupts: no fewer than half of the ticks, no more than ten times as many */
+	f = FOUND({ 100, 0, UINT64_MAX, 11, .count = 11, .ticks = 9 },
+		  { 10, 300, UINT64_MAX, 300, .count = 0, .ticks = 0 },
+		  { 200, 0, UINT64_MAX, 21, .count = 21, .ticks = 20 });
+	assert_true(scan_judge(TARE_SCAN_INTERRUPTS, &f));
+	assert_true(f.is_excess);
+	f.trials[0].count = 3;
+	f.trials[2].count = 2;
+	assert_false(scan_judge(TARE_SCAN_INTERRUPTS, &f));
+	f.trials[0].count = 300;
+	f.trials[2].count = 300;
+	assert_false(scan_judge(TARE_SCAN_INTERRUPTS, &f));
 	/* an event, or a number */
 	f = FOUND({ 100, 0, 0, 0, 5000, 5000 }, { 200, 0, 0, 0, 10000, 10001 });
 	assert_true(scan_judge(TARE_SCAN_EVENT, &f));
