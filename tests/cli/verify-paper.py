@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The letters of the paper's Table 6 come out on models with the paper's flaws.
+"""The letters of the paper's Table 6 come out on models with the paper's flaws, and the deviations that were
+published beside it for later CPUs.
 
 usage: verify-paper.py TARE PAGES [MODEL...]; all models without one
 """
@@ -24,6 +25,20 @@ TABLE = {
     "k10": ["hpEFD", "hp", "–", "–", "–"],
     "bobcat": ["hpEFD", "hp", "–", "–", "–"],
 }
+# Results that the paper's authors published beside it, "Deterministic Performance Counters"
+# (web.eece.maine.edu/~vweaver/projects/deterministic): how much more than expected their benchmark counted, of
+# instructions, branches, conditional branches, loads and stores. U: micro-operations, which say nothing of the
+# number of instructions; None: not measured, or not by the event that the model has.
+# In a run they have some hundred interrupts, up to 1,300.
+LATER = {
+    "broadwell": [10355, 10340, 0, "U", "U"],
+    "skylake": [10308, 10307, 0, None, 100000],     # loads: 364,000 more than modelled, and not repeatable
+    "bulldozer": [710571, 10510, None, None, None],
+    "jaguar": [311295, 10726, None, None, None],
+    "zen1": [710469, 10497, None, None, None],
+}
+PASSES, FRESH_PAGES, INTERRUPTS = 100000, 10000, 1400   # of that benchmark
+IN_A_PASS = ["fninit", "fnsave", "fnclex", "cpuid", "sfence", "mfence", "clflush"]  # each once
 CAUSES = ["page-faults", "interrupts", "exceptions", "lazy-fp", "instructions"]
 UOPS = {"loads": "load-uops", "stores": "store-uops"}
 
@@ -41,7 +56,32 @@ def verified(cpu):
     return found
 
 
-for cpu in sys.argv[3:] or TABLE:
+def in_benchmark(event):
+    """What the benchmark would deviate by, from what was found: without interrupts, with them."""
+    amount = {c["letter"]: c["amount"] for c in event["causes"] if c["letter"] in "hp"}
+    texts = [(c["instruction"], c["amount"]) for c in event["causes"] if c["letter"] in "DM"]
+    least = round(amount.get("p", 0)) * FRESH_PAGES
+    for name in IN_A_PASS:
+        least += PASSES * next((round(n) for text, n in texts if name in text), 0)
+    return least, least + round(amount.get("h", 0)) * INTERRUPTS
+
+
+def later(cpu):
+    found = verified(cpu)
+    for role, published in zip(ROLES, LATER[cpu]):
+        event = found.get(role) or found.get(UOPS.get(role))
+        if published == "U":
+            check(event["word"] == "U", cpu, role, event["word"])
+        elif published is not None:
+            least, most = in_benchmark(event)
+            check(least <= published <= most, cpu, role, "published", published, "found", least, most, event["word"],
+                  [(c["letter"], c["amount"], c["instruction"]) for c in event["causes"]][:9])
+
+
+for cpu in sys.argv[3:] or list(TABLE) + list(LATER):
+    if cpu in LATER:
+        later(cpu)
+        continue
     found = verified(cpu)
     for role, word in zip(ROLES, TABLE[cpu]):
         event = found.get(role) or found.get(UOPS.get(role))

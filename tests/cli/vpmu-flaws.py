@@ -276,7 +276,8 @@ TABLE6 = {
     "westmere": "hpEF hp . hp hpD", "sandybridge": "hpEF hp . U U", "ivybridge": "hpEF hp . U U",
     "haswell": "hpEF hp . U U", "k10": "hpEFD hp - - -", "bobcat": "hpEFD hp - - -",
     # the results beside it
-    "broadwell": "hp hp . U U", "jaguar": "hpD hp - - -", "bulldozer": "hp hp - - -",
+    "broadwell": "hp hp . U U", "jaguar": "hpD hp - - -", "bulldozer": "hpD hp - - -", "zen1": "hpD hp . - -",
+    "skylake": "hp hp . hp D",
 }
 
 

@@ -177,14 +177,20 @@ static void set_speclock(struct planting *p, uint64_t n)
 {
 	p->out->speclock = (uint32_t)n;
 }
-static void set_overcount(struct planting *p, uint64_t n)
+static void plant_overcounts(struct planting *p, bool assumed)
 {
-	(void)n;
 	for (int i = 0; i < MODEL_OVERCOUNTS && p->model->overcount[i].amount; i++) {
 		const struct model_overcount *const o = &p->model->overcount[i];
+		if (o->assumed && !assumed)
+			continue;
 		flaw_add_insns(p, &(struct vpmu_insns){ .set = (uint8_t)o->insns },
 			       rows_of_role(p->rows, o->role), o->amount);
 	}
+}
+static void set_overcount(struct planting *p, uint64_t n)
+{
+	(void)n;
+	plant_overcounts(p, false);
 }
 /* As on the paper's Pentium D, which is no model here. */
 static void set_fldcw(struct planting *p, uint64_t n)
@@ -238,7 +244,8 @@ static void set_paper(struct planting *p, uint64_t n)
 		{ TARE_TRUST_OVER_LAZY_FP, CAUSE_FIRST_FP },
 	};
 	p->paper = true;
-	set_overcount(p, n);		/* before other events get the same kind */
+	(void)n;
+	plant_overcounts(p, true);	/* before other events get the same kind */
 	const uint64_t uops = rows_of_uops(p->rows);
 	for (size_t i = 0; i < COUNT_OF(causes); i++)
 		flaw_add(p, (struct vpmu_flaw){

@@ -25,6 +25,7 @@ struct model_overcount {
 	enum vpmu_insn_set insns;
 	enum tare_role role;	/* of the event that counts them */
 	int amount;		/* … so many times more */
+	bool assumed;		/* how many is published, which instructions is not */
 };
 
 /* An identity: what cpuid says of the CPU. */

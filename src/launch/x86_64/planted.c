@@ -39,6 +39,7 @@ static const char *const sets[] = {
 	[INSNS_0F] = "0F",
 	[INSNS_CPUID] = "cpuid",
 	[INSNS_FENCE] = "cpuid sfence mfence clflush",
+	[INSNS_CLFLUSH] = "clflush",
 	[INSNS_LOAD_TOO] = "leave fstenv fsave fxsave maskmovq maskmovdqu movups movupd movdqu",
 	[INSNS_PADD_MEMORY] = "paddb paddw paddq",
 };

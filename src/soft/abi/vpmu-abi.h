@@ -112,6 +112,7 @@ enum vpmu_insn_set {
 	INSNS_0F,		/* opcodes that begin with 0F and are no branches */
 	INSNS_CPUID,
 	INSNS_FENCE,		/* cpuid, sfence, mfence, clflush */
+	INSNS_CLFLUSH,
 	INSNS_LOAD_TOO,		/* leave, and stores that Core 2 counts as loads */
 	INSNS_PADD_MEMORY,	/* paddb, paddw, paddq from memory */
 	INSNS_OPCODE,		/* those with the opcode in struct vpmu_insns */

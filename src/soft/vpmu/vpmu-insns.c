@@ -112,6 +112,8 @@ static bool is_in(const struct vpmu_insns *s, const struct insn *in)
 		return in->special == SPECIAL_CPUID;
 	case INSNS_FENCE:
 		return in->special == SPECIAL_CPUID || is_sfence(in) || is_mfence(in) || is_clflush(in);
+	case INSNS_CLFLUSH:
+		return is_clflush(in);
 	case INSNS_LOAD_TOO:
 		return is_load_too(in);
 	case INSNS_PADD_MEMORY:
