@@ -183,27 +183,35 @@ static void read_pmus(struct perf_facts *f, const char *root)
 	closedir(d);
 }
 
-#define MARKER "/sys/bus/event_source/devices/cpu/tare_simulated"
+#define CPU_PMU "/sys/bus/event_source/devices/cpu/"
+
+static bool exists(const char *root, const char *name)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s" CPU_PMU "%s", root, name);
+	return access(path, F_OK) == 0;
+}
 
 bool perf_is_virtual(const char *root)
 {
-	char path[PATH_MAX];
-	snprintf(path, sizeof(path), "%s" MARKER, root);
-	return access(path, F_OK) == 0;
+	return exists(root, "tare_simulated");
 }
 
 static void read_simulated(struct perf_facts *f, const char *root)
 {
 	char text[256];
-	if (!read_text(root, MARKER, text, sizeof(text)))
+	if (!perf_is_virtual(root))
 		return;
-	f->simulated = strncmp(text, "exact", 5) == 0 && (!text[5] || text[5] == '\n') ?
-		       PERF_SIM_EXACT : PERF_SIM_FLAWS;
-	f->kernel_as_user = strstr(text, "\nkernel-as-user");
-	const char *p = strstr(text, "\ncycles");
-	for (p = p ? p + 7 : ""; *p == ' ' && f->n_cycles < 8;) {
+	f->simulated = exists(root, "tare_exact") ? PERF_SIM_EXACT : PERF_SIM_FLAWS;
+	f->kernel_as_user = exists(root, "tare_kernel_as_user");
+	if (!exists(root, "tare_cycles") || !read_text(root, CPU_PMU "tare_cycles", text, sizeof(text)))
+		return;
+	for (const char *p = text; f->n_cycles < 8;) {
 		char *end;
-		f->cycles[f->n_cycles++] = strtoull(p, &end, 16);
+		const uint64_t code = strtoull(p, &end, 16);
+		if (end == p)
+			break;
+		f->cycles[f->n_cycles++] = code;
 		p = end;
 	}
 }

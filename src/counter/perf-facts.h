@@ -16,18 +16,19 @@
 #define PERF_FACTS_PMUS 8
 
 /* Whether the counters behind the `cpu` PMU are a virtual PMU's. The virtual
- * PMU (tare-run(1)) shows one more file in the directory it simulates,
- * /sys/bus/event_source/devices/cpu/tare_simulated. "exact": it counts what was
- * retired and nothing else, so its counts are the engine's own and exact.
- * Anything else ("flaws …"): it reproduces the counting errors of some CPU, and its
- * counts must never be taken for a measurement of this machine.
+ * PMU (tare-run(1)) shows more files in the directory it simulates,
+ * /sys/bus/event_source/devices/cpu. tare_simulated: it is a virtual one. tare_exact:
+ * it counts what was retired and nothing else, so its counts are the engine's own and
+ * exact. Without that file it reproduces the counting errors of some CPU, and its counts must
+ * never be taken for a measurement of this machine. Which errors these are is in tare_simulated,
+ * for people: nothing here opens that file, so that tare verify cannot know them.
  *
  * A virtual PMU also knows which processes it could not count: PERF_FORMAT_LOST of an event is the
  * number of tasks, its own or those that inherited it, that ran natively. A real kernel gives 0
  * for an event that takes no samples.
  *
- * Further lines name what is not exact in an exact one: "cycles" and the codes of events that
- * count them, "kernel-as-user". */
+ * Further files say what is not exact in an exact one: tare_cycles, with the codes of events that
+ * count them, and tare_kernel_as_user. */
 enum perf_simulated { PERF_SIM_NO, PERF_SIM_EXACT, PERF_SIM_FLAWS };
 
 struct perf_pmu {

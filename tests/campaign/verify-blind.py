@@ -4,11 +4,11 @@
 `tare run --flaws random:SEED` draws the flaws of a virtual PMU from the seed; --show-flaws prints them,
 outside of the run. For each seed the verdicts must be what was planted: no miss, no false alarm. An
 event may be inconclusive only where the drawn flaw takes the counters away. verify opens no file that
-could tell: strace shows it.
+could tell: inotify shows it inside of `tare run`, strace outside.
 
 usage: verify-blind.py TARE [FIRST [LAST [CPU]]]; `make test-all` runs the seeds 1 to 100.
 """
-import json, os, re, shutil, subprocess, sys, tempfile
+import ctypes, json, os, re, shutil, struct, subprocess, sys, tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../cli"))
 from cli import check, finish, skipped  # noqa: E402
@@ -147,15 +147,65 @@ def check_seed(tare, cpu, seed, *args):
     return bool(flaws)
 
 
+# What the files that show a virtual CPU tell is what they tell on a real one.
+PLAIN = {"cpuinfo", "modalias", "uevent", "interrupts", "perf_event_paranoid", "nmi_watchdog", "type", "rdpmc",
+         "perf_event_mux_interval_ms", "mux_interval", "event", "umask", "edge", "inv", "cmask", "any", "pc",
+         "max_precise", "pmu_name", "instructions", "branch-instructions"}
+
+
+class Opened:
+    """Which files in a folder are opened, by inotify: a program inside `tare run` cannot be traced."""
+
+    def __init__(self, folder):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.fd = self.libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        for at, _, _ in os.walk(folder):
+            check(self.libc.inotify_add_watch(self.fd, at.encode(), 0x20) >= 0, "inotify:", at)   # IN_OPEN
+
+    def names(self):
+        seen = set()
+        while True:
+            try:
+                data = os.read(self.fd, 65536)
+            except BlockingIOError:
+                os.close(self.fd)
+                return seen
+            while data:
+                _, mask, _, size = struct.unpack_from("iIII", data)
+                check(not mask & 0x4000, "inotify lost events")                 # IN_Q_OVERFLOW
+                if not mask & 0x40000000 and size:                              # IN_ISDIR
+                    seen.add(data[16:16 + size].rstrip(b"\0").decode())
+                data = data[16 + size:]
+
+
+def opened_inside(tare, flaws, *command):
+    """The virtual files that a command opens inside `tare run`."""
+    with tempfile.TemporaryDirectory() as folder:
+        p = subprocess.Popen([tare, "run", "--cpu", "zen2", "--flaws", flaws, "--", "sh", "-c",
+                              'echo ready; read go; exec "$@"', "sh", *command], text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             env={**os.environ, "TMPDIR": folder, "XDG_STATE_HOME": folder})
+        check(p.stdout.readline() == "ready\n", "tare run did not start")
+        runs = [f for f in os.listdir(folder) if f.startswith("tare-run-")]
+        check(len(runs) == 1, "the folder of the run", os.listdir(folder))
+        opened = Opened(os.path.join(folder, runs[0]))
+        out, err = p.communicate("go\n")
+        check(p.returncode in (0, 2) and out, command, p.returncode, err)
+        return opened.names()
+
+
 def check_files(tare):
-    """What verify opens. Inside `tare run` nothing can be traced, but the code is the same. Of the files that
-    tare run shows, the marker of a virtual PMU is opened by whatever counts; it says "random" and no more."""
-    marker = "/sys/bus/event_source/devices/cpu/tare_simulated"
-    p = subprocess.run([tare, "run", "--cpu", "zen2", "--flaws", "random:3", "--", "cat", marker],
-                       capture_output=True, text=True)
-    check(p.stdout.split() == ["flaws", "random"], "the marker says", p.stdout)
+    """What verify opens: inside `tare run` none of the files that tell what is planted, and elsewhere, where it
+    runs the same code, nothing of the kind."""
+    marker = "tare_simulated"
+    told = opened_inside(tare, "random:3", "cat", "/sys/bus/event_source/devices/cpu/" + marker)
+    check(told == {marker}, "inotify sees what is opened:", told)
+    for flaws in "random:3", "interrupts,overcount", "":
+        seen = opened_inside(tare, flaws, tare, "verify", "-j", "--quick", "-r", "1", "--kernel", "nops", "-e",
+                             "instructions:u")
+        check({"type", "interrupts"} <= seen <= PLAIN, flaws, "verify opens", sorted(seen - PLAIN), sorted(seen))
     if not shutil.which("strace"):
-        skipped("the files that verify opens", "no strace")
+        skipped("the other files that verify opens", "no strace")
         return
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "log")
@@ -165,7 +215,7 @@ def check_files(tare):
         check(p.returncode in (0, 1, 2), "strace:", p.returncode, p.stderr)
         opened = set(re.findall(r'open[^"]*"([^"]*)"', open(log).read()))
     check(any("perf_event_paranoid" in f for f in opened), "strace saw nothing", sorted(opened)[:5])
-    told = [f for f in opened - {marker} if re.search(r"flaw|planted|tare.run|simulated|show", f)]
+    told = [f for f in opened if re.search(r"flaw|planted|tare.run|simulated|show", f)]
     check(not told, "verify opens", told)
 
 

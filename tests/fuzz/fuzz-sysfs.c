@@ -28,6 +28,7 @@ static const char *const files[] = {
 	"proc/sys/kernel/nmi_watchdog", "proc/sys/kernel/perf_user_access", "sys/hypervisor/type",
 	"sys/class/dmi/id/product_name", "sys/devices/system/cpu/online", "sys/devices/system/cpu/present",
 	"sys/devices/system/cpu/cpu0/regs/identification/midr_el1", "sys/devices/system/cpu/types/intel_core/cpumap",
+	PMUS "cpu/tare_exact", PMUS "cpu/tare_cycles",
 };
 #define N_FILES (sizeof(files) / sizeof(files[0]))
 

@@ -161,16 +161,25 @@ static void an_arm_guest(void **state)
 	assert_string_equal(f.hypervisor_name, "QEMU");
 }
 
+#define CPU "/sys/bus/event_source/devices/cpu/"
+
+static void drop(const char *path)
+{
+	char full[512];
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	unlink(full);
+}
+
 static void the_simulated_marker(void **state)
 {
 	struct perf_facts f;
-	put("/sys/bus/event_source/devices/cpu/tare_simulated", "exact\n");
+	put(CPU "tare_exact", "");
+	perf_facts_read(&f, root);
+	assert_int_equal(f.simulated, PERF_SIM_NO);
+	put(CPU "tare_simulated", "what it says does not matter");
 	perf_facts_read(&f, root);
 	assert_int_equal(f.simulated, PERF_SIM_EXACT);
-	put("/sys/bus/event_source/devices/cpu/tare_simulated", "flaws interrupts=1000\n");
-	perf_facts_read(&f, root);
-	assert_int_equal(f.simulated, PERF_SIM_FLAWS);
-	put("/sys/bus/event_source/devices/cpu/tare_simulated", "");
+	drop(CPU "tare_exact");
 	perf_facts_read(&f, root);
 	assert_int_equal(f.simulated, PERF_SIM_FLAWS);
 }
@@ -178,24 +187,38 @@ static void the_simulated_marker(void **state)
 /* An exact virtual PMU may have events that are not. */
 static void what_is_not_exact(void **state)
 {
-	static const struct { const char *marker; struct perf_event_attr a; int want; } rows[] = {
-#define ROW(marker, t, c, k, want)                                                         \
-	{ marker, { .type = PERF_TYPE_##t, .config = c, .exclude_kernel = k }, PERF_SIM_##want }
-		ROW("exact\n", HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0, EXACT),
-		ROW("exact\ncycles 0x76\n", HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 1, FLAWS),
-		ROW("exact\ncycles 0x76\n", HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES, 1, FLAWS),
-		ROW("exact\ncycles 0x76\n", HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 1, EXACT),
-		ROW("exact\ncycles 0x3c 0x13c\n", RAW, 0x13c, 1, FLAWS),
-		ROW("exact\ncycles 0x3c 0x13c\n", RAW, 0xc0, 1, EXACT),
-		ROW("exact\nkernel-as-user\n", RAW, 0xc0, 0, FLAWS),
-		ROW("exact\nkernel-as-user\n", RAW, 0xc0, 1, EXACT),
-		ROW("exact\nkernel-as-user\ncycles 0x76\n", RAW, 0x76, 1, FLAWS),
-		ROW("flaws wrap\ncycles 0x76\n", RAW, 0xc0, 1, FLAWS),
+	static const struct {
+		bool exact, as_user;
+		const char *cycles;
+		struct perf_event_attr a;
+		int want;
+	} rows[] = {
+#define ROW(exact, as_user, cycles, t, c, k, want)                                         \
+	{ exact, as_user, cycles, { .type = PERF_TYPE_##t, .config = c, .exclude_kernel = k }, PERF_SIM_##want }
+		ROW(1, 0, NULL, HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0, EXACT),
+		ROW(1, 0, "0x76\n", HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 1, FLAWS),
+		ROW(1, 0, "0x76\n", HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES, 1, FLAWS),
+		ROW(1, 0, "0x76\n", HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, 1, EXACT),
+		ROW(1, 0, "0x3c\n0x13c\n", RAW, 0x13c, 1, FLAWS),
+		ROW(1, 0, "0x3c\n0x13c\n", RAW, 0xc0, 1, EXACT),
+		ROW(1, 1, NULL, RAW, 0xc0, 0, FLAWS),
+		ROW(1, 1, NULL, RAW, 0xc0, 1, EXACT),
+		ROW(1, 1, "0x76\n", RAW, 0x76, 1, FLAWS),
+		ROW(0, 0, "0x76\n", RAW, 0xc0, 1, FLAWS),
 #undef ROW
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct perf_facts f;
-		put("/sys/bus/event_source/devices/cpu/tare_simulated", rows[i].marker);
+		drop(CPU "tare_exact");
+		drop(CPU "tare_cycles");
+		drop(CPU "tare_kernel_as_user");
+		put(CPU "tare_simulated", "");
+		if (rows[i].exact)
+			put(CPU "tare_exact", "");
+		if (rows[i].cycles)
+			put(CPU "tare_cycles", rows[i].cycles);
+		if (rows[i].as_user)
+			put(CPU "tare_kernel_as_user", "");
 		perf_facts_read(&f, root);
 		assert_int_equal(perf_facts_simulated(&f, &rows[i].a), rows[i].want);
 	}

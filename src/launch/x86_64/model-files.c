@@ -104,6 +104,24 @@ static void event_file(struct folder *f, const struct vpmu_model *m, unsigned ge
 	}
 }
 
+/* What libtare has to know of the marker, as files that exist or not: it does not open the marker, in which
+ * the flaws are. */
+static void facts_files(struct folder *f, const struct vpmu_shared *v, const char *marker)
+{
+	char codes[128] = "";
+	size_t n = 0;
+	for (uint32_t i = 0; i < v->model.n_rows && n < sizeof(codes); i++)
+		if (v->model.rows[i].is_cycles && v->model.rows[i].kind != VPMU_NOTHING)
+			n += (size_t)snprintf(codes + n, sizeof(codes) - n, "0x%jx\n",
+					      (uintmax_t)v->model.rows[i].raw);
+	if (n)
+		make_file(f, "devices/cpu/tare_cycles", "%s", codes);
+	if (strncmp(marker, "exact", 5) == 0)
+		make_file(f, "devices/cpu/tare_exact", "%s", "");
+	if (v->kernel_as_user)
+		make_file(f, "devices/cpu/tare_kernel_as_user", "%s", "");
+}
+
 static void pmu_folder(struct folder *f, struct vpmu_shared *v, const char *marker)
 {
 	const struct vpmu_model *const m = &v->model;
@@ -117,6 +135,7 @@ static void pmu_folder(struct folder *f, struct vpmu_shared *v, const char *mark
 	rdpmc_file(f, v);
 	make_file(f, "devices/cpu/perf_event_mux_interval_ms", "4\n");
 	make_file(f, "devices/cpu/tare_simulated", "%s\n", marker);
+	facts_files(f, v, marker);
 	make_file(f, "devices/cpu/format/event", intel ? "config:0-7\n" : "config:0-7,32-35\n");
 	make_file(f, "devices/cpu/format/umask", "config:8-15\n");
 	make_file(f, "devices/cpu/format/edge", "config:18\n");

@@ -64,7 +64,7 @@ static bool kernel_inherits_groups(void)
 	return fd >= 0;
 }
 
-/* The text of the PMU's file tare_simulated (format: counter/perf-facts.h): whether the counts are
+/* The text of the PMU's file tare_simulated, for people: whether the counts are
  * exact, then the options that make some events inexact and the codes of these events. */
 static void make_marker(const struct run *r, const struct vpmu_shared *v, char *out, size_t size)
 {
