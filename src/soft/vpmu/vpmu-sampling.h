@@ -64,7 +64,7 @@ struct vpmu_sampler {
 	uint64_t hz;		/* attr.sample_freq */
 	uint64_t period;
 	uint64_t next;		/* vpmu_total() of the next overflow */
-	uint64_t since;		/* the clock at the last one */
+	uint64_t since;		/* the clock at the last one, or when the event was enabled */
 	uint64_t interrupt_at;	/* flaws.skid: the clock when the overflow is noticed; 0: none waits */
 	uint64_t overflows;	/* so far: the skid of each is drawn from it */
 	uint64_t tick;		/* flaws.throttle: the tick of the last overflow, … */

@@ -531,10 +531,13 @@ void vpmu_set_state(uint32_t i, bool on)
 	update_all(e->slot);
 	if (e->state == VE_EXITED)
 		return;
-	if (on && e->state < VE_INACTIVE)
+	if (on && e->state < VE_INACTIVE) {
 		e->state = VE_INACTIVE;
-	else if (!on && e->state >= VE_INACTIVE)
+		if (e->sampler)
+			vpmu_sampler(i)->since = vpmu_clock(e->slot);
+	} else if (!on && e->state >= VE_INACTIVE) {
 		e->state = VE_OFF;
+	}
 }
 
 /* ---- events ---- */
