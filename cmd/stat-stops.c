@@ -114,6 +114,11 @@ bool stat_stops_load(struct stat_stops *s, const struct stat_opts *o, const stru
 	if (o->then && !parse_then(o->then, &then, &number))
 		return false;
 	s->gdb = then == THEN_GDB;
+	struct tare_why why = { 0 };
+	if (o->stop_at.n && then == THEN_DUMP && tare_stop_names_open(&s->names, &why) < 0) {
+		complain_why(&why);
+		return false;
+	}
 	if (s->gdb && o->every) {
 		complain("stat: --every and --then gdb cannot be combined: after the first stop the program "
 			 "runs natively");
@@ -135,31 +140,17 @@ void stat_stops_free(struct stat_stops *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		tare_events_free(s->events[i]);
+	tare_stop_names_close(s->names);
 }
 
 /* ---- at a stop ---- */
 
-/* Adds "libc.so.6+0x2b1c8": the file that is mapped there, and the offset in it. */
-static void put_place(struct buf *b, pid_t pid, uint64_t address)
+static void put_place(struct buf *b, const struct stat_stops *s, const struct tare_stop *stop,
+		      uint64_t address, bool is_return)
 {
-	char path[64], line[4400];
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	FILE *const f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		uint64_t start, end, offset;
-		int at = 0;
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &start, &end,
-			   &offset, &at) < 3 || address < start || address >= end)
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		const char *const name = line + at, *const last = strrchr(name, '/');
-		if (*name)
-			buf_printf(b, "  %s+0x%" PRIx64, last ? last + 1 : name,
-				   address - start + offset);
-		break;
-	}
-	if (f)
-		fclose(f);
+	char text[1024];
+	if (tare_stop_place(s->names, stop, address, is_return, text, sizeof(text))[0])
+		buf_printf(b, "  %s", text);
 }
 
 static void put_registers(struct buf *b, const struct tare_stop *stop)
@@ -172,13 +163,13 @@ static void put_registers(struct buf *b, const struct tare_stop *stop)
 
 #define MAX_FRAMES 64
 
-static void put_backtrace(struct buf *b, const struct tare_stop *stop)
+static void put_backtrace(struct buf *b, const struct stat_stops *s, const struct tare_stop *stop)
 {
 	uint64_t frames[MAX_FRAMES];
 	const size_t n = tare_stop_backtrace(stop, frames, MAX_FRAMES);
 	for (size_t i = 0; i < n; i++) {
 		buf_printf(b, "   #%-2zu 0x%016" PRIx64, i, frames[i]);
-		put_place(b, stop->pid, frames[i]);
+		put_place(b, s, stop, frames[i], i > 0);
 		buf_chr(b, '\n');
 	}
 }
@@ -196,7 +187,7 @@ static void put_heading(struct buf *b, const struct stat_stops *s, const struct 
 	buf_printf(b, "tare: thread %d of process %d stopped after %" PRIu64 " %s\n", (int)stop->tid,
 		   (int)stop->pid, stop->count, s->rules[stop->rule].event->name);
 	buf_printf(b, "   the last one: 0x%016" PRIx64, stop->last_pc);
-	put_place(b, stop->pid, stop->last_pc);
+	put_place(b, s, stop, stop->last_pc, false);
 	if (stop->system_call >= 0)
 		buf_printf(b, ", system call %ld, which is about to be made", stop->system_call);
 	buf_str(b, "\n Registers\n");
@@ -208,7 +199,7 @@ static void dump(const struct stat_stops *s, const struct tare_stop *stop)
 	put_heading(&b, s, stop);
 	put_registers(&b, stop);
 	buf_str(&b, " Backtrace\n");
-	put_backtrace(&b, stop);
+	put_backtrace(&b, s, stop);
 	buf_str(&b, " Counts of the thread\n");
 	put_counts(&b, stop);
 	if (!buf_failed(&b))
@@ -265,6 +256,8 @@ void stat_stops_text(const struct stat_session *s, struct buf *out)
 	const struct tare_measurement *const m = stat_part(&s->runs[s->n_runs - 1]);
 	for (size_t i = 0; i < m->n_stops; i++)
 		put_stop_line(out, s->stops, i, &m->stops[i]);
+	if (tare_stop_names_note(s->stops->names))
+		buf_printf(out, "\n %s\n", tare_stop_names_note(s->stops->names));
 }
 
 void stat_stops_json(struct json *j, const struct stat_session *s, const struct tare_measurement *m)

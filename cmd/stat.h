@@ -54,6 +54,7 @@ struct stat_stops {
 	struct tare_events *events[TARE_STOP_MAX_RULES];	/* that of each rule */
 	const char *texts[TARE_STOP_MAX_RULES];			/* as given */
 	bool gdb;
+	struct tare_stop_names *names;	/* NULL: nothing is dumped */
 };
 
 /* One interval of -I: what was counted since the one before. */

@@ -116,6 +116,18 @@ size_t tare_stop_read(const struct tare_stop *stop, uint64_t address, void *to, 
 /* The addresses of the calls that led here, innermost first: *frames[0] is stop->pc, the others are
  * return addresses. Returns how many there are, at most `max`. */
 size_t tare_stop_backtrace(const struct tare_stop *stop, uint64_t *frames, size_t max);
+/* Names of code, as far as they can be had: "work+0x19 (work.c:6), program+0x1192". `is_return`: the
+ * address is that of a return, and the place is that of the call before it. The text goes to `text`,
+ * which is returned; "" where nothing is mapped. One thread at a time uses a struct tare_stop_names,
+ * which keeps what it has read of the files. */
+struct tare_stop_names;
+int tare_stop_names_open(struct tare_stop_names **names, struct tare_why *why);
+void tare_stop_names_close(struct tare_stop_names *names);	/* NULL is allowed */
+const char *tare_stop_place(struct tare_stop_names *names, const struct tare_stop *stop,
+			    uint64_t address, bool is_return, char *text, size_t size);
+/* Why no code has a name, and what to do about it; NULL: names can be had. Known after the first
+ * tare_stop_place(). */
+const char *tare_stop_names_note(const struct tare_stop_names *names);
 /* Can TARE_STOP_HAND_OVER be returned? 0, or the reason why not. */
 int tare_stop_hand_over(const struct tare_stop *stop, struct tare_why *why);
 

@@ -178,7 +178,9 @@ static bool follows_call(const struct tare_stop *stop, uint64_t address)
 #endif
 }
 
-/* By frame pointers: each points to the one before, and above it is the return address. */
+/* By frame pointers: each points to the one before, and above it is the return address. A function
+ * that has no frame, because it calls no other or has just begun, has its return address at the stack
+ * pointer. */
 size_t tare_stop_backtrace(const struct tare_stop *stop, uint64_t *frames, size_t max)
 {
 	if (!stop || !frames || !max)
@@ -186,6 +188,10 @@ size_t tare_stop_backtrace(const struct tare_stop *stop, uint64_t *frames, size_
 	size_t n = 0;
 	frames[n++] = stop->pc;
 	uint64_t frame[2], sp = register_of(stop, STOP_SP), fp = register_of(stop, STOP_FP);
+	uint64_t top;
+	if (n < max && fp != sp && fp + 8 != sp &&
+	    tare_stop_read(stop, sp, &top, sizeof(top)) == sizeof(top) && follows_call(stop, top))
+		frames[n++] = top;
 	while (n < max && fp >= sp && fp % 8 == 0 &&
 	       tare_stop_read(stop, fp, frame, sizeof(frame)) == sizeof(frame) &&
 	       follows_call(stop, frame[1])) {

@@ -18,7 +18,8 @@ static void on_signal(int number)
 	n_signals++;
 }
 
-__attribute__((noinline)) static uint64_t work(uint64_t n)
+uint64_t work(uint64_t n);
+__attribute__((noinline)) uint64_t work(uint64_t n)
 {
 	uint64_t sum = 0;
 	__asm__ volatile("1:\n\tadd %1, %0\n\tlea 1(%0), %0\n\tdec %1\n\tjnz 1b"

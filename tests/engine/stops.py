@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """tare stat --stop-at and --limit: every stop against a single-stepped trace of the same program.
 
-usage: stops.py TARE STEPCOUNT STOPS PROGRAM...
+usage: stops.py TARE STEPCOUNT STOPS names|no-names PROGRAM...
+
+no-names: tare is built without tare-symbols.
 """
 import ctypes
 import json
@@ -18,8 +20,8 @@ import checking             # noqa: E402
 import counting             # noqa: E402
 from checking import check  # noqa: E402
 
-tare, stepcount, stops = sys.argv[1:4]
-programs = {os.path.basename(p).removeprefix("asm-"): p for p in sys.argv[4:]}
+tare, stepcount, stops, names = sys.argv[1:5]
+programs = {os.path.basename(p).removeprefix("asm-"): p for p in sys.argv[5:]}
 counting.need_engine()
 folder = tempfile.mkdtemp()
 
@@ -320,6 +322,15 @@ for name, n in [("overhead", 5), ("stack_use", 300), ("smc", 500), ("smc", len(t
 p = subprocess.run([tare, "stat", "--stop-at", "cond-branches=290k", "--then", "gdb", "--", stops, "threads"],
                    stderr=subprocess.PIPE)
 check(p.returncode == 0 and b"has several threads" in p.stderr, p.returncode, p.stderr)
+
+# Functions and lines. (work() is called by main(), or by a function that main() calls.)
+_, text, _, _ = stat(["--stop-at", "cond-branches=90k"], [stops, "signals"])
+trail = re.findall(r"^   #\d+ +0x[0-9a-f]+  (.*)$", text, re.M)
+if names == "names":
+    check(trail and re.match(r"work\+0x[0-9a-f]+ \(.*stops\.c:\d+\), stops\+0x", trail[0]), text)
+    check(any(re.match(r"main\+", t) for t in trail), trail)
+else:
+    check(trail and re.match(r"stops\+0x[0-9a-f]+$", trail[0]), text)
 
 # The example.
 judge = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/judge/judge.py")

@@ -570,6 +570,12 @@ static int at_stop(const struct tare_stop *stop, void *arg)
 	CHECK(tare_stop_backtrace(stop, frames, 4) >= 1 && frames[0] == stop->pc, "a backtrace");
 	CHECK(tare_stop_read(stop, stop->pc, &word, sizeof(word)) == sizeof(word), "memory at a stop");
 	CHECK(tare_stop_hand_over(stop, NULL) == 0, "one thread");
+	struct tare_stop_names *names;
+	char text[256];
+	CHECK(tare_stop_names_open(&names, NULL) == 0, "names");
+	CHECK(tare_stop_place(names, stop, stop->pc, false, text, sizeof(text))[0], "a place");
+	tare_stop_names_note(names);
+	tare_stop_names_close(names);
 	CHECK(stop->count == 1000 && stop->counts[0].value == 1000, "the count at a stop");
 	++*(int *)arg;
 	return TARE_STOP_GO_ON;
