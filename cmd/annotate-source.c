@@ -6,6 +6,8 @@
 #include "quantity.h"
 #include "term.h"
 
+#include <tare/code.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,6 +232,35 @@ static void put_source(const struct annotate *a, const struct tare_codeprofile_f
 
 /* ---- instructions ---- */
 
+/* The function at an address of an object; NULL: none that ran. Functions are sorted. */
+static const struct tare_codeprofile_function *function_at(const struct tare_codeprofile *p, uint32_t object,
+							   uint64_t offset)
+{
+	size_t low = 0, high = p->n_functions;
+	while (low < high) {
+		const size_t middle = (low + high) / 2;
+		const struct tare_codeprofile_function *const f = &p->functions[middle];
+		if (f->object < object || (f->object == object && f->offset <= offset))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	const struct tare_codeprofile_function *const f = low ? &p->functions[low - 1] : NULL;
+	return f && f->object == object && offset < f->offset + (f->size ? f->size : 1) ? f : NULL;
+}
+
+/* " <name>" behind a direct call or a jump out of the function. */
+static void put_target(const struct annotate *a, const struct tare_codeprofile_function *f,
+		       const struct tare_codeprofile_insn *in, struct buf *out)
+{
+	struct tare_code_insn decoded;
+	if (!tare_code_insn(in->bytes, in->size, in->offset, &decoded) || !decoded.has_target)
+		return;
+	const struct tare_codeprofile_function *const to = function_at(a->p, f->object, decoded.target);
+	if (to && (to != f || decoded.is_call))
+		buf_printf(out, " <%s>", to->name);
+}
+
 static void put_insns(const struct annotate *a, const struct tare_codeprofile_function *f, struct buf *out)
 {
 	const struct tare_codeprofile *const p = a->p;
@@ -245,6 +276,7 @@ static void put_insns(const struct annotate *a, const struct tare_codeprofile_fu
 			snprintf(hex + 2 * k, 3, "%02x", in->bytes[k]);
 		put_counts(a, in->counts, f->counts[0], events, out);
 		buf_printf(out, "  %8llx  %s", (unsigned long long)in->offset, insn ? insn : hex);
+		put_target(a, f, in, out);
 		if (in->file != ANNOTATE_NONE && (in->file != file || in->line != line)) {
 			file = in->file;
 			line = in->line;

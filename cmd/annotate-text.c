@@ -283,7 +283,7 @@ static void put_table(const struct annotate *a, uint32_t task, struct buf *out)
 	}
 	put_others(a, &c, &rows, shown, out);
 	if (c.events < a->p->n_events)
-		buf_printf(out, " %zu more events: widen the terminal, or use -j\n", a->p->n_events - c.events);
+		buf_printf(out, " %zu more events: -j, or a wider window\n", a->p->n_events - c.events);
 	annotate_rows_free(&rows);
 	buf_free(&name);
 	buf_free(&beside);

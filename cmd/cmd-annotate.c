@@ -49,8 +49,10 @@ static const struct opt opts[] = {
 	{ OPT_GROUP, .help = "What is kept" },
 	{ OPT_FILE, 'o', "output", "FILE", "write the whole profile to FILE, which tare annotate reads again; "
 	  "-: standard output", TO(annotate_opts, output) },
-	{ OPT_CHOICE, 0, "format", "WHICH", "what -o writes: json (the profile)", TO(annotate_opts, format),
-	  .choices = annotate_format_words },
+	{ OPT_CHOICE, 0, "format", "WHICH", "what -o writes: json (the profile), collapsed (stacks) or flamegraph "
+	  "(SVG)", TO(annotate_opts, format), .choices = annotate_format_words },
+	{ OPT_FILE, 0, "html", "FILE", "write a page with functions, flame graph and source to FILE",
+	  TO(annotate_opts, html) },
 	{ OPT_REFUSED, 'r', "repeat", .help = "a profile is of one run; to add runs up: -o FILE each, then "
 	  "tare annotate FILE…" },
 	{ OPT_REFUSED, 'p', "pid", .help = "the software engine cannot enter a process that runs already" },
@@ -236,25 +238,58 @@ static bool are_profiles(char *const *operands, int n)
 	return profiles == n;
 }
 
+/* What is written: all of it is opened before the command runs. */
+struct outputs {
+	struct output file, page, report;
+};
+
+static bool open_outputs(struct outputs *to, const struct annotate_opts *o, bool files)
+{
+	*to = (struct outputs){ { .fd = -1 }, { .fd = -1 }, { .fd = -1 } };
+	return (!o->output || output_open(&to->file, o->output)) && (!o->html || output_open(&to->page, o->html)) &&
+	       output_open(&to->report, o->report ? o->report : files ? "-" : NULL);
+}
+
+static bool close_outputs(struct outputs *to)
+{
+	bool ok = output_close(&to->report);
+	ok &= to->file.fd < 0 || output_close(&to->file);
+	ok &= to->page.fd < 0 || output_close(&to->page);
+	return ok;
+}
+
+static bool write_page(const struct annotate_opts *o, const struct tare_codeprofile *p, struct output *page)
+{
+	struct buf text = { 0 };
+	annotate_html(&(struct annotate){ .o = o, .p = p, .fd = page->fd, .width = SIZE_MAX }, &text);
+	if (buf_failed(&text))
+		abort();
+	const int err = output_bytes(page, text.data, text.len);
+	if (err)
+		complain_errno(err, "%s", o->html);
+	buf_free(&text);
+	return !err;
+}
+
 static int annotate(const struct annotate_opts *o, char *const *operands, size_t n, bool files)
 {
-	struct output file = { .fd = -1 }, report;
-	int status = EXIT_BAD;
-	if (o->output && !output_open(&file, o->output))
-		return files ? EXIT_BAD : EXIT_FAILED;
-	if (!output_open(&report, o->report ? o->report : files ? "-" : NULL))
-		return files ? EXIT_BAD : EXIT_FAILED;
+	struct outputs to;
+	int status = files ? EXIT_BAD : EXIT_FAILED;
+	if (!open_outputs(&to, o, files)) {
+		close_outputs(&to);
+		return status;
+	}
 	struct tare_codeprofile *const p = files ? read_files(operands, n) : run_command(o, operands, &status);
 	bool ok = true;
 	if (p && files)
 		status = EXIT_GOOD;
 	if (p && o->output)
-		ok = write_profile(o, p, &file);
+		ok = write_profile(o, p, &to.file);
+	if (p && o->html)
+		ok &= write_page(o, p, &to.page);
 	if (p)
-		ok &= show(o, p, &report);
-	if (o->output)
-		ok &= output_close(&file);
-	ok &= output_close(&report);
+		ok &= show(o, p, &to.report);
+	ok &= close_outputs(&to);
 	tare_codeprofile_free(p);
 	if (ok)
 		return status;

@@ -273,6 +273,20 @@ uint32_t builder_insn(struct builder *b, const struct tare_codeprofile_insn *giv
 	return place;
 }
 
+uint32_t builder_insn_in_order(struct builder *b, const struct tare_codeprofile_insn *i)
+{
+	struct tare_codeprofile *const p = b->p;
+	for (size_t k = p->n_insns; k-- > 0 && p->insns[k].offset == i->offset;)
+		if (equal_insn(&p->insns[k], i))
+			return (uint32_t)k;
+	if (!more_room(&p->insns, &b->cap_insns, p->n_insns, sizeof(*p->insns)) || !new_row(b, &b->insn_counts)) {
+		b->failed = true;
+		return NONE;
+	}
+	p->insns[p->n_insns] = *i;
+	return (uint32_t)p->n_insns++;
+}
+
 static uint64_t hash_task(const void *entry)
 {
 	const struct tare_codeprofile_task *const t = entry;

@@ -10,7 +10,7 @@
 
 struct contexts {
 	struct maker *m;
-	struct places table;		/* codes by place and offset */
+	struct places table;		/* codes by place and offset; filled when it is wanted first */
 	uint32_t *in_profile;		/* by id */
 	int64_t *sum;			/* of all contexts, by event */
 };
@@ -69,6 +69,10 @@ static uint32_t insn_at(struct contexts *x, const struct tare_code_map *map, pid
 	struct symbol_object *const o = x->m->places[(*mapping)->place].object;
 	*offset = o ? symbol_address(o, map, address) : address;
 	const struct address_key k = { x->m, (*mapping)->place, *offset };
+	if (!x->table.n && !fill_table(x)) {
+		x->m->b.failed = true;
+		return NONE;
+	}
 	const uint32_t *const slot = places_find(&x->table, hash_address(k.place, k.offset), same_address,
 						 rehash_address, &k);
 	return slot && *slot ? x->m->codes[*slot - 1].in_profile : NONE;
@@ -211,7 +215,7 @@ int maker_contexts(struct maker *m)
 	const uint32_t n = tare_code_n_contexts(m->m->code);
 	struct contexts x = { .m = m, .in_profile = calloc(n + 1, sizeof(*x.in_profile)),
 			      .sum = calloc(m->n_events, sizeof(*x.sum)) };
-	int err = x.in_profile && x.sum && fill_table(&x) ? 0 : TARE_E_NOMEM;
+	int err = x.in_profile && x.sum ? 0 : TARE_E_NOMEM;
 	if (!err)
 		err = tare_code_syscalls_each(m->m->code, add_syscall, &x, m->why);
 	if (!err && n) {

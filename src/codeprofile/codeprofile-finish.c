@@ -74,6 +74,15 @@ static bool reorder(void *array, size_t n, size_t size, const uint32_t *order, i
 	return true;
 }
 
+/* A run's instructions come in order, nearly always. */
+static bool is_sorted(const uint32_t *order, size_t n, int (*compare)(const void *, const void *, void *), void *arg)
+{
+	for (size_t i = 1; i < n; i++)
+		if (compare(&order[i - 1], &order[i], arg) > 0)
+			return false;
+	return true;
+}
+
 /* Sorts an array. `moved`, if wanted, becomes the new place of each old one; free() it. False: out of
  * memory. */
 static bool sort(struct builder *b, void *array, size_t n, size_t size, int64_t **rows,
@@ -84,7 +93,7 @@ static bool sort(struct builder *b, void *array, size_t n, size_t size, int64_t 
 	bool ok = order && back;
 	for (size_t i = 0; ok && i < n; i++)
 		order[i] = (uint32_t)i;
-	if (ok && n) {
+	if (ok && n && !is_sorted(order, n, compare, b->p)) {
 		qsort_r(order, n, sizeof(*order), compare, b->p);
 		ok = reorder(array, n, size, order, rows, b->n_events);
 	}

@@ -285,7 +285,7 @@ static bool name_code(struct maker *m, struct code *c, const struct symbol_where
 	struct tare_codeprofile_insn in = { .function = function, .file = file_of(m, w->file),
 					    .line = w->line, .size = c->size, .offset = c->offset };
 	memcpy(in.bytes, c->bytes, c->size);
-	c->in_profile = function == NONE ? NONE : builder_insn(&m->b, &in);
+	c->in_profile = function == NONE ? NONE : builder_insn_in_order(&m->b, &in);
 	return c->in_profile != NONE;
 }
 
@@ -337,23 +337,59 @@ static int name_place(struct maker *m, uint32_t place, const uint32_t *order, si
 	return err;
 }
 
-/* The codes of each place, together. */
+/* One pass of a radix sort: by 16 bits of the offset. */
+static bool sort_pass(const struct maker *m, const uint32_t *from, uint32_t *to, unsigned shift)
+{
+	size_t *const starts = calloc(65536 + 1, sizeof(*starts));
+	if (!starts)
+		return false;
+	for (size_t i = 0; i < m->n_codes; i++)
+		starts[(m->codes[i].offset >> shift & 0xffff) + 1]++;
+	for (size_t i = 1; i <= 65536; i++)
+		starts[i] += starts[i - 1];
+	for (size_t i = 0; i < m->n_codes; i++)
+		to[starts[m->codes[from[i]].offset >> shift & 0xffff]++] = from[i];
+	free(starts);
+	return true;
+}
+
+/* The codes by their offsets; the same place keeps the order of the log. */
+static bool sort_codes(const struct maker *m, uint32_t *order)
+{
+	uint32_t *const other = calloc(m->n_codes + 1, sizeof(*other));
+	bool ok = other;
+	uint64_t all = 0;
+	for (size_t i = 0; i < m->n_codes; i++) {
+		all |= m->codes[i].offset;
+		order[i] = (uint32_t)i;
+	}
+	for (unsigned shift = 0; ok && shift < 64 && all >> shift; shift += 16) {
+		ok = sort_pass(m, order, other, shift);
+		memcpy(order, other, m->n_codes * sizeof(*order));
+	}
+	free(other);
+	return ok;
+}
+
+/* The codes of each place, together, by their offsets. */
 static int name_all(struct maker *m)
 {
+	uint32_t *const sorted = calloc(m->n_codes + 1, sizeof(*sorted));
 	uint32_t *const order = calloc(m->n_codes + 1, sizeof(*order));
 	size_t *const ends = calloc(m->n_places + 2, sizeof(*ends));
-	int err = order && ends ? 0 : TARE_E_NOMEM;
+	int err = sorted && order && ends && sort_codes(m, sorted) ? 0 : TARE_E_NOMEM;
 	for (size_t i = 0; !err && i < m->n_codes; i++)
 		ends[m->codes[i].place + 1]++;
 	for (size_t i = 1; !err && i <= m->n_places; i++)
 		ends[i] += ends[i - 1];
 	for (size_t i = 0; !err && i < m->n_codes; i++)
-		order[ends[m->codes[i].place]++] = (uint32_t)i;
+		order[ends[m->codes[sorted[i]].place]++] = sorted[i];
 	/* By now ends[i] is the end of place i. */
 	for (uint32_t i = 0; !err && i < m->n_places; i++) {
 		const size_t first = i ? ends[i - 1] : 0;
 		err = name_place(m, i, order + first, ends[i] - first);
 	}
+	free(sorted);
 	free(order);
 	free(ends);
 	return err;
@@ -437,7 +473,7 @@ static bool add_rest(struct maker *m, const int64_t *rest)
 		.path = name, .kind = TARE_CODEPROFILE_UNKNOWN });
 	const uint32_t function = object == NONE ? NONE : builder_function(&m->b,
 		&(struct tare_codeprofile_function){ .name = name, .object = object, .file = NONE });
-	const uint32_t insn = function == NONE ? NONE : builder_insn(&m->b,
+	const uint32_t insn = function == NONE ? NONE : builder_insn_in_order(&m->b,
 		&(struct tare_codeprofile_insn){ .function = function, .file = NONE });
 	const uint32_t task = builder_task(&m->b, &(struct tare_codeprofile_task){ .command = name });
 	const bool shares = m->o->by_process || m->o->by_thread;

@@ -70,6 +70,9 @@ uint32_t builder_object(struct builder *b, const struct tare_codeprofile_object 
 uint32_t builder_file(struct builder *b, const char *path, int64_t mtime);
 uint32_t builder_function(struct builder *b, const struct tare_codeprofile_function *f);
 uint32_t builder_insn(struct builder *b, const struct tare_codeprofile_insn *i);
+/* The same for instructions that come in the order of a finished profile, within each object: no hash table is
+ * needed. Not to be mixed with builder_insn(). */
+uint32_t builder_insn_in_order(struct builder *b, const struct tare_codeprofile_insn *i);
 /* By pid, tid and `exe`: a process that executes another program is another task. */
 uint32_t builder_task(struct builder *b, const struct tare_codeprofile_task *t);
 /* A context by parent, function, site and entry; calls are added. */

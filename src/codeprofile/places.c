@@ -27,7 +27,13 @@ uint64_t hash_u64(uint64_t h, uint64_t v)
 uint64_t hash_bytes(uint64_t h, const void *bytes, size_t n)
 {
 	const uint8_t *const b = bytes;
-	for (size_t i = 0; i < n; i++)
+	size_t i = 0;
+	for (; i + 8 <= n; i += 8) {
+		uint64_t eight;
+		memcpy(&eight, b + i, 8);
+		h = hash_u64(h, eight);
+	}
+	for (; i < n; i++)
 		h = (h ^ b[i]) * 1099511628211ull;
 	return h ^ h >> 29;
 }

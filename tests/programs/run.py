@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Real programs under the engine: output, files and status identical to native.
 
-usage: run.py [--quick] [--only A,B] [--list] [--natively A]
+usage: run.py [--quick] [--annotate] [--only A,B] [--list] [--natively A]
 
 Every program runs twice in fresh copies of the same folder, natively (ASLR off)
 and under the engine; what it printed, what it left behind and how it ended must
 be equal, and a count must have been had. --quick runs those that take seconds.
 Programs that are not installed are skipped, by name. --natively runs one of them natively only, and
-fails as it does.
+fails as it does. --annotate runs them under `tare annotate` instead, and adds up their profiles.
 """
 import argparse
 import hashlib
@@ -24,6 +24,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "tool"))
 sys.path.insert(0, os.path.join(ROOT, "bench"))
 import counting  # noqa: E402
 import generate  # noqa: E402
+import profile_sums  # noqa: E402
 import suite  # noqa: E402
 
 PY = suite.python()
@@ -162,7 +163,28 @@ def prepare(template, quick):
         subprocess.run(["javac", "-d", template, os.path.join(template, "Work.java")])
 
 
-def compare(name, command, template):
+ANNOTATED = "instructions,loads,calls"
+
+
+def annotate(argv, env, cwd, timeout):
+    """As counting.engine(), under tare annotate: `trouble` is what does not add up."""
+    tare = os.environ.get("TARE", os.path.join(counting.build_folder(), "tare"))
+    with tempfile.NamedTemporaryFile("r", prefix="profile") as f:
+        got = subprocess.run([tare, "annotate", "--per-process", "-e", ANNOTATED, "-o", f.name, "--report", "/dev/null",
+                              "--", *argv], env=env, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True,
+                             timeout=timeout)
+        try:
+            profile = profile_sums.read(f.name)
+        except ValueError:
+            raise counting.Failed(f"no profile: {got.stderr.decode(errors='replace')[-300:]}") from None
+    result = counting.Result(got.returncode, got.stdout, got.stderr,
+                             {e["name"]: e["total"] for e in profile["events"]})
+    # What was counted in a process that was killed has no place.
+    result.trouble = profile_sums.trouble(profile, known=profile["complete"])
+    return result
+
+
+def compare(name, command, template, annotated):
     """(trouble found, seconds natively, seconds under the engine)"""
     native, files, t0 = once(counting.native, command, template)
     if native.status != 0:
@@ -171,6 +193,8 @@ def compare(name, command, template):
     limit = 600 + 20 * t0
 
     def engine(argv, env, cwd):
+        if annotated:
+            return annotate(argv, env, cwd, limit)
         return counting.engine(argv, ["instructions"], env=env, cwd=cwd, timeout=limit)
 
     try:
@@ -189,12 +213,15 @@ def compare(name, command, template):
         bad.append(f"files differ: {' '.join(changed[:5])}")
     if not got.counts.get("instructions"):
         bad.append("nothing was counted")
+    if annotated:
+        bad += got.trouble[:5]
     return bad, t0, t1
 
 
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--quick", action="store_true")
+    p.add_argument("--annotate", action="store_true")
     p.add_argument("--only", default="")
     p.add_argument("--list", action="store_true")
     p.add_argument("--natively", choices=[name for name, *_ in PROGRAMS])
@@ -222,7 +249,7 @@ def main():
                 skipped.append(name)
                 continue
             try:
-                bad, t0, t1 = compare(name, command, template)
+                bad, t0, t1 = compare(name, command, template, args.annotate)
             except Native as e:
                 counting.skipped(name, str(e).replace("\n", " "))
                 skipped.append(name)
