@@ -47,6 +47,15 @@ static void mark_units(const struct vpmu_ring *r, uint8_t used)
 		vpmu()->ring_units[r->at / VPMU_RING_UNIT + u] = used;
 }
 
+/* A kernel allocates the pages here. Without this the first record would fault, and be a page fault
+ * of the task that is counted. */
+static void touch(const struct vpmu_ring *r)
+{
+	volatile uint8_t *const data = data_of(r);
+	for (uint64_t at = 0; at < r->size; at += PAGE)
+		data[at] = data[at];
+}
+
 static bool find_units(uint32_t n, uint64_t *at)
 {
 	uint32_t run = 0;
@@ -73,6 +82,7 @@ long ring_make(uint32_t i, uint64_t pages, bool overwrite)
 		r.watermark = r.watermark ? r.size : r.size / 2;
 	s->ring = r;
 	mark_units(&s->ring, 1);
+	touch(&s->ring);
 	p->data_head = p->data_tail = 0;
 	p->data_offset = PAGE;
 	p->data_size = r.size;
