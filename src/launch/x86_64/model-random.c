@@ -12,7 +12,7 @@
 struct draw {
 	struct planting *p;
 	uint64_t state;
-	uint64_t groups[VPMU_MAX_ROWS];	/* events: rows with the same name */
+	uint64_t groups[VPMU_MAX_ROWS];	/* events: rows with the same name, see find_groups() */
 	unsigned n_groups;
 };
 
@@ -49,6 +49,17 @@ static const struct vpmu_row *row_of(const struct draw *d, uint64_t group)
 	return &d->p->rows->rows[__builtin_ctzll(group)];
 }
 
+/* Rows that open by the same generic name are one event: Intel's INST_RETIRED.ANY has no code, and what
+ * opens is INST_RETIRED.ANY_P. */
+static uint64_t rows_of_event(const struct vpmu_model *m, uint32_t row)
+{
+	uint64_t rows = rows_like(m, row);
+	for (uint32_t i = 0; i < m->n_rows; i++)
+		if (m->rows[row].generic && m->rows[i].generic == m->rows[row].generic)
+			rows |= rows_like(m, i);
+	return rows;
+}
+
 static void find_groups(struct draw *d)
 {
 	const struct vpmu_model *const m = d->p->rows;
@@ -56,7 +67,7 @@ static void find_groups(struct draw *d)
 	for (uint32_t i = 0; i < m->n_rows; i++) {
 		if (seen >> i & 1 || !row_counts(&m->rows[i]))
 			continue;
-		d->groups[d->n_groups] = rows_like(m, i);
+		d->groups[d->n_groups] = rows_of_event(m, i);
 		seen |= d->groups[d->n_groups++];
 	}
 }
