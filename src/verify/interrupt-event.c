@@ -5,10 +5,13 @@
 #include "scan-room.h"
 #include "why.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define MOST_CANDIDATES 32
+#define LEAST_INTERRUPTS 100	/* of all trials, to be compared with */
 #define MOST_ROUNDS (1ull << 26) /* 268 million instructions: several ticks at any CONFIG_HZ */
 
 struct candidate {
@@ -63,6 +66,23 @@ static void name_event(struct interrupt_event *e, const char *code)
 		snprintf(e->name, sizeof(e->name), "%s", code);
 }
 
+/* As many as /proc/interrupts has, but for a few that came while the kernel ran: so well that a longer
+ * search would not find a better one. An event that misses one of 32 is told from it. */
+static bool is_close(const struct interrupt_event *e)
+{
+	const uint64_t d = e->count > e->interrupts ? e->count - e->interrupts :
+						      e->interrupts - e->count;
+	return e->interrupts >= LEAST_INTERRUPTS && d <= 2 + e->interrupts / 64;
+}
+
+/* Nothing better can be found. Where instructions:u does not count interrupts, or not all of them, no
+ * event has a better proof than that it is close. */
+static bool is_settled(const struct interrupt_event *e)
+{
+	return !e->and_faults && (e->proof == INTERRUPT_EXACT ||
+				  (e->proof == INTERRUPT_NEAR && is_close(e)));
+}
+
 /* Better: proved by more, and interrupts alone rather than with page faults. */
 static bool is_better(const struct interrupt_event *a, const struct interrupt_event *b)
 {
@@ -111,8 +131,7 @@ static int try_candidates(struct tare_scan *scan, const struct candidates *c,
 {
 	for (size_t i = 0; i < c->n; i++) {
 		/* what this CPU's table has is proved: other tables need not be asked */
-		if (best->proof == INTERRUPT_EXACT && !best->and_faults &&
-		    c->all[i].from != INTERRUPT_FROM_TABLE)
+		if (is_settled(best) && c->all[i].from != INTERRUPT_FROM_TABLE)
 			break;
 		struct tare_scan_found f;
 		bool found;
@@ -128,12 +147,49 @@ static int try_candidates(struct tare_scan *scan, const struct candidates *c,
 	return 0;
 }
 
+static void say(const struct interrupt_search *s, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void say(const struct interrupt_search *s, const char *fmt, ...)
+{
+	char text[200];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (s->progress)
+		s->progress(text, s->arg);
+}
+
 static int on_progress(const struct tare_scan_state *state, void *arg)
 {
 	const struct interrupt_search *const s = arg;
 
-	(void)state;
+	say(s, "an event that counts interrupts: %s, %" PRIu64 " of %" PRIu64,
+	    tare_scan_stage_name(state->stage), state->next, state->total);
 	return s->stop && *s->stop;
+}
+
+/* `few`: selectors of 8 bits. */
+static int open_scan(const struct interrupt_search *s, bool few, struct tare_scan **scan,
+		     struct tare_why *why)
+{
+	struct tare_scan_options o = TARE_SCAN_OPTIONS_INIT;
+
+	o.like = "interrupts";
+	o.has_codes = few;
+	o.last_code = 0xff;
+	o.progress = on_progress;
+	o.arg = (void *)s;
+	return scan_open_with(&o, s->cpu, MOST_ROUNDS, s->bits, scan, why);
+}
+
+static double seconds_of(const struct tare_scan *scan)
+{
+	const struct tare_scan_plan *const p = tare_scan_plan(scan);
+
+	return (double)p->batches * (double)p->batch_ns / 1e9;
 }
 
 static int try_all(struct tare_scan *scan, struct interrupt_event *best, struct tare_why *why)
@@ -151,6 +207,21 @@ static int try_all(struct tare_scan *scan, struct interrupt_event *best, struct 
 	return 0;
 }
 
+/* The whole event space, or what of it is searched in bounded time. */
+static int search_space(const struct interrupt_search *s, struct tare_scan **scan,
+			struct interrupt_event *best, struct tare_why *why)
+{
+	if (!s->quick && seconds_of(*scan) > INTERRUPT_SCAN_SECONDS) {
+		tare_scan_close(*scan);
+		const int err = open_scan(s, true, scan, why);
+		if (err)
+			return err;
+	}
+	say(s, "no event of the tables counts interrupts: trying %" PRIu64 " codes, about %.0f s",
+	    tare_scan_plan(*scan)->codes, seconds_of(*scan));
+	return try_all(*scan, best, why);
+}
+
 /* No interrupt comes here: what this CPU's table says has to do. */
 static void untested(const struct candidates *c, struct interrupt_event *e)
 {
@@ -166,18 +237,12 @@ static void untested(const struct candidates *c, struct interrupt_event *e)
 int interrupt_event_find(const struct interrupt_search *s, struct interrupt_event *e,
 			 struct tare_why *why)
 {
-	struct tare_scan_options o = TARE_SCAN_OPTIONS_INIT;
 	struct candidates c = { 0 };
 	struct tare_scan *scan;
 
 	memset(e, 0, sizeof(*e));
 	list_candidates(s, &c);
-	o.like = "interrupts";
-	o.has_codes = s->quick;
-	o.last_code = 0xff;
-	o.progress = on_progress;
-	o.arg = (void *)s;
-	int err = scan_open_with(&o, s->cpu, MOST_ROUNDS, &scan, why);
+	int err = open_scan(s, s->quick, &scan, why);
 	if (err == TARE_E_TIMEOUT) {
 		untested(&c, e);
 		return 0;
@@ -185,8 +250,8 @@ int interrupt_event_find(const struct interrupt_search *s, struct interrupt_even
 	if (err)
 		return err;
 	err = try_candidates(scan, &c, e, why);
-	if (!err && (e->proof != INTERRUPT_EXACT || e->and_faults) && !s->no_scan)
-		err = try_all(scan, e, why);
+	if (!err && !is_settled(e) && !s->no_scan)
+		err = search_space(s, &scan, e, why);
 	tare_scan_close(scan);
 	return err;
 }

@@ -4,7 +4,8 @@
  * interrupts come: what the candidate counts is compared with the excess of instructions:u, and with
  * what /proc/interrupts gained on this CPU, or, where that cannot be read, with the number of ticks. The first candidates are what the tables have for this
  * CPU, then what they have for all other CPUs of the vendor; if none is proved, the whole event
- * space is searched (tare_scan_run()). The best proved one wins.
+ * space is searched (tare_scan_run()). The best proved one wins. Where that would take more than
+ * INTERRUPT_SCAN_SECONDS, only selectors of 8 bits are searched.
  *
  *	struct interrupt_event e;
  *	if (interrupt_event_find(&(struct interrupt_search){ .cpu = &cpu }, &e, &why) < 0) …
@@ -16,6 +17,8 @@
 
 #include <tare/scan.h>
 
+#define INTERRUPT_SCAN_SECONDS 60
+
 /* Where the candidates begin. */
 enum interrupt_from { INTERRUPT_FROM_TABLE, INTERRUPT_FROM_VENDOR, INTERRUPT_FROM_SCAN };
 
@@ -24,7 +27,11 @@ struct interrupt_search {
 	enum interrupt_from from;	/* leave out what comes before */
 	bool no_scan;			/* end before the scan */
 	bool quick;			/* scan selectors of 8 bits only */
+	unsigned bits;			/* counters wrap after so many; 0: where the kernel says */
 	volatile const int *stop;	/* when *stop != 0: end with TARE_E_TIMEOUT; or NULL */
+	/* How far it is; NULL: not called. */
+	void (*progress)(const char *text, void *arg);
+	void *arg;
 };
 
 enum interrupt_proof {

@@ -117,17 +117,28 @@ static uint64_t wanted(const struct tare_scan_found *f, const struct tare_scan_t
 	       (f->counts & TARE_SCAN_COUNTS_INTERRUPTS ? interrupts_of(t, f->each) : 0);
 }
 
+bool scan_is_possible(enum tare_scan_like like, const struct tare_scan_found *f)
+{
+	bool faults;
+
+	if (like != TARE_SCAN_EVENT && like != TARE_SCAN_COUNT)
+		return judge_faults(f, &faults);
+	for (size_t i = 0; i < f->n_trials; i++) {
+		const struct scan_bounds b = scan_bounds(like, &f->trials[i]);
+		if (!within(f->trials[i].count, b.low, b.high))
+			return false;
+	}
+	return true;
+}
+
 bool scan_judge(enum tare_scan_like like, struct tare_scan_found *f)
 {
 	bool faults = false, irqs = false;
 
 	f->counts = 0;
+	if (!scan_is_possible(like, f))
+		return false;
 	if (like == TARE_SCAN_EVENT || like == TARE_SCAN_COUNT) {
-		for (size_t i = 0; i < f->n_trials; i++) {
-			const struct scan_bounds b = scan_bounds(like, &f->trials[i]);
-			if (!within(f->trials[i].count, b.low, b.high))
-				return false;
-		}
 		f->counts = TARE_SCAN_COUNTS_LIKE;
 	} else {
 		if (!judge_faults(f, &faults) || !judge_interrupts(f, &irqs))
@@ -150,15 +161,39 @@ bool scan_judge(enum tare_scan_like like, struct tare_scan_found *f)
 	return true;
 }
 
+static uint64_t between(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
 static uint64_t distance(const struct tare_scan_found *f)
 {
 	uint64_t d = 0;
 
 	for (size_t i = 0; i < f->n_trials; i++) {
 		const struct tare_scan_trial *const t = &f->trials[i];
-		d += t->count > t->wanted ? t->count - t->wanted : t->wanted - t->count;
+		d += between(t->count, t->wanted);
 	}
 	return d;
+}
+
+bool scan_may_be_best(const struct tare_scan_found *f)
+{
+	const struct tare_scan_trial *const t = &f->trials[f->n_trials - 1];
+	const uint64_t irqs = t->interrupts;
+
+	if (t->pages || irqs == UINT64_MAX || between(t->count, irqs) <= SLACK + irqs / 64)
+		return true;
+	if (t->excess <= 0 || !t->count)
+		return false;
+	const uint64_t excess = (uint64_t)t->excess, each = (excess + t->count / 2) / t->count;
+	/* a page fault or an interrupt between two reads may be in one of them only */
+	return between(excess, each * t->count) <= each * (SLACK + t->count / 32);
+}
+
+bool scan_is_close(const struct tare_scan_found *f)
+{
+	return distance(f) <= f->n_trials;
 }
 
 int scan_compare(const void *a, const void *b)

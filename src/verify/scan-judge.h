@@ -12,6 +12,14 @@ struct scan_bounds {
 /* Of one trial: rounds, pages, interrupts and wanted (of TARE_SCAN_EVENT and TARE_SCAN_COUNT) are set. */
 struct scan_bounds scan_bounds(enum tare_scan_like like, const struct tare_scan_trial *t);
 
+/* After some of the trials: can the code still be what is looked for? */
+bool scan_is_possible(enum tare_scan_like like, const struct tare_scan_found *found);
+/* Where one event that counts interrupts is searched for, and not all that are like it: does the last
+ * trial agree with /proc/interrupts or with the excess of instructions:u, but for a few? */
+bool scan_may_be_best(const struct tare_scan_found *found);
+/* Is the count wrong by so little that interrupts between two reads may be the reason? */
+bool scan_is_close(const struct tare_scan_found *found);
+
 /* From the trials: fills counts, exact, is_excess and the trials' `wanted`. False: the code does not
  * count what is looked for. */
 bool scan_judge(enum tare_scan_like like, struct tare_scan_found *f);

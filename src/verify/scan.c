@@ -53,6 +53,8 @@ struct tare_scan {
 	uint64_t count;			/* TARE_SCAN_COUNT */
 	uint64_t irq_rounds;		/* so many that interrupts come; 0: none come */
 	uint64_t most_rounds;		/* none in so many: none come */
+	bool for_one;			/* one event is searched for, not all that are like it */
+	unsigned bits;			/* of a counter; 0: as many as the kernel says */
 	struct candidate *candidates;
 	size_t n_candidates;
 	size_t hits_room;
@@ -132,6 +134,15 @@ struct tried {
 	uint64_t counts[SWEEP_TRIALS];
 };
 
+/* A difference that is small but for wraps of the counter. */
+static int64_t unwrapped(const struct tare_scan *s, int64_t difference)
+{
+	if (!s->bits)
+		return difference;
+	const unsigned unused = 64 - s->bits;
+	return (int64_t)((uint64_t)difference << unused) >> unused;
+}
+
 /* Runs the trials' work with the open trial; counts[k][i] is what event i counted of trial k. Fills
  * interrupts and, where the first event is the one to compare with, wanted. */
 static int run_trials(const struct tare_scan *s, struct trial *t, struct tare_scan_trial *trials,
@@ -153,8 +164,8 @@ static int run_trials(const struct tare_scan *s, struct trial *t, struct tare_sc
 			return err;
 		const size_t last = t->o.n - 1;
 		if (trials[k].excess != INT64_MIN)
-			trials[k].excess = counts[k][last] - rest[last] -
-					   (int64_t)(w.rounds * KNOWN_WORK_PER_ROUND);
+			trials[k].excess = unwrapped(s, counts[k][last] - rest[last] -
+						     (int64_t)(w.rounds * KNOWN_WORK_PER_ROUND));
 		trials[k].interrupts = w.interrupts;
 		trials[k].ticks = w.ticks;
 		if (beside(s))
@@ -182,11 +193,11 @@ struct verdict {
 };
 
 static struct verdict judge_sweep(const struct tare_scan *s, const struct tare_scan_trial *trials,
-				  int64_t (*counts)[TRIAL_EVENTS], size_t i)
+				  unsigned n_trials, int64_t (*counts)[TRIAL_EVENTS], size_t i)
 {
 	struct verdict v = { .silent = true, .enough = true, .matches = true };
 
-	for (unsigned k = 0; k < SWEEP_TRIALS; k++) {
+	for (unsigned k = 0; k < n_trials; k++) {
 		const struct scan_bounds b = scan_bounds(s->plan.like, &trials[k]);
 		const uint64_t n = counts[k][i] > 0 ? (uint64_t)counts[k][i] : 0;
 		v.silent &= n == 0;
@@ -196,6 +207,27 @@ static struct verdict judge_sweep(const struct tare_scan *s, const struct tare_s
 	v.enough &= !v.silent;
 	v.matches &= !v.silent;
 	return v;
+}
+
+/* Trials until none of the codes from event `first` on can be what is looked for: mostly the first one
+ * is enough, which is also the shortest. */
+static int sweep_batch(const struct tare_scan *s, struct trial *t, struct tare_scan_trial *trials,
+		       int64_t (*counts)[TRIAL_EVENTS], size_t first, struct verdict *verdicts,
+		       struct tare_why *why)
+{
+	bool open = true;
+
+	for (unsigned k = 0; k < SWEEP_TRIALS && open; k++) {
+		const int err = run_trials(s, t, &trials[k], 1, &counts[k], why);
+		if (err)
+			return err;
+		open = false;
+		for (size_t i = 0; i < t->o.n - first; i++) {
+			verdicts[i] = judge_sweep(s, trials, k + 1, counts, first + i);
+			open |= verdicts[i].enough;
+		}
+	}
+	return 0;
 }
 
 /* The codes together in one group. A group that the kernel refuses, or that does not fit, is tried
@@ -218,14 +250,11 @@ static int try_batch(const struct tare_scan *s, const struct place *places, size
 	sweep_trials(s, trials);
 	int err = trial_open(&(struct trial_options){ .events = events, .n = first + n }, &t, why);
 	if (!err) {
-		err = run_trials(s, &t, trials, SWEEP_TRIALS, counts, why);
+		err = sweep_batch(s, &t, trials, counts, first, verdicts, why);
 		trial_close(&t);
 	}
-	if (!err) {
-		for (size_t i = 0; i < n; i++)
-			verdicts[i] = judge_sweep(s, trials, counts, first + i);
+	if (!err)
 		return 0;
-	}
 	if (!is_refusal(err))
 		return err;
 	if (n == 1) {
@@ -491,13 +520,13 @@ static const char *name_of(const struct tare_scan *s, uint64_t raw)
 	return NULL;
 }
 
-/* Counts the candidate alone, with instructions:u where a counter is left for them, in the n trials from
- * `first` on. */
-static int confirm_counts(const struct tare_scan *s, const struct coded *c,
-			  struct tare_scan_trial *first, size_t n_trials, struct tare_why *why)
+/* Counts the candidate alone, with instructions:u where a counter is left for them, in n more trials; ends
+ * before where it cannot be what is looked for. */
+static int confirm_counts(const struct tare_scan *s, const struct coded *c, struct tare_scan_found *f,
+			  size_t n_trials, struct tare_why *why)
 {
 	const struct tare_event *events[3];
-	int64_t counts[TARE_SCAN_TRIALS][TRIAL_EVENTS];
+	int64_t counts[1][TRIAL_EVENTS];
 	struct trial t;
 	size_t n = 0;
 
@@ -512,13 +541,25 @@ static int confirm_counts(const struct tare_scan *s, const struct coded *c,
 		err = trial_open(&(struct trial_options){ .events = events, .n = n - 1 }, &t, why);
 	if (err)
 		return err;
-	for (size_t k = 0; alone && k < n_trials; k++)
-		first[k].excess = INT64_MIN;
-	err = run_trials(s, &t, first, n_trials, counts, why);
+	for (const size_t end = f->n_trials + n_trials; !err && f->n_trials < end;) {
+		struct tare_scan_trial *const now = &f->trials[f->n_trials];
+		if (alone)
+			now->excess = INT64_MIN;
+		err = run_trials(s, &t, now, 1, counts, why);
+		now->count = counts[0][at] > 0 ? (uint64_t)counts[0][at] : 0;
+		f->n_trials++;
+		if (!err && (!scan_is_possible(s->plan.like, f) || (s->for_one && !scan_may_be_best(f))))
+			break;
+	}
 	trial_close(&t);
-	for (size_t k = 0; !err && k < n_trials; k++)
-		first[k].count = counts[k][at] > 0 ? (uint64_t)counts[k][at] : 0;
 	return err;
+}
+
+static int confirm_long(const struct tare_scan *s, const struct coded *c, struct tare_scan_found *f,
+			struct tare_why *why)
+{
+	f->trials[f->n_trials] = long_trial(s);
+	return confirm_counts(s, c, f, 1, why);
 }
 
 /* An interrupt between the reads of two counters is in one of them only: what is not exact is
@@ -528,16 +569,17 @@ static int confirm_coded(const struct tare_scan *s, const struct coded *c, struc
 {
 	*found = false;
 	for (unsigned k = 0; k < CONFIRM_TRIES; k++) {
-		f->n_trials = confirm_trials(s, f->trials);
-		int err = confirm_counts(s, c, f->trials, f->n_trials, why);
-		if (!err && scan_judge(s->plan.like, f) && f->is_excess) {
-			f->trials[f->n_trials] = long_trial(s);
-			err = confirm_counts(s, c, &f->trials[f->n_trials++], 1, why);
-		}
+		f->n_trials = 0;
+		const size_t n = confirm_trials(s, f->trials);
+		int err = confirm_counts(s, c, f, n, why);
+		if (!err && f->n_trials < n)
+			return 0;
+		if (!err && scan_judge(s->plan.like, f) && f->is_excess)
+			err = confirm_long(s, c, f, why);
 		if (err)
 			return is_refusal(err) ? 0 : err;
 		*found = scan_judge(s->plan.like, f);
-		if (!*found || f->exact || f->is_excess)
+		if (!*found || f->exact || f->is_excess || !scan_is_close(f))
 			break;
 	}
 	return 0;
@@ -571,6 +613,15 @@ static int confirm_one(struct tare_scan *s, struct candidate *c, struct tare_why
 	return err;
 }
 
+/* The last one that was found is what a scan for one event is after. */
+static bool is_proved(const struct tare_scan *s)
+{
+	const size_t n = s->result.n_found;
+
+	return n && s->result.found[n - 1].is_excess &&
+	       !(s->result.found[n - 1].counts & TARE_SCAN_COUNTS_FAULTS);
+}
+
 /* Short, so that a scan that goes on does it from the beginning. */
 static int confirm(struct tare_scan *s, struct tare_why *why)
 {
@@ -583,6 +634,8 @@ static int confirm(struct tare_scan *s, struct tare_why *why)
 			s->state.next++;
 			err = report(s, why);
 		}
+		if (s->for_one && is_proved(s))
+			break;
 	}
 	if (!err)
 		qsort(s->result.found, s->result.n_found, sizeof(s->result.found[0]), scan_compare);
@@ -792,7 +845,7 @@ static int open_scan(struct tare_scan *s, struct tare_why *why)
 }
 
 int scan_open_with(const struct tare_scan_options *o, const struct tare_cpu *cpu,
-		   uint64_t most_rounds, struct tare_scan **out, struct tare_why *why)
+		   uint64_t most_rounds, unsigned bits, struct tare_scan **out, struct tare_why *why)
 {
 	if (!out)
 		return why_set(why, TARE_E_INVALID, "no place given for the scan");
@@ -801,6 +854,8 @@ int scan_open_with(const struct tare_scan_options *o, const struct tare_cpu *cpu
 	if (!s)
 		return why_set(why, TARE_E_NOMEM, "a scan");
 	s->most_rounds = most_rounds ? most_rounds : MOST_ROUNDS;
+	s->bits = bits;
+	s->for_one = most_rounds;
 	if (cpu)
 		s->cpu = *cpu;
 	else
@@ -818,7 +873,7 @@ int scan_open_with(const struct tare_scan_options *o, const struct tare_cpu *cpu
 
 int tare_scan_open(const struct tare_scan_options *o, struct tare_scan **out, struct tare_why *why)
 {
-	return scan_open_with(o, NULL, 0, out, why);
+	return scan_open_with(o, NULL, 0, 0, out, why);
 }
 
 int scan_try(struct tare_scan *s, uint64_t raw, struct tare_scan_found *f, bool *found,
@@ -829,7 +884,12 @@ int scan_try(struct tare_scan *s, uint64_t raw, struct tare_scan_found *f, bool 
 	*f = (struct tare_scan_found){ .raw = raw, .name = name_of(s, raw) };
 	make_raw(s, raw, &coded);
 	memcpy(f->event, coded.name, sizeof(f->event));
-	return confirm_coded(s, &coded, f, found, why);
+	int err = confirm_coded(s, &coded, f, found, why);
+	if (!err && *found && !f->is_excess) {
+		err = confirm_long(s, &coded, f, why);
+		*found = !err && scan_judge(s->plan.like, f);
+	}
+	return err && is_refusal(err) ? 0 : err;
 }
 
 const struct tare_scan_plan *tare_scan_plan(const struct tare_scan *s)
