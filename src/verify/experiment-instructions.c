@@ -21,6 +21,8 @@
 #define PASSES 400		/* of a case alone */
 #define AGAIN 2			/* a deviation is counted again so often */
 #define BISECTED 3		/* runs of each half */
+#define PLAIN 5			/* cases that are enough to tell what a jump adds */
+#define CLEAR 30		/* cases that are enough to tell that many deviate */
 #define MANY 0.4		/* of all cases deviate: the event counts something else */
 
 /* A kernel whose parts are run for a batch. */
@@ -95,21 +97,39 @@ static int sweep_case(struct sweep *w, size_t c, struct tare_why *why)
 	return err;
 }
 
+/* What a jump adds: the middle one of the cases that count nothing of the event themselves; where these
+ * are few, what other kernels have shown. */
+static double jump_of(const struct sweep *w, size_t i, double *values)
+{
+	struct subject *const s = w->b->subjects[i];
+	const size_t n = w->kernel->n_cases;
+	size_t plain = 0;
+	for (size_t c = 1; c + 1 < n; c++)
+		if (!w->kernel->cases[c].counts[s->kind])
+			values[plain++] = w->alone[i][c];
+	if (plain >= PLAIN) {
+		s->per_jump = verify_median(values, plain) - w->common[i];
+		s->has_jump = true;
+	}
+	if (s->has_jump)
+		return s->per_jump;
+	memcpy(values, w->alone[i], n * sizeof(*values));
+	return verify_median(values, n) - w->common[i];
+}
+
 /* A case in the middle has one more jump than no case at all. */
 static void take_common(struct sweep *w)
 {
 	const size_t n = w->kernel->n_cases;
-	double *const copy = calloc(n, sizeof(*copy));
-	for (size_t i = 0; copy && n > 4 && i < w->b->n; i++) {
+	double *const values = calloc(n, sizeof(*values));
+	for (size_t i = 0; values && n > 4 && i < w->b->n; i++) {
 		if (fabs(w->common[i]) <= limit_of(w->b->subjects[i], PASSES))
 			continue;	/* it has a jump too */
-		memcpy(copy, w->alone[i], n * sizeof(*copy));
-		const double most = verify_median(copy, n);
-		w->jump[i] = most - w->common[i];
+		w->jump[i] = jump_of(w, i, values);
 		if (fabs(w->jump[i]) <= limit_of(w->b->subjects[i], PASSES))
 			w->jump[i] = 0;
 	}
-	free(copy);
+	free(values);
 	for (size_t i = 0; i < w->b->n; i++)
 		for (size_t c = 0; c < n; c++)
 			w->alone[i][c] -= w->common[i] + (c && c + 1 < n ? w->jump[i] : 0);
@@ -212,6 +232,7 @@ static int report_cases(struct sweep *w)
 		const double limit = limit_of(s, PASSES);
 		for (size_t c = 0; c < w->kernel->n_cases; c++) {
 			double *const d = &w->alone[i][c];
+			w->b->subjects[i]->n_tried += w->kernel->cases[c].counts[s->kind] > 0;
 			*d -= verify_exceptions_of(s, w->kernel, c);
 			if (fabs(*d) <= limit) {
 				*d = 0;
@@ -385,10 +406,19 @@ static double by_exceptions(const struct sweep *w, size_t i)
 		whole : 0;
 }
 
+/* Where so many deviate, what is left over is of no interest. */
+static bool is_clear(const struct subject *s)
+{
+	return s->per_instruction ||
+	       (s->n_tried >= CLEAR && (double)s->n_deviating >= MANY * (double)s->n_tried);
+}
+
 static int bisect_section(struct sweep *w, struct tare_why *why)
 {
 	for (size_t i = 0; i < w->b->n; i++) {
 		const struct subject *const s = w->b->subjects[i];
+		if (is_clear(s))
+			continue;
 		if (fabs(unexplained(w, i)) <= verify_limit(s) || !w->kernel->n_cases ||
 		    (s->replays && w->kernel->each[KERNEL_LOCKED]))
 			continue;

@@ -226,6 +226,85 @@ static void find_rate(const struct verify *v, struct subject *s, double slope_er
 		s->per_instruction = rate;
 }
 
+/* ---- short runs ---- */
+
+/* An event that is not repeatable hides what an interrupt adds to a run of a million instructions. A run
+ * of a few thousand has hardly any of that noise, and mostly no interrupt: those with one are compared
+ * with all others. */
+#define SHORT_INSTRUCTIONS 2000
+#define SHORT_INTERRUPTS 40	/* runs with an interrupt, that are waited for */
+#define SHORT_RUNS 400000	/* … in so many at most */
+#define HIDDEN 0.1		/* error of the amount per interrupt, from which on one may be hidden */
+
+struct short_runs {
+	double n[2], sum[2], square;	/* of runs without and with interrupts; square of the former */
+	double interrupts;
+};
+
+static int count_short(struct verify *v, const struct batch *b, const struct kernel *k,
+		       struct short_runs *r, struct tare_why *why)
+{
+	const struct trial_code code = { .kernel = k,
+					 .loops = SHORT_INSTRUCTIONS / k->each[KERNEL_INSTRUCTIONS] };
+	int64_t counts[TRIAL_EVENTS];
+	struct trial t;
+	int err = batch_open(v, b, &t, why);
+	for (unsigned i = 0; !err && i < SHORT_RUNS && r->n[1] < SHORT_INTERRUPTS; i++) {
+		err = i % 1000 ? 0 : verify_stopped(v, why);
+		if (!err)
+			err = trial_run(&t, &code, counts, why);
+		const bool with = counts[1] > 0;
+		if (err || t.faults)
+			continue;
+		r->n[with]++;
+		r->sum[with] += (double)counts[0];
+		r->square += with ? 0 : (double)counts[0] * (double)counts[0];
+		r->interrupts += with ? (double)counts[1] : 0;
+	}
+	trial_close(&t);
+	return err;
+}
+
+/* Fills the fit with what an interrupt adds to short runs. False: nothing can be told. */
+static bool fit_short(struct verify *v, const struct subject *s, struct fit *f)
+{
+	struct batch b = { .events = { s->event, v->irq }, .n = 1, .n_events = 2 };
+	const struct kernel *const k = kernel_by_name("nops");
+	struct short_runs r = { 0 };
+	struct tare_why why;
+	if (!v->irq || !k || verify_progress(v, "%s: what an interrupt adds to short runs", s->name) ||
+	    count_short(v, &b, k, &r, &why) < 0 || r.n[0] < SHORT_INTERRUPTS || !r.n[1])
+		return false;
+	const double usual = r.sum[0] / r.n[0];
+	const double spread = sqrt(fmax(r.square / r.n[0] - usual * usual, 0));
+	f->slope = (r.sum[1] - r.n[1] * usual) / r.interrupts;
+	f->error = spread * sqrt(r.n[1]) / r.interrupts;
+	f->seen = r.interrupts;
+	return true;
+}
+
+/* Where the runs of the sections are too different to tell whether an interrupt adds anything. */
+static void look_closer(struct verify *v, struct subject *s, struct fit *f)
+{
+	struct fit by_runs, closer = { 0 };
+	if (s->per_interrupt || v->soft || s->event->kind != TARE_EVENT_PERF)
+		return;
+	const enum interrupt_source source = v->irq ? BY_EVENT : BY_PROC;
+	if (fit_source(v, s, source, &by_runs) || !(by_runs.seen > 0) || !(by_runs.error > HIDDEN))
+		return;
+	if (!fit_short(v, s, &closer) || closer.error > HIDDEN + 0.1) {
+		verify_doubt(s, "its counts vary too much to tell what an interrupt adds");
+		return;
+	}
+	if (fabs(closer.slope) < 4 * closer.error || fabs(closer.slope) < 0.5)
+		return;
+	if (fabs(closer.slope - round(closer.slope)) < 3 * closer.error)
+		closer.slope = round(closer.slope);
+	*f = closer;
+	s->source = BY_EVENT;
+	s->per_interrupt = closer.slope;
+}
+
 static const char *source_text(const struct verify *v, enum interrupt_source source)
 {
 	switch (source) {
@@ -268,6 +347,7 @@ static int examine(struct verify *v, struct subject *s)
 		s->per_fault = verify_per_fault(v, s, &page_error);
 		find_slope(v, s, &f);
 	}
+	look_closer(v, s, &f);
 	s->per_fault = verify_per_fault(v, s, &page_error);
 	find_rate(v, s, f.error);
 	s->noise = typical_spread(v, s, verify_rest);

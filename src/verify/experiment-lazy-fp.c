@@ -68,10 +68,10 @@ static int first_use(const struct verify *v, const struct subject *s, double *ou
 	perf_attr_fill(&f->attr, &s->event->base);
 	f->attr.read_format &= PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 	f->attr.pinned = 1;
-	if (v->fillers) {
+	f->fillers = registers_to_fill(v);
+	if (f->fillers) {
 		perf_attr_fill(&f->filler, &v->filler->base);
 		f->filler.pinned = 1;
-		f->fillers = v->fillers;
 	}
 	f->failed = -ECHILD;
 	const int pid = fp_fresh_process(in_child, f);

@@ -78,19 +78,21 @@ static int count_here(struct bench *b, const struct tare_encoding *e)
 	return err;
 }
 
-/* The count that most registers agree on; of two, that which is nearer to what the code has. */
-static const struct steady *usual(const struct bench *b)
+/* The count that most registers agree on. Of two that do not agree: not that of the register that another
+ * event has shown to be wrong (-1: none is known); else that which is nearer to what the code has. */
+static const struct steady *usual(const struct bench *b, int wrong)
 {
 	const struct steady *best = NULL;
 	const int64_t want = (int64_t)b->code.events;
 	size_t most = 0;
 	for (size_t i = 0; i < b->n; i++) {
-		size_t same = 0;
-		for (size_t k = 0; k < b->n; k++)
-			same += b->places[k].seen.value == b->places[i].seen.value;
 		const struct steady *const seen = &b->places[i].seen;
-		if (same > most || (same == most && llabs(seen->value - want) < llabs(best->value - want))) {
-			most = same;
+		size_t score = b->places[i].reg != wrong;
+		for (size_t k = 0; k < b->n; k++)
+			score += b->places[k].seen.value == seen->value ? 2 : 0;
+		if (score > most ||
+		    (score == most && llabs(seen->value - want) < llabs(best->value - want))) {
+			most = score;
 			best = seen;
 		}
 	}
@@ -118,7 +120,7 @@ static unsigned registers_for(const struct verify *v, const struct subject *s)
 static void judge_registers(struct verify *v, const struct subject *s, const struct bench *b)
 {
 	char names[120], limit[48], got[32], want[32], name[24], taken[48] = "";
-	const struct steady *const u = usual(b);
+	const struct steady *const u = usual(b, v->aside_register);
 	const unsigned all = b->moved ? 0 : registers_for(v, s);
 	const struct place *worst = NULL;
 	double deviating = 0;
@@ -257,7 +259,7 @@ static bool is_general(int reg)
  * there are. */
 static int wrong_register(const struct bench *b, size_t *n)
 {
-	const struct steady *const u = b->n >= 3 && !b->moved ? usual(b) : NULL;
+	const struct steady *const u = b->n >= 3 && !b->moved ? usual(b, -1) : NULL;
 	int wrong = -1;
 	*n = 0;
 	for (size_t i = 0; u && i < b->n; i++) {
@@ -296,17 +298,33 @@ static int survey(struct verify *v, const struct subject *s, size_t *n)
 	return wrong;
 }
 
+/* Some events have one register only, and are there whatever else is held. */
+static void doubt_those_on(struct verify *v, int wrong)
+{
+	for (size_t i = 0; i < v->n_subjects; i++) {
+		struct subject *const s = &v->subjects[i];
+		struct bare b;
+		if (!steady_can(s) || bare_open(&b, &s->event->base, BARE_PINNED) < 0)
+			continue;
+		if (bare_on(&b) && bare_register(&b) == wrong)
+			verify_doubt(s, "it is counted on register %d, which counts wrongly", wrong);
+		bare_close(&b);
+	}
+}
+
 int registers_set_aside(struct verify *v)
 {
 	const struct subject *const s = v->soft ? NULL : subject_of_instructions(v);
 	size_t n = 0;
-	const int wrong = s ? survey(v, s, &n) : -1;
+	const int wrong = v->aside_register = s ? survey(v, s, &n) : -1;
 	const struct tare_event *const general = wrong < 0 ? NULL : verify_event(v, "branches:u");
 	if (!general || n < 2)
 		return 0;
 	const size_t below = (size_t)wrong;
+	v->fillers = v->at_once = 0;		/* the same was found before, less clearly */
 	if (below >= 2 || (below && below + 1 == n)) {
 		v->most_events = below;
+		doubt_those_on(v, wrong);
 		return 0;
 	}
 	v->aside = calloc(1, sizeof(*v->aside));
@@ -315,7 +333,13 @@ int registers_set_aside(struct verify *v)
 	v->aside->event = &general->base;
 	v->aside->wanted = below + 1;
 	hold_registers(v);
+	doubt_those_on(v, wrong);
 	return 0;
+}
+
+unsigned registers_to_fill(const struct verify *v)
+{
+	return !v->filler ? 0 : v->aside ? (unsigned)v->aside->wanted : v->fillers;
 }
 
 void registers_release(struct verify *v)

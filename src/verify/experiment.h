@@ -52,6 +52,7 @@ struct subject {
 	int kind;			/* enum kernel_event: what its count is compared with; -1 */
 	bool counted;			/* the sections ran */
 	bool absent;			/* the kernel does not have it */
+	bool unsteady;			/* comparisons of its counts tell nothing */
 	bool dead;			/* it counted nothing where something was expected */
 	struct observation *seen;	/* [kernel * runs + run]; of v->kernels */
 	struct observation pages[PAGE_RUNS]; /* fresh pages against touched ones */
@@ -67,7 +68,9 @@ struct subject {
 	double per_exception[2];	/* x87, SSE */
 	unsigned replays;		/* locked instructions whose deviation is not repeatable */
 	bool counts_uops;
-	size_t n_deviating;		/* cases that deviate, of those that it is to count */
+	size_t n_deviating, n_tried;	/* cases that deviate, of those that it is to count */
+	double per_jump;		/* what a jump around cases adds, as far as known */
+	bool has_jump;
 	char reason[256];
 	struct tare_verify_cause *causes;
 	size_t n_causes;
@@ -89,6 +92,7 @@ struct verify {
 	unsigned runs;
 	cpu_set_t cpus;			/* that the caller may use; this thread stays on one of them */
 	struct set_aside *aside;	/* registers that nothing is counted on; NULL */
+	int aside_register;		/* … because this one counts wrongly; -1 */
 	size_t most_events;		/* at once, for the same reason; 0: as many as fit */
 	void *memory;			/* kernel_memory_open() */
 	const struct kernel **kernels;	/* those that run here */
@@ -101,6 +105,7 @@ struct verify {
 	const struct tare_event *filler; /* takes registers that count wrongly */
 	unsigned fillers;
 	unsigned at_once;		/* events that fit on good registers; 0: as many as open */
+	bool moves;			/* the kernel moves events to other registers: one is left free */
 	unsigned bits;			/* counters wrap after so many; 0: where the kernel says */
 	const struct tare_event *irq;	/* an event that counts interrupts; NULL: none */
 	struct interrupt_event interrupts; /* how that was found */
@@ -110,6 +115,7 @@ struct verify {
 	struct tare_events **lists;	/* own the events */
 	size_t n_lists;
 	double share;			/* of the work that is done */
+	double sections_share;		/* … that the sections are */
 };
 
 struct experiment {
@@ -183,6 +189,8 @@ uint64_t verify_proc_interrupts(void);
  * registers_release(): what is found of the events is then not the register's. */
 int registers_set_aside(struct verify *v);
 void registers_release(struct verify *v);
+/* Registers that another process has to fill first (v->filler), so that it counts on good ones. */
+unsigned registers_to_fill(const struct verify *v);
 
 /* Does this event, of which inspection of code gives no count, count nothing where it must count?
  * False where no work is known that it has to count. */

@@ -4,7 +4,7 @@
  * each register in turn, and registers that differ from most are left to a filler. Counters may also
  * wrap long before the kernel expects it: then no run may count more than they can hold.
  */
-#include "experiment.h"
+#include "steady.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 
 #define REGISTERS 16
 #define ROUNDS 20000		/* of the kernel, on each register */
-#define LEAST_BITS 16
+#define PER_INSTRUCTION 16	/* no event counts more than three quarters of that */
+#define PIECE 10000		/* instructions between two looks at a counter */
 #define MOST_BITS 25		/* wraps that a short run can reach */
 
 /* An event that goes to a general register on each CPU, and the kernel that is counted. */
@@ -41,8 +42,8 @@ static int count(const struct check *c, unsigned fillers, uint64_t loops, int64_
 	return err;
 }
 
-/* The longest row of registers that count alike. */
-static void choose_registers(struct verify *v, const int64_t *excess, unsigned n)
+/* The longest row of registers that count alike. False: one does not. */
+static bool choose_registers(struct verify *v, const int64_t *excess, unsigned n)
 {
 	double copy[REGISTERS];
 	unsigned best = 0, first = 0;
@@ -61,37 +62,48 @@ static void choose_registers(struct verify *v, const int64_t *excess, unsigned n
 		}
 	}
 	if (good || best < 2)
-		return;
+		return good;
 	v->fillers = first;
 	v->at_once = best;
+	return false;
 }
 
-/* A count that is too small by a power of two: the counter wrapped. */
-static unsigned find_bits(const struct check *c)
+/* Nothing tells when an event is on the wrong register: whatever is counted may be wrong. */
+static void doubt_all(struct verify *v)
 {
-	const uint64_t each = c->kernel->each[c->kind];
-	int64_t first;
-	/* An event that does not count a few thousand tells nothing. */
-	if (count(c, c->v->fillers, (1ull << (LEAST_BITS - 4)) / each, &first) < 0 ||
-	    llabs(first) > 1ll << (LEAST_BITS - 6))
-		return 0;
-	for (unsigned bits = LEAST_BITS; bits <= MOST_BITS; bits++) {
-		int64_t excess;
-		if (count(c, c->v->fillers, (1ull << bits) / each + 1, &excess) < 0)
-			return 0;
-		/* It may have wrapped twice where it started high. */
-		for (int times = 1; times <= 2; times++)
-			if (llabs(excess + ((int64_t)times << bits)) < 1ll << (bits - 3))
-				return bits;
+	for (size_t i = 0; i < v->n_subjects; i++) {
+		verify_doubt(&v->subjects[i], "a register counts wrongly, and the kernel moves events to it and "
+			     "from it while they count");
+		v->subjects[i].unsteady = true;
 	}
-	return 0;
 }
 
+/* Where the counter jumps back by a power of two, it has wrapped. What a piece of the code counts need not
+ * be known for that: the event may count too much, or something else. False: it does not count at all. */
+static bool watch(struct verify *v, const char *name)
+{
+	const struct kernel *const k = kernel_by_name("branches");
+	const struct tare_event *const e = verify_event(v, name);
+	uint64_t at = 0, back = 0;
+	bool moved = false;
+	struct bare b;
+	if (!k || !e || bare_open(&b, &e->base, BARE_PINNED) < 0)
+		return false;
+	const struct steady_code code = { .run = k->run, .memory = v->memory, .name = k->name,
+					  .loops = PIECE / k->each[KERNEL_INSTRUCTIONS] + 1 };
+	if (bare_on(&b) && steady_jump(&b, &code, 1ull << MOST_BITS, &at, &back, &moved))
+		v->bits = (unsigned)lround(log2((double)back));
+	v->moves |= moved;
+	bare_close(&b);
+	return at;
+}
+
+/* An event that counts micro-ops may count several for each instruction. */
 static void shorten_runs(struct verify *v)
 {
 	for (size_t k = 0; k < v->n_kernels; k++) {
 		const uint64_t each = v->kernels[k]->each[KERNEL_INSTRUCTIONS];
-		const uint64_t most = (1ull << v->bits) / 4 / each;
+		const uint64_t most = (1ull << v->bits) / PER_INSTRUCTION / each;
 		if (v->loops[k] > most)
 			v->loops[k] = most ? most : 1;
 	}
@@ -111,9 +123,12 @@ int registers_check(struct verify *v, struct tare_why *why)
 	if (!n)
 		return 0;
 	v->filler = c.event;
-	choose_registers(v, excess, n);
-	c.kernel = kernel_by_name("branches");
-	v->bits = c.kernel ? find_bits(&c) : 0;
+	const bool good = choose_registers(v, excess, n);
+	/* the first is on a general register, which the kernel may change, on every CPU */
+	if (!watch(v, "branches:u"))
+		watch(v, "instructions:u");
+	if (v->moves && !good)
+		doubt_all(v);
 	if (v->bits)
 		shorten_runs(v);
 	return 0;

@@ -44,10 +44,9 @@ static double now_ns(void)
 
 int batch_open(const struct verify *v, const struct batch *b, struct trial *t, struct tare_why *why)
 {
-	/* Registers that are set aside are held already, by the same thread. */
 	const struct trial_options o = { .events = b->events, .n = b->n_events, .soft = v->soft,
 					 .child = v->o.child, .filler = v->filler,
-					 .fillers = v->aside ? 0 : v->fillers };
+					 .fillers = v->fillers };
 	return trial_open(&o, t, why);
 }
 
@@ -69,6 +68,7 @@ static int batch_fill(struct verify *v, struct batch *b, struct trial *t, struct
 	const struct tare_event *const irq = v->soft || v->most_events == 1 ? NULL : v->irq;
 	size_t most = v->at_once > 1 && irq ? v->at_once - 1 :
 		      v->at_once ? v->at_once : TRIAL_EVENTS - 1;
+	bool spared = false;
 	int err;
 	if (v->most_events)
 		most = v->most_events > 1 && irq ? v->most_events - 1 : v->most_events;
@@ -88,6 +88,12 @@ static int batch_fill(struct verify *v, struct batch *b, struct trial *t, struct
 			b->events[b->n_events++] = irq;
 		err = batch_open(v, b, t, why);
 		most = b->n - 1;
+		/* as many as there are registers would leave none to move to */
+		if (!err && v->moves && most && !spared) {
+			spared = true;
+			trial_close(t);
+			err = TARE_E_NO_COUNTERS;
+		}
 	} while (err && most);
 	if (err && irq) {	/* there may be one counter only */
 		b->n_events = 1;
@@ -185,7 +191,14 @@ static int one_kernel(struct verify *v, const struct batch *b, struct trial *t, 
 
 static int batch_run(struct verify *v, const struct batch *b, struct trial *t, struct tare_why *why)
 {
+	size_t done = 0, all = 0;
+	for (size_t i = 0; i < v->n_subjects; i++) {
+		all += v->subjects[i].counted || is_waiting(&v->subjects[i]);
+		done += v->subjects[i].counted;
+	}
 	for (size_t k = 0; k < v->n_kernels; k++) {
+		const double part = (double)done + (double)(b->n * k) / (double)v->n_kernels;
+		v->share = v->sections_share * part / (double)all;
 		int err = verify_progress(v, "%zu events over %s", b->n, v->kernels[k]->name);
 		if (!err)
 			err = one_kernel(v, b, t, k, why);

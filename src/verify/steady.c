@@ -112,9 +112,38 @@ int steady_bare_count(void *arg, int64_t *value)
 	return err > 0 ? TARE_E_STOLEN : err < 0 ? TARE_E_IO : 0;
 }
 
+bool steady_jump(const struct bare *counter, const struct steady_code *code, uint64_t until,
+		 uint64_t *at, uint64_t *back, bool *moved)
+{
+	struct steady_bare how = { counter, code };
+	const int reg = bare_register(counter);
+	struct steady piece;
+	uint64_t first, last, now;
+	*at = *back = 0;
+	*moved = false;
+	if (steady_count(steady_bare_count, &how, &piece) || bare_read(counter, &first) ||
+	    piece.value <= 0)
+		return false;
+	for (last = first; last - first < until; last = now) {
+		steady_code_run(code);
+		if (bare_read(counter, &now))
+			return false;
+		*moved |= bare_register(counter) != reg;
+		const int64_t jump = (int64_t)(now - last);
+		if (jump * 2 < piece.value) {
+			*at = last;
+			*back = (uint64_t)(piece.value - jump);
+			return true;
+		}
+	}
+	*at = last;
+	return false;
+}
+
 bool steady_can(const struct subject *s)
 {
-	return s->event && s->event->kind == TARE_EVENT_PERF && !s->event->needs_engine && !s->dead;
+	return s->event && s->event->kind == TARE_EVENT_PERF && !s->event->needs_engine && !s->dead &&
+	       !s->unsteady;
 }
 
 char *steady_number(int64_t value, char *out, size_t size)

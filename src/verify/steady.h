@@ -55,6 +55,12 @@ struct steady_bare {
 };
 int steady_bare_count(void *steady_bare, int64_t *value);
 
+/* Runs the code again and again until the counter has counted `until` events, or jumped back: a register
+ * that is narrower than the kernel knows. *at: events until then; *back: by how many it jumped. False:
+ * it did not; *at is 0 where it does not count at all. *moved: the kernel moved it to another register. */
+bool steady_jump(const struct bare *counter, const struct steady_code *code, uint64_t until,
+		 uint64_t *at, uint64_t *back, bool *moved);
+
 /* Whether a subject is an event of the PMU that can be counted by itself. */
 bool steady_can(const struct subject *s);
 /* "1 in 30,000": the least deviation that a comparison of two steady counts of this code shows. */

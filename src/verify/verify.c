@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,6 +21,8 @@
 #define QUICK_RUNS 3
 #define MAX_RUNS 10000
 #define QUICK_PART 10		/* of the loops */
+#define FIRST_PART 100		/* of the loops, to find out how long all of them take */
+#define EXPERIMENT_WORK 1e8	/* an experiment takes as long as so many instructions, roughly */
 
 #define EXPERIMENT(name) extern const struct experiment experiment_##name;
 #include "experiment-list.h"
@@ -283,12 +286,18 @@ static bool needs_interrupts(const struct verify *v)
 	       in_list(asked, "iret");
 }
 
+static void search_progress(const char *text, void *arg)
+{
+	verify_progress(arg, "%s", text);
+}
+
 /* An event that counts interrupts, found by experiment. */
 static int choose_interrupts(struct verify *v, struct tare_why *why)
 {
 	const struct interrupt_search search = {
 		.cpu = &v->cpu, .from = (enum interrupt_from)v->o.interrupts_from,
-		.quick = v->o.quick, .stop = v->o.stop,
+		.quick = v->o.quick, .bits = v->bits, .stop = v->o.stop,
+		.progress = search_progress, .arg = v,
 	};
 	struct tare_why refused;
 
@@ -433,6 +442,26 @@ static int choose_backend(struct verify *v, struct tare_why *why)
 
 /* ---- the plan ---- */
 
+/* Was the experiment asked for, or one that builds on what it finds? */
+static bool is_asked_for(const struct verify *v, const struct experiment *e)
+{
+	return !v->o.experiments || in_list(v->o.experiments, e->name) ||
+	       (e->before_instructions && in_list(v->o.experiments, "instructions"));
+}
+
+static bool runs_here(const struct verify *v, const struct experiment *e)
+{
+	return is_asked_for(v, e) && !(e->hardware && v->soft) && (!e->wanted || e->wanted(v));
+}
+
+static size_t count_experiments(const struct verify *v)
+{
+	size_t n = 0;
+	for (size_t i = 0; experiments[i]; i++)
+		n += runs_here(v, experiments[i]);
+	return n;
+}
+
 static uint64_t instructions_of_run(const struct verify *v)
 {
 	uint64_t n = 0;
@@ -449,16 +478,63 @@ static size_t countable(const struct verify *v)
 	return n;
 }
 
+static double now_s(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Runs a small part of the kernel, twice, because the first time loads the code. Returns how long that
+ * took; 0: it could not be counted. */
+static double time_kernel(const struct verify *v, struct trial *t, size_t k, uint64_t part)
+{
+	const struct trial_code code = { .kernel = v->kernels[k], .loops = part };
+	int64_t counts[TRIAL_EVENTS];
+	double begin = 0;
+	for (int i = 0; i < 2; i++) {
+		begin = now_s();
+		if (trial_run(t, &code, counts, NULL) < 0)
+			return 0;
+	}
+	return now_s() - begin;
+}
+
+/* One run of all kernels by a batch of events. In the engine a run is a process, whose start takes longer
+ * than the code: one of them is tried. */
+static double time_run(const struct verify *v)
+{
+	const struct tare_event *event = NULL;
+	struct trial t;
+	double sum = 0;
+	for (size_t i = 0; i < v->n_subjects && !event; i++)
+		if (v->subjects[i].kind >= 0 && !v->subjects[i].reason[0])
+			event = v->subjects[i].event;
+	if (!event || trial_open(&(struct trial_options){ .events = &event, .n = 1, .soft = v->soft,
+							  .child = v->o.child }, &t, NULL) < 0)
+		return 0;
+	for (size_t k = 0; !v->soft && k < v->n_kernels; k++) {
+		const uint64_t part = v->loops[k] / FIRST_PART + 1;
+		sum += time_kernel(v, &t, k, part) * (double)v->loops[k] / (double)part;
+	}
+	if (v->soft)
+		sum = time_kernel(v, &t, 0, 1) * (double)v->n_kernels;
+	trial_close(&t);
+	return sum;
+}
+
 static void say_plan(struct verify *v)
 {
 	const unsigned counters = v->cpu.gp_counters ? v->cpu.gp_counters : 4;
 	const size_t n = countable(v), at_once = v->soft ? TRIAL_EVENTS : counters > 1 ? counters - 1 : 1;
 	const uint64_t batches = (n + at_once - 1) / at_once;
-	const double all = (double)(instructions_of_run(v) * v->runs * batches);
-	verify_progress(v, "%zu events, %zu kernels, %u runs: %.1f billion instructions, in %s",
-			n, v->n_kernels, v->runs, all / 1e9,
+	const double one = (double)instructions_of_run(v), all = one * (double)(v->runs * batches);
+	const double work = all + EXPERIMENT_WORK * (double)count_experiments(v);
+	v->sections_share = all / work;
+	verify_progress(v, "%zu events, %zu kernels, %u runs: %.1f billion instructions, in %s; about %.0f "
+			"seconds", n, v->n_kernels, v->runs, all / 1e9,
 			v->soft ? "the software engine" : v->report->simulated ?
-			"a virtual PMU" : "hardware counters");
+			"a virtual PMU" : "hardware counters", ceil(time_run(v) / one * work));
 }
 
 /* ---- all of it ---- */
@@ -476,28 +552,15 @@ static bool stay_here(cpu_set_t *before)
 	return sched_setaffinity(0, sizeof(one), &one) == 0;
 }
 
-/* Was the experiment asked for, or one that builds on what it finds? */
-static bool is_asked_for(const struct verify *v, const struct experiment *e)
-{
-	return !v->o.experiments || in_list(v->o.experiments, e->name) ||
-	       (e->before_instructions && in_list(v->o.experiments, "instructions"));
-}
-
-static bool runs_here(const struct verify *v, const struct experiment *e)
-{
-	return is_asked_for(v, e) && !(e->hardware && v->soft) && (!e->wanted || e->wanted(v));
-}
-
 static int run_experiments(struct verify *v, struct tare_why *why)
 {
-	size_t n = 1, done = 1;			/* the sections are one */
-	for (size_t i = 0; experiments[i]; i++)
-		n += runs_here(v, experiments[i]);
+	const size_t n = count_experiments(v);
+	size_t done = 0;
 	for (size_t i = 0; experiments[i]; i++) {
 		const struct experiment *const e = experiments[i];
 		if (!runs_here(v, e))
 			continue;
-		v->share = (double)done++ / (double)n;
+		v->share = v->sections_share + (1 - v->sections_share) * (double)done++ / (double)n;
 		int err = verify_progress(v, "%s", e->about);
 		if (!err)
 			err = e->run(v, why);

@@ -115,6 +115,12 @@ for flaws in "narrow=20", "register=1:7":
     check(all(e["word"] == "DETERMINISTIC" for e in events.values()), flaws,
           [(r, e["word"], e["reason"]) for r, e in events.items()])
 
+# … also where the event counts nothing that the registers are tried with
+_, events, _ = verify("zen2", "narrow=20,dead=branches", "-e", "instructions:u,branches:u", "--kernel", "nops",
+                      "--kernel", "cmov", "--experiment", "interrupts")
+check(events["instructions"]["word"] == "DETERMINISTIC" and events["branches"]["word"] == "0",
+      [(r, e["word"], e["reason"]) for r, e in events.items()])
+
 # No counter is free: an error that says so.
 p = run(tare, "run", "--cpu", "zen2", "--flaws", "held", "--", tare, "verify", "--quick")
 check(p.returncode == 1 and not p.stdout and "counters" in p.stderr, p.returncode, p.stderr)

@@ -103,6 +103,11 @@ for register in 0, 1:
     found = verify("core2", "registers", flaws=f"register={register}", events="instructions:u,branches:u")
     check(VERDICTS == ["deterministic"] * 2, "two registers, one is wrong:", register, VERDICTS)
     check([f["numbers"]["worst_register"] for f in found["registers"]] == [register] * 2, register, found)
+# … but neither an interrupt nor a page fault in one of the runs is the register's
+for flaws in "interrupts=30000", "paper":
+    found = verify("nehalem", "wrap", flaws=flaws, events="instructions:u")
+    clean(found, flaws)
+    check(found["wrap"][1]["numbers"]["across"] == found["wrap"][1]["numbers"]["elsewhere"] > 0, found["wrap"])
 for bits in 18, 24:
     f = verify("zen2", "wrap", flaws=f"narrow={bits}")["wrap"][0]
     check(f["verdict"] == "bad" and f["numbers"]["width"] == 48 and f["numbers"]["measured_width"] == bits, f)
