@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -498,7 +499,9 @@ static void fix_environment(void)
 int verify_programs(const struct verify_programs *o)
 {
 	struct output out;
-	char folder[64] = "/tmp/tare-programs-XXXXXX";
+	char folder[PATH_MAX];
+	const char *const env = secure_getenv("TMPDIR");
+	const char *const tmp = env && *env == '/' ? env : "/tmp";
 	if (unknown_name(o)) {
 		complain_unknown(unknown_name(o));
 		return EXIT_USAGE;
@@ -507,7 +510,9 @@ int verify_programs(const struct verify_programs *o)
 		return EXIT_FAILED;
 	const int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int status = EXIT_FAILED;
-	if (!mkdtemp(folder) || chdir(folder) < 0) {
+	if (snprintf(folder, sizeof(folder), "%s/tare-programs-XXXXXX", tmp) >= (int)sizeof(folder)) {
+		complain("verify: TMPDIR is too long: %.100s…", tmp);
+	} else if (!mkdtemp(folder) || chdir(folder) < 0) {
 		complain("verify: a folder for the programs' inputs: %s: %s", folder, strerror(errno));
 	} else {
 		fix_environment();

@@ -169,6 +169,25 @@ static bool fit_plain(const struct verify *v, const struct subject *s, enum inte
 	return fabs(f->slope) > 2 * f->error && fabs(f->slope) > 0.001;
 }
 
+/* A CPU counts whole numbers. An interrupt between the reads of two counters is in one of them only, and
+ * makes the slope a little less than one of them: if it is the number in nearly all runs, it is meant. */
+static void make_whole(const struct verify *v, const struct subject *s, struct fit *f)
+{
+	const double whole = round(f->slope), typical = typical_spread(v, s, without_faults);
+	size_t runs = 0, agree = 0;
+	for (size_t k = 0; k < v->n_kernels; k++)
+		for (unsigned r = 0; r < v->runs && !is_wild(v, s, k, typical); r++) {
+			const struct observation *const o = &s->seen[k * v->runs + r];
+			const double x = verify_interrupts(v, o, s->source), y = excess_of(s, o);
+			if (!(x >= 1) || fabs(y) >= (double)v->loops[k] / 4)
+				continue;
+			runs++;
+			agree += fabs(y - whole * x) < 0.01;
+		}
+	if (whole != 0 && runs >= 10 && agree * 100 >= runs * 95)
+		f->slope = whole;
+}
+
 static void find_slope(const struct verify *v, struct subject *s, struct fit *best)
 {
 	static const enum interrupt_source sources[] = { BY_EVENT, BY_PROC, BY_TICKS };
@@ -186,8 +205,10 @@ static void find_slope(const struct verify *v, struct subject *s, struct fit *be
 		s->source = sources[i];
 		found = true;
 	}
-	if (found)
+	if (found) {
 		refine(v, s, best);
+		make_whole(v, s, best);
+	}
 	s->per_interrupt = found ? best->slope : 0;
 	if (!found)
 		s->source = v->irq ? BY_EVENT : BY_PROC;

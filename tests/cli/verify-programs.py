@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tare verify --programs: the engine's counts repeat, are those of tare stat, and stand beside those of
 callgrind and QEMU. usage: verify-programs.py TARE PAGES"""
-import json, os, shutil, sys
+import json, os, shutil, sys, tempfile
 from cli import check, check_schema, finish, need_engine, run, skipped
 
 tare = sys.argv[1]
@@ -35,6 +35,11 @@ check(set(programs) == set(NAMES), list(programs))
 p = run(tare, "verify", "--program", "no-such")
 check(p.returncode == 125 and "--program no-such: there are gzip, " in p.stderr, p.stderr)
 check("hardware" in there[0] or r["no_hardware"], r["no_hardware"])
-check(not [f for f in os.listdir("/tmp") if f.startswith("tare-programs-") and
-           os.stat(f"/tmp/{f}").st_uid == os.getuid()], "a folder is left")
+# The inputs are in $TMPDIR, and nothing is left there.
+with tempfile.TemporaryDirectory() as folder:
+    p = run(tare, "verify", "--program", "sed", "-r", "1", env={**os.environ, "TMPDIR": folder})
+    check(p.returncode == 0 and not os.listdir(folder), p.stderr, os.listdir(folder))
+    none = os.path.join(folder, "none")
+    p = run(tare, "verify", "--program", "sed", "-r", "1", env={**os.environ, "TMPDIR": none})
+    check(p.returncode == 125 and none in p.stderr, p.returncode, p.stderr)
 finish()
