@@ -500,6 +500,7 @@ void vpmu_schedule(uint32_t slot)
 	const bool timed = s->waits || f->move_at || f->steal_at || (f->throttle && s->budgets);
 	if (timed && s->events && !s->ticks) {
 		s->ticks = 1;
+		s->stale |= s->budgets != 0;	/* they end with the tick from now on */
 		const uint64_t now = vpmu_clock(slot);
 		s->next_tick = now + VPMU_TICK;
 		s->next_move = f->move_at ? now + f->move_at : ~0ull;
