@@ -74,19 +74,24 @@ static uint64_t rehash_mapping(const void *arg, uint32_t place)
 	return hash_mapping(&((const struct mapping_key *)arg)->m->mappings[place]);
 }
 
+/* Code that a process made after its mappings were read. It is known only where the process has a perf map. */
+static const struct tare_code_map late = { .end = UINT64_MAX, .path = "" };
+
 const struct mapping *maker_mapping(struct maker *m, const struct tare_code_map *map, pid_t pid)
 {
-	const bool own = map && !map->inode;	/* memory of this process only */
+	const bool own = !map || !map->inode;	/* memory of this process only */
 	struct mapping_key k = { m, { .map = map, .pid = own ? pid : 0 } };
 	uint32_t *const slot = places_find(&m->mapping_table, hash_mapping(&k.key), same_mapping,
 					   rehash_mapping, &k);
 	if (slot && *slot)
 		return &m->mappings[*slot - 1];
-	struct symbol_object *o = NULL;
 	if (!slot || !more_room(&m->mappings, &m->cap_mappings, m->n_mappings, sizeof(*m->mappings)))
 		return NULL;
-	if (map && !(o = symbols_object(m->symbols, map, pid, NULL, m->why)))
+	struct symbol_object *o = symbols_object(m->symbols, map ? map : &late, pid, NULL, m->why);
+	if (!o)
 		return NULL;
+	if (!map && strcmp(symbol_object_path(o), "[jit]"))
+		o = NULL;
 	k.key.place = add_place(m, o);
 	if (k.key.place == NONE)
 		return NULL;
