@@ -171,7 +171,7 @@ static int verify(const struct verify_opts *o, const struct tare_events *events,
 	free(experiments);
 	if (err) {
 		complain_why(&why);
-		return EXIT_BAD;
+		return err == TARE_E_INVALID ? EXIT_USAGE : EXIT_BAD;	/* no such kernel or experiment */
 	}
 	const int status = show(o, report, out);
 	if (report->backend == TARE_BACKEND_HW && is_certified(o))

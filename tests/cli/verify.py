@@ -59,8 +59,8 @@ check_clean(report, "one run")
 
 # Bad input: one clear line, and the way out.
 for args, status, words in (
-        (["--kernel", "none-such"], 1, ["none-such", "tare verify --list"]),
-        (["--experiment", "none-such"], 1, ["none-such", "tare verify --list"]),
+        (["--kernel", "none-such"], 125, ["none-such", "tare verify --list"]),
+        (["--experiment", "none-such"], 125, ["none-such", "tare verify --list"]),
         (["-e", "none-such"], 125, ["none-such"]),
         (["-r", "0"], 125, ["0"]),
         (["none-such-command"], 127, ["none-such-command"]),
