@@ -205,12 +205,26 @@ struct tare_codeprofile {
 	struct tare_codeprofile_store *store;	/* private */
 };
 
+/* Further counts of the instructions of a run, which the engine has not counted: those of a simulation
+ * (tare/trace.h). Contexts and inclusive values do not have them. */
+struct tare_codeprofile_extra_insn {
+	pid_t pid;
+	uint64_t address;		/* in the process */
+	const uint64_t *counts;		/* n_events of tare_codeprofile_extra */
+};
+struct tare_codeprofile_extra {
+	size_t n_events, n_insns;
+	const char *const *names;	/* of the events; they are shown as simulated */
+	const struct tare_codeprofile_extra_insn *insns;	/* may have the same one several times */
+};
+
 struct tare_codeprofile_options {
 	size_t size;
 	const struct tare_events *events;	/* that were measured; all of the engine */
 	char *const *argv;		/* for .command; NULL: "" */
 	bool by_process, by_thread;	/* fill shares; by_thread: tasks are threads */
 	bool no_names;			/* object+offset only: read no symbols and no lines */
+	const struct tare_codeprofile_extra *extra;	/* NULL: none */
 };
 #define TARE_CODEPROFILE_OPTIONS_INIT TARE_OPTIONS_INIT(codeprofile)
 

@@ -173,7 +173,7 @@ static int add_range(const struct tare_code_range *r, void *arg)
 	m->blocks[*slot - 1].runs += r->runs;
 	m->blocks[*slot - 1].taken += r->taken;
 	m->ranges[m->n_ranges++] = *slot - 1;
-	return 0;
+	return maker_note_places(m, r->pid, r->address, &m->blocks[*slot - 1]) ? 0 : TARE_E_NOMEM;
 }
 
 /* ---- names ---- */
@@ -595,6 +595,8 @@ static void free_maker(struct maker *m)
 	symbols_free(m->symbols);
 	places_free(&m->mapping_table);
 	places_free(&m->block_table);
+	places_free(&m->at_table);
+	free(m->ats);
 	free(m->places);
 	free(m->mappings);
 	free(m->codes);
@@ -611,7 +613,7 @@ static int fill(struct maker *m)
 		return err;
 	count_blocks(m);
 	err = tare_code_each(m->m->code, add_to_task, m, m->why);
-	if (!err && !set_totals(m))
+	if (!err && (!maker_extra(m) || !set_totals(m)))
 		err = TARE_E_NOMEM;
 	if (!err)
 		err = maker_contexts(m);
@@ -644,7 +646,7 @@ int tare_codeprofile_make(const struct tare_measurement *measurement, const stru
 		return err;
 	m.n_events = tare_events_count(o.events);
 	m.symbols = symbols_new(&(struct symbols_options){ .since = start_of_run(measurement) }, why);
-	builder_open(&m.b, m.n_events);
+	builder_open(&m.b, m.n_events + (o.extra ? o.extra->n_events : 0));
 	find_masks(&m);
 	set_command(&m);
 	err = m.symbols && !m.b.failed ? fill(&m) : TARE_E_NOMEM;

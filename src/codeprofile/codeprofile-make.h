@@ -40,6 +40,12 @@ struct block {
 	int64_t runs, taken;
 };
 
+struct at {				/* where an instruction ran */
+	pid_t pid;
+	uint64_t address;
+	uint32_t code;			/* of maker.codes */
+};
+
 struct maker {
 	struct builder b;
 	const struct tare_measurement *m;
@@ -60,6 +66,9 @@ struct maker {
 	struct places block_table;
 	uint32_t *ranges;		/* the block of each range, in the order of the run */
 	size_t n_ranges, cap_ranges;
+	struct at *ats;			/* only with options.extra */
+	size_t n_ats, cap_ats;
+	struct places at_table;
 	size_t at_range;		/* while tasks get their part */
 	const char *last_path;		/* of the last source file that was looked up … */
 	uint32_t last_file;		/* … and its place */
@@ -74,5 +83,10 @@ uint32_t maker_object(struct maker *m, uint32_t place);
 uint32_t maker_function(struct maker *m, uint32_t object, struct symbol_function *s);
 /* Contexts and system calls of the run. The instructions are in the builder by now. */
 int maker_contexts(struct maker *m);
+
+/* With options.extra: remembers where the instructions of a block ran, and adds the counts to them. False:
+ * out of memory. */
+bool maker_note_places(struct maker *m, pid_t pid, uint64_t address, const struct block *b);
+bool maker_extra(struct maker *m);
 
 #endif
