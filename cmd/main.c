@@ -1,4 +1,5 @@
 /* tare COMMAND …: finds the command and runs it. */
+#include "callgrind.h"
 #include "command.h"
 #include "complain.h"
 
@@ -132,5 +133,5 @@ int main(int argc, char **argv)
 {
 	guard_descriptors();
 	mallopt(M_ARENA_MAX, 1);
-	return finish_stdout(dispatch(argc, argv));
+	return finish_stdout(argc && callgrind_is_name(argv[0]) ? callgrind_main(argc, argv) : dispatch(argc, argv));
 }

@@ -225,6 +225,7 @@ struct tare_codeprofile_options {
 	bool by_process, by_thread;	/* fill shares; by_thread: tasks are threads */
 	bool no_names;			/* object+offset only: read no symbols and no lines */
 	const struct tare_codeprofile_extra *extra;	/* NULL: none */
+	pid_t only_pid, only_tid;	/* of this process, this thread only; 0: all */
 };
 #define TARE_CODEPROFILE_OPTIONS_INIT TARE_OPTIONS_INIT(codeprofile)
 

@@ -147,6 +147,7 @@ static int add_context(const struct tare_code_context *c, void *arg)
 {
 	struct contexts *const x = arg;
 	struct maker *const m = x->m;
+	const bool wanted = maker_wants(m, c->pid, c->tid);
 	const struct mapping *mapping;
 	uint64_t offset;
 	const struct tare_codeprofile_context made = {
@@ -156,7 +157,7 @@ static int add_context(const struct tare_code_context *c, void *arg)
 		.site = c->site ? insn_at(x, c->site_map, c->pid, c->site, &mapping, &offset) : NONE,
 		.entry = entry_of(c),
 		/* The start of a program is no call. */
-		.calls = c->calls > 0 ? (uint64_t)c->calls : 0,
+		.calls = wanted && c->calls > 0 ? (uint64_t)c->calls : 0,
 	};
 	const uint32_t at = made.function == NONE ? NONE : builder_context(&m->b, &made);
 	if (at == NONE || m->b.failed)
@@ -164,7 +165,7 @@ static int add_context(const struct tare_code_context *c, void *arg)
 	x->in_profile[c->id] = at;
 	m->b.p->folded += c->kind == TARE_CODE_FOLDED;
 	int64_t *const counts = builder_context_counts(&m->b, at);
-	for (size_t e = 0; e < m->n_events; e++) {
+	for (size_t e = 0; wanted && e < m->n_events; e++) {
 		int64_t n = 0;
 		tare_code_context_count(m->m->code, c, tare_events_at(m->o->events, e), &n);
 		counts[e] += n;
@@ -201,6 +202,8 @@ static int add_syscall(const struct tare_code_syscall *s, void *arg)
 {
 	struct contexts *const x = arg;
 	char name[32];
+	if (!maker_wants(x->m, s->pid, s->tid))
+		return 0;
 	const char *const known = syscall_name(s->number);
 	snprintf(name, sizeof(name), "syscall %d", s->number);
 	const uint32_t function = function_at(x, s->map, s->pid, s->address);

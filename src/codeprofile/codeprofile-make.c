@@ -150,6 +150,8 @@ static bool add_codes(struct maker *m, struct block *b, uint64_t address)
 static int add_range(const struct tare_code_range *r, void *arg)
 {
 	struct maker *const m = arg;
+	if (!maker_wants(m, r->pid, r->tid))
+		return 0;
 	const struct mapping *const map = maker_mapping(m, r->map, r->pid);
 	if (!map || !more_room(&m->ranges, &m->cap_ranges, m->n_ranges, sizeof(*m->ranges)))
 		return TARE_E_NOMEM;
@@ -442,6 +444,8 @@ static uint32_t task_in_profile(struct maker *m, const struct tare_code_range *r
 static int add_to_task(const struct tare_code_range *r, void *arg)
 {
 	struct maker *const m = arg;
+	if (!maker_wants(m, r->pid, r->tid))
+		return 0;
 	const struct block *const b = &m->blocks[m->ranges[m->at_range++]];
 	const uint32_t task = task_in_profile(m, r);
 	if (task == NONE)
@@ -505,7 +509,7 @@ static void add_reasons(struct maker *m)
 	for (size_t i = 0; i < r->n_tasks; i++) {
 		const struct tare_task *const t = &r->tasks[i];
 		const char *const why = t->not_counted ? t->not_counted : t->cut_off;
-		if (!why || n++ >= MOST_REASONS)
+		if (!why || !maker_wants(m, t->pid, t->tid) || n++ >= MOST_REASONS)
 			continue;
 		snprintf(text, sizeof(text), "%s %d (%s) was not counted%s: %s",
 			 t->is_thread ? "thread" : "process", (int)t->tid, t->comm,
@@ -529,7 +533,9 @@ static bool set_totals(struct maker *m)
 		for (uint32_t i = 0; i < m->b.p->n_insns; i++)
 			sum += builder_insn_counts(&m->b, i)[e];
 		/* The log of a process that was killed can be ahead of the counts that were read. */
-		const int64_t total = c->lower_bound && (int64_t)c->value < sum ? sum : (int64_t)c->value;
+		const bool part = m->o->only_pid || m->o->only_tid;
+		const int64_t total = part || (c->lower_bound && (int64_t)c->value < sum) ? sum :
+				      (int64_t)c->value;
 		rest[e] = total - sum;
 		any |= rest[e] != 0;
 		m->b.p->complete &= !c->lower_bound;

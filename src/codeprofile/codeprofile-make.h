@@ -75,6 +75,11 @@ struct maker {
 	struct tare_why *why;
 };
 
+/* Is the task one that the profile is of? */
+static inline bool maker_wants(const struct maker *m, pid_t pid, pid_t tid)
+{
+	return (!m->o->only_pid || m->o->only_pid == pid) && (!m->o->only_tid || m->o->only_tid == tid);
+}
 /* The mapping of an address of a process; its place is of maker.places. NULL: out of memory. */
 const struct mapping *maker_mapping(struct maker *m, const struct tare_code_map *map, pid_t pid);
 /* The object of the place in the profile. NONE: out of memory. */

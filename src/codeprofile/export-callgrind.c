@@ -123,7 +123,7 @@ static void put_calls(struct writer *w, size_t from, size_t to, uint32_t own)
 	const struct tare_codeprofile *const p = w->p;
 	for (size_t i = from; i < to; i++) {
 		const struct tare_codeprofile_edge *const e = &p->edges[i];
-		if (w->instead[e->caller] != e->caller)
+		if (w->instead[e->caller] != e->caller || !e->calls)
 			continue;		/* what a PLT stub calls is shown as called by its callers */
 		if (!w->o->no_lines && e->site != NONE)
 			use_file(w, p->insns[e->site].file, own);

@@ -1,0 +1,542 @@
+#include "callgrind.h"
+
+#include "accesses.h"
+#include "buf.h"
+#include "cachesim.h"
+#include "command.h"
+#include "complain.h"
+#include "measuring.h"
+#include "sink.h"
+
+#include <tare/tare.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Programs that drive callgrind ask for its version and compare. */
+#define LIKE_VALGRIND "valgrind-3.22.0"
+#define DEFAULT_OUT "callgrind.out.%p"
+
+struct callgrind {
+	const char *out_file, *log_file;
+	int log_fd;
+	bool quiet, verbose, trace_children, dump_instr, no_lines, separate_threads, skip_plt_off;
+	bool cache_sim;
+	struct cachesim_caches caches;
+	char **command;
+	FILE *log;
+	pid_t pid;			/* of the command, once it ran */
+};
+
+bool callgrind_is_name(const char *argv0)
+{
+	const char *const slash = strrchr(argv0, '/');
+	return !strcmp(slash ? slash + 1 : argv0, "tare-callgrind");
+}
+
+static void say(const struct callgrind *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(const struct callgrind *c, const char *format, ...)
+{
+	va_list args;
+	if (!c->log || c->quiet)
+		return;
+	fprintf(c->log, "==%d== ", (int)(c->pid ? c->pid : getpid()));
+	va_start(args, format);
+	vfprintf(c->log, format, args);
+	va_end(args);
+	fputc('\n', c->log);
+}
+
+/* ---- options ---- */
+
+static int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int usage_error(const char *format, ...)
+{
+	va_list args;
+	fputs("tare-callgrind: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return EXIT_USAGE;
+}
+
+/* "--name=value": the value; NULL: another option. */
+static const char *value_of(const char *option, const char *name)
+{
+	const size_t n = strlen(name);
+	return !strncmp(option, name, n) && option[n] == '=' ? option + n + 1 : NULL;
+}
+
+/* "--name=yes|no". 1 or 0: it was this option; -1: another one; -2: another value, which was said. */
+static int yes_or_no(const char *option, const char *name)
+{
+	const char *const v = value_of(option, name);
+	if (!v)
+		return -1;
+	if (!strcmp(v, "yes") || !strcmp(v, "no"))
+		return *v == 'y';
+	usage_error("%s: the value is neither yes nor no", option);
+	return -2;
+}
+
+struct flag {
+	const char *name;
+	size_t offset;
+	bool inverted;
+};
+
+static const struct flag flags[] = {
+	{ "--dump-instr", offsetof(struct callgrind, dump_instr), false },
+	{ "--dump-line", offsetof(struct callgrind, no_lines), true },
+	{ "--separate-threads", offsetof(struct callgrind, separate_threads), false },
+	{ "--trace-children", offsetof(struct callgrind, trace_children), false },
+	{ "--cache-sim", offsetof(struct callgrind, cache_sim), false },
+	{ "--simulate-cache", offsetof(struct callgrind, cache_sim), false },
+	{ "--skip-plt", offsetof(struct callgrind, skip_plt_off), true },
+};
+
+/* What changes nothing here: how callgrind packs its file, and what it says while it works. */
+static const char *const ignored[] = {
+	"--compress-strings", "--compress-pos", "--combine-dumps", "--num-callers", "--error-limit", "--progress",
+	"--demangle", "--verbose", "--stats", "--error-exitcode", "--sigill-diagnostics", "--allow-mismatched-debuginfo",
+	"--suppressions", "--gen-suppressions", "--child-silent-after-fork", "--run-libc-freeres", "--run-cxx-freeres",
+	"--show-below-main", "--fair-sched", "--smc-check", "--max-stackframe", "--main-stacksize", "--vgdb",
+	"--read-inline-info", "--read-var-info", "--trace-children-skip", "--enable-debuginfod",
+};
+
+/* What changes counts or files in callgrind, and is not here; with the value that means "no". */
+static const struct { const char *name, *off, *instead; } missing[] = {
+	{ "--branch-sim", "no", "branch predictors are not simulated; Ir and the caches are" },
+	{ "--simulate-wb", "no", "the write-back of caches is not simulated" },
+	{ "--simulate-hwpref", "no", "the prefetcher of caches is not simulated" },
+	{ "--cacheuse", "no", "the use of cache lines is not simulated" },
+	{ "--collect-jumps", "no", "jumps are not collected" },
+	{ "--collect-systime", "no", "the time in system calls is not collected; tare annotate has a table of the calls" },
+	{ "--collect-bus", "no", "bus events are not collected; tare annotate -e locked counts locked instructions" },
+	{ "--instr-atstart", "yes", "all of the program is counted; tare stat and tare annotate obey its client requests" },
+	{ "--collect-atstart", "yes", "all of the program is counted; tare stat and tare annotate obey its client requests" },
+	{ "--toggle-collect", NULL, "all of the program is counted; tare annotate --in FUNCTION counts a part" },
+	{ "--dump-before", NULL, "there is one file for each process, written at its end" },
+	{ "--dump-after", NULL, "there is one file for each process, written at its end" },
+	{ "--zero-before", NULL, "all of the program is counted" },
+	{ "--dump-every-bb", "0", "there is one file for each process, written at its end" },
+	{ "--separate-callers", "0", "contexts are in tare annotate --calls, all of them" },
+	{ "--separate-recs", "2", "each recursion is one function" },
+	{ "--fn-skip", NULL, "no function is left out" },
+	{ "--toggle-collect", NULL, "all of the program is counted" },
+};
+
+static int parse_flag(struct callgrind *c, const char *option)
+{
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		const int v = yes_or_no(option, flags[i].name);
+		if (v == -2)
+			return EXIT_USAGE;
+		if (v >= 0) {
+			*(bool *)((char *)c + flags[i].offset) = v != flags[i].inverted;
+			return EXIT_GOOD;
+		}
+	}
+	return -1;
+}
+
+static int parse_cache(struct callgrind *c, const char *option)
+{
+	static const struct { const char *name; size_t offset; } of[] = {
+		{ "--I1", offsetof(struct callgrind, caches.i1) }, { "--D1", offsetof(struct callgrind, caches.d1) },
+		{ "--LL", offsetof(struct callgrind, caches.ll) }, { "--L2", offsetof(struct callgrind, caches.ll) },
+	};
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		const char *const v = value_of(option, of[i].name);
+		const char *problem;
+		if (!v)
+			continue;
+		if (cachesim_parse(v, (struct cachesim_cache *)((char *)c + of[i].offset), &problem))
+			return EXIT_GOOD;
+		return usage_error("%s: %s", option, problem);
+	}
+	return -1;
+}
+
+static int parse_missing(const char *option)
+{
+	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
+		const char *const v = value_of(option, missing[i].name);
+		if (!v)
+			continue;
+		if (missing[i].off && !strcmp(v, missing[i].off))
+			return EXIT_GOOD;
+		return usage_error("%s: not done here: %s", option, missing[i].instead);
+	}
+	return -1;
+}
+
+static bool is_ignored(const char *option)
+{
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		if (value_of(option, ignored[i]))
+			return true;
+	return !strcmp(option, "-v") || !strcmp(option, "--verbose") || !strcmp(option, "-d");
+}
+
+/* EXIT_GOOD, or the status to end with. */
+static int parse_option(struct callgrind *c, const char *option)
+{
+	const char *v;
+	int status = parse_flag(c, option);
+	if (status < 0)
+		status = parse_cache(c, option);
+	if (status < 0)
+		status = parse_missing(option);
+	if (status >= 0)
+		return status;
+	if ((v = value_of(option, "--tool")))
+		return !strcmp(v, "callgrind") ? EXIT_GOOD :
+		       usage_error("--tool=%s: this is callgrind only; for other tools: valgrind", v);
+	if ((v = value_of(option, "--callgrind-out-file")))
+		c->out_file = v;
+	else if ((v = value_of(option, "--log-file")))
+		c->log_file = v;
+	else if ((v = value_of(option, "--log-fd")))
+		c->log_fd = atoi(v);
+	else if (!strcmp(option, "-q") || !strcmp(option, "--quiet"))
+		c->quiet = true;
+	else if (!is_ignored(option))
+		return usage_error("%s: no option of callgrind that is known here; tare-callgrind(1) lists them", option);
+	return EXIT_GOOD;
+}
+
+static void help(void)
+{
+	puts("usage: tare-callgrind [--tool=callgrind] [OPTION]… COMMAND [ARG]…\n\n"
+	     "Takes callgrind's options, runs COMMAND in tare's software engine and writes callgrind's file:\n"
+	     "Ir is exact, as the CPU retires instructions. See tare-callgrind(1).\n\n"
+	     "  --callgrind-out-file=FILE  callgrind.out.%p without it; %p: the process, %q{VAR}: a variable\n"
+	     "  --dump-instr=yes           an entry for each instruction\n"
+	     "  --dump-line=no             no source lines\n"
+	     "  --trace-children=yes       a file for each process\n"
+	     "  --separate-threads=yes     a file for each thread\n"
+	     "  --cache-sim=yes            simulate caches: Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw\n"
+	     "  --I1=, --D1=, --LL=SIZE,WAYS,LINE   which caches; without it those of this CPU\n"
+	     "  --skip-plt=no              show the stubs of PLTs as functions\n"
+	     "  --log-file=FILE, --log-fd=N, -q\n"
+	     "  --version");
+}
+
+/* The command; NULL: *status is what to end with. */
+static char **parse(struct callgrind *c, int argc, char **argv, int *status)
+{
+	int i = 1;
+	for (; i < argc && argv[i][0] == '-'; i++) {
+		if (!strcmp(argv[i], "--")) {
+			i++;
+			break;
+		}
+		if (!strcmp(argv[i], "--version")) {
+			puts(LIKE_VALGRIND " (tare-callgrind " TARE_VERSION ")");
+			*status = EXIT_GOOD;
+			return NULL;
+		}
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+			help();
+			*status = EXIT_GOOD;
+			return NULL;
+		}
+		*status = parse_option(c, argv[i]);
+		if (*status != EXIT_GOOD)
+			return NULL;
+	}
+	if (i < argc)
+		return argv + i;
+	*status = usage_error("no command given; usage: tare-callgrind [OPTION]… COMMAND [ARG]…");
+	return NULL;
+}
+
+/* ---- files ---- */
+
+/* The name with %p, %n and %q{VAR} filled in. False: it was complained of. */
+static bool file_name(const char *pattern, pid_t pid, struct buf *name)
+{
+	for (const char *p = pattern; *p; p++) {
+		const char *const end = !strncmp(p, "%q{", 3) ? strchr(p, '}') : NULL;
+		if (!strncmp(p, "%p", 2)) {
+			buf_printf(name, "%d", (int)pid);
+			p++;
+		} else if (!strncmp(p, "%n", 2)) {
+			buf_chr(name, '0');
+			p++;
+		} else if (!strncmp(p, "%%", 2)) {
+			buf_chr(name, '%');
+			p++;
+		} else if (end) {
+			char *const variable = strndup(p + 3, (size_t)(end - p - 3));
+			const char *const value = variable ? getenv(variable) : NULL;
+			if (!value)
+				complain("%s: the environment variable %s is not set", pattern, variable);
+			buf_str(name, value ? value : "");
+			free(variable);
+			if (!value)
+				return false;
+			p = end;
+		} else {
+			buf_chr(name, *p);
+		}
+	}
+	return !buf_failed(name);
+}
+
+struct file {
+	int fd;
+};
+
+static int write_bytes(void *arg, const void *bytes, size_t n)
+{
+	const struct file *const f = arg;
+	for (const char *at = bytes; n;) {
+		const ssize_t wrote = write(f->fd, at, n);
+		if (wrote < 0 && errno != EINTR)
+			return errno;
+		if (wrote > 0) {
+			at += wrote;
+			n -= (size_t)wrote;
+		}
+	}
+	return 0;
+}
+
+static void describe(const char *name, const struct cachesim_cache *k, char *out, size_t size)
+{
+	if (k->ways == 1)
+		snprintf(out, size, "%s cache: %" PRIu64 " B, %u B, direct-mapped", name, k->size, k->line);
+	else
+		snprintf(out, size, "%s cache: %" PRIu64 " B, %u B, %u-way associative", name, k->size, k->line, k->ways);
+}
+
+static bool write_file(const struct callgrind *c, const struct tare_codeprofile *p, pid_t pid, const char *suffix)
+{
+	struct buf name = { 0 };
+	struct tare_why why = { 0 };
+	char caches[3][96];
+	const char *desc[6] = { 0 };
+	size_t n = 0;
+	if (c->cache_sim) {
+		describe("I1", &c->caches.i1, caches[0], sizeof(caches[0]));
+		describe("D1", &c->caches.d1, caches[1], sizeof(caches[1]));
+		describe("LL", &c->caches.ll, caches[2], sizeof(caches[2]));
+		for (; n < 3; n++)
+			desc[n] = caches[n];
+		desc[n++] = "Dr to DLmw are simulated by cachegrind's rules; Ir is exact";
+	}
+	desc[n++] = "Trigger: Program termination";
+	if (!file_name(c->out_file ? c->out_file : DEFAULT_OUT, pid, &name)) {
+		buf_free(&name);
+		return false;
+	}
+	buf_str(&name, suffix);
+	struct file f = { open(name.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) };
+	const struct tare_output out = { write_bytes, &f };
+	bool ok = f.fd >= 0;
+	if (!ok)
+		complain_errno(errno, "%s", name.data);
+	else if (tare_codeprofile_export_callgrind(p, &TARE_OPTIONS(callgrind, .insns = c->dump_instr,
+			.no_lines = c->no_lines, .fold_plt = !c->skip_plt_off, .pid = pid, .desc = desc,
+			.creator = "tare-callgrind-" TARE_VERSION), &out, &why) < 0) {
+		complain_why(&why);
+		unlink(name.data);
+		ok = false;
+	}
+	if (f.fd >= 0 && close(f.fd) < 0 && ok) {
+		complain_errno(errno, "%s", name.data);
+		ok = false;
+	}
+	buf_free(&name);
+	return ok;
+}
+
+static bool open_log(struct callgrind *c)
+{
+	struct buf name = { 0 };
+	c->log = c->log_fd == 2 ? stderr : fdopen(dup(c->log_fd), "w");
+	if (c->log_file) {
+		if (!file_name(c->log_file, getpid(), &name))
+			return false;
+		c->log = fopen(name.data, "we");
+	}
+	if (!c->log)
+		complain_errno(errno, "%s", c->log_file ? name.data : "--log-fd");
+	buf_free(&name);
+	return c->log;
+}
+
+/* ---- the run ---- */
+
+struct simulated {
+	struct tare_codeprofile_extra extra;
+	struct tare_codeprofile_extra_insn *insns;
+	size_t cap;
+};
+
+static int keep_insn(pid_t pid, uint64_t address, const uint64_t counts[SIM_EVENTS], void *arg)
+{
+	struct simulated *const s = arg;
+	if (s->extra.n_insns == s->cap) {
+		s->cap = s->cap ? 2 * s->cap : 4096;
+		struct tare_codeprofile_extra_insn *const more = realloc(s->insns, s->cap * sizeof(*more));
+		if (!more)
+			return TARE_E_NOMEM;
+		s->insns = more;
+	}
+	s->insns[s->extra.n_insns++] = (struct tare_codeprofile_extra_insn){ pid, address, counts };
+	s->extra.insns = s->insns;
+	return 0;
+}
+
+/* "      1,234"; "1,234" with width 0. The text is in a ring of a few. */
+static const char *grouped(int64_t v, int width)
+{
+	static char ring[8][48];
+	static unsigned next;
+	char digits[32];
+	char *const out = ring[next++ % 8];
+	char *const end = digits + sizeof(digits) - 1;
+	*end = '\0';
+	snprintf(out, sizeof(ring[0]), "%*s", width, u64_grouped(end, (uint64_t)v));
+	return out;
+}
+
+static void report_data(const struct callgrind *c, const char *what, int64_t reads, int64_t writes)
+{
+	say(c, "%-11s %s  (%s rd + %s wr)", what, grouped(reads + writes, 14), grouped(reads, 0), grouped(writes, 0));
+}
+
+static void report_caches(const struct callgrind *c, const struct tare_codeprofile *p)
+{
+	int64_t s[SIM_EVENTS];
+	for (size_t e = 0; e < SIM_EVENTS; e++)
+		s[e] = p->events[1 + e].total;
+	say(c, "I1  misses: %s", grouped(s[SIM_I1MR], 14));
+	say(c, "LLi misses: %s", grouped(s[SIM_ILMR], 14));
+	say(c, " ");
+	report_data(c, "D   refs:", s[SIM_DR], s[SIM_DW]);
+	report_data(c, "D1  misses:", s[SIM_D1MR], s[SIM_D1MW]);
+	report_data(c, "LLd misses:", s[SIM_DLMR], s[SIM_DLMW]);
+	say(c, " ");
+	report_data(c, "LL refs:", s[SIM_I1MR] + s[SIM_D1MR], s[SIM_D1MW]);
+	report_data(c, "LL misses:", s[SIM_ILMR] + s[SIM_DLMR], s[SIM_DLMW]);
+}
+
+static void report(const struct callgrind *c, const struct tare_codeprofile *p)
+{
+	struct buf names = { 0 }, totals = { 0 };
+	for (size_t e = 0; e < p->n_events; e++) {
+		buf_printf(&names, " %s", e ? p->events[e].name : "Ir");
+		buf_printf(&totals, " %" PRId64, p->events[e].total);
+	}
+	say(c, " ");
+	say(c, "Events    :%s", buf_failed(&names) ? "" : names.data);
+	say(c, "Collected :%s", buf_failed(&totals) ? "" : totals.data);
+	say(c, " ");
+	for (size_t i = 0; i < p->n_reasons; i++)
+		say(c, "These are lower bounds: %s", p->reasons[i]);
+	say(c, "I   refs:   %s", grouped(p->events[0].total, 14));
+	if (c->cache_sim)
+		report_caches(c, p);
+	buf_free(&names);
+	buf_free(&totals);
+}
+
+/* A file for each process, or each thread. */
+static bool write_profiles(struct callgrind *c, const struct tare_measurement *m, const struct tare_events *events,
+			   const struct simulated *s)
+{
+	bool ok = true;
+	for (size_t i = 0; i < m->n_tasks && ok; i++) {
+		const struct tare_task *const t = &m->tasks[i];
+		struct tare_codeprofile *p;
+		struct tare_why why = { 0 };
+		char suffix[32] = "";
+		if ((t->is_thread && !c->separate_threads) || t->not_counted)
+			continue;
+		if (!c->trace_children && t->pid != m->tasks[0].pid)
+			continue;
+		bool again = false;		/* a process has a task for each program that it executed */
+		for (size_t k = 0; k < i; k++)
+			again |= m->tasks[k].tid == t->tid && m->tasks[k].pid == t->pid;
+		if (again)
+			continue;
+		if (c->separate_threads)
+			snprintf(suffix, sizeof(suffix), "-%02zu", i + 1);
+		c->pid = t->pid;
+		if (tare_codeprofile_make(m, &TARE_OPTIONS(codeprofile, .events = events, .argv = c->command,
+				.only_pid = t->pid, .only_tid = c->separate_threads ? t->tid : 0,
+				.extra = c->cache_sim ? &s->extra : NULL), &p, &why) < 0) {
+			complain_why(&why);
+			return false;
+		}
+		ok = write_file(c, p, t->pid, suffix);
+		report(c, p);
+		tare_codeprofile_free(p);
+	}
+	return ok;
+}
+
+static int run(struct callgrind *c)
+{
+	struct tare_events *events;
+	struct tare_measurement *m;
+	struct tare_why why = { 0 };
+	struct simulated s = { .extra = { .n_events = SIM_EVENTS, .names = cachesim_names } };
+	struct cachesim *const sim = c->cache_sim ? cachesim_new(&c->caches) : NULL;
+	if (tare_events_parse("instructions:u", NULL, &events, &why) < 0) {
+		complain_why(&why);
+		return EXIT_FAILED;
+	}
+	measuring_catch_signals();
+	int status = tare_measure(&TARE_OPTIONS(measure, .argv = c->command, .events = events,
+				  .backend = TARE_BACKEND_SOFT, .no_inherit = !c->trace_children, .per_task = true,
+				  .stop = &measuring_stop, .code = true,
+				  .trace = sim ? cachesim_trace(sim) : NULL), &m, &why);
+	if (status < 0) {
+		complain_why(&why);
+		status = measuring_status(status);
+	} else {
+		bool ok = !sim || cachesim_each(sim, keep_insn, &s) == 0;
+		if (!ok)
+			complain("%s: no memory for its simulated caches", c->command[0]);
+		status = measuring_caught ? 128 + measuring_caught : m->exit_status;
+		ok = ok && write_profiles(c, m, events, &s);
+		status = ok ? status : EXIT_FAILED;
+		tare_measurement_free(m);
+	}
+	cachesim_free(sim);
+	free(s.insns);
+	tare_events_free(events);
+	return status;
+}
+
+int callgrind_main(int argc, char **argv)
+{
+	struct callgrind c = { .log_fd = 2, .caches = cachesim_host() };
+	int status;
+	c.command = parse(&c, argc, argv, &status);
+	if (!c.command)
+		return status;
+	if (c.cache_sim && !accesses_available())
+		return usage_error("--cache-sim=yes needs Zydis, which tare was built without (Debian: libzydis-dev)");
+	if (!open_log(&c))
+		return EXIT_FAILED;
+	say(&c, "tare-callgrind " TARE_VERSION ", callgrind's files with exact counts");
+	say(&c, "Command: %s", c.command[0]);
+	status = run(&c);
+	if (c.log != stderr)
+		fclose(c.log);
+	return status;
+}

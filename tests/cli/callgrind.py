@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""tare-callgrind: callgrind's options, files and messages. usage: callgrind.py TARE PAGES"""
+import glob, json, os, re, shutil, subprocess, sys, tempfile
+from cli import check, finish, need_engine, run
+
+tare = sys.argv[1]
+need_engine(tare)
+folder = tempfile.TemporaryDirectory(prefix="tare-")
+callgrind = f"{folder.name}/tare-callgrind"
+os.symlink(os.path.abspath(tare), callgrind)
+here = folder.name
+
+
+def collected(text):
+    return [int(n) for n in re.search(r"Collected :((?: \d+)+)", text)[1].split()]
+
+
+def totals(path):
+    return [int(n) for n in re.search(r"^totals: (.*)$", open(path).read(), re.M)[1].split()]
+
+
+# A program without any surprises: the count is that of tare stat.
+p = run(callgrind, "--tool=callgrind", f"--callgrind-out-file={here}/out.%p", "--dump-instr=yes", "-q", "/bin/true")
+check(p.returncode == 0 and not p.stderr, p.stderr)
+(path,) = glob.glob(f"{here}/out.*")
+text = open(path).read()
+check(re.match(r"# callgrind format\nversion: 1\ncreator: tare-callgrind-", text), text[:200])
+check("\npositions: instr line\nevents: Ir\n" in text and f"\npid: {path.rsplit('.')[-1]}\n" in text, text[:300])
+stat = json.loads(run(tare, "stat", "--backend", "soft", "-e", "instructions:u", "-j", "-o", "-", "/bin/true").stdout)
+check(totals(path) == [stat["runs"][0]["counts"][0]["value"]], totals(path), stat["runs"][0]["counts"])
+# What lines and instructions counted themselves adds up to the total. (Behind calls= stand inclusive values.)
+lines, own, skip = text.splitlines(), 0, False
+for line in lines:
+    if re.match(r"0x[0-9a-f]+ \d+ \d+", line) and not skip:
+        own += int(line.split()[2])
+    skip = line.startswith("calls=")
+check(own == totals(path)[0], own, totals(path))
+
+# Simulated caches, where there is a disassembler.
+p = run(callgrind, "--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64",
+        f"--callgrind-out-file={here}/sim", "/bin/true")
+if "needs Zydis" in p.stderr:
+    check(p.returncode == 125, p.returncode)
+else:
+    check(p.returncode == 0 and collected(p.stderr) == totals(f"{here}/sim"), p.stderr)
+    ir, dr, dw, i1mr, d1mr, d1mw, ilmr, dlmr, dlmw = totals(f"{here}/sim")
+    check(ir == totals(path)[0], ir, "Ir changes with the simulation")
+    check(dr > dw > 0 and dr > d1mr >= dlmr > 0 and dw > d1mw >= dlmw and i1mr >= ilmr > 0, totals(f"{here}/sim"))
+    check("\ndesc: LL cache: 1048576 B, 64 B, 16-way associative\n" in open(f"{here}/sim").read(), "desc")
+    again = run(callgrind, "--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64",
+                f"--callgrind-out-file={here}/sim2", "/bin/true")
+    check(totals(f"{here}/sim2") == totals(f"{here}/sim"), "another simulation gives other counts")
+
+# Children.
+script = "/bin/true; /bin/true"
+run(callgrind, f"--callgrind-out-file={here}/alone.%p", "-q", "sh", "-c", script)
+check(len(glob.glob(f"{here}/alone.*")) == 1, glob.glob(f"{here}/alone.*"))
+run(callgrind, "--trace-children=yes", f"--callgrind-out-file={here}/tree.%p", "-q", "sh", "-c", script)
+check(len(glob.glob(f"{here}/tree.*")) == 3, glob.glob(f"{here}/tree.*"))
+
+# The program's own status, its log, its name in the environment.
+p = run(callgrind, f"--callgrind-out-file={here}/%q{{NAME}}", f"--log-file={here}/log", "sh", "-c", "exit 7",
+        env={**os.environ, "NAME": "named"})
+check(p.returncode == 7 and not p.stderr and os.path.exists(f"{here}/named") and "Collected :" in open(f"{here}/log").read(),
+      p.returncode, p.stderr)
+check(re.match(r"valgrind-\d+\.\d+\.\d+ \(tare-callgrind ", run(callgrind, "--version").stdout), "--version")
+check("usage: tare-callgrind" in run(callgrind, "--help").stdout, "--help")
+
+# What is not done, or wrong.
+for option, words in (("--tool=memcheck", "callgrind only"), ("--branch-sim=yes", "not done here"), ("--no-such=1", "no option"),
+                      ("--dump-instr=maybe", "neither yes nor no"), ("--D1=1000,3,64", "not WAYS x LINE"),
+                      ("--I1=abc", "SIZE,WAYS,LINE")):
+    p = run(callgrind, option, "true")
+    check(p.returncode == 125 and words in p.stderr and len(p.stderr.splitlines()) == 1, option, p.stderr)
+check(run(callgrind, "--branch-sim=no", "--compress-pos=no", f"--callgrind-out-file={here}/x", "-q", "true").returncode == 0, "no")
+p = run(callgrind)
+check(p.returncode == 125 and "no command" in p.stderr, p.stderr)
+p = run(callgrind, f"--callgrind-out-file={here}/%q{{NO_SUCH_VARIABLE}}", "-q", "true")
+check(p.returncode == 125 and "NO_SUCH_VARIABLE" in p.stderr, p.returncode, p.stderr)
+p = run(callgrind, f"--callgrind-out-file={here}/no/such/folder", "-q", "true")
+check(p.returncode == 125 and "No such file" in p.stderr, p.returncode, p.stderr)
+p = run(callgrind, "-q", "/no/such/program")
+check(p.returncode == 127, p.returncode, p.stderr)
+if os.path.exists("/dev/full"):
+    p = run(callgrind, "--callgrind-out-file=/dev/full", "-q", "true")
+    check(p.returncode == 125 and "No space" in p.stderr, p.returncode, p.stderr)
+
+# Its own reader.
+if shutil.which("callgrind_annotate"):
+    p = subprocess.run(["callgrind_annotate", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    check(p.returncode == 0 and f"{totals(path)[0]:,} (100.0%)  PROGRAM TOTALS" in p.stdout, p.stdout[:500], p.stderr)
+finish()
