@@ -36,6 +36,7 @@ struct tare_code {
 	uint32_t n_chunks;
 	uint64_t *used;			/* of each chunk */
 	bool full;
+	int32_t only_pid;		/* children are left out: this process only; or 0 */
 	struct task *tasks;		/* by record */
 	uint32_t n_tasks;
 	struct tare_code_map **maps;	/* each mapping once */
@@ -201,6 +202,8 @@ struct tare_code *code_keep(int memfd, const struct soft_shared *s)
 		c->used[i] = used < CODE_CHUNK ? used : CODE_CHUNK;
 	}
 	copy_tasks(c, s);
+	/* (a child runs in the engine up to its exec) */
+	c->only_pid = s->flags & SOFT_FLAG_NO_INHERIT && c->n_tasks > 1 ? c->tasks[1].pid : 0;
 	if (read_maps(c) && (c->contexts = code_contexts_read(c, s->event_mask)))
 		return c;
 	code_free(c);
@@ -311,7 +314,8 @@ static int walk(struct code_walk *w,
 				return TARE_E_NOMEM;
 			*set = ++sets;
 		}
-		if (r->kind == CODE_MAPS || r->kind == CODE_MAP)
+		if (r->kind == CODE_MAPS || r->kind == CODE_MAP ||
+		    (w->code->only_pid && r->pid != w->code->only_pid))
 			continue;
 		if (!find_set(w))
 			return TARE_E_NOMEM;

@@ -54,7 +54,7 @@ def names(pattern, under, ending=""):
 multiarch = run("dpkg-architecture", "-qDEB_HOST_MULTIARCH").strip()
 lib = f"/usr/lib/{multiarch}"
 wanted = {
-    "tare": {"/usr/bin/tare", "/usr/share/bash-completion/completions/tare",
+    "tare": {"/usr/bin/tare", "/usr/bin/tare-callgrind", "/usr/share/bash-completion/completions/tare",
              "/usr/share/zsh/vendor-completions/_tare", "/usr/share/fish/vendor_completions.d/tare.fish",
              "/usr/share/doc/tare/examples/ci/check-counts.sh", "/usr/share/doc/tare/README.md",
              "/usr/share/doc/tare/SECURITY.md", f"{lib}/tare/tare-symbols"}

@@ -1,8 +1,9 @@
 /* Runs a command in the engine and adds up which code ran how often: for every event the sum must be
  * the count of the same run.
  *
- *	code-sums [-t] [-a FILE] COMMAND [ARG]...
+ *	code-sums [-t] [-i] [-a FILE] COMMAND [ARG]...
  *
+ *	-i	without the processes that the command starts
  *	-t	taken branches too (other code in the engine)
  *	-a	every instruction of every range, as lines `address size runs`
  *
@@ -77,10 +78,11 @@ int main(int argc, char **argv)
 	struct tare_events *events;
 	struct tare_measurement *m;
 	struct tare_why why = { 0 };
-	bool taken = false;
+	bool taken = false, alone = false;
 	int opt;
-	while ((opt = getopt(argc, argv, "+ta:")) != -1) {
+	while ((opt = getopt(argc, argv, "+tia:")) != -1) {
 		taken |= opt == 't';
+		alone |= opt == 'i';
 		if (opt == 'a')
 			s.ranges_to = fopen(optarg, "w");
 		if (opt == '?' || (opt == 'a' && !s.ranges_to))
@@ -88,7 +90,7 @@ int main(int argc, char **argv)
 	}
 	const char *const names = taken ? EVENTS ",taken-branches" : EVENTS;
 	if (optind == argc) {
-		fputs("usage: code-sums [-t] [-a FILE] COMMAND [ARG]...\n", stderr);
+		fputs("usage: code-sums [-t] [-i] [-a FILE] COMMAND [ARG]...\n", stderr);
 		return 2;
 	}
 	if (tare_events_parse(names, NULL, &events, &why) < 0) {
@@ -100,6 +102,7 @@ int main(int argc, char **argv)
 	o.events = events;
 	o.backend = TARE_BACKEND_SOFT;
 	o.code = true;
+	o.no_inherit = alone;
 	if (tare_measure(&o, &m, &why) < 0) {
 		fprintf(stderr, "%s: %s\n", o.argv[0], why.what);
 		return 2;
