@@ -15,10 +15,22 @@ static void region_loop(uint64_t loops, void *memory)
 	doctor_region_loop(loops, memory);
 }
 
-/* Nothing in it that the kernel has a part in, and nothing that counts differently in each pass. */
+/* After such an instruction a read that does not serialise cannot come too early. */
+static bool serialises(const struct kernel *k)
+{
+	static const char *const names[] = { "fence", "cpuid", "serialize", "isb" };
+	for (size_t c = 0; c < k->n_cases; c++)
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			if (strstr(k->cases[c].text, names[i]))
+				return true;
+	return false;
+}
+
+/* Nothing in it that the kernel has a part in, nothing that counts differently in each pass, and nothing
+ * that serialises. */
 static bool is_plain(const struct kernel *k)
 {
-	return !k->fresh_pages && !k->exceptions && !k->each[KERNEL_SYSCALLS] &&
+	return !serialises(k) && !k->fresh_pages && !k->exceptions && !k->each[KERNEL_SYSCALLS] &&
 	       !k->each[KERNEL_FAR_TRANSFERS] && k->each[KERNEL_INSTRUCTIONS];
 }
 
