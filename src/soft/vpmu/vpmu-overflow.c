@@ -187,10 +187,10 @@ void sampling_budgets(struct thread *t, uint64_t clock, const struct block_to_ru
 	s->stale = 0;
 	if (s->budgets)
 		find_left(t, left);
-	for (unsigned k = 0; k < SOFT_EVENTS; k++) {
+	for (uint32_t rest = kinds; rest; rest &= rest - 1) {
+		const unsigned k = (unsigned)__builtin_ctz(rest);
 		vpmu_mem(t->vpmu.slot)->stops_at[k] = vpmu_sum(t->vpmu.slot, k) + left[k];
-		if (kinds >> k & 1)
-			budget_set(t, k, left[k], next);
+		budget_set(t, k, left[k], next);
 	}
 	/* the clock needs no exact stop */
 	if (clock && clock < left[SOFT_INSTRUCTIONS])
