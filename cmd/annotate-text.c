@@ -321,6 +321,15 @@ static void put_head(const struct annotate *a, struct buf *out)
 	buf_chr(out, '\n');
 }
 
+/* Did an object before say the same? */
+static bool is_said(const struct tare_codeprofile *p, size_t object)
+{
+	for (size_t i = 0; i < object; i++)
+		if (p->objects[i].counts[0] && !strcmp(p->objects[i].names, p->objects[object].names))
+			return true;
+	return false;
+}
+
 static void put_notes(const struct annotate *a, struct buf *out)
 {
 	const struct tare_codeprofile *const p = a->p;
@@ -328,7 +337,7 @@ static void put_notes(const struct annotate *a, struct buf *out)
 	for (size_t i = 0; i < p->n_reasons; i++)
 		buf_printf(out, " %s\n", p->reasons[i]);
 	for (size_t i = 0; i < p->n_objects; i++)
-		if (*p->objects[i].names && p->objects[i].counts[0] && unnamed++ < 5)
+		if (*p->objects[i].names && p->objects[i].counts[0] && !is_said(p, i) && unnamed++ < 5)
 			buf_printf(out, " %s\n", p->objects[i].names);
 	if (unnamed > 5)
 		buf_printf(out, " %zu more objects have no names\n", unnamed - 5);

@@ -304,6 +304,14 @@ static const char *path_of_kind(const struct symbol_object *o, enum tare_codepro
 									       symbol_object_path(o);
 }
 
+/* Why the object has no names; NULL: it may have some. */
+static const char *why_unnamed(const struct maker *m, const struct symbol_object *o)
+{
+	const char *const note = o ? symbol_object_note(o) : NULL;
+	const bool is_read = o && (symbol_object_kind(o) == SYMBOL_FILE || symbol_object_kind(o) == SYMBOL_VDSO);
+	return note || !is_read ? note : symbols_note(m->symbols);
+}
+
 uint32_t maker_object(struct maker *m, uint32_t place)
 {
 	if (m->places[place].in_profile != NONE)
@@ -316,7 +324,7 @@ uint32_t maker_object(struct maker *m, uint32_t place)
 	const enum tare_codeprofile_object_kind kind = o ? kind_of(o, map) : TARE_CODEPROFILE_UNKNOWN;
 	return m->places[place].in_profile = builder_object(&m->b, &(struct tare_codeprofile_object){
 		.path = path_of_kind(o, kind), .kind = kind, .deleted = map && map->deleted,
-		.build_id = o ? symbol_object_build_id(o) : "", .names = o ? symbol_object_note(o) : "" });
+		.build_id = o ? symbol_object_build_id(o) : "", .names = why_unnamed(m, o) });
 }
 
 /* codes[order[first … first + n - 1]] are those of one place. */

@@ -3,7 +3,7 @@
 
 usage: annotated.py TARE
 """
-import json, pathlib, sys
+import json, pathlib, subprocess, sys
 from named import check, end, folder, run
 
 TARE = sys.argv[1]
@@ -99,4 +99,13 @@ with folder() as name:
         same_total(result)
         check(count(result, "work") == 0, way, "names of a file that is gone")
         check("no names" in notes[str(path)], way, notes)
+    # tare-symbols cannot be loaded: what to install is said, once.
+    alone = tmp / "alone"
+    alone.mkdir()
+    run("cp", TARE, alone / "tare")
+    (alone / "tare-symbols").write_text("#!/bin/sh\nexit 127\n")
+    (alone / "tare-symbols").chmod(0o755)
+    p = subprocess.run([alone / "tare", "annotate", "--", program, "run"], capture_output=True, text=True)
+    check(p.returncode == 0 and p.stderr.count("no names of functions") == 1 and "install elfutils" in p.stderr and
+          "program+0x" in p.stderr, "without libdw", p.stderr)
 end()
