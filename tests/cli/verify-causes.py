@@ -121,6 +121,21 @@ _, events, _ = verify("zen2", "narrow=20,dead=branches", "-e", "instructions:u,b
 check(events["instructions"]["word"] == "DETERMINISTIC" and events["branches"]["word"] == "0",
       [(r, e["word"], e["reason"]) for r, e in events.items()])
 
+# A read that finds an event on another register executes more; that is no flaw of the event.
+_, events, _ = verify("zen2", "moved=1", "-e", "instructions:u,branches:u", "--kernel", "nops", "--kernel",
+                      "int_arith", "--kernel", "loop_plain", "--experiment", "interrupts")
+check(all(e["word"] == "DETERMINISTIC" for e in events.values()), [(r, e["word"], e["reason"]) for r, e in events.items()])
+# Both at once: nothing tells when an event is on the wrong register.
+_, events, _ = verify("zen2", "moved=1,register=0:20", "-e", "instructions:u,branches:u", "--kernel", "nops",
+                      "--experiment", "interrupts")
+check(all(e["word"] == "?" and "moves events" in e["reason"] for e in events.values()), events)
+# The noise of micro-ops does not hide that interrupts are counted, too.
+_, events, _ = verify("nehalem", "interrupts=1000,micro-ops", "-r", "5", "-e", "loads:u", "--experiment", "instructions",
+                      "--experiment", "interrupts",
+                      *(w for k in ("int_arith", "int_logic", "int_moves", "nops", "flags", "branches", "stack", "cmov",
+                                    "string") for w in ("--kernel", k)))
+check(events["loads"]["letters"] == "hU", events["loads"]["letters"], events["loads"]["causes"])
+
 # No counter is free: an error that says so.
 p = run(tare, "run", "--cpu", "zen2", "--flaws", "held", "--", tare, "verify", "--quick")
 check(p.returncode == 1 and not p.stdout and "counters" in p.stderr, p.returncode, p.stderr)
