@@ -20,7 +20,10 @@
  * instruction, unless threads run at the same time: then it is the sum of all that is exact, not
  * which thread makes the last event.
  *
- * The software engine can stop at every event that it counts. TARE_BACKEND_AUTO means the engine.
+ * The software engine can stop at every event that it counts. TARE_BACKEND_AUTO means the engine. With
+ * TARE_BACKEND_HW one rule is possible, for the first thread of the command: a counter overflows before
+ * the N-th event, by twice the delay of its interrupts that was measured on this machine, and the rest
+ * is single-stepped. Where that cannot be exact, tare_measure() fails. (Untested on real hardware.)
  *
  * Threads: on_stop is called by a thread of the library, never twice at the same time; the stopped
  * thread waits meanwhile, other threads of the command run on.

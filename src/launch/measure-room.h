@@ -22,6 +22,10 @@ int measure_hw(const struct tare_measure_options *o, struct tare_measurement *m,
 int measure_tasks(const struct tare_measure_options *o, struct tare_measurement *m,
 		  struct tare_why *why);
 
+/* measure-stop.c: one run of a command with kernel counters, and with one rule of o->stops. */
+int measure_stop(const struct tare_measure_options *o, struct tare_measurement *m,
+		 struct tare_why *why);
+
 /* measure-soft.c: one run under the software engine, with the kernel's own events beside it. */
 int measure_soft(const struct tare_measure_options *o, struct tare_measurement *m,
 		 struct tare_why *why);

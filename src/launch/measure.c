@@ -287,6 +287,8 @@ static int measure(const struct tare_measure_options *o, struct tare_measurement
 	r->m.backend = (enum tare_backend)backend;
 	if (backend == TARE_BACKEND_SOFT)
 		err = measure_soft(o, &r->m, w);
+	else if (o->n_stops)
+		err = measure_stop(o, &r->m, w);
 	else if (o->per_task && !o->pid && !o->tid && perf_is_virtual(""))
 		err = refuse_tasks_inside_run(w);
 	else if (o->per_task && !o->pid && !o->tid)

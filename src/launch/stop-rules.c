@@ -2,6 +2,7 @@
  * The stops themselves: soft/guest/exact-stop.c in the process, soft-stop.c in the launcher. */
 #include "measure-backend.h"
 #include "measure-room.h"
+#include "step.h"
 #include "why.h"
 
 #include <tare/stop.h>
@@ -78,11 +79,14 @@ int tare_stop_possible(const struct tare_event *e, enum tare_backend backend, st
 {
 	if (!e)
 		return why_set(why, TARE_E_INVALID, "no event to stop at");
-	if (backend == TARE_BACKEND_HW) {
-		why_set(why, TARE_E_INVALID, "stopping at exactly the N-th event with hardware counters");
-		why_remedy(why, "stop with the software engine (--backend soft)");
+	if (backend == TARE_BACKEND_HW && (e->kind != TARE_EVENT_PERF || !step_counts(e->role))) {
+		why_set(why, TARE_E_INVALID, "%s cannot be stopped at with hardware counters: the last events "
+			"before a stop are single-stepped, and steps cannot be counted by it", e->name);
+		why_remedy(why, "use instructions, or stop with the software engine (--backend soft)");
 		return TARE_E_INVALID;
 	}
+	if (backend == TARE_BACKEND_HW)
+		return 0;
 	if (tare_engine_counts(e))
 		return 0;
 	why_set(why, TARE_E_INVALID, "%s cannot be stopped at: the software engine does not count it",

@@ -246,7 +246,9 @@ for bad, message in [
         (["--stop-at", "cycles=5"], "cannot be stopped at"),
         (["--stop-at", "page-faults=5"], "cannot be stopped at"),
         (["--stop-at", "loads,stores=5"], "more than one event"),
-        (["--stop-at", "instructions=5", "--backend", "hw"], "hardware"),
+        (["--stop-at", "loads=5", "--backend", "hw"], "single-stepped"),
+        (["--null", "--stop-at", "instructions=5", "--limit", "instructions=9", "--backend", "hw"],
+         "more than one"),
         (["--stop-at", "instructions=5", "--then", "explode"], "--then wants"),
         (["--stop-at", "instructions=5", "--then", "signal:NOPE"], "no signal"),
         (["--stop-at", "instructions=5", "--then", "dump:1"], "--then wants"),
@@ -322,6 +324,26 @@ for name, n in [("overhead", 5), ("stack_use", 300), ("smc", 500), ("smc", len(t
 p = subprocess.run([tare, "stat", "--stop-at", "cond-branches=290k", "--then", "gdb", "--", stops, "threads"],
                    stderr=subprocess.PIPE)
 check(p.returncode == 0 and b"has several threads" in p.stderr, p.returncode, p.stderr)
+
+# With hardware counters the last events are single-stepped, the first ones by steps alone: that part
+# needs no PMU. (tests/kernel has the other one.)
+for name, ns in [("overhead", [1, 5, 17]), ("smc", [100, 777]), ("rep_fault", [200, 600]), ("traps", [90])]:
+    for n in ns:
+        status, text, result, _ = stat(["--null", "--backend", "hw", "--stop-at", f"instructions={n}"],
+                                       [programs[name]])
+        found = dumps(text)
+        check(status == 0 and len(found) == 1 and found[0][0] == traces[name][n - 1][0], name, n, text)
+        check(result and result["runs"][0]["stops"][0]["hits"] == 1, name, n, result)
+branches = [s for s in traces["smc"] if s[1] >> NAMES.index("branches") & 1]
+_, text, _, _ = stat(["--null", "--backend", "hw", "--stop-at", "branches=70"], [programs["smc"]])
+check([d[0] for d in dumps(text)] == [branches[69][0]], text)
+status, _, result, _ = stat(["--null", "--backend", "hw", "--limit", "instructions=100"], [programs["smc"]])
+check(status == 123 and result["runs"][0]["stops"][0]["address"] == traces["smc"][100][0], status, result)
+status, _, result, _ = stat(["--null", "--backend", "hw", "--limit", "instructions=9000"], [programs["smc"]])
+check(status == 0 and not result["runs"][0]["limited"], status, result)
+status, _, _, _ = stat(["--null", "--backend", "hw", "--stop-at", "instructions=50", "--then", "signal:TERM"],
+                       [programs["smc"]])
+check(status == 128 + signal.SIGTERM, status)
 
 # Functions and lines. (work() is called by main(), or by a function that main() calls.)
 _, text, _, _ = stat(["--stop-at", "cond-branches=90k"], [stops, "signals"])

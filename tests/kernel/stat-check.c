@@ -187,8 +187,26 @@ static void unprivileged(void)
 	sysctl_set("perf_event_paranoid", 3);
 }
 
+/* After 1000 instructions of PROGRAM, 124 rounds of its loop are done: x0 is 999,876. Further away the
+ * counter's interrupt is needed, which an emulator delivers with the next tick of its clock: then tare
+ * must say that it cannot stop exactly. */
+static void stops(void)
+{
+	struct stat_run r = stat_as(0, "--backend hw -e instructions:u --stop-at instructions=1000 -- "
+				       PROGRAM);
+	bool good = tap_is(r.status, 0, "stat --stop-at: exit status");
+	good &= tap_ok(strstr(r.text, "stopped after 1000 instructions"), "stat --stop-at: stopped");
+	good &= tap_ok(strstr(r.text, "x0      0x00000000000f41c4"), "stat --stop-at: x0 is exact");
+	good &= tap_ok(strstr(r.text, "     1000  instructions:u"), "stat --stop-at: the counter agrees");
+	judge(&r, good);
+	one_value("-j --backend hw -e instructions:u --limit instructions=1000 -- " PROGRAM, 0, 123, 0, 1001);
+	refused("--backend hw -e instructions:u --stop-at instructions=5000000 -- " PROGRAM, 0,
+		"events late, more than can be single-stepped");
+}
+
 void suite_stat(void)
 {
+	stops();
 	ten_of_ten("instructions:u");
 	ten_of_ten("cycles:u");		/* one per instruction, in this emulation */
 	one_value("-j -e {instructions:u,cycles:u} -- " FORK, 0, 3, 0, IN_BOTH);
