@@ -200,10 +200,12 @@ static size_t sum_lines(struct tare_codeprofile *p, uint32_t f, size_t n, struct
 		const struct tare_codeprofile_insn *const in = &p->insns[scratch[i].insn];
 		const bool same = i && scratch[i].file == scratch[i - 1].file &&
 				  scratch[i].line == scratch[i - 1].line;
-		if (!same)
-			p->lines[n++] = (struct tare_codeprofile_line){
+		if (!same) {
+			p->lines[n] = (struct tare_codeprofile_line){
 				.function = f, .file = scratch[i].file, .line = scratch[i].line,
-				.runs = in->runs, .counts = rows + (n - 1) * p->n_events };
+				.runs = in->runs, .counts = rows + n * p->n_events };
+			n++;
+		}
 		struct tare_codeprofile_line *const l = &p->lines[n - 1];
 		if (is_more(in->runs, l->runs))
 			l->runs = in->runs;

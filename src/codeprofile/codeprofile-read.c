@@ -225,7 +225,7 @@ static void read_objects(struct reader *r, const struct json_node *root)
 		r->objects[r->n_objects++] = builder_object(&r->b, &o);
 	}
 	for (const struct json_node *n = open_list(r, root, "files", &r->files); n; n = n->next) {
-		int64_t mtime;
+		int64_t mtime = 0;
 		if (!*get_text(n, "path") || !get_i64(n, "mtime", &mtime))
 			bad(r, "file", r->n_files);
 		r->files[r->n_files++] = builder_file(&r->b, get_text(n, "path"), mtime);
