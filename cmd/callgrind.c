@@ -349,8 +349,10 @@ static bool write_file(const struct callgrind *c, const struct tare_codeprofile 
 	else if (tare_codeprofile_export_callgrind(p, &TARE_OPTIONS(callgrind, .insns = c->dump_instr,
 			.no_lines = c->no_lines, .fold_plt = !c->skip_plt_off, .pid = pid, .desc = desc,
 			.creator = "tare-callgrind-" TARE_VERSION), &out, &why) < 0) {
+		struct stat st;
 		complain_why(&why);
-		unlink(name.data);
+		if (fstat(f.fd, &st) == 0 && S_ISREG(st.st_mode))	/* half a file; never a device */
+			unlink(name.data);
 		ok = false;
 	}
 	if (f.fd >= 0 && close(f.fd) < 0 && ok) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """tare-callgrind: callgrind's options, files and messages. usage: callgrind.py TARE PAGES"""
-import glob, json, os, re, shutil, subprocess, sys, tempfile
+import glob, json, os, re, shutil, stat as stat_of, subprocess, sys, tempfile
 from cli import check, finish, need_engine, run
 
 tare = sys.argv[1]
@@ -83,7 +83,8 @@ p = run(callgrind, "-q", "/no/such/program")
 check(p.returncode == 127, p.returncode, p.stderr)
 if os.path.exists("/dev/full"):
     p = run(callgrind, "--callgrind-out-file=/dev/full", "-q", "true")
-    check(p.returncode == 125 and "No space" in p.stderr, p.returncode, p.stderr)
+    check(p.returncode == 125 and "No space" in p.stderr and stat_of.S_ISCHR(os.stat("/dev/full").st_mode), p.returncode,
+          p.stderr)
 
 # Its own reader.
 if shutil.which("callgrind_annotate"):
