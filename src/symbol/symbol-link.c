@@ -365,13 +365,16 @@ static bool take_answer(struct symbol_object *o, struct answer *a, struct symbol
 	return !a->bad && done == n;
 }
 
+/* Bytes of an answer: MOST addresses, each with its names, take a tenth of it. */
+#define LONGEST (1ull << 30)
+
 /* Asks once. False: tare-symbols died, or answered nonsense. */
 static bool ask(struct symbol_object *o, const uint64_t *addresses, size_t n, struct symbol_where *where,
 		bool *no_memory)
 {
 	struct wire_head head;
 	if (!send_open(o) || !send_addresses(o, addresses, n) || !receive(o->set->link, &head, sizeof(head)) ||
-	    head.op != WIRE_ANSWER)
+	    head.op != WIRE_ANSWER || head.size > LONGEST)
 		return false;
 	char *const bytes = malloc(head.size ? head.size : 1);
 	*no_memory = !bytes;

@@ -138,6 +138,44 @@ exec {os.path.abspath(READER)}
           "functions after the death")
 
 
+LIAR = """
+import random, socket, struct, sys
+s, r = socket.socket(fileno=0), random.Random(%d)
+number = lambda: r.choice((0, 1, 2, 3, 1000, 0x7fffffff, 0xffffffff))
+s.send(struct.pack("<II", 0x74617265, %s))
+answer = b""
+for _ in range(r.randrange(30)):
+    kind = r.randrange(6)
+    answer += struct.pack("<I", kind)
+    if kind == 1:
+        answer += struct.pack("<I", r.choice((0, 3, 3, 3, 2000000000))) + b"abc"
+    elif kind == 2:
+        answer += struct.pack("<QQIIIIII", r.randrange(99), r.randrange(3), *(number() for _ in range(6)))
+    elif kind == 3:
+        answer += struct.pack("<IIIIII", *(number() for _ in range(6)))
+    else:
+        answer += bytes(r.randrange(9))
+while s.recv(1 << 16):
+    size = r.choice((len(answer), len(answer), len(answer), 0, 1 << 62))
+    s.send(struct.pack("<IIQ", r.choice((3, 3, 3, 9)), 0, size) + answer)
+    if size > len(answer):
+        break
+"""
+
+
+def liar(tmp, program):
+    """What a reader answers whose memory a broken file has overwritten."""
+    addresses = code_addresses(program)[0][:2]
+    script, source = tmp / "liar", tmp / "liar.py"
+    script.write_text(f"#!/bin/sh\nexec {sys.executable} -ISE {source}\n")
+    script.chmod(0o755)
+    for seed in range(20):
+        source.write_text(LIAR % (SEED * 1000 + seed, wire_version()))
+        p = subprocess.run([SYMBOL_AT, "-r", script, program], capture_output=True, text=True,
+                           input="\n".join(f"{a:x}" for a in addresses))
+        check(p.returncode == 0 and len(p.stdout.splitlines()) == 3, "a liar", seed, p)
+
+
 def wire_version():
     header = pathlib.Path(__file__).parents[2] / "src/symbol/symbol-wire.h"
     return next(line.split()[2].rstrip("u") for line in header.read_text().splitlines() if "define WIRE_VERSION" in line)
@@ -212,5 +250,6 @@ with folder() as name:
     hand_made(tmp, program)
     cyclic(tmp)
     changed_while_read(tmp, program)
+    liar(tmp, program)
     mutations(tmp)
 end()
