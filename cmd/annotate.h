@@ -9,6 +9,7 @@
  *	annotate-json.c      -j: tare.annotate/1
  *	annotate-html.c      --html
  *	annotate-formats.c   --format: what -o writes
+ *	annotate-diff.h      --diff: two profiles
  */
 #ifndef CMD_ANNOTATE_H
 #define CMD_ANNOTATE_H
@@ -29,7 +30,7 @@ struct annotate_opts {
 	unsigned top;			/* 0: not given */
 	struct opt_list functions;	/* names and wildcards */
 	bool calls, per_process, per_thread, no_names;
-	bool json;
+	bool json, diff;
 	const char *output, *report, *html, *source;
 	int format;
 	bool aslr, clean_env, refuse, no_inherit;

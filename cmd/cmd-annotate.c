@@ -1,5 +1,6 @@
 /* tare annotate: which code of a command executes how much. */
 #include "annotate.h"
+#include "annotate-diff.h"
 #include "clean-env.h"
 #include "command.h"
 #include "complain.h"
@@ -46,6 +47,8 @@ static const struct opt opts[] = {
 	{ OPT_FLAG, 'j', "json", NULL, "JSON, schema tare.annotate/1", TO(annotate_opts, json) },
 	{ OPT_FILE, 0, "report", "FILE", "write the table to FILE; -: standard output",
 	  TO(annotate_opts, report) },
+	{ OPT_FLAG, 0, "diff", NULL, "of two profiles, BASE and NEW: what changed, by function and line (--by line: lines "
+	  "only); the parts add up to the whole difference", TO(annotate_opts, diff) },
 	{ OPT_GROUP, .help = "What is kept" },
 	{ OPT_FILE, 'o', "output", "FILE", "write the whole profile to FILE, which tare annotate reads again; "
 	  "-: standard output", TO(annotate_opts, output) },
@@ -209,6 +212,14 @@ static bool check_options(const struct annotate_opts *o)
 		bad = "--keep wants --clean-env; without it every variable is kept";
 	else if (o->format && !o->output)
 		bad = "--format says what -o writes, which is not given";
+	else if (o->diff && (o->per_process || o->per_thread || o->html))
+		bad = "--diff cannot be combined with --per-process, --per-thread or --html";
+	else if (o->diff && o->by != BY_FUNCTION && o->by != BY_LINE)
+		bad = "--diff shows functions or lines, not instructions, objects or files";
+	else if (o->diff && o->format)
+		bad = "--diff writes JSON only with -o";
+	else if (o->diff && o->events)
+		bad = "--diff compares the events of the profiles; -e is for tare annotate -o FILE -- COMMAND";
 	if (bad)
 		complain("annotate: %s", bad);
 	return !bad;
@@ -308,6 +319,11 @@ static int run(const struct command *self, int argc, char **argv)
 	if (first == argc)
 		complain("annotate: no command to run; usage: tare annotate [OPTION]… [--] COMMAND [ARG]…, or "
 			 "tare annotate [OPTION]… FILE…");
+	else if (o.diff && (dashes || argc - first != 2))
+		complain("annotate: --diff wants two profiles, BASE and NEW; operands given: %d. tare annotate -o FILE "
+			 "-- COMMAND makes a profile", argc - first);
+	else if (o.diff)
+		status = check_options(&o) ? annotate_diff(&o, argv[first], argv[first + 1]) : EXIT_USAGE;
 	else if (check_options(&o))
 		status = annotate(&o, argv + first, (size_t)(argc - first), files);
 	free(o.keep.items);
@@ -318,7 +334,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command cmd_annotate = {
 	.name = "annotate",
 	.summary = "show which code of a command executes how much",
-	.usage = "[OPTION]… [--] COMMAND [ARG]… | [OPTION]… FILE…",
+	.usage = "[OPTION]… [--] COMMAND [ARG]… | [OPTION]… FILE… | --diff [OPTION]… BASE NEW",
 	.about = "Runs COMMAND in the software engine and shows how many instructions (or other events) each "
 		 "function, source line or instruction of it and its children executed: exact counts, which add "
 		 "up to what `tare stat` shows. Or shows profiles that -o has written; several are added up.",

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""tare annotate --diff: a planted regression has its function and line, zero elsewhere, and parts that add up.
+usage: annotate-diff.py TARE
+"""
+import json, os, re, shutil, sys, tempfile
+from cli import check, check_schema, finish, need_engine, run, skip
+
+tare = os.path.abspath(sys.argv[1])
+need_engine(tare)
+folder = tempfile.mkdtemp(prefix="tare-annotate-diff")
+os.chdir(folder)
+
+PROGRAM = r"""
+#include <stdlib.h>
+static volatile unsigned sink;
+__attribute__((noinline)) static void outer(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		sink += i;
+}
+__attribute__((noinline)) static void inner(unsigned n)
+{
+	while (n--)
+		sink ^= n;
+}
+int main(void)
+{
+	outer(20000);
+	inner(1000);
+	return 0;
+}
+"""
+# Other addresses and other line numbers than before, and 0.1 % more in one function.
+GROWN = PROGRAM.replace("static volatile unsigned sink;", """static volatile unsigned sink;
+__attribute__((noinline, used)) static unsigned never(unsigned n)
+{
+	return n * sink;
+}""").replace("\t\tsink ^= n;\n", "\t\tsink ^= n;\n\tfor (unsigned i = 0; i < 20; i++)\n\t\tsink -= i;\n")
+
+
+def build(path, text, *options):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".c", "w") as f:
+        f.write(text)
+    p = run("cc", *(options or ("-g", "-O1")), path + ".c", "-o", path)
+    check(p.returncode == 0, p.stderr)
+
+
+def profile(name, *command, options=()):
+    p = run(tare, "annotate", "-o", name, "--report", "/dev/null", *options, "--", *command)
+    check(p.returncode == 0, command, p.stderr)
+
+
+def diff(*args, status=0):
+    p = run(tare, "annotate", "--diff", *args)
+    check(p.returncode == status, args, p.returncode, p.stderr)
+    return p
+
+
+def difference(base, new):
+    """The JSON of --diff, after its sums were checked."""
+    got = json.loads(diff("-j", base, new).stdout)
+    check_schema(got, "tare.annotate-diff-1")
+    totals = [{e["name"]: e["total"] for e in json.load(open(name))["events"]} for name in (base, new)]
+    for e in got["events"]:
+        name = e["name"]
+        check(e["change"] == totals[1][name] - totals[0][name], e, totals)
+        check(sum(f["change"][name] for f in got["functions"]) == e["change"], name, e)
+        for f in got["functions"]:
+            check(sum(line["change"][name] for line in f["lines"]) == f["change"][name], f)
+            for part in [f] + f["lines"]:
+                check((part["new"] or {name: 0})[name] - (part["base"] or {name: 0})[name] == part["change"][name], part)
+    sizes = [abs(f["change"][got["events"][0]["name"]]) for f in got["functions"]]
+    check(sizes == sorted(sizes, reverse=True), sizes)
+    return got
+
+
+def changed(got):
+    return {f["function"]: {(line.get("base_line"), line.get("new_line")) for line in f["lines"]} for f in got["functions"]}
+
+
+build("a/prog", PROGRAM)
+build("b/prog", GROWN)
+profile("a.profile", "a/prog", options=["-e", "instructions,stores"])
+profile("b.profile", "b/prog", options=["-e", "instructions,stores"])
+if "inner" not in open("a.profile").read():
+    skip("elfutils or libiberty is not installed")
+
+# The planted regression, and nothing else.
+at = GROWN.split("\n").index("\t\tsink -= i;") + 1
+got = difference("a.profile", "b.profile")
+events = {e["name"]: e for e in got["events"]}
+check(0 < events["instructions"]["change"] < events["instructions"]["base"] / 500, events)
+check(events["stores"]["change"] == 20, events)
+check(changed(got) == {"inner": {(None, at - 1), (None, at)}}, changed(got))
+p = diff("a.profile", "b.profile").stdout
+check(re.search(r"^ +\+\d+ +\+0\.\d+ .* inner \[prog\]$", p, re.M) and f"prog.c:{at}, only in new  sink -= i;" in p, p)
+check("1 of " in p and "outer" not in p, p)
+p = diff("--by", "line", "a.profile", "b.profile").stdout
+check(re.search(rf"prog\.c:{at}, only in new  sink -= i;  \(inner \[prog\]\)$", p, re.M), p)
+p = diff("-f", "inner", "a.profile", "b.profile").stdout
+check(re.search(r"^ +0 +3,000 +3,000 +prog\.c:\d+, in base line \d+  sink \^= n;$", p, re.M), p)
+check(len(json.loads(diff("-j", "-f", "outer", "a.profile", "b.profile").stdout)["functions"]) == 1, "-f outer")
+
+# The other way round; the same profile twice.
+check(changed(difference("b.profile", "a.profile")) == {"inner": {(at - 1, None), (at, None)}}, "the other way round")
+check(difference("a.profile", "a.profile")["functions"] == [], "a profile differs from itself")
+check("same counts in both" in diff("a.profile", "a.profile").stdout, "the same")
+
+# Rebuilt in its place, in the same second perhaps: the old text is gone.
+build("c/prog", PROGRAM)
+profile("c.profile", "c/prog")
+build("c/prog", GROWN)
+profile("d.profile", "c/prog")
+check(changed(difference("c.profile", "d.profile")) == {"inner": {(None, at - 1), (None, at)}}, "rebuilt in its place")
+
+# Another name of the program; a function that becomes another; more runs of the same line.
+build("e/other", PROGRAM.replace("inner", "renamed").replace("outer(20000)", "outer(20020)"))
+profile("e.profile", "e/other")
+got = difference("a.profile", "e.profile")
+sides = {f["function"]: (f["base"] is None, f["new"] is None) for f in got["functions"]}
+check(sides["inner"] == (False, True) and sides["renamed"] == (True, False), sides)
+check(sides["outer"] == (False, False) and set(sides) <= {"inner", "renamed", "outer", "main"}, sides)
+lines = PROGRAM.split("\n")
+same = {(n, n) for n in (lines.index("\tfor (unsigned i = 0; i < n; i++)") + 1, lines.index("\t\tsink += i;") + 1)}
+check(changed(got)["outer"] <= same and changed(got)["outer"], changed(got))
+
+# Without names: by offset in the same build, by the shape of the code in another one.
+for name in "a", "b":
+    shutil.copy(f"{name}/prog", f"{name}/bare")
+    run("strip", f"{name}/bare")
+    profile(f"{name}.bare", f"{name}/bare")
+got = difference("a.bare", "b.bare")
+bare = [f for f in got["functions"] if "bare+0x" in f["function"]]
+check(len(bare) <= 2, [f["function"] for f in got["functions"]])
+
+# A full profile with -o; wrong operands and options.
+diff("-o", "whole", "--report", "/dev/null", "a.profile", "b.profile")
+check(json.load(open("whole")) == json.loads(diff("-j", "a.profile", "b.profile").stdout), "-o")
+profile("loads", "a/prog", options=["-e", "loads"])
+check("without a common event" in diff("a.profile", "loads", status=1).stderr, "other events")
+check("wants two profiles" in diff("a.profile", status=125).stderr, "one operand")
+check("wants two profiles" in diff("--", "a/prog", "b/prog", status=125).stderr, "a command")
+check("a/prog" in diff("a.profile", "a/prog", status=1).stderr, "not a profile")
+check("functions or lines" in diff("--by", "object", "a.profile", "b.profile", status=125).stderr, "--by object")
+check("--per-process" in diff("--per-process", "a.profile", "b.profile", status=125).stderr, "--per-process")
+
+shutil.rmtree(folder)
+finish()
