@@ -56,7 +56,9 @@ struct tare_code_range {
 	int64_t taken;			/* how often the branch at its end was taken: conditional ones,
 					 * and only if taken branches were counted. Such a range
 					 * has runs 0 */
-	uint64_t reserved[2];
+	uint64_t dump;			/* the number of the dump (tare_measurement.parts) that it is
+					 * part of; 0: it ran after the last one of its process */
+	uint64_t reserved[1];
 };
 
 /* Calls `what` for every range, until it returns other than 0, and returns that. A negative error of

@@ -106,7 +106,12 @@ extern "C" {
 	X(DELAY, 45, "the command ended before the delay was over", "lower --delay") \
 	X(OPTION_UNKNOWN, 46, "an option is set that this libtare does not know", \
 	  "leave the option at 0, or use a libtare at least as new as the program's headers " \
-	  "(tare_version() tells the one in use)")
+	  "(tare_version() tells the one in use)")                              \
+	X(NEVER_ON, 47, "counting was off all the time",                            \
+	  "count from the start (without --delay -1), or let the program switch it on " \
+	  "(tare_region(3)), or send `enable` to --control")                     \
+	X(WHOLE_ONLY, 48, "the kernel counts this event for the whole run, and only part of the run " \
+	  "was counted", "leave this event out, or count with hardware counters (--backend hw)")
 
 enum tare_err {
 	TARE_OK = 0,

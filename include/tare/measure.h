@@ -100,6 +100,28 @@ struct tare_task {			/* a process or a thread of the command */
 	uint64_t reserved[4];
 };
 
+/* What a program counted between two dumps that it asked for (tare/region.h, valgrind/callgrind.h). */
+struct tare_dump {
+	unsigned number;		/* of the run: 1, 2 … */
+	pid_t pid;			/* of the process that asked; 0: not known (hardware) */
+	const char *name;		/* as the program gave it, or "" */
+	struct tare_count *counts;	/* n_counts of the measurement */
+	uint64_t reserved[4];
+};
+
+/* What programs of the run asked for. All counts of the measurement are of what ran while counting
+ * was on; those of the dumps are included. */
+struct tare_parts {
+	bool started_off;		/* counting was off at first (tare_measure_options.starts_off) */
+	uint64_t on, off;		/* how often counting of a process or thread was switched */
+	uint64_t zeroed;		/* how often counts were set to 0 */
+	uint64_t missed;		/* requests that could not be obeyed: a debugger held a thread */
+	size_t n_dumps;
+	struct tare_dump *dumps;
+	uint64_t lost_dumps;		/* dumps beyond those that there is room for; their counts are in
+					 * the totals */
+};
+
 /* The result of a run. Strings and arrays belong to it; the names of the events belong to the
  * list that was measured and must outlive the result. */
 struct tare_measurement {
@@ -128,6 +150,25 @@ struct tare_measurement {
 					 * cover part of the run */
 	size_t n_stops;
 	struct tare_stop_result *stops;	/* one per rule of tare_measure_options.stops */
+	struct tare_parts *parts;	/* NULL: the whole run was counted */
+};
+
+/* How counting can start, besides on. The software engine knows all of them, hardware counters
+ * TARE_OFF_UNTIL_ASKED. */
+enum tare_starts_off {
+	TARE_OFF_UNTIL_ASKED = 1,	/* off until the program's first request */
+	TARE_OFF_PROCESS = 2,		/* each process is off until it asks to start, … */
+	TARE_OFF_THREADS = 4,		/* … each thread until it toggles (callgrind.h) */
+};
+
+/* A descriptor from which commands come while the command runs. */
+struct tare_control {
+	int fd;
+	/* Called when fd is readable or hung up, with the totals so far, by the thread that called
+	 * tare_measure(). False: do not watch fd any more. */
+	bool (*on_ready)(const struct tare_measurement *so_far, void *arg);
+	void *arg;
+	uint64_t reserved[4];
 };
 
 struct tare_measure_options {
@@ -162,6 +203,10 @@ struct tare_measure_options {
 	const struct tare_stop_rule *stops;
 	size_t n_stops;
 	int (*on_stop)(const struct tare_stop *stop, void *arg);
+	const struct tare_control *control;	/* NULL, or a descriptor to be watched */
+	unsigned starts_off;		/* 0: counting is on from the first instruction; else
+					 * enum tare_starts_off */
+	bool valgrind;			/* software engine: the program's RUNNING_ON_VALGRIND is 1 */
 };
 #define TARE_MEASURE_OPTIONS_INIT TARE_OPTIONS_INIT(measure)
 

@@ -37,6 +37,7 @@
 #include <tare/codeprofile.h>
 #include <tare/profile.h>
 #include <tare/record.h>
+#include <tare/region.h>
 #include <tare/run.h>
 #include <tare/trace.h>
 #include <tare/verify.h>

@@ -158,7 +158,7 @@ static int open_slot(struct counter_set *set, struct target *t, int s, int leade
 		/* Not only for the exec: arm64 leaves a disabled leader out when it
 		 * checks whether a group fits its counters, unless it has this. Once
 		 * the event is enabled it means nothing any more. */
-		attr.enable_on_exec = 1;
+		attr.enable_on_exec = !set->o.off;
 		attr.pinned |= set->o.pinned;
 		if (!set->o.inherit)
 			attr.read_format |= PERF_FORMAT_GROUP;
@@ -390,7 +390,7 @@ int counter_set_open(const struct tare_event *const *events, size_t n,
 		return err;
 	}
 	*out = set;
-	if (o->disabled)
+	if (o->disabled || o->off)
 		return 0;
 	counter_set_started(set);
 	return o->enable_on_exec ? 0 : counter_set_enable(set, why);
@@ -455,6 +455,20 @@ static int switch_all(struct counter_set *set, unsigned long request, struct tar
 		}
 	}
 	return 0;
+}
+
+size_t counter_set_leaders(const struct counter_set *set, int *fds, size_t max)
+{
+	size_t n = 0;
+	for (size_t i = 0; set->n_targets && i < set->n * SLOTS; i++) {
+		const struct slot *const s = &set->targets[0].slots[i];
+		if (s->fd < 0 || s->leader != (int)i)
+			continue;
+		if (n < max)
+			fds[n] = s->fd;
+		n++;
+	}
+	return n;
 }
 
 int counter_set_enable(struct counter_set *set, struct tare_why *why)

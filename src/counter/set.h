@@ -36,6 +36,8 @@ struct counter_set_opts {
 	bool enable_on_exec;	/* start at the exec, not now */
 	bool disabled;		/* start at counter_set_enable(), not now (or at an exec of
 				 * the target, should one come before) */
+	bool off;		/* start when a process that has the descriptors enables them
+				 * (counter_set_leaders()): not now, and at no exec */
 	bool pinned;		/* all the time on a counter or an error: never multiplexed */
 	bool user_fallback;	/* where the kernel may not be counted and the event's
 				 * modifiers were not chosen by hand: count user mode only
@@ -70,6 +72,10 @@ bool counter_set_user_only(const struct counter_set *set, size_t i);
 int counter_set_enable(struct counter_set *set, struct tare_why *why);
 int counter_set_disable(struct counter_set *set, struct tare_why *why);
 void counter_set_started(struct counter_set *set);
+
+/* The descriptors that enable or disable all events of the first target; at most `max`. Returns how
+ * many there are. They stay the set's. */
+size_t counter_set_leaders(const struct counter_set *set, int *fds, size_t max);
 
 /* Fills one count per event, summed over all targets. `state` keeps four results
  * apart: counted (also a true 0), not opened, never scheduled, stolen. Value is

@@ -49,6 +49,8 @@ static void child_side(const struct child_plan *p, const struct rlimit *files, i
 	for (size_t i = 0; i < CHILD_INHERITS; i++)
 		if (p->inherit[i] > 0)
 			fcntl(p->inherit[i], F_SETFD, 0);
+	if (p->region_from > 0)
+		dup2(p->region_from, p->region_to);
 	if (!p->aslr) {
 		const int old = personality(0xffffffff);
 		if (old < 0 || personality((unsigned long)old | ADDR_NO_RANDOMIZE) < 0)
@@ -302,7 +304,7 @@ bool child_ended(const struct child *c)
 	return ended(c->pid, true);
 }
 
-bool launch_wait(pid_t pid, int pidfd, uint64_t until_ns, bool own_child)
+bool launch_wait(pid_t pid, int pidfd, uint64_t until_ns, bool own_child, const int wake[2])
 {
 	const uint64_t now = launch_now_ns();
 	uint64_t left = until_ns > now ? until_ns - now : 0;
@@ -314,13 +316,15 @@ bool launch_wait(pid_t pid, int pidfd, uint64_t until_ns, bool own_child)
 	}
 	const struct timespec t = { (time_t)(left / 1000000000u),
 				    (long)(left % 1000000000u) };
-	struct pollfd p = { .fd = pidfd, .events = POLLIN };
-	return ppoll(&p, 1, &t, NULL) == 1;
+	struct pollfd p[3] = { { .fd = pidfd, .events = POLLIN },
+			       { .fd = wake ? wake[0] : -1, .events = POLLIN },
+			       { .fd = wake ? wake[1] : -1, .events = POLLIN } };
+	return ppoll(p, 3, &t, NULL) > 0 && p[0].revents;
 }
 
-bool child_wait(const struct child *c, uint64_t until_ns)
+bool child_wait(const struct child *c, uint64_t until_ns, const int wake[2])
 {
-	return launch_wait(c->pid, c->pidfd, until_ns, true);
+	return launch_wait(c->pid, c->pidfd, until_ns, true, wake);
 }
 
 static int aslr_off_by(int personality_fd)

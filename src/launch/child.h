@@ -4,7 +4,7 @@
  *	if (child_start(&c, &(struct child_plan){ .argv = argv }, why) < 0) …
  *	… attach counters to c.pid, which waits before its exec …
  *	if (child_exec(&c, why) < 0) …		// command not found, not executable
- *	while (!(ended = child_wait(&c, until_ns)))
+ *	while (!(ended = child_wait(&c, until_ns, NULL)))
  *		…
  *	child_reap(&c, m);
  *
@@ -42,6 +42,7 @@ struct child_plan {
 	int inherit[CHILD_INHERITS];	/* descriptors with FD_CLOEXEC that the command keeps; 0:
 				 * none. The flag is cleared in the child alone, so that other
 				 * children of this process never get them. */
+	int region_from, region_to;	/* the command gets the first as the second; 0: none */
 };
 
 /* False, with *why, where this process ignores SIGCHLD: an exit status could not be read. */
@@ -58,8 +59,8 @@ int child_exec_failure(struct child *c, struct tare_why *why);
 /* Kills and reaps a child that has not execed. */
 void child_abandon(struct child *c);
 /* True once the child has ended (it stays a zombie); false when until_ns (CLOCK_MONOTONIC)
- * came first or a signal was caught. */
-bool child_wait(const struct child *c, uint64_t until_ns);
+ * came first, a signal was caught, or one of two descriptors (-1: none; or NULL) is readable. */
+bool child_wait(const struct child *c, uint64_t until_ns, const int wake[2]);
 /* Closes our descriptors of a child that has been reaped already. */
 void child_close(struct child *c);
 /* Reaps an ended child: exit status, times and whether ASLR was really off into *m. */
@@ -78,7 +79,7 @@ void child_tell_aslr(const struct child *c, int off, struct tare_measurement *m)
 int child_aslr_off(const struct child *c);
 int launch_aslr_off(pid_t pid);
 /* Waits on a pidfd or, where there is none, looks every 10 ms. */
-bool launch_wait(pid_t pid, int pidfd, uint64_t until_ns, bool own_child);
+bool launch_wait(pid_t pid, int pidfd, uint64_t until_ns, bool own_child, const int wake[2]);
 uint64_t launch_now_ns(void);
 
 #endif

@@ -25,6 +25,13 @@ struct task {
 	int32_t pid, tid, parent;
 };
 
+/* A CODE_ZERO or CODE_DUMP: says what the records of its task before it are. */
+struct mark {
+	bool zero;
+	uint32_t dump;
+	uint32_t next;			/* of the same task: 1 + index; 0: none */
+};
+
 /* What one CODE_MAPS and the CODE_MAP after it say. */
 struct map_set {
 	int32_t pid;
@@ -46,6 +53,9 @@ struct tare_code {
 	struct map_set *sets;		/* in the order of the log */
 	size_t n_sets;
 	struct code_contexts *contexts;
+	struct mark *marks;		/* in the order of the log */
+	size_t n_marks;
+	uint32_t *first_mark;		/* by task (record): 1 + index; 0: none */
 };
 
 /* Room for one more element; the arrays grow by doubling. */
@@ -155,6 +165,37 @@ static bool add_map(struct tare_code *c, const struct code_record *r)
 	return true;
 }
 
+static bool is_mark(const struct code_record *r)
+{
+	return r->kind == CODE_ZERO || r->kind == CODE_DUMP;
+}
+
+/* `last`: the last mark of each task so far. */
+static bool add_mark(struct tare_code *c, const struct code_record *r, uint32_t *last)
+{
+	if (r->record >= c->n_tasks)
+		return true;
+	if (!more(&c->marks, c->n_marks, sizeof(*c->marks)))
+		return false;
+	c->marks[c->n_marks++] = (struct mark){ .zero = r->kind == CODE_ZERO, .dump = (uint32_t)r->runs };
+	uint32_t *const from = last[r->record] ? &c->marks[last[r->record] - 1].next :
+						 &c->first_mark[r->record];
+	*from = last[r->record] = (uint32_t)c->n_marks;
+	return true;
+}
+
+static bool read_marks(struct tare_code *c)
+{
+	struct place p = { 0 };
+	uint32_t *const last = calloc(c->n_tasks + 1, sizeof(*last));
+	bool ok = last;
+	for (const struct code_record *r; ok && (r = next_record(c, &p));)
+		if (is_mark(r))
+			ok = add_mark(c, r, last);
+	free(last);
+	return ok;
+}
+
 static bool read_maps(struct tare_code *c)
 {
 	struct place p = { 0 };
@@ -190,7 +231,8 @@ struct tare_code *code_keep(int memfd, const struct soft_shared *s)
 	c->tasks = calloc(c->n_tasks + 1, sizeof(*c->tasks));
 	void *const at = !c->n_chunks ? NULL : mmap(NULL, c->n_chunks * CODE_CHUNK, PROT_READ, MAP_SHARED,
 						    memfd, CODE_LOG_OFFSET);
-	if (!c->used || !c->tasks || at == MAP_FAILED) {
+	c->first_mark = calloc(c->n_tasks + 1, sizeof(*c->first_mark));
+	if (!c->used || !c->tasks || !c->first_mark || at == MAP_FAILED) {
 		c->n_chunks = 0;
 		code_free(c);
 		return NULL;
@@ -204,7 +246,7 @@ struct tare_code *code_keep(int memfd, const struct soft_shared *s)
 	copy_tasks(c, s);
 	/* (a child runs in the engine up to its exec) */
 	c->only_pid = s->flags & SOFT_FLAG_NO_INHERIT && c->n_tasks > 1 ? c->tasks[1].pid : 0;
-	if (read_maps(c) && (c->contexts = code_contexts_read(c, s->event_mask)))
+	if (read_maps(c) && read_marks(c) && (c->contexts = code_contexts_read(c, s->event_mask)))
 		return c;
 	code_free(c);
 	return NULL;
@@ -222,6 +264,8 @@ void code_free(struct tare_code *c)
 	free(c->in_sets);
 	free(c->sets);
 	code_contexts_free(c->contexts);
+	free(c->marks);
+	free(c->first_mark);
 	free(c->used);
 	free(c->tasks);
 	free(c);
@@ -238,7 +282,16 @@ bool tare_code_is_complete(const struct tare_code *c)
 struct current {
 	struct { int32_t pid; uint32_t set; } *of;	/* set: 1 + index */
 	size_t n;
+	uint32_t *mark;		/* the next one, by task: 1 + index; 0: none */
 };
+
+/* The next mark of the task that wrote the record, or NULL. */
+static const struct mark *mark_after(const struct tare_code *c, const struct current *now,
+				     const struct code_record *r)
+{
+	const uint32_t i = r->record < c->n_tasks ? now->mark[r->record] : 0;
+	return i ? &c->marks[i - 1] : NULL;
+}
 
 static uint32_t *current_of(struct current *now, int32_t pid)
 {
@@ -271,6 +324,15 @@ static int32_t parent_of(const struct tare_code *c, int32_t pid)
 	return 0;
 }
 
+/* The part of a block that a signal cut off can be written before the mappings are. */
+static uint32_t first_set(const struct tare_code *c, int32_t pid)
+{
+	for (size_t i = 0; i < c->n_sets; i++)
+		if (c->sets[i].pid == pid)
+			return (uint32_t)i + 1;
+	return 0;
+}
+
 struct code_walk {
 	const struct tare_code *code;
 	struct current now;
@@ -285,7 +347,7 @@ static bool find_set(struct code_walk *w)
 	const int32_t parent = set && !*set ? parent_of(w->code, w->record->pid) : 0;
 	if (parent)
 		set = current_of(&w->now, parent);
-	w->set = set ? *set : 0;
+	w->set = set && *set ? *set : first_set(w->code, w->record->pid);
 	return set;
 }
 
@@ -314,7 +376,9 @@ static int walk(struct code_walk *w,
 				return TARE_E_NOMEM;
 			*set = ++sets;
 		}
-		if (r->kind == CODE_MAPS || r->kind == CODE_MAP ||
+		if (is_mark(r) && r->record < w->code->n_tasks && w->now.mark[r->record])
+			w->now.mark[r->record] = w->code->marks[w->now.mark[r->record] - 1].next;
+		if (r->kind == CODE_MAPS || r->kind == CODE_MAP || is_mark(r) ||
 		    (w->code->only_pid && r->pid != w->code->only_pid))
 			continue;
 		if (!find_set(w))
@@ -327,9 +391,13 @@ static int walk(struct code_walk *w,
 int code_walk(const struct tare_code *c,
 	      int (*what)(const struct code_walk *at, const struct code_record *r, void *arg), void *arg)
 {
-	struct code_walk w = { .code = c };
+	struct code_walk w = { .code = c, .now.mark = malloc((c->n_tasks + 1) * sizeof(uint32_t)) };
+	if (!w.now.mark)
+		return TARE_E_NOMEM;
+	memcpy(w.now.mark, c->first_mark, (c->n_tasks + 1) * sizeof(uint32_t));
 	const int err = walk(&w, what, arg);
 	free(w.now.of);
+	free(w.now.mark);
 	return err;
 }
 
@@ -346,9 +414,11 @@ struct each {
 static int give_range(const struct code_walk *at, const struct code_record *r, void *arg)
 {
 	const struct each *const e = arg;
-	if (r->kind != CODE_RUNS && r->kind != CODE_TAKEN)
+	const struct mark *const mark = mark_after(at->code, &at->now, r);
+	if ((r->kind != CODE_RUNS && r->kind != CODE_TAKEN) || (mark && mark->zero))
 		return 0;
 	const struct tare_code_range range = {
+		.dump = mark ? mark->dump : 0,
 		.pid = r->pid, .tid = code_tid_of(at), .map = code_map_of(at, r->pc),
 		.address = r->pc, .bytes = r->bytes, .size = r->len, .n_insns = r->n_insns,
 		.runs = r->kind == CODE_RUNS ? r->runs : 0,

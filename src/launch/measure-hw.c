@@ -2,6 +2,7 @@
  * everything the command starts, or attached to a process that runs already. */
 #include "measure-backend.h"
 #include "measure-room.h"
+#include "region-channel.h"
 #include "set.h"
 #include "why.h"
 
@@ -20,6 +21,7 @@ struct hw {
 	struct counter_set *set;
 	struct child child;
 	bool has_child;
+	struct region *region;	/* the program's own switches; NULL: none */
 };
 
 /* An event that cannot be opened is an error before anything runs. */
@@ -70,30 +72,51 @@ static void read_counts(struct hw *h)
 
 /* ---- a command ---- */
 
+/* Shows the totals so far. */
+static void show(struct hw *h, struct watch *w, enum watch_verdict v, uint64_t start_ns)
+{
+	read_counts(h);
+	h->m->wall_ns = launch_now_ns() - start_ns;
+	if (v == WATCH_INTERVAL)
+		h->o->on_interval(h->m, h->o->arg);
+	else
+		watch_control(w);
+}
+
 static void watch_child(struct hw *h)
 {
 	struct watch w;
 	watch_start(&w, h->o, h->m, h->child.start_ns);
-	while (!child_wait(&h->child, watch_until(&w))) {
-		if (watch_check(&w, h->child.pid) != WATCH_INTERVAL)
-			continue;
-		read_counts(h);
-		h->m->wall_ns = launch_now_ns() - h->child.start_ns;
-		h->o->on_interval(h->m, h->o->arg);
+	w.wake[1] = region_wake(h->region);
+	while (!child_wait(&h->child, watch_until(&w), w.wake)) {
+		region_serve(h->region);
+		const enum watch_verdict v = watch_check(&w, h->child.pid);
+		if (v == WATCH_INTERVAL || v == WATCH_CONTROL)
+			show(h, &w, v, h->child.start_ns);
 	}
 	h->m->wall_ns = launch_now_ns() - h->child.start_ns;
 }
 
+static void read_for_region(void *arg)
+{
+	read_counts(arg);
+}
+
 static int run_command(struct hw *h, struct tare_why *why)
 {
-	const struct child_plan plan = { .argv = h->o->argv, .aslr = h->o->aslr };
-	int err = child_start(&h->child, &plan, why);
+	struct child_plan plan = { .argv = h->o->argv, .aslr = h->o->aslr };
+	int err = region_open(&h->region, h->o, h->m, why);
+	if (err)
+		return err;
+	region_plan(h->region, &plan);
+	err = child_start(&h->child, &plan, why);
 	if (err)
 		return err;
 	const struct counter_set_opts co = {
 		.pid = h->child.pid,
 		.inherit = !h->o->no_inherit,
-		.enable_on_exec = true,
+		.enable_on_exec = !h->o->starts_off,
+		.off = h->o->starts_off,
 		.pinned = h->o->pinned,
 		.user_fallback = true,
 	};
@@ -102,13 +125,18 @@ static int run_command(struct hw *h, struct tare_why *why)
 		child_abandon(&h->child);
 		return err;
 	}
+	region_begin(h->region, h->set, read_for_region, h);
 	err = child_exec(&h->child, why);
 	if (err)
 		return err;
 	counter_set_started(h->set);
 	watch_child(h);
+	region_serve(h->region);
 	read_counts(h);
 	child_reap(&h->child, h->m);
+	err = region_end(h->region, why);
+	if (err)
+		return err;
 	measure_explain(h->o, h->m, h->set);
 	return 0;
 }
@@ -122,12 +150,12 @@ static int target_pidfd(const struct tare_measure_options *o)
 	return o->pid ? (int)syscall(SYS_pidfd_open, o->pid, 0) : -1;
 }
 
-static bool attached_wait(const struct hw *h, int pidfd, uint64_t until)
+static bool attached_wait(const struct hw *h, int pidfd, const struct watch *w)
 {
 	if (h->has_child)
-		return child_wait(&h->child, until);
+		return child_wait(&h->child, watch_until(w), w->wake);
 	const pid_t target = h->o->pid ? h->o->pid : h->o->tid;
-	return launch_wait(target, pidfd, until, false);
+	return launch_wait(target, pidfd, watch_until(w), false, w->wake);
 }
 
 static void watch_attached(struct hw *h, uint64_t start_ns)
@@ -136,16 +164,13 @@ static void watch_attached(struct hw *h, uint64_t start_ns)
 	const int pidfd = target_pidfd(h->o);
 	watch_start(&w, h->o, h->m, start_ns);
 	/* Attached without a command, only the watching itself can be ended. */
-	while (!attached_wait(h, pidfd, watch_until(&w))) {
+	while (!attached_wait(h, pidfd, &w)) {
 		const enum watch_verdict v =
 			watch_check(&w, h->has_child ? h->child.pid : 0);
 		if (v == WATCH_END && !h->has_child)
 			break;
-		if (v != WATCH_INTERVAL)
-			continue;
-		read_counts(h);
-		h->m->wall_ns = launch_now_ns() - start_ns;
-		h->o->on_interval(h->m, h->o->arg);
+		if (v == WATCH_INTERVAL || v == WATCH_CONTROL)
+			show(h, &w, v, start_ns);
 	}
 	h->m->wall_ns = launch_now_ns() - start_ns;
 	if (pidfd >= 0)
@@ -247,6 +272,7 @@ int measure_hw(const struct tare_measure_options *o, struct tare_measurement *m,
 		return why_set(why, TARE_E_NOMEM, "a run");
 	const int err = o->pid || o->tid ? run_attached(&h, why) : run_command(&h, why);
 	counter_set_close(h.set);
+	region_close(h.region);
 	free(h.events);
 	return err;
 }

@@ -46,6 +46,7 @@ struct watch {
 	uint64_t next_ns;	/* of the next interval; UINT64_MAX: none */
 	uint64_t timeout_ns;	/* CLOCK_MONOTONIC; UINT64_MAX: none */
 	uint64_t kill_ns;	/* when a command that got SIGTERM is killed */
+	int wake[2];		/* descriptors to wait for, or -1: the first is o->control's */
 	void (*before_kill)(void *arg);	/* or NULL */
 	void *arg;
 };
@@ -54,9 +55,11 @@ void watch_start(struct watch *w, const struct tare_measure_options *o,
 /* When watch_check() must be called next (CLOCK_MONOTONIC). */
 uint64_t watch_until(const struct watch *w);
 
-enum watch_verdict { WATCH_ON, WATCH_INTERVAL, WATCH_END };
-/* What is due now: nothing, an interval, or the end (timed_out or stopped is set in
+enum watch_verdict { WATCH_ON, WATCH_INTERVAL, WATCH_CONTROL, WATCH_END };
+/* What is due now: nothing, an interval, watch_control(), or the end (timed_out or stopped is set in
  * the measurement, and `victim`, unless 0, was sent SIGTERM, later SIGKILL). */
 enum watch_verdict watch_check(struct watch *w, pid_t victim);
+/* Calls o->control->on_ready; the measurement has the totals so far. */
+void watch_control(struct watch *w);
 
 #endif

@@ -75,6 +75,14 @@ static void beside_interval(struct tare_measurement *so_far, void *arg)
 		b->o->on_interval(so_far, b->o->arg);
 }
 
+static void beside_control(struct watch *w, void *arg)
+{
+	struct beside *const b = arg;
+	beside_read(b);
+	b->m->wall_ns = launch_now_ns() - b->start_ns;
+	watch_control(w);
+}
+
 static void beside_end(pid_t child, void *arg)
 {
 	(void)child;
@@ -130,7 +138,9 @@ int measure_soft(const struct tare_measure_options *o, struct tare_measurement *
 		 struct tare_why *why)
 {
 	struct beside b = { .o = o, .m = m };
-	const struct soft_hooks hooks = { beside_open, beside_interval, beside_end, &b };
+	const struct soft_hooks hooks = { .before_exec = beside_open, .on_interval = beside_interval,
+					  .on_control = beside_control, .before_reap = beside_end,
+					  .arg = &b };
 	int err = beside_select(&b);
 	if (err)
 		why_set(why, err, "a run");

@@ -404,7 +404,7 @@ static void watch_tracer(struct tracer *t, int done, int started)
 	if (n != 1)
 		return;			/* the command did not start */
 	watch_start(&w, t->o, t->m, t->child.start_ns);
-	while (!launch_wait(t->child.pid, done, watch_until(&w), false))
+	while (!launch_wait(t->child.pid, done, watch_until(&w), false, NULL))
 		watch_check(&w, t->child.pid);
 }
 

@@ -5,6 +5,7 @@
 #include "code.h"
 #include "measure-room.h"
 #include "options-copy.h"
+#include "parts.h"
 #include "perf-facts.h"
 #include "set.h"
 #include "why.h"
@@ -58,6 +59,8 @@ static int check(const struct tare_measure_options *o, struct tare_why *why)
 		return why_set(why, TARE_E_INVALID, "timeout_s: %f is not a time", o->timeout_s);
 	if (!command && !o->pid && !o->tid)
 		return why_set(why, TARE_E_NO_COMMAND, "no command");
+	if (parts_refuse(o, why))
+		return TARE_E_INVALID;
 	if (command && !child_status_kept(why))
 		return TARE_E_INVALID;
 	const int err = stop_check_rules(o, why);
@@ -291,6 +294,9 @@ static int measure(const struct tare_measure_options *o, struct tare_measurement
 		err = measure_stop(o, &r->m, w);
 	else if (o->per_task && !o->pid && !o->tid && perf_is_virtual(""))
 		err = refuse_tasks_inside_run(w);
+	else if (o->per_task && (o->starts_off || o->control))
+		err = why_set(w, TARE_E_INVALID, "starts_off or control: hardware counters of every task "
+			      "separately (per_task) cannot be switched");
 	else if (o->per_task && !o->pid && !o->tid)
 		err = measure_tasks(o, &r->m, w);
 	else
@@ -300,6 +306,7 @@ static int measure(const struct tare_measure_options *o, struct tare_measurement
 		return err;
 	}
 	mark_cut_short(o, &r->m);
+	parts_judge(o, &r->m);
 	*m = &r->m;
 	return 0;
 }
@@ -334,6 +341,7 @@ void tare_measurement_free(struct tare_measurement *m)
 	free(m->tasks);
 	code_free(m->code);
 	free(m->stops);
+	parts_free(m->parts);
 	free(m->counts);
 	free((struct measured *)m);	/* its first member */
 }

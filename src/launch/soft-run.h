@@ -28,6 +28,7 @@
 #include <tare/measure.h>
 
 struct soft_shared;
+struct watch;
 
 struct soft_hooks {
 	int (*before_exec)(pid_t child, void *arg, struct tare_why *why);
@@ -39,6 +40,8 @@ struct soft_hooks {
 	/* a process of the tree is about to run natively; `vslot` is its task of the virtual PMU.
 	 * Called by the tracer thread (may be NULL). */
 	void (*went_native)(uint32_t vslot, void *arg);
+	/* o->control is ready; the totals so far are filled in (NULL: there is none) */
+	void (*on_control)(struct watch *w, void *arg);
 };
 
 int soft_run(const struct tare_measure_options *o, const struct soft_hooks *hooks,

@@ -1,6 +1,7 @@
 /* Timeout, stop flag and intervals while a command runs (measure-room.h). */
 #include "measure-room.h"
 
+#include <poll.h>
 #include <signal.h>
 
 /* The maximum delay with which *stop is seen, if the signal comes just before the sleep. */
@@ -13,7 +14,8 @@ void watch_start(struct watch *w, const struct tare_measure_options *o,
 {
 	*w = (struct watch){ .o = o, .m = m, .start_ns = start_ns,
 			     .next_ns = UINT64_MAX, .timeout_ns = UINT64_MAX,
-			     .kill_ns = UINT64_MAX };
+			     .kill_ns = UINT64_MAX,
+			     .wake = { o->control ? o->control->fd : -1, -1 } };
 	const unsigned first_ms = o->delay_ms ? o->delay_ms : o->interval_ms;
 	if (first_ms && o->on_interval)
 		w->next_ns = start_ns + (uint64_t)first_ms * 1000000u;
@@ -44,6 +46,18 @@ static enum watch_verdict end(struct watch *w, uint64_t now, pid_t victim)
 	return WATCH_END;
 }
 
+static bool is_ready(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	return fd >= 0 && poll(&p, 1, 0) > 0;
+}
+
+void watch_control(struct watch *w)
+{
+	if (!w->o->control->on_ready(w->m, w->o->control->arg))
+		w->wake[0] = -1;
+}
+
 enum watch_verdict watch_check(struct watch *w, pid_t victim)
 {
 	const uint64_t now = launch_now_ns();
@@ -63,7 +77,7 @@ enum watch_verdict watch_check(struct watch *w, pid_t victim)
 		return end(w, now, victim);
 	}
 	if (now < w->next_ns)
-		return WATCH_ON;
+		return is_ready(w->wake[0]) ? WATCH_CONTROL : WATCH_ON;
 	/* The times of intervals are multiples of the step, also after a late one. */
 	const uint64_t step = (uint64_t)w->o->interval_ms * 1000000u;
 	if (!step)

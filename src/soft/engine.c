@@ -188,10 +188,12 @@ uint64_t engine_main(void)
 	regions_init();
 	signals_init(t);
 	rseq_init();
+	part_init(t);
 	if (t->record) {
 		struct soft_record *const r = &E.shared->records[t->record];
 		r->pid = E.pid;
 		r->tid = t->tid;
+		r->image = t->record;
 		record_names(r);
 		record_live(t, r);
 		__atomic_store_n(&r->state, REC_RUNNING, __ATOMIC_RELEASE);

@@ -10,6 +10,7 @@
 #include <tare/tare.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <sched.h>
@@ -628,6 +629,15 @@ static void running(void)
 	      !planted, "an error");
 }
 
+/* Nothing measures this program. */
+static void parts_of_itself(void)
+{
+	errno = ERANGE;
+	CHECK(!tare_region_start() && !tare_region_zero() && !tare_region_dump("x") && !tare_region_stop(),
+	      "regions");
+	CHECK(errno == ERANGE, "errno");
+}
+
 struct step {
 	const char *name;
 	void (*call)(void);
@@ -652,6 +662,7 @@ static const struct step steps[] = {
 	{ "analyses", analyses },
 	{ "measuring", measuring },
 	{ "running", running },
+	{ "parts", parts_of_itself },
 };
 
 static void all_steps(void)

@@ -1,9 +1,10 @@
 /* Runs a command in the engine and adds up which code ran how often: for every event the sum must be
  * the count of the same run.
  *
- *	code-sums [-t] [-i] [-a FILE] COMMAND [ARG]...
+ *	code-sums [-t] [-i] [-o] [-a FILE] COMMAND [ARG]...
  *
  *	-i	without the processes that the command starts
+ *	-o	counting is off until the program switches it on; each of its dumps is checked, too
  *	-t	taken branches too (other code in the engine)
  *	-a	every instruction of every range, as lines `address size runs`
  *
@@ -25,6 +26,8 @@
 struct sums {
 	const struct tare_events *events;
 	int64_t *sum;
+	int64_t *of_dumps;		/* by dump and event */
+	size_t n_dumps;
 	size_t ranges, unknown, bad;
 	const struct tare_code_map *maps[4096];
 	size_t n_maps;
@@ -38,6 +41,29 @@ static void note_map(struct sums *s, const struct tare_code_map *m)
 			return;
 	if (s->n_maps < sizeof(s->maps) / sizeof(*s->maps))
 		s->maps[s->n_maps++] = m;
+}
+
+static void add_to(struct sums *s, const struct tare_code_range *r, size_t event, int64_t n)
+{
+	s->sum[event] += n;
+	if (r->dump && r->dump <= s->n_dumps)
+		s->of_dumps[(r->dump - 1) * tare_events_count(s->events) + event] += n;
+}
+
+static int check_dumps(const struct sums *s, const struct tare_measurement *m)
+{
+	int bad = 0;
+	for (size_t d = 0; d < s->n_dumps; d++)
+		for (size_t i = 0; i < m->n_counts; i++) {
+			const int64_t sum = s->of_dumps[d * m->n_counts + i];
+			if (m->parts->dumps[d].counts[i].value == (uint64_t)sum)
+				continue;
+			printf("dump %u, %s: counted %" PRIu64 ", sum of the code %" PRId64 "\n",
+			       m->parts->dumps[d].number, m->counts[i].event,
+			       m->parts->dumps[d].counts[i].value, sum);
+			bad = 1;
+		}
+	return bad;
 }
 
 static int add(const struct tare_code_range *r, void *arg)
@@ -62,11 +88,11 @@ static int add(const struct tare_code_range *r, void *arg)
 		n++;
 		for (size_t i = 0; i < tare_events_count(s->events); i++)
 			if (tare_code_counts(&in, tare_events_at(s->events, i)))
-				s->sum[i] += r->runs;
+				add_to(s, r, i, r->runs);
 		if (at == r->size)
 			for (size_t i = 0; i < tare_events_count(s->events); i++)
 				if (!strcmp(tare_events_at(s->events, i)->name, "taken-branches"))
-					s->sum[i] += r->taken;
+					add_to(s, r, i, r->taken);
 	}
 	s->bad += n != r->n_insns;
 	return 0;
@@ -78,11 +104,12 @@ int main(int argc, char **argv)
 	struct tare_events *events;
 	struct tare_measurement *m;
 	struct tare_why why = { 0 };
-	bool taken = false, alone = false;
+	bool taken = false, alone = false, off = false;
 	int opt;
-	while ((opt = getopt(argc, argv, "+tia:")) != -1) {
+	while ((opt = getopt(argc, argv, "+tioa:")) != -1) {
 		taken |= opt == 't';
 		alone |= opt == 'i';
+		off |= opt == 'o';
 		if (opt == 'a')
 			s.ranges_to = fopen(optarg, "w");
 		if (opt == '?' || (opt == 'a' && !s.ranges_to))
@@ -90,7 +117,7 @@ int main(int argc, char **argv)
 	}
 	const char *const names = taken ? EVENTS ",taken-branches" : EVENTS;
 	if (optind == argc) {
-		fputs("usage: code-sums [-t] [-i] [-a FILE] COMMAND [ARG]...\n", stderr);
+		fputs("usage: code-sums [-t] [-i] [-o] [-a FILE] COMMAND [ARG]...\n", stderr);
 		return 2;
 	}
 	if (tare_events_parse(names, NULL, &events, &why) < 0) {
@@ -103,6 +130,7 @@ int main(int argc, char **argv)
 	o.backend = TARE_BACKEND_SOFT;
 	o.code = true;
 	o.no_inherit = alone;
+	o.starts_off = off ? TARE_OFF_UNTIL_ASKED : 0;
 	if (tare_measure(&o, &m, &why) < 0) {
 		fprintf(stderr, "%s: %s\n", o.argv[0], why.what);
 		return 2;
@@ -110,7 +138,10 @@ int main(int argc, char **argv)
 	const size_t n = tare_events_count(events);
 	s.events = events;
 	s.sum = calloc(n, sizeof(*s.sum));
+	s.n_dumps = m->parts ? m->parts->n_dumps : 0;
+	s.of_dumps = calloc(s.n_dumps * n + 1, sizeof(*s.of_dumps));
 	int bad = tare_code_each(m->code, add, &s, &why) != 0 || !tare_code_is_complete(m->code);
+	bad |= check_dumps(&s, m);
 	for (size_t i = 0; i < n; i++) {
 		if ((uint64_t)s.sum[i] == m->counts[i].value)
 			continue;
@@ -123,6 +154,7 @@ int main(int argc, char **argv)
 	if (s.ranges_to)
 		bad |= fclose(s.ranges_to) != 0;
 	free(s.sum);
+	free(s.of_dumps);
 	bad |= s.bad != 0 || s.ranges == 0;
 	tare_measurement_free(m);
 	tare_events_free(events);

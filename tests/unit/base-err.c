@@ -58,6 +58,8 @@ static const char *const numbers[] = {
 	[44] = "TRACEPOINT",
 	[45] = "DELAY",
 	[46] = "OPTION_UNKNOWN",
+	[47] = "NEVER_ON",
+	[48] = "WHOLE_ONLY",
 };
 #define N_NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
 

@@ -73,6 +73,13 @@ static bool add_cells(const struct soft_record *r, uint64_t sum[SOFT_EVENTS])
 	return ok;
 }
 
+/* While counting is off in the task, its cells are not counts. */
+static void add_parked(const struct soft_record *r, uint64_t sum[SOFT_EVENTS])
+{
+	for (int k = 0; k < SOFT_EVENTS; k++)
+		sum[k] += __atomic_load_n(&r->parked[k], __ATOMIC_RELAXED);
+}
+
 bool live_read(struct soft_shared *shared, uint32_t index, uint64_t counts[SOFT_EVENTS])
 {
 	struct soft_record *const r = &shared->records[index];
@@ -85,7 +92,9 @@ bool live_read(struct soft_shared *shared, uint32_t index, uint64_t counts[SOFT_
 			counts[k] = __atomic_load_n(&r->counts[k], __ATOMIC_RELAXED);
 		if (before % 2 || __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != REC_RUNNING)
 			return false;
-		if (!add_cells(r, counts))
+		if (__atomic_load_n(&r->off, __ATOMIC_RELAXED))
+			add_parked(r, counts);
+		else if (!add_cells(r, counts))
 			return false;
 		if (__atomic_load_n(&r->folding, __ATOMIC_SEQ_CST) == before)
 			return true;

@@ -1,10 +1,12 @@
 #include "soft-results.h"
 
 #include "live.h"
+#include "parts.h"
 #include "role-events.h"
 #include "why.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,9 +69,12 @@ static bool look_now(struct soft_results *s, bool child_lives)
 			all &= (r->pid == s->child && !child_lives) || !alive(r->pid);
 			continue;
 		}
+		/* counts grow, but for a request of the program to start over (zero) */
+		const bool over = s->live[j][SOFT_EVENTS] != r->zeroed;
 		for (int k = 0; k < SOFT_EVENTS; k++)
-			if (now[k] > s->live[j][k])
+			if (over || now[k] > s->live[j][k])
 				s->live[j][k] = now[k];
+		s->live[j][SOFT_EVENTS] = r->zeroed;
 	}
 	return all;
 }
@@ -116,6 +121,12 @@ static uint32_t add_beyond(const struct soft_results *s, struct soft_record *cop
 bool soft_results_look(struct soft_results *s)
 {
 	return look(s, true);
+}
+
+void soft_results_look_well(struct soft_results *s)
+{
+	for (int i = 0; i < 50 && !look(s, true); i++)
+		usleep(1000);
 }
 
 void soft_results_settle(struct soft_results *s, const struct soft_tracer *tracer)
@@ -347,6 +358,54 @@ int soft_results_tasks(const struct soft_results *s, const struct tare_measure_o
 	for (uint32_t j = 0; j < n && m->n_tasks < want; j++)
 		if (worth_a_task(s, o, &records(s)[j]) && fill_task(s, o, j, m))
 			return why_set(why, TARE_E_NOMEM, "counts of %zu tasks", want);
+	return 0;
+}
+
+/* ---- parts ---- */
+
+static bool fill_dump(const struct soft_dump *from, const struct tare_measure_options *o,
+		      const struct tare_measurement *m, struct tare_dump *to)
+{
+	if (!parts_dump_init(to, from->name, m))
+		return false;
+	to->pid = from->pid;
+	for (size_t i = 0; i < m->n_counts; i++) {
+		const struct tare_event *const e = tare_events_at(o->events, i);
+		if (!tare_engine_counts(e))
+			continue;
+		fill_count(&to->counts[i], from->counts[role_event(e->role)]);
+		to->counts[i].vdso = from->vdso[role_event(e->role)];
+	}
+	return true;
+}
+
+int soft_results_parts(const struct soft_results *s, const struct tare_measure_options *o,
+		       struct tare_measurement *m, struct tare_why *why)
+{
+	const struct soft_shared *const sh = s->shared;
+	const uint32_t asked = __atomic_load_n(&sh->parts.dumps, __ATOMIC_ACQUIRE);
+	const uint32_t n = asked < SOFT_MAX_DUMPS ? asked : SOFT_MAX_DUMPS;
+	if (!o->starts_off && !sh->parts.on && !sh->parts.off && !sh->parts.zeroed && !asked &&
+	    !sh->parts.missed)
+		return 0;
+	struct tare_parts *const p = m->parts = parts_new(n);
+	if (!p)
+		return why_set(why, TARE_E_NOMEM, "%" PRIu32 " dumps", n);
+	p->started_off = o->starts_off;
+	p->on = sh->parts.on;
+	p->off = sh->parts.off;
+	p->zeroed = sh->parts.zeroed;
+	p->missed = sh->parts.missed;
+	p->lost_dumps = asked - n;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct soft_dump *const d = &sh->dumps[i];
+		if (!__atomic_load_n(&d->ready, __ATOMIC_ACQUIRE) ||	/* killed while it dumped */
+		    (o->no_inherit && d->pid != s->child))
+			continue;
+		if (!fill_dump(d, o, m, &p->dumps[p->n_dumps]))
+			return why_set(why, TARE_E_NOMEM, "%" PRIu32 " dumps", n);
+		p->dumps[p->n_dumps++].number = i + 1;
+	}
 	return 0;
 }
 

@@ -27,7 +27,8 @@ struct soft_results {
 	struct soft_shared *shared;
 	pthread_mutex_t looking;	/* guards `live` while it is filled */
 	pid_t child;
-	uint64_t (*live)[SOFT_EVENTS];	/* by record: the counts seen by the last look */
+	uint64_t (*live)[SOFT_EVENTS + 1];	/* by record: the counts seen by the last look, and how
+					 * often the task had started over (soft_record.zeroed) */
 	struct soft_record *settled;	/* copy of the records as they were when the command had
 					 * ended; processes that outlive it go on changing theirs */
 	uint32_t n_settled;
@@ -39,6 +40,8 @@ uint32_t soft_event_mask(const struct tare_events *events);
 /* Reads the counts of every process that runs. Counts of a later look are never lower. False: some
  * process was just adding its counts up; the next look will have them. */
 bool soft_results_look(struct soft_results *r);
+/* The same, and waits for processes that are just adding up their counts. */
+void soft_results_look_well(struct soft_results *r);
 /* Fixes the result: what processes that outlive the command do from here on is not in it. The
  * tracer has stopped. */
 void soft_results_settle(struct soft_results *r, const struct soft_tracer *t);
@@ -50,6 +53,9 @@ void soft_results_totals(const struct soft_results *r, const struct tare_measure
 void soft_results_translated(const struct soft_results *r, double ns_per_tick,
 			     struct tare_measurement *m);
 /* Fills m->tasks: with o->per_task all tasks, else those that were not counted to their end. */
+/* Fills m->parts, if only parts of the run were counted. After the totals. */
+int soft_results_parts(const struct soft_results *s, const struct tare_measure_options *o,
+		       struct tare_measurement *m, struct tare_why *why);
 int soft_results_tasks(const struct soft_results *r, const struct tare_measure_options *o,
 		       struct tare_measurement *m, struct tare_why *why);
 /* The error of the first process in which the engine failed; 0: none. */

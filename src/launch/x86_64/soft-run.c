@@ -63,18 +63,22 @@ static void watch_command(struct soft *s)
 	w.before_kill = look_before_kill;
 	w.arg = s;
 	uint64_t look_ns = s->child.start_ns + LOOK_NS;
-	while (!child_wait(&s->child, watch_until(&w))) {
+	while (!child_wait(&s->child, watch_until(&w), w.wake)) {
 		if (launch_now_ns() >= look_ns) {
 			const uint64_t begin = launch_now_ns();
 			soft_results_look(&s->results);
 			const uint64_t end = launch_now_ns();
 			look_ns = end + LOOK_NS + 200 * (end - begin);
 		}
-		if (watch_check(&w, s->child.pid) == WATCH_INTERVAL && s->hooks->on_interval) {
-			soft_results_look(&s->results);
-			soft_results_totals(&s->results, s->o, s->m);
+		const enum watch_verdict v = watch_check(&w, s->child.pid);
+		if (v != WATCH_INTERVAL && v != WATCH_CONTROL)
+			continue;
+		soft_results_look_well(&s->results);
+		soft_results_totals(&s->results, s->o, s->m);
+		if (v == WATCH_INTERVAL && s->hooks->on_interval)
 			s->hooks->on_interval(s->m, s->hooks->arg);
-		}
+		if (v == WATCH_CONTROL && s->hooks->on_control)
+			s->hooks->on_control(&w, s->hooks->arg);
 	}
 }
 
@@ -162,6 +166,8 @@ static int collect(struct soft *s, double ns_per_tick, struct tare_why *why)
 	if (soft_stop_results(&s->stops, s->m))
 		return why_set(why, TARE_E_NOMEM, "the stops of %s", s->o->argv[0]);
 	int err = refused(s, why);
+	if (!err)
+		err = soft_results_parts(&s->results, s->o, s->m, why);
 	if (!err)
 		err = soft_results_failure(&s->results, why);
 	return err ? err : soft_results_tasks(&s->results, s->o, s->m, why);

@@ -151,7 +151,11 @@ int soft_setup_open(struct soft_setup *s, const struct tare_measure_options *o,
 	s->shared->flags = (o->no_inherit ? SOFT_FLAG_NO_INHERIT : 0) |
 			   (o->refuse_uncounted ? SOFT_FLAG_REFUSE : 0) |
 			   (o->code || o->trace ? SOFT_FLAG_CODE_LOG : 0) |
-			   (o->trace ? SOFT_FLAG_TRACE : 0);
+			   (o->trace ? SOFT_FLAG_TRACE : 0) |
+			   (o->starts_off & TARE_OFF_UNTIL_ASKED ? SOFT_FLAG_OFF_UNTIL_ASKED : 0) |
+			   (o->starts_off & TARE_OFF_PROCESS ? SOFT_FLAG_OFF_PROCESS : 0) |
+			   (o->starts_off & TARE_OFF_THREADS ? SOFT_FLAG_OFF_THREADS : 0) |
+			   (o->valgrind ? SOFT_FLAG_VALGRIND : 0);
 	s->shared->launcher_pid = getpid();
 	s->shared->fd_size = fd_size;
 	if (readlink("/proc/self/ns/pid", s->shared->pid_ns, sizeof(s->shared->pid_ns) - 1) < 0)

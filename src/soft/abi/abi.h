@@ -206,7 +206,24 @@ struct soft_record {
 	uint64_t live_n_blocks;	/* address of the number of blocks, a uint32_t */
 	uint32_t traced;	/* is it ready to be traced by another task? See traced.c */
 	uint64_t before[SOFT_EVENTS];	/* of the same task, in the images before its last exec */
+	/* Counting parts of the program (translate/on-off.c): */
+	uint32_t image;		/* the record of the first thread of its image: one for all threads of
+				 * a process between two execs */
+	uint32_t off;		/* counting is switched off: the cells are not counts */
+	uint32_t zeroed;	/* how often `counts` went back */
+	uint64_t parked[SOFT_EVENTS];	/* while it is off: counts from before, not in `counts` yet */
+	uint64_t dumped[SOFT_EVENTS], dumped_vdso[SOFT_EVENTS];	/* what dumps took, of counts and vdso */
 };
+
+/* What an image counted between two dumps (requests of the program). */
+struct soft_dump {
+	uint32_t ready;		/* 1: complete; written last */
+	int32_t pid;
+	char name[120];
+	uint64_t counts[SOFT_EVENTS];
+	uint64_t vdso[SOFT_EVENTS];
+};
+#define SOFT_MAX_DUMPS 16384
 
 #define SOFT_MAX_RECORDS 65000
 
@@ -230,8 +247,15 @@ struct soft_shared {
 	uint32_t n_stops;
 	uint32_t over;		/* 1 + the limit that was exceeded first (atomic); 0: none */
 	struct soft_stop stops[SOFT_MAX_STOPS];
+	struct {		/* what programs asked for (atomic) */
+		uint32_t on, off;	/* times that counting of a process or thread went on or off */
+		uint32_t zeroed;
+		uint32_t dumps;		/* number N is dumps[N - 1], if it is one of SOFT_MAX_DUMPS */
+		uint32_t missed;	/* requests not obeyed: a debugger held a thread */
+	} parts;
 	struct soft_slot slots[SOFT_SLOTS];
 	struct soft_record records[SOFT_MAX_RECORDS];
+	struct soft_dump dumps[SOFT_MAX_DUMPS];
 };
 
 #define SOFT_MAGIC 0x74617265u
@@ -243,7 +267,14 @@ struct soft_shared {
 #define SOFT_FLAG_CALLS		(1u << 6)	/* … with the call graph */
 #define SOFT_FLAG_TRACE		(1u << 7)	/* write the trace (trace-abi.h) */
 
-#define ENGINE_FILE_OFFSET	(64ull << 20)
+/* How counting starts (on-off.c): */
+#define SOFT_FLAG_OFF_PROCESS	(1u << 8)	/* off, until the process switches it on */
+#define SOFT_FLAG_OFF_THREADS	(1u << 9)	/* off, until each thread switches it on */
+#define SOFT_FLAG_OFF_UNTIL_ASKED (1u << 10)	/* off, until the first request of either kind */
+#define SOFT_FLAG_VALGRIND	(1u << 11)	/* RUNNING_ON_VALGRIND is 1 */
+
+#define ENGINE_FILE_OFFSET	(112ull << 20)
+_Static_assert(sizeof(struct soft_shared) <= ENGINE_FILE_OFFSET, "layout");
 
 /* A page has the cells of 256 blocks. Each block has two cells, half a page apart, and uses the one
  * whose offset in the page is away from that of the stack: when a CPU looks whether a load reads

@@ -16,6 +16,9 @@
  *			the last record of the same context; with SOFT_FLAG_CALLS
  *	CODE_SYSCALL	system calls, since the last record of the same kind
  *	CODE_BLOCK	a block of the trace (trace-abi.h)
+ *	CODE_ZERO	the counts of the task are 0 again: what it wrote since its last CODE_DUMP is
+ *			not counted
+ *	CODE_DUMP	what the task wrote since its last CODE_DUMP is part of dump number `runs`
  *
  * The sum of runs × instructions over all records of a task is the task's count of instructions
  * (soft_record.counts), and likewise for every other event of the instructions.
@@ -33,7 +36,7 @@
 _Static_assert(ZONE_CODE_LOG + CODE_CHUNKS * CODE_CHUNK <= ZONE_THREADS, "layout");
 
 enum code_kind { CODE_NOTHING, CODE_MAPS, CODE_MAP, CODE_RUNS, CODE_TAKEN, CODE_CONTEXT, CODE_SYSCALL,
-		 CODE_BLOCK };
+		 CODE_BLOCK, CODE_ZERO, CODE_DUMP };
 
 /* At the start of a chunk. */
 struct code_chunk {

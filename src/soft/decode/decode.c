@@ -698,6 +698,8 @@ static INLINE int decode_either(struct insn *restrict in, const uint8_t *p, bool
 		goto refuse;
 	in->flow = op->flow;
 	in->special = op->special;
+	if (in->opcode == 0x87 && in->modrm == 0xdb && in->rex == 0x48 && !in->map)
+		in->special = SPECIAL_REQUEST;
 	if (!plain && k.opsize)
 		take_opsize(in, &k, op);
 	if (is_memory(in, op))

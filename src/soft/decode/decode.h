@@ -56,6 +56,7 @@ enum insn_special {
 				 * fnstenv fnsave fxsave xsave xsavec xsaveopt xsaves */
 	SPECIAL_SHSTK,		/* rdssp incssp setssbsy wrss … */
 	SPECIAL_WRPKRU,
+	SPECIAL_REQUEST,	/* xchg rbx, rbx: does nothing, and ends valgrind's client requests */
 };
 
 /* Flags are bits of rflags (x86.h), the arithmetic ones. flags_written holds what every CPU replaces: what

@@ -60,6 +60,9 @@ void uncount(struct thread *t, uint64_t pc);		/* the instruction there did not r
  * the cache by the program's. */
 TAKES_LOCK void fp_own_address(struct thread *t, uint64_t at, unsigned size);
 
+/* requests.c */
+TAKES_LOCK void client_request(struct thread *t);	/* t->pc: an xchg rbx, rbx, which may end one */
+
 /* rseq.c */
 void rseq_look_at_file(long fd);	/* the program maps code of it: refused if it uses rseq */
 long rseq_syscall(struct thread *t, const uint64_t *a);

@@ -386,6 +386,9 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 	} else if (in.special == SPECIAL_POPF) {
 		popf(t, &in);
 		t->pc = next;
+	} else if (in.special == SPECIAL_REQUEST) {
+		client_request(t);
+		t->pc = next;
 	} else if (in.flow == FLOW_INT) {
 		if (E.vpmu)
 			vpmu_entry(t);

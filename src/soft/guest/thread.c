@@ -101,6 +101,7 @@ static uint32_t record_begin(struct thread *t, bool is_thread)
 		return 0;
 	struct soft_record *const r = &E.shared->records[i];
 	r->is_thread = is_thread;
+	r->image = is_thread ? E.shared->records[t->record].image : i;
 	r->pid = is_thread ? E.pid : 0;
 	__atomic_store_n(&r->state, REC_STARTING, __ATOMIC_RELEASE);
 	return i;
@@ -288,6 +289,7 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 	guest.execing = 0;			/* as do its other threads */
 	mem_zero(t->code.corr, sizeof(t->code.corr));
 	mem_zero(t->code.vdso_corr, sizeof(t->code.vdso_corr));
+	part_forked(t, &E.shared->records[record]);
 	sys3(__NR_madvise, counts_of(t), cache.counts_mapped, MADV_DONTNEED);
 	t->is_vfork = false;
 	trace_forked(t);
@@ -364,6 +366,7 @@ static long do_thread(struct thread *t, long nr, const uint64_t *a, struct reque
 	c->tid = -1;
 	c->vpmu.slot = t->vpmu.child_slot;
 	c->is_vfork = !(q->flags & CLONE_THREAD);
+	part_inherit(c, t);
 	if (!c->is_vfork)
 		__atomic_fetch_add(&E.n_own, 1, __ATOMIC_RELAXED);
 	c->parent_waits = q->flags & CLONE_VFORK;

@@ -125,7 +125,8 @@ static void log_block(const struct thread *t, uint32_t id, enum code_kind kind, 
 
 void code_log_taken(const struct thread *t, uint32_t id, int64_t times)
 {
-	log_block(t, id, CODE_TAKEN, times);
+	if (!t->code.off)
+		log_block(t, id, CODE_TAKEN, times);
 }
 
 void code_log_block(const struct thread *t, uint32_t id, uint64_t runs)
@@ -134,7 +135,7 @@ void code_log_block(const struct thread *t, uint32_t id, uint64_t runs)
 	if (b->n_insns)
 		log_block(t, id, CODE_RUNS, (int64_t)runs);
 	else if (b->vec[SOFT_TAKEN])		/* the cell of the taken branch of the block before it */
-		code_log_taken(t, id - 1, (int64_t)runs);
+		log_block(t, id - 1, CODE_TAKEN, (int64_t)runs);
 }
 
 void code_log_part(const struct thread *t, uint64_t pc, const uint8_t *bytes, uint16_t len,
@@ -142,7 +143,7 @@ void code_log_part(const struct thread *t, uint64_t pc, const uint8_t *bytes, ui
 {
 	const struct code_record r = { .kind = CODE_RUNS, .n_insns = n_insns, .record = t->record,
 				       .pid = process_of(t), .len = len, .pc = pc, .runs = runs };
-	if (n_insns)
+	if (n_insns && !t->code.off)
 		append(&r, bytes);
 }
 
@@ -153,6 +154,13 @@ uint64_t code_log_define(const struct thread *t, uint64_t pc, const uint8_t *byt
 				       .pid = process_of(t), .len = len, .pc = pc };
 	const struct code_record *const at = append(&r, bytes);
 	return at ? (uint64_t)at - ZONE_CODE_LOG : 0;
+}
+
+void code_log_mark(const struct thread *t, uint32_t record, uint8_t kind, uint32_t dump)
+{
+	const struct code_record r = { .kind = kind, .record = record, .pid = process_of(t),
+				       .runs = dump };
+	append(&r, NULL);
 }
 
 void code_log_unmaps(struct thread *t, uint64_t start, uint64_t end)

@@ -106,7 +106,7 @@ struct block_to_run count_tick(struct thread *t, const struct link *l)
 }
 
 /* The events that were asked for. */
-static int events_wanted(uint8_t list[SOFT_EVENTS])
+int events_wanted(uint8_t list[SOFT_EVENTS])
 {
 	const uint32_t mask = E.shared->event_mask;
 	int n = 0;
@@ -122,10 +122,13 @@ void count_fold(struct thread *t)
 	uint64_t sum[SOFT_EVENTS], vdso[SOFT_EVENTS];
 	/* Pairs with live_read() of the launcher, which takes no counts while this is odd. */
 	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);
+	const bool off = t->code.off;
 	for (int k = 0; k < SOFT_EVENTS; k++) {
 		sum[k] = (uint64_t)__atomic_exchange_n(&t->code.corr[k], 0, __ATOMIC_RELAXED);
 		vdso[k] = (uint64_t)__atomic_exchange_n(&t->code.vdso_corr[k], 0, __ATOMIC_RELAXED);
 	}
+	if (off)
+		part_take_parked(t, sum, vdso);
 	uint8_t wanted[SOFT_EVENTS];
 	const int n_wanted = events_wanted(wanted);
 	uint64_t *const cells = counts_of(t);
@@ -139,7 +142,8 @@ void count_fold(struct thread *t)
 		last_but_one = last;
 		last = c;
 		uint64_t *const cell = cells + soft_cell(id);
-		c = soft_runs(b->runs_from, cell[0] + cell[SOFT_CELLS_AWAY], last, last_but_one);
+		c = soft_runs(b->runs_from, off ? *parked_cell(t, id) : cell[0] + cell[SOFT_CELLS_AWAY],
+			      last, last_but_one);
 		if (cell[0] | cell[SOFT_CELLS_AWAY])	/* do not write to pages of zeros */
 			cell[0] = cell[SOFT_CELLS_AWAY] = 0;
 		if (!c)

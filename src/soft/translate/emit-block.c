@@ -26,6 +26,7 @@ static bool needs_c(const struct insn *in)
 	case SPECIAL_GS_LOAD:
 	case SPECIAL_SHSTK:
 	case SPECIAL_POPF:
+	case SPECIAL_REQUEST:
 		return true;
 	case SPECIAL_CPUID:
 		return E.vpmu;

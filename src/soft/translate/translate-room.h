@@ -75,6 +75,14 @@ NEEDS_LOCK void translate_reset(void);		/* the cache was emptied */
 /* emit.c */
 NEEDS_LOCK void put_stub(struct segment *s, uint32_t link);
 
+/* count.c */
+int events_wanted(uint8_t list[SOFT_EVENTS]);	/* those that were asked for; returns how many */
+
+/* on-off.c */
+/* A thread that is off is folded: adds the corrections that it has parked, and forgets them. */
+NEEDS_LOCK void part_take_parked(struct thread *t, uint64_t sum[SOFT_EVENTS],
+				 uint64_t vdso[SOFT_EVENTS]);
+
 /* pages.c */
 /* The block that starts at pc and may be entered from anywhere; 0: none. */
 NEEDS_LOCK uint32_t block_find(uint64_t pc);

@@ -567,15 +567,20 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 	return first;
 }
 
+static uint64_t both_cells(struct thread *t, uint32_t id)
+{
+	return *cell_of(t, id) + *parked_cell(t, id);
+}
+
 /* How often the last block of a chain ran in that thread. */
 static uint64_t runs_of(struct thread *t, uint32_t id)
 {
 	uint32_t head = id;
 	while (block_at(head)->runs_from)
 		head--;
-	uint64_t n = *cell_of(t, head);
+	uint64_t n = both_cells(t, head);
 	while (head < id)
-		n -= *cell_of(t, ++head);
+		n -= both_cells(t, ++head);
 	return n;
 }
 

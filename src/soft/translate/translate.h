@@ -271,6 +271,13 @@ static inline uint64_t *cell_of(struct thread *t, uint32_t id)
 	return counts_of(t) + cell_index(id);
 }
 
+/* The other cell of the block. Its code does not use it: on-off.c keeps counts there. */
+static inline uint64_t *parked_cell(struct thread *t, uint32_t id)
+{
+	return counts_of(t) + soft_cell(id) +
+	       (block_at(id)->flags & BLOCK_CELL_AWAY ? 0 : SOFT_CELLS_AWAY);
+}
+
 /* cache.c */
 void cache_init(void);
 /* The address of the code for t->pc, which is translated if need be. */
@@ -345,7 +352,23 @@ void budget_limit(struct thread *t, unsigned kind, uint64_t left);
  * all; VPMU_CODE_BANKS: each gets a part. */
 void budget_share(struct thread *t, unsigned kind, uint64_t left, uint32_t all_to);
 
-/* code-log.c: which code ran how often (code-abi.h) */
+/* on-off.c: counting only parts of the program. Why counting of a thread is off: */
+enum part_off {
+	OFF_PROCESS = 1,	/* for all threads of the process (start and stop) */
+	OFF_THREAD = 2,		/* for this thread (toggle) */
+};
+void part_init(struct thread *t);	/* the first thread of an image */
+void part_inherit(struct thread *t, const struct thread *parent);	/* a new thread, or vfork child */
+void part_forked(struct thread *t, struct soft_record *r);	/* the child of a fork, with its new record */
+/* Requests of the program. The thread must not be inside. */
+TAKES_LOCK void part_switch(struct thread *t, bool on);	/* all threads of the process */
+TAKES_LOCK void part_toggle(struct thread *t);
+TAKES_LOCK void part_zero(struct thread *t);		/* what the process has counted … */
+TAKES_LOCK void part_zero_thread(struct thread *t);	/* … or the thread, since the last dump */
+TAKES_LOCK void part_dump(struct thread *t, const char *name);	/* at most 119 characters of it */
+
+/* code-log.c: which code ran how often (code-abi.h). While counting of a thread is off, nothing is
+ * written of what it runs. */
 bool code_log_wanted(void);
 /* Before the blocks of a fold, … */
 NEEDS_LOCK void code_log_begin(const struct thread *t);
@@ -357,6 +380,8 @@ NEEDS_LOCK void code_log_taken(const struct thread *t, uint32_t id, int64_t time
  * counted. */
 void code_log_part(const struct thread *t, uint64_t pc, const uint8_t *bytes, uint16_t len,
 		   uint8_t n_insns, int64_t runs);
+NEEDS_LOCK void code_log_mark(const struct thread *t, uint32_t record, uint8_t kind,
+			      uint32_t dump);	/* kind: CODE_ZERO or CODE_DUMP */
 /* The program is about to unmap, or map over, this memory. */
 TAKES_LOCK void code_log_unmaps(struct thread *t, uint64_t start, uint64_t end);
 void code_log_maps_changed(void);
