@@ -67,8 +67,11 @@ static const struct opt opts[] = {
 	  TO(stat_opts, every) },
 	{ OPT_STRING, 0, "then", "WHAT", "what follows a stop: dump (the default: registers, backtrace, "
 	  "counts), continue, signal[:NAME], gdb", TO(stat_opts, then) },
-	{ OPT_UINT, 'D', "delay", "MS", "leave out the first MS milliseconds of the command",
-	  TO(stat_opts, delay_ms), .min = 0, .max = 86400000 },
+	{ OPT_INT, 'D', "delay", "MS", "leave out the first MS milliseconds of the command; -1: count "
+	  "nothing until the program (tare_region(3)) or --control switches counting on",
+	  TO(stat_opts, delay_ms), .min = -1, .max = 86400000 },
+	{ OPT_STRING, 0, "control", "HOW", "fd:CTL[,ACK] or fifo:CTL[,ACK]: take commands (enable, "
+	  "disable, ping …) from CTL and answer with ack on ACK", TO(stat_opts, control) },
 	{ OPT_STRING, 0, "pre", "CMD", "run CMD with sh before each run, uncounted",
 	  TO(stat_opts, pre) },
 	{ OPT_STRING, 0, "post", "CMD", "run CMD with sh after each run, uncounted",
@@ -128,8 +131,6 @@ static const struct opt opts[] = {
 	{ OPT_REFUSED, 'c', "scale", .help = "multiplexed counts are always scaled, and marked" },
 	{ OPT_REFUSED, 0, "no-big-num", .help = "for programs there are -x and -j" },
 	{ OPT_REFUSED, 0, "log-fd", .help = "name a file: -o FILE, or -o /dev/fd/N" },
-	{ OPT_REFUSED, 0, "control", .help = "counting cannot be switched from outside; a program "
-	  "can count parts of itself: see libtare(3)" },
 	{ OPT_REFUSED, 0, "interval-clear", .help = "there is no such mode; watch(1) clears the "
 	  "screen" },
 	{ OPT_REFUSED, 0, "summary", .help = "the intervals of -I add up to the total; -j has "
@@ -149,11 +150,27 @@ static const char *conflict(const struct stat_opts *o)
 {
 	if (o->interval_count && !o->interval_ms)
 		return "--interval-count counts the intervals of -I, which is not given";
-	if (o->delay_ms && o->exact)
-		return "--delay and --exact cannot be combined: the batches would begin at "
-		       "different instructions";
-	if (o->delay_ms && o->per_thread)
-		return "--delay and --per-thread cannot be combined";
+	const bool gated = o->delay_ms > 0 || o->control;
+	if (gated && o->exact)
+		return o->control ? "--control and --exact cannot be combined: the batches would be switched "
+				    "at different instructions" :
+				    "--delay and --exact cannot be combined: the batches would begin at "
+				    "different instructions";
+	if (gated && o->per_thread)
+		return o->control ? "--control and --per-thread cannot be combined" :
+				    "--delay and --per-thread cannot be combined";
+	if (gated && o->mix)
+		return o->control ? "--control and --mix cannot be combined; a program can switch the mix by "
+				    "itself: see tare_region(3)" :
+				    "--delay and --mix cannot be combined; a program can switch the mix by "
+				    "itself: see tare_region(3)";
+	if (o->delay_ms < 0 && !o->control && (o->limit.n || o->stop_at.n))
+		return "--delay -1 cannot be combined with --limit and --stop-at, which count the whole run";
+	if (o->delay_ms < 0 && !o->control && (o->pid || o->tid))
+		return "--delay -1 waits for the program to switch counting on, and a process that runs "
+		       "already cannot be asked; use --control";
+	if (o->delay_ms < 0 && o->per_thread && o->backend == TARE_BACKEND_HW)
+		return "--delay -1 and --per-thread cannot be combined with --backend hw";
 	if (o->null && (o->events || o->metrics || o->detailed))
 		return "--null counts nothing; it cannot be combined with --event, --metrics or "
 		       "--detailed";
@@ -381,40 +398,37 @@ struct live {			/* what on_interval needs */
 	struct stat_session *s;
 	struct stat_run *run;
 	struct output *out;
-	struct tare_count *before;
-	struct tare_count *delayed;	/* what was counted until --delay was over */
-	uint64_t delayed_ns;		/* when that was; 0: it is not */
+	struct tare_count *before;	/* net counts at the end of the last interval */
+	struct stat_gate *gate;		/* --delay and --control; NULL: neither */
 };
 
-static void end_delay(struct live *l, const struct tare_measurement *so_far)
+/* The counts without what came while counting was off; to be freed. */
+static struct tare_count *net_counts(const struct live *l, const struct tare_measurement *m)
 {
-	l->delayed_ns = so_far->wall_ns ? so_far->wall_ns : 1;
+	struct tare_count *const net = calloc(l->s->n_events + 1, sizeof(*net));
+	if (!net)
+		abort();
 	for (size_t i = 0; i < l->s->n_events; i++)
-		l->delayed[i] = l->before[i] = so_far->counts[i];
+		net[i] = l->gate ? stat_gate_net(l->gate, i, &m->counts[i]) : m->counts[i];
+	return net;
 }
 
-/* Takes out of the run what came before the end of the delay. */
-static void apply_delay(const struct live *l, struct tare_measurement *m)
+/* Takes out of the run what came while counting was off. */
+static void apply_gate(const struct live *l, struct tare_measurement *m)
 {
-	if (!l->s->o->delay_ms)
+	if (!l->gate)
 		return;
-	m->wall_ns -= l->delayed_ns < m->wall_ns ? l->delayed_ns : m->wall_ns;
-	for (size_t i = 0; i < l->s->n_events; i++) {
-		if (l->delayed_ns) {
-			m->counts[i] = stat_delta(&m->counts[i], &l->delayed[i]);
-			continue;
-		}
-		/* over before the delay was */
-		m->counts[i].state = TARE_COUNT_NOT_SCHEDULED;
-		m->counts[i].code = TARE_E_DELAY;
-	}
-	if (!l->delayed_ns)
-		m->wall_ns = 0;
+	struct tare_count *const net = net_counts(l, m);
+	memcpy(m->counts, net, l->s->n_events * sizeof(*net));
+	free(net);
+	m->wall_ns = stat_gate_net_ns(l->gate, m->wall_ns);
+	stat_gate_switched(l->gate, &l->run->control_on, &l->run->control_off);
 }
 
 static void add_interval(struct live *l, const struct tare_measurement *so_far)
 {
 	struct stat_run *const r = l->run;
+	struct tare_count *const net = net_counts(l, so_far);
 	struct stat_interval *const more =
 		realloc(r->intervals, (r->n_intervals + 1) * sizeof(*more));
 	struct tare_count *const delta = calloc(l->s->n_events + 1, sizeof(*delta));
@@ -422,11 +436,12 @@ static void add_interval(struct live *l, const struct tare_measurement *so_far)
 		abort();
 	r->intervals = more;
 	for (size_t i = 0; i < l->s->n_events; i++) {
-		delta[i] = stat_delta(&so_far->counts[i], &l->before[i]);
-		l->before[i] = so_far->counts[i];
+		delta[i] = stat_delta(&net[i], &l->before[i]);
+		l->before[i] = net[i];
 	}
-	r->intervals[r->n_intervals++] =
-		(struct stat_interval){ so_far->wall_ns - l->delayed_ns, delta };
+	free(net);
+	r->intervals[r->n_intervals++] = (struct stat_interval){
+		l->gate ? stat_gate_since(l->gate, so_far->wall_ns) : so_far->wall_ns, delta };
 }
 
 static void sample_turns(const struct live *l, const struct tare_measurement *so_far)
@@ -441,10 +456,8 @@ static void on_interval(const struct tare_measurement *so_far, void *arg)
 	struct buf text = { 0 };
 	const unsigned most = l->s->o->interval_count;
 	sample_turns(l, so_far);
-	if (l->s->o->delay_ms && !l->delayed_ns) {
-		end_delay(l, so_far);
+	if (l->gate && stat_gate_end_delay(l->gate, so_far))
 		return;
-	}
 	if (!l->s->o->interval_ms || (most && l->run->n_intervals == most))
 		return;
 	add_interval(l, so_far);
@@ -508,7 +521,9 @@ static int measure_part(struct stat_session *s, struct stat_run *run,
 		.pinned = o->exact,
 		.timeout_s = o->timeout_ms / 1e3,
 		.interval_ms = o->interval_ms ? o->interval_ms : s->takes_turns ? SAMPLE_MS : 0,
-		.delay_ms = o->delay_ms,
+		.delay_ms = o->delay_ms > 0 ? (unsigned)o->delay_ms : 0,
+		.starts_off = o->delay_ms < 0 && !o->control ? TARE_OFF_UNTIL_ASKED : 0,
+		.control = l->gate ? stat_gate_control(l->gate) : NULL,
 		.on_interval = on_interval,
 		.arg = l,
 		.stop = &measuring_stop,
@@ -570,11 +585,10 @@ static int one_run(struct stat_session *s, struct output *out, struct tare_why *
 	struct stat_run *const run = &more[s->n_runs];
 	*run = (struct stat_run){ .complete = true,
 				  .counts = calloc(s->n_events + 1, sizeof(*run->counts)) };
-	struct live l = { s, run, out, calloc(s->n_events + 1, sizeof(*l.before)),
-			  calloc(s->n_events + 1, sizeof(*l.delayed)), 0 };
+	struct live l = { s, run, out, calloc(s->n_events + 1, sizeof(*l.before)), stat_gate_new(s) };
 	if (s->takes_turns)
 		run->turns = calloc(s->n_events, sizeof(*run->turns));
-	if (!run->counts || !l.before || !l.delayed || (s->takes_turns && !run->turns))
+	if (!run->counts || !l.before || (s->takes_turns && !run->turns))
 		abort();
 	for (size_t i = 0; i < s->n_events; i++)
 		l.before[i].state = TARE_COUNT_NOT_OPENED;
@@ -589,9 +603,9 @@ static int one_run(struct stat_session *s, struct output *out, struct tare_why *
 			run->complete = false;
 	}
 	if (!err) {
-		if (!s->o->delay_ms || l.delayed_ns)
+		if (!l.gate || !stat_gate_delays(l.gate))
 			on_interval(run->parts[0], &l);
-		apply_delay(&l, run->parts[0]);
+		apply_gate(&l, run->parts[0]);
 		gather(s, run);
 		s->n_runs++;
 	} else {
@@ -599,7 +613,7 @@ static int one_run(struct stat_session *s, struct output *out, struct tare_why *
 		free(run->turns);
 	}
 	free(l.before);
-	free(l.delayed);
+	stat_gate_free(l.gate);
 	return err;
 }
 
@@ -780,7 +794,7 @@ static int run(const struct command *self, int argc, char **argv)
 		free_lists(&o);
 		return EXIT_FAILED;
 	}
-	if (!stat_mix_load(&o)) {
+	if (!stat_mix_load(&o) || !stat_control_open(&o)) {
 		free_lists(&o);
 		return EXIT_FAILED;
 	}
@@ -819,6 +833,7 @@ static int run(const struct command *self, int argc, char **argv)
 	bool written = print(&s, &out);
 	written &= output_close(&out);
 	warn_of_statuses(&s);
+	stat_control_close();
 	if (s.n_runs && !o.json && (o.separator || o.interval_ms))
 		name_blind_spots(&s);
 	if (!status)

@@ -267,6 +267,11 @@ static void collect_notes(struct comparison *c)
 		note_single(c, b);
 }
 
+static bool is_mixed(const struct compare_file *f)
+{
+	return f->n_parts && f->n_parts < f->n_complete;
+}
+
 /* Reasons why the files cannot be compared at all. */
 static bool refuse_files(struct comparison *c)
 {
@@ -284,6 +289,12 @@ static bool refuse_files(struct comparison *c)
 	else if (a->n_uncounted * b->n_complete != b->n_uncounted * a->n_complete)
 		snprintf(c->reason, sizeof(c->reason), "not the same number of processes could "
 			 "be counted");
+	else if (is_mixed(a) || is_mixed(b))
+		snprintf(c->reason, sizeof(c->reason), "some runs of %s are counted whole, others in parts",
+			 is_mixed(a) ? a->path : b->path);
+	else if (!a->n_parts != !b->n_parts)
+		snprintf(c->reason, sizeof(c->reason), "%s counts parts of the run, %s the whole run",
+			 a->n_parts ? a->path : b->path, a->n_parts ? b->path : a->path);
 	return c->reason[0] != '\0';
 }
 

@@ -144,6 +144,8 @@ static const char *load_run(struct compare_file *f, const struct json_node *run,
 		f->same_status = false;
 	f->status = status;
 	f->n_complete++;
+	const char *const counted = json_text(run, "counted");
+	f->n_parts += counted && strcmp(counted, "parts") == 0;
 	count_uncounted(f, run);
 	elapsed->values[elapsed->sum.n++] = wall;
 	for (const struct json_node *c = counts->first; c; c = c->next) {

@@ -38,6 +38,7 @@ struct compare_file {
 	const struct json_node *environment, *program;	/* NULL: the file does not say */
 	bool aslr_off;
 	size_t n_runs, n_complete;
+	size_t n_parts;			/* complete runs of which only parts were counted */
 	bool same_status;		/* of all complete runs */
 	uint64_t status;
 	size_t n_uncounted;		/* tasks that were not counted or were cut off */

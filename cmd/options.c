@@ -144,9 +144,9 @@ static int set_number(const struct parse *p, const struct opt *o, const char *va
 	char wanted[128];
 	uint64_t whole = 0;
 	double real = 0;
-	const bool is_real = o->kind == OPT_REAL;
-	const bool good = is_real ? text_to_real(value, &real) : text_to_u64(value, &whole);
-	const double v = is_real ? real : (double)whole;
+	const bool is_real = o->kind == OPT_REAL, minus = o->kind == OPT_INT && value[0] == '-';
+	const bool good = is_real ? text_to_real(value, &real) : text_to_u64(value + minus, &whole);
+	const double v = is_real ? real : minus ? -(double)whole : (double)whole;
 	const bool bounded = o->min != 0 || o->max != 0;
 	if (bounded)
 		snprintf(wanted, sizeof(wanted), "a %snumber from %g to %.12g",
@@ -160,6 +160,8 @@ static int set_number(const struct parse *p, const struct opt *o, const char *va
 		*(double *)to = real;
 	else if (o->kind == OPT_U64)
 		*(uint64_t *)to = whole;
+	else if (o->kind == OPT_INT)
+		*(int *)to = (int)v;
 	else
 		*(unsigned *)to = (unsigned)whole;
 	return 0;
@@ -209,6 +211,7 @@ static int set(const struct parse *p, const struct opt *o, const char *value)
 		add_to_list(to, value);
 		return 0;
 	case OPT_UINT:
+	case OPT_INT:
 	case OPT_U64:
 	case OPT_REAL:
 		return set_number(p, o, value, to);

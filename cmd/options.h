@@ -38,6 +38,7 @@ enum opt_kind {
 	OPT_EVENTS,	/* const char *; given again, the lists are joined with a comma */
 	OPT_LIST,	/* struct opt_list; may be given again and again */
 	OPT_UINT,	/* unsigned, within min … max */
+	OPT_INT,	/* int, within min … max */
 	OPT_U64,	/* uint64_t, decimal or 0x… */
 	OPT_REAL,	/* double, within min … max */
 	OPT_CHOICE,	/* int: the number of the word in .choices */

@@ -83,8 +83,7 @@ static void blind_json(struct json *j, const struct stat_session *s, const struc
 	json_end(j);
 }
 
-static void counts_json(struct json *j, const struct stat_session *s,
-			const struct tare_count *counts)
+void stat_counts_json(struct json *j, const struct stat_session *s, const struct tare_count *counts)
 {
 	json_array(j, "counts");
 	for (size_t i = 0; i < s->n_events; i++)
@@ -110,7 +109,7 @@ static void tasks_json(struct json *j, const struct stat_session *s,
 		json_str(j, "cut_off", t->cut_off);
 		json_str(j, "remedy", t->remedy);
 		if (t->counts && !t->not_counted)
-			counts_json(j, s, t->counts);
+			stat_counts_json(j, s, t->counts);
 		json_end(j);
 	}
 	json_end(j);
@@ -125,7 +124,7 @@ static void intervals_json(struct json *j, const struct stat_session *s,
 	for (size_t i = 0; i < r->n_intervals; i++) {
 		json_object(j, NULL);
 		json_u64(j, "at_ns", r->intervals[i].at_ns);
-		counts_json(j, s, r->intervals[i].counts);
+		stat_counts_json(j, s, r->intervals[i].counts);
 		json_end(j);
 	}
 	json_end(j);
@@ -184,7 +183,8 @@ static void run_json(struct json *j, const struct stat_session *s, const struct 
 	stat_stops_json(j, s, m);
 	json_bool(j, "aslr_off", m->aslr_off);
 	json_str(j, "aslr_note", m->aslr_note);
-	counts_json(j, s, r->counts);
+	stat_counts_json(j, s, r->counts);
+	stat_parts_json(j, s, r);
 	blind_json(j, s, r);
 	failure_json(j, r);
 	batches_json(j, s, r);
@@ -281,7 +281,7 @@ static void options_json(struct json *j, const struct stat_session *s)
 	json_bool(j, "aslr", s->o->aslr);
 	json_bool(j, "clean_env", s->o->clean_env);
 	if (s->o->delay_ms)
-		json_u64(j, "delay_ms", s->o->delay_ms);
+		json_i64(j, "delay_ms", s->o->delay_ms);
 	if (s->o->pid)
 		json_u64(j, "pid", s->o->pid);
 	if (s->o->tid)

@@ -255,6 +255,8 @@ static void put_heading(struct buf *b, const struct stat_session *s)
 		buf_printf(b, "%zu batches; ", s->n_batches);
 	if (s->o->null)
 		buf_str(b, "nothing counted; ");
+	if (stat_is_part(s, &s->runs[0]))
+		buf_str(b, "parts of the run; ");
 	buf_printf(b, "ASLR %s):\n%s", m->aslr_off ? "off" : "on", s->n_events ? "\n" : "");
 }
 
@@ -448,8 +450,8 @@ static void put_notes(struct buf *b, const struct stat_session *s)
 		buf_printf(b, "\n %ju process%s ran outside of the virtual PMU: the counts cover only part "
 			      "of the run.\n `tare run` names the programs when it ends.\n",
 			   (uintmax_t)uncounted(s), uncounted(s) == 1 ? "" : "es");
-	if (s->o->delay_ms)
-		buf_printf(b, "\n The first %u ms were not counted (--delay).\n", s->o->delay_ms);
+	if (s->o->delay_ms > 0)
+		buf_printf(b, "\n The first %d ms were not counted (--delay).\n", s->o->delay_ms);
 	if (last->timed_out && !s->o->pid && !s->o->tid)
 		buf_printf(b, "\n The command was ended after %u ms (--timeout): the counts cover "
 			      "only part of the run.\n", s->o->timeout_ms);
@@ -479,6 +481,7 @@ void stat_text(const struct stat_session *s, int fd, struct buf *out)
 		stat_mix_text(s, out);
 	if (s->o->mix_from)
 		stat_mix_from_text(s, out);
+	stat_parts_text(s, out);
 	put_tasks(out, s);
 	put_witness(out, s);
 	put_blind_spots(out, s);

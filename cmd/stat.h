@@ -8,6 +8,8 @@
  *	stat-metrics.c   the metrics of -M
  *	stat-mix.c       --mix: how often each opcode ran
  *	stat-stops.c     --stop-at, --limit
+ *	stat-gate.c      --delay and --control: what is left out of the counts
+ *	stat-parts.c     what the program left out itself, and its dumps
  *	stat-text.c      for people
  *	stat-json.c      tare.stat/1, see docs/stat-json.md
  *	stat-csv.c       -x SEP
@@ -35,7 +37,9 @@ struct stat_opts {
 	bool clean_env;
 	struct opt_list keep;		/* variables that --clean-env leaves in */
 	unsigned timeout_ms;
-	unsigned delay_ms, interval_count;
+	int delay_ms;			/* -1: counting starts off */
+	const char *control;		/* NULL: none */
+	unsigned interval_count;
 	unsigned detailed;		/* how often -d was given */
 	bool null, all_user, all_kernel, append, verbose, sync, big_num;
 	const char *pre, *post;		/* shell commands, or NULL */
@@ -90,6 +94,7 @@ struct stat_run {
 	size_t n_intervals;
 	struct stat_turns *turns;	/* one per event; NULL: no event takes turns */
 	bool complete;			/* neither interrupted nor timed out */
+	uint64_t control_on, control_off; /* how often --delay and --control switched counting */
 };
 
 /* A batch of --exact: events that fit the counters together with the witness. */
@@ -209,6 +214,26 @@ void stat_blind_of(const struct stat_session *s, const struct stat_run *r, size_
 bool stat_blind_line(const struct stat_session *s, size_t event, struct buf *out);
 #define STAT_BLIND_REMEDY "--exact counts without multiplexing, in several runs"
 
+/* --delay and --control: a gate that is off leaves what is counted out of the totals. */
+struct stat_gate;
+bool stat_control_open(const struct stat_opts *o);	/* --control; false: complained */
+void stat_control_close(void);				/* says which commands were not understood */
+struct stat_gate *stat_gate_new(const struct stat_session *s);	/* NULL: neither was asked for */
+void stat_gate_free(struct stat_gate *g);		/* NULL is allowed */
+const struct tare_control *stat_gate_control(struct stat_gate *g);	/* NULL: no --control */
+bool stat_gate_delays(const struct stat_gate *g);	/* the time of --delay is not over */
+/* The time of --delay is over. False: it was before. */
+bool stat_gate_end_delay(struct stat_gate *g, const struct tare_measurement *so_far);
+/* A count, and the time, without what came while the gate was off. */
+struct tare_count stat_gate_net(const struct stat_gate *g, size_t event, const struct tare_count *now);
+uint64_t stat_gate_net_ns(const struct stat_gate *g, uint64_t now_ns);
+uint64_t stat_gate_since(const struct stat_gate *g, uint64_t now_ns);	/* since the end of --delay */
+void stat_gate_switched(const struct stat_gate *g, uint64_t *on, uint64_t *off);
+
+/* Was only a part of the run counted? */
+bool stat_is_part(const struct stat_session *s, const struct stat_run *r);
+void stat_parts_text(const struct stat_session *s, struct buf *out);
+
 struct json;
 /* False: complained. */
 bool stat_stops_load(struct stat_stops *s, const struct stat_opts *o, const struct tare_cpu *cpu);
@@ -217,6 +242,9 @@ int stat_at_stop(const struct stat_stops *s, const struct tare_stop *stop);	/* e
 void stat_stops_text(const struct stat_session *s, struct buf *out);
 void stat_stops_json(struct json *j, const struct stat_session *s, const struct tare_measurement *m);
 void stat_stops_warn(const struct stat_session *s);	/* where these two are not shown */
+void stat_parts_json(struct json *j, const struct stat_session *s, const struct stat_run *r);
+/* Every count, as the array "counts". */
+void stat_counts_json(struct json *j, const struct stat_session *s, const struct tare_count *counts);
 /* --mix-from: reads the file. False: complained. */
 bool stat_mix_load(const struct stat_opts *o);
 void stat_mix_from_text(const struct stat_session *s, struct buf *out);

@@ -49,6 +49,21 @@ text = compare(2, result("single.json", [1000000]), "one.json")
 check("one run on either side does not tell" in text and "stat -r 2" in text, text)
 compare(0, "one.json", "single.json")
 compare(0, "single.json", "single.json")
+# Parts of a run and whole runs are not compared.
+def of_parts(name, counted):
+    r = json.load(open(result(name, [1000000] * len(counted))))
+    for one, what in zip(r["runs"], counted):
+        one["counted"] = what
+    json.dump(r, open(name, "w"))
+    return name
+
+
+compare(0, base, of_parts("whole.json", ["whole"] * 3))
+text = compare(2, base, of_parts("part.json", ["parts"] * 3))
+check("part.json counts parts of the run, base.json the whole run" in text, text)
+compare(0, "part.json", "part.json")
+text = compare(2, "part.json", of_parts("mixed.json", ["parts", "whole", "parts"]))
+check("some runs of mixed.json are counted whole, others in parts" in text, text)
 # A program that varies by itself is judged by how much it does.
 compare(0, base, result("spread.json", [1000000, 1000010]))
 few = result("few.json", [1000000, 1000030, 1000010])
