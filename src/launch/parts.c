@@ -53,8 +53,9 @@ bool parts_refuse(const struct tare_measure_options *o, struct tare_why *why)
 	if (o->starts_off && o->starts_off != TARE_OFF_UNTIL_ASKED && o->backend == TARE_BACKEND_HW)
 		return why_set(why, TARE_E_INVALID, "starts_off: hardware counters are switched for the whole "
 			       "command (TARE_OFF_UNTIL_ASKED), not for each process or thread");
-	if (o->starts_off && o->n_stops)
-		return why_set(why, TARE_E_INVALID, "starts_off: stops and limits count the whole run");
+	if ((o->starts_off || o->control) && o->n_stops)
+		return why_set(why, TARE_E_INVALID, "stops and limits count the whole run, not parts of it "
+			       "(--delay -1, --control)");
 	if (o->control && !o->control->on_ready)
 		return why_set(why, TARE_E_INVALID, "control: no function (on_ready)");
 	return false;
