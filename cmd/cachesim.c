@@ -320,7 +320,6 @@ static bool cpu_cache(unsigned leaf, unsigned n, unsigned *level, unsigned *type
 	c->size = (uint64_t)c->ways * ((b >> 12 & 0x3ff) + 1) * c->line * ((uint64_t)cx + 1);
 	return true;
 }
-#endif
 
 /* A size that is no power of two sets gets more ways, as cachegrind does. */
 static void make_whole(struct cachesim_cache *c)
@@ -332,6 +331,7 @@ static void make_whole(struct cachesim_cache *c)
 		c->size = sets * c->ways * c->line;
 	}
 }
+#endif
 
 struct cachesim_caches cachesim_host(void)
 {
