@@ -1,6 +1,7 @@
 #include "soft-results.h"
 
 #include "live.h"
+#include "live-code.h"
 #include "parts.h"
 #include "role-events.h"
 #include "why.h"
@@ -52,19 +53,44 @@ static bool alive(pid_t pid)
 	return kill(pid, 0) == 0 || errno == EPERM;
 }
 
+/* What is kept of live processes for the code log, at most: thousands of threads can have run the same code. */
+#define MOST_LIVE_CODE (256u << 20)
+
+static void look_at_code(struct soft_results *s, uint32_t j)
+{
+	struct live_code *const c = &s->live_code[j];
+	s->n_live_code = j >= s->n_live_code ? j + 1 : s->n_live_code;
+	s->live_code_bytes -= c->records.cap;
+	if (s->live_code_bytes < MOST_LIVE_CODE)
+		live_code_read(s->shared, j, c);
+	s->live_code_bytes += c->records.cap;
+}
+
+/* A process that has ended has written its own log. */
+static void forget_code(struct soft_results *s, uint32_t j)
+{
+	s->live_code_bytes -= s->live_code[j].records.cap;
+	live_code_free(&s->live_code[j]);
+}
+
 /* False if the counts of a living process could not be read, because it was just adding them
  * up. */
 static bool look_now(struct soft_results *s, bool child_lives)
 {
 	if (!s->live)
 		s->live = calloc(SOFT_MAX_RECORDS, sizeof(*s->live));
+	if (!s->live_code && s->shared->flags & SOFT_FLAG_CODE_LOG)
+		s->live_code = calloc(SOFT_MAX_RECORDS, sizeof(*s->live_code));
 	const uint32_t n = n_records(s);
 	bool all = true;
 	for (uint32_t j = 1; s->live && j < n; j++) {
 		struct soft_record *const r = &s->shared->records[j];
 		uint64_t now[SOFT_EVENTS];
-		if (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != REC_RUNNING)
+		if (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != REC_RUNNING) {
+			if (s->live_code)
+				forget_code(s, j);
 			continue;
+		}
 		if (!live_read(s->shared, j, now)) {
 			all &= (r->pid == s->child && !child_lives) || !alive(r->pid);
 			continue;
@@ -75,6 +101,8 @@ static bool look_now(struct soft_results *s, bool child_lives)
 			if (over || now[k] > s->live[j][k])
 				s->live[j][k] = now[k];
 		s->live[j][SOFT_EVENTS] = r->zeroed;
+		if (s->live_code)
+			look_at_code(s, j);
 	}
 	return all;
 }
@@ -430,8 +458,22 @@ int soft_results_failure(const struct soft_results *s, struct tare_why *why)
 	return 0;
 }
 
+void soft_results_log_code(const struct soft_results *s, int memfd)
+{
+	for (uint32_t j = 1; s->live_code && s->settled && j < s->n_settled && j < SOFT_MAX_RECORDS; j++) {
+		const struct soft_record *const r = &s->settled[j];
+		/* What was reported after the last look is in the log, and would be there twice. */
+		if (r->state == REC_RUNNING && s->live_code[j].records.len &&
+		    r->counts[SOFT_INSTRUCTIONS] == s->live_code[j].reported)
+			live_code_write(memfd, s->shared, &s->live_code[j]);
+	}
+}
+
 void soft_results_free(struct soft_results *s)
 {
+	for (uint32_t j = 0; s->live_code && j < s->n_live_code; j++)
+		live_code_free(&s->live_code[j]);
+	free(s->live_code);
 	free(s->live);
 	free(s->settled);
 }

@@ -29,6 +29,9 @@ struct soft_results {
 	pid_t child;
 	uint64_t (*live)[SOFT_EVENTS + 1];	/* by record: the counts seen by the last look, and how
 					 * often the task had started over (soft_record.zeroed) */
+	struct live_code *live_code;	/* by record: with SOFT_FLAG_CODE_LOG, what it ran by then */
+	uint32_t n_live_code;
+	size_t live_code_bytes;		/* of all of them */
 	struct soft_record *settled;	/* copy of the records as they were when the command had
 					 * ended; processes that outlive it go on changing theirs */
 	uint32_t n_settled;
@@ -60,6 +63,9 @@ int soft_results_tasks(const struct soft_results *r, const struct tare_measure_o
 		       struct tare_measurement *m, struct tare_why *why);
 /* The error of the first process in which the engine failed; 0: none. */
 int soft_results_failure(const struct soft_results *r, struct tare_why *why);
+
+/* Writes what processes ran that could not tell, as far as it was seen, to the code log. After settling. */
+void soft_results_log_code(const struct soft_results *r, int memfd);
 
 void soft_results_free(struct soft_results *r);
 

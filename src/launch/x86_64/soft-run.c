@@ -159,6 +159,7 @@ static double run_to_end(struct soft *s)
 static int collect(struct soft *s, double ns_per_tick, struct tare_why *why)
 {
 	soft_results_settle(&s->results, &s->tracer);
+	soft_results_log_code(&s->results, s->setup.memfd);
 	if ((s->o->code || s->o->trace) && !(s->m->code = code_keep(s->setup.memfd, s->setup.shared)))
 		return why_set(why, TARE_E_NOMEM, "the code of %s", s->o->argv[0]);
 	soft_results_totals(&s->results, s->o, s->m);

@@ -225,6 +225,12 @@ struct soft_dump {
 };
 #define SOFT_MAX_DUMPS 16384
 
+/* Where a block of the engine (struct block) has its vector, the length of its source and the number of its
+ * instructions; its address is at 0. live-code.c reads them. */
+#define BLOCK_VEC_AT 45u
+#define BLOCK_SRC_LEN_AT 36u
+#define BLOCK_N_INSNS_AT 42u
+
 #define SOFT_MAX_RECORDS 65000
 
 struct soft_shared {

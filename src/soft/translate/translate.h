@@ -86,6 +86,9 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 64,
 	       "one cache line; vec has room for one more event (docs/adding-an-event.md)");
+_Static_assert(offsetof(struct block, pc) == 0 && offsetof(struct block, vec) == BLOCK_VEC_AT &&
+	       offsetof(struct block, src_len) == BLOCK_SRC_LEN_AT &&
+	       offsetof(struct block, n_insns) == BLOCK_N_INSNS_AT, "the launcher reads blocks of live processes");
 
 enum link_kind {
 	LINK_JUMP,		/* a direct jump to target */
