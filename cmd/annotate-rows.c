@@ -269,12 +269,17 @@ static bool matches(const char *pattern, const char *name)
 	return !strncmp(pattern, name, n) && (name[n] == '(' || name[n] == '<' || name[n] == '@');
 }
 
-bool annotate_wants(const struct annotate_opts *o, const struct tare_codeprofile_function *f)
+bool annotate_matches(const struct opt_list *patterns, const struct tare_codeprofile_function *f)
 {
-	for (size_t i = 0; i < o->functions.n; i++)
-		if (matches(o->functions.items[i], f->name) || matches(o->functions.items[i], f->linkage))
+	for (size_t i = 0; i < patterns->n; i++)
+		if (matches(patterns->items[i], f->name) || matches(patterns->items[i], f->linkage))
 			return true;
 	return false;
+}
+
+bool annotate_wants(const struct annotate_opts *o, const struct tare_codeprofile_function *f)
+{
+	return annotate_matches(&o->functions, f);
 }
 
 uint32_t *annotate_wanted(const struct annotate *a, size_t *n)

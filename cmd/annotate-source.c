@@ -301,6 +301,7 @@ void annotate_source(const struct annotate *a, uint32_t function, struct buf *ou
 	annotate_number(out, f->counts[0]);
 	buf_printf(out, " %s, %.2f %% of all\n", p->events[0].name,
 		   annotate_share(f->counts[0], p->events[0].total));
+	annotate_calls(a, function, out);
 	if (a->o->by != BY_INSN)
 		put_source(a, f, out);
 	put_insns(a, f, out);

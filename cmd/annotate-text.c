@@ -314,6 +314,8 @@ static void put_head(const struct annotate *a, struct buf *out)
 	if (out->data)
 		text_printable(out->data + start, out->len - start);
 	buf_str(out, "'");
+	for (size_t i = 0; i < a->o->in.n; i++)
+		buf_printf(out, "%s %s", i ? " or" : ", in", a->o->in.items[i]);
 	if (a->p->runs > 1)
 		buf_printf(out, ", %u runs added up", a->p->runs);
 	buf_str(out, ":\n\n");
@@ -420,8 +422,14 @@ void annotate_text(const struct annotate *a, struct buf *out)
 		put_functions(a, out);
 	else if (a->o->per_process || a->o->per_thread)
 		put_tasks(a, out);
+	else if (a->o->tree)
+		annotate_tree_text(a, out);
 	else
 		put_table(a, ALL_TASKS, out);
+	if (a->o->syscalls)
+		annotate_syscalls(a, out);
+	if (a->o->allocations)
+		annotate_allocations(a, out);
 	buf_chr(out, '\n');
 	put_notes(a, out);
 }

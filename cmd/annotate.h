@@ -6,6 +6,7 @@
  *	annotate-source.c    --function: source and disassembly beside counts
  *	annotate-tree.c      the call tree: lines, flame graph
  *	annotate-calls.c     --calls --function: callers and callees
+ *	annotate-others.c    --syscalls, --allocations
  *	annotate-json.c      -j: tare.annotate/1
  *	annotate-html.c      --html
  *	annotate-formats.c   --format: what -o writes
@@ -29,7 +30,8 @@ struct annotate_opts {
 	int by;				/* enum annotate_by */
 	unsigned top;			/* 0: not given */
 	struct opt_list functions;	/* names and wildcards */
-	bool calls, per_process, per_thread, no_names;
+	struct opt_list in;		/* --in: functions that must be on the stack */
+	bool calls, tree, syscalls, allocations, per_process, per_thread, no_names;
 	bool json, diff;
 	const char *output, *report, *html, *source;
 	int format;
@@ -74,6 +76,7 @@ const char *annotate_base(const char *path);
 /* Whether the function is one of --function: its name, its name without arguments or template, or its
  * linkage name matches one of the patterns. */
 bool annotate_wants(const struct annotate_opts *o, const struct tare_codeprofile_function *f);
+bool annotate_matches(const struct opt_list *patterns, const struct tare_codeprofile_function *f);
 /* The functions of --function, the largest first; *n of them. free() the list. */
 uint32_t *annotate_wanted(const struct annotate *a, size_t *n);
 
@@ -95,6 +98,8 @@ bool source_text_read(struct source_text *t, const struct annotate_opts *o,
 void source_text_free(struct source_text *t);
 
 void annotate_text(const struct annotate *a, struct buf *out);
+void annotate_syscalls(const struct annotate *a, struct buf *out);
+void annotate_allocations(const struct annotate *a, struct buf *out);
 void annotate_source(const struct annotate *a, uint32_t function, struct buf *out);
 void annotate_json(const struct annotate *a, struct buf *out);
 void annotate_html(const struct annotate *a, struct buf *out);

@@ -20,6 +20,10 @@ static const struct opt opts[] = {
 	{ OPT_GROUP, .help = "What is counted" },
 	{ OPT_EVENTS, 'e', "event", "LIST", "events of the software engine, as tare-events(7) describes them; "
 	  "may be given again; without it: instructions", TO(annotate_opts, events) },
+	{ OPT_FLAG, 0, "calls", NULL, "follow calls: inclusive counts, how often functions were called, callers and "
+	  "callees (with --function), stacks for flame graphs", TO(annotate_opts, calls) },
+	{ OPT_LIST, 0, "in", "FUNCTION", "only what ran while FUNCTION was on the stack of the thread; a name or a "
+	  "wildcard; may be given again", TO(annotate_opts, in) },
 	{ OPT_FLAG, 'i', "no-inherit", NULL, "leave out the processes and threads that the command starts",
 	  TO(annotate_opts, no_inherit) },
 	{ OPT_GROUP, .help = "How it is run" },
@@ -39,6 +43,11 @@ static const struct opt opts[] = {
 	  .max = 4e9 },
 	{ OPT_LIST, 'f', "function", "NAME", "show source and instructions of this function, with their counts; a "
 	  "name or a wildcard; may be given again", TO(annotate_opts, functions) },
+	{ OPT_FLAG, 0, "tree", NULL, "show the call tree", TO(annotate_opts, tree) },
+	{ OPT_FLAG, 0, "syscalls", NULL, "also show how often each system call was made, and by which function",
+	  TO(annotate_opts, syscalls) },
+	{ OPT_FLAG, 0, "allocations", NULL, "also show how often malloc and the like were called, and by which "
+	  "function", TO(annotate_opts, allocations) },
 	{ OPT_FLAG, 0, "per-process", NULL, "a table for each process", TO(annotate_opts, per_process) },
 	{ OPT_FLAG, 0, "per-thread", NULL, "a table for each thread", TO(annotate_opts, per_thread) },
 	{ OPT_DIR, 0, "source", "DIR", "look for source files below DIR, where they are not at their own "
@@ -108,6 +117,11 @@ static int status_of_run(const struct tare_measurement *m)
 	return measuring_caught ? 128 + measuring_caught : m->exit_status;
 }
 
+static bool wants_calls(const struct annotate_opts *o)
+{
+	return o->calls || o->in.n || o->tree || o->syscalls || o->allocations;
+}
+
 /* The profile of a command; NULL: *status is tare's own. */
 static struct tare_codeprofile *run_command(const struct annotate_opts *o, char *const *argv, int *status)
 {
@@ -120,7 +134,8 @@ static struct tare_codeprofile *run_command(const struct annotate_opts *o, char 
 	const struct tare_measure_options mo = TARE_OPTIONS(measure,
 		.argv = argv, .events = events, .backend = TARE_BACKEND_SOFT, .aslr = o->aslr,
 		.no_inherit = o->no_inherit, .per_task = true, .refuse_uncounted = o->refuse,
-		.timeout_s = o->timeout_ms / 1e3, .stop = &measuring_stop, .code = true);
+		.timeout_s = o->timeout_ms / 1e3, .stop = &measuring_stop, .code = true,
+		.calls = wants_calls(o));
 	measuring_catch_signals();
 	char **const ours = environ;
 	char **const clean = o->clean_env ? clean_environment(&o->keep) : NULL;
@@ -167,6 +182,31 @@ static struct tare_codeprofile *read_files(char *const *paths, size_t n)
 	return sum;
 }
 
+/* ---- --in ---- */
+
+static bool is_in(const struct tare_codeprofile_function *f, void *in)
+{
+	return annotate_matches(in, f);
+}
+
+/* The part that --in asks for, instead of the whole. NULL: complained. */
+static struct tare_codeprofile *part_of(const struct annotate_opts *o, struct tare_codeprofile *p)
+{
+	struct tare_codeprofile *part = NULL;
+	struct tare_why why = { 0 };
+	bool any = false;
+	for (size_t i = 0; i < p->n_functions && !any; i++)
+		any = annotate_matches(&o->in, &p->functions[i]);
+	if (!p->has_calls)
+		complain("annotate: --in wants a profile that was made with --calls");
+	else if (tare_codeprofile_in(p, is_in, (void *)&o->in, &part, &why) < 0)
+		complain_why(&why);
+	else if (!any)
+		caution("no function that ran is called %s", o->in.items[0]);
+	tare_codeprofile_free(p);
+	return part;
+}
+
 /* ---- output ---- */
 
 static bool write_profile(const struct annotate_opts *o, const struct tare_codeprofile *p, struct output *file)
@@ -175,7 +215,9 @@ static bool write_profile(const struct annotate_opts *o, const struct tare_codep
 	const struct tare_output out = { output_bytes, file };
 	if (annotate_format(o->format)(p, &out, &why) == 0)
 		return true;
-	if (!file->failed)
+	if (why.sys_errno)
+		complain_errno(why.sys_errno, "%s", strcmp(o->output, "-") ? o->output : "standard output");
+	else
 		complain_why(&why);
 	return false;
 }
@@ -208,6 +250,10 @@ static bool check_options(const struct annotate_opts *o)
 		bad = "--per-process and --per-thread show functions or objects, not lines, instructions or files";
 	else if ((o->per_process || o->per_thread) && o->functions.n)
 		bad = "--function cannot be combined with --per-process or --per-thread";
+	else if (o->in.n && (o->by == BY_LINE || o->by == BY_INSN || o->by == BY_FILE))
+		bad = "--in knows functions and objects, not lines, instructions or files";
+	else if (o->in.n && (o->per_process || o->per_thread))
+		bad = "--in cannot be combined with --per-process or --per-thread";
 	else if (o->keep.n && !o->clean_env)
 		bad = "--keep wants --clean-env; without it every variable is kept";
 	else if (o->format && !o->output)
@@ -290,9 +336,11 @@ static int annotate(const struct annotate_opts *o, char *const *operands, size_t
 		close_outputs(&to);
 		return status;
 	}
-	struct tare_codeprofile *const p = files ? read_files(operands, n) : run_command(o, operands, &status);
+	struct tare_codeprofile *p = files ? read_files(operands, n) : run_command(o, operands, &status);
 	bool ok = true;
-	if (p && files)
+	if (p && o->in.n && !(p = part_of(o, p)))
+		status = files ? EXIT_BAD : EXIT_FAILED;
+	else if (p && files)
 		status = EXIT_GOOD;
 	if (p && o->output)
 		ok = write_profile(o, p, &to.file);
@@ -328,6 +376,7 @@ static int run(const struct command *self, int argc, char **argv)
 		status = annotate(&o, argv + first, (size_t)(argc - first), files);
 	free(o.keep.items);
 	free(o.functions.items);
+	free(o.in.items);
 	return status;
 }
 

@@ -35,6 +35,8 @@ static const struct opt opts[] = {
 	  "engine", TO(stat_opts, mix) },
 	{ OPT_FILE, 0, "mix-from", "FILE", "correct the counts of the hardware by the mix that FILE has "
 	  "(tare stat --mix -j) and this machine's certificate", TO(stat_opts, mix_from) },
+	{ OPT_LIST, 0, "in", "FUNCTION", "count only while FUNCTION is on the stack of the thread, in the software "
+	  "engine; a name or a wildcard; may be given again", TO(stat_opts, in) },
 	{ OPT_FLAG, 'n', "null", NULL, "count nothing, show the time only", TO(stat_opts, null) },
 	{ OPT_FLAG, 0, "all-user", NULL, "count every event in user mode only",
 	  TO(stat_opts, all_user) },
@@ -185,6 +187,14 @@ static const char *conflict(const struct stat_opts *o)
 	if (o->mix && (o->pid || o->tid))
 		return "--mix wants a command to run: only the software engine sees opcodes, and it "
 		       "cannot enter a process that runs already";
+	if (o->in.n && (o->backend == TARE_BACKEND_HW || o->mix_from))
+		return "--in wants the software engine: hardware counters would also count what switches them "
+		       "on and off at every call and return";
+	if (o->in.n && (o->pid || o->tid))
+		return "--in wants a command to run: only the software engine follows calls, and it cannot enter a "
+		       "process that runs already";
+	if (o->in.n && (o->per_thread || o->interval_ms || o->delay_ms || o->null || o->mix))
+		return "--in cannot be combined with --per-thread, --interval-print, --delay, --null or --mix";
 	if (o->all_user && o->all_kernel)
 		return "--all-user and --all-kernel cannot be combined; without both, all is "
 		       "counted";
@@ -527,7 +537,8 @@ static int measure_part(struct stat_session *s, struct stat_run *run,
 		.on_interval = on_interval,
 		.arg = l,
 		.stop = &measuring_stop,
-		.code = o->mix,
+		.code = o->mix || o->in.n,
+		.calls = o->in.n,
 		.stops = s->stops->rules,
 		.n_stops = s->stops->n,
 		.on_stop = on_stop,
@@ -538,10 +549,11 @@ static int measure_part(struct stat_session *s, struct stat_run *run,
 	if (!run_hook("--pre", o->pre))
 		return HOOK_FAILED;
 	int err = tare_measure(&mo, &m, why);
-	if (!err && !run_hook("--post", o->post)) {
+	if (err)
+		return err;
+	err = run_hook("--post", o->post) ? stat_in_apply(s, events, m, why) : HOOK_FAILED;
+	if (err)
 		tare_measurement_free(m);
-		err = HOOK_FAILED;
-	}
 	if (err)
 		return err;
 	struct tare_measurement **const parts =
@@ -798,7 +810,7 @@ static int run(const struct command *self, int argc, char **argv)
 		free_lists(&o);
 		return EXIT_FAILED;
 	}
-	if (o.mix)
+	if (o.mix || o.in.n)
 		o.backend = TARE_BACKEND_SOFT;
 	if (o.mix_from)
 		o.backend = TARE_BACKEND_HW;

@@ -319,6 +319,7 @@ void stat_json(const struct stat_session *s, struct buf *out)
 		summary_json(&j, s, i);
 	json_end(&j);
 	metrics_json(&j, s);
+	stat_in_json(s->o, &j);
 	if (s->o->mix)
 		stat_mix_json(&j, s);
 	if (s->o->mix_from)

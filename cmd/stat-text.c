@@ -257,7 +257,9 @@ static void put_heading(struct buf *b, const struct stat_session *s)
 		buf_str(b, "nothing counted; ");
 	if (stat_is_part(s, &s->runs[0]))
 		buf_str(b, "parts of the run; ");
-	buf_printf(b, "ASLR %s):\n%s", m->aslr_off ? "off" : "on", s->n_events ? "\n" : "");
+	buf_printf(b, "ASLR %s", m->aslr_off ? "off" : "on");
+	stat_in_text(s->o, b);
+	buf_printf(b, "):\n%s", s->n_events ? "\n" : "");
 }
 
 static void put_seconds(struct buf *b, const char *what, uint64_t ns)

@@ -6,6 +6,7 @@
  *	stat-events.c    -d, -M, --all-user: what they make of the list of events
  *	stat-derived.c   GHz, insn per cycle, % of branches missed
  *	stat-metrics.c   the metrics of -M
+ *	stat-in.c        --in: only while a function is on the stack
  *	stat-mix.c       --mix: how often each opcode ran
  *	stat-stops.c     --stop-at, --limit
  *	stat-gate.c      --delay and --control: what is left out of the counts
@@ -46,6 +47,7 @@ struct stat_opts {
 	const char *metrics;
 	bool mix;
 	const char *mix_from;
+	struct opt_list in;		/* --in: functions */
 	struct opt_list stop_at, limit;	/* EVENT=N */
 	const char *then;
 	bool every;
@@ -249,6 +251,13 @@ void stat_counts_json(struct json *j, const struct stat_session *s, const struct
 bool stat_mix_load(const struct stat_opts *o);
 void stat_mix_from_text(const struct stat_session *s, struct buf *out);
 void stat_mix_from_json(struct json *j, const struct stat_session *s);
+/* --in. False: complained. */
+bool stat_in_check(const struct stat_session *s);
+/* Leaves in the counts what ran in the functions. 0 or a negative error. */
+int stat_in_apply(const struct stat_session *s, const struct tare_events *events, struct tare_measurement *m,
+		  struct tare_why *why);
+void stat_in_text(const struct stat_opts *o, struct buf *out);
+void stat_in_json(const struct stat_opts *o, struct json *j);
 void stat_mix_text(const struct stat_session *s, struct buf *out);
 void stat_mix_json(struct json *j, const struct stat_session *s);
 void stat_text(const struct stat_session *s, int fd, struct buf *out);

@@ -107,7 +107,7 @@ struct tare_codeprofile_function {
 struct tare_codeprofile_insn {
 	uint32_t function;
 	uint32_t file, line;		/* file NONE: not known; line 0: the compiler names none */
-	uint8_t size;			/* bytes; 0 only in "[not known]" */
+	uint8_t size;			/* bytes; 0: in "[not known]" and after tare_codeprofile_in() */
 	uint8_t bytes[15];
 	uint64_t offset;		/* as in the function */
 	uint64_t runs;			/* how often it ran: where the profile has the event instructions
@@ -241,6 +241,13 @@ int tare_codeprofile_write(const struct tare_codeprofile *p, const struct tare_o
  * path and build-id are. */
 int tare_codeprofile_merge(const struct tare_codeprofile *const *list, size_t n,
 			   struct tare_codeprofile **p, struct tare_why *why);
+/* The part of a profile with calls that ran while a function that `wanted` accepts was on the stack of the
+ * thread. Contexts, functions, objects and totals are those of the part; which instructions ran in a context is not
+ * known, so each function has its counts in one instruction of size 0, without a line. TARE_E_INVALID: the profile
+ * has no calls. */
+int tare_codeprofile_in(const struct tare_codeprofile *p,
+			bool (*wanted)(const struct tare_codeprofile_function *f, void *arg), void *arg,
+			struct tare_codeprofile **part, struct tare_why *why);
 void tare_codeprofile_free(struct tare_codeprofile *p);	/* NULL is allowed */
 
 /* Formats of other programs, of the first event. Collapsed stacks ("main;f;g 120"), as flamegraph.pl and

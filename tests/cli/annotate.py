@@ -5,7 +5,7 @@ usage: annotate.py TARE THREADS
 THREADS is a program that starts 1,000 threads.
 """
 import fcntl, json, os, pty, re, resource, shutil, signal, struct, subprocess, sys, tempfile, termios
-from cli import check, check_schema, finish, need_engine, run, skip, skipped, until_busy
+from cli import check, check_schema, descendants, finish, need_engine, run, skip, skipped, until_busy
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tool"))
 import profile_sums  # noqa: E402
@@ -202,17 +202,81 @@ check(p.returncode == 130 and re.search(r"^ at least [\d,]+ instructions, incomp
       re.search(r"  work \[spin\]$", err, re.M), p.returncode, err)
 got = profile_sums.read("profile")
 check(not got["complete"] and got["reasons"] and not profile_sums.trouble(got, known=False), got["reasons"])
+# Killed from outside: what ran until tare looked last has its place.
+with subprocess.Popen([tare, "annotate", "-o", "profile", "--top", "3", "--", "./spin"], stderr=subprocess.PIPE, text=True) as p:
+    until_busy(p.pid, "spin", 1)
+    child, = (pid for pid, (name, _) in descendants(p.pid).items() if name == "spin")
+    os.kill(child, signal.SIGKILL)
+    err = p.communicate()[1]
+got = profile_sums.read("profile")
+sums = counts_of(got, "function")
+check(p.returncode == 137 and not got["complete"] and "killed before it could report" in err, p.returncode, err)
+check(not profile_sums.trouble(got, known=False) and
+      sums["work"] > sums.get("[not known]", 0) and sums["work"] > 1000000, sums.get("work"), sums.get("[not known]"), err)
 p = annotate("--timeout", "500", "--", "./spin", status=124)
 check("at least" in p.stderr and "ended by its timeout" in p.stderr, p.stderr)
 
 # A full disk: the table is still shown, and no half file stays.
 p = annotate("-o", "/dev/full", "--top", "3", "--", "./prog", status=125)
-check("No space left" in p.stderr and "outer [prog]" in p.stderr, p.stderr)
+check("/dev/full: No space left" in p.stderr and "outer [prog]" in p.stderr, p.stderr)
 p = annotate("-o", "limited", "--", "./prog", status=125,
              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY)))
 check("outer [prog]" in p.stderr and not os.path.exists("limited"), p.stderr)
 p = annotate("-o", "/no/such/folder/x", "--", "./prog", status=125)
 check("cannot be written" in p.stderr and "Profile of" not in p.stderr, p.stderr)
+
+# Calls, with known answers: main calls a (twice) and b; a calls fib; fib calls itself; b ends in a jump to a.
+#   contexts: [parent function site entry calls count]
+def insn(offset, code, count):
+    return f"{offset:x} {code} -1 0 {count} {count}"
+
+
+made = dict(doc, functions=[], contexts=[], shares=[], reasons=[], files=[], syscalls=[], has_calls=True, complete=True, folded=0)
+made["objects"] = [dict(path="/x/made", build_id="", kind="file", deleted=False, names="")]
+for i, (name, rows) in enumerate({"main": [("e800000000", 10), ("e800000001", 5)], "a": [("e800000002", 24)],
+                                  "b": [("e900000003", 7)], "fib": [("e800000004", 100), ("e800000005", 1)]}.items()):
+    made["functions"].append(dict(name=name, linkage=name, object=0, file=-1, line=0, offset=256 * i, size=64, insns=[
+        insn(256 * i + 8 * k, code, count) for k, (code, count) in enumerate(rows)]))
+made["contexts"] = ["-1 0 -1 root 0 15",        # 0 main
+                    "0 1 0 call 2 12",          # 1 main -> a
+                    "1 3 2 call 2 20",          # 2 a -> fib
+                    "2 3 4 call 6 50",          # 3 fib -> fib
+                    "3 3 4 recursion 30 20",    # 4 … by the same instruction
+                    "0 2 1 call 1 7",           # 5 main -> b
+                    "5 1 3 tail 1 12",          # 6 b => a
+                    "6 3 2 call 1 11"]          # 7 a -> fib
+total = 147
+made["events"] = [dict(name="instructions", unit="", provenance="exact", total=total)]
+made["tasks"] = [dict(pid=1, tid=0, command="made", exe="", incomplete=None, counts=[total])]
+check_schema(made, "tare.codeprofile-1")
+check(not profile_sums.trouble(made), profile_sums.trouble(made))
+with open("made", "w") as f:
+    json.dump(made, f)
+r = json.loads(annotate("-j", "made", status=0).stdout)
+got = {x["function"]: (x["counts"]["instructions"], x["inclusive"]["instructions"], x["calls"]) for x in r["rows"]}
+check(got == {"main": (15, 147, 0), "a": (24, 125, 3), "fib": (101, 101, 39), "b": (7, 30, 1)}, got)
+p = annotate("-f", "a", "made", status=0)
+by = re.search(r"called by\n(.*?)\n\n(.*?)\n\n", p.stdout, re.S)
+check(re.findall(r"([\d,]+) +[\d.]+ +([\d,]+)  (.*)", by[1]) == [("102", "2", "main"), ("23", "1", "b (tail call)")] and
+      re.findall(r"([\d,]+) +[\d.]+ +([\d,]+)  (.*)", by[2]) == [("101", "3", "fib")], p.stdout)
+p = annotate("-f", "fib", "--by", "insn", "made", status=0)
+check(("70", "36", "fib") in re.findall(r"([\d,]+) +[\d.]+ +([\d,]+)  (\S+)", p.stdout), p.stdout)
+for where, want, rows in (("b", 30, {"b": 7, "a": 12, "fib": 11}), ("a", 125, {"a": 24, "fib": 101}),
+                          ("[bm]*", 147, {"main": 15, "a": 24, "fib": 101, "b": 7})):
+    r = json.loads(annotate("--in", where, "-j", "made", status=0).stdout)
+    got = {x["function"]: x["counts"]["instructions"] for x in r["rows"] if x["counts"]["instructions"]}
+    check(r["events"][0]["total"] == want and got == rows, where, r["events"], got)
+tree = annotate("--tree", "made", status=0).stdout
+check(re.findall(r"^ +([\d,]+) +[\d.]+ +[\d,]+ +[\d,]*  ( *\S+)$", tree, re.M) ==
+      [("147", "all"), ("147", "  main"), ("102", "    a"), ("90", "      fib"), ("70", "        fib"),
+       ("20", "          fib"), ("30", "    b"), ("23", "      a"), ("11", "        fib")], tree)
+lines = annotate("--format", "collapsed", "-o", "-", "--report", "/dev/null", "made", status=0).stdout.splitlines()
+check("main;b;a;fib 11" in lines and sum(int(x.split()[1]) for x in lines) == total, lines)
+check("without calls" in annotate("--in", "a", "one", status=1).stderr or
+      "--calls" in annotate("--in", "a", "one", status=1).stderr, "--in without calls")
+twice = json.loads(annotate("-j", "made", "made", status=0).stdout)
+check({x["function"]: x["inclusive"]["instructions"] for x in twice["rows"]} ==
+      {"main": 294, "a": 250, "fib": 202, "b": 60}, twice["rows"])
 
 # What is refused.
 for args, says in ((["-e", "page-faults", "--", "true"], "only events of the software engine"),

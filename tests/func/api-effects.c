@@ -487,6 +487,11 @@ static void call_graph_of(const struct tare_code *c, const struct tare_event *ev
 	CHECK(tare_code_context_count(c, &none, event, &sum) && sum == 0, "a count of a context");
 }
 
+static bool any_function(const struct tare_codeprofile_function *f, void *arg)
+{
+	return f && !arg;
+}
+
 static void profile_code(const struct tare_measurement *m, const struct tare_events *list)
 {
 	struct tare_codeprofile *p, *sum, *none;
@@ -501,6 +506,7 @@ static void profile_code(const struct tare_measurement *m, const struct tare_eve
 	const struct tare_codeprofile *const both[] = { p, p };
 	CHECK(tare_codeprofile_merge(both, 2, &sum, NULL) == 0 &&
 	      sum->events[0].total == 2 * p->events[0].total, "two code profiles");
+	CHECK(tare_codeprofile_in(p, any_function, NULL, &none, NULL) == TARE_E_INVALID && !none, "no calls");
 	CHECK(tare_codeprofile_read("/no/such/file", &none, NULL) < 0 && !none, "an error");
 	CHECK(*tare_codeprofile_object_kind_name(p->objects[0].kind) &&
 	      *tare_codeprofile_entry_name(TARE_CODEPROFILE_CALL), "names");
