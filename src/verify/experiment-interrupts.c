@@ -274,13 +274,15 @@ static int count_short(struct verify *v, const struct batch *b, const struct ker
 		err = i % 1000 ? 0 : verify_stopped(v, why);
 		if (!err)
 			err = trial_run(&t, &code, counts, why);
-		const bool with = counts[1] > 0;
 		if (err || t.faults)
 			continue;
+		const double count = (double)verify_unwrapped(v, counts[0]);
+		const double interrupts = (double)verify_unwrapped(v, counts[1]);
+		const bool with = interrupts > 0;
 		r->n[with]++;
-		r->sum[with] += (double)counts[0];
-		r->square += with ? 0 : (double)counts[0] * (double)counts[0];
-		r->interrupts += with ? (double)counts[1] : 0;
+		r->sum[with] += count;
+		r->square += with ? 0 : count * count;
+		r->interrupts += with ? interrupts : 0;
 	}
 	trial_close(&t);
 	return err;

@@ -163,6 +163,8 @@ int batch_count(const struct verify *v, const struct batch *b, struct trial *t,
 /* What the code counts, typically: the middle one of a few runs. base[BASE_SIZE]. */
 int batch_base(const struct batch *b, struct trial *t, const struct trial_code *code, int64_t *base,
 	       struct tare_why *why);
+/* Counters that wrap early lose a multiple of their range; what is counted is smaller than that. */
+int64_t verify_unwrapped(const struct verify *v, int64_t count);
 /* Is this error of a kind that ends one event's examination, and not everything? */
 bool verify_is_lost(int err);
 

@@ -127,8 +127,7 @@ int batch_base(const struct batch *b, struct trial *t, const struct trial_code *
 	return err;
 }
 
-/* Counters that wrap early lose a multiple of their range; what is counted is smaller than that. */
-static int64_t unwrapped(const struct verify *v, int64_t count)
+int64_t verify_unwrapped(const struct verify *v, int64_t count)
 {
 	if (!v->bits)
 		return count;
@@ -157,7 +156,7 @@ int batch_count(const struct verify *v, const struct batch *b, struct trial *t,
 	if (!base)
 		base = zero;
 	for (size_t i = 0; i < b->n_events; i++)
-		counts[i] = unwrapped(v, counts[i] - base[i]);
+		counts[i] = verify_unwrapped(v, counts[i] - base[i]);
 	for (size_t i = 0; i < b->n; i++)
 		out[i] = (struct observation){
 			.excess = (double)counts[i],
