@@ -515,14 +515,40 @@ void annotate_diff_json(const struct profile_diff *d, const struct annotate_opts
 
 /* ---- the command ---- */
 
-static bool write_file(const struct annotate_opts *o, const struct profile_diff *d, struct output *file)
+static int json_file(const struct profile_diff *d, const struct annotate_opts *o, const struct tare_output *out)
 {
 	struct buf text = { 0 };
 	annotate_diff_json(d, o, &text);
 	if (buf_failed(&text))
 		abort();
-	const int err = output_bytes(file, text.data, text.len);
+	const int err = out->write(out->arg, text.data, text.len);
 	buf_free(&text);
+	return err;
+}
+
+bool annotate_diff_writes(int format)
+{
+	static const char *const known[] = { "json", "collapsed", "flamegraph" };
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (!strcmp(annotate_format_words[format], known[i]))
+			return true;
+	return false;
+}
+
+static bool write_file(const struct annotate_opts *o, const struct profile_diff *d, struct output *file)
+{
+	const char *const format = annotate_format_words[o->format];
+	const struct tare_output out = { output_bytes, file };
+	struct tare_why why = { 0 };
+	int err;
+	if (!strcmp(format, "collapsed"))
+		err = annotate_diff_collapsed(d, &out, &why);
+	else if (!strcmp(format, "flamegraph"))
+		err = annotate_diff_flamegraph(d, &out, &why);
+	else
+		return json_file(d, o, &out) == 0;
+	if (err && !file->failed)
+		complain_why(&why);
 	return !err;
 }
 

@@ -58,6 +58,12 @@ int64_t line_new(const struct profile_diff *d, const struct line_pair *l, size_t
 void annotate_diff_text(const struct annotate *a, const struct profile_diff *d, struct buf *out);
 void annotate_diff_json(const struct profile_diff *d, const struct annotate_opts *o, struct buf *out);
 
+/* "stack base new" lines, as difffolded.pl writes them; SVG. Of the first common event. */
+int annotate_diff_collapsed(const struct profile_diff *d, const struct tare_output *out, struct tare_why *why);
+int annotate_diff_flamegraph(const struct profile_diff *d, const struct tare_output *out, struct tare_why *why);
+
+/* Whether --diff can write this --format. */
+bool annotate_diff_writes(int format);
 /* tare annotate --diff: reads two files, writes what the options ask for. Returns the exit status. */
 int annotate_diff(const struct annotate_opts *o, const char *base, const char *new);
 

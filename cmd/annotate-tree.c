@@ -104,15 +104,8 @@ static void link_children(struct annotate_tree *t)
 	free(order);
 }
 
-void annotate_tree(const struct tare_codeprofile *p, size_t event, struct annotate_tree *t)
+void annotate_tree_finish(struct annotate_tree *t)
 {
-	*t = (struct annotate_tree){ .event = event };
-	t->nodes = space(1 + (p->has_calls ? p->n_contexts : p->n_objects + p->n_functions), sizeof(*t->nodes));
-	add_node(t, 0, ANNOTATE_NONE, NAME_OF_ALL);
-	if (p->has_calls)
-		tree_of_contexts(p, t);
-	else
-		tree_of_objects(p, t);
 	/* Parents have smaller places. */
 	for (uint32_t i = t->n; i-- > 0;) {
 		t->nodes[i].total += t->nodes[i].self;
@@ -122,6 +115,18 @@ void annotate_tree(const struct tare_codeprofile *p, size_t event, struct annota
 	link_children(t);
 }
 
+void annotate_tree(const struct tare_codeprofile *p, size_t event, struct annotate_tree *t)
+{
+	*t = (struct annotate_tree){ .event = event };
+	t->nodes = space(1 + (p->has_calls ? p->n_contexts : p->n_objects + p->n_functions), sizeof(*t->nodes));
+	add_node(t, 0, ANNOTATE_NONE, NAME_OF_ALL);
+	if (p->has_calls)
+		tree_of_contexts(p, t);
+	else
+		tree_of_objects(p, t);
+	annotate_tree_finish(t);
+}
+
 void annotate_tree_free(struct annotate_tree *t)
 {
 	free(t->nodes);
@@ -129,9 +134,8 @@ void annotate_tree_free(struct annotate_tree *t)
 
 /* ---- walking ---- */
 
-/* Calls `each` for the nodes with at least `least`, each before those inside it. */
-static int walk(const struct annotate_tree *t, int64_t least,
-		int (*each)(void *arg, const struct annotate_node *n, uint32_t depth), void *arg)
+int annotate_tree_walk(const struct annotate_tree *t, int64_t least,
+		       int (*each)(void *arg, const struct annotate_node *n, uint32_t depth), void *arg)
 {
 	uint32_t at = 0, depth = 0;
 	for (;;) {
@@ -173,7 +177,7 @@ static int visit_tree(const void *tree, int (*each)(void *arg, const struct tare
 {
 	struct visit v = { each, arg };
 	(void)why;
-	return walk(tree, 1, visit_node, &v);
+	return annotate_tree_walk(tree, 1, visit_node, &v);
 }
 
 int annotate_flamegraph(const struct tare_codeprofile *p, bool in_page, const struct tare_output *out,
@@ -185,7 +189,7 @@ int annotate_flamegraph(const struct tare_codeprofile *p, bool in_page, const st
 	const struct tare_stacks_info info = {
 		.profile = &counter, .total = t.nodes[0].total > 0 ? (uint64_t)t.nodes[0].total : 0,
 		.in_memory = true };
-	const struct flame_source source = { &info, visit_tree, &t };
+	const struct flame_source source = { &info, visit_tree, &t, NULL };
 	const int err = flamegraph_draw(&source, p->command, in_page, out, why);
 	annotate_tree_free(&t);
 	return err;
@@ -232,7 +236,7 @@ void annotate_tree_text(const struct annotate *a, struct buf *out)
 	buf_printf(out, "%s%*s%8s%*s%14s  %s%s\n", term_style(a->fd, STYLE_BOLD), (int)l.width, "inclusive", "%",
 		   (int)l.width, "self", "calls", "call tree", term_style(a->fd, STYLE_NONE));
 	const int64_t least = (int64_t)(SHARE_LEAST / 100 * (double)a->p->events[0].total);
-	walk(&t, least > 0 ? least : 1, put_line, (void *)&l);
+	annotate_tree_walk(&t, least > 0 ? least : 1, put_line, (void *)&l);
 	buf_printf(out, "\n Parts below %.1f %% are left out.\n", SHARE_LEAST);
 	buf_free(&total);
 	annotate_tree_free(&t);

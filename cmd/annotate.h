@@ -122,6 +122,11 @@ struct annotate_tree {
 };
 void annotate_tree(const struct tare_codeprofile *p, size_t event, struct annotate_tree *t);
 void annotate_tree_free(struct annotate_tree *t);
+/* For nodes made elsewhere, with parent, name and self: sums up totals and links children. */
+void annotate_tree_finish(struct annotate_tree *t);
+/* Calls `each` for the nodes with at least `least`, each before those inside it. */
+int annotate_tree_walk(const struct annotate_tree *t, int64_t least,
+		       int (*each)(void *arg, const struct annotate_node *n, uint32_t depth), void *arg);
 void annotate_tree_text(const struct annotate *a, struct buf *out);
 int annotate_flamegraph(const struct tare_codeprofile *p, bool in_page, const struct tare_output *out,
 			struct tare_why *why);

@@ -262,8 +262,8 @@ static bool check_options(const struct annotate_opts *o)
 		bad = "--diff cannot be combined with --per-process, --per-thread or --html";
 	else if (o->diff && o->by != BY_FUNCTION && o->by != BY_LINE)
 		bad = "--diff shows functions or lines, not instructions, objects or files";
-	else if (o->diff && o->format)
-		bad = "--diff writes JSON only with -o";
+	else if (o->diff && !annotate_diff_writes(o->format))
+		bad = "--diff has the formats json, collapsed and flamegraph";
 	else if (o->diff && o->events)
 		bad = "--diff compares the events of the profiles; -e is for tare annotate -o FILE -- COMMAND";
 	if (bad)

@@ -19,12 +19,19 @@ int stacks_collapsed(const struct tare_stacks *t, bool also_empty, int fd, struc
 
 /* The share of the narrowest frame that is drawn: .least of struct tare_stacks_options. */
 #define FLAMEGRAPH_LEAST (0.3 / 1180)
+/* A frame of two trees: its counts in both, with what is inside it and without. */
+struct flame_change {
+	int64_t base, new, base_self, new_self;
+};
 /* A tree of stacks from anywhere: a stack comes before those inside it, siblings by total. */
 struct flame_source {
 	const struct tare_stacks_info *info;
 	int (*visit)(const void *tree, int (*each)(void *arg, const struct tare_stack *s), void *arg,
 		     struct tare_why *why);
 	const void *arg;		/* the tree */
+	/* NULL; or a differential graph: for each stack in the order of visit(), which may fill it. Frames that
+	 * have more by themselves than in the base are red, those that have less blue. */
+	const struct flame_change *changes;
 };
 /* `in_page`: a part of an HTML page; else a file of its own. */
 int flamegraph_draw(const struct flame_source *s, const char *title, bool in_page, const struct tare_output *out,

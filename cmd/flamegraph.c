@@ -84,6 +84,8 @@ struct drawing {
 	double scale;			/* pixels per count */
 	int height;
 	uint64_t left_out;
+	const struct flame_change *changes;	/* of each frame, or NULL */
+	uint64_t most_change;		/* the largest */
 };
 
 /* More room for an array of n items; false: out of memory. */
@@ -161,6 +163,34 @@ static void colour(struct sink *out, const char *name)
 	print(out, "hsl(%u,%u%%,%u%%)", 10 + h % 45, 65 + h / 64 % 25, 58 + h / 4096 % 14);
 }
 
+static uint64_t self_change(const struct flame_change *c)
+{
+	const int64_t v = c->new_self - c->base_self;
+	return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+}
+
+/* White: the same as in the base; the redder the more, the bluer the fewer. */
+static void change_colour(const struct drawing *d, const struct flame_change *c, struct sink *out)
+{
+	const double part = d->most_change ? (double)self_change(c) / (double)d->most_change : 0;
+	if (self_change(c))
+		print(out, "hsl(%d,90%%,%.0f%%)", c->new_self > c->base_self ? 0 : 220, 88 - 30 * part);
+	else
+		sink_str(out, "hsl(0,0%,92%)");
+}
+
+/* "base 1,000, new 1,020 (+20)" */
+static void add_change(struct buf *b, const struct tare_profile_info *profile, int64_t base, int64_t new)
+{
+	buf_str(b, "base ");
+	quantity_add(b, profile, base);
+	buf_str(b, ", new ");
+	quantity_add(b, profile, new);
+	buf_str(b, new > base ? " (+" : " (");
+	quantity_add(b, profile, new - base);
+	buf_str(b, ")");
+}
+
 /* As much of the name as fits, cut between characters. */
 static void fitted(struct drawing *d, const char *name, size_t len, double width)
 {
@@ -183,31 +213,48 @@ static void fitted(struct drawing *d, const char *name, size_t len, double width
 	sink_str(&d->out, "..");
 }
 
-static void draw_frame(struct drawing *d, const struct frame *n)
+/* What the tool tip says below the name. */
+static void add_tip(struct drawing *d, const struct frame *n)
 {
 	const struct tare_profile_info *const profile = d->info->profile;
+	const struct flame_change *const c = d->changes ? &d->changes[n - d->frames] : NULL;
+	const uint64_t all = d->info->total;
+	struct buf *const b = &d->scratch;
+	b->len = 0;
+	if (c) {
+		add_change(b, profile, c->base, c->new);
+		buf_str(b, "; self: ");
+		add_change(b, profile, c->base_self, c->new_self);
+		return;
+	}
+	quantity_add(b, profile, (int64_t)n->total);
+	if (!profile->is_time)
+		buf_printf(b, " %s", profile->unit);
+	buf_printf(b, ", %.2f%%, self ", all ? 100.0 * (double)n->total / (double)all : 0);
+	quantity_add(b, profile, n->self);
+	buf_printf(b, ", %llu times", (unsigned long long)n->count);
+}
+
+static void draw_frame(struct drawing *d, const struct frame *n)
+{
 	const char *const name = n->name;
 	const size_t len = n->len;
 	const double x = n->x, width = (double)n->total * d->scale;
-	const uint64_t all = d->info->total;
 	const int y = d->height - ROW * ((int)n->depth + 1) - 10;
 	struct sink *const out = &d->out;
 	sink_str(out, "<g class=\"f\" data-n=\"");
 	escape(out, name, len);
 	sink_str(out, "\"><title>");
 	escape(out, name, len);
-	d->scratch.len = 0;
-	quantity_add(&d->scratch, profile, (int64_t)n->total);
-	if (!profile->is_time)
-		buf_printf(&d->scratch, " %s", profile->unit);
-	buf_printf(&d->scratch, ", %.2f%%, self ",
-		   all ? 100.0 * (double)n->total / (double)all : 0);
-	quantity_add(&d->scratch, profile, n->self);
+	add_tip(d, n);
 	sink_str(out, "\n");
 	escape(out, d->scratch.data, d->scratch.len);
-	print(out, ", %llu times</title><rect class=\"f\" x=\"%.2f\" y=\"%d\" width=\"%.2f\" "
-	      "height=\"%d\" fill=\"", (unsigned long long)n->count, x, y, width, ROW - 1);
-	colour(out, name);
+	print(out, "</title><rect class=\"f\" x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"", x, y, width,
+	      ROW - 1);
+	if (d->changes)
+		change_colour(d, &d->changes[n - d->frames], out);
+	else
+		colour(out, name);
 	print(out, "\"/><text x=\"%.2f\" y=\"%d\">", x + 2, y + 12);
 	fitted(d, name, len, width);
 	sink_str(out, "</text></g>\n");
@@ -228,9 +275,14 @@ static void head(struct drawing *d, const char *title, bool in_page)
 	print(out, "</text>\n<text x=\"%g\" y=\"42\">", PAD);
 	d->scratch.len = 0;
 	buf_printf(&d->scratch, "%s, ", *i->counter ? i->counter : "no counter named");
-	quantity_add(&d->scratch, i, (int64_t)d->info->total);
-	if (!i->is_time)
-		buf_printf(&d->scratch, " %s", i->unit);
+	if (d->changes) {
+		add_change(&d->scratch, i, d->changes[0].base, d->changes[0].new);
+		buf_str(&d->scratch, "; red: more, blue: fewer; a frame is as wide as the larger count");
+	} else {
+		quantity_add(&d->scratch, i, (int64_t)d->info->total);
+		if (!i->is_time)
+			buf_printf(&d->scratch, " %s", i->unit);
+	}
 	escape(out, d->scratch.data, d->scratch.len);
 	print(out, "</text>\n<text id=\"note\" x=\"%g\" y=\"42\" text-anchor=\"end\"></text>\n"
 	      "<text id=\"reset\" class=\"s\" x=\"%g\" y=\"24\" text-anchor=\"end\">reset zoom</text>\n"
@@ -325,6 +377,10 @@ int flamegraph_draw(const struct flame_source *s, const char *title, bool in_pag
 		why_set(why, err, "flame graph");
 	if (d.info->total)
 		d.scale = (WIDTH - 2 * PAD) / (double)d.info->total;
+	d.changes = s->changes;
+	for (uint32_t i = 0; d.changes && i < d.n; i++)
+		if (self_change(&d.changes[i]) > d.most_change)
+			d.most_change = self_change(&d.changes[i]);
 	d.height = TOP + ROW * ((int)deepest(&d) + 1) + 20;
 	if (err == 0)
 		err = draw(&d, title, in_page, out, why);
@@ -342,7 +398,7 @@ static int visit_stacks(const void *t, int (*each)(void *arg, const struct tare_
 
 int flamegraph(const struct tare_stacks *t, const char *title, int fd, struct tare_why *why)
 {
-	const struct flame_source s = { tare_stacks_info(t), visit_stacks, t };
+	const struct flame_source s = { tare_stacks_info(t), visit_stacks, t, NULL };
 	const struct tare_output out = { fd_write, &fd };
 	if (!s.info->in_memory)
 		return why_set(why, TARE_E_INVALID, "%.120s: too many stacks to draw all",

@@ -134,6 +134,40 @@ got = difference("a.bare", "b.bare")
 bare = [f for f in got["functions"] if "bare+0x" in f["function"]]
 check(len(bare) <= 2, [f["function"] for f in got["functions"]])
 
+
+
+def with_contexts(name):
+    """The profile with call contexts: the first function calls all others."""
+    doc = json.load(open(name))
+    doc["has_calls"] = True
+    doc["contexts"] = []
+    for i, f in enumerate(doc["functions"]):
+        sums = [0] * len(doc["events"])
+        for insn in f["insns"]:
+            sums = [a + int(b) for a, b in zip(sums, insn.split()[5:])]
+        doc["contexts"].append(" ".join(map(str, [0 if i else -1, i, -1, "call" if i else "root", 1] + sums)))
+    with open(name + ".calls", "w") as f:
+        json.dump(doc, f)
+    return name + ".calls"
+
+
+# Stacks with two counts, and the differential flame graph: red where there is more, blue where there is less.
+for pair in ("a.profile", "b.profile"), (with_contexts("a.profile"), with_contexts("b.profile")):
+    lines = diff("--format", "collapsed", "-o", "-", "--report", "/dev/null", *pair).stdout.splitlines()
+    columns = [(path, int(base), int(new)) for path, base, new in (line.rsplit(" ", 2) for line in lines)]
+    for i, side in enumerate(("base", "new")):
+        check(sum(c[i + 1] for c in columns) == events["instructions"][side], side, pair)
+    differ = [c for c in columns if c[1] != c[2]]
+    check(len(differ) == 1 and differ[0][0].endswith(";inner"), differ)
+    check(differ[0][2] - differ[0][1] == events["instructions"]["change"], differ)
+    for order, hue in (pair, "hsl(0,90%"), (pair[::-1], "hsl(220,90%"):
+        diff("--format", "flamegraph", "-o", "graph.svg", "--report", "/dev/null", *order)
+        frames = re.findall(r'data-n="([^"]*)"><title>[^<]*</title><rect[^>]*fill="([^"]*)"', open("graph.svg").read())
+        check([n for n, c in frames if c.startswith(hue)] == ["inner"], hue, frames[:9])
+        check(all(c == "hsl(0,0%,92%)" for n, c in frames if n != "inner") and len(frames) > 3, frames[:9])
+check("json, collapsed and flamegraph" in diff("--format", "callgrind", "-o", "x", "a.profile", "b.profile",
+                                               status=125).stderr, "--format callgrind")
+
 # A full profile with -o; wrong operands and options.
 diff("-o", "whole", "--report", "/dev/null", "a.profile", "b.profile")
 check(json.load(open("whole")) == json.loads(diff("-j", "a.profile", "b.profile").stdout), "-o")
