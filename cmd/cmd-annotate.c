@@ -260,6 +260,8 @@ static bool check_options(const struct annotate_opts *o)
 		bad = "--format says what -o writes, which is not given";
 	else if (o->diff && (o->per_process || o->per_thread || o->html))
 		bad = "--diff cannot be combined with --per-process, --per-thread or --html";
+	else if (o->diff && (o->in.n || o->tree || o->syscalls || o->allocations))
+		bad = "--diff cannot be combined with --in, --tree, --syscalls or --allocations";
 	else if (o->diff && o->by != BY_FUNCTION && o->by != BY_LINE)
 		bad = "--diff shows functions or lines, not instructions, objects or files";
 	else if (o->diff && !annotate_diff_writes(o->format))
