@@ -49,9 +49,24 @@ static void put_links(const struct annotate *a, const struct link *list, size_t 
 	buf_free(&cell);
 }
 
-/* Edges of the same two functions are one link. Its inclusive value is a sum over call sites; a site below
- * another one of the same link, which only recursion makes, counts in both. */
-static size_t links_of(const struct tare_codeprofile *p, uint32_t function, bool callers, struct link *list)
+/* What ran while a call of `callee` by `caller` was on the stack: each event once, from whichever instructions the
+ * calls came. `in` has room for all contexts. */
+static int64_t count_in(const struct tare_codeprofile *p, uint32_t caller, uint32_t callee, bool *in)
+{
+	int64_t sum = 0;
+	for (size_t i = 0; i < p->n_contexts; i++) {
+		const struct tare_codeprofile_context *const c = &p->contexts[i];
+		const bool below = c->parent != ANNOTATE_NONE;
+		const uint32_t from = c->site != ANNOTATE_NONE ? p->insns[c->site].function :
+				      below ? p->contexts[c->parent].function : ANNOTATE_NONE;
+		in[i] = (below && in[c->parent]) || (c->function == callee && from == caller && from != ANNOTATE_NONE);
+		sum += in[i] ? c->counts[0] : 0;
+	}
+	return sum;
+}
+
+/* Edges of the same two functions are one link. */
+static size_t links_of(const struct tare_codeprofile *p, uint32_t function, bool callers, struct link *list, bool *in)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < p->n_edges; i++) {
@@ -66,8 +81,9 @@ static size_t links_of(const struct tare_codeprofile *p, uint32_t function, bool
 			list[n++] = (struct link){ .other = other, .tail = true };
 		list[k].tail &= e->tail;
 		list[k].calls += e->calls;
-		list[k].count += e->counts[0];
 	}
+	for (size_t k = 0; k < n; k++)
+		list[k].count = count_in(p, callers ? list[k].other : function, callers ? function : list[k].other, in);
 	if (n)
 		qsort(list, n, sizeof(*list), by_count);
 	return n;
@@ -78,11 +94,13 @@ void annotate_calls(const struct annotate *a, uint32_t function, struct buf *out
 	if (!a->p->has_calls)
 		return;
 	struct link *const list = calloc(a->p->n_edges + 1, sizeof(*list));
-	if (!list)
+	bool *const in = calloc(a->p->n_contexts + 1, sizeof(*in));
+	if (!list || !in)
 		abort();
-	size_t n = links_of(a->p, function, true, list);
+	size_t n = links_of(a->p, function, true, list, in);
 	put_links(a, list, n, "called by", out);
-	n = links_of(a->p, function, false, list);
+	n = links_of(a->p, function, false, list, in);
 	put_links(a, list, n, "calls", out);
+	free(in);
 	free(list);
 }
