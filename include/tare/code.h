@@ -129,6 +129,11 @@ char *tare_code_opcode_name(const uint8_t *bytes, size_t size, char *out, size_t
  *    that have the call (the function, as `entry`) in their path; every context counts once, also
  *    where a function is in its path twice. tare_code_contexts_in() finds them.
  *
+ * A recursive program can be in very many such sets. After some 300,000 contexts of a thread, a call of
+ * a function that is in the path already goes back to the path of its first call. Such a context is
+ * `cut`: counts and calls stay exact, but what was counted while a call was on the stack is then at
+ * least the sum. After 1.1 million, contexts are TARE_CODE_FOLDED.
+ *
  * A *tail call* is a jump from one function into another; both are in the path while the second one
  * runs. Functions are those of the program's unwind table (.eh_frame_hdr), which stripped programs
  * have too; code without one (most JIT code) counts as one function, which calls make new contexts of
@@ -159,6 +164,8 @@ struct tare_code_context {
 	uint32_t parent;		/* 0: a root */
 	enum tare_code_context_kind kind;
 	bool repeats;			/* the path of the parent has this call already */
+	bool cut;			/* there were many contexts: more calls were on the stack than
+					 * the path has */
 	pid_t pid, tid;			/* tid: 0 where there were too many tasks to tell */
 	int signal;			/* TARE_CODE_SIGNAL */
 	uint64_t site;			/* the call or jump instruction; 0: a root, TARE_CODE_HANDLER */
@@ -185,8 +192,9 @@ int tare_code_contexts_in(const struct tare_code *c,
 			  bool (*wanted)(const struct tare_code_context *x, void *arg), void *arg,
 			  bool *in, struct tare_why *why);
 
-/* System calls, by number, instruction and context. Each call counts when it returns, as `strace -c`
- * counts it; exit and exit_group count, too. */
+/* System calls, by number, instruction and context. Each call counts when it returns, as in the table of
+ * `strace -f -c`: so exit and exit_group do not. (strace also counts the execve that starts the command,
+ * which is not the command's own.) */
 struct tare_code_syscall {
 	pid_t pid, tid;
 	int number;

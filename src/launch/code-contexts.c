@@ -82,7 +82,7 @@ static uint32_t new_context(struct code_contexts *x, const struct code_walk *at,
 	x->counts[id] = counts;
 	x->of[id] = (struct tare_code_context){
 		.id = id, .parent = id_in(t, c->parent), .kind = (enum tare_code_context_kind)c->kind,
-		.repeats = c->repeats, .pid = r->pid, .tid = code_tid_of(at), .signal = c->signal,
+		.repeats = c->repeats, .cut = c->cut, .pid = r->pid, .tid = code_tid_of(at), .signal = c->signal,
 		.site = c->site, .entry = r->pc,
 		.site_map = c->site ? code_map_of(at, c->site) : NULL,
 		.entry_map = r->pc ? code_map_of(at, r->pc) : NULL, .counts = counts,
@@ -100,6 +100,8 @@ static int add_context(struct code_contexts *x, const struct code_walk *at, cons
 	uint32_t id = id_in(&x->tasks[r->record], c->id);
 	if (!id && !(id = new_context(x, at, r, c)))
 		return TARE_E_NOMEM;
+	if (code_is_zeroed(at))
+		return 0;
 	x->of[id].calls += r->runs;
 	for (unsigned i = 0; i < x->n_events; i++) {
 		int64_t more_of_it;
@@ -112,7 +114,7 @@ static int add_context(struct code_contexts *x, const struct code_walk *at, cons
 static int add_syscall(struct code_contexts *x, const struct code_walk *at, const struct code_record *r)
 {
 	const struct code_syscall *const s = (const void *)r->bytes;
-	if (r->len < sizeof(*s) || r->record >= SOFT_MAX_RECORDS)
+	if (r->len < sizeof(*s) || r->record >= SOFT_MAX_RECORDS || code_is_zeroed(at))
 		return 0;
 	if (!more(&x->syscalls, x->n_syscalls, sizeof(*x->syscalls)))
 		return TARE_E_NOMEM;

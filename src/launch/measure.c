@@ -282,10 +282,10 @@ static int measure(const struct tare_measure_options *o, struct tare_measurement
 		return why_set(w, TARE_E_INVALID, "which code ran: only the software engine knows, and "
 			       "the backend is the hardware's counters (tare_measure_options.backend)");
 	}
-	if (o->calls) {
+	if (o->calls && !o->code) {
 		tare_measurement_free(&r->m);
-		return why_set(w, TARE_E_INVALID, "tare_measure_options.calls: the engine of this version "
-			       "does not follow calls");
+		return why_set(w, TARE_E_INVALID, "tare_measure_options.calls: the call graph is a part of "
+			       "the code that ran (tare_measure_options.code), which is not asked for");
 	}
 	r->m.backend = (enum tare_backend)backend;
 	if (backend == TARE_BACKEND_SOFT)

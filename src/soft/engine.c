@@ -71,7 +71,13 @@ uint64_t engine_exit(struct thread *t)
 {
 	const uint32_t id = (uint32_t)t->exit_link;
 	t->code.falling_into = 0;
-	if (id == EXIT_INDIRECT || id == EXIT_RETURN) {
+	if (id == EXIT_CALLS)
+		t->pc = calls_exit(t);
+	else if (cache.calls && id == EXIT_INDIRECT)
+		calls_arrived(t);
+	else if (cache.calls && id == EXIT_RETURN)
+		calls_returned(t);
+	if (id == EXIT_INDIRECT || id == EXIT_RETURN || id == EXIT_CALLS) {
 		left_cache(t);
 		if (t->pending || t->step.trap || t->vpmu.stepping)
 			return resume(t);
@@ -186,6 +192,9 @@ uint64_t engine_main(void)
 	cache_init();
 	places_init();
 	regions_init();
+	calls_init();
+	if (!calls_thread(t, true))
+		no_memory();
 	signals_init(t);
 	rseq_init();
 	part_init(t);

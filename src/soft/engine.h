@@ -63,6 +63,7 @@ struct thread {
 	bool mapped;
 	bool is_vfork;			/* another process in the same memory, … */
 	bool parent_waits;		/* … whose parent sleeps until it is gone (CLONE_VFORK) */
+	bool calls_mapped;		/* its struct calls_thread is there */
 
 	/* translate */
 	struct {
@@ -117,6 +118,7 @@ struct thread {
 		uint64_t rseq;		/* its registered area, or 0 */
 		bool strict;		/* seccomp's strict mode, which the engine enforces */
 		bool trace_asked;	/* traced_asked() is to be called */
+		bool exec_counted;	/* the execve that it makes is in the log already */
 		uint16_t gs_selector;	/* the program's */
 	} task;
 	struct {			/* the program single-steps itself (TF) */

@@ -151,6 +151,7 @@ int soft_setup_open(struct soft_setup *s, const struct tare_measure_options *o,
 	s->shared->flags = (o->no_inherit ? SOFT_FLAG_NO_INHERIT : 0) |
 			   (o->refuse_uncounted ? SOFT_FLAG_REFUSE : 0) |
 			   (o->code || o->trace ? SOFT_FLAG_CODE_LOG : 0) |
+			   (o->calls ? SOFT_FLAG_CALLS : 0) |
 			   (o->trace ? SOFT_FLAG_TRACE : 0) |
 			   (o->starts_off & TARE_OFF_UNTIL_ASKED ? SOFT_FLAG_OFF_UNTIL_ASKED : 0) |
 			   (o->starts_off & TARE_OFF_PROCESS ? SOFT_FLAG_OFF_PROCESS : 0) |

@@ -64,8 +64,8 @@ struct code_context {
 	uint32_t parent;
 	uint64_t site;
 	uint8_t kind;		/* enum tare_code_context_kind, which the launcher checks */
-	uint8_t repeats;
-	uint16_t signal;
+	uint8_t repeats, cut;
+	uint8_t signal;
 	uint32_t n_events;	/* bits of code_context_events(), lowest first */
 	int64_t counts[];
 };

@@ -20,6 +20,8 @@
 #define THREAD_TRACE	BYTES(0x80000)		/* a trace that nobody reads (trace.c) */
 #define THREAD_ACC	BYTES(0xd0000)		/* struct vpmu_task_mem, under `tare run` */
 #define THREAD_COUNTS	BYTES(0x100000)		/* counter array */
+#define THREAD_CALLS	BYTES(0xd000000)	/* the call graph: struct calls_thread … */
+#define THREAD_NODES	BYTES(0x18000000)	/* … and the counts of its contexts */
 
 /* Offsets in struct thread. */
 #define OFF_SELF	0x00
@@ -42,6 +44,7 @@
 /* thread.exit_link, where it is not a link's number */
 #define EXIT_INDIRECT	0
 #define EXIT_RETURN	0x7fffffff
+#define EXIT_CALLS	0x7ffffffe		/* a call whose context C must find */
 
 /* gate_call() answers these besides the kernel's results. */
 #define GATE_ABORTED	(-600)		/* a signal came first; the call was not made */

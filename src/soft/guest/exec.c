@@ -215,6 +215,9 @@ static struct soft_record *tell_not_counted(struct thread *t, uint64_t path, uin
 static long make_call(struct thread *t, long nr, const uint64_t *a, bool native)
 {
 	trace_end(t);
+	if (code_log_wanted())
+		calls_syscall(t, t->pc - SYSCALL_SIZE, nr, false);
+	t->task.exec_counted = true;
 	if (!t->is_vfork)		/* its parent may hold the lock, and sleeps */
 		lock_take();
 	count_fold_all(REC_EXECED);

@@ -4,6 +4,8 @@
 
 #include "guest.h"
 
+#define SYSCALL_SIZE 2	/* bytes of `syscall` and of `int $0x80` */
+
 /* A function of the form long NAME_syscall(t, nr, args) makes a system call of the program, or
  * answers in the kernel's place. One with `done` sets it if it has; else its result means nothing
  * and the call is still to be made. */

@@ -127,6 +127,7 @@ static void do_sigreturn(struct thread *t)
 	if ((uc.mc.cs | SELECTOR_RPL) != USER_CS)
 		die("a signal handler returned to another code segment", uc.mc.rip);
 	const uint64_t kept = t->rflags & ~FLAGS_OF_SIGRETURN;
+	const uint64_t frame = t->regs[RSP] - 8;
 	signal_take_regs(t, &uc.mc);
 	t->rflags = (uc.mc.eflags & FLAGS_OF_SIGRETURN) | kept;
 	t->pc = uc.mc.rip;
@@ -134,6 +135,8 @@ static void do_sigreturn(struct thread *t)
 	altstack_set(t, uc.stack);	/* the kernel ignores errors here, too */
 	if (E.vpmu)
 		vpmu_fp_replaced(t);
+	if (cache.calls)
+		calls_sigreturn(t, frame);
 	t->exit_link = 1;
 	signal_leave(t, uc.mc.fpstate, uc.flags & UC_FP_XSTATE);
 }

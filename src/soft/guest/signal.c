@@ -506,6 +506,8 @@ static void deliver(struct thread *t, const struct k_siginfo *info, const struct
 	t->pc = act.handler;
 	t->rflags &= ~(uint64_t)(FLAG_DF | FLAG_RF | FLAG_TF);
 	after_frame(t, sig, &act);
+	if (cache.calls)
+		calls_signal(t, sig, act.handler, at);
 	signal_leave(t, 0, 0);
 }
 
@@ -777,6 +779,15 @@ static unsigned table_load_length(uint64_t pc)
 	return (bytes & 0xffffff) == 0x8a0c8b && table == cache.where.table ? 3 : 0;
 }
 
+/* mov rdx, gs:[rcx + …] or back. On a stack that is not aligned, what the shadow has for a context may
+ * be any number: it leads to the contexts or to the shadow. */
+static bool is_context_access(uint64_t pc)
+{
+	uint32_t bytes;
+	__builtin_memcpy(&bytes, (const void *)pc, 4);
+	return (bytes & ~0x20000u) == 0x91894865;
+}
+
 /* A fault of an instruction that the engine has added, because a table is not mapped there: maps
  * it, and the instruction is tried again. (The program's own wild pointers may point into the
  * tables, too: so the instruction is looked at.) */
@@ -792,7 +803,8 @@ static bool own_fault(struct thread *t, const struct k_siginfo *info, struct k_s
 	}
 	if (load)
 		hole = true;
-	else if (((const uint8_t *)pc)[0] == 0x65 && ((const uint8_t *)pc)[1] == 0x67)
+	else if ((((const uint8_t *)pc)[0] == 0x65 && ((const uint8_t *)pc)[1] == 0x67) ||
+		 (cache.calls && is_context_access(pc)))
 		hole = shadow_fault(t, info->addr);		/* gs:[esp + SHADOW] */
 	lock_drop();
 	return hole;
@@ -807,6 +819,8 @@ static void return_again(struct thread *t, const struct k_ucontext *uc)
 	if (!copy_guest(&t->pc, (const void *)t->regs[RSP], 8))
 		die("a return address went away", uc->mc.rip);
 	t->regs[RSP] += 8;
+	if (cache.calls)
+		calls_returned(t);
 	t->exit_link = 1;
 	signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
 }

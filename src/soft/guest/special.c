@@ -275,6 +275,8 @@ void vsyscall(struct thread *t)
 	}
 	t->regs[RAX] = (uint64_t)ret;
 	t->pc = back;
+	if (cache.calls)
+		calls_popped(t);
 }
 
 /* The 32-bit system calls whose arguments are no addresses of 32-bit layouts. */

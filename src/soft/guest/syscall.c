@@ -287,8 +287,6 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 	}
 }
 
-#define SYSCALL_SIZE 2	/* bytes of `syscall` and of `int $0x80` */
-
 /* The syscall instruction at t->pc was counted with its block, but not executed. */
 static void uncount_syscall(struct thread *t)
 {
@@ -303,6 +301,21 @@ static void uncount_syscall(struct thread *t)
 		code_log_part(t, t->pc, bytes, sizeof(bytes), 1, -1);
 }
 
+/* A system call has returned. In the child of a fork it is its parent's. */
+static void log_syscall(struct thread *t, uint64_t pc, long nr, long ret)
+{
+	const bool made = t->task.exec_counted;
+	t->task.exec_counted = false;
+	if (ret == GATE_ABORTED || ret == GATE_RESTART)
+		return;
+	if (!ret && (nr == __NR_clone || nr == __NR_clone3 || nr == __NR_fork || nr == __NR_vfork))
+		return;
+	if (made)			/* an exec that failed after its counts were written */
+		calls_syscall_failed(t, pc, nr);
+	else
+		calls_syscall(t, pc, nr, ret < 0 && ret >= -4095);
+}
+
 uint64_t syscall_exit(struct thread *t, const struct link *l)
 {
 	const uint64_t a[6] = { t->regs[RDI], t->regs[RSI], t->regs[RDX],
@@ -311,7 +324,13 @@ uint64_t syscall_exit(struct thread *t, const struct link *l)
 	t->exit_link = 1;
 	if (t->task.rseq)
 		rseq_check(t);
-	const long ret = handle(t, (long)(int32_t)t->regs[RAX], a);
+	const long nr = (long)(int32_t)t->regs[RAX];
+	const bool logs = code_log_wanted();
+	if (logs && nr == __NR_rt_sigreturn)
+		calls_syscall(t, l->target - SYSCALL_SIZE, nr, false);
+	const long ret = handle(t, nr, a);
+	if (logs)
+		log_syscall(t, l->target - SYSCALL_SIZE, nr, ret);
 	if (E.vpmu)
 		vpmu_follow(t);
 	if (ret == GATE_ABORTED || ret == GATE_RESTART) {

@@ -142,7 +142,9 @@ static struct thread *slot_again(void)
 		if (!slot_is_free(t))
 			continue;
 		const uint64_t keep = t->engine_rsp;
+		const bool calls_mapped = t->calls_mapped;
 		mem_zero(t, sizeof(*t));
+		t->calls_mapped = calls_mapped;
 		mem_zero(counts_of(t), CELL_BYTES(cache.n_blocks));
 		t->engine_rsp = keep;
 		E.n_free_slots--;
@@ -291,6 +293,7 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 	mem_zero(t->code.vdso_corr, sizeof(t->code.vdso_corr));
 	part_forked(t, &E.shared->records[record]);
 	sys3(__NR_madvise, counts_of(t), cache.counts_mapped, MADV_DONTNEED);
+	calls_forked(t);
 	t->is_vfork = false;
 	trace_forked(t);
 	t->task.child_record = 0;
@@ -372,6 +375,11 @@ static long do_thread(struct thread *t, long nr, const uint64_t *a, struct reque
 	c->parent_waits = q->flags & CLONE_VFORK;
 	c->signal.altstack = q->flags & CLONE_VFORK ? t->signal.altstack :
 			  (struct k_stack){ .flags = SS_DISABLE };
+	if (!calls_thread(c, false)) {
+		c->tid = 0;
+		thread_free(c);
+		return -EAGAIN;
+	}
 	uint64_t args[5] = { q->flags, c->engine_rsp, a[2], a[3], a[4] };
 	if (nr == __NR_clone3) {
 		q->args.stack = (uint64_t)c + THREAD_STACK;

@@ -7,7 +7,7 @@
  * Returns find the number of their call in the shadow of the stack and look into R. To drop a
  * block takes a few stores.
  */
-#include "translate-room.h"
+#include "calls.h"
 #include "sys.h"
 #include "text.h"
 
@@ -61,11 +61,15 @@ static bool entry_missing(uint64_t pc)
 
 /* When all numbers are in use, calls share them: the return of one of these calls goes through R,
  * those of the others are looked up in T. */
-uint32_t new_return(void)
+uint32_t new_return(uint64_t pc)
 {
 	const uint32_t n = 1 + cache.n_returns++ % (MAX_RETURNS - 1);
 	if (n == cache.n_returns)		/* for the first time */
 		*return_at(n) = (uint64_t)glue_return_miss;
+	if (cache.calls) {
+		*return_pc(n) = pc;
+		*return_minus(n) = 0 - pc;
+	}
 	return n;
 }
 
@@ -135,7 +139,9 @@ static void segment_begin(struct segment *s)
 	s->n_ids = 0;
 	s->empty = false;
 	put_return_lookup(s);
-	*return_at(0) = s->return_lookup;
+	*return_at(0) = cache.calls ? (uint64_t)glue_return_miss : s->return_lookup;
+	if (cache.calls)
+		put_calls_lookup(s);
 }
 
 /* A segment of the hood that a flush has emptied; NULL: there is none. */
@@ -198,7 +204,7 @@ bool segment_has_ids(const struct segment *s)
 	return s->n_ids <= IDS_OF(s->end - s->base) - 16;
 }
 
-#define SEGMENT_ROOM 8192
+#define SEGMENT_ROOM 12288
 
 struct segment *segment_for(uint64_t pc)
 {
@@ -400,7 +406,8 @@ static bool flush_is_due(void)
 {
 	return (cache.dead_blocks > FLUSH_DEAD && cache.dead_blocks > cache.live_blocks &&
 		cache.dead_blocks > cache.flush_at) ||
-	       cache.n_blocks > MAX_BLOCKS - MAX_BLOCKS / 64 || cache.n_entries + 64 > entries_max();
+	       cache.n_blocks > MAX_BLOCKS - MAX_BLOCKS / 64 || cache.n_entries + 64 > entries_max() ||
+	       calls_slots_full();
 }
 
 static void segments_empty(void)
@@ -443,6 +450,7 @@ void cache_empty(void)
 	cache.n_blocks = cache.n_links = cache.n_entries = cache.n_returns = 0;
 	cache.live_blocks = cache.dead_blocks = cache.flush_at = 0;
 	translate_reset();
+	calls_forget_sites();
 	pages_restore();
 	cache.flushes++;
 }
@@ -486,6 +494,13 @@ static uint64_t enter(struct thread *t, uint32_t id)
 	return id ? block_body(block_at(id)) : 0;
 }
 
+/* Where calls are followed, R leads only to where the call itself returns: each other return changes
+ * the context in a way that C must find (a retpoline). */
+static bool returns_there(uint32_t n, uint64_t pc)
+{
+	return !cache.calls || (n < MAX_RETURNS && *return_pc(n) == pc);
+}
+
 uint64_t cache_lookup(struct thread *t)
 {
 	if (PAGE_DOWN(t->pc) == VSYSCALL_PAGE) {
@@ -494,7 +509,8 @@ uint64_t cache_lookup(struct thread *t)
 	}
 	lock_take_for_code(t);
 	/* a number from before a flush may be higher than any call's now: then it means nothing */
-	const uint32_t n = t->exit_link == EXIT_RETURN && t->return_number <= cache.n_returns ?
+	const uint32_t n = t->exit_link == EXIT_RETURN && t->return_number <= cache.n_returns &&
+			   returns_there((uint32_t)t->return_number, t->pc) ?
 			   (uint32_t)t->return_number : 0;
 	const enum arrival how = t->exit_link == EXIT_INDIRECT ? ARRIVE_BY_JUMP :
 				 n ? ARRIVE_BY_RETURN : ARRIVE_DIRECTLY;

@@ -163,6 +163,14 @@ void code_log_mark(const struct thread *t, uint32_t record, uint8_t kind, uint32
 	append(&r, NULL);
 }
 
+void code_log_record(const struct thread *t, int kind, uint64_t pc, int64_t runs, const void *bytes,
+		     uint16_t len)
+{
+	const struct code_record r = { .kind = (uint8_t)kind, .record = t->record, .pid = process_of(t),
+				       .len = len, .pc = pc, .runs = runs };
+	append(&r, bytes);
+}
+
 void code_log_unmaps(struct thread *t, uint64_t start, uint64_t end)
 {
 	bool file = false;
@@ -174,6 +182,8 @@ void code_log_unmaps(struct thread *t, uint64_t start, uint64_t end)
 		file |= !r->anon && r->start < end && r->end > start;
 	}
 	lock_drop();
-	if (file)
+	if (file) {
+		calls_code_unmapped();
 		cache_flush(t);
+	}
 }

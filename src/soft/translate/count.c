@@ -1,7 +1,7 @@
 /* From cells to events. The cell of a block says how often it ran, its vector what one run is
  * worth; thread.code.corr holds the corrections, which are not whole runs. */
 #include "decode.h"
-#include "translate-room.h"
+#include "calls.h"
 #include "sys.h"
 #include "text.h"
 #include "vpmu-abi.h"
@@ -60,6 +60,8 @@ void count_add(struct thread *t, int event, int64_t n, const struct mode *m)
 	if (counts_in_cells(m))
 		__atomic_fetch_add(&t->code.corr[event], n, __ATOMIC_RELAXED);
 	count_add_acc(t, event, n, m);
+	if (cache.calls)
+		calls_count(t, event, n);
 }
 
 void count_use_up(struct vpmu_task_mem *m, int event)
@@ -159,6 +161,8 @@ void count_fold(struct thread *t)
 		__atomic_fetch_add(&r->counts[k], sum[k], __ATOMIC_RELAXED);
 	for (int k = 0; k < SOFT_EVENTS; k++)
 		__atomic_fetch_add(&r->vdso[k], vdso[k], __ATOMIC_RELAXED);
+	if (logs)
+		calls_fold(t);
 	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);
 	if (!t->record || r->is_thread)
 		return;

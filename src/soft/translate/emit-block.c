@@ -1,4 +1,5 @@
 /* A whole block: its entries and checks, its instructions one by one. See emit.h. */
+#include "calls.h"
 #include "emit.h"
 #include "sys.h"
 #include "text.h"
@@ -93,11 +94,13 @@ static void emit_jump_back(struct emit *e, uint64_t top)
 
 /* The check at the top of blocks that indirect branches reach: the tables know only the
  * low half of an address. */
-void emit_jump_entry(struct emit *e, uint64_t pc)
+void emit_jump_entry(struct emit *e, uint64_t pc, bool start)
 {
 	struct mark m = plain(pc, 0, e);
 	m.rcx_in_s0 = true;
 	m.pc_in_s1 = true;
+	if (cache.calls)
+		m.calls = CALLS_ARRIVING;
 	mark(e, m);
 	const uint64_t miss = here(e);
 	b1(e, 0xe9);						/* miss: jmp glue_miss */
@@ -105,7 +108,10 @@ void emit_jump_entry(struct emit *e, uint64_t pc)
 	bn(e, 4, 0x250c8b65), b4(e, GS(OFF_S1 + 4));		/* mov ecx, gs:[s1 + 4] */
 	bn(e, 2, 0x898d), b4(e, 0 - (uint32_t)(pc >> 32));	/* lea ecx, [rcx - high] */
 	emit_jump_back(e, miss);
-	gs_load(e, RCX, OFF_S0);
+	if (cache.calls)
+		emit_arrival(e, pc, start, miss);
+	else
+		gs_load(e, RCX, OFF_S0);
 }
 
 /* rcx becomes 0 if it is pc. What the first lea subtracts is signed, so `high` is of the rest. */
@@ -368,7 +374,7 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 {
 	uint64_t next = 0;
 	if (b->flags & BLOCK_JUMP_ENTRY)
-		emit_jump_entry(e, b->pc);
+		emit_jump_entry(e, b->pc, false);
 	else if (b->flags & BLOCK_RETURN_ENTRY)
 		emit_return_entry(e, b->pc);
 	if (b->flags & BLOCK_CHECKED)
@@ -476,16 +482,22 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 		const uint64_t target = next + (uint64_t)in->imm;
 		switch (in->flow) {
 		case FLOW_JCC:
-			emit_jcc(e, in, target, taken_id, m);
+			emit_jcc(e, in, target, taken_id, b->flags & BLOCK_TAIL, m);
 			break;
 		case FLOW_LOOP:
 			emit_loop(e, in, s, pc, taken_id, m);
 			break;
 		case FLOW_JMP:
 			next = target;
+			if (b->flags & BLOCK_TAIL)
+				emit_transition(e, pc, target, false, m,
+						plain(target, (unsigned)i + 1, e));
 			break;
 		case FLOW_CALL:
-			push_return(e, next, m);
+			m = push_return(e, next, m);
+			if (cache.calls && target != next)
+				emit_transition(e, pc, target, true, m,
+						plain(target, (unsigned)i + 1, e));
 			next = target;
 			break;
 		case FLOW_JMP_IND:

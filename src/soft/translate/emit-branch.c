@@ -40,15 +40,9 @@ static void emit_find(struct emit *e, int r, struct mark m)
 	table_load(e, m);
 }
 
-/* The same, and jumps there. */
-static void emit_lookup(struct emit *e, int r, struct mark m)
+/* r holds the target: the dispatcher looks it up. */
+static void leave_for(struct emit *e, int r, struct mark m)
 {
-	if (!e->single) {
-		emit_find(e, r, m);
-		mark(e, m);
-		jump_through(e, (uint32_t)entries_base());
-		return;
-	}
 	mark(e, m);
 	gs_store(e, r, OFF_S1);
 	mark(e, m);
@@ -56,16 +50,45 @@ static void emit_lookup(struct emit *e, int r, struct mark m)
 	b4(e, (uint32_t)(e->seg->tramp_miss - (here(e) + 4)));
 }
 
+/* The same as emit_find(), and jumps there. */
+static void emit_lookup(struct emit *e, int r, struct mark m)
+{
+	if (e->single) {
+		leave_for(e, r, m);
+		return;
+	}
+	emit_find(e, r, m);
+	mark(e, m);
+	jump_through(e, (uint32_t)entries_base());
+}
+
 /* The program's return address stays on the stack until the entry has compared it. It is read here,
  * too, so that a fault comes at the program's return. */
 static void emit_plain_ret(struct emit *e, struct mark m)
 {
 	bn(e, 4, 0x240c8b48);					/* mov rcx, [rsp] */
+	if (cache.calls)
+		m = emit_return_context(e, m);
 	mark(e, m);
 	bn(e, 6, 0x248cb70f6765);				/* movzx ecx, word gs:[esp + SHADOW] */
 	b4(e, SHADOW);
 	mark(e, m);
 	jump_through(e, (uint32_t)returns_base());
+}
+
+/* Pops the return address into rcx. */
+static struct mark pop_return(struct emit *e, const struct insn *in, struct mark m)
+{
+	mark(e, m);
+	b1(e, 0x59);						/* pop rcx */
+	m.rsp_adjust = -8;
+	if (in->imm) {
+		mark(e, m);
+		b1(e, 0x48), b1(e, 0x8d), b1(e, 0xa4), b1(e, 0x24);	/* lea rsp,[rsp+imm] */
+		b4(e, (uint32_t)(uint16_t)in->imm);
+		m.rsp_adjust -= (int)(uint16_t)in->imm;
+	}
+	return m;
 }
 
 void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, struct mark m)
@@ -77,21 +100,20 @@ void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, struct m
 	if (tail_inc) {
 		inc_through_rcx(e, tail_inc, m);
 		m.bumped = BUMPED_ALL;
+		m.added = e->added;
 		mark(e, m);
 	}
 	if (!in->imm && !e->single) {
 		emit_plain_ret(e, m);
 		return;
 	}
-	b1(e, 0x59);						/* pop rcx */
-	m.rsp_adjust = -8;
-	if (in->imm) {
-		mark(e, m);
-		b1(e, 0x48), b1(e, 0x8d), b1(e, 0xa4), b1(e, 0x24);	/* lea rsp,[rsp+imm] */
-		b4(e, (uint32_t)(uint16_t)in->imm);
-		m.rsp_adjust -= (int)(uint16_t)in->imm;
-	}
-	emit_lookup(e, RCX, m);
+	const struct mark before = m;
+	uint8_t *const by_c = cache.calls ? emit_return_from(e, &m) : NULL;
+	emit_lookup(e, RCX, pop_return(e, in, m));
+	if (!by_c)
+		return;
+	land(e, by_c);
+	leave_for(e, RCX, pop_return(e, in, before));
 }
 
 /* A return that the shadow was wrong about is looked up in T, as an indirect jump is. */
@@ -102,6 +124,11 @@ void emit_return_lookup(struct emit *e)
 	m.pc_on_stack = true;
 	m.rsp_adjust = 8;
 	mark(e, m);
+	if (cache.calls) {			/* the context was wrong, too: C looks */
+		b1(e, 0xb9), b4(e, 0);		/* mov ecx, 0 */
+		jump_through(e, (uint32_t)returns_base());
+		return;
+	}
 	b1(e, 0x48), b1(e, 0x8b), b1(e, 0x0c), b1(e, 0x24);		/* mov rcx, [rsp] */
 	gs_store(e, RCX, OFF_S1);
 	m.pc_on_stack = false;
@@ -117,7 +144,7 @@ void emit_return_lookup(struct emit *e)
 }
 
 /* A call's push, and its number into the shadow. */
-void push_return(struct emit *e, uint64_t ret, struct mark m)
+struct mark push_return(struct emit *e, uint64_t ret, struct mark m)
 {
 	mark(e, m);
 	if ((int64_t)ret == (int32_t)ret) {
@@ -132,7 +159,8 @@ void push_return(struct emit *e, uint64_t ret, struct mark m)
 	mark(e, m);
 	bn(e, 5, 0x2484c76765);					/* mov dword gs:[esp + SHADOW], n */
 	b4(e, SHADOW);
-	b4(e, e->dry ? 0 : new_return());
+	b4(e, e->dry ? 0 : new_return(ret));
+	return m;
 }
 
 /* The memory operand of an indirect jmp or call into rcx. */
@@ -194,6 +222,7 @@ void emit_indirect(struct emit *e, const struct insn *in, const uint8_t *s, uint
 		mark(e, m);
 		inc_through_rcx(e, tail_inc, m);
 		m.bumped = BUMPED_ALL;
+		m.added = e->added;
 		mark(e, m);
 		gs_load(e, RCX, OFF_S0);
 	}
@@ -209,8 +238,13 @@ void emit_indirect(struct emit *e, const struct insn *in, const uint8_t *s, uint
 		r = RCX;
 	}
 	if (in->flow == FLOW_CALL_IND) {
-		push_return(e, pc + in->len, m);
-		m.rsp_adjust = 8;
+		m = push_return(e, pc + in->len, m);
+		if (cache.calls)
+			emit_save_context(e, m);
+	}
+	if (cache.calls) {
+		mark(e, m);
+		emit_from(e, pc, in->flow == FLOW_CALL_IND);
 	}
 	emit_lookup(e, r, m);
 }
@@ -218,43 +252,59 @@ void emit_indirect(struct emit *e, const struct insn *in, const uint8_t *s, uint
 /* Bumps the cell of a taken branch, whose id is that of its block plus 1. */
 static void inc_taken(struct emit *e, uint32_t taken_id, struct mark m)
 {
-	if (block_at(taken_id - 1)->flags & BLOCK_FLAGS_FREE_AT_TARGET)
+	const bool free = block_at(taken_id - 1)->flags & BLOCK_FLAGS_FREE_AT_TARGET;
+	if (cache.calls)
+		m = acc_add_taken(e, taken_id, free, m);
+	e->cell_only = true;
+	if (free)
 		inc_plain(e, taken_id, m);
 	else
 		inc_spilled(e, taken_id, m);
+	e->cell_only = false;
 }
 
 void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t taken_id,
-		     struct mark m)
+		     bool tail, struct mark m)
 {
 	mark(e, m);
-	if (!taken_id) {
+	if (!taken_id && !tail) {
 		align_rel32(e, 2);
 		mark(e, m);
 		bn(e, 2, 0x800f | ((in->opcode & 15u) ^ e->inverted) << 8);
 		link_rel32(e, target);
 		return;
 	}
-	/* taken branches are asked for: not taken jumps over a bump of their cell */
-	b1(e, 0x70 | ((in->opcode & 15) ^ 1));
+	/* taken branches are asked for, or the target is another function: not taken jumps over a
+	 * bump of their cell, and the change of context */
+	if (tail)
+		bn(e, 2, 0x800f | ((in->opcode & 15u) ^ 1) << 8);
+	else
+		b1(e, 0x70 | ((in->opcode & 15) ^ 1));
 	uint8_t *const rel = e->w;
-	b1(e, 0);
-	const uint8_t bumped = e->bumped;
+	bn(e, tail ? 4 : 1, 0);
+	const uint8_t bumped = e->bumped, added = e->added;
 	struct mark at = plain(target, m.retired + 1u, e);
-	at.taken = true;
-	inc_taken(e, taken_id, at);
-	e->bumped = bumped;
-	at = plain(target, m.retired + 1u, e);
-	at.left = true;
+	if (tail)
+		emit_transition(e, m.pc, target, false, m, at);
+	if (taken_id) {
+		at.taken = true;
+		inc_taken(e, taken_id, at);
+		e->bumped = bumped;
+		e->added = added;
+		at = plain(target, m.retired + 1u, e);
+		at.left = true;
+	}
 	mark(e, at);
 	jump_to(e, target);
-	*rel = (uint8_t)(e->w - rel - 1);
+	const uint32_t over = (uint32_t)(e->w - rel) - (tail ? 4 : 1);
+	__builtin_memcpy(rel, &over, tail ? 4 : 1);
 }
 
 /* The code of a side exit: counts that the next block of the chain was not reached. */
 void emit_side_exit(struct emit *e, const struct block *b)
 {
 	struct mark m = plain(b->pc, 0, e);
+	e->cell_only = true;
 	if (b->flags & BLOCK_FLAGS_FREE_AT_TARGET)
 		inc_plain(e, b->bumps, m);
 	else
@@ -274,13 +324,14 @@ void emit_loop(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t
 	b1(e, 0xeb);
 	uint8_t *const rel = e->w;
 	b1(e, 0);
-	const uint8_t bumped = e->bumped;
+	const uint8_t bumped = e->bumped, added = e->added;
 	struct mark at = plain(target, m.retired + 1u, e);
 	at.taken = taken_id != 0;
 	mark(e, at);
 	if (taken_id) {
 		inc_taken(e, taken_id, at);
 		e->bumped = bumped;
+		e->added = added;
 		mark(e, plain(target, m.retired + 1u, e));
 	}
 	jump_to(e, target);

@@ -116,16 +116,24 @@ static struct mark acc_through_rcx(struct emit *e, uint32_t id, struct mark m)
 	return m;
 }
 
+/* A side exit bumps the cell of an uncounted block; the block itself does not. */
+static bool bumps_cell(const struct emit *e, uint32_t id)
+{
+	return e->cell_only || !block_at(id)->runs_from;
+}
+
 void inc_plain(struct emit *e, uint32_t id, struct mark m)
 {
 	const struct mode *const mode = &cache.modes[block_at(id)->mode];
 	if (mode->acc)
 		m = acc_plain(e, id, m);
-	if (!mode->acc || mode->cells) {
+	if ((!mode->acc || mode->cells) && bumps_cell(e, id)) {
 		mark(e, m);
 		gs_op(e, 0xff, 0, cell_off(id));		/* inc */
 	}
-	e->bumped = BUMPED_ALL;
+	e->bumped = m.bumped = BUMPED_ALL;
+	if (cache.calls && !e->cell_only)
+		acc_add_plain(e, id, m);
 }
 
 /* rcx is free: rcx = gs:[cell]; rcx + 1; back. No flags. */
@@ -134,14 +142,16 @@ void inc_through_rcx(struct emit *e, uint32_t id, struct mark m)
 	const struct mode *const mode = &cache.modes[block_at(id)->mode];
 	if (mode->acc)
 		m = acc_through_rcx(e, id, m);
-	if (!mode->acc || mode->cells) {
+	if ((!mode->acc || mode->cells) && bumps_cell(e, id)) {
 		mark(e, m);
 		gs_load(e, RCX, cell_off(id));
 		mark(e, m);
 		bn(e, 4, 0x01498d48);				/* lea rcx, [rcx + 1] */
 		gs_store(e, RCX, cell_off(id));
 	}
-	e->bumped = BUMPED_ALL;
+	e->bumped = m.bumped = BUMPED_ALL;
+	if (cache.calls && !e->cell_only)
+		acc_add_through_rcx(e, id, m);
 }
 
 void inc_spilled(struct emit *e, uint32_t id, struct mark m)
@@ -151,6 +161,7 @@ void inc_spilled(struct emit *e, uint32_t id, struct mark m)
 	m.in_s3 = RCX;
 	inc_through_rcx(e, id, m);
 	m.bumped = e->bumped;
+	m.added = e->added;
 	m.left = m.taken;
 	m.taken = m.half = false;
 	mark(e, m);

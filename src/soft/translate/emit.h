@@ -3,6 +3,7 @@
  *	emit.c		counters, exits, links
  *	emit-memory.c	operands that cannot be copied as they are
  *	emit-branch.c	branches, calls, returns
+ *	emit-calls.c	the changes of context at calls and returns (calls.h)
  *	emit-block.c	a whole block
  *	translate.c	which block, where, what follows it
  *	recover.c	back from a cache address to the program's state
@@ -18,8 +19,9 @@
 #include "translate-room.h"
 
 #define MAX_INSNS BUDGET_LATE
-#define ROOM 6144		/* bytes that a block and its cold parts need at most */
+#define ROOM 8192		/* bytes that a block and its cold parts need at most */
 #define BUMPED_ALL 255		/* mark.bumped: all parts of the counter are */
+#define ADDED_ALL 31		/* mark.added: all events are */
 
 /* What must be undone at an address of the cache to have the program's state. */
 struct mark {
@@ -36,7 +38,9 @@ struct mark {
 	signed in_s2 : 5;	/* the register that is spilled there, or -1 */
 	signed in_s3 : 5;
 	signed biased : 5;	/* the register that the program's gs base was added to, or -1 */
-	signed rsp_adjust : 20;	/* to be added to rsp */
+	signed rsp_adjust : 18;	/* to be added to rsp */
+	unsigned calls : 3;	/* enum calls_state: a change of context that is half done */
+	unsigned added : 5;	/* how many events were added to the context; or ADDED_ALL */
 };
 _Static_assert(sizeof(struct mark) == 16, "two registers");
 
@@ -53,7 +57,8 @@ struct emit {
 	/* dry: the mark of the last instruction at or before `want` */
 	uint64_t want;
 	struct mark found;
-	uint8_t bumped;
+	uint8_t bumped, added;
+	bool cell_only;		/* a side exit: bumps a cell and counts nothing */
 };
 
 struct plan {
@@ -148,7 +153,7 @@ static inline void mov_imm64(struct emit *e, int r, uint64_t v)
 static inline struct mark plain(uint64_t pc, unsigned retired, const struct emit *e)
 {
 	return (struct mark){ .pc = pc, .retired = (uint8_t)retired, .bumped = e->bumped,
-			      .in_s2 = -1, .in_s3 = -1, .biased = -1 };
+			      .added = e->added, .in_s2 = -1, .in_s3 = -1, .biased = -1 };
 }
 
 static inline void mark(struct emit *e, struct mark m)
@@ -180,18 +185,18 @@ bool uses_gs(const struct insn *in);
 
 /* emit-branch.c */
 void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, struct mark m);
-void push_return(struct emit *e, uint64_t ret, struct mark m);
+struct mark push_return(struct emit *e, uint64_t ret, struct mark m);
 void emit_return_lookup(struct emit *e);
 void emit_indirect(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc,
 	uint32_t tail_inc, struct mark m);
 void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t taken_id,
-	struct mark m);
+	bool tail, struct mark m);
 void emit_loop(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc,
 	uint32_t taken_id, struct mark m);
 
 /* emit-block.c */
 bool ends_block(const struct insn *in);
-void emit_jump_entry(struct emit *e, uint64_t pc);
+void emit_jump_entry(struct emit *e, uint64_t pc, bool start);
 void emit_return_entry(struct emit *e, uint64_t pc);
 void emit_side_exit(struct emit *e, const struct block *b);
 uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint32_t id);
@@ -201,6 +206,20 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 void trace_block(struct emit *e, const struct plan *p, const struct block *b);
 void trace_insn(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc, struct mark m,
 	bool after);
+
+/* emit-calls.c, where calls are followed */
+void emit_transition(struct emit *e, uint64_t pc, uint64_t target, bool call, struct mark m,
+	struct mark done);
+void emit_from(struct emit *e, uint64_t pc, bool call);
+void emit_save_context(struct emit *e, struct mark m);
+void emit_arrival(struct emit *e, uint64_t pc, bool start, uint64_t miss);
+struct mark emit_return_context(struct emit *e, struct mark m);
+uint8_t *emit_return_from(struct emit *e, struct mark *m);
+void land(struct emit *e, uint8_t *rel32);	/* a jump leads here */
+void emit_calls_lookup(struct emit *e);
+void acc_add_plain(struct emit *e, uint32_t id, struct mark m);
+void acc_add_through_rcx(struct emit *e, uint32_t id, struct mark m);
+struct mark acc_add_taken(struct emit *e, uint32_t id, bool flags_free, struct mark m);
 
 /* translate.c */
 /* The arithmetic flags that counting this block, or the block before it, may have replaced after

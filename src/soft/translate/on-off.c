@@ -25,17 +25,21 @@
 #include "code-abi.h"
 #include "sys.h"
 #include "text.h"
-#include "translate-room.h"
+#include "calls.h"
 
 static struct {
 	bool waits;		/* the first request decides which switch the run starts with */
 	bool threads_off;	/* new threads start with their own switch off */
 } start;
 
-/* The hook for running totals beside the cells; there are none so far. */
+/* The contexts of the call graph have running totals beside the cells: what they have counted in the
+ * state that ends is written, or dropped. */
 static void count_switches(struct thread *t)
 {
-	(void)t;
+	if (code_log_wanted()) {
+		code_log_begin(t);
+		calls_fold(t);
+	}
 }
 
 void part_init(struct thread *t)

@@ -1,5 +1,6 @@
 /* From an address of the cache to the program's state: the block is written once more, up to that
  * address, without storing it (dry). See emit.h. */
+#include "calls.h"
 #include "emit.h"
 #include "sys.h"
 #include "text.h"
@@ -63,7 +64,10 @@ static void write_dry(struct segment *s, uint32_t id, uint64_t code)
 	*e = (struct emit){ .w = sink, .delta = b->code - (uint64_t)sink, .seg = s, .dry = true,
 			    .single = b->flags & BLOCK_SINGLE, .want = code };
 	if (b->flags & BLOCK_RETURN_LOOKUP) {
-		emit_return_lookup(e);
+		if (b->flags & BLOCK_TAIL)
+			emit_calls_lookup(e);
+		else
+			emit_return_lookup(e);
 		return;
 	}
 	if (b->flags & BLOCK_SIDE_EXIT) {
@@ -74,7 +78,7 @@ static void write_dry(struct segment *s, uint32_t id, uint64_t code)
 		if (b->flags & BLOCK_RETURN_ENTRY)
 			emit_return_entry(e, b->pc);
 		else
-			emit_jump_entry(e, b->pc);
+			emit_jump_entry(e, b->pc, b->flags & BLOCK_TAIL);
 		mark(e, plain(b->pc, 0, e));
 		return;
 	}
@@ -136,7 +140,34 @@ bool flags_are_lost(uint64_t code)
 		return b->flags & BLOCK_FLAGS_FREE_AT_TARGET && dry_emit.found.bumped;
 	if (dry_emit.found.left && b->flags & BLOCK_FLAGS_FREE_AT_TARGET)
 		return true;
-	return flags_lost_at(&dry_plan, b, dry_emit.found.retired, dry_emit.found.bumped);
+	return flags_lost_at(&dry_plan, b, dry_emit.found.retired,
+			     cache.calls ? dry_emit.found.added : dry_emit.found.bumped);
+}
+
+/* The same for the call graph. `sp` is the stack pointer as the CPU had it. */
+static void recover_context(struct thread *t, const struct block *b, uint64_t sp, uint64_t *pc)
+{
+	const struct mark *const m = &dry_emit.found;
+	if (b->flags & BLOCK_RETURN_LOOKUP && b->flags & BLOCK_TAIL)
+		*pc = calls_recover_lookup(t);
+	else if (m->pc_on_stack)
+		calls_recover_return(t, sp, *pc);
+	else
+		calls_recover(t, m->calls, *pc);
+}
+
+/* What the instructions of the block that are done are worth, less what was added. */
+static void recover_sums(struct thread *t, const struct block *b, const uint8_t *done)
+{
+	const struct mark *const m = &dry_emit.found;
+	unsigned i = 0;
+	for (int k = 0; k < SOFT_EVENTS; k++) {
+		if (!(cache.calls >> k & 1))
+			continue;
+		const bool added = i++ < m->added || m->added == ADDED_ALL;
+		const bool taken = k == SOFT_TAKEN && m->taken && m->calls == CALLS_TAKEN_ADDED;
+		calls_count(t, k, (int64_t)done[k] - (added ? b->vec[k] : 0) - taken);
+	}
 }
 
 bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
@@ -152,7 +183,10 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	const struct emit *const e = &dry_emit;
 	const struct plan *const p = &dry_plan;
 	write_dry(s, id, code);
+	const uint64_t sp = regs[RSP];
 	apply_mark(t, &e->found, regs, pc);
+	if (cache.calls)
+		recover_context(t, b, sp, pc);
 	if (b->flags & (BLOCK_ENTRY_ONLY | BLOCK_RETURN_LOOKUP))
 		return true;
 	if (b->flags & BLOCK_SIDE_EXIT) {
@@ -164,6 +198,8 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	plan_vector(p, e->found.retired, done);
 	if ((cache.counts_taken || mode->taken) && e->found.retired == p->n)
 		done[SOFT_TAKEN] = (uint8_t)(b->vec[SOFT_TAKEN] + e->found.taken);
+	if (cache.calls)
+		recover_sums(t, b, done);
 	unsigned bumped = e->found.bumped;
 	for (int k = 0; k < SOFT_EVENTS; k++) {
 		const bool was = bumped > 0;

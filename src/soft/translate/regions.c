@@ -2,7 +2,7 @@
  * pages.c. */
 #include "sys.h"
 #include "text.h"
-#include "translate-room.h"
+#include "calls.h"
 
 
 const struct region *region_find(uint64_t pc)
@@ -45,6 +45,7 @@ static void region_remove(uint32_t at)
 void region_clear(uint64_t start, uint64_t end)
 {
 	code_log_maps_changed();
+	functions_forget(start, end);
 	for (uint32_t i = 0; i < cache.n_regions; i++) {
 		struct region *const r = &cache.regions[i];
 		if (r->end <= start || r->start >= end)

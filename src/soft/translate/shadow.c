@@ -47,7 +47,7 @@ bool shadow_fault(struct thread *t, uint64_t addr)
 	const uint64_t at = addr & ~(SHADOW_CHUNK - 1);
 	t->shadow.run = at + SHADOW_CHUNK == t->shadow.last ? t->shadow.run + 1 : 1;
 	t->shadow.last = at;
-	const long got = t->shadow.run <= SHADOW_OWN ? shadow_map(at, MAP_PRIVATE) :
+	const long got = t->shadow.run <= SHADOW_OWN || cache.calls ? shadow_map(at, MAP_PRIVATE) :
 						       shadow_map_again(t, at);
 	if (got != (long)at && got != -EEXIST)
 		no_memory();

@@ -42,7 +42,7 @@ static inline uint32_t *table_cell(uint64_t pc)
 /* cache.c */
 /* Makes indirect jumps to pc find that code. */
 NEEDS_LOCK void entry_set(uint64_t pc, uint64_t code);
-NEEDS_LOCK uint32_t new_return(void);		/* a number for a call */
+NEEDS_LOCK uint32_t new_return(uint64_t pc);	/* a number for a call that returns there */
 NEEDS_LOCK uint32_t new_block(void);		/* its id; the block is all zeros */
 NEEDS_LOCK uint32_t new_link(uint64_t target, uint8_t kind);
 NEEDS_LOCK void cache_drop(uint32_t id);	/* the block, and the chain that it is part of */
@@ -68,6 +68,7 @@ NEEDS_LOCK uint32_t chain_extend(struct thread *t, uint32_t link);
 /* Writes the code of a side exit, and links it. */
 NEEDS_LOCK void put_side_exit(uint32_t link);
 NEEDS_LOCK void put_return_lookup(struct segment *s);	/* of a new segment */
+NEEDS_LOCK void put_calls_lookup(struct segment *s);	/* the same, where calls are followed */
 /* The address at which a jump or a return enters the block. Writes an entry, if there is none. */
 NEEDS_LOCK uint64_t entry_code(uint32_t id, enum arrival how);
 NEEDS_LOCK void translate_reset(void);		/* the cache was emptied */

@@ -22,6 +22,7 @@
  * recover() writes the block once more without storing it and stops at the address, having noted
  * for each instruction what would have to be undone there (struct mark).
  */
+#include "calls.h"
 #include "emit.h"
 #include "sys.h"
 #include "text.h"
@@ -93,7 +94,7 @@ unsigned last_flow(const struct plan *p)
 /* The flags that counting a block changes: `inc` keeps CF, `add` does not. */
 static unsigned counting_flags(void)
 {
-	return cache.modes[cache.mode].acc ? FLAG_ARITH : FLAG_ARITH & ~FLAG_CF;
+	return cache.modes[cache.mode].acc || cache.calls ? FLAG_ARITH : FLAG_ARITH & ~FLAG_CF;
 }
 
 /* Can the program see all flags at this instruction, because it raises a signal? Always at one
@@ -164,7 +165,7 @@ static bool flags_live_at(uint64_t pc, int depth)
 
 unsigned flags_lost_at(const struct plan *p, const struct block *b, int done, bool bumped)
 {
-	unsigned lost = cache.modes[b->mode].acc ? FLAG_ARITH : FLAG_ARITH & ~FLAG_CF;
+	unsigned lost = cache.modes[b->mode].acc || cache.calls ? FLAG_ARITH : FLAG_ARITH & ~FLAG_CF;
 	int from = 0;
 	if (b->inc_how == INC_PLAIN && bumped) {
 		from = b->inc_at;
@@ -334,6 +335,18 @@ static void cut_at_stop(struct plan *p, uint32_t stops, const uint8_t *after)
 	}
 }
 
+/* Is its last instruction a direct jump to another function? */
+static bool leads_elsewhere(const struct plan *p)
+{
+	const unsigned flow = last_flow(p);
+	const uint64_t pc = p->pc + p->off[p->n - 1];
+	if (flow != FLOW_JMP && flow != FLOW_JCC)
+		return false;
+	const uint64_t to = p->pc + p->off[p->n] + (uint64_t)p->in[p->n - 1].imm;
+	const struct function from = function_at(pc);
+	return (to < from.start || to >= from.end) && function_at(to).fid != from.fid;
+}
+
 /* Translates the block at pc into the segment. */
 static struct made translate_block(struct segment *s, uint64_t pc, unsigned flags, uint32_t back_to)
 {
@@ -398,9 +411,11 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 		b->runs_from = taken_id ? 2 : 1;
 		b->inc_how = INC_NONE;
 		b->inc_at = MAX_INSNS;
-	} else {
-		place_counter(p, b);
 	}
+	if (!(flags & UNCOUNTED) || cache.calls)
+		place_counter(p, b);
+	if (cache.calls && leads_elsewhere(p))
+		b->flags |= BLOCK_TAIL;
 	if (taken_id) {
 		const uint32_t last = p->step[p->n - 1].classes;
 		block_at(taken_id)->pc = pc;
@@ -482,7 +497,9 @@ static uint64_t put_entry(struct segment *s, uint64_t pc, uint32_t src, enum arr
 		n->flags |= BLOCK_RETURN_ENTRY;
 		emit_return_entry(&e, pc);
 	} else {
-		emit_jump_entry(&e, pc);
+		if (cache.calls && slot_info_at(calls_target(pc, true))->is_start)
+			n->flags |= BLOCK_TAIL;
+		emit_jump_entry(&e, pc, n->flags & BLOCK_TAIL);
 	}
 	jump_to(&e, pc);
 	s->hot = (uint64_t)e.w;
@@ -499,6 +516,19 @@ void put_return_lookup(struct segment *s)
 	s->ids[s->n_ids++] = id;
 	s->return_lookup = s->hot;
 	emit_return_lookup(&e);
+	s->hot = (uint64_t)e.w;
+	b->code_len = (uint16_t)(s->hot - b->code);
+}
+
+void put_calls_lookup(struct segment *s)
+{
+	const uint32_t id = new_block();
+	struct block *const b = block_at(id);
+	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
+	*b = (struct block){ .code = s->hot, .flags = BLOCK_RETURN_LOOKUP | BLOCK_TAIL | BLOCK_DEAD };
+	s->ids[s->n_ids++] = id;
+	s->calls_lookup = s->hot;
+	emit_calls_lookup(&e);
 	s->hot = (uint64_t)e.w;
 	b->code_len = (uint16_t)(s->hot - b->code);
 }
@@ -545,11 +575,12 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 			first = id;
 		if (!next)
 			return first;
-		waits = alone && !loop_edge && last_flow(&the_plan) == FLOW_JCC;
+		const bool jcc = last_flow(&the_plan) == FLOW_JCC && !(block_at(id)->flags & BLOCK_TAIL);
+		waits = alone && !loop_edge && jcc;
 		if (waits || loop_edge || !worth_following(next))
 			break;
 		flags = BLOCK_CHAINED;
-		if (!cache.mode && !trace_wanted() && last_flow(&the_plan) == FLOW_JCC && !block_exists(next) &&
+		if (!cache.mode && !trace_wanted() && jcc && !block_exists(next) &&
 		    (cache.counts_taken || link_at(branch)->target > next))
 			flags |= UNCOUNTED;	/* a forward branch: we guess that few leave here */
 	}
@@ -614,6 +645,7 @@ uint32_t translate(uint64_t pc, enum arrival how, enum problem *why)
 	const uint64_t begin = begin_at(pc);
 	const bool alone = !cache.counts_taken && !cache.mode && !trace_wanted() && E.n_running == 1;
 	const uint32_t id = translate_chain(segment_for(pc), pc,
+					    cache.calls && how == ARRIVE_BY_JUMP ? 0 :
 					    how == ARRIVE_BY_JUMP ? BLOCK_JUMP_ENTRY :
 					    how == ARRIVE_BY_RETURN ? BLOCK_RETURN_ENTRY : 0, alone, why);
 	cache.ticks += ticks() - begin;

@@ -15,6 +15,7 @@
  *	budget.c	how many events may happen before C is asked
  *	code-log.c	which code ran how often, for a profile
  *	trace.c		which memory it used, for a simulation
+ *	calls.c, emit-calls.c, functions.c	the call graph (calls.h)
  *
  * Each block adds 1 to its own cell of the thread's counter array; count.c turns cells into
  * events when counts are asked for.
@@ -35,7 +36,7 @@ struct step;
 
 /* ---- blocks and links ---- */
 
-#define MAX_BLOCKS	((THREAD_AREA - THREAD_COUNTS) / 16)
+#define MAX_BLOCKS	((THREAD_CALLS - THREAD_COUNTS) / 16)
 #define CELL_BYTES(blocks) (((blocks) / 256 + 1ull) * PAGE)	/* of ids up to it */
 
 enum block_flags {
@@ -58,6 +59,9 @@ enum block_flags {
 	BLOCK_RELIES_ON_NEXT = 16384,
 	BLOCK_RETURN_LOOKUP = 512,	/* not a block: a segment's return lookup */
 	BLOCK_SIDE_EXIT = 4096,	/* not a block: a side exit of a chain */
+	/* Its direct jump leads to another function. Of a jump entry: pc is the start of a function.
+	 * With BLOCK_RETURN_LOOKUP: the common lookup of calls. */
+	BLOCK_TAIL = 32768,
 };
 
 struct block {
@@ -176,6 +180,7 @@ struct segment {
 	uint64_t hot, cold;
 	uint64_t tramp_exit, tramp_miss;	/* at its base: TRAMPOLINES bytes */
 	uint64_t return_lookup;	/* code for returns that the shadow was wrong about */
+	uint64_t calls_lookup;	/* code for calls whose context a slot does not have (calls.h) */
 	uint32_t *ids;		/* its blocks, by ascending code address */
 	uint32_t n_ids;
 	bool empty;		/* mapped, and may be used again */
@@ -230,6 +235,8 @@ struct code_cache {
 	uint32_t n_hoods;
 	bool has_bmi2;			/* the CPU has rorx */
 	bool counts_taken;		/* taken branches were asked for: as mode.taken, in mode 0 */
+	uint32_t calls;			/* contexts count these events: 1 << enum soft_event; 0: calls
+					 * are not followed */
 	/* These three are set once, by any thread, without the lock: */
 	bool precise;			/* a signal handler may look at the flags of a fault */
 	bool no_tsc;			/* the program may have forbidden rdtsc (PR_SET_TSC) */
@@ -388,6 +395,26 @@ NEEDS_LOCK void code_log_mark(const struct thread *t, uint32_t record, uint8_t k
 /* The program is about to unmap, or map over, this memory. */
 TAKES_LOCK void code_log_unmaps(struct thread *t, uint64_t start, uint64_t end);
 void code_log_maps_changed(void);
+/* Any other record, with those bytes after it. */
+void code_log_record(const struct thread *t, int kind, uint64_t pc, int64_t runs, const void *bytes,
+		     uint16_t len);
+
+/* calls.c: the call graph (cache.calls), and system calls where the code log is wanted */
+void calls_init(void);
+TAKES_LOCK bool calls_thread(struct thread *t, bool first);	/* false: no memory */
+void calls_forked(struct thread *t);		/* in the child: all counts are 0 */
+void calls_count(struct thread *t, int event, int64_t n);	/* a correction */
+TAKES_LOCK uint64_t calls_exit(struct thread *t);	/* EXIT_CALLS: the pc to go on at */
+TAKES_LOCK void calls_returned(struct thread *t);	/* to t->pc, popping the stack once */
+TAKES_LOCK void calls_arrived(struct thread *t);	/* at t->pc, by an indirect branch */
+TAKES_LOCK void calls_popped(struct thread *t);	/* C has made a return to t->pc */
+/* A handler starts at t->pc, with its frame at `at`; the program has returned from such a frame. */
+TAKES_LOCK void calls_signal(struct thread *t, int sig, uint64_t handler, uint64_t at);
+TAKES_LOCK void calls_sigreturn(struct thread *t, uint64_t at);
+TAKES_LOCK void calls_syscall(struct thread *t, uint64_t pc, long number, bool failed);
+/* One that calls_syscall() has counted already failed. */
+void calls_syscall_failed(struct thread *t, uint64_t pc, long number);
+NEEDS_LOCK void calls_code_unmapped(void);
 
 /* A block of the trace. Returns where its record is in the log; 0: the log is full. */
 NEEDS_LOCK uint64_t code_log_define(const struct thread *t, uint64_t pc, const uint8_t *bytes,

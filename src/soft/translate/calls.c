@@ -1,0 +1,689 @@
+/* Contexts of the call graph (calls.h): making them, and the changes that C makes. */
+#include "calls.h"
+#include "code-abi.h"
+#include "sys.h"
+#include "text.h"
+
+/* enum tare_code_context_kind of tare/code.h, which the engine cannot include */
+enum { ROOT, THREAD, SIGNAL, CALL, TAIL, HANDLER, FOLDED };
+
+#define CALLS_SIZE (THREAD_AREA - THREAD_CALLS)
+#define MARK_OF_SIGNAL 0xa5160001u	/* in the shadow of a frame, for rt_sigreturn */
+
+/* ---- sites and targets ---- */
+
+static uint32_t n_slots;
+static uint32_t generation;		/* grows when code is unmapped: its contexts are not used again */
+
+/* Zone memory: struct slot_info by number, then the hash of numbers. */
+#define SLOT_INFO (ZONE_RETURNS + (8ull << 20))
+#define SLOT_HASH (ZONE_RETURNS + (64ull << 20))
+#define SLOT_HASH_SIZE (MAX_SLOTS * 2)
+_Static_assert(sizeof(struct slot_info) * MAX_SLOTS <= (56ull << 20), "layout");
+_Static_assert(SLOT_HASH + SLOT_HASH_SIZE * 4 <= ZONE_SCRATCH, "layout");
+
+static struct slot_info *info_at(uint32_t slot)
+{
+	return (struct slot_info *)SLOT_INFO + slot;
+}
+
+const struct slot_info *slot_info_at(uint32_t slot)
+{
+	return info_at(slot < MAX_SLOTS ? slot : 0);
+}
+
+static uint64_t mix(uint64_t x)
+{
+	x ^= x >> 31;
+	x *= 0x9e3779b97f4a7c15ull;
+	x ^= x >> 29;
+	x *= 0xbf58476d1ce4e5b9ull;
+	return x ^ x >> 32;
+}
+
+static uint32_t find_slot(uint64_t site, uint64_t target, uint8_t kind, bool make)
+{
+	uint32_t *const hash = (uint32_t *)SLOT_HASH;
+	uint32_t at = (uint32_t)mix(site * 31 + target + kind) % SLOT_HASH_SIZE;
+	for (; hash[at]; at = (at + 1) % SLOT_HASH_SIZE) {
+		const struct slot_info *const s = info_at(hash[at]);
+		if (s->site == site && s->target == target && s->kind == kind)
+			return hash[at];
+	}
+	if (!make || n_slots + 1 >= MAX_SLOTS)
+		return 0;
+	const uint32_t n = hash[at] = ++n_slots;
+	const struct function f = target ? function_at(target) : (struct function){ 0 };
+	*info_at(n) = (struct slot_info){ .site = site, .target = target, .kind = kind,
+					  .fid = target ? f.fid : 0,
+					  .is_start = f.start == target || f.fid == FID_UNKNOWN };
+	return n;
+}
+
+uint32_t calls_site(uint64_t pc, uint64_t target, uint8_t kind, bool make)
+{
+	return find_slot(pc, target, kind, make);
+}
+
+uint32_t calls_target(uint64_t pc, bool make)
+{
+	return find_slot(0, pc, 0, make);
+}
+
+bool calls_slots_full(void)
+{
+	return cache.calls && n_slots > MAX_SLOTS - MAX_SLOTS / 16;
+}
+
+uint32_t calls_hash_of(uint32_t slot)
+{
+	return (uint32_t)mix(slot) & 0xfffcu;
+}
+
+uint32_t calls_part_of(uint32_t slot)
+{
+	return (uint32_t)(mix(slot) >> 20) % FOUND_PARTS * (4 * FOUND_PART);
+}
+
+void calls_forget_sites(void)
+{
+	if (!cache.calls)
+		return;
+	sys3(__NR_madvise, SLOT_HASH, SLOT_HASH_SIZE * 4, MADV_DONTNEED);
+	n_slots = 0;
+	for (uint32_t i = 0; i < E.n_threads; i++)
+		if (thread_at(i)->mapped)
+			sys3(__NR_madvise, (uint64_t)thread_at(i) + CALLS_SLOTS, CALLS_HASH - CALLS_SLOTS,
+			     MADV_DONTNEED);
+}
+
+void calls_code_unmapped(void)
+{
+	generation++;
+}
+
+/* ---- contexts ---- */
+
+uint32_t calls_node_size(void)
+{
+	return 8 * (1 + CALLS_BANKS * calls_bits(cache.calls));
+}
+
+static uint32_t offset_of(uint32_t n)
+{
+	return n * calls_node_size();
+}
+
+static uint32_t number_of(uint64_t offset)
+{
+	return (uint32_t)offset / calls_node_size();
+}
+
+static struct calls_node *node_at(const struct thread *t, uint32_t n)
+{
+	return (struct calls_node *)((uint64_t)t + CALLS_INFO) + n;
+}
+
+static uint64_t *hot_of(const struct thread *t, uint32_t n)
+{
+	return (uint64_t *)((uint64_t)t + THREAD_NODES + offset_of(n));
+}
+
+static bool is_node(const struct thread *t, uint32_t offset)
+{
+	return offset && offset % calls_node_size() == 0 && number_of(offset) <= calls_of(t)->n_nodes;
+}
+
+/* Limited by the memory of the hot parts, too. */
+static uint32_t nodes_max(uint32_t most)
+{
+	const uint64_t fit = (THREAD_AREA - THREAD_NODES) / calls_node_size() - 2;
+	const uint64_t n = fit < MAX_NODES ? fit * most / MAX_NODES : most;
+	return (uint32_t)n;
+}
+
+/* Where the number of the context of that path and call is, or is to be. */
+static uint32_t *hash_place(struct thread *t, uint64_t set, uint64_t edge)
+{
+	uint32_t *const hash = (uint32_t *)((uint64_t)t + CALLS_HASH);
+	uint32_t at = (uint32_t)mix(set + edge * 3) % NODE_HASH;
+	for (; hash[at]; at = (at + 1) % NODE_HASH) {
+		const struct calls_node *const n = node_at(t, hash[at]);
+		if (n->set == set && n->edge == edge)
+			break;
+	}
+	return &hash[at];
+}
+
+/* The same; makes the context, if it is new. 0: there is no room. */
+static uint32_t find_node(struct thread *t, const struct calls_node *like)
+{
+	struct calls_thread *const c = calls_of(t);
+	uint32_t *const place = hash_place(t, like->set, like->edge);
+	if (*place)
+		return *place;
+	if (c->n_nodes >= nodes_max(like->kind == FOLDED ? MAX_NODES : FOLD_FROM))
+		return 0;
+	const uint32_t n = *place = ++c->n_nodes;
+	*node_at(t, n) = *like;
+	return n;
+}
+
+static uint32_t find_root(struct thread *t, uint8_t kind, uint8_t signal, uint64_t entry)
+{
+	const struct calls_node root = { .kind = kind, .signal = signal, .entry = entry,
+					 .fid = entry ? function_at(entry).fid : 0,
+					 .set = mix(kind + 256u * signal + entry * 65536), .edge = 0 };
+	return find_node(t, &root);
+}
+
+/* A context that is not made, because there are too many. The last resort is the folded root. */
+static uint32_t fold(struct thread *t, struct calls_node like)
+{
+	const uint32_t root = find_root(t, FOLDED, 0, 0);
+	calls_of(t)->folded++;
+	like.kind = FOLDED;
+	like.repeats = false;
+	like.set = 1;
+	like.parent = root;
+	const uint32_t n = find_node(t, &like);
+	return n ? n : root;
+}
+
+/* A recursive call, when there are many contexts: the path goes back to the first call of the
+ * function. Otherwise the calls of a large recursive program, such as an interpreter, would make
+ * millions of sets. */
+static void cut_cycle(struct thread *t, struct calls_node *like)
+{
+	for (uint32_t p = like->parent; p; p = node_at(t, p)->parent) {
+		if (node_at(t, p)->entry != like->entry || node_at(t, p)->kind != like->kind)
+			continue;
+		like->repeats = like->cut = true;
+		like->parent = p;
+		return;
+	}
+}
+
+static uint32_t child_of(struct thread *t, uint32_t n, uint8_t kind, uint64_t site, uint64_t entry)
+{
+	const struct calls_node *const of = node_at(t, n);
+	const uint32_t base = of->repeats ? of->parent : n;
+	const uint64_t edge = mix(mix(site ^ (uint64_t)generation << 48) + entry * 8 + kind) | 1;
+	const uint64_t set = node_at(t, base)->set;
+	/* with one call more in the path; or with the same path, which has the call then */
+	const uint32_t longer = *hash_place(t, set + mix(edge), edge);
+	const uint32_t known = longer ? longer : *hash_place(t, set, edge);
+	if (known)
+		return known;
+	struct calls_node like = { .site = site, .entry = entry, .kind = kind, .parent = base, .from = n,
+				   .fid = function_at(entry).fid, .edge = edge, .cut = of->cut };
+	if (of->kind == FOLDED)
+		return fold(t, like);
+	for (uint32_t p = base; p && !like.repeats; p = node_at(t, p)->parent)
+		like.repeats = node_at(t, p)->edge == like.edge;
+	if (!like.repeats && calls_of(t)->n_nodes > nodes_max(CUT_FROM))
+		cut_cycle(t, &like);
+	like.set = node_at(t, like.parent)->set + (like.repeats ? 0 : mix(like.edge));
+	const uint32_t found = find_node(t, &like);
+	return found ? found : fold(t, like);
+}
+
+/* A jump from context n into another function. A jump into its middle goes back to the context that
+ * came from there by a tail call, if one did. */
+static uint32_t jump_to_function(struct thread *t, uint32_t n, uint64_t site,
+				 const struct slot_info *to, bool *counts)
+{
+	*counts = false;
+	for (uint32_t c = n; c && !to->is_start; c = node_at(t, c)->from) {
+		if (node_at(t, c)->fid == to->fid)
+			return c;
+		if (node_at(t, c)->kind != TAIL)
+			break;
+	}
+	*counts = true;
+	return child_of(t, n, TAIL, site, to->target);
+}
+
+/* ---- changes ---- */
+
+static void acc_store(struct thread *t)
+{
+	struct calls_thread *const c = calls_of(t);
+	uint64_t *const hot = (uint64_t *)((uint64_t)t + THREAD_NODES + c->cur) + 1;
+	const unsigned n = CALLS_BANKS * calls_bits(cache.calls);
+	for (unsigned i = 0; i < n; i++)
+		hot[i] = c->acc[i];
+}
+
+static void acc_load(struct thread *t)
+{
+	struct calls_thread *const c = calls_of(t);
+	const uint64_t *const hot = (uint64_t *)((uint64_t)t + THREAD_NODES + c->cur) + 1;
+	const unsigned n = CALLS_BANKS * calls_bits(cache.calls);
+	for (unsigned i = 0; i < n; i++)
+		c->acc[i] = hot[i];
+}
+
+static void change_to(struct thread *t, uint32_t n)
+{
+	acc_store(t);
+	calls_of(t)->cur = offset_of(n);
+	acc_load(t);
+}
+
+static uint32_t current(const struct thread *t)
+{
+	return number_of(calls_of(t)->cur);
+}
+
+void calls_count(struct thread *t, int event, int64_t n)
+{
+	if (cache.calls >> event & 1)
+		calls_of(t)->acc[CALLS_BANKS * calls_bits(cache.calls & ((1u << event) - 1))] += (uint64_t)n;
+}
+
+/* Lets code find the answer next time. `key` as in struct calls_found. */
+static void remember(struct thread *t, uint32_t slot, uint32_t site, uint64_t cur, uint32_t to)
+{
+	/* a site's own slot does not say which site */
+	const uint64_t key = cur + (info_at(slot)->site ? 0 : calls_from(site));
+	struct calls_slot *const s = (struct calls_slot *)((uint64_t)t + CALLS_SLOTS +
+							   (uint64_t)slot * SLOT_BYTES + (key & 0xff) * 2);
+	const uint32_t at = ((calls_hash_of(slot) + (uint32_t)key) & 0xffff) + calls_part_of(slot);
+	struct calls_found *const f = (struct calls_found *)((uint64_t)t + CALLS_FOUND + at / 4 * 32ull);
+	*s = (struct calls_slot){ 0 - key, offset_of(to) };
+	*f = (struct calls_found){ .key = s->key, .slot = 0 - slot * (SLOT_BYTES / 2ull), .to = s->to };
+}
+
+/* A call or jump of `site`, of a context that is known by its site and target, or the arrival of an
+ * indirect branch of `site` at the target of `slot`. */
+static void transition(struct thread *t, uint32_t slot, uint32_t site)
+{
+	const struct slot_info *const to = info_at(slot), *const from = info_at(site);
+	const uint64_t cur = calls_of(t)->cur;
+	bool counts = true;
+	const uint32_t n = from->kind == CALL ?
+			   child_of(t, current(t), CALL, from->site, to->target) :
+			   jump_to_function(t, current(t), from->site, to, &counts);
+	change_to(t, n);
+	if (!counts)			/* code would count it: C looks each time */
+		return;
+	++*hot_of(t, n);
+	remember(t, slot, site, cur, n);
+}
+
+/* The common lookup found nothing; the program is at the target. */
+static uint64_t lookup_failed(struct thread *t)
+{
+	struct calls_thread *const c = calls_of(t);
+	const uint32_t slot = (uint32_t)c->slot / (SLOT_BYTES / 2);
+	const uint64_t target = info_at(slot)->target;
+	transition(t, slot, info_at(slot)->site ? slot : (uint32_t)(c->from >> 32));
+	return target;
+}
+
+uint64_t calls_exit(struct thread *t)
+{
+	lock_take();
+	const uint64_t pc = lookup_failed(t);
+	lock_drop();
+	return pc;
+}
+
+/* ---- returns, and what goes on elsewhere ---- */
+
+struct shadow_word {
+	uint16_t number;
+	uint16_t high;
+	uint32_t node;
+};
+
+/* In the handler of a SIGSEGV another fault would be fatal: so nothing is tried. */
+static bool shadow_is_mapped(const struct thread *t, uint64_t sp)
+{
+	uint8_t in_core[2];
+	const uint64_t at = shadow_of(t, sp), end = at + sizeof(struct shadow_word);
+	return sys3(__NR_mincore, PAGE_DOWN(at), PAGE_UP(end) - PAGE_DOWN(at), in_core) == 0;
+}
+
+static struct shadow_word shadow_at(struct thread *t, uint64_t sp)
+{
+	struct shadow_word w = { 0 };
+	if (shadow_is_mapped(t, sp))
+		__builtin_memcpy(&w, (const void *)shadow_of(t, sp), sizeof(w));
+	return w;
+}
+
+static void shadow_write(struct thread *t, uint64_t sp, struct shadow_word w)
+{
+	if (!shadow_is_mapped(t, sp)) {
+		shadow_fault(t, shadow_of(t, sp));
+		shadow_fault(t, shadow_of(t, sp) + sizeof(w) - 1);
+	}
+	__builtin_memcpy((void *)shadow_of(t, sp), &w, sizeof(w));
+}
+
+/* Is there a call in the path of n after which the program goes on at pc? */
+static bool path_returns_to(const struct thread *t, uint32_t n, uint64_t pc)
+{
+	for (; n; n = node_at(t, n)->parent) {
+		const uint64_t d = pc - node_at(t, n)->site;
+		if (node_at(t, n)->kind == CALL && d >= 2 && d <= 15)
+			return true;
+	}
+	return false;
+}
+
+/* The nearest context of the path that runs that function; 0: none. */
+static uint32_t in_path(const struct thread *t, uint32_t n, uint32_t fid)
+{
+	for (; n; n = node_at(t, n)->parent)
+		if (node_at(t, n)->fid == fid)
+			return n;
+	return 0;
+}
+
+/* The thread, which was in context `was`, goes on at pc, with its stack pointer right above `sp`: by a
+ * return whose address no call left there, by longjmp, by a switch of stacks. The last call that the
+ * function at pc made has left its context in the shadow at `sp`, unless the function has just begun,
+ * or the stack is used in a way of its own. */
+static uint32_t context_at(struct thread *t, uint32_t was, uint64_t sp, uint64_t pc)
+{
+	const struct shadow_word w = shadow_at(t, sp);
+	const struct function f = function_at(pc);
+	const bool known = is_node(t, w.node);
+	const uint32_t n = known ? number_of(w.node) : 0;
+	bool counts;
+	if (known && w.number && *return_pc(w.number) == pc)
+		return n;
+	if (known && f.fid != FID_UNKNOWN && f.start != pc && node_at(t, n)->fid == f.fid)
+		return n;
+	uint32_t base = was;
+	if (known && (node_at(t, n)->kind == SIGNAL ||
+		      (w.number && path_returns_to(t, was, *return_pc(w.number)))))
+		base = n;
+	const uint32_t above = f.start == pc || f.fid == FID_UNKNOWN ? 0 : in_path(t, base, f.fid);
+	if (above)
+		return above;
+	const struct slot_info target = { .target = pc, .fid = f.fid,
+					  .is_start = f.start == pc || f.fid == FID_UNKNOWN };
+	const uint32_t to = jump_to_function(t, base, 0, &target, &counts);
+	if (counts)
+		++*hot_of(t, to);
+	return to;
+}
+
+/* A return has changed to the context in the shadow already. */
+void calls_recover_return(struct thread *t, uint64_t sp, uint64_t pc)
+{
+	const struct shadow_word w = shadow_at(t, sp);
+	struct calls_thread *const c = calls_of(t);
+	if (w.number && *return_pc(w.number) == pc && is_node(t, w.node))
+		return;
+	c->cur = c->prev;
+	acc_load(t);
+	change_to(t, context_at(t, current(t), sp, pc));
+}
+
+void calls_returned(struct thread *t)
+{
+	lock_take();
+	calls_recover_return(t, t->regs[RSP] - 8, t->pc);
+	lock_drop();
+}
+
+static void arrive(struct thread *t, uint64_t pc)
+{
+	struct calls_thread *const c = calls_of(t);
+	const uint32_t fid = (uint32_t)c->from_fid;
+	const struct function f = function_at(pc);
+	if (fid == FID_RETURN) {
+		const struct shadow_word w = shadow_at(t, c->return_sp);
+		const bool right = w.number && *return_pc(w.number) == pc && is_node(t, w.node);
+		change_to(t, right ? number_of(w.node) :
+			     context_at(t, current(t), c->return_sp, pc));
+	} else if (fid == f.fid || fid == FID_RETURNED) {
+		return;
+	} else if (fid == FID_CALL || f.start == pc || f.fid == FID_UNKNOWN) {
+		transition(t, calls_target(pc, true), (uint32_t)(c->from >> 32));
+	} else {
+		change_to(t, context_at(t, current(t), t->regs[RSP] - 8, pc));
+	}
+}
+
+void calls_popped(struct thread *t)
+{
+	calls_of(t)->from_fid = FID_RETURN;
+	calls_of(t)->return_sp = t->regs[RSP] - 8;
+	calls_arrived(t);
+}
+
+void calls_arrived(struct thread *t)
+{
+	lock_take();
+	arrive(t, t->pc);
+	lock_drop();
+}
+
+/* ---- signals ---- */
+
+void calls_recover(struct thread *t, enum calls_state state, uint64_t pc)
+{
+	struct calls_thread *const c = calls_of(t);
+	switch (state) {
+	case CALLS_STORED:
+		acc_load(t);
+		break;
+	case CALLS_UNCOUNTED:
+		++*hot_of(t, current(t));
+		break;
+	case CALLS_RETURNING:
+		c->cur = c->prev;
+		acc_load(t);
+		break;
+	case CALLS_ARRIVING_STORED:
+		acc_load(t);
+		arrive(t, pc);
+		break;
+	case CALLS_ARRIVING:
+		arrive(t, pc);
+		break;
+	default:
+		break;
+	}
+}
+
+uint64_t calls_recover_lookup(struct thread *t)
+{
+	return lookup_failed(t);
+}
+
+/* The handler starts at a root of its own. Its frame is at `at`: the shadow there gets the root, for the
+ * handler's return, and the context that was interrupted, for rt_sigreturn. */
+void calls_signal(struct thread *t, int sig, uint64_t handler, uint64_t at)
+{
+	lock_take();
+	const uint32_t was = (uint32_t)calls_of(t)->cur;
+	const uint32_t root = find_root(t, SIGNAL, (uint8_t)sig, 0);
+	const uint32_t n = root ? child_of(t, root, HANDLER, 0, handler) : find_root(t, FOLDED, 0, 0);
+	shadow_write(t, at, (struct shadow_word){ .node = offset_of(root) });
+	shadow_write(t, at + 8, (struct shadow_word){ .number = (uint16_t)MARK_OF_SIGNAL,
+						      .high = MARK_OF_SIGNAL >> 16, .node = was });
+	++*hot_of(t, n);
+	change_to(t, n);
+	lock_drop();
+}
+
+/* The program has returned from a signal frame at `at`, and is at t->pc. */
+void calls_sigreturn(struct thread *t, uint64_t at)
+{
+	lock_take();
+	const struct shadow_word w = shadow_at(t, at + 8);
+	if ((w.number | (uint32_t)w.high << 16) == MARK_OF_SIGNAL && is_node(t, w.node)) {
+		const struct function f = function_at(t->pc);
+		const uint32_t was = number_of(w.node);
+		change_to(t, was);
+		/* the handler may have changed the pc in the frame */
+		if (node_at(t, was)->fid != f.fid && f.start == t->pc && f.fid != FID_UNKNOWN) {
+			const uint32_t n = child_of(t, was, TAIL, 0, t->pc);
+			++*hot_of(t, n);
+			change_to(t, n);
+		}
+	} else {
+		change_to(t, context_at(t, current(t), t->regs[RSP] - 8, t->pc));
+	}
+	lock_drop();
+}
+
+/* ---- threads, processes ---- */
+
+void calls_init(void)
+{
+	if (!(E.shared->flags & SOFT_FLAG_CALLS) || E.vpmu)
+		return;
+	cache.calls = code_context_events(E.shared->event_mask);
+	zone_map(SLOT_INFO, sizeof(struct slot_info) * MAX_SLOTS);
+	zone_map(SLOT_HASH, SLOT_HASH_SIZE * 4);
+	zone_map((uint64_t)return_pc(0), MAX_RETURNS * 8);
+	zone_map((uint64_t)return_minus(0), MAX_RETURNS * 8);
+}
+
+bool calls_thread(struct thread *t, bool first)
+{
+	if (!code_log_wanted())
+		return true;
+	const uint64_t at = (uint64_t)t + THREAD_CALLS;
+	const uint64_t size = cache.calls ? CALLS_SIZE : PAGE_UP(sizeof(struct calls_thread));
+	if (t->calls_mapped)
+		sys3(__NR_madvise, at, size, MADV_DONTNEED);
+	else if (!zone_try_map(at, size))
+		return false;
+	t->calls_mapped = true;
+	if (!cache.calls)
+		return true;
+	lock_take();
+	const uint32_t root = find_root(t, first ? ROOT : THREAD, 0, t->pc);
+	lock_drop();
+	calls_of(t)->cur = offset_of(root);
+	*hot_of(t, root) = 1;
+	return true;
+}
+
+void calls_forked(struct thread *t)
+{
+	struct calls_thread *const c = calls_of(t);
+	if (!t->calls_mapped)
+		return;
+	mem_zero(c->syscalls, sizeof(c->syscalls));
+	c->n_syscalls = 0;
+	if (!cache.calls)
+		return;
+	mem_zero(hot_of(t, 1), (uint64_t)offset_of(1) * c->n_nodes);
+	for (uint32_t n = 1; n <= c->n_nodes; n++)
+		node_at(t, n)->logged = false;
+	c->folded = 0;
+	acc_load(t);
+}
+
+/* ---- the log ---- */
+
+static void log_node(struct thread *t, uint32_t n, const uint64_t *hot)
+{
+	struct calls_node *const i = node_at(t, n);
+	const unsigned events = calls_bits(cache.calls);
+	uint64_t room[sizeof(struct code_context) / 8 + SOFT_EVENTS] = { 0 };
+	struct code_context *const r = (struct code_context *)room;
+	*r = (struct code_context){ .id = n, .parent = i->parent, .site = i->site, .kind = i->kind,
+				    .repeats = i->repeats, .cut = i->cut, .signal = i->signal,
+				    .n_events = events };
+	for (unsigned k = 0; k < events; k++)
+		for (unsigned bank = 0; bank < CALLS_BANKS; bank++)
+			r->counts[k] += (int64_t)hot[1 + CALLS_BANKS * k + bank];
+	code_log_record(t, CODE_CONTEXT, i->entry, (int64_t)hot[0], r,
+			(uint16_t)(sizeof(*r) + 8 * events));
+	i->logged = true;
+}
+
+static void log_syscalls(struct thread *t)
+{
+	struct calls_thread *const c = calls_of(t);
+	for (uint32_t i = 0; c->n_syscalls && i < MAX_SYSCALLS; i++) {
+		struct calls_syscall *const s = &c->syscalls[i];
+		const struct code_syscall r = { .number = s->number, .context = s->node,
+						.errors = s->errors };
+		if (!s->times)
+			continue;
+		code_log_record(t, CODE_SYSCALL, s->pc, (int64_t)s->times, &r, sizeof(r));
+		s->times = 0;
+		c->n_syscalls--;
+	}
+}
+
+void calls_fold(struct thread *t)
+{
+	struct calls_thread *const c = calls_of(t);
+	const uint32_t words = calls_node_size() / 8;
+	if (!t->calls_mapped)
+		return;
+	if (cache.calls) {
+		acc_store(t);
+		for (uint32_t n = 1; n <= c->n_nodes; n++) {
+			uint64_t *const hot = hot_of(t, n);
+			uint64_t any = !node_at(t, n)->logged;
+			for (uint32_t i = 0; i < words; i++)
+				any |= hot[i];
+			if (!any)
+				continue;
+			if (t->code.off)
+				mem_zero(hot, 8ull * words);
+			log_node(t, n, hot);
+			mem_zero(hot, 8ull * words);
+		}
+		acc_load(t);
+	}
+	log_syscalls(t);
+}
+
+/* ---- system calls ---- */
+
+#define SYSCALL_TRIES 16u
+
+/* The one with that key, or a free one; NULL: neither. */
+static struct calls_syscall *find_syscall(struct calls_thread *c, uint64_t pc, int32_t number, uint32_t node)
+{
+	const uint64_t hash = mix(pc + (uint64_t)(uint32_t)number * 64 + ((uint64_t)node << 40));
+	for (uint32_t i = 0; i < SYSCALL_TRIES; i++) {
+		struct calls_syscall *const s = &c->syscalls[(hash + i) % MAX_SYSCALLS];
+		if (!s->times || (s->pc == pc && s->number == number && s->node == node))
+			return s;
+	}
+	return NULL;
+}
+
+void calls_syscall(struct thread *t, uint64_t pc, long number, bool failed)
+{
+	struct calls_thread *const c = calls_of(t);
+	if (!t->calls_mapped || t->code.off)
+		return;
+	const uint32_t node = cache.calls ? current(t) : 0;
+	struct calls_syscall *s;
+	while (!(s = find_syscall(c, pc, (int32_t)number, node))) {
+		lock_take();
+		code_log_begin(t);
+		calls_fold(t);
+		lock_drop();
+	}
+	if (!s->times) {
+		*s = (struct calls_syscall){ .pc = pc, .number = (int32_t)number, .node = node };
+		c->n_syscalls++;
+	}
+	s->times++;
+	s->errors += failed;
+}
+
+void calls_syscall_failed(struct thread *t, uint64_t pc, long number)
+{
+	const struct code_syscall r = { .number = (int32_t)number, .errors = 1,
+					.context = cache.calls ? current(t) : 0 };
+	code_log_record(t, CODE_SYSCALL, pc, 0, &r, sizeof(r));
+}

@@ -1,0 +1,177 @@
+/* Following calls: the call graph of tare/code.h.
+ *
+ *	calls.c		contexts: their making, and the changes that C makes
+ *	emit-calls.c	the changes that translated code makes
+ *	functions.c	which function an address belongs to
+ *
+ * A *context* is a node of a thread's own tree. `cur` is the one that runs. Code adds what a block is
+ * worth to the thread's *accumulators*, two banks for each event, which hold the sums of `cur`: a
+ * change of context stores them there and loads those of the next one.
+ *
+ * A call stores `cur` in the shadow of the stack, beside its number; the return takes it back. So
+ * longjmp, exceptions and switches of stacks need nothing of their own: where a function goes on, the
+ * last call that it made has left its context in the shadow, right below its stack pointer.
+ *
+ * From a context and a call *site* (or, for an indirect branch, the context, the site and the target)
+ * code finds the next context in a *slot* of the site (the target), which remembers the last answer;
+ * then in a hash table; then C looks, and makes the context if it is new.
+ */
+#ifndef SOFT_CALLS_H
+#define SOFT_CALLS_H
+
+#include "translate-room.h"
+
+#define CALLS_BANKS 1
+#define MAX_SLOTS (1u << 17)
+#define SLOT_WAYS 32u
+/* The hash table that code looks into: so many parts, each of 2^14 entries, because code can cut a
+ * number off at 16 bits only. The slot says which part. */
+#define FOUND_PARTS 32u
+#define FOUND_PART (1u << 14)
+#define MAX_NODES 1200000u
+#define CUT_FROM 300000u		/* cycles of further contexts are cut: tare_code_context.cut */
+#define FOLD_FROM 1100000u		/* further contexts are folded: TARE_CODE_FOLDED */
+#define NODE_HASH (1u << 22)
+#define MAX_SYSCALLS 4096u
+
+/* What a slot remembers: the answer for one context. A slot has SLOT_WAYS of these; the low byte of the
+ * context, which is a multiple of 8, says which. */
+struct calls_slot {
+	uint64_t key;			/* minus (context + calls_from(site)); a site's own: minus context */
+	uint64_t to;			/* the next context */
+};
+#define SLOT_BYTES ((uint32_t)(SLOT_WAYS * sizeof(struct calls_slot)))
+
+struct calls_found {
+	uint64_t key;			/* the same */
+	uint64_t slot;			/* minus its offset, halved */
+	uint64_t to;
+	uint64_t pad;
+};
+
+/* What C knows of a context. Its counts are in the hot part: the calls, then the banks. */
+struct calls_node {
+	uint64_t site, entry;
+	uint64_t set;			/* hash of the calls in its path */
+	uint64_t edge;			/* hash of its own call */
+	uint32_t parent;		/* number; never one that repeats */
+	uint32_t from;			/* TAIL: the one that jumped, when it was made */
+	uint32_t fid;			/* of the function at entry */
+	uint8_t kind;			/* enum tare_code_context_kind */
+	bool repeats : 1;
+	bool cut : 1;
+	bool logged : 1;
+	uint8_t signal;
+};
+
+struct calls_syscall {
+	uint64_t pc;
+	int32_t number;
+	uint32_t node;
+	uint64_t times, errors;
+};
+
+/* At THREAD_CALLS in a thread's memory. */
+struct calls_thread {
+	uint64_t acc[SOFT_EVENTS * CALLS_BANKS];	/* of the events that are wanted, in a row */
+	uint64_t cur;			/* contexts are offsets in the hot part here */
+	uint64_t prev;			/* the one that the last return left */
+	uint64_t from;			/* an indirect branch: calls_from() its site, … */
+	uint64_t from_fid;		/* … and its function; FID_CALL, FID_RETURN */
+	uint64_t slot;			/* for the common lookup: the slot's offset, halved … */
+	uint64_t hash, part;		/* … and what is added to the context for its hash */
+	uint64_t back;			/* where it goes on */
+	uint64_t return_sp;		/* with FID_RETURN: where the return address was */
+	uint32_t n_nodes;
+	uint32_t folded;		/* contexts that were not made */
+	uint32_t pad[2];
+	struct calls_syscall syscalls[MAX_SYSCALLS];
+	uint32_t n_syscalls;
+};
+
+#define FID_CALL 0u
+#define FID_UNKNOWN 1u
+#define FID_RETURN 0xffffffffu		/* a return whose context C finds */
+#define FID_RETURNED 0xfffffffeu	/* a return that has changed its context */
+
+/* Offsets in a thread's memory. */
+#define CALLS_SLOTS	(THREAD_CALLS + 0x100000)	/* struct calls_slot */
+#define CALLS_FOUND	(THREAD_CALLS + 0x4100000)	/* struct calls_found */
+#define CALLS_HASH	(THREAD_CALLS + 0x5100000)	/* uint32_t: numbers of contexts */
+#define CALLS_INFO	(THREAD_CALLS + 0x6100000)	/* struct calls_node */
+_Static_assert(sizeof(struct calls_thread) <= 0x100000, "layout");
+_Static_assert((uint64_t)MAX_SLOTS * SLOT_BYTES <= CALLS_FOUND - CALLS_SLOTS, "layout");
+_Static_assert(FOUND_PARTS * FOUND_PART * sizeof(struct calls_found) <= CALLS_HASH - CALLS_FOUND, "layout");
+_Static_assert(NODE_HASH * 4ull <= CALLS_INFO - CALLS_HASH, "layout");
+_Static_assert(MAX_NODES * sizeof(struct calls_node) <= THREAD_NODES - CALLS_INFO, "layout");
+
+static inline struct calls_thread *calls_of(const struct thread *t)
+{
+	return (struct calls_thread *)((uint64_t)t + THREAD_CALLS);
+}
+
+/* A call site, or a target of indirect branches. */
+struct slot_info {
+	uint64_t site;			/* 0: a target */
+	uint64_t target;		/* 0: an indirect branch */
+	uint32_t fid;			/* of the target */
+	uint8_t kind;			/* of the contexts that it leads to */
+	bool is_start;			/* the target is the first instruction of its function */
+};
+
+/* What a signal in translated code finds half done (struct mark). */
+enum calls_state {
+	CALLS_NOTHING,
+	CALLS_STORED,		/* the accumulators may be those of the next context: undo */
+	CALLS_UNCOUNTED,	/* the context has changed, but the call is not counted */
+	CALLS_RETURNING,	/* a return has begun to change it: undo */
+	CALLS_ARRIVING,		/* an indirect branch is to change it */
+	CALLS_ARRIVING_STORED,	/* … and the accumulators may be those of the next context */
+	CALLS_TAKEN_ADDED,	/* the accumulator of a taken branch was bumped, but not its cell */
+};
+
+/* calls.c */
+NEEDS_LOCK uint32_t calls_site(uint64_t pc, uint64_t target, uint8_t kind, bool make);
+NEEDS_LOCK uint32_t calls_target(uint64_t pc, bool make);
+const struct slot_info *slot_info_at(uint32_t slot);
+uint32_t calls_hash_of(uint32_t slot);			/* a multiple of 4 */
+uint32_t calls_part_of(uint32_t slot);			/* a multiple of 4 * FOUND_PART */
+uint32_t calls_node_size(void);
+/* A site as a part of a key: its number in the high half; its low half makes the sites of a function
+ * that call the same target use different ways of a slot. */
+static inline uint32_t calls_from_low(uint32_t site) { return site * 40 & 0xf8; }
+static inline uint64_t calls_from(uint32_t site)
+{
+	return site ? (uint64_t)site << 32 | calls_from_low(site) : 0;
+}
+/* How many bits of a set of events are set. (The compiler's own would be a function of libgcc.) */
+static inline unsigned calls_bits(uint32_t set)
+{
+	unsigned n = 0;
+	for (; set; set &= set - 1)
+		n++;
+	return n;
+}
+/* Undoes or completes what a signal found half done. */
+NEEDS_LOCK void calls_recover(struct thread *t, enum calls_state state, uint64_t pc);
+NEEDS_LOCK uint64_t calls_recover_lookup(struct thread *t);	/* in the common lookup: the pc */
+/* The thread has returned to pc by the return address at `sp`: was it the one that a call left
+ * there? */
+NEEDS_LOCK void calls_recover_return(struct thread *t, uint64_t sp, uint64_t pc);
+NEEDS_LOCK void calls_fold(struct thread *t);
+NEEDS_LOCK void calls_forget_sites(void);	/* the cache is empty */
+bool calls_slots_full(void);
+/* Where the call of that number returns to; and minus that, for code. */
+static inline uint64_t *return_pc(uint32_t n) { return (uint64_t *)(ZONE_RETURNS + (1u << 20)) + n; }
+static inline uint64_t *return_minus(uint32_t n) { return (uint64_t *)(ZONE_RETURNS + (2u << 20)) + n; }
+
+/* functions.c */
+struct function {
+	uint64_t start, end;
+	uint32_t fid;
+};
+NEEDS_LOCK struct function function_at(uint64_t pc);
+/* The mappings there change. */
+NEEDS_LOCK void functions_forget(uint64_t start, uint64_t end);
+
+#endif
