@@ -28,7 +28,7 @@ struct callgrind {
 	const char *out_file, *log_file;
 	int log_fd;
 	bool quiet, verbose, trace_children, dump_instr, no_lines, separate_threads, skip_plt_off;
-	bool cache_sim;
+	bool cache_sim, instr_later, collect_later;
 	struct cachesim_caches caches;
 	char **command;
 	FILE *log;
@@ -100,6 +100,8 @@ static const struct flag flags[] = {
 	{ "--trace-children", offsetof(struct callgrind, trace_children), false },
 	{ "--cache-sim", offsetof(struct callgrind, cache_sim), false },
 	{ "--simulate-cache", offsetof(struct callgrind, cache_sim), false },
+	{ "--instr-atstart", offsetof(struct callgrind, instr_later), true },
+	{ "--collect-atstart", offsetof(struct callgrind, collect_later), true },
 	{ "--skip-plt", offsetof(struct callgrind, skip_plt_off), true },
 };
 
@@ -121,8 +123,6 @@ static const struct { const char *name, *off, *instead; } missing[] = {
 	{ "--collect-jumps", "no", "jumps are not collected" },
 	{ "--collect-systime", "no", "the time in system calls is not collected; tare annotate has a table of the calls" },
 	{ "--collect-bus", "no", "bus events are not collected; tare annotate -e locked counts locked instructions" },
-	{ "--instr-atstart", "yes", "all of the program is counted; tare stat and tare annotate obey its client requests" },
-	{ "--collect-atstart", "yes", "all of the program is counted; tare stat and tare annotate obey its client requests" },
 	{ "--toggle-collect", NULL, "all of the program is counted; tare annotate --in FUNCTION counts a part" },
 	{ "--dump-before", NULL, "there is one file for each process, written at its end" },
 	{ "--dump-after", NULL, "there is one file for each process, written at its end" },
@@ -131,7 +131,6 @@ static const struct { const char *name, *off, *instead; } missing[] = {
 	{ "--separate-callers", "0", "contexts are in tare annotate --calls, all of them" },
 	{ "--separate-recs", "2", "each recursion is one function" },
 	{ "--fn-skip", NULL, "no function is left out" },
-	{ "--toggle-collect", NULL, "all of the program is counted" },
 };
 
 static int parse_flag(struct callgrind *c, const char *option)
@@ -320,7 +319,8 @@ static void describe(const char *name, const struct cachesim_cache *k, char *out
 		snprintf(out, size, "%s cache: %" PRIu64 " B, %u B, %u-way associative", name, k->size, k->line, k->ways);
 }
 
-static bool write_file(const struct callgrind *c, const struct tare_codeprofile *p, pid_t pid, const char *suffix)
+static bool write_file(const struct callgrind *c, const struct tare_codeprofile *p, pid_t pid, unsigned part,
+		       const char *trigger, const char *suffix)
 {
 	struct buf name = { 0 };
 	struct tare_why why = { 0 };
@@ -335,7 +335,7 @@ static bool write_file(const struct callgrind *c, const struct tare_codeprofile 
 			desc[n] = caches[n];
 		desc[n++] = "Dr to DLmw are simulated by cachegrind's rules; Ir is exact";
 	}
-	desc[n++] = "Trigger: Program termination";
+	desc[n++] = trigger;
 	if (!file_name(c->out_file ? c->out_file : DEFAULT_OUT, pid, &name)) {
 		buf_free(&name);
 		return false;
@@ -347,7 +347,7 @@ static bool write_file(const struct callgrind *c, const struct tare_codeprofile 
 	if (!ok)
 		complain_errno(errno, "%s", name.data);
 	else if (tare_codeprofile_export_callgrind(p, &TARE_OPTIONS(callgrind, .insns = c->dump_instr,
-			.no_lines = c->no_lines, .fold_plt = !c->skip_plt_off, .pid = pid, .desc = desc,
+			.no_lines = c->no_lines, .fold_plt = !c->skip_plt_off, .pid = pid, .part = part, .desc = desc,
 			.creator = "tare-callgrind-" TARE_VERSION), &out, &why) < 0) {
 		struct stat st;
 		complain_why(&why);
@@ -455,39 +455,76 @@ static void report(const struct callgrind *c, const struct tare_codeprofile *p)
 	buf_free(&totals);
 }
 
-/* A file for each process, or each thread. */
+/* One file of a process or thread: `dump` is the dump that it is of, NULL for what came after the last one. */
+static bool write_part(struct callgrind *c, const struct tare_measurement *m, const struct tare_events *events,
+		       const struct simulated *s, const struct tare_task *t, const struct tare_dump *dump, unsigned part,
+		       const char *suffix)
+{
+	struct tare_codeprofile *p;
+	struct tare_why why = { 0 };
+	struct buf trigger = { 0 };
+	if (tare_codeprofile_make(m, &TARE_OPTIONS(codeprofile, .events = events, .argv = c->command,
+			.only_pid = t->pid, .only_tid = c->separate_threads ? t->tid : 0, .one_dump = true,
+			.dump = dump ? dump->number : 0, .extra = c->cache_sim ? &s->extra : NULL), &p, &why) < 0) {
+		complain_why(&why);
+		return false;
+	}
+	if (dump && *dump->name)
+		buf_printf(&trigger, "Trigger: Client Request: %s", dump->name);
+	else
+		buf_str(&trigger, dump ? "Trigger: Client Request" : "Trigger: Program termination");
+	const bool ok = !buf_failed(&trigger) && write_file(c, p, t->pid, part, trigger.data, suffix);
+	if (!dump)
+		report(c, p);
+	buf_free(&trigger);
+	tare_codeprofile_free(p);
+	return ok;
+}
+
+/* The files of a process or thread: one for each dump that it asked for, numbered, and one in the end. */
+static bool write_task(struct callgrind *c, const struct tare_measurement *m, const struct tare_events *events,
+		       const struct simulated *s, const struct tare_task *t, const char *suffix)
+{
+	unsigned part = 1;
+	c->pid = t->pid;
+	for (size_t d = 0; m->parts && d < m->parts->n_dumps; d++) {
+		char numbered[64];
+		if (m->parts->dumps[d].pid != t->pid)
+			continue;
+		snprintf(numbered, sizeof(numbered), ".%u%s", part, suffix);
+		if (!write_part(c, m, events, s, t, &m->parts->dumps[d], part++, numbered))
+			return false;
+	}
+	return write_part(c, m, events, s, t, NULL, part, suffix);
+}
+
+/* Has the task files of its own? */
+static bool has_files(const struct callgrind *c, const struct tare_measurement *m, size_t i)
+{
+	const struct tare_task *const t = &m->tasks[i];
+	if ((t->is_thread && !c->separate_threads) || t->not_counted ||
+	    (!c->trace_children && t->pid != m->tasks[0].pid))
+		return false;
+	for (size_t k = 0; k < i; k++)		/* a process has a task for each program that it executed */
+		if (m->tasks[k].tid == t->tid && m->tasks[k].pid == t->pid)
+			return false;
+	return true;
+}
+
 static bool write_profiles(struct callgrind *c, const struct tare_measurement *m, const struct tare_events *events,
 			   const struct simulated *s)
 {
-	bool ok = true;
-	for (size_t i = 0; i < m->n_tasks && ok; i++) {
-		const struct tare_task *const t = &m->tasks[i];
-		struct tare_codeprofile *p;
-		struct tare_why why = { 0 };
+	unsigned thread = 0;
+	for (size_t i = 0; i < m->n_tasks; i++) {
 		char suffix[32] = "";
-		if ((t->is_thread && !c->separate_threads) || t->not_counted)
-			continue;
-		if (!c->trace_children && t->pid != m->tasks[0].pid)
-			continue;
-		bool again = false;		/* a process has a task for each program that it executed */
-		for (size_t k = 0; k < i; k++)
-			again |= m->tasks[k].tid == t->tid && m->tasks[k].pid == t->pid;
-		if (again)
+		if (!has_files(c, m, i))
 			continue;
 		if (c->separate_threads)
-			snprintf(suffix, sizeof(suffix), "-%02zu", i + 1);
-		c->pid = t->pid;
-		if (tare_codeprofile_make(m, &TARE_OPTIONS(codeprofile, .events = events, .argv = c->command,
-				.only_pid = t->pid, .only_tid = c->separate_threads ? t->tid : 0,
-				.extra = c->cache_sim ? &s->extra : NULL), &p, &why) < 0) {
-			complain_why(&why);
+			snprintf(suffix, sizeof(suffix), "-%02u", ++thread);
+		if (!write_task(c, m, events, s, &m->tasks[i], suffix))
 			return false;
-		}
-		ok = write_file(c, p, t->pid, suffix);
-		report(c, p);
-		tare_codeprofile_free(p);
 	}
-	return ok;
+	return true;
 }
 
 static int run(struct callgrind *c)
@@ -504,7 +541,9 @@ static int run(struct callgrind *c)
 	measuring_catch_signals();
 	int status = tare_measure(&TARE_OPTIONS(measure, .argv = c->command, .events = events,
 				  .backend = TARE_BACKEND_SOFT, .no_inherit = !c->trace_children, .per_task = true,
-				  .stop = &measuring_stop, .code = true,
+				  .stop = &measuring_stop, .code = true, .valgrind = true,
+				  .starts_off = (c->instr_later ? TARE_OFF_PROCESS : 0u) |
+						(c->collect_later ? TARE_OFF_THREADS : 0u),
 				  .trace = sim ? cachesim_trace(sim) : NULL), &m, &why);
 	if (status < 0) {
 		complain_why(&why);

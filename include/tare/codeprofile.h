@@ -226,6 +226,8 @@ struct tare_codeprofile_options {
 	bool no_names;			/* object+offset only: read no symbols and no lines */
 	const struct tare_codeprofile_extra *extra;	/* NULL: none */
 	pid_t only_pid, only_tid;	/* of this process, this thread only; 0: all */
+	bool one_dump;			/* only what belongs to this dump: tare_code_range.dump */
+	uint64_t dump;
 };
 #define TARE_CODEPROFILE_OPTIONS_INIT TARE_OPTIONS_INIT(codeprofile)
 

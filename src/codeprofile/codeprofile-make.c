@@ -147,10 +147,16 @@ static bool add_codes(struct maker *m, struct block *b, uint64_t address)
 	return true;
 }
 
+/* Is it of the process, thread and dump that the profile is of? */
+static bool wants_range(const struct maker *m, const struct tare_code_range *r)
+{
+	return maker_wants(m, r->pid, r->tid) && (!m->o->one_dump || r->dump == m->o->dump);
+}
+
 static int add_range(const struct tare_code_range *r, void *arg)
 {
 	struct maker *const m = arg;
-	if (!maker_wants(m, r->pid, r->tid))
+	if (!wants_range(m, r))
 		return 0;
 	const struct mapping *const map = maker_mapping(m, r->map, r->pid);
 	if (!map || !more_room(&m->ranges, &m->cap_ranges, m->n_ranges, sizeof(*m->ranges)))
@@ -452,7 +458,7 @@ static uint32_t task_in_profile(struct maker *m, const struct tare_code_range *r
 static int add_to_task(const struct tare_code_range *r, void *arg)
 {
 	struct maker *const m = arg;
-	if (!maker_wants(m, r->pid, r->tid))
+	if (!wants_range(m, r))
 		return 0;
 	const struct block *const b = &m->blocks[m->ranges[m->at_range++]];
 	const uint32_t task = task_in_profile(m, r);
@@ -541,7 +547,7 @@ static bool set_totals(struct maker *m)
 		for (uint32_t i = 0; i < m->b.p->n_insns; i++)
 			sum += builder_insn_counts(&m->b, i)[e];
 		/* The log of a process that was killed can be ahead of the counts that were read. */
-		const bool part = m->o->only_pid || m->o->only_tid;
+		const bool part = m->o->only_pid || m->o->only_tid || m->o->one_dump;
 		const int64_t total = part || (c->lower_bound && (int64_t)c->value < sum) ? sum :
 				      (int64_t)c->value;
 		rest[e] = total - sum;

@@ -66,6 +66,36 @@ check(p.returncode == 7 and not p.stderr and os.path.exists(f"{here}/named") and
 check(re.match(r"valgrind-\d+\.\d+\.\d+ \(tare-callgrind ", run(callgrind, "--version").stdout), "--version")
 check("usage: tare-callgrind" in run(callgrind, "--help").stdout, "--help")
 
+# Requests of the program.
+cc = shutil.which("cc")
+if cc and os.path.exists("/usr/include/valgrind/callgrind.h"):
+    with open(f"{here}/p.c", "w") as f:
+        f.write("""
+#include <valgrind/callgrind.h>
+static __attribute__((noinline)) void work(int n) { for (volatile int i = 0; i < n; i++) {} }
+int main(void)
+{
+	CALLGRIND_DUMP_STATS_AT("start");
+	work(1000); CALLGRIND_DUMP_STATS_AT("one");
+	work(2000); CALLGRIND_DUMP_STATS_AT("two");
+	work(3000); CALLGRIND_DUMP_STATS_AT("three");
+	CALLGRIND_START_INSTRUMENTATION;
+	CALLGRIND_TOGGLE_COLLECT; work(4000); CALLGRIND_TOGGLE_COLLECT;
+	return RUNNING_ON_VALGRIND;
+}
+""")
+    subprocess.run([cc, "-g", "-O1", "-o", f"{here}/p", f"{here}/p.c"], check=True)
+    p = run(callgrind, "-q", f"--callgrind-out-file={here}/parts", f"{here}/p")
+    check(p.returncode == 1, p.returncode, "RUNNING_ON_VALGRIND")
+    one, two, three = (totals(f"{here}/parts.{i}")[0] for i in (2, 3, 4))
+    check(three - two == two - one > 1000 and "Client Request: three" in open(f"{here}/parts.4").read(), one, two, three)
+    run(callgrind, "-q", "--collect-atstart=no", f"--callgrind-out-file={here}/collected", f"{here}/p")
+    four = totals(f"{here}/collected")[0]
+    # (the requests around it are of another kind, and a few instructions longer)
+    check(abs(four - three - (three - two)) < 32, one, two, three, four)
+    run(callgrind, "-q", "--instr-atstart=no", "--collect-atstart=no", f"--callgrind-out-file={here}/both", f"{here}/p")
+    check(totals(f"{here}/both")[0] == four, totals(f"{here}/both"), four)
+
 # What is not done, or wrong.
 for option, words in (("--tool=memcheck", "callgrind only"), ("--branch-sim=yes", "not done here"), ("--no-such=1", "no option"),
                       ("--dump-instr=maybe", "neither yes nor no"), ("--D1=1000,3,64", "not WAYS x LINE"),
