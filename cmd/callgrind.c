@@ -541,7 +541,7 @@ static int run(struct callgrind *c)
 	measuring_catch_signals();
 	int status = tare_measure(&TARE_OPTIONS(measure, .argv = c->command, .events = events,
 				  .backend = TARE_BACKEND_SOFT, .no_inherit = !c->trace_children, .per_task = true,
-				  .stop = &measuring_stop, .code = true, .valgrind = true,
+				  .stop = &measuring_stop, .code = true, .calls = true, .valgrind = true,
 				  .starts_off = (c->instr_later ? TARE_OFF_PROCESS : 0u) |
 						(c->collect_later ? TARE_OFF_THREADS : 0u),
 				  .trace = sim ? cachesim_trace(sim) : NULL), &m, &why);
