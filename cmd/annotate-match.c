@@ -264,7 +264,7 @@ static bool function_shape(const struct side *s, uint32_t i, struct buf *key)
 	for (uint32_t k = f->insns; k < f->insns + f->n_insns; k++)
 		h = add_shape(h, &s->p->insns[k]);
 	buf_printf(key, "%llx", (unsigned long long)h);
-	return has_pair(s, f) && !is_named(f);
+	return has_pair(s, f) && f->n_insns && !is_named(f);
 }
 
 /* A function that moved into another object: only where neither side has another of this name. */

@@ -126,8 +126,10 @@ static int compare_all(const struct compare_opts *o, const struct compare_rules 
 	struct comparison *const c = calloc(n, sizeof(*c));
 	if (!c)
 		abort();
-	for (size_t i = 1; i < n; i++)
+	for (size_t i = 1; i < n; i++) {
 		compare_judge(&c[i - 1], &files[0], &files[i], r);
+		compare_functions(&c[i - 1]);
+	}
 	const enum compare_verdict worst = compare_overall(c, n - 1);
 	const bool shown = show(o, c, n - 1);
 	for (size_t i = 1; i < n; i++)

@@ -35,6 +35,8 @@ static const struct opt opts[] = {
 	  "engine", TO(stat_opts, mix) },
 	{ OPT_FILE, 0, "mix-from", "FILE", "correct the counts of the hardware by the mix that FILE has "
 	  "(tare stat --mix -j) and this machine's certificate", TO(stat_opts, mix_from) },
+	{ OPT_FLAG, 0, "functions", NULL, "also show the counts of each function, counted by the software engine; with -j "
+	  "for `tare compare`, which then names the functions that explain a change", TO(stat_opts, functions) },
 	{ OPT_LIST, 0, "in", "FUNCTION", "count only while FUNCTION is on the stack of the thread, in the software "
 	  "engine; a name or a wildcard; may be given again", TO(stat_opts, in) },
 	{ OPT_FLAG, 'n', "null", NULL, "count nothing, show the time only", TO(stat_opts, null) },
@@ -187,6 +189,14 @@ static const char *conflict(const struct stat_opts *o)
 	if (o->mix && (o->pid || o->tid))
 		return "--mix wants a command to run: only the software engine sees opcodes, and it "
 		       "cannot enter a process that runs already";
+	if (o->functions && (o->backend == TARE_BACKEND_HW || o->mix_from))
+		return "--functions wants the software engine, which alone knows the code that ran";
+	if (o->functions && (o->pid || o->tid))
+		return "--functions wants a command to run: the software engine cannot enter a process that runs "
+		       "already";
+	if (o->functions && (o->separator || o->interval_ms || o->null || gated || o->in.n))
+		return "--functions cannot be combined with --field-separator, --interval-print, --null, --delay, "
+		       "--control or --in";
 	if (o->in.n && (o->backend == TARE_BACKEND_HW || o->mix_from))
 		return "--in wants the software engine: hardware counters would also count what switches them "
 		       "on and off at every call and return";
@@ -537,7 +547,7 @@ static int measure_part(struct stat_session *s, struct stat_run *run,
 		.on_interval = on_interval,
 		.arg = l,
 		.stop = &measuring_stop,
-		.code = o->mix || o->in.n,
+		.code = o->mix || o->functions || o->in.n,
 		.calls = o->in.n,
 		.stops = s->stops->rules,
 		.n_stops = s->stops->n,
@@ -810,7 +820,7 @@ static int run(const struct command *self, int argc, char **argv)
 		free_lists(&o);
 		return EXIT_FAILED;
 	}
-	if (o.mix || o.in.n)
+	if (o.mix || o.functions || o.in.n)
 		o.backend = TARE_BACKEND_SOFT;
 	if (o.mix_from)
 		o.backend = TARE_BACKEND_HW;
@@ -821,7 +831,7 @@ static int run(const struct command *self, int argc, char **argv)
 	tare_cpu_detect(&s.cpu);
 	if ((o.stop_at.n || o.limit.n) && o.backend == TARE_BACKEND_AUTO)
 		o.backend = TARE_BACKEND_SOFT;	/* the one that stops without skid */
-	if (!stat_stops_load(&stops, &o, &s.cpu) || !choose_events(&s)) {
+	if (!stat_stops_load(&stops, &o, &s.cpu) || !choose_events(&s) || !stat_functions_check(&s)) {
 		free_session(&s);
 		stat_stops_free(&stops);
 		free_lists(&o);

@@ -361,6 +361,7 @@ void compare_judge(struct comparison *c, const struct compare_file *base,
 void compare_free(struct comparison *c)
 {
 	free(c->lines);
+	free(c->functions);
 	buf_free(&c->notes);
 	buf_free(&c->differences);
 }

@@ -1,4 +1,5 @@
 /* Comparisons for a terminal, for a pull request and for programs. */
+#include "annotate.h"
 #include "compare.h"
 #include "term.h"
 
@@ -134,6 +135,23 @@ static void put_lines(struct buf *out, const struct buf *lines, const char *befo
 	}
 }
 
+/* "instructions: +120 in inner [prog], base 6,004, new 6,124" */
+static void put_functions(struct buf *out, const struct comparison *c, const char *before)
+{
+	for (size_t i = 0; i < c->n_functions; i++) {
+		const struct compare_function *const f = &c->functions[i];
+		buf_printf(out, "%s%s: ", before, f->event);
+		if (f->new > f->base)
+			buf_chr(out, '+');
+		annotate_number(out, f->new - f->base);
+		buf_printf(out, " in %s [%s], base ", f->function, f->object);
+		annotate_number(out, f->base);
+		buf_str(out, ", new ");
+		annotate_number(out, f->new);
+		buf_chr(out, '\n');
+	}
+}
+
 static void text_one(const struct comparison *c, int fd, struct buf *out)
 {
 	int width[N_CELLS] = { 0 };
@@ -172,6 +190,7 @@ static void text_one(const struct comparison *c, int fd, struct buf *out)
 		free_cells(cells);
 	}
 	buf_chr(out, '\n');
+	put_functions(out, c, " Function: ");
 	put_lines(out, &c->differences, " Differs: ");
 	put_lines(out, &c->notes, " Note: ");
 }
@@ -218,9 +237,10 @@ static void markdown_one(const struct comparison *c, struct buf *out)
 		free_cells(cells);
 	}
 	buf_chr(out, '\n');
+	put_functions(out, c, "- ");
 	put_lines(out, &c->differences, "- **Differs**: ");
 	put_lines(out, &c->notes, "- ");
-	if (c->notes.len || c->differences.len)
+	if (c->notes.len || c->differences.len || c->n_functions)
 		buf_chr(out, '\n');
 }
 
@@ -276,6 +296,18 @@ static void lines_json(struct json *j, const char *key, const struct buf *lines)
 	json_end(j);
 }
 
+static void function_json(struct json *j, const struct compare_function *f)
+{
+	json_object(j, NULL);
+	json_str(j, "event", f->event);
+	json_str(j, "function", f->function);
+	json_str(j, "object", f->object);
+	json_i64(j, "base", f->base);
+	json_i64(j, "new", f->new);
+	json_i64(j, "change", f->new - f->base);
+	json_end(j);
+}
+
 static void comparison_json(struct json *j, const struct comparison *c)
 {
 	json_object(j, NULL);
@@ -288,6 +320,10 @@ static void comparison_json(struct json *j, const struct comparison *c)
 	json_array(j, "events");
 	for (size_t i = 0; i < c->n_lines; i++)
 		line_json(j, &c->lines[i]);
+	json_end(j);
+	json_array(j, "functions");
+	for (size_t i = 0; i < c->n_functions; i++)
+		function_json(j, &c->functions[i]);
 	json_end(j);
 	json_end(j);
 }

@@ -3,6 +3,7 @@
  *	compare-load.c    a file (tare.stat/1) to series of values per event
  *	compare-judge.c   two series to a verdict
  *	compare-environment.c   what differs around the program
+ *	compare-functions.c   which functions explain a change
  *	compare-show.c    text, Markdown, JSON
  */
 #ifndef CMD_COMPARE_H
@@ -80,11 +81,19 @@ struct compare_line {
 	char reason[192];		/* or "" */
 };
 
+/* A function that changed; one of the three that changed most for its event. Texts are in the files' trees. */
+struct compare_function {
+	const char *event, *function, *object;
+	int64_t base, new;		/* of the last run of each file */
+};
+
 /* One NEW against the base. */
 struct comparison {
 	const struct compare_file *base, *new;
 	struct compare_line *lines;
 	size_t n_lines;
+	struct compare_function *functions;	/* by event, the largest change first */
+	size_t n_functions;
 	struct buf notes;		/* one per line, each ends with \n */
 	struct buf differences;		/* the same: what forbids to compare */
 	enum compare_verdict verdict;
@@ -94,6 +103,8 @@ void compare_judge(struct comparison *c, const struct compare_file *base,
 		   const struct compare_file *new, const struct compare_rules *rules);
 void compare_free(struct comparison *c);
 
+/* Fills c->functions, where both files have counts by function. */
+void compare_functions(struct comparison *c);
 /* Fills c->differences, and c->notes with what may matter or is not known. */
 void compare_environment(struct comparison *c);
 /* Adds a note about the usual causes of a count that varies by itself. */

@@ -320,6 +320,8 @@ void stat_json(const struct stat_session *s, struct buf *out)
 	json_end(&j);
 	metrics_json(&j, s);
 	stat_in_json(s->o, &j);
+	if (s->o->functions)
+		stat_functions_json(&j, s);
 	if (s->o->mix)
 		stat_mix_json(&j, s);
 	if (s->o->mix_from)

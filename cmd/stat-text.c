@@ -479,6 +479,8 @@ void stat_text(const struct stat_session *s, int fd, struct buf *out)
 	put_times(out, s);
 	if (s->o->table)
 		put_table(out, s);
+	if (s->o->functions)
+		stat_functions_text(s, out);
 	if (s->o->mix)
 		stat_mix_text(s, out);
 	if (s->o->mix_from)

@@ -8,6 +8,7 @@
  *	stat-metrics.c   the metrics of -M
  *	stat-in.c        --in: only while a function is on the stack
  *	stat-mix.c       --mix: how often each opcode ran
+ *	stat-functions.c --functions: the counts of each function
  *	stat-stops.c     --stop-at, --limit
  *	stat-gate.c      --delay and --control: what is left out of the counts
  *	stat-parts.c     what the program left out itself, and its dumps
@@ -45,7 +46,7 @@ struct stat_opts {
 	bool null, all_user, all_kernel, append, verbose, sync, big_num;
 	const char *pre, *post;		/* shell commands, or NULL */
 	const char *metrics;
-	bool mix;
+	bool mix, functions;
 	const char *mix_from;
 	struct opt_list in;		/* --in: functions */
 	struct opt_list stop_at, limit;	/* EVENT=N */
@@ -251,6 +252,10 @@ void stat_counts_json(struct json *j, const struct stat_session *s, const struct
 bool stat_mix_load(const struct stat_opts *o);
 void stat_mix_from_text(const struct stat_session *s, struct buf *out);
 void stat_mix_from_json(struct json *j, const struct stat_session *s);
+/* --functions. False: complained. */
+bool stat_functions_check(const struct stat_session *s);
+void stat_functions_text(const struct stat_session *s, struct buf *out);
+void stat_functions_json(struct json *j, const struct stat_session *s);
 /* --in. False: complained. */
 bool stat_in_check(const struct stat_session *s);
 /* Leaves in the counts what ran in the functions. 0 or a negative error. */

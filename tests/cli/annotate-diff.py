@@ -179,5 +179,42 @@ check("a/prog" in diff("a.profile", "a/prog", status=1).stderr, "not a profile")
 check("functions or lines" in diff("--by", "object", "a.profile", "b.profile", status=125).stderr, "--by object")
 check("--per-process" in diff("--per-process", "a.profile", "b.profile", status=125).stderr, "--per-process")
 
+# tare stat --functions: counts that add up; tare compare names the function that explains the change.
+for name in "a", "b":
+    p = run(tare, "stat", "--functions", "-e", "instructions,stores", "-r", "3", "-j", "-o", f"{name}.json", f"{name}/prog")
+    check(p.returncode == 0, p.stderr)
+    stat = json.load(open(f"{name}.json"))
+    check_schema(stat, "tare.stat-1")
+    for i, c in enumerate(stat["runs"][-1]["counts"]):
+        check(sum(f["counts"][i] for f in stat["functions"]["list"]) == c["value"], c)
+p = run(tare, "compare", "-j", "a.json", "b.json")
+got = json.loads(p.stdout)
+check(p.returncode == 1, p.stdout)
+check_schema(got, "tare.compare-1")
+named = [(f["event"], f["function"], f["change"]) for f in got["comparisons"][0]["functions"]]
+check(named == [("instructions", "inner", events["instructions"]["change"]), ("stores", "inner", 20)], named)
+p = run(tare, "compare", "a.json", "b.json").stdout
+check(re.search(r"^ Function: stores: \+20 in inner \[prog\], base 1,000, new 1,020$", p, re.M), p)
+check("in inner [prog]" in run(tare, "compare", "-f", "markdown", "a.json", "b.json").stdout, "Markdown")
+check("Function:" not in run(tare, "compare", "a.json", "a.json").stdout, "no change")
+# Of many functions three; one that is in the base only, and damaged lists.
+doc = json.load(open("b.json"))
+for i, f in enumerate(doc["functions"]["list"][:9]):
+    f["counts"][1] += 1000 * (i + 1)
+doc["functions"]["list"] = [f for f in doc["functions"]["list"] if f["function"] != "inner"]
+json.dump(doc, open("many.json", "w"))
+named = json.loads(run(tare, "compare", "-j", "a.json", "many.json").stdout)["comparisons"][0]["functions"]
+changes = [f["change"] for f in named if f["event"] == "stores"]
+check(changes == [9000, 8000, 7000], changes)
+check({"inner"} == {f["function"] for f in named if f["event"] == "instructions"}, named)
+for damaged in ({}, [], {"list": [{}], "objects": {}}, {"list": {"a": 1}, "objects": []}, {"list": [1], "objects": [1]}):
+    json.dump(dict(doc, functions=damaged), open("bad.json", "w"))
+    p = run(tare, "compare", "a.json", "bad.json")
+    check(p.returncode == 1 and "Function:" not in p.stdout, damaged, p.stdout, p.stderr)
+for options, says in ((["--backend", "hw"], "software engine"), (["-p", "1"], "a command to run"), (["-x", ","], "--field-separator"),
+                      (["-e", "task-clock"], "task-clock")):
+    p = run(tare, "stat", "--functions", *options, *([] if "-p" in options else ["a/prog"]))
+    check(p.returncode == 125 and says in p.stderr, options, p.stderr)
+
 shutil.rmtree(folder)
 finish()
