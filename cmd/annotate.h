@@ -10,6 +10,8 @@
  *	annotate-json.c      -j: tare.annotate/1
  *	annotate-html.c      --html
  *	annotate-formats.c   --format: what -o writes
+ *	annotate-pprof.c     --format pprof
+ *	annotate-bbv.c       --format bbv: basic-block vectors
  *	annotate-diff.h      --diff: two profiles
  */
 #ifndef CMD_ANNOTATE_H
@@ -139,5 +141,6 @@ typedef int annotate_writer(const struct tare_codeprofile *p, const struct tare_
 			    struct tare_why *why);
 extern const char *const annotate_format_words[];	/* for OPT_CHOICE */
 annotate_writer *annotate_format(int format);
+annotate_writer annotate_pprof, annotate_bbv;
 
 #endif

@@ -61,8 +61,8 @@ static const struct opt opts[] = {
 	{ OPT_GROUP, .help = "What is kept" },
 	{ OPT_FILE, 'o', "output", "FILE", "write the whole profile to FILE, which tare annotate reads again; "
 	  "-: standard output", TO(annotate_opts, output) },
-	{ OPT_CHOICE, 0, "format", "WHICH", "what -o writes: json (the profile), collapsed (stacks) or flamegraph "
-	  "(SVG)", TO(annotate_opts, format), .choices = annotate_format_words },
+	{ OPT_CHOICE, 0, "format", "WHICH", "what -o writes: json (the profile), collapsed (stacks), flamegraph "
+	  "(SVG), callgrind, cachegrind, pprof or bbv (basic-block vector)", TO(annotate_opts, format), .choices = annotate_format_words },
 	{ OPT_FILE, 0, "html", "FILE", "write a page with functions, flame graph and source to FILE",
 	  TO(annotate_opts, html) },
 	{ OPT_REFUSED, 'r', "repeat", .help = "a profile is of one run; to add runs up: -o FILE each, then "
