@@ -234,6 +234,14 @@ static void put_function(const struct table *t, const struct function_pair *f)
 	put_rest(t, &name);
 }
 
+static void put_more_lines(const struct table *t, size_t n)
+{
+	struct buf text = { 0 };
+	buf_printf(&text, "  %zu more lines: --function", n);
+	buf_printf(t->out, "%*s", 3 * t->width + SHARE_WIDTH, "");
+	put_rest(t, &text);
+}
+
 static void put_functions(const struct table *t)
 {
 	const struct profile_diff *const d = t->d;
@@ -249,8 +257,7 @@ static void put_functions(const struct table *t)
 		for (size_t k = 0; !only_in(f->base, f->new) && k < n && k < SHOWN_LINES; k++)
 			put_line(t, lines[k].line, "  ", NULL);
 		if (n > SHOWN_LINES && !only_in(f->base, f->new))
-			buf_printf(t->out, "%*s  %zu more lines: --function\n", 3 * t->width + SHARE_WIDTH + 2, "",
-				   n - SHOWN_LINES);
+			put_more_lines(t, n - SHOWN_LINES);
 		free(lines);
 	}
 	for (size_t i = most; i < d->n_differ; i++) {

@@ -11,6 +11,7 @@
 
 #include "why.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,6 +234,13 @@ static size_t plain_length(const char *name)
 	return n;
 }
 
+static bool function_plain(const struct side *s, uint32_t i, struct buf *key)
+{
+	const struct tare_codeprofile_function *const f = function_of(s, i, key);
+	buf_add(key, f->linkage, plain_length(f->linkage));
+	return has_pair(s, f) && *f->linkage;
+}
+
 static bool function_name(const struct side *s, uint32_t i, struct buf *key)
 {
 	const struct tare_codeprofile_function *const f = function_of(s, i, key);
@@ -278,6 +286,7 @@ static void pair_functions(struct side *base, struct side *new)
 {
 	pair_pass(base, new, function_file, false);
 	pair_pass(base, new, function_linkage, false);
+	pair_pass(base, new, function_plain, false);
 	pair_pass(base, new, function_name, false);
 	pair_pass(base, new, function_offset, false);
 	pair_pass(base, new, function_shape, false);
@@ -416,16 +425,34 @@ static void align(struct matcher *m, const struct feature *x, size_t n, const st
 	free(best);
 }
 
-/* Functions too long to align. */
-static void by_distance(struct matcher *m, const struct feature *x, size_t n, const struct feature *y, size_t k)
+static int64_t line_at(const struct texts *t, const struct feature *x, bool distance)
+{
+	return distance ? x->distance : t->p->lines[x->place].line;
+}
+
+/* By line number: files that are the same. By the distance from the function's start: functions too long to align. */
+static void by_number(struct matcher *m, const struct feature *x, size_t n, const struct feature *y, size_t k,
+		      bool distance)
 {
 	size_t i = 0, j = 0;
 	while (i < n || j < k) {
-		const bool both = i < n && j < k && x[i].distance == y[j].distance;
-		const bool base = both || j == k || (i < n && x[i].distance < y[j].distance);
+		const int64_t u_at = i < n ? line_at(&m->base, &x[i], distance) : INT64_MAX;
+		const int64_t v_at = j < k ? line_at(&m->new, &y[j], distance) : INT64_MAX;
+		const bool both = i < n && j < k && u_at == v_at;
+		const bool base = both || u_at < v_at;
 		const uint32_t u = base ? x[i++].place : NONE;
 		add_pair(m, u, both || !base ? y[j++].place : NONE);
 	}
+}
+
+/* Whether lines x and y are of a file that did not change from one profile to the other. A change in the second in
+ * which the base was made could leave the time as it was. */
+static bool same_file(const struct matcher *m, const struct feature *x, const struct feature *y)
+{
+	const struct tare_codeprofile *const p = m->base.p, *const q = m->new.p;
+	const uint32_t a = p->lines[x->place].file, b = q->lines[y->place].file;
+	return a != NONE && b != NONE && p->files[a].mtime && p->files[a].mtime == q->files[b].mtime &&
+	       p->files[a].mtime < p->start_s && !strcmp(p->files[a].path, q->files[b].path);
 }
 
 static void pair_file(struct matcher *m, const struct feature *x, size_t n, const struct feature *y, size_t k)
@@ -437,8 +464,9 @@ static void pair_file(struct matcher *m, const struct feature *x, size_t n, cons
 		add_pair(m, x[i].place, y[i].place);
 	if (same)
 		return;
-	if ((n + 1) * (k + 1) > CELLS_MOST)
-		by_distance(m, x, n, y, k);
+	const bool unchanged = n && k && same_file(m, x, y);
+	if (unchanged || (n + 1) * (k + 1) > CELLS_MOST)
+		by_number(m, x, n, y, k, !unchanged);
 	else
 		align(m, x, n, y, k);
 }

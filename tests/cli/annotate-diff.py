@@ -125,6 +125,27 @@ lines = PROGRAM.split("\n")
 same = {(n, n) for n in (lines.index("\tfor (unsigned i = 0; i < n; i++)") + 1, lines.index("\t\tsink += i;") + 1)}
 check(changed(got)["outer"] <= same and changed(got)["outer"], changed(got))
 
+# Clones of the compiler are the function; lines of a file that did not change are paired by number.
+doc = json.load(open("a.profile"))
+for f in doc["functions"]:
+    if f["name"] == "outer":
+        f["linkage"] = "outer.isra.0"
+        f["name"] = "outer [clone .isra.0]"
+json.dump(doc, open("clone.profile", "w"))
+check(difference("a.profile", "clone.profile")["functions"] == [], "a clone")
+doc = json.load(open("b.profile"))
+old = json.load(open("a.profile"))
+for d in doc, old:
+    d["start_s"] = 2000
+    for f in d["files"]:
+        f["mtime"] = 1000
+        f["path"] = os.path.basename(f["path"])
+    json.dump(d, open("unchanged.new" if d is doc else "unchanged.base", "w"))
+got = difference("unchanged.base", "unchanged.new")
+check({f["function"] for f in got["functions"]} == {"inner"}, changed(got))
+check(all(None in k or k[0] == k[1] for f in changed(got).values() for k in f), changed(got))
+check((PROGRAM.split("\n").index("\twhile (n--)") + 1, None) in changed(got)["inner"], changed(got))
+
 # Without names: by offset in the same build, by the shape of the code in another one.
 for name in "a", "b":
     shutil.copy(f"{name}/prog", f"{name}/bare")
