@@ -111,6 +111,7 @@ void annotate_json(const struct annotate *a, struct buf *out)
 	json_str(&j, "by", annotate_by_words[a->o->by]);
 	rows_json(&j, a, ALL_TASKS);
 	tasks_json(&j, a);
+	annotate_others_json(a, &j);
 	json_end(&j);
 	buf_chr(out, '\n');
 }

@@ -1,5 +1,6 @@
 /* tare annotate --syscalls and --allocations: calls that cost more than their instructions, by function. */
 #include "annotate.h"
+#include "json.h"
 
 #include "term.h"
 
@@ -110,7 +111,8 @@ static int by_calls(const void *a, const void *b)
 	return names ? names : x->caller < y->caller ? -1 : x->caller > y->caller;
 }
 
-void annotate_allocations(const struct annotate *a, struct buf *out)
+/* The calls of functions that allocate, by function and caller, the most first; to be freed. */
+static struct allocation *find_allocations(const struct annotate *a, size_t *n_found)
 {
 	const struct tare_codeprofile *const p = a->p;
 	struct allocation *const list = calloc(p->n_edges + 1, sizeof(*list));
@@ -131,6 +133,47 @@ void annotate_allocations(const struct annotate *a, struct buf *out)
 	}
 	if (n)
 		qsort(list, n, sizeof(*list), by_calls);
+	*n_found = n;
+	return list;
+}
+
+void annotate_others_json(const struct annotate *a, struct json *j)
+{
+	const struct tare_codeprofile *const p = a->p;
+	if (a->o->syscalls) {
+		json_array(j, "syscalls");
+		for (size_t i = 0; i < p->n_syscalls; i++) {
+			const struct tare_codeprofile_syscall *const s = &p->syscalls[i];
+			json_object(j, NULL);
+			json_str(j, "name", s->name);
+			if (s->function != ANNOTATE_NONE)
+				json_str(j, "function", p->functions[s->function].name);
+			json_u64(j, "times", s->times);
+			json_u64(j, "errors", s->errors);
+			json_end(j);
+		}
+		json_end(j);
+	}
+	if (a->o->allocations) {
+		size_t n;
+		struct allocation *const list = find_allocations(a, &n);
+		json_array(j, "allocations");
+		for (size_t i = 0; i < n; i++) {
+			json_object(j, NULL);
+			json_str(j, "name", list[i].what);
+			json_str(j, "caller", function_name(a, list[i].caller));
+			json_u64(j, "calls", list[i].calls);
+			json_end(j);
+		}
+		json_end(j);
+		free(list);
+	}
+}
+
+void annotate_allocations(const struct annotate *a, struct buf *out)
+{
+	size_t n;
+	struct allocation *const list = find_allocations(a, &n);
 	put_title(a, "         calls  of", out);
 	const size_t most = a->o->top ? a->o->top : SHOWN;
 	for (size_t i = 0; i < n && i < most; i++) {
@@ -143,6 +186,6 @@ void annotate_allocations(const struct annotate *a, struct buf *out)
 	if (n > most)
 		buf_printf(out, "%14s  %zu more callers\n", "", n - most);
 	if (!n)
-		buf_printf(out, "%14s  %s\n", "", p->has_calls ? "none" : "not known: the profile was made without --calls");
+		buf_printf(out, "%14s  %s\n", "", a->p->has_calls ? "none" : "not known: the profile was made without --calls");
 	free(list);
 }

@@ -102,6 +102,9 @@ void source_text_free(struct source_text *t);
 void annotate_text(const struct annotate *a, struct buf *out);
 void annotate_syscalls(const struct annotate *a, struct buf *out);
 void annotate_allocations(const struct annotate *a, struct buf *out);
+/* With -j: the members syscalls and allocations, where they are asked for. */
+struct json;
+void annotate_others_json(const struct annotate *a, struct json *j);
 void annotate_source(const struct annotate *a, uint32_t function, struct buf *out);
 void annotate_json(const struct annotate *a, struct buf *out);
 void annotate_html(const struct annotate *a, struct buf *out);
