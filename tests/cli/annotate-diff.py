@@ -114,9 +114,9 @@ build("c/prog", GROWN)
 profile("d.profile", "c/prog")
 check(changed(difference("c.profile", "d.profile")) == {"inner": {(None, at - 1), (None, at)}}, "rebuilt in its place")
 
-# Another name of the program; a function that becomes another; more runs of the same line.
-build("e/other", PROGRAM.replace("inner", "renamed").replace("outer(20000)", "outer(20020)"))
-profile("e.profile", "e/other")
+# Another name of the program (as long as the old one: ld.so looks at it); a function that becomes another; more runs of the same line.
+build("e/rest", PROGRAM.replace("inner", "renamed").replace("outer(20000)", "outer(20020)"))
+profile("e.profile", "e/rest")
 got = difference("a.profile", "e.profile")
 sides = {f["function"]: (f["base"] is None, f["new"] is None) for f in got["functions"]}
 check(sides["inner"] == (False, True) and sides["renamed"] == (True, False), sides)
