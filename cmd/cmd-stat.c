@@ -831,7 +831,7 @@ static int run(const struct command *self, int argc, char **argv)
 	tare_cpu_detect(&s.cpu);
 	if ((o.stop_at.n || o.limit.n) && o.backend == TARE_BACKEND_AUTO)
 		o.backend = TARE_BACKEND_SOFT;	/* the one that stops without skid */
-	if (!stat_stops_load(&stops, &o, &s.cpu) || !choose_events(&s) || !stat_functions_check(&s)) {
+	if (!stat_stops_load(&stops, &o, &s.cpu) || !choose_events(&s) || !stat_functions_check(&s) || !stat_in_check(&s)) {
 		free_session(&s);
 		stat_stops_free(&stops);
 		free_lists(&o);

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""tare stat --in FUNCTION: counts while the function is on the stack, against assembly whose counts are known, and against
+annotate --calls. usage: stat-in.py TARE PAGES"""
+import json, shutil, subprocess, sys, tempfile
+from cli import check, finish, need_engine, run
+
+tare = sys.argv[1]
+need_engine(tare)
+cc = shutil.which("cc")
+if not cc:
+    print("cc is not installed")
+    sys.exit(77)
+folder = tempfile.TemporaryDirectory(prefix="tare-")
+# outer: 3 + 10 × (1 + inner + 2) + 2 instructions; inner: 4; leaf: 2, called by inner (+ 0) and by _start.
+SOURCE = """
+	.globl	_start
+	.type	leaf, @function
+leaf:	.cfi_startproc
+	nop
+	ret
+	.cfi_endproc
+	.size	leaf, . - leaf
+	.type	inner, @function
+inner:	.cfi_startproc
+	nop
+	call	leaf
+	nop
+	ret
+	.cfi_endproc
+	.size	inner, . - inner
+	.type	outer, @function
+outer:	.cfi_startproc
+	mov	$10, %ecx
+1:	call	inner
+	dec	%ecx
+	jnz	1b
+	ret
+	.cfi_endproc
+	.size	outer, . - outer
+	.type	_start, @function
+_start:	.cfi_startproc
+	call	outer
+	call	leaf
+	mov	$60, %eax
+	xor	%edi, %edi
+	syscall
+	.cfi_endproc
+	.size	_start, . - _start
+	.section .note.GNU-stack, "", @progbits
+"""
+with open(f"{folder.name}/p.S", "w") as f:
+    f.write(SOURCE)
+program = f"{folder.name}/p"
+subprocess.run([cc, "-nostdlib", "-static", "-Wl,--eh-frame-hdr", "-o", program, f"{folder.name}/p.S"], check=True)
+leaf, inner = 2, 4 + 2
+outer = 1 + 10 * (1 + inner + 2) + 1
+whole = 5 + outer + leaf
+
+
+def counted(*names):
+    words = [w for n in names for w in ("--in", n)]
+    p = run(tare, "stat", *words, "-e", "instructions:u", "-j", "-o", "-", program)
+    check(p.returncode == 0, names, p.stderr)
+    return json.loads(p.stdout)["runs"][0]["counts"][0]["value"] if p.returncode == 0 else None
+
+
+for names, wanted in ((["leaf"], 11 * leaf), (["inner"], 10 * inner), (["outer"], outer), (["outer", "leaf"], outer + leaf),
+                      (["inner", "outer"], outer), (["*e*"], outer + leaf), (["_start"], whole)):
+    check(counted(*names) == wanted, names, counted(*names), wanted)
+p = run(tare, "annotate", "--calls", "-j", "--report", "-", "--", program)
+inclusive = {r["function"]: r["inclusive"]["instructions"] for r in json.loads(p.stdout)["rows"]}
+check(inclusive == {"leaf": 11 * leaf, "inner": 10 * inner, "outer": outer, "_start": whole}, inclusive)
+
+p = run(tare, "stat", "--in", "nowhere", "-e", "instructions:u", program)
+check(p.returncode == 0 and "warning: --in nowhere: no function that ran has such a name" in p.stderr, p.stderr)
+p = run(tare, "stat", "--in", "leaf", "-e", "task-clock", program)
+check(p.returncode == 125 and "only events of the software engine" in p.stderr, p.returncode, p.stderr)
+p = run(tare, "stat", "--in", "leaf", "--backend", "hw", "-e", "instructions:u", program)
+check(p.returncode == 125 and "--in" in p.stderr, p.returncode, p.stderr)
+finish()
