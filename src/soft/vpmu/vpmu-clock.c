@@ -155,17 +155,13 @@ static void rotate(uint32_t slot)
 		vpmu_event(first)->order = ++vpmu()->next_order;
 }
 
-/* Takes the counter of the first event that has one. `move`: the event may get another counter. */
-static void take_counter(uint32_t slot, bool move)
+/* Takes all counters away, if an event has one. */
+static void take_counters(uint32_t slot)
 {
 	struct vpmu_slot *const s = vpmu_slot(slot);
-	for (uint32_t i = s->events; i; i = vpmu_event(i)->next) {
-		struct vpmu_event *const e = vpmu_event(i);
-		if (e->state != VE_ACTIVE || e->software || (move && e->counter >= VPMU_FIXED_AT))
-			continue;
-		s->stolen = move ? 1ull << e->counter : ~0ull;
-		return;
-	}
+	for (uint32_t i = s->events; i; i = vpmu_event(i)->next)
+		if (vpmu_event(i)->state == VE_ACTIVE && !vpmu_event(i)->software)
+			s->stolen = ~0ull;
 }
 
 /* What is due by the clock. True: events are to be scheduled. */
@@ -183,12 +179,11 @@ static bool clock_passed(struct thread *t)
 	}
 	if (reached(s->next_move, now)) {
 		s->next_move = now + vpmu()->flaws.move_at;
-		take_counter(t->vpmu.slot, true);
-		changed = true;
+		vpmu_move(t->vpmu.slot);
 	}
 	if (reached(s->next_steal, now)) {
 		s->next_steal = ~0ull;
-		take_counter(t->vpmu.slot, false);
+		take_counters(t->vpmu.slot);
 		changed = true;
 	}
 	return changed;

@@ -78,6 +78,8 @@ NEEDS_VPMU_LOCK void vpmu_times(const struct vpmu_event *e, uint64_t *enabled, u
 NEEDS_VPMU_LOCK bool vpmu_lost(const struct vpmu_event *e);
 NEEDS_VPMU_LOCK void vpmu_schedule(uint32_t slot);
 NEEDS_VPMU_LOCK void vpmu_schedule_new(uint32_t event);
+/* Moves the first event that another counter can count, with the others where they need it. */
+NEEDS_VPMU_LOCK void vpmu_move(uint32_t slot);
 NEEDS_VPMU_LOCK void vpmu_set_state(uint32_t event, bool on);
 NEEDS_VPMU_LOCK void vpmu_want(uint32_t slot);
 /* Would the group and an event of that row fit on an unused PMU? */

@@ -508,6 +508,37 @@ void vpmu_schedule(uint32_t slot)
 	}
 }
 
+/* Would all events that count find counters without this one? */
+static bool fits_without(uint32_t slot, int counter)
+{
+	struct assignment a = { .taken = counters_taken(slot) | 1u << counter };
+	for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next) {
+		const struct vpmu_event *const e = vpmu_event(i);
+		if (e->state == VE_ACTIVE && !e->software &&
+		    !add_to(&a, i, &vpmu()->model.rows[e->row], e->last_counter))
+			return false;
+	}
+	return assign(&a);
+}
+
+/* An event that fits on one counter only stays there, and so does each where all counters are in use:
+ * what leaves an event without a counter is no move. */
+void vpmu_move(uint32_t slot)
+{
+	struct vpmu_slot *const s = vpmu_slot(slot);
+	const uint64_t stolen = s->stolen;
+	for (uint32_t i = s->events; i; i = vpmu_event(i)->next) {
+		const struct vpmu_event *const e = vpmu_event(i);
+		if (e->state != VE_ACTIVE || e->software || e->counter >= VPMU_FIXED_AT ||
+		    !fits_without(slot, e->counter))
+			continue;
+		s->stolen |= 1ull << e->counter;
+		vpmu_schedule(slot);
+		s->stolen = stolen;
+		return;
+	}
+}
+
 /* If other groups wait already, a new group waits after them, and nothing else changes. */
 void vpmu_schedule_new(uint32_t i)
 {
