@@ -143,25 +143,32 @@ static void refine(const struct verify *v, const struct subject *s, struct fit *
 
 /* One run of each kernel, or interrupts that came as often in each run, cannot be compared with
  * each other. Then with nothing: every interrupt of plain code is taken for the excess of its run,
- * where the quotient is the same everywhere. */
+ * where the quotient is the same everywhere. Most kernels that have interrupts must be plain: what a single
+ * one counts too much is the same in each of its runs, too. */
 static bool fit_plain(const struct verify *v, const struct subject *s, enum interrupt_source source,
 		      struct fit *f)
 {
 	double low = INFINITY, high = -INFINITY, x = 0, y = 0;
+	size_t interrupted = 0, plain = 0;
 	*f = (struct fit){ 0 };
 	for (size_t k = 0; k < v->n_kernels; k++) {
+		bool has = false, used = false;
 		for (unsigned r = 0; r < v->runs; r++) {
 			const struct observation *const o = &s->seen[k * v->runs + r];
 			const double irqs = verify_interrupts(v, o, source);
+			has |= irqs >= 4;
 			if (!(irqs >= 4) || fabs(excess_of(s, o)) >= (double)v->loops[k] / 2)
 				continue;
+			used = true;
 			low = fmin(low, excess_of(s, o) / irqs);
 			high = fmax(high, excess_of(s, o) / irqs);
 			x += irqs;
 			y += excess_of(s, o);
 		}
+		interrupted += has;
+		plain += used;
 	}
-	if (!(x > 0))
+	if (!(x > 0) || 2 * plain <= interrupted)
 		return false;
 	f->seen = x;
 	f->slope = y / x;

@@ -143,6 +143,8 @@ static void judge_places(struct verify *v, const char *experiment, const struct 
 	char got[32], want[32], limit[48];
 	struct tare_verify_finding *f;
 	const enum steady_compare is = steady_compare(one, other);
+	if (steady_silent(v, experiment, s, code, one))
+		return;
 	if (is == STEADY_UNSETTLED) {
 		steady_unsettled(v, experiment, s, steady_is(one) ? other : one);
 		return;
@@ -177,11 +179,15 @@ static int migrate(struct verify *v, const struct subject *s, int here, int ther
 	if (!err)
 		err = steady_count(count_journey, &j, &go);
 	struct perf_value times = { 0 };
-	const bool gaps = !err && bare_times(&counter, &times) == 0 && times.running < times.enabled;
+	const bool known = !err && bare_times(&counter, &times) == 0;
+	const bool gaps = known && times.running < times.enabled;
 	bare_close(&counter);
 	if (err == TARE_E_STOLEN)
-		verify_find(v, experiment, s->name, TARE_VERDICT_BAD,
-			    "the counter was taken away in the middle: no verdict");
+		verify_find(v, experiment, s->name, TARE_VERDICT_INFO,
+			    "inconclusive: the counter was taken away in the middle");
+	else if (known && times.enabled && !times.running)
+		verify_find(v, experiment, s->name, TARE_VERDICT_INFO,
+			    "not tried: no counter is free for the event");
 	else if (!err && j.failed)
 		verify_find(v, experiment, s->name, TARE_VERDICT_INFO,
 			    "not tried: the kernel refused to move the thread");
@@ -267,8 +273,8 @@ static int sibling(struct verify *v, const struct subject *s, int cpu)
 			judge_places(v, "sibling", s, &code, &idle, &busy, where);
 	}
 	if (err)
-		verify_find(v, "sibling", s->name, TARE_VERDICT_BAD,
-			    "the counter was taken away in the middle: no verdict");
+		verify_find(v, "sibling", s->name, TARE_VERDICT_INFO,
+			    "inconclusive: the counter was taken away in the middle");
 	bare_close(&counter);
 	return 0;
 }
@@ -436,10 +442,12 @@ static void judge_crowd(struct verify *v, const struct crowd *c, const struct st
 	struct tare_verify_finding *f;
 	size_t wrong = 0, worst = 0;
 	const bool per_switch = switches_count(s, alone);
+	if (steady_silent(v, "threads", c->s, &c->code, alone))
+		return;
 	for (size_t i = 0; i < n; i++) {
 		if (m[i].err) {
-			verify_find(v, "threads", c->s->name, TARE_VERDICT_BAD,
-				    "the counter was taken away in the middle: no verdict");
+			verify_find(v, "threads", c->s->name, TARE_VERDICT_INFO,
+				    "inconclusive: the counter was taken away in the middle");
 			return;
 		}
 		const enum steady_compare is = steady_compare(&m[i].seen, alone);

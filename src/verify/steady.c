@@ -179,6 +179,18 @@ char *steady_limit(const struct steady_code *code, char *out, size_t size)
 	return out;
 }
 
+bool steady_silent(struct verify *v, const char *experiment, const struct subject *s,
+		   const struct steady_code *code, const struct steady *seen)
+{
+	char number[32];
+	if (s->kind < 0 || seen->min || seen->max)
+		return false;
+	verify_find(v, experiment, s->name, TARE_VERDICT_INFO,
+		    "inconclusive: the event counts nothing of code that has %s of it",
+		    steady_number((int64_t)code->events, number, sizeof(number)));
+	return true;
+}
+
 void steady_unsettled(struct verify *v, const char *experiment, const struct subject *s,
 		      const struct steady *seen)
 {

@@ -68,6 +68,10 @@ char *steady_limit(const struct steady_code *code, char *out, size_t size);
 /* 12,345 for texts; returns out. */
 char *steady_number(int64_t value, char *out, size_t size);
 
+/* An event that counts nothing of code that has it is the same everywhere, and not good: adds the finding
+ * that nothing can be concluded. False: it counts. */
+bool steady_silent(struct verify *v, const char *experiment, const struct subject *s,
+		   const struct steady_code *code, const struct steady *seen);
 /* Adds the finding that nothing can be concluded: the runs do not agree. */
 void steady_unsettled(struct verify *v, const char *experiment, const struct subject *s,
 		      const struct steady *seen);

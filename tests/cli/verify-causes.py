@@ -76,6 +76,18 @@ for cpu, role, letters, instruction, amount in (
     check(named and named[0]["kernel"] and named[0]["code"], cpu, role, named)
     check_explained(event, cpu, role)
 
+# An event that is not repeatable, and that no interrupt adds to: the noise of one plain kernel, divided by its
+# interrupts, is no amount.
+p = run(tare, "run", "--cpu", "skylake", "--flaws", "random:81", "--show-flaws")
+planted = {f["cause"] for f in json.loads(p.stdout)["planted"] if f["event"] == "MEM_INST_RETIRED.ALL_LOADS"}
+check("replay" in planted and "interrupt" not in planted, "another seed is to be chosen:", planted)
+for seed in range(2, 5):
+    p = run(tare, "run", "--cpu", "skylake", "--flaws", "random:81", "--seed", str(seed), "--", tare, "verify",
+            "--quick", "-j", "-r", "5", "-e", "MEM_INST_RETIRED.ALL_LOADS:u", "--kernel", "nops", "--kernel",
+            "int_arith", "--kernel", "int_logic", "--kernel", "stack", *CAUSES)
+    event = json.loads(p.stdout)["events"][0]
+    check(event["runs"] == 5 and not causes(event, "h"), seed, causes(event, "h"))
+
 # Counted again after some locked instructions: at random, so one cause, and it is named.
 event = verify("zen2", "speclockmap=64", "-e", "instructions:u", "--kernel", "cpuid_misc", "--kernel", "nops",
                "--kernel", "int_arith")[1]["instructions"]

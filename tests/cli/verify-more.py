@@ -87,6 +87,21 @@ check(all(f["numbers"]["registers"] == 3 == f["numbers"]["held"] and "held by ot
 found = verify("zen2", "registers", flaws="moved=1")
 check(any("moved to another register" in f["text"] and f["numbers"]["deviating"] == 0
           for f in found["registers"]), found["registers"])
+# An event with one register: it stays there when others move, and where others hold the register, nothing is good.
+def precise(flaws, *experiments):
+    names = [w for e in experiments for w in ("--experiment", e)]
+    p = run(tare, "run", "--cpu", "haswell", "--flaws", flaws, "--", tare, "verify", "-j", "--quick", "-r", "1",
+            "--kernel", "nops", *names)
+    check(p.returncode in (0, 2), flaws, p.returncode, p.stderr)
+    report = json.loads(p.stdout)
+    word = {e["event"]: e["word"] for e in report["events"]}["INST_RETIRED.PREC_DIST:u"]
+    return word, [f for f in report["findings"] if f["event"] == "INST_RETIRED.PREC_DIST:u"]
+
+
+word, found = precise("moved=1", "registers", "serialisers")
+check(word == "DETERMINISTIC" and [f["verdict"] for f in found] == ["good", "good"], word, found)
+word, found = precise("held=3", "registers", "migration")
+check(word == "?" and found and all(f["verdict"] == "info" for f in found), word, found)
 for flaw, register, worst in ("register=2:16", 2, lambda n: n + n // 16), ("register=0:1000", 0, lambda n: n + n // 1000), \
         ("register=5", 5, lambda n: n + n // 16):
     found = verify("zen2", "registers", flaws=flaw)
