@@ -66,13 +66,14 @@ static void name_event(struct interrupt_event *e, const char *code)
 		snprintf(e->name, sizeof(e->name), "%s", code);
 }
 
-/* As many as /proc/interrupts has, but for a few that came while the kernel ran: so well that a longer
- * search would not find a better one. An event that misses one of 32 is told from it. */
+/* As many as /proc/interrupts has, but for a few that came while the kernel ran, or in a trial between the
+ * two reads: so well that a longer search would not find a better one. An event that misses one of 32 is
+ * told from it where there are some hundred. */
 static bool is_close(const struct interrupt_event *e)
 {
 	const uint64_t d = e->count > e->interrupts ? e->count - e->interrupts :
 						      e->interrupts - e->count;
-	return e->interrupts >= LEAST_INTERRUPTS && d <= 2 + e->interrupts / 64;
+	return e->interrupts >= LEAST_INTERRUPTS && d <= e->trials + e->interrupts / 64;
 }
 
 /* Nothing better can be found. Where instructions:u does not count interrupts, or not all of them, no
@@ -105,6 +106,7 @@ static struct interrupt_event judge(const struct tare_scan_found *f, const struc
 		const struct tare_scan_trial *const t = &f->trials[i];
 		if (t->pages)
 			continue;
+		e.trials++;
 		e.count += t->count;
 		e.excess += t->excess > 0 ? (uint64_t)t->excess : 0;
 		e.interrupts = t->interrupts == UINT64_MAX ? UINT64_MAX : e.interrupts + t->interrupts;

@@ -51,6 +51,7 @@ struct interrupt_event {
 	bool and_faults;		/* it counts page faults, too */
 	uint64_t count, excess, interrupts, ticks;	/* of all trials without page faults; interrupts:
 							 * by /proc/interrupts, UINT64_MAX: unknown */
+	uint64_t trials;		/* … and how many these are */
 	unsigned each;			/* what instructions:u counts too much for one; 0: not always
 					 * the same */
 	unsigned tried;			/* codes */
