@@ -27,14 +27,14 @@ static int by_count(const void *a, const void *b)
 static void put_links(const struct annotate *a, const struct link *list, size_t n, const char *title, struct buf *out)
 {
 	struct buf total = { 0 }, cell = { 0 };
-	annotate_number(&total, a->p->events[0].total);
+	buf_grouped_i64(&total, a->p->events[0].total);
 	const int width = 2 + (int)(total.len > 9 ? total.len : 9);
 	buf_printf(out, "\n%s%*s%8s%14s  %s%s\n", term_style(a->fd, STYLE_BOLD), width, "inclusive", "%", "calls",
 		   title, term_style(a->fd, STYLE_NONE));
 	for (size_t i = 0; i < n; i++) {
 		const struct link *const l = &list[i];
 		cell.len = 0;
-		annotate_number(&cell, l->count);
+		buf_grouped_i64(&cell, l->count);
 		buf_printf(out, "%*s%8.2f", width, cell.data, annotate_share(l->count, a->p->events[0].total));
 		cell.len = 0;
 		buf_grouped(&cell, l->calls);

@@ -41,7 +41,7 @@ struct table {
 static void put_signed(struct buf *b, int64_t v)
 {
 	buf_str(b, v > 0 ? "+" : "");
-	annotate_number(b, v);
+	buf_grouped_i64(b, v);
 }
 
 static void put_cell(const struct table *t, int64_t v, bool is_change)
@@ -50,7 +50,7 @@ static void put_cell(const struct table *t, int64_t v, bool is_change)
 	if (is_change)
 		put_signed(&cell, v);
 	else
-		annotate_number(&cell, v);
+		buf_grouped_i64(&cell, v);
 	buf_printf(t->out, "%*s", t->width, cell.data);
 	buf_free(&cell);
 }
@@ -325,7 +325,7 @@ static void put_total(const struct profile_diff *d, size_t e, struct buf *out)
 	for (int i = 0; i < 2; i++) {
 		buf_str(out, i ? " -> " : "");
 		buf_str(out, both[i]->provenance == TARE_PROV_INCOMPLETE ? "at least " : "");
-		annotate_number(out, both[i]->total);
+		buf_grouped_i64(out, both[i]->total);
 	}
 	buf_printf(out, " %s: ", x->name);
 	put_signed(out, y->total - x->total);
@@ -372,10 +372,10 @@ static int width_of(const struct profile_diff *d)
 {
 	struct buf b = { 0 };
 	size_t n = 10;
-	annotate_number(&b, d->base->events[d->base_event[0]].total);
+	buf_grouped_i64(&b, d->base->events[d->base_event[0]].total);
 	n = b.len > n ? b.len : n;
 	b.len = 0;
-	annotate_number(&b, d->new->events[d->new_event[0]].total);
+	buf_grouped_i64(&b, d->new->events[d->new_event[0]].total);
 	n = b.len > n ? b.len : n;
 	buf_free(&b);
 	return (int)n + 3;

@@ -33,7 +33,7 @@ static const char style[] =
 static void put_number(struct buf *out, int64_t v)
 {
 	struct buf text = { 0 };
-	annotate_number(&text, v);
+	buf_grouped_i64(&text, v);
 	html_number(out, (double)v, "%s", text.data);
 	buf_free(&text);
 }
@@ -53,7 +53,7 @@ static void put_head(const struct annotate *a, struct buf *out)
 	for (size_t e = 0; e < p->n_events; e++) {
 		buf_printf(&text, "%s%s", e ? "; " : "",
 			   p->events[e].provenance == TARE_PROV_INCOMPLETE ? "at least " : "");
-		annotate_number(&text, p->events[e].total);
+		buf_grouped_i64(&text, p->events[e].total);
 		buf_printf(&text, " %s, %s", p->events[e].name, tare_provenance_name(p->events[e].provenance));
 	}
 	buf_str(out, "<p>");
@@ -119,7 +119,7 @@ static void put_others(const struct annotate *a, const struct annotate_rows *row
 	for (size_t i = MOST_ROWS; i < rows->n; i++)
 		sum += rows->rows[i].counts[0];
 	struct buf text = { 0 };
-	annotate_number(&text, sum);
+	buf_grouped_i64(&text, sum);
 	buf_printf(out, "<p>%zu more functions: %s %s.</p>\n", rows->n - MOST_ROWS, text.data, p->events[0].name);
 	buf_free(&text);
 }
@@ -163,7 +163,7 @@ static void put_line(const struct annotate *a, uint32_t file, uint32_t line, con
 	for (size_t e = 0; e < p->n_events; e++) {
 		buf_str(out, "<td class=\"n\">");
 		if (counts)
-			annotate_number(out, counts[e]);
+			buf_grouped_i64(out, counts[e]);
 		buf_str(out, "</td>");
 		if (e)
 			continue;
@@ -195,7 +195,7 @@ static void put_file(const struct annotate *a, const struct annotate_row *rows, 
 	*opened |= found;
 	html_text(out, p->files[file].path);
 	buf_str(out, "</code> ");
-	annotate_number(out, sum);
+	buf_grouped_i64(out, sum);
 	buf_printf(out, " (%.2f %%)%s</summary>\n", annotate_share(sum, p->events[0].total),
 		   !found ? ", the file cannot be read: lines without text" :
 		   t.newer ? ", changed after the profile was made: lines may have moved" : "");

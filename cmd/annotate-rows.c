@@ -18,13 +18,6 @@ double annotate_share(int64_t part, int64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-void annotate_number(struct buf *b, int64_t v)
-{
-	if (v < 0)
-		buf_chr(b, '-');
-	buf_grouped(b, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
-}
-
 /* ---- order ---- */
 
 static int compare_u64(uint64_t a, uint64_t b)

@@ -91,7 +91,7 @@ static void put_right(struct buf *out, const char *text, size_t width)
 static size_t count_width(const struct annotate *a, size_t e)
 {
 	struct buf b = { 0 };
-	annotate_number(&b, a->p->events[e].total);
+	buf_grouped_i64(&b, a->p->events[e].total);
 	const size_t n = strlen(a->p->events[e].name) > b.len ? strlen(a->p->events[e].name) : b.len;
 	buf_free(&b);
 	return n + 2;
@@ -118,7 +118,7 @@ static void put_counts(const struct annotate *a, const int64_t *counts, int64_t 
 		struct buf cell = { 0 };
 		buf_str(&cell, "");
 		if (counts && (counts[e] || !e))
-			annotate_number(&cell, counts[e]);
+			buf_grouped_i64(&cell, counts[e]);
 		put_right(out, cell.data, count_width(a, e));
 		buf_free(&cell);
 		if (e)
@@ -298,7 +298,7 @@ void annotate_source(const struct annotate *a, uint32_t function, struct buf *ou
 	if (out->data)
 		text_printable(out->data + start, out->len - start);
 	buf_str(out, "\n ");
-	annotate_number(out, f->counts[0]);
+	buf_grouped_i64(out, f->counts[0]);
 	buf_printf(out, " %s, %.2f %% of all\n", p->events[0].name,
 		   annotate_share(f->counts[0], p->events[0].total));
 	annotate_calls(a, function, out);

@@ -30,7 +30,7 @@ struct columns {
 static size_t number_width(const struct tare_codeprofile *p, size_t e)
 {
 	struct buf b = { 0 };
-	annotate_number(&b, p->events[e].total);
+	buf_grouped_i64(&b, p->events[e].total);
 	const size_t n = b.len > strlen(p->events[e].name) ? b.len : strlen(p->events[e].name);
 	buf_free(&b);
 	return n + 2;
@@ -70,7 +70,7 @@ static void put_right(struct buf *out, const struct buf *cell, size_t width)
 static void put_count(struct buf *out, int64_t v, size_t width)
 {
 	struct buf cell = { 0 };
-	annotate_number(&cell, v);
+	buf_grouped_i64(&cell, v);
 	put_right(out, &cell, width);
 	buf_free(&cell);
 }
@@ -298,7 +298,7 @@ static void put_totals(const struct annotate *a, struct buf *out)
 		buf_str(out, " ");
 		if (p->events[e].provenance == TARE_PROV_INCOMPLETE)
 			buf_str(out, "at least ");
-		annotate_number(out, p->events[e].total);
+		buf_grouped_i64(out, p->events[e].total);
 		buf_printf(out, " %s, %s\n", p->events[e].name, tare_provenance_name(p->events[e].provenance));
 	}
 }
@@ -370,7 +370,7 @@ static void put_task_head(const struct annotate *a, const struct tare_codeprofil
 		text_printable(line.data, line.len);
 	buf_printf(out, "\n %s%s%s: %s", term_style(a->fd, STYLE_BOLD), line.data, plain(a),
 		   t->incomplete ? "at least " : "");
-	annotate_number(out, t->counts[0]);
+	buf_grouped_i64(out, t->counts[0]);
 	buf_printf(out, " %s, %.2f %%\n\n", a->p->events[0].name,
 		   annotate_share(t->counts[0], a->p->events[0].total));
 	buf_free(&line);
@@ -395,7 +395,7 @@ static void put_tasks(const struct annotate *a, struct buf *out)
 		rest += p->tasks[order[i]].counts[0];
 	if (shown < p->n_tasks) {
 		buf_printf(out, "\n %zu more, which -j lists: ", p->n_tasks - shown);
-		annotate_number(out, rest);
+		buf_grouped_i64(out, rest);
 		buf_printf(out, " %s\n", p->events[0].name);
 	}
 	free(order);

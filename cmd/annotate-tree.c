@@ -208,10 +208,10 @@ static int put_line(void *arg, const struct annotate_node *n, uint32_t depth)
 	const struct lines *const l = arg;
 	const struct annotate *const a = l->a;
 	struct buf cell = { 0 };
-	annotate_number(&cell, n->total);
+	buf_grouped_i64(&cell, n->total);
 	buf_printf(l->out, "%*s%8.2f", (int)l->width, cell.data, annotate_share(n->total, a->p->events[0].total));
 	cell.len = 0;
-	annotate_number(&cell, n->self);
+	buf_grouped_i64(&cell, n->self);
 	buf_printf(l->out, "%*s", (int)l->width, cell.data);
 	cell.len = 0;
 	buf_grouped(&cell, n->calls);
@@ -231,7 +231,7 @@ void annotate_tree_text(const struct annotate *a, struct buf *out)
 	struct annotate_tree t;
 	struct buf total = { 0 };
 	annotate_tree(a->p, 0, &t);
-	annotate_number(&total, a->p->events[0].total);
+	buf_grouped_i64(&total, a->p->events[0].total);
 	const struct lines l = { a, out, 2 + (total.len > 9 ? total.len : 9) };
 	buf_printf(out, "%s%*s%8s%*s%14s  %s%s\n", term_style(a->fd, STYLE_BOLD), (int)l.width, "inclusive", "%",
 		   (int)l.width, "self", "calls", "call tree", term_style(a->fd, STYLE_NONE));

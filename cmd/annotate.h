@@ -82,8 +82,6 @@ bool annotate_matches(const struct opt_list *patterns, const struct tare_codepro
 /* The functions of --function, the largest first; *n of them. free() the list. */
 uint32_t *annotate_wanted(const struct annotate *a, size_t *n);
 
-/* 1,234,567 or -1,234 */
-void annotate_number(struct buf *b, int64_t v);
 double annotate_share(int64_t part, int64_t whole);	/* in percent */
 
 /* The lines of a source file, read when it is shown. */

@@ -1,5 +1,4 @@
 /* Comparisons for a terminal, for a pull request and for programs. */
-#include "annotate.h"
 #include "compare.h"
 #include "term.h"
 
@@ -143,11 +142,11 @@ static void put_functions(struct buf *out, const struct comparison *c, const cha
 		buf_printf(out, "%s%s: ", before, f->event);
 		if (f->new > f->base)
 			buf_chr(out, '+');
-		annotate_number(out, f->new - f->base);
+		buf_grouped_i64(out, f->new - f->base);
 		buf_printf(out, " in %s [%s], base ", f->function, f->object);
-		annotate_number(out, f->base);
+		buf_grouped_i64(out, f->base);
 		buf_str(out, ", new ");
-		annotate_number(out, f->new);
+		buf_grouped_i64(out, f->new);
 		buf_chr(out, '\n');
 	}
 }

@@ -48,7 +48,7 @@ void stat_functions_text(const struct stat_session *s, struct buf *out)
 	for (size_t i = 0; i < rows.n && i < SHOWN; i++) {
 		struct buf number = { 0 };
 		annotate_row_name(p, BY_FUNCTION, &rows.rows[i], &name, &beside);
-		annotate_number(&number, rows.rows[i].counts[0]);
+		buf_grouped_i64(&number, rows.rows[i].counts[0]);
 		buf_printf(out, "%20s  %6.2f %%  %s [%s]\n", number.data,
 			   annotate_share(rows.rows[i].counts[0], p->events[0].total), name.data, beside.data);
 		buf_free(&number);

@@ -67,6 +67,13 @@ void buf_grouped(struct buf *b, uint64_t value)
 	buf_add(b, at, (size_t)(end - at));
 }
 
+void buf_grouped_i64(struct buf *b, int64_t value)
+{
+	if (value < 0)
+		buf_chr(b, '-');
+	buf_grouped(b, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
 void buf_free(struct buf *b)
 {
 	free(b->data);

@@ -40,6 +40,7 @@ void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(print
 void buf_u64(struct buf *b, uint64_t value);
 /* 1234567 as 1,234,567 */
 void buf_grouped(struct buf *b, uint64_t value);
+void buf_grouped_i64(struct buf *b, int64_t value);	/* -1,234 */
 /* Replaces control characters, of one byte or of UTF-8's C1 range, by ?: text from a file that
  * anybody may have written must not steer the terminal. */
 void text_printable(char *text, size_t len);
