@@ -10,6 +10,8 @@ struct merger {
 	struct builder b;
 	const struct tare_codeprofile *from;
 	uint32_t *objects, *files, *functions, *insns, *tasks, *contexts;	/* places in the builder */
+	uint64_t sizes;			/* of all counts that were added */
+	bool too_large;
 };
 
 static uint32_t moved(const uint32_t *places, uint32_t place)
@@ -19,7 +21,9 @@ static uint32_t moved(const uint32_t *places, uint32_t place)
 
 static void add(struct merger *m, int64_t *to, const int64_t *from)
 {
-	for (size_t e = 0; to && e < m->b.n_events; e++)
+	if (!add_sizes(&m->sizes, from, m->b.n_events))
+		m->too_large = m->b.failed = true;
+	for (size_t e = 0; to && !m->b.failed && e < m->b.n_events; e++)
 		to[e] += from[e];
 }
 
@@ -151,14 +155,16 @@ int tare_codeprofile_merge(const struct tare_codeprofile *const *list, size_t n,
 	for (size_t i = 0; i < n && !m.b.failed; i++) {
 		m.from = list[i];
 		if (open_places(&m)) {
-			add_head(&m, i == 0);
 			add_code(&m);
 			add_tasks(&m);
 			add_calls(&m);
+			if (!m.too_large)
+				add_head(&m, i == 0);
 		} else {
 			m.b.failed = true;
 		}
 		free_places(&m);
 	}
-	return builder_finish(&m.b, p, why);
+	const int err = builder_finish(&m.b, p, why);
+	return m.too_large ? why_set(why, TARE_E_INVALID, "the sum of the code profiles' counts is more than 2^62") : err;
 }

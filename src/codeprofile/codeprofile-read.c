@@ -18,6 +18,7 @@ struct reader {
 	uint32_t *objects, *files, *functions, *insns, *tasks, *contexts;	/* places in the builder */
 	size_t n_objects, n_files, n_functions, n_insns, n_tasks, n_contexts, cap_insns;
 	int64_t *row;			/* the counts of the last row */
+	uint64_t sizes;			/* of all rows, added up */
 };
 
 static void bad(struct reader *r, const char *what, size_t number)
@@ -142,6 +143,11 @@ static void next_counts(struct reader *r, struct fields *f)
 
 static void add_row(struct reader *r, int64_t *to)
 {
+	if (!r->err && !add_sizes(&r->sizes, r->row, r->b.n_events))
+		r->err = why_set(r->why, TARE_E_FORMAT, "%.120s: its counts are too large: they add up to more than "
+				 "2^62", r->path);
+	if (r->err)
+		return;
 	for (size_t e = 0; to && e < r->b.n_events; e++)
 		to[e] += r->row[e];
 }

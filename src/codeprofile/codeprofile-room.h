@@ -96,6 +96,10 @@ bool inclusive_sum(struct tare_codeprofile *p, int64_t *rows, int64_t **edge_row
 /* "read"; NULL: no such system call. */
 const char *syscall_name(int number);
 
+/* Adds the sizes of n counts to *sum. False: with these counts, sums over the rows of a profile or differences could exceed
+ * an int64_t; no run is that long, but a damaged file can say so. */
+bool add_sizes(uint64_t *sum, const int64_t *counts, size_t n);
+
 /* Room for one more entry in an array that has n. False: out of memory, and the array is as it was. */
 bool more_room(void *array, size_t *cap, size_t n, size_t size);
 

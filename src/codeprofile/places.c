@@ -4,6 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool add_sizes(uint64_t *sum, const int64_t *counts, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t size = counts[i] < 0 ? 0 - (uint64_t)counts[i] : (uint64_t)counts[i];
+		if (size > INT64_MAX / 2 - *sum)
+			return false;
+		*sum += size;
+	}
+	return true;
+}
+
 bool more_room(void *array, size_t *cap, size_t n, size_t size)
 {
 	void **const a = array;
