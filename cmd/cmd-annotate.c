@@ -207,6 +207,23 @@ static struct tare_codeprofile *part_of(const struct annotate_opts *o, struct ta
 	return part;
 }
 
+/* What is asked of a profile, and what it has. */
+static bool has_what_is_asked(const struct annotate_opts *o, const struct tare_codeprofile *p)
+{
+	const bool by_task = o->per_process || o->per_thread;
+	bool threads = false;
+	for (size_t i = 0; i < p->n_tasks; i++)
+		threads |= p->tasks[i].tid != 0;
+	if ((o->tree || o->calls) && !p->has_calls)
+		complain("annotate: %s wants a profile that was made with --calls", o->tree ? "--tree" : "--calls");
+	else if (by_task && (!p->n_shares || threads != o->per_thread))
+		complain("annotate: %s wants a profile that was made with it",
+			 o->per_thread ? "--per-thread" : "--per-process");
+	else
+		return true;
+	return false;
+}
+
 /* ---- output ---- */
 
 static bool write_profile(const struct annotate_opts *o, const struct tare_codeprofile *p, struct output *file)
@@ -241,15 +258,31 @@ static bool show(const struct annotate_opts *o, const struct tare_codeprofile *p
 
 /* ---- options ---- */
 
-static bool check_options(const struct annotate_opts *o)
+/* Options that say how a command is run; profiles in files were made already. NULL: none is given. */
+static const char *option_of_run(const struct annotate_opts *o)
+{
+	return o->events ? "-e" : o->no_inherit ? "--no-inherit" : o->aslr ? "--aslr" :
+	       o->clean_env ? "--clean-env" : o->timeout_ms ? "--timeout" : o->refuse ? "--refuse-uncounted" :
+	       o->no_names ? "--no-names" : NULL;
+}
+
+static bool check_options(const struct annotate_opts *o, bool files)
 {
 	const char *bad = NULL;
+	if (files && !o->diff && option_of_run(o)) {
+		complain("annotate: %s says how a command is run, and a profile is of a run that is over; to make "
+			 "another one: tare annotate %s … -o FILE -- COMMAND", option_of_run(o), option_of_run(o));
+		return false;
+	}
 	if (o->per_process && o->per_thread)
 		bad = "--per-process and --per-thread cannot be combined";
 	else if ((o->per_process || o->per_thread) && o->by != BY_FUNCTION && o->by != BY_OBJECT)
 		bad = "--per-process and --per-thread show functions or objects, not lines, instructions or files";
 	else if ((o->per_process || o->per_thread) && o->functions.n)
 		bad = "--function cannot be combined with --per-process or --per-thread";
+	else if (o->tree && (o->per_process || o->per_thread || o->functions.n || o->by != BY_FUNCTION))
+		bad = "--tree shows functions of the whole run; it cannot be combined with --per-process, "
+		      "--per-thread, --function or --by";
 	else if (o->in.n && (o->by == BY_LINE || o->by == BY_INSN || o->by == BY_FILE))
 		bad = "--in knows functions and objects, not lines, instructions or files";
 	else if (o->in.n && (o->per_process || o->per_thread))
@@ -340,6 +373,10 @@ static int annotate(const struct annotate_opts *o, char *const *operands, size_t
 	}
 	struct tare_codeprofile *p = files ? read_files(operands, n) : run_command(o, operands, &status);
 	bool ok = true;
+	if (p && files && !has_what_is_asked(o, p)) {
+		tare_codeprofile_free(p);
+		p = NULL;
+	}
 	if (p && o->in.n && !(p = part_of(o, p)))
 		status = files ? EXIT_BAD : EXIT_FAILED;
 	else if (p && files)
@@ -373,8 +410,8 @@ static int run(const struct command *self, int argc, char **argv)
 		complain("annotate: --diff wants two profiles, BASE and NEW; operands given: %d. tare annotate -o FILE "
 			 "-- COMMAND makes a profile", argc - first);
 	else if (o.diff)
-		status = check_options(&o) ? annotate_diff(&o, argv[first], argv[first + 1]) : EXIT_USAGE;
-	else if (check_options(&o))
+		status = check_options(&o, files) ? annotate_diff(&o, argv[first], argv[first + 1]) : EXIT_USAGE;
+	else if (check_options(&o, files))
 		status = annotate(&o, argv + first, (size_t)(argc - first), files);
 	free(o.keep.items);
 	free(o.functions.items);

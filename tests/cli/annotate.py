@@ -152,6 +152,22 @@ for text, says in ((whole[:len(whole) // 2], "not a code profile"), ("{}", "its 
 other = annotate("-e", "loads", "-o", "other", "--report", "/dev/null", "--", "./prog")
 check("different events" in annotate("one", "other", status=1).stderr, "other events")
 
+# What a profile in a file does not have is refused, and what would be ignored, too.
+annotate("--calls", "--per-process", "-o", "rich", "--report", "/dev/null", "--", "./prog")
+for args, says in ((["--tree", "one"], "--tree wants a profile that was made with --calls"),
+                   (["--calls", "one"], "--calls wants a profile that was made with --calls"),
+                   (["--per-process", "one"], "--per-process wants a profile"),
+                   (["--per-thread", "rich"], "--per-thread wants a profile")):
+    p = annotate(*args, status=1)
+    check(says in p.stderr and not p.stdout, args, p.stderr, p.stdout)
+for args, says in ((["-e", "loads", "one"], "-e says how a command is run"),
+                   (["--tree", "--per-process", "--", "./prog"], "--tree shows functions of the whole run"),
+                   (["--tree", "--by", "line", "--", "./prog"], "--tree shows functions of the whole run")):
+    p = annotate(*args, status=125)
+    check(says in p.stderr and "Profile of" not in p.stderr, args, p.stderr)
+for args in ["--tree"], ["--calls"], ["--per-process"]:
+    check("outer" in annotate(*args, "rich", status=0).stdout, args)
+
 # Formats.
 lines = annotate("--format", "collapsed", "-o", "-", "--report", "/dev/null", "one", status=0).stdout.splitlines()
 check(sum(int(x.rsplit(" ", 1)[1]) for x in lines) == one["events"][0]["total"], "collapsed")
