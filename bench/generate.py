@@ -208,6 +208,14 @@ def sql(r, rows):
     return "\n".join(out) + "\n"
 
 
+def shell(commands):
+    """A script of short commands, as build systems run them."""
+    some = ["/bin/true", "expr {i} + 1", "basename /usr/lib/file{i}.o .o", "echo word {i} | cat",
+            "printf '%s\\n' b a {i} | sort", "ls -d . >/dev/null", "echo x{i} | sed s/x/y/",
+            "test {i} -gt 3 && /bin/true", "v=$(dirname /a/b/{i}); echo $v", "head -c 100 text.txt | wc -c"]
+    return "\n".join(some[i % len(some)].format(i=i) for i in range(commands)) + "\n"
+
+
 def video(r, frames):
     """Raw 4:2:0, 160x120: a gradient that moves, with noise."""
     out = bytearray()
@@ -244,6 +252,7 @@ def generate(folder, scale=1.0):
     put("deep.c", DEEP)
     put("Work.java", JAVA)
     put("work.sql", sql(r, n(60_000)))
+    put("commands.sh", shell(200))
     put("video.yuv", video(r, n(60)))
     for i in range(n(60)):
         put(f"file{i:03d}.txt", text(r, 20_000))

@@ -29,6 +29,7 @@ SUITE = [
     ("java", "java -cp classes Work {5n}"),
     ("erlang", "erl +S 1:1 -noshell -s work main {5n} -s init stop"),
     ("deep", "./deep {1n}"),
+    ("shell", "sh commands.sh"),
 ]
 
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "HOME": "/nonexistent",
