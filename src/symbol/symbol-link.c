@@ -195,7 +195,8 @@ static bool send_open(struct symbol_object *o)
 	w->object = o->number;
 	w->flags = (o->kind == SYMBOL_VDSO ? WIRE_VDSO : 0) | (o->debug_only ? WIRE_DEBUG_ONLY : 0) |
 		   (s->options.no_demangle ? WIRE_NO_DEMANGLE : 0) |
-		   (s->options.no_lines || o->level == LEVEL_FUNCTIONS ? WIRE_NO_LINES : 0);
+		   (s->options.no_lines ? WIRE_NO_LINES : 0) | (s->options.no_inlines ? WIRE_NO_INLINES : 0) |
+		   (o->level == LEVEL_FUNCTIONS ? WIRE_NO_LINES | WIRE_NO_DWARF : 0);
 	w->cpu_seconds = s->options.cpu_seconds;
 	w->build_id_size = (uint32_t)o->id_size;
 	memcpy(w->build_id, o->id, o->id_size);
@@ -344,6 +345,19 @@ static void take_where(struct symbols *s, struct answer *a, struct symbol_where 
 	out->n_inlines = out->inlines ? w.n_inlines : 0;
 }
 
+/* How many answers of n, of which `done` are there, are like the last one. */
+static size_t take_again(struct answer *a, struct symbol_where *where, size_t done, size_t n)
+{
+	uint32_t times;
+	if (!take(a, &times, sizeof(times)) || times > n - done) {
+		a->bad = true;
+		return 0;
+	}
+	for (size_t i = 0; i < times; i++)
+		where[done + i] = where[done - 1];
+	return times;
+}
+
 static bool take_answer(struct symbol_object *o, struct answer *a, struct symbol_where *where, size_t n)
 {
 	size_t done = 0;
@@ -355,6 +369,8 @@ static bool take_answer(struct symbol_object *o, struct answer *a, struct symbol
 			take_function(o, a);
 		} else if (kind == WIRE_WHERE && done < n) {
 			take_where(o->set, a, &where[done++]);
+		} else if (kind == WIRE_AGAIN && done) {
+			done += take_again(a, where, done, n);
 		} else if (kind == WIRE_NOTE && take(a, &note, sizeof(note))) {
 			const char *const text = text_of(o->set, a, note);
 			o->note = text && !o->note ? text : o->note;

@@ -7,8 +7,9 @@
  *	tare-symbols:	struct wire_head, WIRE_ANSWER, records:
  *		WIRE_STRING	uint32_t length, bytes		the next string: 1, 2, … (0: NULL)
  *		WIRE_FUNCTION	struct wire_function		the next function: 1, 2, … (0: none)
- *		WIRE_WHERE	struct wire_where, struct wire_inline[n_inlines]	n of them,
- *								in the order of the addresses
+ *		WIRE_WHERE	struct wire_where, struct wire_inline[n_inlines]
+ *		WIRE_AGAIN	uint32_t m			m times what the last WIRE_WHERE said
+ *								n answers in all, in the order of the addresses
  *		WIRE_NOTE	uint32_t string			of the object
  * Numbers of strings and functions count from the start of the program. All values are as the machine
  * has them: both sides are of one build. libtare checks what it gets, since a broken file may have
@@ -21,17 +22,19 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC 0x74617265u
-#define WIRE_VERSION 1u
+#define WIRE_VERSION 2u
 #define WIRE_BUILD_ID 64	/* bytes at most */
 
 enum wire_op { WIRE_OPEN = 1, WIRE_AT, WIRE_ANSWER };
-enum wire_record { WIRE_STRING = 1, WIRE_FUNCTION, WIRE_WHERE, WIRE_NOTE };
+enum wire_record { WIRE_STRING = 1, WIRE_FUNCTION, WIRE_WHERE, WIRE_NOTE, WIRE_AGAIN };
 
 enum wire_flags {
 	WIRE_VDSO = 1 << 0,		/* tare-symbols takes its own: all processes have the same */
 	WIRE_NO_DEMANGLE = 1 << 1,
-	WIRE_NO_LINES = 1 << 2,
+	WIRE_NO_LINES = 1 << 2,		/* of DWARF only functions, and only where no table of symbols has them */
 	WIRE_DEBUG_ONLY = 1 << 3,	/* the file is gone: its debug file, by the build-id */
+	WIRE_NO_DWARF = 1 << 4,		/* reading it killed tare-symbols */
+	WIRE_NO_INLINES = 1 << 5,
 };
 
 struct wire_hello {

@@ -38,7 +38,11 @@ struct symbols_options {
 	/* When the run began: a file changed after this is not what ran. 0: not known. */
 	struct timespec since;
 	bool no_demangle;
-	bool no_lines;			/* functions only */
+	/* Functions only: debug information is not read, unless an object has no other table of functions. */
+	bool no_lines;
+	/* No inlined functions; the line of a function is that of its first instruction. A unit of debug
+	 * information that was hit is then not read whole, but only its table of lines. */
+	bool no_inlines;
 	const char *debug_folder;	/* NULL: /usr/lib/debug */
 	const char *reader;		/* the program; NULL: tare-symbols, where modules are */
 	/* How long tare-symbols may compute for one request, in seconds of CPU time; a file that

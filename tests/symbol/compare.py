@@ -121,6 +121,11 @@ def compare(path, *, symbols=None, debug=None, lines=True, more_lines=False, opt
     addresses, stubs = code_addresses(path)
     got, (kind, _, note, set_note) = ask(path, addresses, *options)
     check(kind == "0" and note == "?" and set_note == "?", path, kind, note, set_note)
+    # Without inlined functions, and without lines, functions and lines are the same.
+    simple, bare = ask(path, addresses, "-i", *options)[0], ask(path, addresses, "-n", *options)[0]
+    for a, w in got.items():
+        check(simple[a] == w._replace(inlines=simple[a].inlines, declared=simple[a].declared), path.name, simple[a], w)
+        check(bare[a][:len(w) - 3] == w[:len(w) - 3], path.name, bare[a], w)
     owner = {}
     for start, stop, names in functions_by_nm(path, symbols):
         for a in range(start, stop):
@@ -172,6 +177,8 @@ def c_programs(tmp):
         same = tmp / "c-plain" if way == "split" else path
         check(code_addresses(path)[0] == code_addresses(same)[0], way, "other code")
         got = compare(path, debug=same, more_lines=way == "dwarf2")
+        main = by_name(ask(path, [a for a, w in got.items() if w.linkage == "main"], "-i")[0], "main")
+        check(main and main.declared in (f"{tmp}/a.c:41", f"{tmp}/a.c:42"), way, main)
         main = by_name(got, "main")
         check(main and main.declared == f"{tmp}/a.c:41", way, main)
         # The choice among aliases; labels of assembly; a label inside a function is none.
@@ -230,6 +237,17 @@ def separate(tmp, program):
         f.write(b"x")
     got, _ = ask(plain, code_addresses(plain)[0], *options)
     check(not by_name(got, "outer"), "a debug file with another checksum")
+
+
+def dwarf_without_symbols(tmp, program):
+    """Functions are named by DWARF, also where lines are not wanted."""
+    path = tmp / "no-symtab"
+    run("objcopy", "--strip-all", "--keep-section=.debug_*", program, path)
+    addresses = code_addresses(program)[0]
+    with_lines, without = ask(path, addresses)[0], ask(path, addresses, "-n")[0]
+    check(by_name(without, "outer") and by_name(without, "main"), "DWARF without symbols")
+    for a, w in with_lines.items():
+        check(without[a][:6] == w[:6], "DWARF without symbols", without[a], w)
 
 
 def minidebuginfo(tmp, program):
@@ -315,6 +333,7 @@ with folder() as name:
     tmp = pathlib.Path(name).resolve()
     program = c_programs(tmp)
     separate(tmp, program)
+    dwarf_without_symbols(tmp, program)
     minidebuginfo(tmp, program)
     cpp(tmp)
     rust(tmp)

@@ -73,11 +73,12 @@ int main(int argc, char **argv)
 	pid_t pid = 0, process = 0;
 	uint8_t id[64];
 	struct symbol_hints hints = { .build_id = id };
-	for (int c; (c = getopt(argc, argv, "r:d:c:mnp:P:b:")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "r:d:c:imnp:P:b:")) != -1;) {
 		switch (c) {
 		case 'r': options.reader = optarg; break;
 		case 'd': options.debug_folder = optarg; break;
 		case 'c': options.cpu_seconds = (unsigned)atoi(optarg); break;
+		case 'i': options.no_inlines = true; break;
 		case 'm': options.no_demangle = true; break;
 		case 'n': options.no_lines = true; break;
 		case 'p': pid = atoi(optarg); break;

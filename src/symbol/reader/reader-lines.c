@@ -380,18 +380,28 @@ static void line_at(struct reader_object *o, struct reader_lines *l, struct unit
 		out->column = (unsigned)value;
 }
 
+static struct unit *unit_at(struct reader_object *o, uint64_t address)
+{
+	struct reader_lines *const l = lines_of(o);
+	const struct reader_function *const range = l->dwarf ? reader_names_at(&l->ranges, address) : NULL;
+	return range ? &l->units[range->number] : NULL;
+}
+
+void reader_line_at(struct reader_object *o, uint64_t address, struct reader_line *line)
+{
+	struct unit *const u = unit_at(o, address);
+	*line = (struct reader_line){ 0 };
+	if (u)
+		line_at(o, o->lines, u, address, line);
+}
+
 unsigned reader_lines_at(struct reader_object *o, uint64_t address, struct reader_line *line,
 			 struct reader_inline *out, struct reader_subprogram *subprogram)
 {
-	struct reader_lines *const l = lines_of(o);
-	*line = (struct reader_line){ 0 };
+	struct unit *const u = unit_at(o, address);
 	*subprogram = (struct reader_subprogram){ 0 };
-	const struct reader_function *const range = l->dwarf ? reader_names_at(&l->ranges, address) : NULL;
-	if (!range)
-		return 0;
-	struct unit *const u = &l->units[range->number];
-	line_at(o, l, u, address, line);
-	return scopes_at(l, u, address, out, subprogram);
+	reader_line_at(o, address, line);
+	return u ? scopes_at(o->lines, u, address, out, subprogram) : 0;
 }
 
 void reader_lines_free(struct reader_lines *l)

@@ -297,11 +297,16 @@ static size_t segment_after(const struct reader_names *t, uint64_t address)
 	return low;
 }
 
-struct reader_function *reader_names_at(const struct reader_names *t, uint64_t address)
+static bool in_segment(const struct reader_names *t, size_t at, uint64_t address)
 {
-	const size_t at = segment_after(t, address);
-	return at < t->n_segments && t->segments[at].start <= address ?
-	       &t->functions[t->segments[at].function] : NULL;
+	return at < t->n_segments && t->segments[at].start <= address && address < t->segments[at].end;
+}
+
+struct reader_function *reader_names_at(struct reader_names *t, uint64_t address)
+{
+	if (!in_segment(t, t->last, address))
+		t->last = segment_after(t, address);
+	return in_segment(t, t->last, address) ? &t->functions[t->segments[t->last].function] : NULL;
 }
 
 void reader_names_arrange(struct reader_names *t)
@@ -315,9 +320,10 @@ static void make_names(struct reader_object *o)
 {
 	struct reader_names *const t = &o->names;
 	o->named = true;
-	if (!add_table(t, &o->own, SHT_SYMTAB)) {
-		add_table(t, &o->debug, SHT_SYMTAB);
-		add_table(t, &o->mini, SHT_SYMTAB);
+	o->has_symtab = add_table(t, &o->own, SHT_SYMTAB);
+	if (!o->has_symtab) {
+		o->has_symtab = add_table(t, &o->debug, SHT_SYMTAB);
+		o->has_symtab |= add_table(t, &o->mini, SHT_SYMTAB);
 	}
 	add_table(t, &o->own, SHT_DYNSYM);
 	reader_plt(o, t);
@@ -355,7 +361,7 @@ static bool without_symbol(struct reader_object *o, uint64_t address, struct rea
 	struct reader_inline inlines[READER_INLINES];
 	struct reader_subprogram sub = { 0 };
 	*f = (struct reader_function){ 0 };
-	if (!(o->flags & WIRE_NO_LINES))
+	if (!(o->flags & WIRE_NO_DWARF) && !(o->flags & WIRE_NO_LINES && o->has_symtab))
 		reader_lines_at(o, address, &line, inlines, &sub);
 	if (sub.start <= address && address < sub.end) {
 		f->start = sub.start;

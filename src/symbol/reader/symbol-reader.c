@@ -217,8 +217,10 @@ static uint32_t put_function(struct reader_object *o, struct reader_function *f)
 	struct reader_line line = { 0 };
 	struct reader_inline inlines[READER_INLINES];
 	struct reader_subprogram sub = { 0 };
-	if (!(o->flags & WIRE_NO_LINES))
+	if (!(o->flags & (WIRE_NO_LINES | WIRE_NO_INLINES)))
 		reader_lines_at(o, f->start, &line, inlines, &sub);
+	else if (!(o->flags & WIRE_NO_LINES))
+		reader_line_at(o, f->start, &line);
 	const char *const linkage = f->linkage ? f->linkage : sub.linkage ? sub.linkage : sub.name;
 	struct wire_function w = { .start = f->start, .size = f->end - f->start,
 		.flags = (linkage ? WIRE_NAMED : 0) | (f->is_plt ? WIRE_PLT : 0) };
@@ -231,6 +233,22 @@ static uint32_t put_function(struct reader_object *o, struct reader_function *f)
 	return f->number = ++n_functions;
 }
 
+/* Of the answer that is being written: most instructions are like those before them. */
+static struct {
+	bool there;
+	struct wire_where where;	/* the last one, without inlined functions */
+	uint32_t times;			/* that it holds again */
+} last;
+
+static void put_again(void)
+{
+	if (last.times) {
+		put_u32(WIRE_AGAIN);
+		put_u32(last.times);
+	}
+	last.times = 0;
+}
+
 static void put_where(struct reader_object *o, uint64_t address)
 {
 	struct reader_line line = { 0 };
@@ -238,8 +256,10 @@ static void put_where(struct reader_object *o, uint64_t address)
 	struct reader_subprogram sub = { 0 };
 	struct wire_inline out[READER_INLINES];
 	struct wire_where w = { .function = put_function(o, reader_function_at(o, address)) };
-	if (!(o->flags & WIRE_NO_LINES))
+	if (!(o->flags & (WIRE_NO_LINES | WIRE_NO_INLINES)))
 		w.n_inlines = reader_lines_at(o, address, &line, in, &sub);
+	else if (!(o->flags & WIRE_NO_LINES))
+		reader_line_at(o, address, &line);
 	w.file = put_string(line.file);
 	w.line = line.line;
 	w.column = line.column;
@@ -248,6 +268,13 @@ static void put_where(struct reader_object *o, uint64_t address)
 		out[i] = (struct wire_inline){ put_demangled(o, linkage), put_string(linkage),
 			put_string(in[i].call_file), in[i].call_line };
 	}
+	if (last.there && !w.n_inlines && !memcmp(&w, &last.where, sizeof(w))) {
+		last.times++;
+		return;
+	}
+	put_again();
+	last.there = !w.n_inlines;
+	last.where = w;
 	put_u32(WIRE_WHERE);
 	put(&w, sizeof(w));
 	put(out, w.n_inlines * sizeof(*out));
@@ -330,11 +357,13 @@ static bool answer_at(const uint32_t *message, size_t size)
 	if (!o->opened)
 		reader_open(o);
 	o->opened = true;
+	last.there = false;
 	for (uint32_t i = 0; i < message[1]; i++) {
 		uint64_t address;
 		memcpy(&address, (const char *)message + 8 + 8 * (size_t)i, sizeof(address));
 		put_where(o, address);
 	}
+	put_again();
 	if (o->note[0]) {
 		const uint32_t note = put_string(o->note);
 		put_u32(WIRE_NOTE);

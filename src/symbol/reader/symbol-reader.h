@@ -42,6 +42,7 @@ struct reader_names {
 	size_t n, cap;
 	struct reader_segment *segments;
 	size_t n_segments;
+	size_t last;			/* segment that was found last: addresses mostly come in order */
 };
 
 struct reader_lines;
@@ -65,6 +66,7 @@ struct reader_elf {
 struct reader_object {
 	uint32_t flags;
 	bool opened, named;
+	bool has_symtab;		/* .symtab, of any of its files */
 	struct wire_open open;
 	struct reader_elf own, debug, mini;
 	struct reader_names names;
@@ -96,7 +98,7 @@ void reader_names_add(struct reader_names *t, const struct reader_function *f);
 void reader_names_free(struct reader_names *t);
 /* Any overlapping ranges: at each address the one with the highest start, then the highest rank. */
 void reader_names_arrange(struct reader_names *t);
-struct reader_function *reader_names_at(const struct reader_names *t, uint64_t address);
+struct reader_function *reader_names_at(struct reader_names *t, uint64_t address);
 
 /* ---- reader-plt.c ---- */
 void reader_plt(struct reader_object *o, struct reader_names *t);
@@ -117,6 +119,8 @@ struct reader_inline {
 };
 #define READER_INLINES 64
 
+/* The line of an address, without what is inlined there. */
+void reader_line_at(struct reader_object *o, uint64_t address, struct reader_line *line);
 /* The line of an address and the functions inlined there, the innermost first; returns how many.
  * *subprogram: the function that it is in, for DWARF without symbols; its name may be NULL.
  * `out` has READER_INLINES elements. */
