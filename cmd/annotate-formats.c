@@ -19,11 +19,25 @@ static int cachegrind_file(const struct tare_codeprofile *p, const struct tare_o
 	return tare_codeprofile_export_cachegrind(p, NULL, out, why);
 }
 
-static annotate_writer *const writers[] = { tare_codeprofile_write, tare_codeprofile_export_collapsed,
-					    flamegraph_file, callgrind_file, cachegrind_file, annotate_pprof,
-					    annotate_bbv };
+static const struct {
+	annotate_writer *write;
+	bool has_lines;
+} formats[] = {			/* as annotate_format_words */
+	{ tare_codeprofile_write, true },
+	{ tare_codeprofile_export_collapsed, false },
+	{ flamegraph_file, false },
+	{ callgrind_file, true },
+	{ cachegrind_file, true },
+	{ annotate_pprof, true },
+	{ annotate_bbv, false },
+};
 
 annotate_writer *annotate_format(int format)
 {
-	return writers[format];
+	return formats[format].write;
+}
+
+bool annotate_format_has_lines(int format)
+{
+	return formats[format].has_lines;
 }

@@ -142,6 +142,7 @@ typedef int annotate_writer(const struct tare_codeprofile *p, const struct tare_
 			    struct tare_why *why);
 extern const char *const annotate_format_words[];	/* for OPT_CHOICE */
 annotate_writer *annotate_format(int format);
+bool annotate_format_has_lines(int format);	/* does it write source lines? */
 annotate_writer annotate_pprof, annotate_bbv;
 
 #endif

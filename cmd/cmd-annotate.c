@@ -94,6 +94,13 @@ static bool parse_events(const struct annotate_opts *o, struct tare_events **eve
 
 /* ---- a run ---- */
 
+/* Source lines take the most time of all that is read of files. */
+static bool wants_lines(const struct annotate_opts *o)
+{
+	return (o->output && annotate_format_has_lines(o->format)) || o->html || o->json || o->functions.n ||
+	       (o->by != BY_FUNCTION && o->by != BY_OBJECT);
+}
+
 static struct tare_codeprofile *profile_of(const struct annotate_opts *o, char *const *argv,
 					   const struct tare_events *events, const struct tare_measurement *m)
 {
@@ -102,7 +109,8 @@ static struct tare_codeprofile *profile_of(const struct annotate_opts *o, char *
 	progress("reading symbols");
 	if (tare_codeprofile_make(m, &TARE_OPTIONS(codeprofile, .events = events, .argv = argv,
 						   .by_process = o->per_process, .by_thread = o->per_thread,
-						   .no_names = o->no_names), &p, &why) < 0) {
+						   .no_names = o->no_names, .no_lines = !wants_lines(o)),
+				  &p, &why) < 0) {
 		progress_clear();
 		complain_why(&why);
 	}

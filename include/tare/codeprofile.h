@@ -93,7 +93,7 @@ struct tare_codeprofile_function {
 	const char *name;		/* demangled; "libfoo.so+0x1234" where there is no name */
 	const char *linkage;		/* as the linker has it; "" where there is no name */
 	uint32_t object;
-	uint32_t file, line;		/* of its definition; file NONE: not known */
+	uint32_t file, line;		/* of its first instruction; file NONE: not known */
 	uint64_t offset, size;		/* the link address in the object (anonymous, jit: the address) */
 	uint32_t insns, n_insns;	/* its part of p->insns */
 	uint32_t lines, n_lines;	/* and of p->lines */
@@ -224,6 +224,7 @@ struct tare_codeprofile_options {
 	char *const *argv;		/* for .command; NULL: "" */
 	bool by_process, by_thread;	/* fill shares; by_thread: tasks are threads */
 	bool no_names;			/* object+offset only: read no symbols and no lines */
+	bool no_lines;			/* read no source lines: functions have no file and no line */
 	const struct tare_codeprofile_extra *extra;	/* NULL: none */
 	pid_t only_pid, only_tid;	/* of this process, this thread only; 0: all */
 	bool one_dump;			/* only what belongs to this dump: tare_code_range.dump */

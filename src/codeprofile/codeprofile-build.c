@@ -273,6 +273,12 @@ uint32_t builder_insn(struct builder *b, const struct tare_codeprofile_insn *giv
 	return place;
 }
 
+bool builder_expect_insns(struct builder *b, size_t n)
+{
+	return first_room(&b->p->insns, &b->cap_insns, n, sizeof(*b->p->insns)) &&
+	       first_room(&b->insn_counts.rows, &b->insn_counts.cap, n, b->n_events * sizeof(*b->insn_counts.rows));
+}
+
 uint32_t builder_insn_in_order(struct builder *b, const struct tare_codeprofile_insn *i)
 {
 	struct tare_codeprofile *const p = b->p;

@@ -10,52 +10,12 @@
 
 struct contexts {
 	struct maker *m;
-	struct places table;		/* codes by place and offset; filled when it is wanted first */
+	size_t n_places;		/* those that have code; others are added here */
 	uint32_t *in_profile;		/* by id */
 	int64_t *sum;			/* of all contexts, by event */
 };
 
 /* ---- addresses to instructions ---- */
-
-struct address_key {
-	const struct maker *m;
-	uint32_t place;
-	uint64_t offset;
-};
-
-static uint64_t hash_address(uint32_t place, uint64_t offset)
-{
-	return hash_u64(hash_u64(HASH_START, place), offset);
-}
-
-static bool same_address(const void *arg, uint32_t at)
-{
-	const struct address_key *const k = arg;
-	return k->m->codes[at].offset == k->offset && k->m->codes[at].place == k->place;
-}
-
-static uint64_t rehash_address(const void *arg, uint32_t at)
-{
-	const struct code *const c = &((const struct address_key *)arg)->m->codes[at];
-	return hash_address(c->place, c->offset);
-}
-
-static bool fill_table(struct contexts *x)
-{
-	for (size_t i = 0; i < x->m->n_codes; i++) {
-		const struct code *const c = &x->m->codes[i];
-		const struct address_key k = { x->m, c->place, c->offset };
-		uint32_t *const slot = places_find(&x->table, hash_address(c->place, c->offset), same_address,
-						   rehash_address, &k);
-		if (!slot)
-			return false;
-		if (*slot)
-			continue;
-		*slot = (uint32_t)i + 1;
-		x->table.n++;
-	}
-	return true;
-}
 
 /* The instruction at an address of a process, in the profile. NONE: it did not run, or out of memory. */
 static uint32_t insn_at(struct contexts *x, const struct tare_code_map *map, pid_t pid, uint64_t address,
@@ -68,14 +28,13 @@ static uint32_t insn_at(struct contexts *x, const struct tare_code_map *map, pid
 	}
 	struct symbol_object *const o = x->m->places[(*mapping)->place].object;
 	*offset = o ? symbol_address(o, map, address) : address;
-	const struct address_key k = { x->m, (*mapping)->place, *offset };
-	if (!x->table.n && !fill_table(x)) {
-		x->m->b.failed = true;
+	const uint32_t place = (*mapping)->place;
+	if (place >= x->n_places)	/* no code ran there */
 		return NONE;
-	}
-	const uint32_t *const slot = places_find(&x->table, hash_address(k.place, k.offset), same_address,
-						 rehash_address, &k);
-	return slot && *slot ? x->m->codes[*slot - 1].in_profile : NONE;
+	const size_t end = x->m->place_ends[place];
+	const size_t at = maker_code_from(x->m, place ? x->m->place_ends[place - 1] : 0, end, *offset);
+	const struct code *const c = at < end ? &x->m->codes[x->m->order[at]] : NULL;
+	return c && c->offset == *offset ? c->in_profile : NONE;
 }
 
 /* A function that was entered and in which nothing retired: a fault at its first instruction. */
@@ -216,7 +175,7 @@ static int add_syscall(const struct tare_code_syscall *s, void *arg)
 int maker_contexts(struct maker *m)
 {
 	const uint32_t n = tare_code_n_contexts(m->m->code);
-	struct contexts x = { .m = m, .in_profile = calloc(n + 1, sizeof(*x.in_profile)),
+	struct contexts x = { .m = m, .n_places = m->n_places, .in_profile = calloc(n + 1, sizeof(*x.in_profile)),
 			      .sum = calloc(m->n_events, sizeof(*x.sum)) };
 	int err = x.in_profile && x.sum ? 0 : TARE_E_NOMEM;
 	if (!err)
@@ -227,7 +186,6 @@ int maker_contexts(struct maker *m)
 		if (!err)
 			err = add_rest(&x);
 	}
-	places_free(&x.table);
 	free(x.in_profile);
 	free(x.sum);
 	return err;

@@ -117,15 +117,16 @@ static bool same_block(const void *arg, uint32_t place)
 {
 	const struct block_key *const k = arg;
 	const struct block *const x = &k->m->blocks[place];
-	return x->offset == k->key.offset && x->place == k->key.place && x->size == k->key.size &&
-	       !memcmp(x->bytes, k->key.bytes, x->size);
+	return x->hash == k->key.hash && x->offset == k->key.offset && x->place == k->key.place &&
+	       x->size == k->key.size && !memcmp(x->bytes, k->key.bytes, x->size);
 }
 
 static uint64_t rehash_block(const void *arg, uint32_t place)
 {
-	return hash_block(&((const struct block_key *)arg)->m->blocks[place]);
+	return ((const struct block_key *)arg)->m->blocks[place].hash;
 }
 
+/* The instructions of the block that is added next. */
 static bool add_codes(struct maker *m, struct block *b, uint64_t address)
 {
 	b->first = (uint32_t)m->n_codes;
@@ -135,12 +136,9 @@ static bool add_codes(struct maker *m, struct block *b, uint64_t address)
 			return false;
 		if (!tare_code_insn(b->bytes + at, b->size - at, address + at, &in))
 			break;
-		struct code *const c = &m->codes[m->n_codes++];
-		*c = (struct code){ .offset = b->offset + at, .place = b->place, .size = (uint8_t)in.size,
-				    .events = in.events };
-		memcpy(c->bytes, b->bytes + at, in.size);
-		if (in.is_call && in.has_target)
-			c->target = b->offset + (in.target - address);
+		m->codes[m->n_codes++] = (struct code){ .offset = b->offset + at, .block = (uint32_t)m->n_blocks,
+							.size = (uint8_t)in.size, .events = in.events,
+							.is_call = in.is_call };
 		at += in.size;
 	}
 	b->n = (uint32_t)m->n_codes - b->first;
@@ -165,7 +163,8 @@ static int add_range(const struct tare_code_range *r, void *arg)
 	struct block_key k = { m, { .place = map->place, .bytes = r->bytes, .size = r->size,
 				    .offset = o ? symbol_address(o, r->map, r->address) :
 						  r->address } };
-	uint32_t *const slot = places_find(&m->block_table, hash_block(&k.key), same_block, rehash_block, &k);
+	k.key.hash = hash_block(&k.key);
+	uint32_t *const slot = places_find(&m->block_table, k.key.hash, same_block, rehash_block, &k);
 	if (!slot)
 		return TARE_E_NOMEM;
 	if (!*slot) {
@@ -188,9 +187,10 @@ static int add_range(const struct tare_code_range *r, void *arg)
 
 /* Where nothing names the functions of an object, the targets of direct calls are their starts. */
 struct starts {
+	bool found;
 	uint64_t *at;
 	size_t n, cap;
-	uint64_t last;			/* the function that was asked for last … */
+	uint64_t last, end;		/* of the function that was asked for last … */
 	uint32_t last_function;		/* … and its place; NONE: there was none */
 };
 
@@ -202,21 +202,23 @@ static int compare_u64(const void *a, const void *b)
 
 static bool find_starts(struct starts *s, const struct maker *m, uint32_t place)
 {
-	for (size_t i = 0; i < m->n_codes; i++) {
-		const struct code *const c = &m->codes[i];
-		if (c->place != place || !c->target)
+	for (size_t i = place ? m->place_ends[place - 1] : 0; i < m->place_ends[place]; i++) {
+		const struct code *const c = &m->codes[m->order[i]];
+		struct tare_code_insn in;
+		if (!c->is_call || !tare_code_insn(code_bytes(m, c), c->size, c->offset, &in) ||
+		    !in.has_target)
 			continue;
 		if (!more_room(&s->at, &s->cap, s->n, sizeof(*s->at)))
 			return false;
-		s->at[s->n++] = c->target;
+		s->at[s->n++] = in.target;
 	}
 	if (s->n)
 		qsort(s->at, s->n, sizeof(*s->at), compare_u64);
-	return true;
+	return s->found = true;
 }
 
-/* The last start that is not behind the address; without one, the page of the address. */
-static uint64_t start_of(const struct starts *s, uint64_t address)
+/* The last start that is not behind the address; without one, the page of the address. *end: the next start. */
+static uint64_t start_of(const struct starts *s, uint64_t address, uint64_t *end)
 {
 	size_t low = 0, high = s->n;
 	while (low < high) {
@@ -226,7 +228,12 @@ static uint64_t start_of(const struct starts *s, uint64_t address)
 		else
 			high = middle;
 	}
-	return low ? s->at[low - 1] : address & ~0xfffull;
+	*end = low < s->n ? s->at[low] : UINT64_MAX;
+	if (low)
+		return s->at[low - 1];
+	const uint64_t page = address & ~0xfffull;
+	*end = *end < page + 0x1000 ? *end : page + 0x1000;
+	return page;
 }
 
 static int64_t mtime_of(const char *path)
@@ -260,11 +267,14 @@ uint32_t maker_function(struct maker *m, uint32_t object, struct symbol_function
 	return f;
 }
 
-static uint32_t unnamed_function(struct maker *m, uint32_t object, uint64_t address, struct starts *starts)
+static uint32_t unnamed_function(struct maker *m, uint32_t place, uint64_t address, struct starts *starts)
 {
-	const uint64_t start = start_of(starts, address);
-	if (starts->last_function != NONE && starts->last == start)
+	if (!starts->found && !find_starts(starts, m, place))
+		return NONE;
+	const uint32_t object = m->places[place].in_profile;
+	if (starts->last_function != NONE && address >= starts->last && address < starts->end)
 		return starts->last_function;
+	const uint64_t start = start_of(starts, address, &starts->end);
 	const char *const path = m->b.p->objects[object].path;
 	const char *const slash = strrchr(path, '/');
 	struct buf name = { 0 };
@@ -292,12 +302,12 @@ static void fill_taken(struct maker *m, int64_t taken, int64_t *counts)
 
 static bool name_code(struct maker *m, struct code *c, const struct symbol_where *w, struct starts *starts)
 {
-	const uint32_t object = m->places[c->place].in_profile;
-	const uint32_t function = w->function ? maker_function(m, object, w->function) :
-						unnamed_function(m, object, c->offset, starts);
+	const uint32_t place = m->blocks[c->block].place;
+	const uint32_t function = w->function ? maker_function(m, m->places[place].in_profile, w->function) :
+						unnamed_function(m, place, c->offset, starts);
 	struct tare_codeprofile_insn in = { .function = function, .file = file_of(m, w->file),
 					    .line = w->line, .size = c->size, .offset = c->offset };
-	memcpy(in.bytes, c->bytes, c->size);
+	memcpy(in.bytes, code_bytes(m, c), c->size);
 	c->in_profile = function == NONE ? NONE : builder_insn_in_order(&m->b, &in);
 	return c->in_profile != NONE;
 }
@@ -333,86 +343,107 @@ uint32_t maker_object(struct maker *m, uint32_t place)
 		.build_id = o ? symbol_object_build_id(o) : "", .names = why_unnamed(m, o) });
 }
 
-/* codes[order[first … first + n - 1]] are those of one place. */
-static int name_place(struct maker *m, uint32_t place, const uint32_t *order, size_t n)
+/* Addresses that are asked about at once: their answers stay in the cache. */
+#define AT_ONCE 8192u
+
+struct question {
+	uint64_t addresses[AT_ONCE];
+	struct symbol_where where[AT_ONCE];
+};
+
+static int name_place(struct maker *m, uint32_t place, struct question *q)
 {
 	struct symbol_object *const o = m->places[place].object;
-	uint64_t *const addresses = calloc(n + 1, sizeof(*addresses));
-	struct symbol_where *const where = calloc(n + 1, sizeof(*where));
 	struct starts starts = { .last_function = NONE };
-	int err = addresses && where ? 0 : TARE_E_NOMEM;
-	for (size_t i = 0; !err && i < n; i++)
-		addresses[i] = m->codes[order[i]].offset;
-	if (!err && o && !m->o->no_names)
-		err = symbols_at(o, addresses, n, where, m->why);
-	if (!err && !find_starts(&starts, m, place))
-		err = TARE_E_NOMEM;
-	if (!err && maker_object(m, place) == NONE)
-		err = TARE_E_NOMEM;
-	for (size_t i = 0; !err && i < n; i++)
-		if (!name_code(m, &m->codes[order[i]], &where[i], &starts))
+	const bool ask = o && !m->o->no_names;
+	int err = 0;
+	size_t n;
+	for (size_t at = place ? m->place_ends[place - 1] : 0; !err && at < m->place_ends[place]; at += n) {
+		n = m->place_ends[place] - at < AT_ONCE ? m->place_ends[place] - at : AT_ONCE;
+		for (size_t i = 0; ask && i < n; i++)
+			q->addresses[i] = m->codes[m->order[at + i]].offset;
+		if (ask)
+			err = symbols_at(o, q->addresses, n, q->where, m->why);
+		if (!err && maker_object(m, place) == NONE)
 			err = TARE_E_NOMEM;
+		for (size_t i = 0; !err && i < n; i++) {
+			static const struct symbol_where nowhere;
+			if (!name_code(m, &m->codes[m->order[at + i]], ask ? &q->where[i] : &nowhere, &starts))
+				err = TARE_E_NOMEM;
+		}
+	}
 	free(starts.at);
-	free(addresses);
-	free(where);
 	return err;
 }
 
-/* One pass of a radix sort: by 16 bits of the offset. */
-static bool sort_pass(const struct maker *m, const uint32_t *from, uint32_t *to, unsigned shift)
+/* One pass of a radix sort: by BITS bits of the offset. What is equal stays in order. */
+enum { BITS = 11, DIGITS = 1 << BITS };
+
+static void sort_pass(const struct maker *m, const uint32_t *from, uint32_t *to, unsigned shift)
 {
-	size_t *const starts = calloc(65536 + 1, sizeof(*starts));
-	if (!starts)
-		return false;
+	uint32_t starts[DIGITS + 1] = { 0 };
 	for (size_t i = 0; i < m->n_codes; i++)
-		starts[(m->codes[i].offset >> shift & 0xffff) + 1]++;
-	for (size_t i = 1; i <= 65536; i++)
+		starts[(m->codes[i].offset >> shift & (DIGITS - 1)) + 1]++;
+	for (size_t i = 1; i <= DIGITS; i++)
 		starts[i] += starts[i - 1];
 	for (size_t i = 0; i < m->n_codes; i++)
-		to[starts[m->codes[from[i]].offset >> shift & 0xffff]++] = from[i];
-	free(starts);
-	return true;
+		to[starts[m->codes[from[i]].offset >> shift & (DIGITS - 1)]++] = from[i];
 }
 
-/* The codes by their offsets; the same place keeps the order of the log. */
-static bool sort_codes(const struct maker *m, uint32_t *order)
+/* The codes of each place together. By then m->place_ends[i] is the end of place i. */
+static void sort_by_place(struct maker *m, const uint32_t *sorted)
 {
-	uint32_t *const other = calloc(m->n_codes + 1, sizeof(*other));
-	bool ok = other;
+	size_t *const ends = m->place_ends;
+	for (size_t i = 0; i < m->n_codes; i++)
+		ends[m->blocks[m->codes[i].block].place + 1]++;
+	for (size_t i = 1; i <= m->n_places; i++)
+		ends[i] += ends[i - 1];
+	for (size_t i = 0; i < m->n_codes; i++)
+		m->order[ends[m->blocks[m->codes[sorted[i]].block].place]++] = sorted[i];
+}
+
+static bool sort_codes(struct maker *m)
+{
+	uint32_t *sorted = malloc((m->n_codes + 1) * sizeof(*sorted));
+	m->order = malloc((m->n_codes + 1) * sizeof(*m->order));
+	m->place_ends = calloc(m->n_places + 2, sizeof(*m->place_ends));
+	const bool ok = sorted && m->order && m->place_ends;
 	uint64_t all = 0;
-	for (size_t i = 0; i < m->n_codes; i++) {
+	for (size_t i = 0; ok && i < m->n_codes; i++) {
 		all |= m->codes[i].offset;
-		order[i] = (uint32_t)i;
+		sorted[i] = (uint32_t)i;
 	}
-	for (unsigned shift = 0; ok && shift < 64 && all >> shift; shift += 16) {
-		ok = sort_pass(m, order, other, shift);
-		memcpy(order, other, m->n_codes * sizeof(*order));
+	for (unsigned shift = 0; ok && shift < 64 && all >> shift; shift += BITS) {
+		uint32_t *const other = m->order;
+		sort_pass(m, sorted, other, shift);
+		m->order = sorted;
+		sorted = other;
 	}
-	free(other);
+	if (ok)
+		sort_by_place(m, sorted);
+	free(sorted);
 	return ok;
 }
 
-/* The codes of each place, together, by their offsets. */
+size_t maker_code_from(const struct maker *m, size_t first, size_t end, uint64_t offset)
+{
+	while (first < end) {
+		const size_t middle = first + (end - first) / 2;
+		if (m->codes[m->order[middle]].offset < offset)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
+}
+
 static int name_all(struct maker *m)
 {
-	uint32_t *const sorted = calloc(m->n_codes + 1, sizeof(*sorted));
-	uint32_t *const order = calloc(m->n_codes + 1, sizeof(*order));
-	size_t *const ends = calloc(m->n_places + 2, sizeof(*ends));
-	int err = sorted && order && ends && sort_codes(m, sorted) ? 0 : TARE_E_NOMEM;
-	for (size_t i = 0; !err && i < m->n_codes; i++)
-		ends[m->codes[i].place + 1]++;
-	for (size_t i = 1; !err && i <= m->n_places; i++)
-		ends[i] += ends[i - 1];
-	for (size_t i = 0; !err && i < m->n_codes; i++)
-		order[ends[m->codes[sorted[i]].place]++] = sorted[i];
-	/* By now ends[i] is the end of place i. */
-	for (uint32_t i = 0; !err && i < m->n_places; i++) {
-		const size_t first = i ? ends[i - 1] : 0;
-		err = name_place(m, i, order + first, ends[i] - first);
-	}
-	free(sorted);
-	free(order);
-	free(ends);
+	struct question *const q = malloc(sizeof(*q));
+	int err = q && sort_codes(m) && builder_expect_insns(&m->b, m->n_codes) ? 0 : TARE_E_NOMEM;
+	for (uint32_t i = 0; !err && i < m->n_places; i++)
+		err = name_place(m, i, q);
+	free(q);
 	return err;
 }
 
@@ -620,6 +651,8 @@ static void free_maker(struct maker *m)
 	free(m->places);
 	free(m->mappings);
 	free(m->codes);
+	free(m->order);
+	free(m->place_ends);
 	free(m->blocks);
 	free(m->ranges);
 }
@@ -665,7 +698,8 @@ int tare_codeprofile_make(const struct tare_measurement *measurement, const stru
 	if (err)
 		return err;
 	m.n_events = tare_events_count(o.events);
-	m.symbols = symbols_new(&(struct symbols_options){ .since = start_of_run(measurement) }, why);
+	m.symbols = symbols_new(&(struct symbols_options){ .since = start_of_run(measurement),
+							   .no_lines = o.no_lines, .no_inlines = true }, why);
 	builder_open(&m.b, m.n_events + (o.extra ? o.extra->n_events : 0));
 	find_masks(&m);
 	set_command(&m);

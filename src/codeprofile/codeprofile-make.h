@@ -21,14 +21,15 @@ struct mapping {
 	uint32_t place;
 };
 
-struct code {				/* an instruction */
+/* An instruction. A run has hundreds of thousands, and most of the time goes into touching new memory: what the
+ * block has is not repeated here. */
+struct code {
 	uint64_t offset;
-	uint32_t place;			/* of maker.places */
-	uint8_t size;
-	uint8_t bytes[15];
+	uint32_t block;			/* of maker.blocks */
 	uint32_t events;		/* as in struct tare_code_insn */
-	uint64_t target;		/* of a direct call, in the object's addresses; 0: none */
 	uint32_t in_profile;		/* the instruction there */
+	uint8_t size;
+	bool is_call;
 };
 
 struct block {
@@ -38,6 +39,7 @@ struct block {
 	unsigned size;
 	uint32_t first, n;		/* of maker.codes */
 	int64_t runs, taken;
+	uint64_t hash;
 };
 
 struct at {				/* where an instruction ran */
@@ -61,6 +63,8 @@ struct maker {
 	struct places mapping_table;
 	struct code *codes;
 	size_t n_codes, cap_codes;
+	uint32_t *order;		/* codes of the first place by offset, of the second, … */
+	size_t *place_ends;		/* where those of each place end */
 	struct block *blocks;
 	size_t n_blocks, cap_blocks;
 	struct places block_table;
@@ -75,6 +79,13 @@ struct maker {
 	struct tare_why *why;
 };
 
+static inline const uint8_t *code_bytes(const struct maker *m, const struct code *c)
+{
+	const struct block *const b = &m->blocks[c->block];
+	return b->bytes + (c->offset - b->offset);
+}
+/* The first code of maker.order[first … end - 1] at the offset or behind it; end: none. */
+size_t maker_code_from(const struct maker *m, size_t first, size_t end, uint64_t offset);
 /* Is the task one that the profile is of? */
 static inline bool maker_wants(const struct maker *m, pid_t pid, pid_t tid)
 {

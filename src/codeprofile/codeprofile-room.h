@@ -73,6 +73,8 @@ uint32_t builder_insn(struct builder *b, const struct tare_codeprofile_insn *i);
 /* The same for instructions that come in the order of a finished profile, within each object: no hash table is
  * needed. Not to be mixed with builder_insn(). */
 uint32_t builder_insn_in_order(struct builder *b, const struct tare_codeprofile_insn *i);
+/* Room for n instructions, before the first one is added. False: out of memory. */
+bool builder_expect_insns(struct builder *b, size_t n);
 /* By pid, tid and `exe`: a process that executes another program is another task. */
 uint32_t builder_task(struct builder *b, const struct tare_codeprofile_task *t);
 /* A context by parent, function, site and entry; calls are added. */
@@ -102,6 +104,9 @@ bool add_sizes(uint64_t *sum, const int64_t *counts, size_t n);
 
 /* Room for one more entry in an array that has n. False: out of memory, and the array is as it was. */
 bool more_room(void *array, size_t *cap, size_t n, size_t size);
+/* The first room of an array, for n entries, in large pages where the kernel has them: touching new memory page by
+ * page would take more time than filling it. False: out of memory. */
+bool first_room(void *array, size_t *cap, size_t n, size_t size);
 
 /* A hash of n bytes, continued from h (first: HASH_START). */
 #define HASH_START 14695981039346656037ull

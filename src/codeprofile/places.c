@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 bool add_sizes(uint64_t *sum, const int64_t *counts, size_t n)
 {
@@ -27,6 +28,20 @@ bool more_room(void *array, size_t *cap, size_t n, size_t size)
 	*a = grown;
 	*cap = larger;
 	return true;
+}
+
+#define LARGE_PAGE (2ul << 20)
+
+bool first_room(void *array, size_t *cap, size_t n, size_t size)
+{
+	void **const a = array;
+	const size_t bytes = (n * size + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+	const bool large = n * size >= LARGE_PAGE;
+	*a = large ? aligned_alloc(LARGE_PAGE, bytes) : malloc(n * size + 1);
+	if (*a && large)
+		madvise(*a, bytes, MADV_HUGEPAGE);
+	*cap = *a ? n : 0;
+	return *a;
 }
 
 uint64_t hash_u64(uint64_t h, uint64_t v)

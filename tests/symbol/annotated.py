@@ -90,6 +90,15 @@ with folder() as name:
     # (_fini has no bounds anywhere: it is counted with what is before it.)
     got, wanted = count(result, f"stripped+{int(start, 16):#x}"), count(plain, "work")
     check(got in (wanted, wanted + count(plain, "_fini")), "a stripped program", got, wanted)
+    # Lines are read only where they are wanted: what is wrong with them does not matter to a table of functions.
+    broken, section = tmp / "broken", tmp / "section"
+    section.write_bytes(b"\xff" * 64)
+    run("objcopy", "--update-section", f".debug_info={section}", program, broken)
+    for how, says in (((), False), (("--by", "object"), False), (("--by", "line"), True), (("-f", "main"), True),
+                      (("-o", tmp / "profile", "--format", "collapsed"), False), (("-o", tmp / "profile"), True)):
+        p = subprocess.run([TARE, "annotate", *how, "--", broken, "run"], capture_output=True, text=True)
+        check(p.returncode == 0 and ("is broken" in p.stderr) == says, "broken DWARF", how, p.stderr)
+        check("work" in p.stderr or how, "a function of a file with broken DWARF", p.stderr)
     # Deleted, and replaced by another one, while it runs: no names, and it is said.
     for way, how in (("delete", ()), ("replace", (tmp / "other",))):
         path = tmp / way
