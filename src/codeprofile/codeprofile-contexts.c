@@ -47,7 +47,8 @@ static uint32_t function_without_code(struct contexts *x, const struct mapping *
 	char name[64];
 	if (object == NONE)
 		return NONE;
-	if (o && !m->o->no_names && symbol_at(o, offset, &where, m->why) == 0 && where.function)
+	if (o && !m->o->no_names && symbol_at(o, offset, &where, m->why) == 0 && where.function &&
+	    !where.function->is_gap)
 		return maker_function(m, object, where.function);
 	snprintf(name, sizeof(name), "%.30s+0x%llx", o ? symbol_object_name(o) : "[not known]",
 		 (unsigned long long)offset);

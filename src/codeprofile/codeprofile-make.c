@@ -185,7 +185,8 @@ static int add_range(const struct tare_code_range *r, void *arg)
 
 /* ---- names ---- */
 
-/* Where nothing names the functions of an object, the targets of direct calls are their starts. */
+/* Where nothing has the bounds of functions, the targets of direct calls are their starts, within the gap that is
+ * known to be between functions. */
 struct starts {
 	bool found;
 	uint64_t *at;
@@ -267,14 +268,19 @@ uint32_t maker_function(struct maker *m, uint32_t object, struct symbol_function
 	return f;
 }
 
-static uint32_t unnamed_function(struct maker *m, uint32_t place, uint64_t address, struct starts *starts)
+static uint32_t unnamed_function(struct maker *m, uint32_t place, uint64_t address,
+				 const struct symbol_function *gap, struct starts *starts)
 {
 	if (!starts->found && !find_starts(starts, m, place))
 		return NONE;
 	const uint32_t object = m->places[place].in_profile;
 	if (starts->last_function != NONE && address >= starts->last && address < starts->end)
 		return starts->last_function;
-	const uint64_t start = start_of(starts, address, &starts->end);
+	uint64_t start = start_of(starts, address, &starts->end);
+	if (gap && gap->start > start)
+		start = gap->start;
+	if (gap && gap->start + gap->size < starts->end)
+		starts->end = gap->start + gap->size;
 	const char *const path = m->b.p->objects[object].path;
 	const char *const slash = strrchr(path, '/');
 	struct buf name = { 0 };
@@ -303,8 +309,9 @@ static void fill_taken(struct maker *m, int64_t taken, int64_t *counts)
 static bool name_code(struct maker *m, struct code *c, const struct symbol_where *w, struct starts *starts)
 {
 	const uint32_t place = m->blocks[c->block].place;
-	const uint32_t function = w->function ? maker_function(m, m->places[place].in_profile, w->function) :
-						unnamed_function(m, place, c->offset, starts);
+	const uint32_t function = w->function && !w->function->is_gap ?
+				  maker_function(m, m->places[place].in_profile, w->function) :
+				  unnamed_function(m, place, c->offset, w->function, starts);
 	struct tare_codeprofile_insn in = { .function = function, .file = file_of(m, w->file),
 					    .line = w->line, .size = c->size, .offset = c->offset };
 	memcpy(in.bytes, code_bytes(m, c), c->size);

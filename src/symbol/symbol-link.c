@@ -307,6 +307,7 @@ static void take_function(struct symbol_object *o, struct answer *a)
 	f->line = w.line;
 	f->named = w.flags & WIRE_NAMED;
 	f->is_plt = w.flags & WIRE_PLT;
+	f->is_gap = w.flags & WIRE_GAP;
 }
 
 static const struct symbol_inline *take_inlines(struct symbols *s, struct answer *a, uint32_t n)

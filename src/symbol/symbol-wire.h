@@ -56,7 +56,7 @@ struct wire_open {
 	char debug[PATH_MAX];		/* the folder of debug files */
 };
 
-enum wire_function_flags { WIRE_NAMED = 1, WIRE_PLT = 2 };
+enum wire_function_flags { WIRE_NAMED = 1, WIRE_PLT = 2, WIRE_GAP = 4 };
 
 struct wire_function {
 	uint64_t start, size;

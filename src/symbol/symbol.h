@@ -108,6 +108,8 @@ struct symbol_function {
 	unsigned line;
 	bool named;			/* false: only its bounds are known (from .eh_frame) */
 	bool is_plt;
+	bool is_gap;			/* what no symbol and no entry of .eh_frame has, between those that have one:
+					 * one function or several (_init, _fini, assembly) */
 	void *user;			/* for the caller */
 };
 

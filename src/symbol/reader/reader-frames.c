@@ -150,23 +150,76 @@ static uint64_t size_in_fde(Elf *elf, uint64_t fde)
 	return pointer && !c.bad ? size : 0;
 }
 
-bool reader_frame_at(struct reader_object *o, uint64_t address, uint64_t *start, uint64_t *end)
+/* The first entry after the address; n where there is none. */
+static size_t entry_after(struct reader_object *o, uint64_t address)
 {
 	struct reader_frames *const f = &o->frames;
 	if (!f->tried)
 		f->there = o->own.elf && find_header(o->own.elf, f);
 	f->tried = true;
-	size_t low = 0, high = f->there ? f->n : 0;
-	while (low < high) {		/* the first entry after the address */
+	if (!f->there)
+		f->n = 0;
+	size_t low = 0, high = f->n;
+	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 		if (entry(f, middle, 0) <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (!low)
+	return low;
+}
+
+static uint64_t end_of_frame(struct reader_object *o, size_t i)
+{
+	return entry(&o->frames, i, 0) + size_in_fde(o->own.elf, entry(&o->frames, i, 1));
+}
+
+bool reader_frame_at(struct reader_object *o, uint64_t address, uint64_t *start, uint64_t *end)
+{
+	const size_t next = entry_after(o, address);
+	if (!next)
 		return false;
-	*start = entry(f, low - 1, 0);
-	*end = *start + size_in_fde(o->own.elf, entry(f, low - 1, 1));
+	*start = entry(&o->frames, next - 1, 0);
+	*end = end_of_frame(o, next - 1);
+	return *start <= address && address < *end;
+}
+
+/* The section of code that the address is in; in a file without sections, the segment. */
+static bool code_around(const struct reader_elf *e, uint64_t address, uint64_t *start, uint64_t *end)
+{
+	GElf_Shdr sh;
+	GElf_Phdr ph;
+	size_t n = 0;
+	const uint64_t at = address - e->bias;
+	for (Elf_Scn *s = NULL; (s = elf_nextscn(e->elf, s));)
+		if (gelf_getshdr(s, &sh) && sh.sh_flags & SHF_ALLOC && sh.sh_flags & SHF_EXECINSTR &&
+		    at >= sh.sh_addr && at - sh.sh_addr < sh.sh_size) {
+			*start = sh.sh_addr + e->bias;
+			*end = *start + sh.sh_size;
+			return true;
+		}
+	elf_getphdrnum(e->elf, &n);
+	for (size_t i = 0; i < n; i++)
+		if (gelf_getphdr(e->elf, (int)i, &ph) && ph.p_type == PT_LOAD && ph.p_flags & PF_X &&
+		    at >= ph.p_vaddr && at - ph.p_vaddr < ph.p_memsz) {
+			*start = ph.p_vaddr + e->bias;
+			*end = *start + ph.p_memsz;
+			return true;
+		}
+	return false;
+}
+
+bool reader_gap_at(struct reader_object *o, uint64_t address, uint64_t *start, uint64_t *end)
+{
+	const struct reader_elf *const e = o->own.elf ? &o->own : &o->debug;
+	if (!e->elf || !code_around(e, address, start, end))
+		return false;
+	const size_t next = entry_after(o, address);
+	if (next < o->frames.n && entry(&o->frames, next, 0) < *end)
+		*end = entry(&o->frames, next, 0);
+	const uint64_t before = next ? end_of_frame(o, next - 1) : 0;
+	if (before > *start && before <= address)
+		*start = before;
 	return *start <= address && address < *end;
 }

@@ -14,7 +14,7 @@
  * address belongs to the function with the highest start that contains it.
  *
  * An address outside of all symbols: the function that DWARF has there; else the bounds that
- * .eh_frame has, without a name.
+ * .eh_frame has, without a name; else the gap between the functions of its section.
  */
 #include "symbol-reader.h"
 
@@ -368,7 +368,9 @@ static bool without_symbol(struct reader_object *o, uint64_t address, struct rea
 		f->end = sub.end;
 		f->linkage = sub.linkage ? sub.linkage : sub.name;
 	} else if (!reader_frame_at(o, address, &f->start, &f->end)) {
-		return false;
+		if (!reader_gap_at(o, address, &f->start, &f->end))
+			return false;
+		f->is_gap = true;
 	}
 	crop(&o->names, address, f);
 	return true;

@@ -115,12 +115,22 @@ static const char *stub(const struct slots *s, const uint8_t *p, size_t n, uint6
 	return found ? found->name : NULL;
 }
 
+/* The size of a stub. Linkers do not always say it: of static programs GNU ld gives 0, and the stubs have 8 bytes. */
+static size_t stub_size(const struct slots *s, const Elf_Data *data, const GElf_Shdr *header)
+{
+	const uint8_t *const p = data->d_buf;
+	if (header->sh_entsize == 8 || header->sh_entsize == 16)
+		return header->sh_entsize;
+	return data->d_size == 8 || (data->d_size >= 16 && stub(s, p, 8, header->sh_addr) &&
+				     stub(s, p + 8, 8, header->sh_addr + 8)) ? 8 : 16;
+}
+
 static void add_stubs(struct reader_names *t, const struct slots *s, Elf_Scn *section, const GElf_Shdr *header)
 {
 	Elf_Data *const data = elf_getdata(section, NULL);
-	const size_t entry = header->sh_entsize == 8 ? 8 : 16;
 	if (!data || !data->d_buf)
 		return;
+	const size_t entry = stub_size(s, data, header);
 	for (size_t at = 0; at + entry <= data->d_size; at += entry) {
 		const uint64_t address = header->sh_addr + at;
 		const char *const name = stub(s, (const uint8_t *)data->d_buf + at, entry, address);

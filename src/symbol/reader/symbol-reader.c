@@ -223,7 +223,8 @@ static uint32_t put_function(struct reader_object *o, struct reader_function *f)
 		reader_line_at(o, f->start, &line);
 	const char *const linkage = f->linkage ? f->linkage : sub.linkage ? sub.linkage : sub.name;
 	struct wire_function w = { .start = f->start, .size = f->end - f->start,
-		.flags = (linkage ? WIRE_NAMED : 0) | (f->is_plt ? WIRE_PLT : 0) };
+		.flags = (linkage ? WIRE_NAMED : 0) | (f->is_plt ? WIRE_PLT : 0) |
+			 (f->is_gap ? WIRE_GAP : 0) };
 	w.linkage = put_string(linkage);
 	w.name = f->linkage ? put_name(o, f) : put_demangled(o, linkage);
 	w.file = put_string(sub.file ? sub.file : line.file);

@@ -29,6 +29,7 @@ struct reader_function {
 	uint32_t number;	/* that libtare knows it by; 0: not sent yet */
 	uint8_t rank;		/* reader-names.c */
 	bool is_plt;
+	bool is_gap;		/* what is between functions: it may be several */
 };
 
 /* Addresses that belong to one function, where others overlap it. */
@@ -106,6 +107,9 @@ void reader_plt(struct reader_object *o, struct reader_names *t);
 /* ---- reader-frames.c ---- */
 /* The bounds of the function that the address is in. */
 bool reader_frame_at(struct reader_object *o, uint64_t address, uint64_t *start, uint64_t *end);
+/* Of an address in no such function: the end of the last one and the start of the next one in its section, or the
+ * bounds of the section. */
+bool reader_gap_at(struct reader_object *o, uint64_t address, uint64_t *start, uint64_t *end);
 
 /* ---- reader-lines.c ---- */
 struct reader_line {
