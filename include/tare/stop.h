@@ -23,7 +23,8 @@
  * The software engine can stop at every event that it counts. TARE_BACKEND_AUTO means the engine. With
  * TARE_BACKEND_HW one rule is possible, for the first thread of the command: a counter overflows before
  * the N-th event, by twice the delay of its interrupts that was measured on this machine, and the rest
- * is single-stepped. Where that cannot be exact, tare_measure() fails. (Untested on real hardware.)
+ * is single-stepped. Where that cannot be exact, tare_measure() fails. (Untested on real hardware;
+ * tested on the virtual PMU of `tare run --flaws skid`.)
  *
  * Threads: on_stop is called by a thread of the library, never twice at the same time; the stopped
  * thread waits meanwhile, other threads of the command run on.

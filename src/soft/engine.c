@@ -56,6 +56,7 @@ uint64_t resume(struct thread *t)
 	}
 	if (t->step.trap || t->rflags & FLAG_TF)
 		single_step(t);
+	traced_step(t);
 	if (t->pending)
 		signal_deliver_pending(t);
 	if (t->signal.held)
@@ -71,6 +72,8 @@ uint64_t engine_exit(struct thread *t)
 {
 	const uint32_t id = (uint32_t)t->exit_link;
 	t->code.falling_into = 0;
+	if (t->traced.step)
+		t->traced.step = STEP_RAN;
 	if (id == EXIT_CALLS)
 		t->pc = calls_exit(t);
 	else if (cache.calls && id == EXIT_INDIRECT)
@@ -79,7 +82,7 @@ uint64_t engine_exit(struct thread *t)
 		calls_returned(t);
 	if (id == EXIT_INDIRECT || id == EXIT_RETURN || id == EXIT_CALLS) {
 		left_cache(t);
-		if (t->pending || t->step.trap || t->vpmu.stepping)
+		if (t->pending || t->step.trap || t->vpmu.stepping || t->traced.step)
 			return resume(t);
 		return cache_lookup(t);
 	}
@@ -89,13 +92,15 @@ uint64_t engine_exit(struct thread *t)
 	struct block_to_run next = { 0 };
 	if (l.kind == LINK_TICK)
 		next = count_tick(t, &l);
+	if (t->traced.step && (l.kind == LINK_TICK || l.kind == LINK_TRACE || l.kind == LINK_STALE))
+		t->traced.step = STEP_ARMED;	/* it left before the instruction */
 	const uint32_t flushes = cache.flushes;
 	left_cache(t);
 	switch (l.kind) {
 	case LINK_SIDE_EXIT:
 	case LINK_JUMP:
 		t->pc = l.target;
-		return t->pending ? resume(t) : cache_exit(t, id, flushes);
+		return t->pending || t->traced.step ? resume(t) : cache_exit(t, id, flushes);
 	case LINK_SYSCALL:
 		return syscall_exit(t, &l);
 	case LINK_SPECIAL:
@@ -211,6 +216,6 @@ uint64_t engine_main(void)
 		vpmu_start(t);
 	else if (E.shared->n_stops)
 		exact_start(t);
-	t->exit_link = 1;
-	return cache_lookup(t);
+	traced_begin(t);
+	return resume(t);
 }

@@ -126,6 +126,11 @@ struct thread {
 		bool flags_loaded;	/* … which was a popf or iret, and has its own TF */
 		bool pushf;		/* … which was a pushf, and shows TF */
 	} step;
+	struct {			/* its tracer single-steps it (traced.c) */
+		uint8_t step;		/* enum traced_step */
+		uint8_t showing;	/* the signal that the tracer is shown; 0: none … */
+		bool let_through;	/* … and the tracer has not suppressed it */
+	} traced;
 	struct {			/* signal.c; what the program sees, if nothing is said */
 		uint64_t mask;
 		struct k_stack altstack;
@@ -149,6 +154,12 @@ struct thread {
 		uint64_t fp_seen;	/* fp_facts.seen, … */
 		int32_t fp_seen_tid;	/* … if this is still its tid: a fork child starts over */
 	} signal;
+};
+
+enum traced_step {
+	STEP_NONE,
+	STEP_ARMED,		/* the next instruction runs alone */
+	STEP_RAN,		/* it has: the tracer is to know */
 };
 
 #define GS(offset)	((uint32_t)((offset) - THREAD_AREA))	/* as an operand through gs */

@@ -67,8 +67,11 @@ static void at_exec(struct soft_tracer *s, const struct traced *t)
 	uint32_t index;
 	struct soft_record *const r = soft_setup_record(s->setup, t->pid, &index);
 	const struct soft_record *const old = &s->setup->shared->records[t->record];
-	if (t->record && index)
+	if (t->record && index) {
 		r->parent = old->parent;
+		r->tracer = old->tracer;
+		r->trace_options = old->trace_options;
+	}
 	for (int k = 0; t->record && index && k < SOFT_EVENTS; k++)
 		r->before[k] = old->before[k] + old->counts[k];
 	if (index)

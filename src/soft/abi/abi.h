@@ -178,6 +178,13 @@ struct soft_slot {
 #define SOFT_SLOTS 128
 #define SLOT_OF_STRANGER 0xffffffffu	/* of another pid namespace, where numbers differ */
 
+/* soft_record.trace_state, if there is a tracer */
+enum soft_tracing {
+	TRACE_LATER,		/* attaches when the task waits for it */
+	TRACE_AWAITED,		/* the task waits for that */
+	TRACE_ATTACHED,
+};
+
 struct soft_record {
 	uint32_t state;		/* enum soft_state; written last */
 	uint32_t reason;	/* enum soft_reason */
@@ -205,6 +212,12 @@ struct soft_record {
 	uint64_t live_vectors;	/* the vector of block 0 (there is no such block) */
 	uint64_t live_n_blocks;	/* address of the number of blocks, a uint32_t */
 	uint32_t traced;	/* is it ready to be traced by another task? See traced.c */
+	/* A task of the run traces this one, and has counters on it (tracer.c): */
+	int32_t tracer;		/* the task that does, or waits for the next image; 0: none */
+	uint32_t trace_options;	/* of its PTRACE_SEIZE */
+	uint32_t trace_state;	/* futex: enum soft_tracing */
+	uint32_t step;		/* the tracer single-steps it: 1 until the step is done, with the signal
+				 * that is delivered first << 8 */
 	uint64_t before[SOFT_EVENTS];	/* of the same task, in the images before its last exec */
 	/* Counting parts of the program (translate/on-off.c): */
 	uint32_t image;		/* the record of the first thread of its image: one for all threads of

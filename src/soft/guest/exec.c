@@ -240,6 +240,7 @@ static long exec_native(struct thread *t, long nr, const uint64_t *a, uint32_t r
 	struct soft_record *const record = tell_not_counted(t, path, reason);
 	if (E.shared->flags & SOFT_FLAG_REFUSE && reason != WHY_NO_INHERIT)
 		return -EPERM;
+	traced_again(t);		/* so that it is traced natively */
 	sys3(__NR_fcntl, E.reserved_fd, F_SETFD, FD_CLOEXEC);
 	const long ret = make_call(t, nr, a, true);
 	/* the call has failed: nothing ran */
@@ -293,10 +294,12 @@ static long exec_now(struct thread *t, long nr, const uint64_t *a)
 	const uint32_t reason = reason_against(dir, path, flags, 0);
 	if (reason)
 		return exec_native(t, nr, a, reason);
+	traced_release(t);
 	if (!ask_to_enter(t))
 		return exec_native(t, nr, a, is_traced() ? WHY_PTRACED : WHY_NO_PTRACE);
 	const long ret = make_call(t, nr, a, false);
 	ask_launcher(t, REQ_EXEC_FAILED, NULL);
+	traced_again(t);
 	return ret;
 }
 

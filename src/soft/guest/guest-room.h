@@ -71,15 +71,39 @@ long rseq_syscall(struct thread *t, const uint64_t *a);
 void rseq_check(struct thread *t);	/* refuses the program if it is in a critical section */
 
 /* traced.c */
-#define TRACED_KICK (-0x7a30)	/* code of a SIGTRAP that asks a process to call traced_asked() */
-TAKES_LOCK long ptrace_syscall(struct thread *t, const uint64_t *a);
-void traced_heard(struct thread *t);	/* that signal came: traced_asked() as soon as possible */
+enum { TRACED_HEARD = 1, TRACED_READY };	/* soft_record.traced */
+/* Codes of a SIGTRAP: */
+#define TRACED_KICK (-0x7a30)	/* asks a process to call traced_asked(), or a task to leave the cache */
+#define TRACED_STEPPED (-0x7a34)	/* of the task itself, for its tracer: a step is done, … */
+#define TRACED_EXECED (-0x7a35)	/* … there is a new image, … */
+#define TRACED_RELEASE (-0x7a36)	/* … it must be detached, so that the launcher can attach */
+static inline bool traced_code_of_signal(int32_t code)
+{
+	return code == TRACED_KICK || (code <= TRACED_STEPPED && code >= TRACED_RELEASE);
+}
+void traced_heard(struct thread *t);	/* TRACED_KICK came: traced_asked() as soon as possible */
 void traced_thread(struct thread *t);	/* a new thread of a traced process */
 TAKES_LOCK void traced_code(struct thread *t);	/* a traced process has mapped code */
+/* A step of the tracer ends with a signal: the tracer is shown the signal first. True: the tracer has
+ * suppressed it. */
+TAKES_LOCK bool traced_suppresses(struct thread *t, const struct k_siginfo *info);
+void traced_handler(struct thread *t);	/* a handler begins: that was the step */
+void traced_undone(struct thread *t);	/* the instruction has not retired */
+/* An exec: the tracer lets the launcher attach; and attaches again, if the exec has failed. */
+TAKES_LOCK void traced_release(struct thread *t);
+TAKES_LOCK void traced_again(struct thread *t);
+
+/* tracer.c */
+TAKES_LOCK long ptrace_syscall(struct thread *t, const uint64_t *a);
+long wait_syscall(struct thread *t, long nr, const uint64_t *a);
 
 /* ptrace.c */
 /* Requests for the registers of a task: the program's, not the engine's. */
 TAKES_LOCK long ptrace_registers(struct thread *t, const uint64_t *a);
+
+/* syscall.c */
+/* A call that needs nothing but writable memory. */
+TAKES_LOCK long plain_syscall(struct thread *t, long nr, const uint64_t *a);
 
 /* seccomp.c */
 long seccomp_syscall(struct thread *t, long nr, const uint64_t *a);

@@ -26,6 +26,7 @@
 #include "translate.h"
 
 /* What this room knows of the process. A flag is set once, by any thread, and stays set. */
+#define MAX_TRACEES 16
 struct guest_state {
 	/* A lock: 1 while a thread execs, or tries to; another one that wants to waits (futex).
 	 * An exec ends the other threads, and the launcher must not wait for any of them. */
@@ -36,6 +37,9 @@ struct guest_state {
 	bool filtered;			/* it has installed a seccomp filter */
 	bool cpuid_forbidden;		/* a thread has forbidden cpuid (ARCH_SET_CPUID) */
 	bool fp_known;			/* fp is filled in: fp_learn() */
+	/* tracer.c: tasks that this process will trace as soon as they exec, and the thread that wants
+	 * to; 0: a free place. Not guarded: each thread looks only at its own. */
+	struct { int32_t tid, tracer; } tracees[MAX_TRACEES];
 	struct fp_facts fp;		/* what is the same in all threads */
 	struct k_sigaction actions[N_SIGNALS + 1];	/* the program's; threads may have their own */
 };
@@ -78,6 +82,8 @@ void rseq_init(void);					/* refuses a program that uses rseq */
 /* traced.c */
 /* Another task is about to trace this process: maps all that would fault otherwise. */
 TAKES_LOCK void traced_asked(struct thread *t);
+TAKES_LOCK void traced_begin(struct thread *t);	/* a new image: its tracer attaches */
+TAKES_LOCK void traced_step(struct thread *t);	/* before the next instruction: does it run alone? */
 
 /* exact-stop.c */
 void exact_start(struct thread *t);	/* a new image, if soft_shared.n_stops */
@@ -109,6 +115,10 @@ TAKES_VPMU_LOCK void vpmu_exec_failed(struct thread *t);
 /* Makes the code count what is wanted of this task, if another task has changed that. */
 TAKES_LOCK void vpmu_follow(struct thread *t);
 TAKES_VPMU_LOCK void vpmu_rdpmc(struct thread *t);	/* at t->pc, counted already */
+/* Is there a counter that the next exec of that task enables? */
+TAKES_VPMU_LOCK bool vpmu_awaits_exec(struct thread *t, int32_t tid);
+/* The task's tracer may stop it from now on, and change counters: vpmu_follow() is called after it. */
+void vpmu_pauses(struct thread *t);
 void vpmu_fp_replaced(struct thread *t);		/* a handler begins or returns */
 void vpmu_entry(struct thread *t);			/* an int 0x80 begins */
 void vpmu_iret(struct thread *t);			/* … and returns */

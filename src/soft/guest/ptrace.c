@@ -59,6 +59,11 @@ static void from_cache(struct thread *self, const struct thread *t, struct k_use
 	lock_drop();
 }
 
+static bool in_gate(uint64_t pc)
+{
+	return pc >= (uint64_t)gate_begin && pc <= (uint64_t)gate_after;
+}
+
 /* The program's registers instead of the engine's. */
 static void own_regs(struct thread *self, int32_t tid, struct k_user_regs *u)
 {
@@ -72,9 +77,14 @@ static void own_regs(struct thread *self, int32_t tid, struct k_user_regs *u)
 		return;
 	u->gs_base = t->app_gs;
 	u->gs = t->task.gs_selector;
-	if (in_engine(u->rip)) {
+	const uint64_t rip = u->rip;
+	if (in_engine(rip)) {
 		put_regs(u, t->regs, t->pc);
 		u->eflags = t->rflags;
+		if (!in_gate(rip)) {		/* no system call of the program */
+			u->rax = t->regs[RAX];
+			u->orig_rax = ~0ull;
+		}
 	} else if (ours && in_cache(u->rip)) {
 		from_cache(self, t, u);
 	}

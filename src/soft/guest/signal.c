@@ -471,6 +471,8 @@ static void deliver(struct thread *t, const struct k_siginfo *info, const struct
 	const int sig = info->signo;
 	const struct k_sigaction act = t->signal.actions[sig];
 	const uint64_t blocked = t->signal.has_temp_mask ? t->signal.temp_mask : t->signal.mask;
+	if (traced_suppresses(t, info))
+		signal_leave(t, k->mc.fpstate, k->flags & UC_FP_XSTATE);
 	if (forced && (act.handler == SIGNAL_IGNORED || t->signal.mask & SIG_BIT(sig)))
 		signal_fatal(t, sig);
 	if (!forced && blocked & SIG_BIT(sig) & SYNC_SIGNALS) {
@@ -506,6 +508,7 @@ static void deliver(struct thread *t, const struct k_siginfo *info, const struct
 	t->pc = act.handler;
 	t->rflags &= ~(uint64_t)(FLAG_DF | FLAG_RF | FLAG_TF);
 	after_frame(t, sig, &act);
+	traced_handler(t);
 	if (cache.calls)
 		calls_signal(t, sig, act.handler, at);
 	signal_leave(t, 0, 0);
@@ -596,6 +599,16 @@ static bool within(uint64_t pc, const char *from, const char *to)
 	return pc >= (uint64_t)from && pc < (uint64_t)to;
 }
 
+/* The instruction that the program or its tracer single-steps did not finish. */
+static void step_undone(struct thread *t)
+{
+	traced_undone(t);
+	if (!t->step.trap)
+		return;
+	t->rflags |= FLAG_TF;
+	t->step.trap = false;
+}
+
 /* The signal came in the cache. */
 static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext *uc, bool sync)
 {
@@ -608,10 +621,7 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 		die("a signal at an unknown place of the cache", code);
 	left_cache(t);
 	lock_drop();
-	if (t->step.trap) {			/* what it single-steps did not finish */
-		t->rflags |= FLAG_TF;
-		t->step.trap = false;
-	}
+	step_undone(t);
 	if (smc) {
 		t->code.single_pc = t->pc;
 		signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
@@ -683,10 +693,7 @@ static void kicked(struct thread *t, const struct k_siginfo *info, struct k_ucon
 		die("a signal at an unknown place of the cache", pc);
 	left_cache(t);
 	lock_drop();
-	if (t->step.trap) {
-		t->rflags |= FLAG_TF;
-		t->step.trap = false;
-	}
+	step_undone(t);
 	if (info->code == VPMU_KICK)
 		vpmu_follow(t);
 	t->exit_link = 1;
@@ -701,7 +708,7 @@ static bool is_kick(const struct thread *t, struct k_siginfo *info)
 		return false;
 	if (!info->code && !info->addr && (t->code.kicked || E.vpmu))
 		info->code = E.vpmu ? VPMU_KICK : STOP_KICK;
-	return info->code == STOP_KICK || info->code == TRACED_KICK ||
+	return info->code == STOP_KICK || traced_code_of_signal(info->code) ||
 	       (E.vpmu && info->code == VPMU_KICK);
 }
 
@@ -730,10 +737,7 @@ static void probed(struct thread *t, const struct k_siginfo *info, const struct 
 		die("an instruction the engine does not know, or code it did not see", t->pc);
 	if (counted)
 		uncount(t, t->pc);
-	if (t->step.trap) {			/* what it single-steps did not finish */
-		t->rflags |= FLAG_TF;
-		t->step.trap = false;
-	}
+	step_undone(t);
 	const uint64_t live = FLAGS_OF_SIGRETURN & ~(uint64_t)FLAG_TF;
 	t->rflags = (uc->mc.eflags & live) | (t->rflags & ~live);
 	note_fault(t, info, &uc->mc);
@@ -838,6 +842,10 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 		info->code = info->code == VPMU_POLL_IN ? POLL_IN :
 			     info->code == VPMU_POLL_HUP ? POLL_HUP : SI_KERNEL;
 
+	if (t->traced.showing == sig && in_engine(pc)) {
+		t->traced.let_through = true;
+		return;
+	}
 	if (t->signal.learning && sig == SIGTRAP && sync) {
 		t->signal.altstack.flags = uc->stack.flags;
 		t->signal.learning = false;

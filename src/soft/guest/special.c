@@ -402,6 +402,8 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 		if (ret != GATE_ABORTED && ret != GATE_RESTART) {
 			t->regs[RAX] = (uint64_t)ret;
 			t->pc = next;
+		} else {
+			traced_undone(t);
 		}
 	} else if (in.special == SPECIAL_SHSTK && in.map == 1 && in.opcode == 0x1e) {
 		t->pc = next;		/* no shadow stack here: rdssp is a nop */
@@ -411,7 +413,8 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 		signal_try(t);		/* incssp, enclu, uiret …: they fault here as natively */
 	}
 	const bool indirect = t->exit_link == 0;
-	if (t->pending || t->step.trap || t->vpmu.stepping || t->rflags & FLAG_TF)
+	if (t->pending || t->step.trap || t->vpmu.stepping || t->traced.step ||
+	    t->rflags & FLAG_TF)
 		return resume(t);
 	t->exit_link = !indirect;
 	return cache_lookup(t);

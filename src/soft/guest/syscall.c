@@ -162,7 +162,7 @@ static bool may_write_mem(long nr)
 /* A call that needs nothing but writable memory: the kernel cannot write to guarded pages. Most
  * calls fail with EFAULT then and are made again. A read could return fewer bytes instead, so its
  * pages are made writable before. */
-static long plain(struct thread *t, long nr, const uint64_t *a)
+long plain_syscall(struct thread *t, long nr, const uint64_t *a)
 {
 	if (pages_guarded() && (nr == __NR_read || nr == __NR_pread64 || nr == __NR_recvfrom))
 		pages_unguard(t, a[1], a[1] + a[2]);
@@ -255,10 +255,13 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 	case __NR_readlinkat:
 	case __NR_getdents64: {
 		const long ret = proc_syscall(t, nr, a, &done);
-		return done ? ret : plain(t, nr, a);
+		return done ? ret : plain_syscall(t, nr, a);
 	}
 	case __NR_ptrace:
 		return ptrace_syscall(t, a);
+	case __NR_wait4:
+	case __NR_waitid:
+		return wait_syscall(t, nr, a);
 	case __NR_read:
 	case __NR_pread64:
 	case __NR_readv:
@@ -268,7 +271,7 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 		long ret = 0;
 		if (__atomic_load_n(&E.shared->flags, __ATOMIC_RELAXED) & SOFT_FLAG_PROC)
 			ret = proc_read(t, nr, a, &done);
-		return done ? ret : plain(t, nr, a);
+		return done ? ret : plain_syscall(t, nr, a);
 	}
 	case __NR_seccomp:
 		return seccomp_syscall(t, nr, a);
@@ -283,7 +286,7 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 	case __NR_tkill:
 		return do_kill(t, nr, a);
 	default:
-		return plain(t, nr, a);
+		return plain_syscall(t, nr, a);
 	}
 }
 
@@ -335,6 +338,7 @@ uint64_t syscall_exit(struct thread *t, const struct link *l)
 		vpmu_follow(t);
 	if (ret == GATE_ABORTED || ret == GATE_RESTART) {
 		t->pc = l->target - SYSCALL_SIZE;
+		traced_undone(t);
 		if (ret == GATE_ABORTED)
 			uncount_syscall(t);
 		return resume(t);

@@ -1,4 +1,4 @@
-/* A process that another one traces.
+/* A process that another one traces: what its own engine does. tracer.c has the tracer's part.
  *
  * The engine maps parts of its tables when a thread faults there: T, and the shadows of the stacks.
  * A tracer would see these faults as signals of the program. So before a counted process is
@@ -9,13 +9,21 @@
  * The engine in the tracer sends a signal to the engine in the tracee before it attaches, and waits
  * until the tracee has mapped everything. A process that stops itself does the same, because
  * tracers wait for such a stop; a process that another one has stopped cannot.
+ *
+ * Steps. When the tracer single-steps the task (soft_record.step), one instruction of the program runs
+ * alone, and the task sends itself a SIGTRAP (TRACED_STEPPED), at which the kernel stops it as after a
+ * real step. Signals that come meanwhile are kept from the tracer, because only this engine knows
+ * whether the instruction has retired: a step that is done is told first, and then, or if the
+ * instruction has not retired, the signal is sent once more, for the tracer to see. A step that
+ * delivers a signal ends before the first instruction of the handler.
+ *
+ * Execs. The launcher cannot attach to a process that has a tracer. So the tracer attaches when the
+ * new image is entered: the task waits for that before its first instruction, and then stops with a
+ * SIGTRAP (TRACED_EXECED), which tracer.c shows as the stop of an exec.
  */
 #include "guest-room.h"
 #include "sys.h"
 #include "text.h"
-
-#define WAIT_ROUNDS 200			/* of half a millisecond, in which the tracee wants no CPU */
-enum { TRACED_HEARD = 1, TRACED_READY };	/* soft_record.traced */
 
 /* Maps the whole shadow of a stack. Its contents are lost, which is allowed (see MAX_RETURNS). */
 void traced_thread(struct thread *t)
@@ -62,44 +70,121 @@ void traced_heard(struct thread *t)
 	__atomic_store_n(&E.shared->records[t->record].traced, TRACED_HEARD, __ATOMIC_RELEASE);
 }
 
-/* A stopped task would take the signal when its tracer lets it go on, and the tracer would see
- * it. */
-static bool is_stopped(int32_t tid)
+/* ---- stops that the task makes for its tracer ---- */
+
+static struct soft_record *own_record(const struct thread *t)
+{
+	return &E.shared->records[t->record];
+}
+
+/* Sends itself a signal. The tracer may do anything to counters of the task while it is stopped. */
+static void stop_with(struct thread *t, const struct k_siginfo *info)
+{
+	if (E.vpmu)
+		vpmu_pauses(t);
+	sys4(__NR_rt_tgsigqueueinfo, sys0(__NR_getpid), sys0(__NR_gettid), info->signo, info);
+	if (E.vpmu)
+		vpmu_follow(t);
+}
+
+static void trap(struct thread *t, int32_t code)
+{
+	const struct k_siginfo info = { .signo = SIGTRAP, .code = code };
+	stop_with(t, &info);
+}
+
+void traced_step(struct thread *t)
+{
+	struct soft_record *const r = own_record(t);
+	if (t->traced.step == STEP_RAN && r->step) {
+		r->step = 0;
+		trap(t, TRACED_STEPPED);
+	}
+	t->traced.step = STEP_NONE;
+	if (!r->step || t->pending || t->signal.held & ~t->signal.mask)
+		return;			/* a signal goes first: traced_suppresses() */
+	t->traced.step = STEP_ARMED;
+	t->code.single_pc = t->pc;
+	t->code.stops = 0;
+}
+
+void traced_undone(struct thread *t)
+{
+	t->traced.step = STEP_NONE;
+}
+
+void traced_handler(struct thread *t)
+{
+	if (own_record(t)->step)
+		t->traced.step = STEP_RAN;
+}
+
+bool traced_suppresses(struct thread *t, const struct k_siginfo *info)
+{
+	struct soft_record *const r = own_record(t);
+	const uint64_t open = ~SYNC_SIGNALS & ~SIG_BIT(info->signo);
+	uint64_t mask;
+	if (!r->step || t->pending)
+		return false;
+	if (r->step >> 8 == (uint32_t)info->signo) {	/* the tracer's own choice */
+		r->step = 1;
+		return false;
+	}
+	r->step = 0;
+	t->traced.let_through = false;
+	t->traced.showing = (uint8_t)info->signo;
+	sys4(__NR_rt_sigprocmask, SIG_SETMASK, &open, &mask, SIGSET_SIZE);
+	stop_with(t, info);
+	sys4(__NR_rt_sigprocmask, SIG_SETMASK, &mask, 0, SIGSET_SIZE);
+	t->traced.showing = 0;
+	r->step &= 1;
+	return !t->traced.let_through;
+}
+
+/* ---- execs ---- */
+
+static bool is_gone(int32_t tid)
 {
 	const char state = task_state(tid);
-	return state == 'T' || state == 't' || !state;
+	return !state || state == 'Z' || state == 'X';
 }
 
-static void ask(int32_t tid)
+/* Until the tracer has attached. False: it is gone, or cannot. */
+static bool await_tracer(struct thread *t)
 {
-	struct soft_record *const r = record_find(tid);
-	const struct k_siginfo info = { .signo = SIGTRAP, .code = TRACED_KICK };
-	uint32_t state = TRACED_HEARD;	/* a signal is sent only when the one before was taken */
-	if (!r)
-		return;
-	if (__atomic_load_n(&r->traced, __ATOMIC_ACQUIRE) == TRACED_READY)
-		return;
-	const uint64_t begin = now_ns();
-	for (int i = 0; i < WAIT_ROUNDS && now_ns() - begin < LONGEST_WAIT_NS; i += !task_wants_cpu(tid)) {
-		const int64_t half_ms[2] = { 0, 500000 };
-		if (state == TRACED_HEARD) {
-			__atomic_store_n(&r->traced, 0, __ATOMIC_RELEASE);
-			if (is_stopped(tid) ||
-			    sys4(__NR_rt_tgsigqueueinfo, r->pid, tid, SIGTRAP, &info) < 0)
-				return;
-		}
-		sys2(__NR_nanosleep, half_ms, 0);
-		state = __atomic_load_n(&r->traced, __ATOMIC_ACQUIRE);
-		if (state == TRACED_READY)
-			return;
-	}
+	static const int64_t nap[2] = { 0, 100000000 };
+	struct soft_record *const r = own_record(t);
+	traced_asked(t);
+	sys2(__NR_prctl, PR_SET_PTRACER, r->tracer);
+	if (E.vpmu)
+		vpmu_pauses(t);
+	__atomic_store_n(&r->trace_state, TRACE_AWAITED, __ATOMIC_RELEASE);
+	while (r->tracer && __atomic_load_n(&r->trace_state, __ATOMIC_ACQUIRE) == TRACE_AWAITED)
+		if (sys4(__NR_futex, &r->trace_state, FUTEX_WAIT, TRACE_AWAITED, nap) == -ETIMEDOUT &&
+		    is_gone(r->tracer))
+			r->tracer = 0;
+	if (E.vpmu)
+		vpmu_follow(t);
+	return r->tracer;
 }
 
-long ptrace_syscall(struct thread *t, const uint64_t *a)
+void traced_begin(struct thread *t)
 {
-	if (a[0] == PTRACE_TRACEME)
-		traced_asked(t);
-	else if (a[0] == PTRACE_ATTACH || a[0] == PTRACE_SEIZE)
-		ask((int32_t)a[1]);
-	return ptrace_registers(t, a);
+	struct soft_record *const r = own_record(t);
+	if (r->tracer && await_tracer(t) && r->trace_options & PTRACE_O_TRACEEXEC)
+		trap(t, TRACED_EXECED);
+}
+
+void traced_release(struct thread *t)
+{
+	const struct soft_record *const r = own_record(t);
+	if (r->tracer && r->trace_state == TRACE_ATTACHED)
+		trap(t, TRACED_RELEASE);
+}
+
+void traced_again(struct thread *t)
+{
+	const struct soft_record *const r = own_record(t);
+	if (r->tracer && r->trace_state == TRACE_LATER)
+		await_tracer(t);
 }

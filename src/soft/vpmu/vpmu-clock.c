@@ -93,6 +93,11 @@ void vpmu_follow(struct thread *t)
 	__atomic_store_n(&s->follows, cache.modes[cache.mode].acc, __ATOMIC_RELEASE);
 }
 
+void vpmu_pauses(struct thread *t)
+{
+	__atomic_store_n(&vpmu_slot(t->vpmu.slot)->in_call, 1, __ATOMIC_SEQ_CST);
+}
+
 static bool has_followed(const struct vpmu_slot *s)
 {
 	if (!s->tid || s->ended || __atomic_load_n(&s->in_call, __ATOMIC_SEQ_CST))

@@ -333,6 +333,22 @@ static void overflows(struct thread *t, uint64_t last, bool at_once)
 	}
 }
 
+/* The task may be stopped where it gets the signal of an overflow; the tracer then wants the lock. */
+static void overflows_at(struct thread *t, bool at_once)
+{
+	const uint64_t all = ~SYNC_SIGNALS;
+	uint64_t mask;
+	if (cache.traced)
+		sys4(__NR_rt_sigprocmask, SIG_SETMASK, &all, &mask, SIGSET_SIZE);
+	vpmu_lock(t);
+	overflows(t, t->code.last_pc, at_once);
+	vpmu_unlock();
+	if (!cache.traced)
+		return;
+	vpmu_pauses(t);
+	sys4(__NR_rt_sigprocmask, SIG_SETMASK, &mask, 0, SIGSET_SIZE);
+}
+
 void sampling_last(struct thread *t)
 {
 	if (!vpmu_slot(t->vpmu.slot)->budgets)
@@ -347,9 +363,7 @@ void sampling_call(struct thread *t)
 {
 	if (!t->vpmu.stepping && !(vpmu()->flaws.skid && vpmu_slot(t->vpmu.slot)->budgets))
 		return;
-	vpmu_lock(t);
-	overflows(t, t->code.last_pc, true);
-	vpmu_unlock();
+	overflows_at(t, true);
 }
 
 void vpmu_stepped(struct thread *t)
@@ -358,8 +372,10 @@ void vpmu_stepped(struct thread *t)
 		return;			/* the run has not begun */
 	t->vpmu.stepping = false;
 	t->code.single_pc = 0;
+	overflows_at(t, false);
+	if (cache.traced)
+		vpmu_follow(t);
 	vpmu_lock(t);
-	overflows(t, t->code.last_pc, false);
 	vpmu_set_budgets(t, NULL);
 	vpmu_unlock();
 }

@@ -953,6 +953,18 @@ static uint32_t slot_of_exec(void)
 	return 0;
 }
 
+bool vpmu_awaits_exec(struct thread *t, int32_t tid)
+{
+	bool found = false;
+	vpmu_lock(t);
+	for (uint32_t k = 1; k <= vpmu()->n_slots; k++)
+		if (vpmu_slot(k)->tid == tid && !vpmu_slot(k)->ended)
+			for (uint32_t i = vpmu_slot(k)->events; i; i = vpmu_event(i)->next)
+				found |= vpmu_event(i)->enable_on_exec;
+	vpmu_unlock();
+	return found;
+}
+
 static void events_on_exec(uint32_t slot)
 {
 	uint32_t next;
