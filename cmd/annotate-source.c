@@ -297,6 +297,7 @@ void annotate_source(const struct annotate *a, uint32_t function, struct buf *ou
 		buf_printf(out, ", %s:%u", p->files[f->file].path, f->line);
 	if (out->data)
 		text_printable(out->data + start, out->len - start);
+	annotate_break_line(a, out, start, 3);
 	buf_str(out, "\n ");
 	buf_grouped_i64(out, f->counts[0]);
 	buf_printf(out, " %s, %.2f %% of all\n", p->events[0].name,

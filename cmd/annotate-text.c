@@ -332,15 +332,23 @@ static bool is_said(const struct tare_codeprofile *p, size_t object)
 	return false;
 }
 
+static void put_note(const struct annotate *a, const char *text, struct buf *out)
+{
+	const size_t start = out->len;
+	buf_printf(out, " %s", text);
+	annotate_break_line(a, out, start, 3);
+	buf_chr(out, '\n');
+}
+
 static void put_notes(const struct annotate *a, struct buf *out)
 {
 	const struct tare_codeprofile *const p = a->p;
 	size_t unnamed = 0;
 	for (size_t i = 0; i < p->n_reasons; i++)
-		buf_printf(out, " %s\n", p->reasons[i]);
+		put_note(a, p->reasons[i], out);
 	for (size_t i = 0; i < p->n_objects; i++)
 		if (*p->objects[i].names && p->objects[i].counts[0] && !is_said(p, i) && unnamed++ < 5)
-			buf_printf(out, " %s\n", p->objects[i].names);
+			put_note(a, p->objects[i].names, out);
 	if (unnamed > 5)
 		buf_printf(out, " %zu more objects have no names\n", unnamed - 5);
 }
@@ -368,11 +376,15 @@ static void put_task_head(const struct annotate *a, const struct tare_codeprofil
 		buf_printf(&line, "process %d (%s)", (int)t->pid, t->command);
 	if (line.data)
 		text_printable(line.data, line.len);
-	buf_printf(out, "\n %s%s%s: %s", term_style(a->fd, STYLE_BOLD), line.data, plain(a),
+	buf_chr(out, '\n');
+	const size_t start = out->len;
+	buf_printf(out, " %s%s%s: %s", term_style(a->fd, STYLE_BOLD), line.data, plain(a),
 		   t->incomplete ? "at least " : "");
 	buf_grouped_i64(out, t->counts[0]);
-	buf_printf(out, " %s, %.2f %%\n\n", a->p->events[0].name,
+	buf_printf(out, " %s, %.2f %%", a->p->events[0].name,
 		   annotate_share(t->counts[0], a->p->events[0].total));
+	annotate_break_line(a, out, start, 3);
+	buf_str(out, "\n\n");
 	buf_free(&line);
 }
 
@@ -418,6 +430,7 @@ static void put_functions(const struct annotate *a, struct buf *out)
 void annotate_text(const struct annotate *a, struct buf *out)
 {
 	put_head(a, out);
+	const size_t start = out->len;
 	if (a->o->functions.n)
 		put_functions(a, out);
 	else if (a->o->per_process || a->o->per_thread)
@@ -430,6 +443,7 @@ void annotate_text(const struct annotate *a, struct buf *out)
 		annotate_syscalls(a, out);
 	if (a->o->allocations)
 		annotate_allocations(a, out);
+	annotate_cut_lines(a, out, start);
 	buf_chr(out, '\n');
 	put_notes(a, out);
 }

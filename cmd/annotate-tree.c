@@ -201,6 +201,7 @@ struct lines {
 	const struct annotate *a;
 	struct buf *out;
 	size_t width;
+	int calls;			/* width of the column; 0: there is no room for it */
 };
 
 static int put_line(void *arg, const struct annotate_node *n, uint32_t depth)
@@ -215,8 +216,12 @@ static int put_line(void *arg, const struct annotate_node *n, uint32_t depth)
 	buf_printf(l->out, "%*s", (int)l->width, cell.data);
 	cell.len = 0;
 	buf_grouped(&cell, n->calls);
-	buf_printf(l->out, "%14s  %*s", depth ? cell.data : "", (int)(2 * (depth < 60 ? depth : 60)), "");
-	const size_t used = 2 * l->width + 8 + 14 + 2 + 2 * (depth < 60 ? depth : 60);
+	const size_t before = 2 * l->width + 8 + (size_t)l->calls + 2, least = 14;	/* columns; of the name */
+	size_t indent = 2 * (depth < 60 ? depth : 60);
+	if (a->width != SIZE_MAX && before + indent + least > a->width)
+		indent = a->width > before + least ? a->width - before - least : 0;
+	buf_printf(l->out, "%*s  %*s", l->calls, depth && l->calls ? cell.data : "", (int)indent, "");
+	const size_t used = before + indent;
 	const size_t start = l->out->len;
 	annotate_cut(l->out, n->name, a->width == SIZE_MAX ? SIZE_MAX : a->width > used + 8 ? a->width - used : 8);
 	if (l->out->data)
@@ -232,9 +237,11 @@ void annotate_tree_text(const struct annotate *a, struct buf *out)
 	struct buf total = { 0 };
 	annotate_tree(a->p, 0, &t);
 	buf_grouped_i64(&total, a->p->events[0].total);
-	const struct lines l = { a, out, 2 + (total.len > 9 ? total.len : 9) };
-	buf_printf(out, "%s%*s%8s%*s%14s  %s%s\n", term_style(a->fd, STYLE_BOLD), (int)l.width, "inclusive", "%",
-		   (int)l.width, "self", "calls", "call tree", term_style(a->fd, STYLE_NONE));
+	struct lines l = { a, out, 2 + (total.len > 9 ? total.len : 9), 14 };
+	if (a->width != SIZE_MAX && 2 * l.width + 8 + 14 + 2 + 30 > a->width)
+		l.calls = 0;
+	buf_printf(out, "%s%*s%8s%*s%*s  %s%s\n", term_style(a->fd, STYLE_BOLD), (int)l.width, "inclusive", "%",
+		   (int)l.width, "self", l.calls, l.calls ? "calls" : "", "call tree", term_style(a->fd, STYLE_NONE));
 	const int64_t least = (int64_t)(SHARE_LEAST / 100 * (double)a->p->events[0].total);
 	annotate_tree_walk(&t, least > 0 ? least : 1, put_line, (void *)&l);
 	buf_printf(out, "\n Parts below %.1f %% are left out.\n", SHARE_LEAST);

@@ -136,6 +136,10 @@ int annotate_flamegraph(const struct tare_codeprofile *p, bool in_page, const st
 
 /* Adds as much of a text as fits into so many columns, and a mark where it was cut. SIZE_MAX: all. */
 void annotate_cut(struct buf *out, const char *text, size_t columns);
+/* On a terminal: cuts the lines from `start` on at its edge, */
+void annotate_cut_lines(const struct annotate *a, struct buf *out, size_t start);
+/* and breaks the line from `start` on, whose further parts begin with `indent` spaces. */
+void annotate_break_line(const struct annotate *a, struct buf *out, size_t start, size_t indent);
 
 /* --format: the function that writes the format, or NULL: not known. */
 typedef int annotate_writer(const struct tare_codeprofile *p, const struct tare_output *out,

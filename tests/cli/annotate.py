@@ -332,14 +332,19 @@ def width(line):
 
 
 events = "instructions,loads,stores,branches,calls,returns"
-for columns in 40, 80, 200:
+long_name = "_".join(["a_long_name"] * 20)
+compile("wide", PROGRAM.replace("inner", long_name))
+annotate("--calls", "-o", "wide.profile", "--report", "/dev/null", "--", "./wide")
+for columns in 40, 60, 80, 200:
     for args in (["one"], ["--by", "line", "one"], ["--by", "insn", "one"], ["-e", events, "--", "./prog"],
-                 ["-f", "inner", "--", "./prog"]):
+                 ["-f", "inner", "--", "./prog"], ["-f", "a_long_name*", "wide.profile"], ["wide.profile"],
+                 ["--tree", "wide.profile"], ["--per-thread", "--", "./wide"]):
         text = on_terminal(columns, *args)
         check("\x1b[" in text and "Profile of" in text, columns, args, text)
-        wide = [x for x in text.split("\n") if width(x) > columns and "instruction" not in x]
-        if "-f" not in args:
-            check(not wide, columns, args, wide[:3])
+        wide = [x for x in text.split("\n") if width(x) > columns]
+        check(not wide, columns, args, wide[:3])
+        whole = re.sub(r"\r|\n *", "", text)
+        check(long_name in whole or args[0] != "-f" or args[1] == "inner", columns, "a name that is cut", text)
 check("\x1b[1m" not in on_terminal(80, "one", env={"NO_COLOR": "1"}), "NO_COLOR")
 check("\x1b" not in annotate("one", status=0).stdout, "colour in a pipe")
 check(len(re.findall("loads|stores|branches|calls|returns", on_terminal(200, "-e", events, "--", "./prog"))) >= 10, "columns")
