@@ -5,6 +5,7 @@
 #include "cachesim.h"
 #include "command.h"
 #include "complain.h"
+#include "function-rules.h"
 #include "measuring.h"
 #include "sink.h"
 
@@ -29,6 +30,7 @@ struct callgrind {
 	int log_fd;
 	bool quiet, verbose, trace_children, dump_instr, no_lines, separate_threads, skip_plt_off;
 	bool cache_sim, instr_later, collect_later;
+	struct function_rules rules;
 	struct cachesim_caches caches;
 	char **command;
 	FILE *log;
@@ -123,11 +125,7 @@ static const struct { const char *name, *off, *instead; } missing[] = {
 	{ "--collect-jumps", "no", "jumps are not collected" },
 	{ "--collect-systime", "no", "the time in system calls is not collected; tare annotate has a table of the calls" },
 	{ "--collect-bus", "no", "bus events are not collected; tare annotate -e locked counts locked instructions" },
-	{ "--toggle-collect", NULL, "all of the program is counted; tare annotate --in FUNCTION counts a part" },
-	{ "--dump-before", NULL, "there is one file for each process, written at its end" },
-	{ "--dump-after", NULL, "there is one file for each process, written at its end" },
-	{ "--zero-before", NULL, "all of the program is counted" },
-	{ "--dump-every-bb", "0", "there is one file for each process, written at its end" },
+	{ "--dump-every-bb", "0", "dumps are made where the program or --dump-before and --dump-after ask for them" },
 	{ "--separate-callers", "0", "contexts are in tare annotate --calls, all of them" },
 	{ "--separate-recs", "2", "each recursion is one function" },
 	{ "--fn-skip", NULL, "no function is left out" },
@@ -178,6 +176,26 @@ static int parse_missing(const char *option)
 	return -1;
 }
 
+/* Options that name functions. With --toggle-collect, collecting starts off. */
+static int parse_rule(struct callgrind *c, const char *option)
+{
+	static const struct { const char *name; unsigned what; } of[] = {
+		{ "--toggle-collect", TARE_WATCH_TOGGLE }, { "--dump-before", TARE_WATCH_DUMP_BEFORE },
+		{ "--dump-after", TARE_WATCH_DUMP_AFTER }, { "--zero-before", TARE_WATCH_ZERO_BEFORE },
+	};
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		const char *const v = value_of(option, of[i].name);
+		if (!v)
+			continue;
+		if (!*v)
+			return usage_error("%s: no function is named", option);
+		function_rules_add(&c->rules, of[i].name, v, of[i].what);
+		c->collect_later |= of[i].what == TARE_WATCH_TOGGLE;
+		return EXIT_GOOD;
+	}
+	return -1;
+}
+
 static bool is_ignored(const char *option)
 {
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
@@ -193,6 +211,8 @@ static int parse_option(struct callgrind *c, const char *option)
 	int status = parse_flag(c, option);
 	if (status < 0)
 		status = parse_cache(c, option);
+	if (status < 0)
+		status = parse_rule(c, option);
 	if (status < 0)
 		status = parse_missing(option);
 	if (status >= 0)
@@ -225,6 +245,9 @@ static void help(void)
 	     "  --separate-threads=yes     a file for each thread\n"
 	     "  --cache-sim=yes            simulate caches: Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw\n"
 	     "  --I1=, --D1=, --LL=SIZE,WAYS,LINE   which caches; without it those of this CPU\n"
+	     "  --toggle-collect=FUNCTION  count only while FUNCTION runs; * and ? as in file names\n"
+	     "  --dump-before=FUNCTION, --dump-after=FUNCTION   a further file there\n"
+	     "  --zero-before=FUNCTION     forget what was counted until there\n"
 	     "  --skip-plt=no              show the stubs of PLTs as functions\n"
 	     "  --log-file=FILE, --log-fd=N, -q\n"
 	     "  --version");
@@ -469,7 +492,9 @@ static bool write_part(struct callgrind *c, const struct tare_measurement *m, co
 		complain_why(&why);
 		return false;
 	}
-	if (dump && *dump->name)
+	if (dump && !strncmp(dump->name, "--dump-", 7))
+		buf_printf(&trigger, "Trigger: %s", dump->name);
+	else if (dump && *dump->name)
 		buf_printf(&trigger, "Trigger: Client Request: %s", dump->name);
 	else
 		buf_str(&trigger, dump ? "Trigger: Client Request" : "Trigger: Program termination");
@@ -534,6 +559,10 @@ static int run(struct callgrind *c)
 	struct tare_why why = { 0 };
 	struct simulated s = { .extra = { .n_events = SIM_EVENTS, .names = cachesim_names } };
 	struct cachesim *const sim = c->cache_sim ? cachesim_new(&c->caches) : NULL;
+	bool ok;
+	const struct tare_watch *const watch = function_rules_watch(&c->rules, &ok);
+	if (!ok)
+		return EXIT_FAILED;
 	if (tare_events_parse("instructions:u", NULL, &events, &why) < 0) {
 		complain_why(&why);
 		return EXIT_FAILED;
@@ -544,16 +573,18 @@ static int run(struct callgrind *c)
 				  .stop = &measuring_stop, .code = true, .calls = true, .valgrind = true,
 				  .starts_off = (c->instr_later ? TARE_OFF_PROCESS : 0u) |
 						(c->collect_later ? TARE_OFF_THREADS : 0u),
+				  .watch = watch,
 				  .trace = sim ? cachesim_trace(sim) : NULL), &m, &why);
 	if (status < 0) {
 		complain_why(&why);
 		status = measuring_status(status);
 	} else {
-		bool ok = !sim || cachesim_each(sim, keep_insn, &s) == 0;
+		ok = !sim || cachesim_each(sim, keep_insn, &s) == 0;
 		if (!ok)
 			complain("%s: no memory for its simulated caches", c->command[0]);
 		status = measuring_caught ? 128 + measuring_caught : m->exit_status;
 		ok = ok && write_profiles(c, m, events, &s);
+		function_rules_found(&c->rules);	/* as with callgrind, the status is the command's */
 		status = ok ? status : EXIT_FAILED;
 		tare_measurement_free(m);
 	}
@@ -565,7 +596,7 @@ static int run(struct callgrind *c)
 
 int callgrind_main(int argc, char **argv)
 {
-	struct callgrind c = { .log_fd = 2, .caches = cachesim_host() };
+	struct callgrind c = { .log_fd = 2, .caches = cachesim_host(), .rules.matches = callgrind_matches };
 	int status;
 	c.command = parse(&c, argc, argv, &status);
 	if (!c.command)
@@ -577,6 +608,7 @@ int callgrind_main(int argc, char **argv)
 	say(&c, "tare-callgrind " TARE_VERSION ", callgrind's files with exact counts");
 	say(&c, "Command: %s", c.command[0]);
 	status = run(&c);
+	function_rules_free(&c.rules);
 	if (c.log != stderr)
 		fclose(c.log);
 	return status;

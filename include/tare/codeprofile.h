@@ -253,6 +253,24 @@ int tare_codeprofile_in(const struct tare_codeprofile *p,
 			struct tare_codeprofile **part, struct tare_why *why);
 void tare_codeprofile_free(struct tare_codeprofile *p);	/* NULL is allowed */
 
+/* Functions that switch counting, by their names: for tare_measure_options.watch.
+ *
+ *	tare_watch_names_new(is_bench, NULL, &names, &why);
+ *	o.watch = tare_watch_names_watch(names);
+ *
+ * `what` says for a function, by its demangled name and its name in the symbol table, what happens there (enum
+ * tare_watch_what), or 0. It is called for all functions of all files with code that runs, once for each file,
+ * by another thread of the library, while tare_measure() is called. Code that is no file (JIT code) has no
+ * such functions. */
+struct tare_watch_names;
+int tare_watch_names_new(unsigned (*what)(const char *name, const char *linkage, void *arg), void *arg,
+			 struct tare_watch_names **names, struct tare_why *why);
+/* It belongs to the names. */
+const struct tare_watch *tare_watch_names_watch(const struct tare_watch_names *n);
+/* Why no file has names (tare-symbols is not installed), and what to do; NULL: they have. */
+const char *tare_watch_names_note(const struct tare_watch_names *n);
+void tare_watch_names_free(struct tare_watch_names *n);	/* NULL is allowed */
+
 /* Formats of other programs, of the first event. Collapsed stacks ("main;f;g 120"), as flamegraph.pl and
  * speedscope read them; without calls a stack is an object and a function. */
 int tare_codeprofile_export_collapsed(const struct tare_codeprofile *p, const struct tare_output *out,

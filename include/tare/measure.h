@@ -171,6 +171,36 @@ struct tare_control {
 	uint64_t reserved[4];
 };
 
+/* What happens where a function is entered that is not on the stack of the thread yet, and where it is
+ * left again, by a return or by another way (an exception, longjmp). */
+enum tare_watch_what {
+	TARE_WATCH_IN = 1,		/* counting is on while it is on the stack */
+	TARE_WATCH_TOGGLE = 2,		/* counting of the thread changes at its start and at its end */
+	TARE_WATCH_DUMP_BEFORE = 4,	/* a dump (struct tare_dump) before it … */
+	TARE_WATCH_DUMP_AFTER = 8,	/* … and after it */
+	TARE_WATCH_ZERO_BEFORE = 16,	/* what the process has counted since the last dump is forgotten */
+};
+
+struct tare_watched {
+	uint64_t address;		/* its first instruction */
+	unsigned what;			/* enum tare_watch_what */
+	unsigned number;		/* for tare_watch.name */
+};
+
+/* Functions that switch counting. tare_watch_names_new() (tare/codeprofile.h) finds them by name. Without a call
+ * graph in the result there are none: set tare_measure_options.code and .calls. With TARE_WATCH_IN and
+ * _TOGGLE, counting usually starts off: TARE_OFF_THREADS. */
+struct tare_watch {
+	/* The first such function at w->address or after it, and below `end`, of the file that the
+	 * process has mapped there. Called for each mapping of a file in which code runs, by a thread of
+	 * tare_measure(), while the process waits. False: there is none. */
+	bool (*next)(pid_t pid, uint64_t end, struct tare_watched *w, void *arg);
+	/* The function's name, for the name of its dumps: "--dump-before=NAME" */
+	const char *(*name)(unsigned number, void *arg);
+	void *arg;
+	uint64_t reserved[4];
+};
+
 struct tare_measure_options {
 	size_t size;			/* set by TARE_MEASURE_OPTIONS_INIT (tare/growth.h) */
 	char *const *argv;		/* NULL: attach until the target ends or *stop */
@@ -207,6 +237,7 @@ struct tare_measure_options {
 	unsigned starts_off;		/* 0: counting is on from the first instruction; else
 					 * enum tare_starts_off */
 	bool valgrind;			/* software engine: the program's RUNNING_ON_VALGRIND is 1 */
+	const struct tare_watch *watch;	/* NULL: none; with .calls only */
 };
 #define TARE_MEASURE_OPTIONS_INIT TARE_OPTIONS_INIT(measure)
 

@@ -117,22 +117,6 @@ static void put_call(struct writer *w, const struct tare_codeprofile_edge *e)
 	put_counts(w, e->counts);
 }
 
-/* The calls of a function, or of one of its instructions, in [from, to) of the edges. */
-static void put_calls(struct writer *w, size_t from, size_t to, uint32_t own)
-{
-	const struct tare_codeprofile *const p = w->p;
-	for (size_t i = from; i < to; i++) {
-		const struct tare_codeprofile_edge *const e = &p->edges[i];
-		if (w->instead[e->caller] != e->caller || !e->calls)
-			continue;		/* what a PLT stub calls is shown as called by its callers */
-		if (!w->o->no_lines && e->site != NONE)
-			use_file(w, p->insns[e->site].file, own);
-		put_call(w, e);
-	}
-}
-
-/* ---- functions ---- */
-
 static bool any_count(const struct writer *w, const int64_t *counts)
 {
 	for (size_t e = 0; e < w->p->n_events; e++)
@@ -140,6 +124,29 @@ static bool any_count(const struct writer *w, const int64_t *counts)
 			return true;
 	return false;
 }
+
+/* What a PLT stub calls is shown as called by its callers. A call that was made while counting was off, or before the
+ * last dump, has counts and is made 0 times. */
+static bool is_shown(const struct writer *w, const struct tare_codeprofile_edge *e)
+{
+	return w->instead[e->caller] == e->caller && (e->calls || any_count(w, e->counts));
+}
+
+/* The calls of a function, or of one of its instructions, in [from, to) of the edges. */
+static void put_calls(struct writer *w, size_t from, size_t to, uint32_t own)
+{
+	const struct tare_codeprofile *const p = w->p;
+	for (size_t i = from; i < to; i++) {
+		const struct tare_codeprofile_edge *const e = &p->edges[i];
+		if (!is_shown(w, e))
+			continue;
+		if (!w->o->no_lines && e->site != NONE)
+			use_file(w, p->insns[e->site].file, own);
+		put_call(w, e);
+	}
+}
+
+/* ---- functions ---- */
 
 static void put_lines(struct writer *w, const struct tare_codeprofile_function *f, size_t from, size_t to)
 {
@@ -267,9 +274,10 @@ static void put_all(struct writer *w)
 	put_head(w);
 	for (uint32_t f = 0; f < p->n_functions; f++) {
 		const size_t from = edge;
-		while (edge < p->n_edges && p->edges[edge].caller == f)
-			edge++;
-		if (any_count(w, p->functions[f].counts) || edge > from)
+		bool shown = any_count(w, p->functions[f].counts);
+		for (; edge < p->n_edges && p->edges[edge].caller == f; edge++)
+			shown |= is_shown(w, &p->edges[edge]);
+		if (shown)
 			put_body(w, f, from, edge);
 	}
 	sink_str(&w->to, "\n");

@@ -56,6 +56,10 @@ bool parts_refuse(const struct tare_measure_options *o, struct tare_why *why)
 	if ((o->starts_off || o->control) && o->n_stops)
 		return why_set(why, TARE_E_INVALID, "stops and limits count the whole run, not parts of it "
 			       "(--delay -1, --control)");
+	if (o->watch && (!o->code || !o->calls || !o->watch->next))
+		return why_set(why, TARE_E_INVALID, "watch: functions are watched where calls are followed: .code and .calls");
+	if (o->watch && o->n_stops)
+		return why_set(why, TARE_E_INVALID, "watch: stops and limits count the whole run, not parts of it");
 	if (o->control && !o->control->on_ready)
 		return why_set(why, TARE_E_INVALID, "control: no function (on_ready)");
 	return false;

@@ -61,6 +61,7 @@ uint64_t resume(struct thread *t)
 		signal_deliver_pending(t);
 	if (t->signal.held)
 		signal_deliver_held(t);
+	part_follow(t);
 	t->exit_link = 1;		/* neither an indirect branch nor a return */
 	return cache_lookup(t);
 }
@@ -84,6 +85,7 @@ uint64_t engine_exit(struct thread *t)
 		left_cache(t);
 		if (t->pending || t->step.trap || t->vpmu.stepping || t->traced.step)
 			return resume(t);
+		part_follow(t);
 		return cache_lookup(t);
 	}
 	const struct link l = *link_at(id);

@@ -83,6 +83,7 @@ struct thread {
 		int64_t vdso_corr[SOFT_EVENTS];	/* … of these, in the vDSO */
 		uint8_t off;		/* counting is off: enum part_off; 0: on (on-off.c) */
 		int64_t parked_corr[SOFT_EVENTS], parked_vdso[SOFT_EVENTS];	/* … the two from before */
+		uint64_t parked_sum[SOFT_EVENTS];	/* what the parked cells are worth */
 	} code;
 	struct {			/* trace.c */
 		uint64_t at;		/* where its next word goes */

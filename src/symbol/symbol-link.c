@@ -443,3 +443,33 @@ int link_ask(struct symbol_object *o, const uint64_t *addresses, size_t n, struc
 		result = ask_some(o, addresses + at, n - at < MOST ? n - at : MOST, where + at, why);
 	return result;
 }
+
+/* ---- all functions ---- */
+
+static uint64_t *ask_starts(struct symbol_object *o, size_t *n)
+{
+	struct wire_head head = { .op = WIRE_STARTS, .size = sizeof(o->number) };
+	if (!send_open(o) || !send_head(o->set->link, &head, -1) ||
+	    !transmit(o->set->link, &o->number, sizeof(o->number)) || !receive(o->set->link, &head, sizeof(head)) ||
+	    head.op != WIRE_ANSWER || head.size > LONGEST || head.size % sizeof(uint64_t))
+		return NULL;
+	uint64_t *const starts = malloc(head.size + 1);
+	if (!starts || !receive(o->set->link, starts, head.size)) {
+		free(starts);
+		return NULL;
+	}
+	*n = head.size / sizeof(*starts);
+	return starts;
+}
+
+uint64_t *link_starts(struct symbol_object *o, size_t *n)
+{
+	*n = 0;
+	while (o->level < LEVEL_NOTHING && start(o->set)) {
+		uint64_t *const starts = ask_starts(o, n);
+		if (starts)
+			return starts;
+		died(o, stop(o->set));
+	}
+	return NULL;
+}

@@ -111,6 +111,8 @@ int object_open(const struct symbol_object *o);
 /* Asks tare-symbols; where there is none, or it dies with each request, `where` stays empty. 0 or TARE_E_NOMEM. */
 int link_ask(struct symbol_object *o, const uint64_t *addresses, size_t n, struct symbol_where *where,
 	     struct tare_why *why);
+/* Where the functions of the object begin; to be freed. NULL: it cannot be read. */
+uint64_t *link_starts(struct symbol_object *o, size_t *n);
 void link_close(struct symbols *s);
 
 /* ---- symbol-jit.c ---- */

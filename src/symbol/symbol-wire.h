@@ -11,6 +11,8 @@
  *		WIRE_AGAIN	uint32_t m			m times what the last WIRE_WHERE said
  *								n answers in all, in the order of the addresses
  *		WIRE_NOTE	uint32_t string			of the object
+ *	libtare:	struct wire_head, WIRE_STARTS, uint32_t object
+ *	tare-symbols:	struct wire_head, WIRE_ANSWER, uint64_t address[]	where its functions begin, in order
  * Numbers of strings and functions count from the start of the program. All values are as the machine
  * has them: both sides are of one build. libtare checks what it gets, since a broken file may have
  * broken the program. The end of the input ends tare-symbols.
@@ -22,10 +24,10 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC 0x74617265u
-#define WIRE_VERSION 2u
+#define WIRE_VERSION 3u
 #define WIRE_BUILD_ID 64	/* bytes at most */
 
-enum wire_op { WIRE_OPEN = 1, WIRE_AT, WIRE_ANSWER };
+enum wire_op { WIRE_OPEN = 1, WIRE_AT, WIRE_ANSWER, WIRE_STARTS };
 enum wire_record { WIRE_STRING = 1, WIRE_FUNCTION, WIRE_WHERE, WIRE_NOTE, WIRE_AGAIN };
 
 enum wire_flags {

@@ -65,6 +65,31 @@ int symbols_at(struct symbol_object *o, const uint64_t *addresses, size_t n, str
 	return link_ask(o, addresses, n, where, why);
 }
 
+#define AT_ONCE 4096
+
+int symbols_each(struct symbol_object *o, void (*what)(const struct symbol_function *f, void *arg), void *arg,
+		 struct tare_why *why)
+{
+	size_t n = 0;
+	int result = 0;
+	const bool is_file = (o->kind == SYMBOL_FILE || o->kind == SYMBOL_VDSO) &&
+			     o->trust != TRUST_DOUBT && o->trust != TRUST_NO;
+	uint64_t *const starts = is_file ? link_starts(o, &n) : NULL;
+	struct symbol_where *const where = calloc(AT_ONCE, sizeof(*where));
+	for (size_t at = 0; at < n && where && !result; at += AT_ONCE) {
+		const size_t some = n - at < AT_ONCE ? n - at : AT_ONCE;
+		result = symbols_at(o, starts + at, some, where, why);
+		for (size_t i = 0; i < some && !result; i++)
+			if (where[i].function && where[i].function->named && where[i].function->start == starts[at + i])
+				what(where[i].function, arg);
+	}
+	if (!where)
+		result = symbols_no_memory(why);
+	free(where);
+	free(starts);
+	return result;
+}
+
 int symbol_at(struct symbol_object *o, uint64_t address, struct symbol_where *where, struct tare_why *why)
 {
 	return symbols_at(o, &address, 1, where, why);

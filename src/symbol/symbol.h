@@ -132,6 +132,9 @@ struct symbol_where {
 /* Answers for n addresses, in any order. 0, or TARE_E_NOMEM. */
 int symbols_at(struct symbol_object *o, const uint64_t *addresses, size_t n,
 	       struct symbol_where *where, struct tare_why *why);
+/* Calls `what` for all functions of an ELF file that have a name. 0, or TARE_E_NOMEM. */
+int symbols_each(struct symbol_object *o, void (*what)(const struct symbol_function *f, void *arg), void *arg,
+		 struct tare_why *why);
 /* One address. Each call is a message to tare-symbols and back: use symbols_at() for many. */
 int symbol_at(struct symbol_object *o, uint64_t address, struct symbol_where *where,
 	      struct tare_why *why);

@@ -492,6 +492,27 @@ static bool any_function(const struct tare_codeprofile_function *f, void *arg)
 	return f && !arg;
 }
 
+static unsigned watch_none(const char *name, const char *linkage, void *arg)
+{
+	*(unsigned *)arg += name && linkage;
+	return 0;
+}
+
+/* tare-symbols is started while the command runs, and must be gone. */
+static void watch_functions(const struct tare_events *list)
+{
+	struct tare_watch_names *names;
+	struct tare_measurement *m;
+	unsigned functions = 0;
+	CHECK(tare_watch_names_new(watch_none, &functions, &names, NULL) == 0, "names to watch");
+	CHECK(tare_measure(&TARE_OPTIONS(measure, .argv = see_descriptors, .events = list, .backend = TARE_BACKEND_SOFT,
+					 .code = true, .calls = true, .watch = tare_watch_names_watch(names)), &m, NULL) == 0,
+	      "a run with functions that are watched");
+	CHECK(functions || tare_watch_names_note(names), "functions have names, or there is a reason");
+	tare_measurement_free(m);
+	tare_watch_names_free(names);
+}
+
 static void profile_code(const struct tare_measurement *m, const struct tare_events *list)
 {
 	struct tare_codeprofile *p, *sum, *none;
@@ -560,8 +581,10 @@ static void measure_with(enum tare_backend backend, const char *event)
 			      "the mix");
 			tare_code_mix_free(mix);
 		}
-		if (m->code)
+		if (m->code) {
 			measure_traced(list);
+			watch_functions(list);
+		}
 		CHECK(m->exit_status == 0, "%s: a descriptor stays open in the command", event);
 		tare_measurement_free(m);
 	}

@@ -1,4 +1,5 @@
 #include "soft-results.h"
+#include "soft-watch.h"
 
 #include "live.h"
 #include "live-code.h"
@@ -394,7 +395,8 @@ int soft_results_tasks(const struct soft_results *s, const struct tare_measure_o
 static bool fill_dump(const struct soft_dump *from, const struct tare_measure_options *o,
 		      const struct tare_measurement *m, struct tare_dump *to)
 {
-	if (!parts_dump_init(to, from->name, m))
+	char room[4096];
+	if (!parts_dump_init(to, soft_watch_dump_name(o, from->name, room, sizeof(room)), m))
 		return false;
 	to->pid = from->pid;
 	for (size_t i = 0; i < m->n_counts; i++) {

@@ -156,7 +156,8 @@ int soft_setup_open(struct soft_setup *s, const struct tare_measure_options *o,
 			   (o->starts_off & TARE_OFF_UNTIL_ASKED ? SOFT_FLAG_OFF_UNTIL_ASKED : 0) |
 			   (o->starts_off & TARE_OFF_PROCESS ? SOFT_FLAG_OFF_PROCESS : 0) |
 			   (o->starts_off & TARE_OFF_THREADS ? SOFT_FLAG_OFF_THREADS : 0) |
-			   (o->valgrind ? SOFT_FLAG_VALGRIND : 0);
+			   (o->valgrind ? SOFT_FLAG_VALGRIND : 0) |
+			   (o->watch ? SOFT_FLAG_WATCH : 0);
 	s->shared->launcher_pid = getpid();
 	s->shared->fd_size = fd_size;
 	if (readlink("/proc/self/ns/pid", s->shared->pid_ns, sizeof(s->shared->pid_ns) - 1) < 0)

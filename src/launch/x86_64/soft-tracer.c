@@ -2,6 +2,7 @@
 
 #include "find-task.h"
 #include "soft-stop.h"
+#include "soft-watch.h"
 #include "why.h"
 
 #include <errno.h>
@@ -179,6 +180,8 @@ static void serve(struct soft_tracer *s, struct soft_slot *r)
 		soft_setup_reply(r, REPLY_GO_ON);
 	} else if (what == REQ_STOP || what == REQ_OVER || what == REQ_HANDED) {
 		soft_stop_serve(s->stops, r);
+	} else if (what == REQ_WATCH) {
+		soft_watch_serve(s->stops->o, r);
 	}
 }
 

@@ -106,6 +106,7 @@ enum soft_request {
 	REQ_EXEC_FAILED,
 	REQ_STOP,		/* the task has stopped at an event: soft_slot.stopped */
 	REQ_OVER,		/* a limit is exceeded: the launcher ends all processes */
+	REQ_WATCH,		/* which function of a mapping is watched: soft_slot.watch */
 	REQ_HANDED,		/* ready to become native: the launcher sets the registers of
 				 * soft_slot.stopped, and the task never sees an answer */
 };
@@ -160,6 +161,28 @@ struct soft_stopped {
 	int64_t call;		/* the number of the system call that is about to be made; -1: none */
 };
 
+/* A function that switches counting where it is entered and left (translate/watched.c). */
+enum soft_watch {
+	WATCH_IN = 1,		/* counting is on while it is on the stack of the thread */
+	WATCH_TOGGLE = 2,	/* counting changes at its start and at its end */
+	WATCH_DUMP_BEFORE = 4,
+	WATCH_DUMP_AFTER = 8,
+	WATCH_ZERO_BEFORE = 16,
+};
+
+/* REQ_WATCH: the first such function from an address on. */
+struct soft_watched {
+	uint64_t start, end;	/* of the mapping */
+	uint64_t from;
+	uint64_t entry;		/* the answer: its first instruction; 0: there is none */
+	uint32_t what;		/* enum soft_watch */
+	uint32_t number;	/* of its name; the launcher's */
+};
+
+/* The name of a dump for such a function starts with it; then 'b' (before) or 'a', and the number of its name in
+ * hexadecimal digits. */
+#define SOFT_DUMP_WATCHED 1
+
 /* A process that asks the launcher for something. */
 struct soft_slot {
 	uint32_t taken;		/* by compare-and-swap: the asker's tid, or SLOT_OF_STRANGER */
@@ -173,7 +196,10 @@ struct soft_slot {
 	uint32_t pad;
 	uint64_t cookie_at;	/* this word of its memory … */
 	uint64_t cookie;	/* … has this value: so the launcher recognises the task */
-	struct soft_stopped stopped;	/* REQ_STOP, REQ_OVER */
+	union {
+		struct soft_stopped stopped;	/* REQ_STOP, REQ_OVER */
+		struct soft_watched watch;	/* REQ_WATCH */
+	};
 };
 #define SOFT_SLOTS 128
 #define SLOT_OF_STRANGER 0xffffffffu	/* of another pid namespace, where numbers differ */
@@ -291,6 +317,7 @@ struct soft_shared {
 #define SOFT_FLAG_OFF_THREADS	(1u << 9)	/* off, until each thread switches it on */
 #define SOFT_FLAG_OFF_UNTIL_ASKED (1u << 10)	/* off, until the first request of either kind */
 #define SOFT_FLAG_VALGRIND	(1u << 11)	/* RUNNING_ON_VALGRIND is 1 */
+#define SOFT_FLAG_WATCH		(1u << 12)	/* functions switch counting; with SOFT_FLAG_CALLS */
 
 #define ENGINE_FILE_OFFSET	(112ull << 20)
 _Static_assert(sizeof(struct soft_shared) <= ENGINE_FILE_OFFSET, "layout");

@@ -74,20 +74,15 @@ static struct soft_slot *slot_take(void)
 	}
 }
 
-uint32_t ask_launcher(struct thread *t, uint32_t what, const struct soft_stopped *at)
+/* Makes the request of a slot, and waits. 0: the launcher is gone. */
+static uint32_t ask_by(struct thread *t, uint32_t what, struct soft_slot *s)
 {
-	if (__atomic_load_n(&E.shared->closed, __ATOMIC_ACQUIRE))
-		return REPLY_REFUSED;
-	struct soft_slot *const s = slot_take();
-	if (!s)
-		return REPLY_REFUSED;
-	if (at)
-		s->stopped = *at;
 	s->record = t->record;
 	s->pid = (int32_t)sys0(__NR_getpid);
 	s->tid = (int32_t)sys0(__NR_gettid);
 	s->reserved_fd = E.reserved_fd;
-	s->trap_ignored = t->signal.actions[SIGTRAP].handler == SIGNAL_IGNORED;
+	/* the first question comes before there are any */
+	s->trap_ignored = t->signal.actions && t->signal.actions[SIGTRAP].handler == SIGNAL_IGNORED;
 	s->vslot = E.vpmu ? t->vpmu.slot : 0;
 	t->task.cookie = now_ns() ^ (uint64_t)s->tid << 40 ^ (uint64_t)s;
 	s->cookie_at = (uint64_t)&t->task.cookie;
@@ -102,8 +97,36 @@ uint32_t ask_launcher(struct thread *t, uint32_t what, const struct soft_stopped
 		if (sys4(__NR_futex, &s->reply, FUTEX_WAIT, 0, nap) == -ETIMEDOUT && launcher_is_gone())
 			break;
 	t->task.cookie = 0;
+	return answer;
+}
+
+static struct soft_slot *slot_to_ask(void)
+{
+	return __atomic_load_n(&E.shared->closed, __ATOMIC_ACQUIRE) ? NULL : slot_take();
+}
+
+uint32_t ask_launcher(struct thread *t, uint32_t what, const struct soft_stopped *at)
+{
+	struct soft_slot *const s = slot_to_ask();
+	if (!s)
+		return REPLY_REFUSED;
+	if (at)
+		s->stopped = *at;
+	const uint32_t answer = ask_by(t, what, s);
 	__atomic_store_n(&s->taken, 0, __ATOMIC_RELEASE);
 	return answer ? answer : REPLY_REFUSED;
+}
+
+bool watch_ask(struct thread *t, struct soft_watched *w)
+{
+	struct soft_slot *const s = slot_to_ask();
+	if (!s)
+		return false;
+	s->watch = *w;
+	const bool answered = ask_by(t, REQ_WATCH, s) == REPLY_GO_ON;
+	*w = s->watch;
+	__atomic_store_n(&s->taken, 0, __ATOMIC_RELEASE);
+	return answered && w->entry;
 }
 
 /* Yama lets only an ancestor attach, or a process that is named with PR_SET_PTRACER. A process that

@@ -180,13 +180,16 @@ static uint32_t find_root(struct thread *t, uint8_t kind, uint8_t signal, uint64
 /* A context that is not made, because there are too many. The last resort is the folded root. */
 static uint32_t fold(struct thread *t, struct calls_node like)
 {
-	const uint32_t root = find_root(t, FOLDED, 0, 0);
+	const uint32_t root = find_root(t, FOLDED, like.watch, 0);
+	node_at(t, root)->watch = like.watch;
 	calls_of(t)->folded++;
 	like.kind = FOLDED;
 	like.repeats = false;
-	like.set = 1;
+	like.set = 1u + like.watch;
 	like.parent = root;
 	const uint32_t n = find_node(t, &like);
+	if (n && node_at(t, n)->outermost)
+		node_at(t, n)->top = n;
 	return n ? n : root;
 }
 
@@ -196,13 +199,35 @@ static uint32_t fold(struct thread *t, struct calls_node like)
 static void cut_cycle(struct thread *t, struct calls_node *like)
 {
 	for (uint32_t p = like->parent; p; p = node_at(t, p)->parent) {
-		if (node_at(t, p)->entry != like->entry || node_at(t, p)->kind != like->kind)
-			continue;
-		like->repeats = like->cut = true;
-		like->parent = p;
-		return;
+		const struct calls_node *const n = node_at(t, p);
+		if (n->entry == like->entry && n->kind == like->kind) {
+			like->repeats = like->cut = true;
+			like->parent = p;
+			return;
+		}
+		if (n->outermost)		/* its function is on the stack: it must stay in the path */
+			return;
 	}
 }
+
+/* What the path of a new context, which `of` leads to, has of watched functions. */
+static void watch_node(const struct thread *t, const struct calls_node *of, struct calls_node *like)
+{
+	uint32_t number;
+	like->watch = of->watch;
+	like->top = of->top;
+	const uint32_t what = like->repeats ? 0 : watch_at(like->entry, &number);
+	bool inside = of->kind == FOLDED && of->watch;	/* its path is not known */
+	for (uint32_t n = of->top; what && n && !inside; n = node_at(t, n)->above)
+		inside = node_at(t, n)->entry == like->entry;
+	if (!what || inside)
+		return;
+	like->outermost = true;
+	like->above = of->top;
+	like->watch ^= what & WATCH_TOGGLE ? WATCHED_ODD : 0;
+	like->watch |= what & WATCH_IN ? WATCHED_IN : 0;
+}
+
 
 static uint32_t child_of(struct thread *t, uint32_t n, uint8_t kind, uint64_t site, uint64_t entry)
 {
@@ -217,14 +242,19 @@ static uint32_t child_of(struct thread *t, uint32_t n, uint8_t kind, uint64_t si
 		return known;
 	struct calls_node like = { .site = site, .entry = entry, .kind = kind, .parent = base, .from = n,
 				   .fid = function_at(entry).fid, .edge = edge, .cut = of->cut };
-	if (of->kind == FOLDED)
+	if (of->kind == FOLDED) {
+		watch_node(t, of, &like);
 		return fold(t, like);
+	}
 	for (uint32_t p = base; p && !like.repeats; p = node_at(t, p)->parent)
 		like.repeats = node_at(t, p)->edge == like.edge;
 	if (!like.repeats && calls_of(t)->n_nodes > nodes_max(CUT_FROM))
 		cut_cycle(t, &like);
 	like.set = node_at(t, like.parent)->set + (like.repeats ? 0 : mix(like.edge));
+	watch_node(t, of, &like);
 	const uint32_t found = find_node(t, &like);
+	if (found && node_at(t, found)->outermost)
+		node_at(t, found)->top = found;
 	return found ? found : fold(t, like);
 }
 
@@ -295,42 +325,7 @@ static void remember(struct thread *t, uint32_t slot, uint32_t site, uint64_t cu
 	*f = (struct calls_found){ .key = s->key, .slot = 0 - slot * (SLOT_BYTES / 2ull), .to = s->to };
 }
 
-/* A call or jump of `site`, of a context that is known by its site and target, or the arrival of an
- * indirect branch of `site` at the target of `slot`. */
-static void transition(struct thread *t, uint32_t slot, uint32_t site)
-{
-	const struct slot_info *const to = info_at(slot), *const from = info_at(site);
-	const uint64_t cur = calls_of(t)->cur;
-	bool counts = true;
-	const uint32_t n = from->kind == CALL ?
-			   child_of(t, current(t), CALL, from->site, to->target) :
-			   jump_to_function(t, current(t), from->site, to, &counts);
-	change_to(t, n);
-	if (!counts)			/* code would count it: C looks each time */
-		return;
-	++*hot_of(t, n);
-	remember(t, slot, site, cur, n);
-}
-
-/* The common lookup found nothing; the program is at the target. */
-static uint64_t lookup_failed(struct thread *t)
-{
-	struct calls_thread *const c = calls_of(t);
-	const uint32_t slot = (uint32_t)c->slot / (SLOT_BYTES / 2);
-	const uint64_t target = info_at(slot)->target;
-	transition(t, slot, info_at(slot)->site ? slot : (uint32_t)(c->from >> 32));
-	return target;
-}
-
-uint64_t calls_exit(struct thread *t)
-{
-	lock_take();
-	const uint64_t pc = lookup_failed(t);
-	lock_drop();
-	return pc;
-}
-
-/* ---- returns, and what goes on elsewhere ---- */
+/* ---- the shadow ---- */
 
 struct shadow_word {
 	uint16_t number;
@@ -363,6 +358,105 @@ static void shadow_write(struct thread *t, uint64_t sp, struct shadow_word w)
 	__builtin_memcpy((void *)shadow_of(t, sp), &w, sizeof(w));
 }
 
+/* The number of the call whose return address is there; 0: none. */
+static uint32_t call_number(struct shadow_word w)
+{
+	return w.number ? w.number : w.high;
+}
+
+/* ---- watched functions ---- */
+
+/* Code looks the return from this function up in R by its number: C gets it instead. */
+static void hide_return(struct thread *t)
+{
+	struct shadow_word w = shadow_at(t, t->regs[RSP]);
+	if (!w.number || (w.number | (uint32_t)w.high << 16) == MARK_OF_SIGNAL)
+		return;
+	w.high = w.number;
+	w.number = 0;
+	shadow_write(t, t->regs[RSP], w);
+}
+
+static bool on_stack(const struct thread *t, uint32_t context, uint32_t outermost)
+{
+	uint32_t n = node_at(t, context)->top;
+	while (n && n != outermost)
+		n = node_at(t, n)->above;
+	return n;
+}
+
+static void request(struct calls_thread *c, uint32_t what, uint32_t number)
+{
+	if (what && c->n_requests < CALLS_REQUESTS)
+		c->requests[c->n_requests++] = (struct calls_request){ what, number };
+}
+
+/* C has changed the context. */
+static void watch_change(struct thread *t, uint32_t from)
+{
+	const uint32_t to = current(t);
+	uint32_t number = 0;
+	if (!cache.watch || node_at(t, from)->top == node_at(t, to)->top)
+		return;
+	for (uint32_t n = node_at(t, from)->top; n; n = node_at(t, n)->above)
+		if (!on_stack(t, to, n)) {
+			const uint32_t what = watch_at(node_at(t, n)->entry, &number);
+			request(calls_of(t), what & WATCH_DUMP_AFTER, number);
+		}
+	for (uint32_t n = node_at(t, to)->top; n; n = node_at(t, n)->above) {
+		if (on_stack(t, from, n))
+			continue;
+		const uint32_t what = watch_at(node_at(t, n)->entry, &number);
+		request(calls_of(t), what & WATCH_DUMP_BEFORE ? WATCH_DUMP_BEFORE : what & WATCH_ZERO_BEFORE, number);
+	}
+	if (node_at(t, to)->outermost)
+		hide_return(t);
+}
+
+unsigned calls_watch_now(const struct thread *t)
+{
+	return node_at(t, current(t))->watch;
+}
+
+/* A call or jump of `site`, of a context that is known by its site and target, or the arrival of an
+ * indirect branch of `site` at the target of `slot`. */
+static void transition(struct thread *t, uint32_t slot, uint32_t site)
+{
+	const struct slot_info *const to = info_at(slot), *const from = info_at(site);
+	const uint64_t cur = calls_of(t)->cur;
+	bool counts = true;
+	const uint32_t n = from->kind == CALL ?
+			   child_of(t, current(t), CALL, from->site, to->target) :
+			   jump_to_function(t, current(t), from->site, to, &counts);
+	change_to(t, n);
+	watch_change(t, number_of(cur));
+	if (!counts)			/* code would count it: C looks each time */
+		return;
+	++*hot_of(t, n);
+	if (!node_at(t, n)->outermost)
+		remember(t, slot, site, cur, n);
+}
+
+/* The common lookup found nothing; the program is at the target. */
+static uint64_t lookup_failed(struct thread *t)
+{
+	struct calls_thread *const c = calls_of(t);
+	const uint32_t slot = (uint32_t)c->slot / (SLOT_BYTES / 2);
+	const uint64_t target = info_at(slot)->target;
+	transition(t, slot, info_at(slot)->site ? slot : (uint32_t)(c->from >> 32));
+	return target;
+}
+
+uint64_t calls_exit(struct thread *t)
+{
+	lock_take();
+	const uint64_t pc = lookup_failed(t);
+	lock_drop();
+	return pc;
+}
+
+/* ---- returns, and what goes on elsewhere ---- */
+
 /* Is there a call in the path of n after which the program goes on at pc? */
 static bool path_returns_to(const struct thread *t, uint32_t n, uint64_t pc)
 {
@@ -394,13 +488,14 @@ static uint32_t context_at(struct thread *t, uint32_t was, uint64_t sp, uint64_t
 	const bool known = is_node(t, w.node);
 	const uint32_t n = known ? number_of(w.node) : 0;
 	bool counts;
-	if (known && w.number && *return_pc(w.number) == pc)
+	const uint32_t number = call_number(w);
+	if (known && number && *return_pc(number) == pc)
 		return n;
 	if (known && f.fid != FID_UNKNOWN && f.start != pc && node_at(t, n)->fid == f.fid)
 		return n;
 	uint32_t base = was;
 	if (known && (node_at(t, n)->kind == SIGNAL ||
-		      (w.number && path_returns_to(t, was, *return_pc(w.number)))))
+		      (number && path_returns_to(t, was, *return_pc(number)))))
 		base = n;
 	const uint32_t above = f.start == pc || f.fid == FID_UNKNOWN ? 0 : in_path(t, base, f.fid);
 	if (above)
@@ -418,11 +513,13 @@ void calls_recover_return(struct thread *t, uint64_t sp, uint64_t pc)
 {
 	const struct shadow_word w = shadow_at(t, sp);
 	struct calls_thread *const c = calls_of(t);
-	if (w.number && *return_pc(w.number) == pc && is_node(t, w.node))
-		return;
-	c->cur = c->prev;
-	acc_load(t);
-	change_to(t, context_at(t, current(t), sp, pc));
+	const uint32_t from = number_of(c->prev), number = call_number(w);
+	if (!number || *return_pc(number) != pc || !is_node(t, w.node)) {
+		c->cur = c->prev;
+		acc_load(t);
+		change_to(t, context_at(t, current(t), sp, pc));
+	}
+	watch_change(t, from);
 }
 
 void calls_returned(struct thread *t)
@@ -439,15 +536,18 @@ static void arrive(struct thread *t, uint64_t pc)
 	const struct function f = function_at(pc);
 	if (fid == FID_RETURN) {
 		const struct shadow_word w = shadow_at(t, c->return_sp);
-		const bool right = w.number && *return_pc(w.number) == pc && is_node(t, w.node);
-		change_to(t, right ? number_of(w.node) :
-			     context_at(t, current(t), c->return_sp, pc));
+		const uint32_t number = call_number(w), from = current(t);
+		const bool right = number && *return_pc(number) == pc && is_node(t, w.node);
+		change_to(t, right ? number_of(w.node) : context_at(t, from, c->return_sp, pc));
+		watch_change(t, from);
 	} else if (fid == f.fid || fid == FID_RETURNED) {
 		return;
 	} else if (fid == FID_CALL || f.start == pc || f.fid == FID_UNKNOWN) {
 		transition(t, calls_target(pc, true), (uint32_t)(c->from >> 32));
 	} else {
-		change_to(t, context_at(t, current(t), t->regs[RSP] - 8, pc));
+		const uint32_t from = current(t);
+		change_to(t, context_at(t, from, t->regs[RSP] - 8, pc));
+		watch_change(t, from);
 	}
 }
 
@@ -542,6 +642,7 @@ void calls_init(void)
 	if (!(E.shared->flags & SOFT_FLAG_CALLS) || E.vpmu)
 		return;
 	cache.calls = code_context_events(E.shared->event_mask);
+	watch_init();
 	zone_map(SLOT_INFO, sizeof(struct slot_info) * MAX_SLOTS);
 	zone_map(SLOT_HASH, SLOT_HASH_SIZE * 4);
 	zone_map((uint64_t)return_pc(0), MAX_RETURNS * 8);
@@ -634,7 +735,7 @@ void calls_fold(struct thread *t)
 				any |= hot[i];
 			if (!any)
 				continue;
-			if (t->code.off)
+			if (part_drops(t, node_at(t, n)->watch))
 				mem_zero(hot, 8ull * words);
 			log_node(t, n, hot);
 			mem_zero(hot, 8ull * words);

@@ -3,6 +3,7 @@
  *	calls.c		contexts: their making, and the changes that C makes
  *	emit-calls.c	the changes that translated code makes
  *	functions.c	which function an address belongs to
+ *	watched.c		functions that switch counting
  *
  * A *context* is a node of a thread's own tree. `cur` is the one that runs. Code adds what a block is
  * worth to the thread's *accumulators*, CALLS_BANKS for each event, which hold the sums of `cur`: a
@@ -35,6 +36,7 @@
 #define FOLD_FROM 1100000u		/* further contexts are folded: TARE_CODE_FOLDED */
 #define NODE_HASH (1u << 22)
 #define MAX_SYSCALLS 4096u
+#define CALLS_REQUESTS 8u
 
 /* What a slot remembers: the answer for one context. A slot has SLOT_WAYS of these; the low byte of the
  * context, which is a multiple of 8, says which. */
@@ -51,6 +53,12 @@ struct calls_found {
 	uint64_t pad;
 };
 
+/* What the path of a context has of watched functions (watched.c). */
+enum calls_watch {
+	WATCHED_ODD = 1,		/* an odd number of those with WATCH_TOGGLE */
+	WATCHED_IN = 2,			/* one with WATCH_IN */
+};
+
 /* What C knows of a context. Its counts are in the hot part: the calls, then the banks. */
 struct calls_node {
 	uint64_t site, entry;
@@ -63,7 +71,11 @@ struct calls_node {
 	bool repeats : 1;
 	bool cut : 1;
 	bool logged : 1;
+	bool outermost : 1;		/* a call of a watched function that was not on the stack */
+	uint8_t watch : 2;		/* enum calls_watch */
 	uint8_t signal;
+	uint32_t top;			/* the nearest outermost one in its path; or 0 */
+	uint32_t above;			/* outermost: the next one in its path; or 0 */
 };
 
 struct calls_syscall {
@@ -84,9 +96,15 @@ struct calls_thread {
 	uint64_t hash, part;		/* … and what is added to the context for its hash */
 	uint64_t back;			/* where it goes on */
 	uint64_t return_sp;		/* with FID_RETURN: where the return address was */
+	uint8_t followed;		/* enum calls_watch that counting has followed (part_follow()) */
+	uint8_t n_requests;
+	uint32_t pad;
+	struct calls_request {		/* of functions that were entered or left, until part_follow() */
+		uint32_t what;		/* one of enum soft_watch */
+		uint32_t number;
+	} requests[CALLS_REQUESTS];
 	uint32_t n_nodes;
 	uint32_t folded;		/* contexts that were not made */
-	uint32_t pad[2];
 	struct calls_syscall syscalls[MAX_SYSCALLS];
 	uint32_t n_syscalls;
 };
@@ -166,6 +184,18 @@ bool calls_slots_full(void);
 /* Where the call of that number returns to; and minus that, for code. */
 static inline uint64_t *return_pc(uint32_t n) { return (uint64_t *)(ZONE_RETURNS + (1u << 20)) + n; }
 static inline uint64_t *return_minus(uint32_t n) { return (uint64_t *)(ZONE_RETURNS + (2u << 20)) + n; }
+
+/* Are the counts of a context that has so much of watched functions dropped? */
+bool part_drops(const struct thread *t, unsigned watch);
+unsigned calls_watch_now(const struct thread *t);	/* enum calls_watch of its context */
+
+/* watched.c */
+void watch_init(void);
+/* enum soft_watch of the function that starts there; 0: it is not watched. */
+NEEDS_LOCK uint32_t watch_at(uint64_t entry, uint32_t *number);
+/* Code of that mapping is looked at for the first time; it is about to go. */
+NEEDS_LOCK void watch_mapped(uint64_t start, uint64_t end);
+NEEDS_LOCK void watch_forget(uint64_t start, uint64_t end);
 
 /* functions.c */
 struct function {

@@ -131,6 +131,7 @@ void count_fold(struct thread *t)
 	}
 	if (off)
 		part_take_parked(t, sum, vdso);
+	mem_zero(t->code.parked_sum, sizeof(t->code.parked_sum));
 	uint8_t wanted[SOFT_EVENTS];
 	const int n_wanted = events_wanted(wanted);
 	uint64_t *const cells = counts_of(t);

@@ -27,6 +27,7 @@ static struct function last;		/* most blocks are in the function of the one befo
 void functions_forget(uint64_t start, uint64_t end)
 {
 	last = (struct function){ 0 };
+	watch_forget(start, end);
 	for (uint32_t i = n_tables; i-- > 0;)
 		if (tables[i].start < end && tables[i].end > start)
 			tables[i] = tables[--n_tables];
@@ -136,6 +137,8 @@ static const struct table *table_of(uint64_t pc)
 	*t = (struct table){ .start = s.start ? s.start : pc, .end = s.start ? s.end : pc + 1 };
 	if (s.has_base)
 		find_hdr(t, s.base);
+	if (s.start)
+		watch_mapped(s.start, s.end);
 	return t;
 }
 

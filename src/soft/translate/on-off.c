@@ -6,6 +6,8 @@
  * The child of a fork and a vfork child start as the thread that made them, a new thread with the
  * switch of its process and its own as at the start of the run, a new image as the run.
  *
+ * A function that is watched (watched.c) turns the switch of its thread at its start and at its end.
+ *
  * Translated code does not know of it and always counts. A switch acts on the totals that it leaves
  * behind, when the thread is outside the cache and its counts are exact:
  *
@@ -20,7 +22,8 @@
  *
  * Whoever keeps running totals beside the cells (call contexts) takes the difference since the last
  * look in count_switches(), which is called before the state of a thread changes: it belongs to the
- * old state. Zero and dump call it, too.
+ * old state. Zero and dump call it, too. Watched functions need none of that: whether the counts of a
+ * context are dropped follows from its path (part_drops()).
  */
 #include "code-abi.h"
 #include "sys.h"
@@ -53,9 +56,27 @@ void part_init(struct thread *t)
 		E.shared->records[t->record].off = t->code.off != 0;
 }
 
+/* Does what is on the stack turn the switch of a thread? */
+static bool is_turned(unsigned watch)
+{
+	return watch != 0;
+}
+
+/* Calls of the thread, which are followed only where its memory is there. */
+static bool was_turned(const struct thread *t)
+{
+	return cache.watch && t->calls_mapped && is_turned(calls_of(t)->followed);
+}
+
+bool part_drops(const struct thread *t, unsigned watch)
+{
+	return t->code.off ^ (is_turned(watch) != was_turned(t) ? OFF_THREAD : 0);
+}
+
 void part_inherit(struct thread *t, const struct thread *parent)
 {
-	t->code.off = t->is_vfork ? parent->code.off :
+	/* the contexts of a vfork child start at a root, too */
+	t->code.off = t->is_vfork ? parent->code.off ^ (was_turned(parent) ? OFF_THREAD : 0) :
 		      (uint8_t)((parent->code.off & OFF_PROCESS) | (start.threads_off ? OFF_THREAD : 0));
 	if (t->record)
 		E.shared->records[t->record].off = t->code.off != 0;
@@ -65,6 +86,7 @@ void part_forked(struct thread *t, struct soft_record *r)
 {
 	mem_zero(t->code.parked_corr, sizeof(t->code.parked_corr));
 	mem_zero(t->code.parked_vdso, sizeof(t->code.parked_vdso));
+	mem_zero(t->code.parked_sum, sizeof(t->code.parked_sum));
 	if (r != E.shared->records)
 		r->off = t->code.off != 0;
 }
@@ -82,27 +104,34 @@ void part_take_parked(struct thread *t, uint64_t sum[SOFT_EVENTS], uint64_t vdso
 
 /* ---- one thread ---- */
 
-static void park(struct thread *t, uint64_t sum[SOFT_EVENTS])
+static void park(struct thread *t)
 {
+	uint64_t *const sum = t->code.parked_sum;
 	uint8_t wanted[SOFT_EVENTS];
 	const int n_wanted = events_wanted(wanted);
 	uint64_t last = 0, last_but_one = 0, c = 0;
 	for (int k = 0; k < SOFT_EVENTS; k++) {
 		t->code.parked_corr[k] = t->code.corr[k];
 		t->code.parked_vdso[k] = t->code.vdso_corr[k];
-		sum[k] = (uint64_t)t->code.corr[k];
 		t->code.corr[k] = t->code.vdso_corr[k] = 0;
 	}
 	for (uint32_t id = 1; id <= cache.n_blocks; id++) {
+		const uint64_t *const both = counts_of(t) + soft_cell(id);
+		if (!(both[0] | both[SOFT_CELLS_AWAY] | last | c)) {	/* most blocks */
+			last_but_one = last;
+			last = c;
+			continue;
+		}
 		const struct block *const b = block_at(id);
 		uint64_t *const cell = cell_of(t, id), *const parked = parked_cell(t, id);
-		if (*cell) {		/* do not write to pages of zeros */
-			*parked += *cell;
+		const uint64_t ran = *cell;
+		if (ran) {		/* do not write to pages of zeros */
+			*parked += ran;
 			*cell = 0;
 		}
 		last_but_one = last;
 		last = c;
-		c = soft_runs(b->runs_from, *parked, last, last_but_one);
+		c = soft_runs(b->runs_from, ran, last, last_but_one);
 		for (int i = 0; c && i < n_wanted; i++)
 			sum[wanted[i]] += c * b->vec[wanted[i]];
 	}
@@ -121,12 +150,10 @@ static void unpark(struct thread *t)
 }
 
 /* The thread is outside the cache. */
-static void set_off(struct thread *t, uint8_t off)
+static void set_cells_off(struct thread *t, uint8_t off)
 {
 	const bool was = t->code.off, is = off;
 	struct soft_record *const r = &E.shared->records[t->record];
-	uint64_t sum[SOFT_EVENTS] = { 0 };
-	count_switches(t);
 	if (was == is) {
 		t->code.off = off;
 		return;
@@ -134,15 +161,23 @@ static void set_off(struct thread *t, uint8_t off)
 	/* Pairs with live_read() of the launcher, as in count_fold(). */
 	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);
 	if (is)
-		park(t, sum);
+		park(t);
 	else
 		unpark(t);
 	t->code.off = off;
 	if (t->record) {
-		mem_copy(r->parked, sum, sizeof(sum));
+		for (int k = 0; k < SOFT_EVENTS; k++)
+			r->parked[k] = is ? t->code.parked_sum[k] + (uint64_t)t->code.parked_corr[k] : 0;
 		r->off = is;
 	}
 	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);
+}
+
+/* A switch that the program asked for. */
+static void set_off(struct thread *t, uint8_t off)
+{
+	count_switches(t);
+	set_cells_off(t, off);
 }
 
 static void tell(uint32_t *what)
@@ -173,17 +208,22 @@ static bool stop_process(struct thread *t)
 	return stopped;
 }
 
+/* The thread's own switch, if the program had never turned it. */
+static uint8_t off_at_start(const struct thread *t)
+{
+	return start.threads_off != was_turned(t) ? OFF_THREAD : 0;
+}
+
 void part_switch(struct thread *t, bool on)
 {
 	if (!stop_process(t))
 		return;
 	const bool was = t->code.off & OFF_PROCESS;
-	const uint8_t off = (uint8_t)((on ? 0 : OFF_PROCESS) | (start.threads_off ? OFF_THREAD : 0));
 	if (!t->is_vfork)
 		start.waits = false;
 	for (uint32_t i = 0; was == on && i < E.n_threads; i++)
 		if (of_process(t, thread_at(i)))
-			set_off(thread_at(i), off);
+			set_off(thread_at(i), (on ? 0 : OFF_PROCESS) | off_at_start(thread_at(i)));
 	tell_change(was, !on);
 	release_others();
 }
@@ -197,7 +237,7 @@ static void wait_no_longer(struct thread *t)
 	for (uint32_t i = 0; i < E.n_threads; i++) {
 		struct thread *const o = thread_at(i);
 		if (of_process(t, o))
-			set_off(o, OFF_THREAD);
+			set_off(o, off_at_start(o));
 	}
 }
 
@@ -290,6 +330,40 @@ static void take_counts(const struct thread *t, uint32_t number, struct soft_dum
 		if (code_log_wanted())
 			code_log_mark(t, i, CODE_DUMP, number);
 	}
+}
+
+/* ---- watched functions ---- */
+
+/* The launcher makes a name of the number. */
+static void dump_at(struct thread *t, const struct calls_request *r)
+{
+	char name[16] = { SOFT_DUMP_WATCHED, r->what == WATCH_DUMP_BEFORE ? 'b' : 'a' };
+	for (int i = 0; i < 8; i++)
+		name[2 + i] = "0123456789abcdef"[r->number >> (28 - 4 * i) & 15];
+	part_dump(t, name);
+}
+
+void part_follow(struct thread *t)
+{
+	if (!cache.watch || !t->calls_mapped)
+		return;
+	struct calls_thread *const c = calls_of(t);
+	for (unsigned i = 0; i < c->n_requests; i++) {
+		if (c->requests[i].what == WATCH_ZERO_BEFORE)
+			part_zero(t);
+		else
+			dump_at(t, &c->requests[i]);
+	}
+	c->n_requests = 0;
+	const unsigned now = calls_watch_now(t);
+	if (now == c->followed)
+		return;
+	lock_take();
+	const uint8_t off = is_turned(now) != was_turned(t) ? t->code.off ^ OFF_THREAD : t->code.off;
+	tell_change(t->code.off & OFF_THREAD, off & OFF_THREAD);
+	set_cells_off(t, off);
+	c->followed = (uint8_t)now;
+	lock_drop();
 }
 
 void part_dump(struct thread *t, const char *name)

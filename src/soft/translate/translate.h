@@ -16,6 +16,7 @@
  *	code-log.c	which code ran how often, for a profile
  *	trace.c		which memory it used, for a simulation
  *	calls.c, emit-calls.c, functions.c	the call graph (calls.h)
+ *	watched.c		functions that switch counting
  *
  * Each block adds 1 to its own cell of the thread's counter array; count.c turns cells into
  * events when counts are asked for.
@@ -24,7 +25,7 @@
  * this room share is in translate-room.h and emit.h. The room sees decode and the root.
  *
  * It asks the rooms above it (declared at the end) for the signal of a jump to an address without
- * code, for the calls of the vsyscall page, and for what a flawed CPU counts for an instruction.
+ * code, for functions that switch counting, for the calls of the vsyscall page, and for what a flawed CPU counts for an instruction.
  */
 #ifndef SOFT_TRANSLATE_H
 #define SOFT_TRANSLATE_H
@@ -237,6 +238,7 @@ struct code_cache {
 	bool counts_taken;		/* taken branches were asked for: as mode.taken, in mode 0 */
 	uint32_t calls;			/* contexts count these events: 1 << enum soft_event; 0: calls
 					 * are not followed */
+	bool watch;			/* some functions switch counting (watched.c) */
 	/* These three are set once, by any thread, without the lock: */
 	bool precise;			/* a signal handler may look at the flags of a fault */
 	bool no_tsc;			/* the program may have forbidden rdtsc (PR_SET_TSC) */
@@ -376,6 +378,8 @@ TAKES_LOCK void part_toggle(struct thread *t);
 TAKES_LOCK void part_zero(struct thread *t);		/* what the process has counted … */
 TAKES_LOCK void part_zero_thread(struct thread *t);	/* … or the thread, since the last dump */
 TAKES_LOCK void part_dump(struct thread *t, const char *name);	/* at most 119 characters of it */
+/* Before a thread enters the cache: does what functions that it entered or left ask for (watched.c). */
+TAKES_LOCK void part_follow(struct thread *t);
 
 /* code-log.c: which code ran how often (code-abi.h). While counting of a thread is off, nothing is
  * written of what it runs. */
@@ -495,6 +499,8 @@ bool engine_owns(uint64_t start, uint64_t end);	/* any part of that range */
 void signal_probe(struct thread *t) __attribute__((noreturn));
 /* guest: t->pc lies in the vsyscall page. Makes the call that the address stands for. */
 void vsyscall(struct thread *t);
+/* guest: asks the launcher for the first watched function from w->from on. False: there is none. */
+bool watch_ask(struct thread *t, struct soft_watched *w);
 /* vpmu, each under `tare run` only (E.vpmu): */
 /* Sets the accumulators of the flaws' sets of instructions in the vector of n instructions. */
 void vpmu_count_insns(uint8_t *vec, const struct insn *in, int n);

@@ -349,15 +349,20 @@ static void open_object(const struct wire_open *w, int fd)
 	objects[w->object] = o;
 }
 
+static void begin(struct reader_object *o)
+{
+	limit_time(o->open.cpu_seconds);
+	if (!o->opened)
+		reader_open(o);
+	o->opened = true;
+}
+
 static bool answer_at(const uint32_t *message, size_t size)
 {
 	struct reader_object *const o = size >= 8 ? object_of(message[0]) : NULL;
 	if (!o || size != 8 + 8 * (uint64_t)message[1])
 		return false;
-	limit_time(o->open.cpu_seconds);
-	if (!o->opened)
-		reader_open(o);
-	o->opened = true;
+	begin(o);
 	last.there = false;
 	for (uint32_t i = 0; i < message[1]; i++) {
 		uint64_t address;
@@ -373,6 +378,18 @@ static bool answer_at(const uint32_t *message, size_t size)
 	return send_answer();
 }
 
+static bool answer_starts(const uint32_t *message, size_t size)
+{
+	struct reader_object *const o = size == sizeof(*message) ? object_of(message[0]) : NULL;
+	if (!o)
+		return false;
+	begin(o);
+	reader_function_at(o, 0);		/* has the names read */
+	for (size_t i = 0; i < o->names.n; i++)
+		put(&o->names.functions[i].start, sizeof(o->names.functions[i].start));
+	return send_answer();
+}
+
 static bool serve(void)
 {
 	struct wire_head head;
@@ -384,7 +401,8 @@ static bool serve(void)
 	if (ok && head.op == WIRE_OPEN && head.size == sizeof(struct wire_open))
 		open_object(message, fd);
 	else
-		ok = ok && head.op == WIRE_AT && answer_at(message, head.size);
+		ok = ok && (head.op == WIRE_AT ? answer_at(message, head.size) :
+			    head.op == WIRE_STARTS && answer_starts(message, head.size));
 	free(message);
 	return ok;
 }
