@@ -7,6 +7,7 @@
 #include "program.h"
 #include "stat.h"
 #include "term.h"
+#include "world-show.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -57,6 +58,7 @@ static const struct opt opts[] = {
 	  TO(stat_opts, exact) },
 	{ OPT_FLAG, 0, "aslr", NULL, "leave address space randomisation on",
 	  TO(stat_opts, aslr) },
+	{ OPT_STRING, 0, "machine", "NAME", MACHINE_HELP, TO(stat_opts, machine) },
 	{ OPT_FLAG, 0, "clean-env", NULL, "run the command in a fixed environment: "
 	  CLEAN_ENV_HELP, TO(stat_opts, clean_env) },
 	{ OPT_LIST, 0, "keep", "VAR", "with --clean-env, leave this variable in; may be given "
@@ -189,6 +191,11 @@ static const char *conflict(const struct stat_opts *o)
 	if (o->mix && (o->pid || o->tid))
 		return "--mix wants a command to run: only the software engine sees opcodes, and it "
 		       "cannot enter a process that runs already";
+	if (o->machine && (o->backend == TARE_BACKEND_HW || o->mix_from))
+		return "--machine wants the software engine: with hardware counters the program runs natively and "
+		       "sees the host's CPU; leave --backend hw or --mix-from out";
+	if (o->machine && (o->pid || o->tid))
+		return "--machine wants a command to run: a process that runs already has asked for its CPU";
 	if (o->functions && (o->backend == TARE_BACKEND_HW || o->mix_from))
 		return "--functions wants the software engine, which alone knows the code that ran";
 	if (o->functions && (o->pid || o->tid))
@@ -535,6 +542,7 @@ static int measure_part(struct stat_session *s, struct stat_run *run,
 		.cpu = &s->cpu,
 		.backend = (enum tare_backend)o->backend,
 		.aslr = o->aslr,
+		.machine = o->machine,
 		.no_inherit = o->no_inherit,
 		.per_task = o->per_thread,
 		.refuse_uncounted = o->refuse,
@@ -816,11 +824,11 @@ static int run(const struct command *self, int argc, char **argv)
 		free_lists(&o);
 		return EXIT_FAILED;
 	}
-	if (!stat_mix_load(&o) || !stat_control_open(&o)) {
+	if (!machine_usable(o.machine) || !stat_mix_load(&o) || !stat_control_open(&o)) {
 		free_lists(&o);
 		return EXIT_FAILED;
 	}
-	if (o.mix || o.functions || o.in.n)
+	if (o.mix || o.functions || o.in.n || o.machine)
 		o.backend = TARE_BACKEND_SOFT;
 	if (o.mix_from)
 		o.backend = TARE_BACKEND_HW;

@@ -3,6 +3,7 @@
 #include "environment.h"
 #include "program.h"
 #include "stat.h"
+#include "world-show.h"
 
 #include <tare/version.h>
 
@@ -307,6 +308,7 @@ void stat_json(const struct stat_session *s, struct buf *out)
 	json_bool(&j, "aslr_off", first->aslr_off);
 	environment_json(&j, s->envp);
 	json_end(&j);
+	world_json(&j, stat_part(&s->runs[s->n_runs - 1])->world, first->aslr_off, s->o->clean_env);
 	/* Attached, the command only says how long to count. */
 	program_json(&j, s->o->pid || s->o->tid ? (char *[]){ NULL } : s->argv, s->envp);
 	options_json(&j, s);

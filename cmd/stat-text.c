@@ -3,6 +3,7 @@
 #include "certificate.h"
 #include "stat.h"
 #include "term.h"
+#include "world-show.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -257,6 +258,10 @@ static void put_heading(struct buf *b, const struct stat_session *s)
 		buf_str(b, "nothing counted; ");
 	if (stat_is_part(s, &s->runs[0]))
 		buf_str(b, "parts of the run; ");
+	const size_t before = b->len;
+	world_heading(m->world, b);
+	if (b->len > before)
+		buf_str(b, "; ");
 	buf_printf(b, "ASLR %s", m->aslr_off ? "off" : "on");
 	stat_in_text(s->o, b);
 	buf_printf(b, "):\n%s", s->n_events ? "\n" : "");
@@ -446,6 +451,7 @@ static void put_notes(struct buf *b, const struct stat_session *s)
 		buf_printf(b, "\n Counted in software: %s.\n", m->backend_reason);
 	if (s->skipped[0])
 		buf_printf(b, "\n Not available here: %s (see `tare doctor`).\n", s->skipped);
+	world_beyond(last->world, b);
 	if (m->aslr_note)
 		buf_printf(b, "\n %s.\n", m->aslr_note);
 	if (uncounted(s))

@@ -111,7 +111,10 @@ extern "C" {
 	  "count from the start (without --delay -1), or let the program switch it on " \
 	  "(tare_region(3)), or send `enable` to --control")                     \
 	X(WHOLE_ONLY, 48, "the kernel counts this event for the whole run, and only part of the run " \
-	  "was counted", "leave this event out, or count with hardware counters (--backend hw)")
+	  "was counted", "leave this event out, or count with hardware counters (--backend hw)") \
+	X(MACHINE, 49, "this host cannot be that machine",                          \
+	  "choose a machine of a lower level (--machine x86-64-v2), or run on a host that has these " \
+	  "features")
 
 enum tare_err {
 	TARE_OK = 0,

@@ -63,6 +63,7 @@ struct tare_code;
 struct tare_stop;		/* tare/stop.h */
 struct tare_stop_rule;
 struct tare_stop_result;
+struct tare_world;		/* tare/world.h */
 
 struct tare_count {
 	const char *event;		/* the name as the caller wrote it */
@@ -151,6 +152,8 @@ struct tare_measurement {
 	size_t n_stops;
 	struct tare_stop_result *stops;	/* one per rule of tare_measure_options.stops */
 	struct tare_parts *parts;	/* NULL: the whole run was counted */
+	struct tare_world *world;	/* what the program saw (tare/world.h); NULL: the host, with
+					 * hardware counters */
 };
 
 /* How counting can start, besides on. The software engine knows all of them, hardware counters
@@ -238,6 +241,8 @@ struct tare_measure_options {
 					 * enum tare_starts_off */
 	bool valgrind;			/* software engine: the program's RUNNING_ON_VALGRIND is 1 */
 	const struct tare_watch *watch;	/* NULL: none; with .calls only */
+	const char *machine;		/* NULL: the program sees the host's CPU; else that machine
+					 * (tare/world.h), with the software engine only */
 };
 #define TARE_MEASURE_OPTIONS_INIT TARE_OPTIONS_INIT(measure)
 

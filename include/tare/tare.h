@@ -44,5 +44,6 @@
 #include <tare/scan.h>
 #include <tare/stop.h>
 #include <tare/version.h>
+#include <tare/world.h>
 
 #endif

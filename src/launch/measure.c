@@ -8,6 +8,7 @@
 #include "parts.h"
 #include "perf-facts.h"
 #include "set.h"
+#include "world.h"
 #include "why.h"
 
 #include <stdio.h>
@@ -63,7 +64,9 @@ static int check(const struct tare_measure_options *o, struct tare_why *why)
 		return TARE_E_INVALID;
 	if (command && !child_status_kept(why))
 		return TARE_E_INVALID;
-	const int err = stop_check_rules(o, why);
+	int err = stop_check_rules(o, why);
+	if (!err && o->machine)
+		err = tare_machine_check(o->machine, why);
 	if (err)
 		return err;
 	return backend_refuse_precise(o->events, why);
@@ -207,11 +210,30 @@ static int backend_of_stops(const struct tare_measure_options *o, struct measure
 	return tare_backend_for(o->events, TARE_BACKEND_SOFT, NULL, 0, why);
 }
 
+static int machine_backend(const struct tare_measure_options *o, struct measured *r,
+			   struct tare_why *why)
+{
+	if (is_attached(o))
+		why_set(why, TARE_E_INVALID, "machine %s: a process that runs already has asked for its CPU",
+			o->machine);
+	else if (o->backend == TARE_BACKEND_HW)
+		why_set(why, TARE_E_INVALID, "machine %s: with hardware counters the program runs natively, and "
+			"sees the host's CPU", o->machine);
+	else {
+		snprintf(r->reason, sizeof(r->reason), "only the software engine can show a machine");
+		return tare_backend_for(o->events, TARE_BACKEND_SOFT, NULL, 0, why);
+	}
+	why_remedy(why, "count a command in software (--backend soft)");
+	return TARE_E_INVALID;
+}
+
 /* Only hardware can count a process that runs already: then the error is the hardware's. */
 static int backend_of_run(const struct tare_measure_options *o, struct measured *r,
 			  struct tare_why *why)
 {
 	const pid_t target = o->pid ? o->pid : o->tid;
+	if (o->machine && (target || o->backend != TARE_BACKEND_SOFT))
+		return machine_backend(o, r, why);
 	if (o->n_stops && o->backend == TARE_BACKEND_AUTO)
 		return backend_of_stops(o, r, why);
 	if (target && o->backend == TARE_BACKEND_SOFT)
@@ -288,6 +310,10 @@ static int measure(const struct tare_measure_options *o, struct tare_measurement
 			       "the code that ran (tare_measure_options.code), which is not asked for");
 	}
 	r->m.backend = (enum tare_backend)backend;
+	if (backend == TARE_BACKEND_SOFT && !(r->m.world = world_new(o->machine))) {
+		tare_measurement_free(&r->m);
+		return why_set(w, TARE_E_NOMEM, "a measurement");
+	}
 	if (backend == TARE_BACKEND_SOFT)
 		err = measure_soft(o, &r->m, w);
 	else if (o->n_stops)
@@ -342,6 +368,7 @@ void tare_measurement_free(struct tare_measurement *m)
 	code_free(m->code);
 	free(m->stops);
 	parts_free(m->parts);
+	world_free(m->world);
 	free(m->counts);
 	free((struct measured *)m);	/* its first member */
 }

@@ -164,6 +164,7 @@ uint64_t engine_main(void)
 	struct thread *const t = thread_self();
 	const struct soft_start soft_start = *(struct soft_start *)((uint64_t)t + THREAD_ALT);
 	E.shared = (struct soft_shared *)ZONE_SHARED;
+	E.machine = E.shared->machine.on;
 	E.has_fsgsbase = soft_start.has_fsgsbase;
 	cache.has_bmi2 = soft_start.has_bmi2;
 	cache.counts_taken = E.shared->event_mask >> SOFT_TAKEN & 1;
@@ -204,6 +205,8 @@ uint64_t engine_main(void)
 		no_memory();
 	signals_init(t);
 	rseq_init();
+	if (E.machine)
+		machine_start(t);
 	part_init(t);
 	if (t->record) {
 		struct soft_record *const r = &E.shared->records[t->record];

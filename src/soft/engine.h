@@ -116,7 +116,9 @@ struct thread {
 	struct {
 		uint32_t child_record;	/* of the task that it is about to make */
 		uint64_t cookie;	/* while the launcher is asked (soft_slot) */
-		uint64_t rseq;		/* its registered area, or 0 */
+		uint64_t rseq;		/* its registered area, or 0 … */
+		uint32_t rseq_len, rseq_sig;	/* … and with a machine, what it was registered with */
+		uint64_t affinity;	/* with a machine: the CPUs that it asked for; 0: all */
 		bool strict;		/* seccomp's strict mode, which the engine enforces */
 		bool trace_asked;	/* traced_asked() is to be called */
 		bool exec_counted;	/* the execve that it makes is in the log already */
@@ -215,6 +217,7 @@ struct engine {
 	uint32_t reserved_fd;		/* the descriptor of the run's memfd */
 	bool has_fsgsbase;
 	bool vpmu;			/* `tare run`: there is a virtual PMU */
+	bool machine;			/* the program sees another CPU: soft_shared.machine */
 	bool stops;			/* tasks are to stop at events (exact-stop.c) */
 	uint32_t n_threads;		/* slots ever used: threads[0] … */
 	uint32_t n_thread_addresses;	/* addresses tried for them */

@@ -9,14 +9,14 @@ of its own room only.
 import json, pathlib, re, subprocess, sys, tempfile
 
 SEES = {
-    "base": [], "symbol": ["base"], "symbol/reader": ["symbol"], "cpu": [], "event": ["cpu", "base"],
+    "base": [], "symbol": ["base"], "symbol/reader": ["symbol"], "cpu": [], "world": ["base"], "event": ["cpu", "base"],
     "counter": ["event", "cpu", "base"],
     # the rooms of the engine: src/soft itself is their root
     "soft/abi": [], "soft/decode": ["soft/abi"], "soft": ["soft/abi"],
     "soft/translate": ["soft/decode", "soft", "soft/abi"],
     "soft/guest": ["soft/translate", "soft/decode", "soft", "soft/abi"],
     "soft/vpmu": ["soft/guest", "soft/translate", "soft/decode", "soft", "soft/abi"],
-    "launch": ["soft/decode", "soft/abi", "counter", "base"], "profile": ["base"],
+    "launch": ["soft/decode", "soft/abi", "counter", "world", "base"], "profile": ["base"],
     "record": ["counter", "profile", "base"], "analysis": ["profile", "base"],
     "codeprofile": ["symbol", "base"],
     "verify": ["soft/decode", "soft/abi", "launch", "counter", "event", "base"],

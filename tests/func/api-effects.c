@@ -304,6 +304,18 @@ static void invariants(void)
 	CHECK(tare_invariant_state_name(TARE_INVARIANT_HOLDS), "names");
 }
 
+static void worlds(void)
+{
+	struct tare_world_fact f;
+	const char *about;
+	CHECK(tare_machine(0, &about) && about[0] && !tare_machine(1000, NULL), "machines");
+	CHECK(tare_machine_check("none", NULL) == TARE_E_INVALID && tare_machine_check(NULL, NULL) == TARE_E_INVALID,
+	      "no machine");
+	(void)tare_machine_check("x86-64-v2", NULL);
+	CHECK(tare_world_fact(NULL, true, true, 0, &f) && f.what && f.fixed, "facts");
+	CHECK(!tare_world_fact(NULL, true, true, 1000, &f), "facts end");
+}
+
 static void benching(void)
 {
 	struct tare_bench_report *r;
@@ -684,7 +696,7 @@ static const struct step steps[] = {
 	{ "verify", verify },
 	{ "invariants", invariants },
 	{ "scanning", scanning },
-	{ "benching", benching },
+	{ "worlds", worlds }, { "benching", benching },
 	{ "the recorder", recorder },
 	{ "reading profiles", profiles },
 	{ "writing profiles", write_profile },

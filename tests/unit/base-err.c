@@ -60,6 +60,7 @@ static const char *const numbers[] = {
 	[46] = "OPTION_UNKNOWN",
 	[47] = "NEVER_ON",
 	[48] = "WHOLE_ONLY",
+	[49] = "MACHINE",
 };
 #define N_NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
 

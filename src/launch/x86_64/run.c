@@ -121,7 +121,7 @@ static int setup(int memfd, struct soft_shared *shared, void *arg, struct tare_w
 	tsc_fields(v);
 	note_devices(v);
 	v->rdpmc = 1;
-	v->n_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
+	v->n_cpus = shared->machine.on ? shared->machine.cpus : (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
 	v->inherits_groups = kernel_inherits_groups();
 	err = make_files(r, v, why);
 	if (!err)

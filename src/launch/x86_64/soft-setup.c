@@ -2,6 +2,7 @@
 
 #include "descriptors.h"
 #include "file-size.h"
+#include "soft-machine.h"
 #include "soft-results.h"
 #include "trace-abi.h"
 #include "soft-stop.h"
@@ -164,7 +165,10 @@ int soft_setup_open(struct soft_setup *s, const struct tare_measure_options *o,
 		s->shared->pid_ns[0] = '\0';
 	s->shared->n_records = 1;	/* record 0 is for tasks beyond SOFT_MAX_RECORDS */
 	s->own = own_image(s->memfd + 1);
-	return 0;
+	const int bad = soft_machine_setup(&s->shared->machine, o->machine, why);
+	if (bad)
+		soft_setup_close(s);
+	return bad;
 }
 
 struct soft_record *soft_setup_record(struct soft_setup *s, pid_t pid, uint32_t *index)

@@ -295,7 +295,7 @@ const struct op decode_one[256] = {
 const struct op decode_0f[256] = {
 	[0x00] = STEP(K_REG, G_0F00), [0x01] = STEP(K_MOD, G_0F01),
 	[0x02] = LEAF(RM | A_REG_R | A_REG_W, .flags = F_ZF),	/* lar: kept if it fails */
-	[0x03] = LEAF(RM | A_REG_R | A_REG_W, .flags = F_ZF),	/* lsl */
+	[0x03] = LEAF(RM | A_REG_R | A_REG_W, .flags = F_ZF, .special = SPECIAL_MACHINE),	/* lsl */
 	[0x05] = LEAF(0, .flow = FLOW_SYSCALL, .flags = F_EVERYTHING, .regs = R_SYSCALL,
 		      .classes = BR | CLASS_FAR | CLASS_SYSCALL),
 	[0x06] = FAULT(0), [0x07] = FAULT(0, .classes = BR | CLASS_FAR),
@@ -397,7 +397,7 @@ const struct op decode_0f[256] = {
 #define RMX (A_MODRM | A_RM_X)
 #define BIT(at) LEAF((at) | IB, .flags = F_BT)
 #define SAVE(sp) LEAF(A_MODRM | A_RM_W | A_RM_X, .regs = R_D_R_A_R, .special = sp)
-#define RESTORE LEAF(A_MODRM | A_RM_R | A_RM_X, .regs = R_D_R_A_R)
+#define RESTORE LEAF(A_MODRM | A_RM_R | A_RM_X, .regs = R_D_R_A_R, .special = SPECIAL_MACHINE)
 #define RDBASE(sp) LEAF(RMW | A_NO66, .special = sp)
 #define WRBASE(sp) LEAF(RM | A_NO66, .special = sp)
 #define PADLOCK(cl) LEAF(RMX | A_NOMEM | A_IMPLICIT | A_STRING, .regs = R_EVERYTHING, .flags = F_EVERYTHING, .classes = (cl))
@@ -515,7 +515,7 @@ const struct op decode_groups[G_COUNT] = {
 	[G_0F01_1 + 7] = STEP_PP(G_0F01_CF), [G_0F01_CC + 1] = FAULT(RMX),
 	[G_0F01_CF] = FAULT(RMX), [G_0F01_CF + 1] = FAULT(RMX),
 	/* xgetbv xsetbv … vmfunc xend xtest enclu */
-	[G_0F01_2] = LEAF(RMX | A_NP, .regs = R_RDPMC), [G_0F01_2 + 1] = FAULT(RMX | A_NP, .regs = R_A_C_D_R),
+	[G_0F01_2] = LEAF(RMX | A_NP, .regs = R_RDPMC, .special = SPECIAL_MACHINE), [G_0F01_2 + 1] = FAULT(RMX | A_NP, .regs = R_A_C_D_R),
 	[G_0F01_2 + 4] = FAULT(RMX | A_NP, .regs = R_A_C_R),
 	[G_0F01_2 + 5] = LEAF(RMX | A_NP, .special = SPECIAL_XEND),
 	[G_0F01_2 + 6] = LEAF(RMX | A_NP, .special = SPECIAL_XTEST, .flags = F_ALL),
@@ -603,7 +603,7 @@ const struct op decode_groups[G_COUNT] = {
 	[G_0FC7_R6] = LEAF(RMW, .flags = F_ALL), [G_0FC7_R6 + 1] = LEAF(RMW, .flags = F_ALL),
 	[G_0FC7_R6 + 2] = LEAF(RM | A_NO66),					/* senduipi */
 	[G_0FC7_R7] = LEAF(RMW, .flags = F_ALL), [G_0FC7_R7 + 1] = LEAF(RMW, .flags = F_ALL),
-	[G_0FC7_R7 + 2] = LEAF(RMW | A_NO66),						/* rdpid */
+	[G_0FC7_R7 + 2] = LEAF(RMW | A_NO66, .special = SPECIAL_MACHINE),						/* rdpid */
 	[G_0FA6] = STEP(K_RM, G_0FA6_RM), [G_0FA6 + 1] = STEP(K_RM, G_0FA6_RM), [G_0FA6 + 2] = STEP(K_RM, G_0FA6_RM),
 	[G_0FA7] = STEP(K_RM, G_0FA7_0), [G_0FA7 + 1] = STEP(K_RM, G_0FA6_RM), [G_0FA7 + 2] = STEP(K_RM, G_0FA6_RM),
 	[G_0FA7 + 3] = STEP(K_RM, G_0FA6_RM), [G_0FA7 + 4] = STEP(K_RM, G_0FA6_RM), [G_0FA7 + 5] = STEP(K_RM, G_0FA6_RM),

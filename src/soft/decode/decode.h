@@ -56,6 +56,7 @@ enum insn_special {
 				 * fnstenv fnsave fxsave xsave xsavec xsaveopt xsaves */
 	SPECIAL_SHSTK,		/* rdssp incssp setssbsy wrss … */
 	SPECIAL_WRPKRU,
+	SPECIAL_MACHINE,	/* shows the CPU, or its state: xgetbv, rdpid, lsl, xrstor */
 	SPECIAL_REQUEST,	/* xchg rbx, rbx: does nothing, and ends valgrind's client requests */
 };
 

@@ -4,6 +4,8 @@
 
 #include "guest.h"
 
+struct insn;
+
 #define SYSCALL_SIZE 2	/* bytes of `syscall` and of `int $0x80` */
 
 /* A function of the form long NAME_syscall(t, nr, args) makes a system call of the program, or
@@ -61,6 +63,20 @@ void uncount(struct thread *t, uint64_t pc);		/* the instruction there did not r
 /* At `at` the CPU stored the address of an x87 instruction, in `size` bytes: replaces an address of
  * the cache by the program's. */
 TAKES_LOCK void fp_own_address(struct thread *t, uint64_t at, unsigned size);
+
+int modrm_rm(const struct insn *in);
+uint64_t operand_address(const struct thread *t, const struct insn *in, const uint8_t *s, uint64_t pc);
+void memory_fault(struct thread *t, const struct insn *in, uint64_t at, bool write)
+	__attribute__((noreturn));
+
+/* machine.c, each if E.machine */
+/* Runs an instruction that shows the CPU, with the machine's answer. */
+TAKES_LOCK void machine_insn(struct thread *t, const struct insn *in, const uint8_t *s);
+bool machine_cpuid(struct thread *t);
+long machine_getcpu(const uint64_t *a);
+/* machine-calls.c, likewise */
+long machine_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
+long machine_rseq(struct thread *t, const uint64_t *a);
 
 /* requests.c */
 TAKES_LOCK void client_request(struct thread *t);	/* t->pc: an xchg rbx, rbx, which may end one */

@@ -8,6 +8,7 @@
  *	exec.c		execve, with the launcher's help
  *	exact-stop.c	stopping a task at its N-th event
  *	special.c	instructions that C runs for the program
+ *	machine*.c	the CPU that the program sees (--machine): instructions, calls
  *	fpstate.c	the FP state in a signal frame
  *	procfs*.c	/proc without the engine (procfs.h)
  *	rseq.c, seccomp.c, ptrace.c, traced.c
@@ -75,6 +76,12 @@ TAKES_LOCK void fp_env_stored(struct thread *t, uint64_t pc);
 bool thread_is_last(const struct thread *self);		/* of its process */
 void record_live(struct thread *t, struct soft_record *r);	/* where the launcher finds counts */
 void record_names(struct soft_record *r);
+
+/* machine.c */
+/* cpuid as the machine answers, or the host where there is no machine; false: it is forbidden. */
+bool machine_ask(uint32_t leaf, uint32_t sub, uint32_t answer[4]);
+/* machine-calls.c */
+void machine_start(struct thread *t);			/* a new image, if E.machine */
 
 /* rseq.c */
 void rseq_init(void);					/* refuses a program that uses rseq */

@@ -73,6 +73,8 @@ void rseq_init(void)
 
 long rseq_syscall(struct thread *t, const uint64_t *a)
 {
+	if (E.machine)
+		return machine_rseq(t, a);
 	const long ret = gate(t, __NR_rseq, a);
 	if (ret == 0)
 		t->task.rseq = a[2] & RSEQ_FLAG_UNREGISTER ? 0 : a[0];

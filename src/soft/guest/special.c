@@ -5,7 +5,7 @@
 #include "sys.h"
 #include "text.h"
 
-static int modrm_rm(const struct insn *in)
+int modrm_rm(const struct insn *in)
 {
 	return (in->modrm & 7) | (in->rex & 1 ? 8 : 0);
 }
@@ -95,8 +95,7 @@ static uint64_t fs_base(void)
 	return base;
 }
 
-static uint64_t operand_address(const struct thread *t, const struct insn *in,
-				const uint8_t *s, uint64_t pc)
+uint64_t operand_address(const struct thread *t, const struct insn *in, const uint8_t *s, uint64_t pc)
 {
 	int64_t disp = 0;
 	if (in->disp_len == 1)
@@ -124,9 +123,7 @@ static uint64_t operand_address(const struct thread *t, const struct insn *in,
 
 /* The instruction's memory operand faults. The CPU runs the instruction to raise the signal, unless
  * the operand goes through gs, which has the engine's base. */
-static void memory_fault(struct thread *t, const struct insn *in, uint64_t at, bool write)
-	__attribute__((noreturn));
-static void memory_fault(struct thread *t, const struct insn *in, uint64_t at, bool write)
+void memory_fault(struct thread *t, const struct insn *in, uint64_t at, bool write)
 {
 	if (in->segment != PREFIX_GS)
 		signal_try(t);
@@ -268,7 +265,7 @@ void vsyscall(struct thread *t)
 		signal_raise(t, SIGSEGV, SI_KERNEL, 0, 0, 0);
 	if (!pop(t, &back, 8))
 		signal_raise(t, SIGSEGV, SEGV_MAPERR, t->regs[RSP], X86_TRAP_PF, X86_PF_USER);
-	const long ret = gate(t, nr[entry], a);
+	const long ret = E.machine && nr[entry] == __NR_getcpu ? machine_getcpu(a) : gate(t, nr[entry], a);
 	if (ret == GATE_ABORTED || ret == GATE_RESTART) {
 		t->regs[RSP] -= 8;
 		return;
@@ -378,9 +375,14 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 	} else if (in.special == SPECIAL_CPUID) {
 		if (guest.cpuid_forbidden && sys1(__NR_arch_prctl, ARCH_GET_CPUID) == 0)
 			signal_try(t);
-		if (!vpmu_cpuid(t))
+		if (E.vpmu ? !vpmu_cpuid(t) : !machine_cpuid(t))
 			signal_try(t);
-		vpmu_serialised(t);
+		if (E.vpmu)
+			vpmu_serialised(t);
+		t->pc = next;
+	} else if (in.special == SPECIAL_MACHINE || in.special == SPECIAL_RDTSC ||
+		   (in.special == SPECIAL_FP_ENV && in.flow == FLOW_NEXT)) {
+		machine_insn(t, &in, bytes);
 		t->pc = next;
 	} else if (in.special == SPECIAL_RDPMC) {
 		vpmu_rdpmc(t);

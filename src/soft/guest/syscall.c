@@ -203,6 +203,11 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 		if (done)
 			return ret;
 	}
+	if (E.machine) {
+		const long ret = machine_syscall(t, nr, a, &done);
+		if (done)
+			return ret;
+	}
 	switch (nr) {
 	case __NR_execve:
 	case __NR_execveat:

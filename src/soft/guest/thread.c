@@ -356,6 +356,7 @@ static long do_thread(struct thread *t, long nr, const uint64_t *a, struct reque
 	c->signal.fault_trapno = t->signal.fault_trapno;
 	c->signal.fault_cr2 = t->signal.fault_cr2;
 	c->task.strict = t->task.strict;
+	c->task.affinity = t->task.affinity;
 	c->task.gs_selector = t->task.gs_selector;
 	c->regs[RAX] = 0;
 	c->regs[RCX] = t->pc;

@@ -19,6 +19,18 @@ static void emit_fp_env(struct emit *e, uint8_t kind, uint64_t pc, uint64_t next
 	exit_here(e, id);
 }
 
+/* Does the instruction show the CPU, or store state of which the machine has less? C runs these. */
+static bool asks_machine(const struct insn *in)
+{
+	const unsigned reg = in->modrm >> 3 & 7;
+	if (in->special == SPECIAL_CPUID || in->special == SPECIAL_MACHINE)
+		return true;
+	if (in->special == SPECIAL_RDTSC)
+		return in->opcode == 0x01;				/* rdtscp */
+	return in->special == SPECIAL_FP_ENV && in->flow == FLOW_NEXT && in->map == 1 &&
+	       reg && reg != 7;						/* xsave, xsaveopt, xsavec */
+}
+
 static bool needs_c(const struct insn *in)
 {
 	switch (in->special) {
@@ -30,9 +42,11 @@ static bool needs_c(const struct insn *in)
 	case SPECIAL_REQUEST:
 		return true;
 	case SPECIAL_CPUID:
-		return E.vpmu;
+		if (E.vpmu)
+			return true;
+		/* fall through */
 	default:
-		return decode_reads_gs_selector(in);
+		return decode_reads_gs_selector(in) || (E.machine && asks_machine(in));
 	}
 }
 
@@ -68,7 +82,7 @@ static bool loads_fp_flags(const struct insn *in)
 /* May it change an exception flag of x87 or SSE, and is that of interest? */
 static bool is_told_fp(const struct insn *in)
 {
-	return cache.modes[cache.mode].fp && in->flow == FLOW_NEXT && in->special != SPECIAL_FP_ENV &&
+	return cache.modes[cache.mode].fp && in->flow == FLOW_NEXT && in->special != SPECIAL_FP_ENV && !needs_c(in) &&
 	       !vpmu_asks_x87(in) && (in->classes & (CLASS_X87 | CLASS_FP) || loads_fp_flags(in));
 }
 

@@ -104,7 +104,7 @@ bool vpmu_cpuid(struct thread *t)
 		r = seen[at].r;
 	} else {
 		uint32_t real[4];
-		if (!glue_cpuid(leaf, sub, real)) {
+		if (!machine_ask(leaf, sub, real)) {
 			lock_drop();
 			return false;
 		}

@@ -1,0 +1,65 @@
+#include "world-show.h"
+
+#include "complain.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+bool machine_usable(const char *machine)
+{
+	struct tare_why why = { 0 };
+	if (!machine || tare_machine_check(machine, &why) == 0)
+		return true;
+	complain_why(&why);
+	return false;
+}
+
+void world_json(struct json *j, const struct tare_world *w, bool aslr_off, bool clean_env)
+{
+	struct tare_world_fact f;
+	char hash[24];
+	json_object(j, "world");
+	if (w && w->machine) {
+		snprintf(hash, sizeof(hash), "%016" PRIx64, w->machine_hash);
+		json_object(j, "machine");
+		json_str(j, "name", w->machine);
+		json_u64(j, "cpus", w->cpus);
+		json_str(j, "hash", hash);
+		json_array(j, "beyond");
+		for (size_t i = 0; i < w->n_beyond; i++) {
+			json_object(j, NULL);
+			json_str(j, "extension", w->beyond[i].extension);
+			json_u64(j, "address", w->beyond[i].address);
+			json_end(j);
+		}
+		json_end(j);
+		json_end(j);
+	} else {
+		json_null(j, "machine");
+	}
+	for (int fixed = 1; fixed >= 0; fixed--) {
+		json_object(j, fixed ? "fixed" : "left");
+		for (size_t i = 0; tare_world_fact(w, aslr_off, clean_env, i, &f); i++)
+			if (f.fixed == (bool)fixed)
+				json_str(j, f.what, f.how);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+void world_heading(const struct tare_world *w, struct buf *out)
+{
+	if (w && w->machine)
+		buf_printf(out, "machine %s (%u CPU%s)", w->machine, w->cpus, w->cpus == 1 ? "" : "s");
+}
+
+void world_beyond(const struct tare_world *w, struct buf *out)
+{
+	if (!w || !w->n_beyond)
+		return;
+	buf_printf(out, "\n The program has code beyond %s, which ran as on this host:", w->machine);
+	for (size_t i = 0; i < w->n_beyond; i++)
+		buf_printf(out, "%s %s (first at 0x%" PRIx64 ")", i ? "," : "", w->beyond[i].extension,
+			   w->beyond[i].address);
+	buf_str(out, ".\n The count may differ on a host that lacks these.\n");
+}

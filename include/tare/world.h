@@ -1,0 +1,69 @@
+/* What a measured program sees of the world around it.
+ *
+ *	struct tare_measure_options o = TARE_MEASURE_OPTIONS_INIT;
+ *	o.machine = "x86-64-v3";
+ *
+ * A *machine* is a CPU that the program sees instead of the host's: its answers to cpuid, the number
+ * of CPUs, /proc/cpuinfo and so on. Libraries choose their code by these, so a count that was made
+ * with a machine is the same on every host that has the machine's features. The software engine
+ * shows it; hardware counters cannot.
+ *
+ * Threads: every function here may be called by several threads at the same time. No side effects:
+ * tare_machine_check() executes cpuid and xgetbv.
+ */
+#ifndef TARE_WORLD_H
+#define TARE_WORLD_H
+
+#include <tare/err.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The machines by number, from 0 until NULL; *about (may be NULL) receives a line about it. The
+ * strings are static. */
+const char *tare_machine(size_t i, const char **about);
+
+/* Whether `text` (NAME or NAME,cpus=N) is a machine, and whether this host has its features. 0;
+ * TARE_E_INVALID: there is no such machine; TARE_E_MACHINE: the host lacks what *why names. */
+int tare_machine_check(const char *text, struct tare_why *why);
+
+/* A machine of which an instruction set was used that it does not have. */
+struct tare_beyond {
+	const char *extension;		/* as Linux names it, "avx2"; static */
+	uint64_t address;		/* where the first of these instructions was */
+	uint64_t reserved[2];
+};
+
+/* What a run saw. */
+struct tare_world {
+	const char *machine;		/* NULL: the host; else its name, "x86-64-v2" … */
+	unsigned cpus;			/* … how many CPUs it has … */
+	uint64_t machine_hash;		/* … and a hash of all that it shows: of two machines of the
+					 * same name and another hash, one is of another version */
+	size_t n_beyond;		/* instruction sets beyond the machine of which code was
+					 * translated: such instructions run as on the host */
+	struct tare_beyond *beyond;
+};
+
+/* One thing that a program can see. */
+struct tare_world_fact {
+	const char *what;		/* "CPU" */
+	bool fixed;			/* the same on every host and in every run */
+	const char *how;		/* "x86-64-v2", or why it is not; static, or of the world */
+	uint64_t reserved[2];
+};
+
+/* The list of these facts by number, from 0; false: there is none of that number. `clean_env`: the
+ * caller gave the command a fixed environment. */
+bool tare_world_fact(const struct tare_world *world, bool aslr_off, bool clean_env, size_t i,
+		     struct tare_world_fact *fact);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""tare stat --machine: the program sees that CPU, and nothing of the host's.
+usage: stat-machine.py TARE PAGES MACHINE-SHOW"""
+import json, os, re, shutil, subprocess, sys, tempfile
+from cli import check, check_schema, finish, run
+
+tare, pages, show = map(os.path.abspath, sys.argv[1:4])
+folder = tempfile.mkdtemp(prefix="tare-")
+os.chdir(folder)
+LOADER = "/lib64/ld-linux-x86-64.so.2"
+
+
+def stat(machine, *command, status=0, options=()):
+    p = run(tare, "stat", "-j", "-o", "r.json", "-e", "instructions", "--machine", machine, *options, "--", *command)
+    check(p.returncode == status, machine, command, p.returncode, p.stderr)
+    r = json.load(open("r.json"))
+    check_schema(r, "tare.stat-1")
+    return r, p.stdout
+
+
+def facts(machine):
+    r, text = stat(machine, show)
+    return r, dict(line.split("=", 1) for line in text.splitlines())
+
+
+# The features of the levels, as the psABI lists them; by word of cpuid: (leaf, sub, register, bit).
+LEVEL2 = {"cx16": (1, 0, 2, 13), "lahf": (0x80000001, 0, 2, 0), "popcnt": (1, 0, 2, 23), "sse3": (1, 0, 2, 0),
+          "sse4_1": (1, 0, 2, 19), "sse4_2": (1, 0, 2, 20), "ssse3": (1, 0, 2, 9)}
+LEVEL3 = LEVEL2 | {"avx": (1, 0, 2, 28), "avx2": (7, 0, 1, 5), "bmi1": (7, 0, 1, 3), "bmi2": (7, 0, 1, 8),
+                   "f16c": (1, 0, 2, 29), "fma": (1, 0, 2, 12), "lzcnt": (0x80000001, 0, 2, 5),
+                   "movbe": (1, 0, 2, 22), "xsave": (1, 0, 2, 26), "osxsave": (1, 0, 2, 27)}
+LEVEL4 = LEVEL3 | {"avx512f": (7, 0, 1, 16), "avx512dq": (7, 0, 1, 17), "avx512cd": (7, 0, 1, 28),
+                   "avx512bw": (7, 0, 1, 30), "avx512vl": (7, 0, 1, 31)}
+LEVELS = {"x86-64-v2": (LEVEL2, 0, 0, 1440), "x86-64-v3": (LEVEL3, 7, 832, 1776),
+          "x86-64-v4": (LEVEL4, 0xe7, 2688, 3632)}
+
+
+def words(f, leaf, sub=0):
+    return [int(w, 16) for w in f[f"cpuid.{leaf:x}.{sub:x}"].split()]
+
+
+def check_level(name, r, f):
+    level, xcr0, area, frame = LEVELS[name]
+    for leaf, register in ((1, 2), (7, 1), (0x80000001, 2)):
+        want = sum(1 << bit for at, _, reg, bit in level.values() if at == leaf and reg == register)
+        check(words(f, leaf)[register] == want, name, hex(leaf), hex(want), words(f, leaf))
+    check(words(f, 1)[3] == 0x078bfbff and words(f, 7)[2:] == [0, 0], name, words(f, 1))
+    vendor = b"".join(words(f, 0)[i].to_bytes(4, "little") for i in (1, 3, 2))
+    check(vendor == b"GenuineIntel", name, vendor)
+    brand = b"".join(w.to_bytes(4, "little") for i in (2, 3, 4) for w in words(f, 0x80000000 + i))
+    check(brand.rstrip(b"\0").decode() == f"tare {name}", brand)
+    # leaf 4: the first level of 32 KiB, the third one of one CPU
+    a, b, c, _ = words(f, 4, 0)
+    check(a & 0x1f == 1 and ((b >> 22) + 1) * (c + 1) * 64 == 32768, name, words(f, 4))
+    check(words(f, 4, 3)[0] >> 14 == 0 and words(f, 4, 4) == [0, 0, 0, 0], name, words(f, 4, 3))
+    check(words(f, 0xb, 1)[:2] == [0, 1], name, words(f, 0xb, 1))
+    for leaf in (6, 0xa, 0x14, 0x1f):
+        check(words(f, leaf)[:2] == [0, 0], name, leaf, words(f, leaf))
+    check(f["getcpu"] == "0 0" and f["sched_getcpu"] == "0" and f["rdtscp"] == "0" and f["lsl"] == "0", name, f)
+    check(f["affinity"] == "8 1" and f["set 63"] == "-1 22" and f["set 0"] == "0" and f["short"] == "-1", name, f)
+    check(f["hwcap"] == "78bfbff 0" and f["minsigstksz"] == str(frame) and f["vdso"] == "0", name, f)
+    check(f["platform"] in ("x86_64", "haswell"), name, f["platform"])
+    check(f["get_auxv"].split() == "51 16 6 17 3 4 5 7 8 9 11 12 13 14 23 25 26 31 15 0".split(), f["get_auxv"])
+    check(f["xcomp"] == f"{xcr0:x}" and f["amx"] == "95", name, f["xcomp"], f["amx"])
+    if xcr0:
+        check(f["xgetbv"] == f"{xcr0:x}" and words(f, 0xd)[:3] == [xcr0, area, area], name, words(f, 0xd))
+        check(f["xsave"] == "kept, beyond xcr0: 0", name, f["xsave"])
+    else:
+        check(words(f, 0xd) == [0, 0, 0, 0], name, words(f, 0xd))
+    m = r["world"]["machine"]
+    check(m["name"] == name and m["cpus"] == 1 and re.fullmatch("[0-9a-f]{16}", m["hash"]), m)
+    check("CPU" in r["world"]["fixed"] and "time" in r["world"]["left"], r["world"])
+
+
+def check_loader(name):
+    """What glibc makes of it."""
+    _, text = stat(name, LOADER, "--help")
+    usable = set(re.findall(r"(x86-64-v\d) \(supported", text))
+    check(usable == {f"x86-64-v{i}" for i in range(2, int(name[-1]) + 1)}, name, usable)
+    _, text = stat(name, LOADER, "--list-diagnostics")
+    d = dict(re.findall(r"^([\w.\[\]]+)=(.*)$", text, re.M))
+    check(d["x86.cpu_features.basic.kind"] == "0x1" and d["x86.cpu_features.basic.max_cpuid"] ==
+          ("0xb" if name == "x86-64-v2" else "0xd"), name, d["x86.cpu_features.basic.max_cpuid"])
+    check(d["x86.cpu_features.data_cache_size"] == "0x8000", name, d["x86.cpu_features.data_cache_size"])
+
+
+hashes = set()
+lacking = []
+for name in LEVELS:
+    p = run(tare, "stat", "--machine", name, "-e", "instructions", "true")
+    if p.returncode == 125 and "this host lacks" in p.stderr:
+        missing = re.search(r"this host lacks (.*?):", p.stderr)[1].split()
+        flags = re.search(r"^flags\s*: (.*)$", open("/proc/cpuinfo").read(), re.M)[1].split()
+        # each feature that the message names is one that the host really lacks
+        check(missing and not set(missing) & set(flags), name, p.stderr)
+        lacking.append(name)
+        continue
+    r, f = facts(name)
+    hashes.add(r["world"]["machine"]["hash"])
+    check_level(name, r, f)
+    check_loader(name)
+check(len(hashes) == 3 - len(lacking) and "x86-64-v2" not in lacking, hashes, lacking)
+
+# ---- more CPUs, and processes that the program starts ----
+r, f = facts("x86-64-v2,cpus=4")
+check(f["affinity"] == "8 f" and words(f, 0xb, 1)[:2] == [2, 4] and
+      words(f, 1)[3] >> 28 & 1 and words(f, 1)[1] >> 16 & 255 == 4, f)
+check(r["world"]["machine"]["cpus"] == 4 and r["world"]["machine"]["hash"] not in hashes, r["world"])
+_, text = stat("x86-64-v2,cpus=3", "sh", "-c", "nproc; nproc")
+check(text == "3\n3\n", text)
+
+# ---- the counts are the machine's: two runs, and without it another number ----
+counts = set()
+for _ in range(2):
+    r, _ = stat("x86-64-v2", pages, "10")
+    counts.add(r["runs"][0]["counts"][0]["value"])
+check(len(counts) == 1, counts)
+p = run(tare, "stat", "--machine", "x86-64-v2", "-e", "instructions", "true")
+check("machine x86-64-v2 (1 CPU)" in p.stderr, p.stderr)
+r = run(tare, "stat", "-j", "--backend", "soft", "-e", "instructions", "true")
+world = json.loads(r.stderr)["world"]
+check(world["machine"] is None and "CPU" in world["left"] and "addresses" in world["fixed"], world)
+
+# ---- what is refused ----
+for machine, words_of in (("pdp-11", "no machine \"pdp-11\""), ("", "no machine"), ("x86-64-v2,cpus=0", "from 1 to 64"),
+                          ("x86-64-v2,cpus=65", "from 1 to 64"), ("x86-64-v2,cpus=2x", "from 1 to 64"),
+                          ("x86-64-v2,", "cpus=N"), ("x86-64-v2,cores=2", "cpus=N")):
+    p = run(tare, "stat", "--machine", machine, "true")
+    check(p.returncode == 125 and words_of in p.stderr, machine, p.returncode, p.stderr)
+for options in (("--backend", "hw"), ("-p", str(os.getpid()))):
+    p = run(tare, "stat", "--machine", "x86-64-v2", *options, "true")
+    check(p.returncode == 125 and "--machine wants" in p.stderr, options, p.stderr)
+
+shutil.rmtree(folder)
+finish()
