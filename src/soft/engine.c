@@ -66,6 +66,19 @@ uint64_t resume(struct thread *t)
 	return cache_lookup(t);
 }
 
+/* A budget was used up in one bank only: the block runs without being looked up. Most ticks are such, and
+ * they are as many as samples, times five. The thread stays inside. 0: it must leave. */
+static uint64_t tick_again(struct thread *t, const struct link *l, const struct block_to_run *next)
+{
+	if (t->step.trap || t->traced.step || t->rflags & FLAG_TF || t->signal.held || t->task.trace_asked)
+		return 0;
+	const uint64_t code = cache_again(l->bumps);
+	if (!code || !vpmu_tick_again(t, next))
+		return 0;
+	t->pc = l->target;
+	return code;
+}
+
 /* The thread has left the cache. Returns the address of the code to go on at. The link is read
  * before left_cache(): after that, another thread may empty the cache at any time. */
 uint64_t engine_exit(struct thread *t);
@@ -92,8 +105,12 @@ uint64_t engine_exit(struct thread *t)
 	if (l.kind == LINK_SIDE_EXIT)
 		++*cell_of(t, l.bumps);
 	struct block_to_run next = { 0 };
-	if (l.kind == LINK_TICK)
+	if (l.kind == LINK_TICK) {
 		next = count_tick(t, &l);
+		const uint64_t code = E.vpmu ? tick_again(t, &l, &next) : 0;
+		if (code)
+			return code;
+	}
 	if (t->traced.step && (l.kind == LINK_TICK || l.kind == LINK_TRACE || l.kind == LINK_STALE))
 		t->traced.step = STEP_ARMED;	/* it left before the instruction */
 	const uint32_t flushes = cache.flushes;

@@ -321,6 +321,8 @@ struct vpmu_pmc {		/* 32 bytes: what rdpmc reads (emit-block.c) */
 struct vpmu_task_mem {
 	uint64_t acc[32][VPMU_BANKS];
 	uint64_t stops_at[32];		/* acc at which the task looks at its events, at the latest */
+	uint64_t given[32][VPMU_CODE_BANKS];	/* what each bank got of the budget last: budget.c … */
+	uint32_t used[32][VPMU_CODE_BANKS];	/* … and how much it uses, beside the others */
 	int64_t taken_budget;		/* taken branches before C must look: emit_taken_budget() */
 	uint64_t at_lock[32];		/* acc at the last locked instruction */
 	uint64_t replayed[32];
@@ -329,7 +331,7 @@ struct vpmu_task_mem {
 	uint64_t fp_now;		/* after the last instruction that may change them */
 	uint64_t fp_minus;		/* minus those that C saw last; FP_NONE: none yet; FP_UNKNOWN */
 	uint64_t fp_start;		/* when the task or image began */
-	uint8_t pad[4096 - 40 - 3 * 256 - 256 * VPMU_BANKS];
+	uint8_t pad[4096 - 40 - 3 * 256 - 256 * VPMU_BANKS - 384 * VPMU_CODE_BANKS];
 	struct vpmu_pmc pmcs[512];
 };
 

@@ -21,17 +21,57 @@ static void limit_run(struct thread *t, unsigned kind, uint64_t left)
 	t->vpmu.stepping = true;
 }
 
-void budget_share(struct thread *t, unsigned kind, uint64_t left, uint32_t all_to)
+#define REMEMBERED (1u << 18)	/* events, in the share of each bank */
+
+/* What the banks have used since they got their parts of the budget. */
+static uint64_t note_use(struct vpmu_task_mem *m, unsigned kind)
 {
-	uint64_t *const bank = mem_of(t)->acc[kind], sum = (left - 1) / VPMU_CODE_BANKS + 1;
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < VPMU_CODE_BANKS; i++) {
+		const uint64_t n = m->acc[kind][i] + m->given[kind][i];
+		m->used[kind][i] += n < REMEMBERED ? (uint32_t)n : REMEMBERED;
+		sum += m->used[kind][i];
+	}
+	for (unsigned i = 0; sum > REMEMBERED && i < VPMU_CODE_BANKS; i++)
+		m->used[kind][i] /= 2;
+	return sum > REMEMBERED ? sum / 2 : sum;
+}
+
+/* A bank that is used up asks, however much the others have left: each gets a part as large as what it
+ * used of late. */
+static uint64_t part_of(const struct vpmu_task_mem *m, unsigned kind, unsigned bank, uint64_t left, uint64_t sum)
+{
+	const uint64_t even = left / VPMU_CODE_BANKS;
+	if (!sum || left >> 32)
+		return even;
+	return (left - even / 4) * m->used[kind][bank] / sum + even / 16;
+}
+
+/* The block that runs next must not ask for the same budget again: its bank gets what it needs. */
+void budget_share(struct thread *t, unsigned kind, uint64_t left, const struct block_to_run *next)
+{
+	struct vpmu_task_mem *const m = mem_of(t);
+	uint64_t *const bank = m->acc[kind];
+	const uint64_t need = next && next->vec[kind] < left ? next->vec[kind] : 0;
+	const uint64_t used = note_use(m, kind);
 	uint64_t total = 0, given = 0;
 	for (unsigned i = 0; i < VPMU_BANKS; i++)
 		total += bank[i];
 	for (unsigned i = 0; i < VPMU_CODE_BANKS; i++) {
-		bank[i] = -(all_to == VPMU_CODE_BANKS ? sum : i == all_to ? left : 1);
+		m->given[kind][i] = 1 + part_of(m, kind, i, left - 1 - need, used) +
+				    (need && i == next->bank ? need : 0);
+		bank[i] = -m->given[kind][i];
 		given += bank[i];
 	}
 	bank[VPMU_BANKS - 1] = total - given;
+}
+
+static void set(struct thread *t, unsigned kind, uint64_t left, const struct block_to_run *next)
+{
+	if (kind == SOFT_TAKEN)
+		mem_of(t)->taken_budget = (int64_t)left - 1;
+	else
+		budget_share(t, kind, left, next);
 }
 
 void budget_set(struct thread *t, unsigned kind, uint64_t left, const struct block_to_run *next)
@@ -39,15 +79,35 @@ void budget_set(struct thread *t, unsigned kind, uint64_t left, const struct blo
 	const uint64_t in_next = next ? next->vec[kind] : SOON;
 	if (in_next >= left)
 		limit_run(t, kind, left);
-	if (kind == SOFT_TAKEN)
-		mem_of(t)->taken_budget = (int64_t)left - 1;
-	else
-		budget_share(t, kind, left, next && in_next > (left - 1) / VPMU_CODE_BANKS ? next->bank :
-					    VPMU_CODE_BANKS);
+	set(t, kind, left, next);
 }
 
 void budget_limit(struct thread *t, unsigned kind, uint64_t left)
 {
 	limit_run(t, kind, left);
-	budget_share(t, kind, 1, VPMU_CODE_BANKS);
+	budget_share(t, kind, 1, NULL);
+}
+
+static uint64_t left_of(const struct vpmu_task_mem *m, unsigned kind)
+{
+	uint64_t left = m->stops_at[kind];
+	for (unsigned i = 0; i < VPMU_BANKS; i++)
+		left -= m->acc[kind][i];
+	return left;
+}
+
+bool budget_again(struct thread *t, const struct block_to_run *next)
+{
+	const uint32_t kinds = cache.modes[cache.mode].budgets;
+	const struct vpmu_task_mem *const m = mem_of(t);
+	for (uint32_t rest = kinds; rest; rest &= rest - 1) {
+		const unsigned k = (unsigned)__builtin_ctz(rest);
+		if ((int64_t)left_of(m, k) <= next->vec[k])
+			return false;
+	}
+	for (uint32_t rest = kinds; rest; rest &= rest - 1) {
+		const unsigned k = (unsigned)__builtin_ctz(rest);
+		set(t, k, left_of(m, k), next);
+	}
+	return true;
 }

@@ -542,6 +542,12 @@ uint64_t cache_lookup(struct thread *t)
 	signal_probe(t);
 }
 
+uint64_t cache_again(uint32_t id)
+{
+	const struct block *const b = block_at(id);
+	return b->flags & BLOCK_DEAD ? 0 : block_body(b);
+}
+
 uint64_t cache_exit(struct thread *t, uint32_t id, uint32_t flushes)
 {
 	lock_take_for_code(t);

@@ -69,6 +69,7 @@ void count_use_up(struct vpmu_task_mem *m, int event)
 	for (int i = 0; i < VPMU_CODE_BANKS; i++) {
 		m->acc[event][VPMU_BANKS - 1] += m->acc[event][i] + 1;
 		m->acc[event][i] = -1ull;
+		m->given[event][i] = 1;
 	}
 }
 
@@ -95,11 +96,12 @@ struct block_to_run count_tick(struct thread *t, const struct link *l)
 {
 	const struct block *const b = block_at(l->bumps);
 	const struct mode *const m = &cache.modes[b->mode];
+	struct vpmu_task_mem *const mem = (void *)((uint64_t)t + THREAD_ACC);
 	struct block_to_run r = { .bank = l->bumps % VPMU_CODE_BANKS };
-	for (int k = 0; k < SOFT_EVENTS; k++) {
-		r.vec[k] = b->vec[k];
-		if (k < (int)l->next)
-			count_add_acc(t, k, -(int64_t)b->vec[k], m);
+	__builtin_memcpy(r.vec, b->vec, sizeof(r.vec));
+	for (uint32_t rest = m->acc & ((1u << l->next) - 1); rest; rest &= rest - 1) {
+		const unsigned k = (unsigned)__builtin_ctz(rest);
+		mem->acc[k][VPMU_BANKS - 1] -= b->vec[k];
 	}
 	r.vec[SOFT_TAKEN]++;		/* a conditional branch may be */
 	if (m->late && l->next && b->inc_at)

@@ -324,7 +324,9 @@ struct made {
  * a conditional branch is taken is not known, but it ends the block in any case. */
 static void cut_at_stop(struct plan *p, uint32_t stops, const uint8_t *after)
 {
-	for (int n = 1; n < p->n; n++) {
+	if (stops & 1 && after[SOFT_INSTRUCTIONS] < p->n)
+		p->n = after[SOFT_INSTRUCTIONS];
+	for (int n = 1; stops & ~1u && n < p->n; n++) {
 		uint8_t vec[SOFT_EVENTS];
 		plan_vector(p, n, vec);
 		for (int k = 0; k < SOFT_EVENTS; k++)

@@ -297,6 +297,8 @@ TAKES_LOCK uint64_t cache_lookup(struct thread *t);
 /* The same after an exit by a link, which is linked if possible. `flushes`: cache.flushes when
  * the thread left the cache. */
 TAKES_LOCK uint64_t cache_exit(struct thread *t, uint32_t link, uint32_t flushes);
+/* The code of a block that the thread, which is inside, was about to run. 0: it was dropped. */
+uint64_t cache_again(uint32_t block);
 /* Forgets all blocks; their counts are folded. False: other threads did not leave the cache. */
 TAKES_LOCK bool cache_flush(struct thread *t);
 NEEDS_LOCK void cache_empty(void);	/* the same, after stop_others() */
@@ -360,9 +362,12 @@ NEEDS_LOCK void count_map_cells(uint64_t bytes);
 void budget_set(struct thread *t, unsigned kind, uint64_t left, const struct block_to_run *next);
 /* The same where fewer are missing than a block may have: the next run is limited in any case. */
 void budget_limit(struct thread *t, unsigned kind, uint64_t left);
-/* So many events may happen, less one, until the thread must ask. `all_to`: the bank that gets them
- * all; VPMU_CODE_BANKS: each gets a part. */
-void budget_share(struct thread *t, unsigned kind, uint64_t left, uint32_t all_to);
+/* So many events may happen, less one, until the thread must ask. `next`, or NULL, need not ask if it has
+ * fewer. */
+void budget_share(struct thread *t, unsigned kind, uint64_t left, const struct block_to_run *next);
+/* The budgets that end at vpmu_task_mem.stops_at are shared out again. False: the block that is about to
+ * run has one of the stops in it; nothing is changed. */
+bool budget_again(struct thread *t, const struct block_to_run *next);
 
 /* on-off.c: counting only parts of the program. Why counting of a thread is off: */
 enum part_off {

@@ -35,9 +35,12 @@ void vpmu_set_budgets(struct thread *t, const struct block_to_run *next)
 /* The next block calls vpmu_tick(). Not while the task is in the cache. */
 static void use_up_budgets(struct thread *t)
 {
-	for (int k = 0; k < SOFT_EVENTS; k++)
-		count_use_up(vpmu_mem(t->vpmu.slot), k);
-	vpmu_mem(t->vpmu.slot)->taken_budget = 0;
+	struct vpmu_task_mem *const m = vpmu_mem(t->vpmu.slot);
+	for (int k = 0; k < SOFT_EVENTS; k++) {
+		count_use_up(m, k);
+		m->stops_at[k] = vpmu_sum(t->vpmu.slot, (unsigned)k);
+	}
+	m->taken_budget = 0;
 }
 
 static bool covers(const struct mode *m, uint32_t want, uint32_t budgets)
@@ -192,6 +195,12 @@ static bool clock_passed(struct thread *t)
 		changed = true;
 	}
 	return changed;
+}
+
+bool vpmu_tick_again(struct thread *t, const struct block_to_run *next)
+{
+	const struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
+	return !s->ticks && !__atomic_load_n(&s->stale, __ATOMIC_RELAXED) && budget_again(t, next);
 }
 
 void vpmu_tick(struct thread *t, const struct block_to_run *next)

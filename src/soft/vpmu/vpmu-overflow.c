@@ -194,7 +194,7 @@ void sampling_budgets(struct thread *t, uint64_t clock, const struct block_to_ru
 	}
 	/* the clock needs no exact stop */
 	if (clock && clock < left[SOFT_INSTRUCTIONS])
-		budget_share(t, SOFT_INSTRUCTIONS, clock, VPMU_CODE_BANKS);
+		budget_share(t, SOFT_INSTRUCTIONS, clock, next);
 }
 
 /* An event that was disabled and is enabled again needs no signal to its task, which a tracer would

@@ -11,6 +11,8 @@
 
 TAKES_VPMU_LOCK void vpmu_start(struct thread *t);	/* a new image */
 /* Exits of blocks, under `tare run` only (E.vpmu): */
+/* A block asks, and no stop is in it: the budgets are shared out again. False: vpmu_tick() must look. */
+bool vpmu_tick_again(struct thread *t, const struct block_to_run *next);
 TAKES_VPMU_LOCK void vpmu_tick(struct thread *t, const struct block_to_run *next);	/* LINK_TICK */
 /* A run that vpmu_tick() has limited is over, at t->pc (vpmu.stepping). */
 TAKES_VPMU_LOCK void vpmu_stepped(struct thread *t);
