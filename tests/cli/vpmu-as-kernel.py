@@ -17,6 +17,15 @@ wakeup_events: 0 0 1 0 0 1 0 0 1 0 0 1 0 again 0
 watermark: 0 0 0 0 0 1 0 0 0 0 1 0 0 again 0
 no ring: poll 10
 by default: 0 1 0
+select: no ring 1:100 none 0:000 two 1:100 again 0:000 four 1:100
+with a pipe: 1:01
+with a pipe: 0:00, 0 s 0 us left
+with a closed one: EBADF
+epoll, level: add works no ring 1:10 again 1:10 ring 0:0 two 1:1 again 0:0 four 1:1 mod works mod 0:0 six 1:1 taken 0:0 not asked for 0:0
+epoll, edge: add works no ring 1:10 again 0:0 ring 0:0 two 1:1 again 0:0 four 1:1 mod works mod 0:0 six 1:1 taken 0:0 not asked for 0:0
+epoll, once: add works no ring 1:10 again 0:0 ring 0:0 two 0:0 again 0:0 four 0:0 mod works mod 0:0 six 1:1 taken 0:0 not asked for 0:0
+epoll: mod ENOENT, del ENOENT, add works, add EEXIST, no address EFAULT, bad command EINVAL, to an event EINVAL, to none EBADF, none at a time EINVAL, del works then 0:0 added 1:10 closed 0:0 another 0:0
+epoll sleeps: 10, then 10, 3 samples or more
 full: head 4080, 255 samples, lost 45
 then: type 2, size 24, lost 45, type 9, type 9
 backward: head -12000, 9 of event 500, 9 of event 499, 9 of event 498, 9 of event 497

@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
 #include <sys/wait.h>
 
 #define UNIT 1000u		/* branches that stand for one event: more than a case makes by the way */
@@ -99,6 +101,173 @@ static void wakeups(void)
 		printf(" %x", (unsigned)polled(fd, 0));
 	}
 	printf("\n");
+	drop(fd, &r);
+}
+
+/* Which of the three sets have the event, and what the call returns. */
+static void selected(const char *how, int fd, bool by_pselect)
+{
+	fd_set s[3];
+	for (int i = 0; i < 3; i++) {
+		FD_ZERO(&s[i]);
+		FD_SET(fd, &s[i]);
+	}
+	struct timeval time = { 0 };
+	const struct timespec spec = { 0 };
+	sigset_t none;
+	sigemptyset(&none);
+	const int n = by_pselect ? pselect(fd + 1, &s[0], &s[1], &s[2], &spec, &none) :
+				   select(fd + 1, &s[0], &s[1], &s[2], &time);
+	printf(" %s %d:%d%d%d", how, n, !!FD_ISSET(fd, &s[0]), !!FD_ISSET(fd, &s[1]), !!FD_ISSET(fd, &s[2]));
+}
+
+static void selects(void)
+{
+	struct perf_event_attr a = attr(1, PERF_SAMPLE_IP);
+	a.wakeup_events = 2;
+	const int fd = open_or_die(&a, 0, -1);
+	printf("select:");
+	selected("no ring", fd, false);
+	struct ring r = ring_map(fd, 2, PROT_READ | PROT_WRITE);
+	selected("none", fd, false);
+	make_on(fd, 2);
+	selected("two", fd, false);
+	selected("again", fd, true);
+	make_on(fd, 2);
+	selected("four", fd, true);
+	printf("\n");
+	int p[2];
+	fd_set both, out;
+	CHECK(pipe(p) == 0 && write(p[1], "x", 1) == 1, "pipe");
+	const int highest = p[0] > fd ? p[0] : fd;
+	FD_ZERO(&both);
+	FD_SET(fd, &both);
+	FD_SET(p[0], &both);
+	for (int i = 0; i < 2; i++) {
+		struct timeval time = { .tv_usec = 20000 };
+		out = both;
+		const int n = select(highest + 1, &out, NULL, NULL, i ? &time : NULL);
+		printf("with a pipe: %d:%d%d", n, !!FD_ISSET(fd, &out), !!FD_ISSET(p[0], &out));
+		if (i)
+			printf(", %ld s %ld us left", (long)time.tv_sec, (long)time.tv_usec);
+		printf("\n");
+		if (!i) {
+			char c;
+			CHECK(read(p[0], &c, 1) == 1, "pipe");
+		}
+	}
+	close(p[0]);
+	FD_ZERO(&out);
+	FD_SET(p[0], &out);
+	FD_SET(fd, &out);
+	printf("with a closed one: %s\n", error(select(highest + 1, &out, NULL, NULL, NULL)));
+	close(p[1]);
+	drop(fd, &r);
+}
+
+static long control(int ep, int op, int fd, uint32_t events)
+{
+	struct epoll_event e = { .events = events, .data.u64 = 0x1234567890abcdefull };
+	return epoll_ctl(ep, op, fd, &e);
+}
+
+/* What the set reports at once. */
+static void reported(const char *how, int ep)
+{
+	struct epoll_event e[4] = { { 0 } };
+	const int n = epoll_wait(ep, e, 4, 0);
+	printf(" %s %d:%x%s", how, n, e[0].events, n > 0 && e[0].data.u64 != 0x1234567890abcdefull ? "?" : "");
+}
+
+static void epolls(uint32_t flags, const char *name)
+{
+	struct perf_event_attr a = attr(1, PERF_SAMPLE_IP);
+	a.wakeup_events = 2;
+	const int fd = open_or_die(&a, 0, -1), ep = epoll_create1(EPOLL_CLOEXEC);
+	printf("epoll, %s: add %s", name, error(control(ep, EPOLL_CTL_ADD, fd, EPOLLIN | flags)));
+	reported("no ring", ep);
+	reported("again", ep);
+	struct ring r = ring_map(fd, 2, PROT_READ | PROT_WRITE);
+	reported("ring", ep);
+	make_on(fd, 2);
+	reported("two", ep);
+	reported("again", ep);
+	make_on(fd, 2);
+	reported("four", ep);
+	printf(" mod %s", error(control(ep, EPOLL_CTL_MOD, fd, EPOLLIN | flags)));
+	reported("mod", ep);
+	make_on(fd, 2);
+	reported("six", ep);
+	make_on(fd, 2);
+	control(ep, EPOLL_CTL_MOD, fd, EPOLLIN | flags);
+	reported("taken", ep);
+	control(ep, EPOLL_CTL_MOD, fd, EPOLLOUT | flags);
+	make_on(fd, 2);
+	reported("not asked for", ep);
+	printf("\n");
+	close(ep);
+	drop(fd, &r);
+}
+
+static void epoll_errors(void)
+{
+	const struct perf_event_attr a = attr(1, PERF_SAMPLE_IP);
+	const int fd = open_or_die(&a, 0, -1), ep = epoll_create1(0);
+	struct epoll_event e;
+	printf("epoll: mod %s", error(control(ep, EPOLL_CTL_MOD, fd, EPOLLIN)));
+	printf(", del %s", error(control(ep, EPOLL_CTL_DEL, fd, 0)));
+	printf(", add %s", error(control(ep, EPOLL_CTL_ADD, fd, EPOLLIN)));
+	printf(", add %s", error(control(ep, EPOLL_CTL_ADD, fd, EPOLLIN)));
+	printf(", no address %s", error(epoll_ctl(ep, EPOLL_CTL_MOD, fd, NULL)));
+	printf(", bad command %s", error(control(ep, 9, fd, EPOLLIN)));
+	printf(", to an event %s", error(control(fd, EPOLL_CTL_ADD, fd, EPOLLIN)));
+	printf(", to none %s", error(control(-1, EPOLL_CTL_ADD, fd, EPOLLIN)));
+	printf(", none at a time %s", error(epoll_wait(ep, &e, 0, 0)));
+	printf(", del %s", error(control(ep, EPOLL_CTL_DEL, fd, 0)));
+	reported("then", ep);
+	control(ep, EPOLL_CTL_ADD, fd, EPOLLIN);
+	reported("added", ep);
+	close(fd);
+	reported("closed", ep);
+	close(ep);
+	const int again = epoll_create1(0);
+	reported("another", again);
+	printf("\n");
+	close(again);
+}
+
+/* The sampled process ends while the reader waits, without a limit; a pipe is in the set, too. */
+static void epoll_sleeps(void)
+{
+	int go[2];
+	char c = 0;
+	CHECK(pipe(go) == 0, "pipe");
+	const pid_t child = fork();
+	if (!child) {
+		CHECK(read(go[0], &c, 1) == 1, "pipe");
+		make(9);
+		_exit(0);
+	}
+	struct perf_event_attr a = attr(3, PERF_SAMPLE_IP);
+	a.wakeup_events = 2;
+	const int fd = open_or_die(&a, child, -1), ep = epoll_create1(0);
+	struct ring r = ring_map(fd, 2, PROT_READ | PROT_WRITE);
+	CHECK(control(ep, EPOLL_CTL_ADD, fd, EPOLLIN) == 0 && control(ep, EPOLL_CTL_ADD, go[0], EPOLLOUT) == 0, "add");
+	on(fd);
+	CHECK(write(go[1], &c, 1) == 1, "pipe");
+	uint32_t seen = 0;
+	struct epoll_event e = { 0 };
+	while (!(seen & EPOLLHUP)) {
+		CHECK(epoll_pwait(ep, &e, 1, -1, NULL) == 1, "epoll_pwait");
+		seen |= e.events;
+	}
+	CHECK(epoll_wait(ep, &e, 1, 0) == 1, "hung up");
+	printf("epoll sleeps: %x, then %x, %s\n", seen & EPOLLHUP, e.events,
+	       count(&r, PERF_RECORD_SAMPLE) >= 3 ? "3 samples or more" : "fewer than 3 samples");
+	CHECK(waitpid(child, NULL, 0) == child, "wait");
+	close(ep);
+	close(go[0]);
+	close(go[1]);
 	drop(fd, &r);
 }
 
@@ -479,6 +648,12 @@ int main(int argc, char **argv)
 	close(fd);
 	printf("warm: %s\n", error(polled(-1, 0)));	/* the functions are loaded */
 	wakeups();
+	selects();
+	epolls(0, "level");
+	epolls(EPOLLET, "edge");
+	epolls(EPOLLONESHOT, "once");
+	epoll_errors();
+	epoll_sleeps();
 	full_ring();
 	overwriting();
 	mappings();

@@ -955,12 +955,15 @@ static long fd_call(struct thread *t, long nr, const uint64_t *a, bool *done)
 	case __NR_close:
 		if (i)
 			fd_forget(t, (uint32_t)a[0]);
+		epoll_forget(t, (uint32_t)a[0], (uint32_t)a[0]);
 		return 0;
 	case __NR_dup:
 		*done = i;
 		break;
 	case __NR_dup2:
 	case __NR_dup3:
+		if (a[0] != a[1])
+			epoll_forget(t, (uint32_t)a[1], (uint32_t)a[1]);
 		*done = (i || fd_event(a[1])) && (uint32_t)a[1] != E.reserved_fd;
 		break;
 	case __NR_fcntl:
@@ -971,6 +974,15 @@ static long fd_call(struct thread *t, long nr, const uint64_t *a, bool *done)
 	case __NR_poll:
 	case __NR_ppoll:
 		return poll_call(t, nr, a, done);
+	case __NR_select:
+	case __NR_pselect6:
+		return select_call(t, nr, a, done);
+	case __NR_epoll_ctl:
+		return epoll_change(t, a, done);
+	case __NR_epoll_wait:
+	case __NR_epoll_pwait:
+	case __NR_epoll_pwait2:
+		return epoll_wait_call(t, nr, a, done);
 	default:
 		if (!i)
 			return 0;
@@ -1041,6 +1053,8 @@ long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 		return vpmu_maps ? do_mremap(t, a, done) : 0;
 	case __NR_close_range:
 		fd_close_range(t, a);
+		if (vpmu_fds && !(a[2] & 4))		/* CLOSE_RANGE_CLOEXEC */
+			epoll_forget(t, (uint32_t)a[0], (uint32_t)a[1]);
 		return 0;
 	case __NR_write:
 	case __NR_pwrite64: {

@@ -1,6 +1,6 @@
-/* Waiting for a virtual event, and its signals.
+/* Waiting for a virtual event, and its signals. (vpmu-epoll.c has epoll.)
  *
- * The kernel does not know what happens in a ring, so poll() is answered here: the kernel waits for
+ * The kernel does not know what happens in a ring, so poll() and select() are answered here: the kernel waits for
  * the other descriptors for a short time, again and again, and between that the rings are looked
  * at. Signals are asked for with fcntl() (F_SETFL with O_ASYNC, F_SETSIG, F_SETOWN, F_SETOWN_EX)
  * and sent by the task that overflows. A process may give a signal to itself the code that the
@@ -13,8 +13,6 @@
 #include <asm/poll.h>
 
 #define MAX_FDS 1024
-#define FIRST_NS 50000
-#define LAST_NS 8000000
 
 struct k_pollfd {
 	int32_t fd;
@@ -30,7 +28,7 @@ static bool is_over(const struct vpmu_event *e)
 	return !e->children && (e->state == VE_EXITED || s->ended);
 }
 
-static int16_t revents(uint32_t i)
+int16_t poll_revents(uint32_t i)
 {
 	const struct vpmu_event *const e = vpmu_event(i);
 	const uint32_t owner = ring_of(i);
@@ -56,7 +54,7 @@ static long look(struct thread *t, struct k_pollfd *fds, uint64_t n, struct k_po
 		if (!is_virtual(fds[k].fd))
 			continue;
 		others[k].fd = -1;
-		others[k].revents = revents(fd_event((uint64_t)fds[k].fd)) &
+		others[k].revents = poll_revents(fd_event((uint64_t)fds[k].fd)) &
 				    (int16_t)(fds[k].events | POLLHUP | POLLERR);
 		ready += others[k].revents != 0;
 	}
@@ -84,7 +82,7 @@ static long wait_for(struct thread *t, struct k_pollfd *fds, uint64_t n, int64_t
 {
 	struct k_pollfd others[MAX_FDS];
 	const uint64_t begin = now_ns();
-	int64_t nap = FIRST_NS;
+	int64_t nap = POLL_FIRST_NS;
 	for (;;) {
 		const int64_t left = ns < 0 ? INT64_MAX : ns - (int64_t)(now_ns() - begin);
 		const long ready = look(t, fds, n, others);
@@ -94,25 +92,44 @@ static long wait_for(struct thread *t, struct k_pollfd *fds, uint64_t n, int64_t
 			return ret;
 		if (ret + ready || left <= 0)
 			return ret + ready;
-		if (nap < LAST_NS)
+		if (nap < POLL_LAST_NS)
 			nap *= 2;
 	}
 }
 
-static bool timeout_of(long nr, const uint64_t *a, int64_t *ns)
+/* A time of the program; *ns -1: none, or a very long one. False: it is not a time. */
+static bool read_time(uint64_t at, int64_t unit, int64_t *ns)
 {
 	int64_t spec[2];
-	if (nr == __NR_poll) {
-		*ns = (int32_t)a[2] < 0 ? -1 : (int64_t)(int32_t)a[2] * 1000000;
-		return true;
-	}
 	*ns = -1;
-	if (!a[2])
+	if (!at)
 		return true;
-	if (!copy_guest(spec, (const void *)a[2], 16))
+	if (!copy_guest(spec, (const void *)at, 16) || spec[0] < 0 || spec[1] < 0 ||
+	    spec[1] >= 1000000000 / unit)
 		return false;
-	*ns = spec[0] > 1000000 ? -1 : spec[0] * 1000000000 + spec[1];
+	*ns = spec[0] > 1000000 ? -1 : spec[0] * 1000000000 + spec[1] * unit;
 	return true;
+}
+
+bool poll_timespec(uint64_t at, int64_t *ns)
+{
+	return read_time(at, 1, ns);
+}
+
+static bool timeout_of(long nr, const uint64_t *a, int64_t *ns)
+{
+	if (nr == __NR_ppoll)
+		return poll_timespec(a[2], ns);
+	*ns = (int32_t)a[2] < 0 ? -1 : (int64_t)(int32_t)a[2] * 1000000;
+	return true;
+}
+
+long poll_nap(struct thread *t, int32_t fd, int64_t ns, const uint64_t *mask)
+{
+	struct k_pollfd one = { .fd = fd, .events = POLLIN };
+	const int64_t time[2] = { 0, ns };
+	const uint64_t args[6] = { (uint64_t)&one, 1, (uint64_t)time, mask[0], mask[1] };
+	return signal_syscall(t, __NR_ppoll, args);
 }
 
 /* A call without virtual events is the kernel's. */
@@ -134,6 +151,122 @@ long poll_call(struct thread *t, long nr, const uint64_t *a, bool *done)
 	if (ret >= 0 && !copy_guest((void *)a[0], fds, a[1] * sizeof(fds[0])))
 		return -EFAULT;
 	return ret;
+}
+
+/* ---- select ---- */
+
+#define WORDS (MAX_FDS / 64)
+
+/* The three sets of a call; what each asks for, and what makes a descriptor a member of the result. */
+struct sets {
+	uint64_t bits[3][WORDS];
+};
+static const int16_t asks_for[3] = { POLLIN | POLLRDNORM | POLLRDBAND, POLLOUT | POLLWRNORM | POLLWRBAND,
+				     POLLPRI };
+static const int16_t found_by[3] = { POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR,
+				     POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR, POLLPRI };
+
+static uint64_t bytes_of(uint64_t n) { return (n + 63) / 64 * 8; }
+
+static bool read_sets(struct sets *s, const uint64_t *a)
+{
+	*s = (struct sets){ 0 };
+	for (int k = 0; k < 3; k++)
+		if (a[1 + k] && !copy_guest(s->bits[k], (const void *)a[1 + k], bytes_of(a[0])))
+			return false;
+	return true;
+}
+
+static bool write_sets(const struct sets *s, const uint64_t *a)
+{
+	for (int k = 0; k < 3; k++)
+		if (a[1 + k] && !copy_guest((void *)a[1 + k], s->bits[k], bytes_of(a[0])))
+			return false;
+	return true;
+}
+
+static bool is_in(const struct sets *s, int k, uint64_t fd) { return s->bits[k][fd / 64] >> fd % 64 & 1; }
+
+static uint64_t list_of(const struct sets *s, uint64_t n, struct k_pollfd *fds, bool *any)
+{
+	uint64_t len = 0;
+	for (uint64_t fd = 0; fd < n; fd++) {
+		struct k_pollfd p = { .fd = (int32_t)fd };
+		for (int k = 0; k < 3; k++)
+			p.events |= is_in(s, k, fd) ? asks_for[k] : 0;
+		if (!p.events)
+			continue;
+		fds[len++] = p;
+		*any |= is_virtual((int32_t)fd);
+	}
+	return len;
+}
+
+/* How many bits the result has, or an error. */
+static long result_of(const struct k_pollfd *fds, uint64_t n, const struct sets *in, struct sets *out)
+{
+	long found = 0;
+	*out = (struct sets){ 0 };
+	for (uint64_t i = 0; i < n; i++)
+		for (int k = 0; k < 3; k++) {
+			const uint64_t fd = (uint64_t)fds[i].fd;
+			if (fds[i].revents & POLLNVAL)
+				return -EBADF;
+			if (!is_in(in, k, fd) || !(fds[i].revents & found_by[k]))
+				continue;
+			out->bits[k][fd / 64] |= 1ull << fd % 64;
+			found++;
+		}
+	return found;
+}
+
+/* The kernel writes the time that is left. */
+static void write_time(uint64_t at, int64_t unit, int64_t left)
+{
+	if (left < 0)
+		left = 0;
+	const int64_t spec[2] = { left / 1000000000, left % 1000000000 / unit };
+	copy_guest((void *)at, spec, sizeof(spec));
+}
+
+static long select_wait(struct thread *t, struct k_pollfd *fds, uint64_t n, int64_t ns, const uint64_t *mask,
+			const struct sets *in, struct sets *out)
+{
+	const uint64_t begin = now_ns();
+	for (;;) {
+		const int64_t left = ns < 0 ? -1 : ns - (int64_t)(now_ns() - begin);
+		long ret = wait_for(t, fds, n, ns >= 0 && left < 0 ? 0 : left, mask);
+		if (ret >= 0)
+			ret = result_of(fds, n, in, out);
+		if (ret || (ns >= 0 && left <= 0))
+			return ret;
+		/* poll() has returned for a hang-up that select() does not look for */
+		ret = poll_nap(t, -1, POLL_LAST_NS, mask);
+		if (ret < 0)
+			return ret;
+	}
+}
+
+long select_call(struct thread *t, long nr, const uint64_t *a, bool *done)
+{
+	struct k_pollfd fds[MAX_FDS];
+	struct sets in, out;
+	const int64_t unit = nr == __NR_select ? 1000 : 1;
+	uint64_t mask[2] = { 0 };
+	int64_t ns;
+	bool any = false;
+	if (!a[0] || a[0] > MAX_FDS || !read_sets(&in, a) || !read_time(a[4], unit, &ns) ||
+	    (nr == __NR_pselect6 && a[5] && !copy_guest(mask, (const void *)a[5], 16)))
+		return 0;
+	const uint64_t n = list_of(&in, a[0], fds, &any);
+	if (!any)
+		return 0;
+	*done = true;
+	const uint64_t begin = now_ns();
+	const long ret = select_wait(t, fds, n, ns, mask, &in, &out);
+	if (a[4] && ns >= 0)
+		write_time(a[4], unit, ns - (int64_t)(now_ns() - begin));
+	return ret >= 0 && !write_sets(&out, a) ? -EFAULT : ret;
 }
 
 /* ---- signals ---- */

@@ -5,6 +5,7 @@
  *	vpmu-sample.c	the bytes of SAMPLE records
  *	vpmu-sideband.c	the records MMAP, MMAP2, COMM, FORK, EXIT
  *	vpmu-poll.c	poll, select and fcntl on descriptors of events
+ *	vpmu-epoll.c	epoll on them
  *
  * The exact stop. A task's code adds up events block by block, so C would learn of the N-th event
  * after its block has run. To stop at the event itself, code of a mode with `budgets` (translate.h)
@@ -149,10 +150,22 @@ NEEDS_VPMU_LOCK void sideband_exit(struct thread *t);
 NEEDS_VPMU_LOCK void sideband_throttle(struct moment *m, uint32_t event, bool on);
 
 /* vpmu-poll.c */
+#define POLL_FIRST_NS 50000	/* how long to nap before looking again, at first … */
+#define POLL_LAST_NS 8000000	/* … and at most */
 long poll_call(struct thread *t, long nr, const uint64_t *a, bool *done);
+long select_call(struct thread *t, long nr, const uint64_t *a, bool *done);
+NEEDS_VPMU_LOCK int16_t poll_revents(uint32_t event);	/* takes POLLIN away, as the kernel does */
+bool poll_timespec(uint64_t at, int64_t *ns);	/* of the program; *ns -1: no limit. False: not a time */
+/* Waits for a descriptor, or none (-1), for less than a second. `mask`: the last arguments of ppoll. */
+long poll_nap(struct thread *t, int32_t fd, int64_t ns, const uint64_t *mask);
 /* fcntl or ioctl about signals */
 TAKES_VPMU_LOCK long async_call(struct thread *t, uint32_t event, long nr, const uint64_t *a);
 NEEDS_VPMU_LOCK void async_signal(uint32_t event, bool last);	/* POLL_IN, or POLL_HUP */
+
+/* vpmu-epoll.c */
+TAKES_VPMU_LOCK long epoll_change(struct thread *t, const uint64_t *a, bool *done);	/* epoll_ctl */
+TAKES_VPMU_LOCK long epoll_wait_call(struct thread *t, long nr, const uint64_t *a, bool *done);
+TAKES_VPMU_LOCK void epoll_forget(struct thread *t, uint32_t first, uint32_t last);	/* these descriptors are closed */
 
 /* vpmu-calls.c */
 bool event_mapped_here(uint32_t event);
