@@ -1,5 +1,7 @@
 /* The rows of the tables of tare annotate. */
 #include "annotate.h"
+#include "complain.h"
+#include "function-rules.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -254,7 +256,7 @@ void annotate_row_name(const struct tare_codeprofile *p, enum annotate_by by, co
 /* ---- --function ---- */
 
 /* "f" matches "f", and "f(int)" and "f<int>(int)" too. */
-static bool matches(const char *pattern, const char *name)
+bool annotate_name_matches(const char *pattern, const char *name)
 {
 	if (!strcmp(pattern, name) || fnmatch(pattern, name, 0) == 0)
 		return true;
@@ -265,9 +267,39 @@ static bool matches(const char *pattern, const char *name)
 bool annotate_matches(const struct opt_list *patterns, const struct tare_codeprofile_function *f)
 {
 	for (size_t i = 0; i < patterns->n; i++)
-		if (matches(patterns->items[i], f->name) || matches(patterns->items[i], f->linkage))
+		if (annotate_name_matches(patterns->items[i], f->name) ||
+		    annotate_name_matches(patterns->items[i], f->linkage))
 			return true;
 	return false;
+}
+
+static bool has_function(const struct tare_codeprofile *p, const char *pattern)
+{
+	const struct opt_list one = { .n = 1, .items = &pattern };
+	for (size_t i = 0; i < p->n_functions; i++)
+		if (annotate_matches(&one, &p->functions[i]))
+			return true;
+	return false;
+}
+
+bool annotate_in_found(const struct opt_list *in, const struct tare_codeprofile *p)
+{
+	bool all = true;
+	for (size_t i = 0; i < in->n; i++) {
+		struct function_rule rule = { .pattern = in->items[i] };
+		struct buf near = { 0 };
+		if (has_function(p, in->items[i]))
+			continue;
+		all = false;
+		for (size_t k = 0; k < p->n_functions; k++)
+			function_rule_consider(&rule, p->functions[k].name);
+		function_rule_nearest(&rule, &near);
+		complain("--in %s: no function that ran has this name%s. It was not called, is inlined, or has no symbol; "
+			 "tare annotate --calls --top 1000 -- COMMAND lists those that ran", in->items[i],
+			 buf_failed(&near) ? "" : near.data);
+		buf_free(&near);
+	}
+	return all;
 }
 
 bool annotate_wants(const struct annotate_opts *o, const struct tare_codeprofile_function *f)

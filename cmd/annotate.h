@@ -79,6 +79,10 @@ const char *annotate_base(const char *path);
  * linkage name matches one of the patterns. */
 bool annotate_wants(const struct annotate_opts *o, const struct tare_codeprofile_function *f);
 bool annotate_matches(const struct opt_list *patterns, const struct tare_codeprofile_function *f);
+/* The same for one pattern and a name. */
+bool annotate_name_matches(const char *pattern, const char *name);
+/* --in: complains of each pattern that matches no function that ran; true: each matches one. */
+bool annotate_in_found(const struct opt_list *in, const struct tare_codeprofile *p);
 /* The functions of --function, the largest first; *n of them. free() the list. */
 uint32_t *annotate_wanted(const struct annotate *a, size_t *n);
 

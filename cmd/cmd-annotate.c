@@ -4,6 +4,7 @@
 #include "clean-env.h"
 #include "command.h"
 #include "complain.h"
+#include "function-rules.h"
 #include "measuring.h"
 #include "output.h"
 #include "term.h"
@@ -125,6 +126,13 @@ static int status_of_run(const struct tare_measurement *m)
 	return measuring_caught ? 128 + measuring_caught : m->exit_status;
 }
 
+/* Which instructions ran in a context is not known. So where more than functions is asked for, the functions of --in
+ * switch counting; else --in is a sum over contexts, which costs nothing for each call, and knows JIT code, too. */
+static bool switches(const struct annotate_opts *o)
+{
+	return o->in.n && (wants_lines(o) || o->per_process || o->per_thread);
+}
+
 static bool wants_calls(const struct annotate_opts *o)
 {
 	return o->calls || o->in.n || o->tree || o->syscalls || o->allocations;
@@ -136,14 +144,21 @@ static struct tare_codeprofile *run_command(const struct annotate_opts *o, char 
 	struct tare_events *events;
 	struct tare_measurement *m;
 	struct tare_why why = { 0 };
+	struct function_rules rules = { .matches = annotate_name_matches };
+	bool ok;
+	for (size_t i = 0; switches(o) && i < o->in.n; i++)
+		function_rules_add(&rules, "--in", o->in.items[i], TARE_WATCH_IN);
+	const struct tare_watch *const watch = function_rules_watch(&rules, &ok);
 	*status = EXIT_FAILED;
-	if (!parse_events(o, &events))
+	if (!ok || !parse_events(o, &events)) {
+		function_rules_free(&rules);
 		return NULL;
+	}
 	const struct tare_measure_options mo = TARE_OPTIONS(measure,
 		.argv = argv, .events = events, .backend = TARE_BACKEND_SOFT, .aslr = o->aslr,
 		.no_inherit = o->no_inherit, .per_task = true, .refuse_uncounted = o->refuse,
 		.timeout_s = o->timeout_ms / 1e3, .stop = &measuring_stop, .code = true,
-		.calls = wants_calls(o));
+		.calls = wants_calls(o), .watch = watch, .starts_off = watch ? TARE_OFF_THREADS : 0u);
 	measuring_catch_signals();
 	char **const ours = environ;
 	char **const clean = o->clean_env ? clean_environment(&o->keep) : NULL;
@@ -160,6 +175,7 @@ static struct tare_codeprofile *run_command(const struct annotate_opts *o, char 
 			*status = status_of_run(m);
 		tare_measurement_free(m);
 	}
+	function_rules_free(&rules);
 	if (clean)
 		clean_environment_free(clean);
 	tare_events_free(events);
@@ -198,19 +214,18 @@ static bool is_in(const struct tare_codeprofile_function *f, void *in)
 }
 
 /* The part that --in asks for, instead of the whole. NULL: complained. */
-static struct tare_codeprofile *part_of(const struct annotate_opts *o, struct tare_codeprofile *p)
+static struct tare_codeprofile *part_of(const struct annotate_opts *o, struct tare_codeprofile *p, bool switched)
 {
 	struct tare_codeprofile *part = NULL;
 	struct tare_why why = { 0 };
-	bool any = false;
-	for (size_t i = 0; i < p->n_functions && !any; i++)
-		any = annotate_matches(&o->in, &p->functions[i]);
 	if (!p->has_calls)
 		complain("annotate: --in wants a profile that was made with --calls");
+	else if (!annotate_in_found(&o->in, p))
+		;
+	else if (switched)
+		return p;
 	else if (tare_codeprofile_in(p, is_in, (void *)&o->in, &part, &why) < 0)
 		complain_why(&why);
-	else if (!any)
-		caution("no function that ran is called %s", o->in.items[0]);
 	tare_codeprofile_free(p);
 	return part;
 }
@@ -291,10 +306,11 @@ static bool check_options(const struct annotate_opts *o, bool files)
 	else if (o->tree && (o->per_process || o->per_thread || o->functions.n || o->by != BY_FUNCTION))
 		bad = "--tree shows functions of the whole run; it cannot be combined with --per-process, "
 		      "--per-thread, --function or --by";
-	else if (o->in.n && (o->by == BY_LINE || o->by == BY_INSN || o->by == BY_FILE))
-		bad = "--in knows functions and objects, not lines, instructions or files";
-	else if (o->in.n && (o->per_process || o->per_thread))
-		bad = "--in cannot be combined with --per-process or --per-thread";
+	else if (files && o->in.n && (o->by == BY_LINE || o->by == BY_INSN || o->by == BY_FILE || o->functions.n))
+		bad = "--in knows functions and objects of a profile in a file, not lines, instructions or files; "
+		      "tare annotate --in FUNCTION -o FILE -- COMMAND makes a profile of the part, which has them";
+	else if (files && o->in.n && (o->per_process || o->per_thread))
+		bad = "--in cannot be combined with --per-process or --per-thread where the profile is in a file";
 	else if (o->keep.n && !o->clean_env)
 		bad = "--keep wants --clean-env; without it every variable is kept";
 	else if (o->format && !o->output)
@@ -385,7 +401,7 @@ static int annotate(const struct annotate_opts *o, char *const *operands, size_t
 		tare_codeprofile_free(p);
 		p = NULL;
 	}
-	if (p && o->in.n && !(p = part_of(o, p)))
+	if (p && o->in.n && !(p = part_of(o, p, !files && switches(o))))
 		status = files ? EXIT_BAD : EXIT_FAILED;
 	else if (p && files)
 		status = EXIT_GOOD;

@@ -509,7 +509,6 @@ static int on_stop(const struct tare_stop *stopped, void *arg)
 
 #define SAMPLE_MS 20		/* how often events that take turns are read: some turns */
 
-enum { HOOK_FAILED = 1 };	/* where errors of the library are negative */
 
 /* --pre and --post: whether it worked. Ctrl-C is its own affair meanwhile. */
 static bool run_hook(const char *option, const char *command)
@@ -565,11 +564,11 @@ static int measure_part(struct stat_session *s, struct stat_run *run,
 	if (o->sync)
 		sync();
 	if (!run_hook("--pre", o->pre))
-		return HOOK_FAILED;
+		return STAT_COMPLAINED;
 	int err = tare_measure(&mo, &m, why);
 	if (err)
 		return err;
-	err = run_hook("--post", o->post) ? stat_in_apply(s, events, m, why) : HOOK_FAILED;
+	err = run_hook("--post", o->post) ? stat_in_apply(s, events, m, why) : STAT_COMPLAINED;
 	if (err)
 		tare_measurement_free(m);
 	if (err)
@@ -680,7 +679,7 @@ static int all_runs(struct stat_session *s, struct output *out)
 	progress_clear();
 	if (!err)
 		return 0;
-	if (err != HOOK_FAILED)
+	if (err != STAT_COMPLAINED)
 		complain_why(&why);
 	if (err == TARE_E_NO_COMMAND && s->o->clean_env && !strchr(s->argv[0], '/'))
 		caution("--clean-env looks in PATH=%s; name the file, or --keep PATH",

@@ -11,6 +11,9 @@
 bool callgrind_matches(const char *pattern, const char *name)
 {
 	const char *star = NULL, *from = NULL;		/* the last *, and what it stands for ends here */
+	const size_t len = strlen(name);
+	if (len > 4 && !strcmp(name + len - 4, "@plt"))	/* no function of callgrind's */
+		return false;
 	while (*name) {
 		if (*pattern == '*') {
 			star = pattern++;

@@ -43,7 +43,7 @@ void function_rule_consider(struct function_rule *r, const char *name);
 /* "; nearest names: f, g, h", or "" where none is near. */
 void function_rule_nearest(const struct function_rule *r, struct buf *out);
 
-/* callgrind's patterns: the whole name; * and ? stand for any text and any character. */
+/* callgrind's patterns: the whole name; * and ? stand for any text and any character. No stub of a PLT has a name. */
 bool callgrind_matches(const char *pattern, const char *name);
 
 #endif

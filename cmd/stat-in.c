@@ -23,18 +23,6 @@ static bool is_in(const struct tare_codeprofile_function *f, void *in)
 	return annotate_matches(in, f);
 }
 
-static void warn_of_unknown(const struct stat_opts *o, const struct tare_codeprofile *p)
-{
-	for (size_t i = 0; i < o->in.n; i++) {
-		struct opt_list one = { .n = 1, .items = &o->in.items[i] };
-		bool any = false;
-		for (size_t k = 0; k < p->n_functions && !any; k++)
-			any = annotate_matches(&one, &p->functions[k]);
-		if (!any)
-			caution("--in %s: no function that ran has such a name", o->in.items[i]);
-	}
-}
-
 int stat_in_apply(const struct stat_session *s, const struct tare_events *events, struct tare_measurement *m,
 		  struct tare_why *why)
 {
@@ -44,8 +32,8 @@ int stat_in_apply(const struct stat_session *s, const struct tare_events *events
 	int err = tare_codeprofile_make(m, &TARE_OPTIONS(codeprofile, .events = events, .no_lines = true), &p, why);
 	if (!err)
 		err = tare_codeprofile_in(p, is_in, (void *)&s->o->in, &part, why);
-	if (!err)
-		warn_of_unknown(s->o, p);
+	if (!err && !annotate_in_found(&s->o->in, p))
+		err = STAT_COMPLAINED;
 	for (size_t i = 0; !err && i < m->n_counts; i++) {
 		struct tare_count *const c = &m->counts[i];
 		c->value = c->raw = part->events[i].total > 0 ? (uint64_t)part->events[i].total : 0;

@@ -260,6 +260,7 @@ void stat_functions_json(struct json *j, const struct stat_session *s);
 /* --in. False: complained. */
 bool stat_in_check(const struct stat_session *s);
 /* Leaves in the counts what ran in the functions. 0 or a negative error. */
+enum { STAT_COMPLAINED = 1 };	/* where errors of the library are negative: the message is out already */
 int stat_in_apply(const struct stat_session *s, const struct tare_events *events, struct tare_measurement *m,
 		  struct tare_why *why);
 void stat_in_text(const struct stat_opts *o, struct buf *out);

@@ -45,7 +45,7 @@ static void look_at(const struct symbol_function *f, void *arg)
 {
 	struct tare_watch_names *const n = arg;
 	struct watched_object *const o = n->reads;
-	const unsigned what = f->is_plt ? 0 : n->what(f->name, f->linkage, n->arg);
+	const unsigned what = n->what(f->name, f->linkage, n->arg);
 	if (!what || !has_room((void **)&o->functions, o->n, &o->cap, sizeof(*o->functions)) ||
 	    !has_room((void **)&n->names, n->n_names, &n->names_cap, sizeof(*n->names)))
 		return;

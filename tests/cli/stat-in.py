@@ -72,7 +72,37 @@ inclusive = {r["function"]: r["inclusive"]["instructions"] for r in json.loads(p
 check(inclusive == {"leaf": 11 * leaf, "inner": 10 * inner, "outer": outer, "_start": whole}, inclusive)
 
 p = run(tare, "stat", "--in", "nowhere", "-e", "instructions:u", program)
-check(p.returncode == 0 and "warning: --in nowhere: no function that ran has such a name" in p.stderr, p.stderr)
+check(p.returncode == 125 and "--in nowhere: no function that ran has this name. " in p.stderr and "instructions:u  " not in p.stderr,
+      p.returncode, p.stderr)
+p = run(tare, "stat", "--in", "outer", "--in", "outre", "-e", "instructions:u", "-j", "-o", "-", program)
+check(p.returncode == 125 and "--in outre: no function" in p.stderr and "nearest names: outer" in p.stderr and not p.stdout,
+      p.returncode, p.stderr, p.stdout)
+for more in ([], ["--by", "line"]):
+    p = run(tare, "annotate", *more, "--in", "iner", "--", program)
+    check(p.returncode == 125 and "nearest names: inner" in p.stderr, more, p.returncode, p.stderr)
+
+
+def rows(*options):
+    p = run(tare, "annotate", *options, "-j", "--report", "-", "--", program)
+    check(p.returncode == 0, options, p.stderr)
+    return json.loads(p.stdout)
+
+
+# annotate --in: lines, instructions and files of the part, which add up to it; by function the same by both ways.
+for name, wanted in (("leaf", 11 * leaf), ("inner", 10 * inner), ("outer", outer), ("*e*", outer + leaf), ("_start", whole)):
+    for by in ("function", "line", "insn", "file", "object"):
+        got = rows("--in", name, "--by", by)
+        check(sum(r["counts"]["instructions"] for r in got["rows"]) == wanted, name, by, got)
+    p = run(tare, "annotate", "--in", name, "--report", "-", "--", program)
+    check(p.returncode == 0 and f" {wanted} " in p.stdout.replace(",", ""), name, wanted, p.stdout)
+got = [r["counts"]["instructions"] for r in rows("--in", "inner", "--by", "insn")["rows"] if r["function"] == "leaf"]
+check(got == [10, 10], got)
+profile = f"{folder.name}/part.json"
+p = run(tare, "annotate", "--in", "outer", "-o", profile, "--", program)
+p = run(tare, "annotate", "--by", "insn", "-j", "--report", "-", profile)
+check(p.returncode == 0 and sum(r["counts"]["instructions"] for r in json.loads(p.stdout)["rows"]) == outer, p.stderr, p.stdout)
+p = run(tare, "annotate", "--in", "nowhere", profile)
+check(p.returncode == 1 and "--in nowhere: no function" in p.stderr, p.returncode, p.stderr)
 p = run(tare, "stat", "--in", "leaf", "-e", "task-clock", program)
 check(p.returncode == 125 and "only events of the software engine" in p.stderr, p.returncode, p.stderr)
 p = run(tare, "stat", "--in", "leaf", "--backend", "hw", "-e", "instructions:u", program)

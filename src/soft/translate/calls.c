@@ -171,9 +171,12 @@ static uint32_t find_node(struct thread *t, const struct calls_node *like)
 
 static uint32_t find_root(struct thread *t, uint8_t kind, uint8_t signal, uint64_t entry)
 {
-	const struct calls_node root = { .kind = kind, .signal = signal, .entry = entry,
-					 .fid = entry ? function_at(entry).fid : 0,
-					 .set = mix(kind + 256u * signal + entry * 65536), .edge = 0 };
+	uint32_t number;
+	struct calls_node root = { .kind = kind, .signal = signal, .entry = entry,
+				   .fid = entry ? function_at(entry).fid : 0,
+				   .set = mix(kind + 256u * signal + entry * 65536), .edge = 0 };
+	if (entry && watch_at(entry, &number) & WATCH_IN)	/* the first function of the run is not entered */
+		root.watch = WATCHED_IN;
 	return find_node(t, &root);
 }
 
