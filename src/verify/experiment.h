@@ -191,7 +191,7 @@ uint64_t verify_proc_interrupts(void);
  * registers_release(): what is found of the events is then not the register's. */
 int registers_set_aside(struct verify *v);
 void registers_release(struct verify *v);
-/* Registers that another process has to fill first (v->filler), so that it counts on good ones. */
+/* Registers that another process or thread has to fill first (v->filler), so that it counts on good ones. */
 unsigned registers_to_fill(const struct verify *v);
 
 /* Does this event, of which inspection of code gives no count, count nothing where it must count?

@@ -118,6 +118,12 @@ for register in 0, 1:
     found = verify("core2", "registers", flaws=f"register={register}", events="instructions:u,branches:u")
     check(VERDICTS == ["deterministic"] * 2, "two registers, one is wrong:", register, VERDICTS)
     check([f["numbers"]["worst_register"] for f in found["registers"]] == [register] * 2, register, found)
+# … and in each of several threads (a register that loses events, at other events in each of them)
+for _ in range(3):
+    p = run(tare, "run", "--cpu", "core2", "--flaws", "random:53", "--seed", "53", "--", tare, "verify", "--quick", "-r",
+            "1", "-j", "--kernel", "nops", "--kernel", "branches", "--experiment", "threads")
+    found = [f for f in json.loads(p.stdout)["findings"] if "counts nothing of code" not in f["text"]]
+    check(found and all(f["verdict"] == "good" for f in found), found)
 # … but neither an interrupt nor a page fault in one of the runs is the register's
 for flaws in "interrupts=30000", "paper":
     found = verify("nehalem", "wrap", flaws=flaws, events="instructions:u")
