@@ -420,9 +420,10 @@ static int choose_backend(struct verify *v, struct tare_why *why)
 		const int err = try_hardware(v, &hw_why);
 		if (!err)
 			return 0;
-		/* Only a missing PMU is a reason to count something else. */
+		/* A reason to count something else: there is no PMU, or a container's filter hides it,
+		 * which the user cannot change from inside. */
 		const bool none = err == TARE_E_NO_PMU || err == TARE_E_NO_PERF ||
-				  err == TARE_E_EVENT_UNSUPPORTED;
+				  err == TARE_E_EVENT_UNSUPPORTED || err == TARE_E_SECCOMP;
 		if (v->o.backend == TARE_BACKEND_HW || !none) {
 			*why = hw_why;
 			return err;

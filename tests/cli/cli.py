@@ -89,8 +89,8 @@ def until_busy(pid, comm, seconds):
                       for name, used in descendants(pid).values()), f"{comm} to be busy")
 
 
-def refuse(*names):
-    """For preexec_fn: from now on these system calls fail with EPERM (a seccomp filter)."""
+def refuse(*names, error=errno.EPERM):
+    """For preexec_fn: from now on these system calls fail with the error (a seccomp filter)."""
     def install():
         def op(code, jt, jf, k):
             return struct.pack("<HBBI", code, jt, jf, k)
@@ -98,7 +98,7 @@ def refuse(*names):
         prog = op(0x20, 0, 0, 0)                        # load the call's number
         for i, name in enumerate(names):
             prog += op(0x15, len(names) - i, 0, CALLS[name])    # equal: to the refusal
-        prog += op(0x06, 0, 0, 0x7fff0000) + op(0x06, 0, 0, 0x00050000 | errno.EPERM)
+        prog += op(0x06, 0, 0, 0x7fff0000) + op(0x06, 0, 0, 0x00050000 | error)
         code = ctypes.create_string_buffer(prog)
         fprog = struct.pack("<HxxxxxxQ", len(prog) // 8, ctypes.addressof(code))
         libc.prctl(38, 1, 0, 0, 0)                      # no new privileges

@@ -3,7 +3,7 @@
 
 usage: verify.py TARE
 """
-import json, os, sys
+import errno, json, os, sys
 
 from cli import can_refuse, check, check_schema, finish, need_engine, refuse, run
 
@@ -68,6 +68,15 @@ for args, status, words in (
     p = run(tare, "verify", *args)
     check(p.returncode == status and not p.stdout, args, p.returncode, p.stdout)
     check(all(w in p.stderr for w in words), args, p.stderr)
+
+# A filter forbids perf_event_open: the engine counts, as for tare stat; but not where hardware was asked for.
+if can_refuse():
+    for error in errno.EPERM, errno.ENOSYS:
+        how = ["verify", "-j", "--quick", "-r", "1", "--kernel", "nops", "-e", "instructions:u"]
+        p = run(tare, *how, preexec_fn=refuse("perf_event_open", error=error))
+        check(p.returncode == 0 and json.loads(p.stdout)["backend"] == "soft", error, p.returncode, p.stderr)
+        p = run(tare, *how, "--backend", "hw", preexec_fn=refuse("perf_event_open", error=error))
+        check(p.returncode == 1 and not p.stdout and "perf_event_open" in p.stderr, error, p.returncode, p.stderr)
 
 # No permission, and nothing that could count.
 if can_refuse():
