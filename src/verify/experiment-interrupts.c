@@ -313,26 +313,114 @@ static bool fit_short(struct verify *v, const struct subject *s, struct fit *f)
 	return true;
 }
 
-/* Where the runs of the sections are too different to tell whether an interrupt adds anything. */
-static void look_closer(struct verify *v, struct subject *s, struct fit *f)
+/* Where the runs of the sections are too different to tell whether an interrupt adds anything. False: they
+ * are not. */
+static bool look_closer(struct verify *v, struct subject *s, struct fit *f)
 {
 	struct fit by_runs, closer = { 0 };
-	if (s->per_interrupt || v->soft || s->event->kind != TARE_EVENT_PERF)
-		return;
 	const enum interrupt_source source = v->irq ? BY_EVENT : BY_PROC;
 	if (fit_source(v, s, source, &by_runs) || !(by_runs.seen > 0) || !(by_runs.error > HIDDEN))
-		return;
+		return false;
 	if (!fit_short(v, s, &closer) || closer.error > HIDDEN + 0.1) {
 		verify_doubt(s, "its counts vary too much to tell what an interrupt adds");
-		return;
+		return true;
 	}
 	if (fabs(closer.slope) < 4 * closer.error || fabs(closer.slope) < 0.5)
-		return;
+		return true;
 	if (fabs(closer.slope - round(closer.slope)) < 3 * closer.error)
 		closer.slope = round(closer.slope);
 	*f = closer;
 	s->source = BY_EVENT;
 	s->per_interrupt = closer.slope;
+	return true;
+}
+
+/* ---- more runs ---- */
+
+/* Interrupts come on this machine, and hardly any came during the runs of the sections: an event of which
+ * nothing deviates may count them all the same. */
+#define ENOUGH 8		/* interrupts in the runs of the sections */
+#define LONG_INSTRUCTIONS 1000000
+#define LONG_INTERRUPTS 24	/* that are waited for */
+#define LONG_RUNS 4000		/* … in so many runs at most */
+
+static double interrupts_seen(const struct verify *v, const struct subject *s,
+			      enum interrupt_source source)
+{
+	double n = 0;
+	for (size_t i = 0; i < v->n_kernels * v->runs; i++)
+		n += verify_interrupts(v, &s->seen[i], source);
+	return n;
+}
+
+/* Runs the same code until enough interrupts came, and compares the counts as fit_source() does. */
+static int count_long(struct verify *v, const struct batch *b, const struct trial_code *code,
+		      struct fit *f, struct tare_why *why)
+{
+	int64_t counts[TRIAL_EVENTS];
+	double n = 0, x = 0, y = 0;
+	struct trial t;
+	*f = (struct fit){ 0 };
+	int err = batch_open(v, b, &t, why);
+	for (unsigned i = 0; !err && i < LONG_RUNS && x < LONG_INTERRUPTS; i++) {
+		err = verify_stopped(v, why);
+		if (!err)
+			err = trial_run(&t, code, counts, why);
+		if (err || t.faults)
+			continue;
+		const double dx = (double)verify_unwrapped(v, counts[1]);
+		const double dy = (double)verify_unwrapped(v, counts[0]);
+		/* the means so far, so that no large numbers are subtracted at the end */
+		const double mx = n ? x / n : dx, my = n ? y / n : dy, part = n / (n + 1);
+		f->xx += part * (dx - mx) * (dx - mx);
+		f->xy += part * (dx - mx) * (dy - my);
+		f->yy += part * (dy - my) * (dy - my);
+		x += dx;
+		y += dy;
+		n++;
+	}
+	trial_close(&t);
+	f->seen = x;
+	if (err || !(f->xx > 0) || n < 3)
+		return err;
+	f->slope = f->xy / f->xx;
+	f->unexplained = fmax(f->yy - f->slope * f->xy, 0);
+	f->error = sqrt(f->unexplained / (n - 2) / f->xx);
+	return 0;
+}
+
+static bool fit_long(struct verify *v, const struct subject *s, struct fit *f)
+{
+	const struct batch b = { .events = { s->event, v->irq }, .n = 1, .n_events = 2 };
+	const struct kernel *const k = kernel_by_name("nops");
+	const uint64_t most = v->bits ? (1ull << v->bits) / 16 : LONG_INSTRUCTIONS;
+	struct tare_why why;
+	if (!v->irq || v->most_events == 1 || !k ||
+	    verify_progress(v, "%s: more runs, until interrupts come", s->name))
+		return false;
+	const uint64_t length = most < LONG_INSTRUCTIONS ? most : LONG_INSTRUCTIONS;
+	const struct trial_code code = { .kernel = k,
+					 .loops = length / k->each[KERNEL_INSTRUCTIONS] + 1 };
+	return count_long(v, &b, &code, f, &why) == 0 && f->seen >= ENOUGH && f->xx > 0;
+}
+
+static void look_longer(struct verify *v, struct subject *s, struct fit *f)
+{
+	const double counted = interrupts_seen(v, s, BY_EVENT);
+	const double seen = isnan(counted) ? interrupts_seen(v, s, BY_PROC) : counted;
+	const bool come = v->interrupts.proof >= INTERRUPT_NEAR || seen > 0;
+	struct fit more;
+	if (!come || !(seen < ENOUGH))
+		return;
+	if (!fit_long(v, s, &more) || more.error > HIDDEN) {
+		verify_doubt(s, "%.0f interrupts came during all runs: too few to tell what one adds", seen);
+		return;
+	}
+	if (fabs(more.slope) < 4 * more.error || fabs(more.slope) < 0.001)
+		return;
+	*f = more;
+	s->source = BY_EVENT;
+	s->per_interrupt = more.slope;
 }
 
 static const char *source_text(const struct verify *v, enum interrupt_source source)
@@ -377,7 +465,9 @@ static int examine(struct verify *v, struct subject *s)
 		s->per_fault = verify_per_fault(v, s, &page_error);
 		find_slope(v, s, &f);
 	}
-	look_closer(v, s, &f);
+	const bool may_hide = !s->per_interrupt && !v->soft && s->event->kind == TARE_EVENT_PERF;
+	if (may_hide && !look_closer(v, s, &f))
+		look_longer(v, s, &f);
 	s->per_fault = verify_per_fault(v, s, &page_error);
 	find_rate(v, s, f.error);
 	s->noise = typical_spread(v, s, verify_rest);
