@@ -11,18 +11,23 @@
  */
 #include "interrupts.h"
 
+#include "buf.h"
+
+#include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_COLUMNS 1024
 
 static size_t read_header(const char *line, const cpu_set_t *cpus, bool *take)
 {
 	size_t n = 0;
-	for (const char *p = strstr(line, "CPU"); p && n < MAX_COLUMNS; p = strstr(p, "CPU")) {
+	const char *const end = strchr(line, '\n');
+	for (const char *p = strstr(line, "CPU"); p && (!end || p < end) && n < MAX_COLUMNS;
+	     p = strstr(p, "CPU")) {
 		p += 3;
 		const unsigned long cpu = strtoul(p, NULL, 10);
 		take[n++] = cpu < CPU_SETSIZE && CPU_ISSET(cpu, cpus);
@@ -32,13 +37,14 @@ static size_t read_header(const char *line, const cpu_set_t *cpus, bool *take)
 
 static uint64_t sum_line(const char *line, const bool *take, size_t n)
 {
-	const char *p = strchr(line, ':');
+	const char *const last = strchrnul(line, '\n');
+	const char *p = memchr(line, ':', (size_t)(last - line));
 	uint64_t sum = 0;
 	size_t column = 0;
-	for (p = p ? p + 1 : ""; column < n; column++) {
+	for (p = p ? p + 1 : last; column < n; column++) {
 		char *end;
 		const unsigned long long v = strtoull(p, &end, 10);
-		if (end == p)
+		if (end == p || end > last)	/* no number, or the next line's */
 			break;
 		sum += take[column] ? v : 0;
 		p = end;
@@ -47,22 +53,39 @@ static uint64_t sum_line(const char *line, const bool *take, size_t n)
 	return column == n ? sum : 0;
 }
 
-uint64_t interrupts_total(const char *root, const cpu_set_t *cpus)
+bool interrupts_read(const char *root, struct buf *text)
 {
 	char path[PATH_MAX];
+	char piece[16384];
+	ssize_t n;
+
 	snprintf(path, sizeof(path), "%s/proc/interrupts", root);
-	FILE *const f = fopen(path, "re");
-	if (!f)
-		return 0;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	while ((n = read(fd, piece, sizeof(piece))) > 0)
+		buf_add(text, piece, (size_t)n);
+	close(fd);
+	return n == 0 && !buf_failed(text);
+}
+
+uint64_t interrupts_sum(const struct buf *text, const cpu_set_t *cpus)
+{
 	bool take[MAX_COLUMNS];
-	char *line = NULL;
-	size_t cap = 0, columns = 0;
 	uint64_t sum = 0;
-	if (getline(&line, &cap, f) > 0)
-		columns = read_header(line, cpus, take);
-	while (columns && getline(&line, &cap, f) > 0)
-		sum += sum_line(line, take, columns);
-	free(line);
-	fclose(f);
+
+	if (!text->len)
+		return 0;
+	const size_t columns = read_header(text->data, cpus, take);
+	for (const char *line = strchr(text->data, '\n'); columns && line; line = strchr(line, '\n'))
+		sum += sum_line(++line, take, columns);
+	return sum;
+}
+
+uint64_t interrupts_total(const char *root, const cpu_set_t *cpus)
+{
+	struct buf text = { 0 };
+	const uint64_t sum = interrupts_read(root, &text) ? interrupts_sum(&text, cpus) : 0;
+	buf_free(&text);
 	return sum;
 }

@@ -10,8 +10,16 @@
 #define COUNTER_INTERRUPTS_H
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+struct buf;
+
 uint64_t interrupts_total(const char *root, const cpu_set_t *cpus);
+
+/* The same in two steps, so that little is executed, and few interrupts come, between two readings and
+ * what is examined between them. `text` is appended to. False: the file cannot be read. */
+bool interrupts_read(const char *root, struct buf *text);
+uint64_t interrupts_sum(const struct buf *text, const cpu_set_t *cpus);
 
 #endif

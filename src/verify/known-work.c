@@ -16,6 +16,7 @@
 
 #define TRIES 7			/* of the rest: one of them meets no interrupt */
 #define FIRST_ROUNDS 20000	/* of a calibration */
+#define AROUND 4		/* times as many interrupts in the work as around it */
 
 struct kept {
 	cpu_set_t cpus;
@@ -49,17 +50,6 @@ void known_work_let_go(struct kept *before)
 	if (before)
 		sched_setaffinity(0, sizeof(before->cpus), &before->cpus);
 	free(before);
-}
-
-uint64_t known_work_interrupts(unsigned cpu)
-{
-	cpu_set_t one;
-
-	if (access("/proc/interrupts", R_OK) < 0)
-		return KNOWN_WORK_UNKNOWN;
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	return interrupts_total("", &one);
 }
 
 /* The coarse clocks advance once a tick, so their resolution is the tick. */
@@ -109,19 +99,32 @@ int known_work_prepare(struct known_work *w, struct tare_why *why)
 		/* one fault for each page, not for each huge page */
 		madvise(w->memory, w->size, MADV_NOHUGEPAGE);
 	}
-	w->interrupts_before = known_work_interrupts(w->on);
 	w->ns_before = cpu_ns();
+	w->before = (struct buf){ 0 };
+	if (!interrupts_read("", &w->before))
+		buf_free(&w->before);
 	return 0;
+}
+
+/* Both texts are summed up afterwards: that takes so many instructions that interrupts would come. */
+void known_work_stop(struct known_work *w)
+{
+	struct buf after = { 0 };
+	const bool known = interrupts_read("", &after) && w->before.len;
+	const double ns = cpu_ns() - w->ns_before;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(w->on, &one);
+	w->ticks = (uint64_t)(ns / known_work_tick_ns() + 0.5);
+	w->interrupts = known ? interrupts_sum(&after, &one) - interrupts_sum(&w->before, &one) :
+				KNOWN_WORK_UNKNOWN;
+	buf_free(&after);
 }
 
 void known_work_finish(struct known_work *w)
 {
-	const double ns = cpu_ns() - w->ns_before;
-	const uint64_t now = known_work_interrupts(w->on);
-
-	w->ticks = (uint64_t)(ns / known_work_tick_ns() + 0.5);
-	w->interrupts = now == KNOWN_WORK_UNKNOWN || w->interrupts_before == KNOWN_WORK_UNKNOWN ?
-				KNOWN_WORK_UNKNOWN : now - w->interrupts_before;
+	buf_free(&w->before);
 	if (w->memory)
 		munmap(w->memory, w->size);
 	w->memory = NULL;
@@ -145,16 +148,37 @@ int known_work_rest(struct trial *t, const struct known_work *w, int64_t *counts
 	return 0;
 }
 
+/* The interrupts that come during so many rounds, or the ticks; and what comes around them. */
+static int interrupts_in(unsigned cpu, uint64_t rounds, uint64_t *n)
+{
+	struct known_work w = { .rounds = rounds, .on = cpu };
+
+	const int err = known_work_prepare(&w, NULL);
+	if (err)
+		return err;
+	work(&w);
+	known_work_stop(&w);
+	known_work_finish(&w);
+	*n = w.interrupts == KNOWN_WORK_UNKNOWN ? w.ticks : w.interrupts;
+	return 0;
+}
+
 uint64_t known_work_calibrate(unsigned cpu, unsigned n, uint64_t most)
 {
-	for (uint64_t rounds = FIRST_ROUNDS; rounds <= most; rounds *= 2) {
-		struct known_work w = { .rounds = rounds, .on = cpu };
-		if (known_work_prepare(&w, NULL) < 0)
+	uint64_t around = 0, came = 0;
+
+	for (unsigned k = 0; k < TRIES; k++) {
+		if (interrupts_in(cpu, 0, &came) < 0)
 			return 0;
-		work(&w);
-		known_work_finish(&w);
-		if ((w.interrupts == KNOWN_WORK_UNKNOWN ? w.ticks : w.interrupts) >= n)
-			return rounds;
+		around = came > around ? came : around;
+	}
+	came = 0;
+	for (uint64_t rounds = FIRST_ROUNDS; rounds <= (came >= n / 4 ? 8 * most : most); rounds *= 2) {
+		if (interrupts_in(cpu, rounds, &came) < 0)
+			return 0;
+		const uint64_t enough = n > AROUND * around ? n : AROUND * around;
+		if (came >= enough)
+			return rounds / came * enough;
 	}
 	return 0;
 }

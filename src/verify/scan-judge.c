@@ -101,14 +101,14 @@ static unsigned excess_each(const struct tare_scan_found *f)
 	return each <= MOST_EACH ? (unsigned)each : 0;
 }
 
-/* Interrupts of user mode: what the excess of instructions has besides the page faults, where it has
- * those; else the kernel's number. */
+/* Interrupts of user mode: what the excess of instructions has besides the page faults, where it follows
+ * the count; else the kernel's number. */
 static uint64_t interrupts_of(const struct tare_scan_trial *t, unsigned each)
 {
-	if (t->excess == INT64_MIN || t->excess < 0)
+	if (!each || t->excess < 0)
 		return least(t);
 	const uint64_t excess = (uint64_t)t->excess;
-	return (excess < t->pages ? excess : excess - t->pages) / (each ? each : 1);
+	return (excess < t->pages ? excess : excess - t->pages) / each;
 }
 
 static uint64_t wanted(const struct tare_scan_found *f, const struct tare_scan_trial *t)

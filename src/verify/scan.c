@@ -26,12 +26,14 @@
 
 #define PAGES 503		/* not a number that something else has by chance */
 #define ROUNDS 20000
-#define INTERRUPTS 4		/* that come during the work, where interrupts are looked for */
+/* Interrupts that come during the work, where they are looked for: so many that half of the work has
+ * some of them nearly always, and a code that counts them is told from one that counts none. */
+#define INTERRUPTS 12
 #define MOST_ROUNDS (1ull << 29) /* no interrupt for so long, a second or so: there are none */
 #define FEWER_ROUNDS (1ull << 26) /* where they are not what is looked for */
 #define ARM_LAST_CODE 0x3ff	/* PMUv3: common events; what the maker defines is above or below */
 #define PROBE_BITS 8		/* of the mask that the sweep sets */
-#define SWEEP_TRIALS 2
+#define SWEEP_TRIALS 3
 #define CONFIRM_TRIES 3
 #define CALLS 211		/* system calls, which are neither interrupts nor page faults */
 
@@ -129,11 +131,6 @@ static bool is_refusal(int err)
 	return true;
 }
 
-struct tried {
-	bool refused;
-	uint64_t counts[SWEEP_TRIALS];
-};
-
 /* A difference that is small but for wraps of the counter. */
 static int64_t unwrapped(const struct tare_scan *s, int64_t difference)
 {
@@ -156,6 +153,7 @@ static int run_trials(const struct tare_scan *s, struct trial *t, struct tare_sc
 			return err;
 		const struct trial_code code = known_work_code(&w);
 		err = trial_run(t, &code, counts[k], why);
+		known_work_stop(&w);
 		int64_t rest[TRIAL_EVENTS];
 		if (!err && trials[k].excess != INT64_MIN)
 			err = known_work_rest(t, &w, rest, why);
@@ -174,26 +172,35 @@ static int run_trials(const struct tare_scan *s, struct trial *t, struct tare_sc
 	return 0;
 }
 
-static void sweep_trials(const struct tare_scan *s, struct tare_scan_trial *trials)
+/* Twice, with other numbers. Interrupts take long to come, and most codes count none, or far more than
+ * there are: the first of their trials is a short one. Returns how many trials there are. */
+static unsigned sweep_trials(const struct tare_scan *s, struct tare_scan_trial *trials)
 {
-	for (unsigned k = 0; k < SWEEP_TRIALS; k++)
-		trials[k] = (struct tare_scan_trial){ .rounds = s->plan.rounds * (k + 1),
-						      .pages = s->plan.pages * (k + 1),
-						      .excess = INT64_MIN,
-						      .wanted = s->count * (k + 1) };
+	unsigned n = 0;
+
+	if (s->plan.like == TARE_SCAN_INTERRUPTS && s->plan.rounds >= 2)
+		trials[n++] = (struct tare_scan_trial){ .rounds = s->plan.rounds / 2,
+							.pages = s->plan.pages, .excess = INT64_MIN };
+	for (unsigned k = 1; k <= 2; k++)
+		trials[n++] = (struct tare_scan_trial){ .rounds = s->plan.rounds * k,
+							.pages = s->plan.pages * k, .excess = INT64_MIN,
+							.wanted = s->count * k };
+	return n;
 }
 
 struct place {
 	uint64_t code, mask;
 };
 
-/* What is known of a code after a trial: `matches`, and whether it counts at least as much. */
+/* What is known of a code after some trials: `matches`, and whether it counts at least as much. */
 struct verdict {
 	bool refused, silent, enough, matches;
 };
 
+/* *open: more trials can change whether it matches. */
 static struct verdict judge_sweep(const struct tare_scan *s, const struct tare_scan_trial *trials,
-				  unsigned n_trials, int64_t (*counts)[TRIAL_EVENTS], size_t i)
+				  unsigned n_trials, int64_t (*counts)[TRIAL_EVENTS], size_t i,
+				  bool *open)
 {
 	struct verdict v = { .silent = true, .enough = true, .matches = true };
 
@@ -204,6 +211,7 @@ static struct verdict judge_sweep(const struct tare_scan *s, const struct tare_s
 		v.enough &= n >= b.low;
 		v.matches &= n >= b.low && n <= b.high;
 	}
+	*open |= v.matches;	/* 0 is within the bounds where few interrupts came */
 	v.enough &= !v.silent;
 	v.matches &= !v.silent;
 	return v;
@@ -211,21 +219,21 @@ static struct verdict judge_sweep(const struct tare_scan *s, const struct tare_s
 
 /* Trials until none of the codes from event `first` on can be what is looked for: mostly the first one
  * is enough, which is also the shortest. */
-static int sweep_batch(const struct tare_scan *s, struct trial *t, struct tare_scan_trial *trials,
-		       int64_t (*counts)[TRIAL_EVENTS], size_t first, struct verdict *verdicts,
-		       struct tare_why *why)
+static int sweep_batch(const struct tare_scan *s, struct trial *t, size_t first,
+		       struct verdict *verdicts, struct tare_why *why)
 {
+	struct tare_scan_trial trials[SWEEP_TRIALS];
+	int64_t counts[SWEEP_TRIALS][TRIAL_EVENTS];
+	const unsigned n = sweep_trials(s, trials);
 	bool open = true;
 
-	for (unsigned k = 0; k < SWEEP_TRIALS && open; k++) {
+	for (unsigned k = 0; k < n && open; k++) {
 		const int err = run_trials(s, t, &trials[k], 1, &counts[k], why);
 		if (err)
 			return err;
 		open = false;
-		for (size_t i = 0; i < t->o.n - first; i++) {
-			verdicts[i] = judge_sweep(s, trials, k + 1, counts, first + i);
-			open |= verdicts[i].enough;
-		}
+		for (size_t i = 0; i < t->o.n - first; i++)
+			verdicts[i] = judge_sweep(s, trials, k + 1, counts, first + i, &open);
 	}
 	return 0;
 }
@@ -237,8 +245,6 @@ static int try_batch(const struct tare_scan *s, const struct place *places, size
 {
 	struct coded coded[TRIAL_EVENTS];
 	const struct tare_event *events[TRIAL_EVENTS];
-	struct tare_scan_trial trials[SWEEP_TRIALS];
-	int64_t counts[SWEEP_TRIALS][TRIAL_EVENTS];
 	const size_t first = beside(s) ? 1 : 0;
 	struct trial t;
 
@@ -247,10 +253,9 @@ static int try_batch(const struct tare_scan *s, const struct place *places, size
 		make_event(s, places[i].code, places[i].mask, &coded[i]);
 		events[first + i] = &coded[i].event;
 	}
-	sweep_trials(s, trials);
 	int err = trial_open(&(struct trial_options){ .events = events, .n = first + n }, &t, why);
 	if (!err) {
-		err = sweep_batch(s, &t, trials, counts, first, verdicts, why);
+		err = sweep_batch(s, &t, first, verdicts, why);
 		trial_close(&t);
 	}
 	if (!err)
@@ -485,7 +490,7 @@ static int reduce(const struct tare_scan *s, struct candidate *c, struct tare_wh
 static size_t confirm_trials(const struct tare_scan *s, struct tare_scan_trial *t)
 {
 	const uint64_t r = s->plan.rounds, p = s->plan.pages ? s->plan.pages : PAGES;
-	const uint64_t many = s->irq_rounds ? 5 * s->irq_rounds : 50 * (uint64_t)ROUNDS;
+	const uint64_t many = s->irq_rounds ? 2 * s->irq_rounds : 50 * (uint64_t)ROUNDS;
 
 	if (s->plan.like == TARE_SCAN_COUNT) {
 		for (unsigned k = 0; k < 3; k++)
@@ -504,10 +509,10 @@ static size_t confirm_trials(const struct tare_scan *s, struct tare_scan_trial *
 	return n;
 }
 
-/* Some 200 interrupts: a code that misses one of a few dozen is told from one that counts all. */
+/* With the other trials some 400 interrupts: a code that misses one of a few dozen is told from one that counts all. */
 static struct tare_scan_trial long_trial(const struct tare_scan *s)
 {
-	return (struct tare_scan_trial){ .rounds = 50 * s->irq_rounds };
+	return (struct tare_scan_trial){ .rounds = 24 * s->irq_rounds };
 }
 
 static const char *name_of(const struct tare_scan *s, uint64_t raw)
