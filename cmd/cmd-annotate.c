@@ -8,6 +8,7 @@
 #include "measuring.h"
 #include "output.h"
 #include "term.h"
+#include "world-show.h"
 
 #include <tare/tare.h>
 
@@ -29,6 +30,7 @@ static const struct opt opts[] = {
 	  TO(annotate_opts, no_inherit) },
 	{ OPT_GROUP, .help = "How it is run" },
 	{ OPT_FLAG, 0, "aslr", NULL, "leave address space randomisation on", TO(annotate_opts, aslr) },
+	{ OPT_STRING, 0, "machine", "NAME", MACHINE_HELP, TO(annotate_opts, machine) },
 	{ OPT_FLAG, 0, "clean-env", NULL, "run the command in a fixed environment: " CLEAN_ENV_HELP,
 	  TO(annotate_opts, clean_env) },
 	{ OPT_LIST, 0, "keep", "VAR", "with --clean-env, leave this variable in; may be given again",
@@ -155,7 +157,7 @@ static struct tare_codeprofile *run_command(const struct annotate_opts *o, char 
 		return NULL;
 	}
 	const struct tare_measure_options mo = TARE_OPTIONS(measure,
-		.argv = argv, .events = events, .backend = TARE_BACKEND_SOFT, .aslr = o->aslr,
+		.argv = argv, .events = events, .backend = TARE_BACKEND_SOFT, .aslr = o->aslr, .machine = o->machine,
 		.no_inherit = o->no_inherit, .per_task = true, .refuse_uncounted = o->refuse,
 		.timeout_s = o->timeout_ms / 1e3, .stop = &measuring_stop, .code = true,
 		.calls = wants_calls(o), .watch = watch, .starts_off = watch ? TARE_OFF_THREADS : 0u);
@@ -285,7 +287,7 @@ static bool show(const struct annotate_opts *o, const struct tare_codeprofile *p
 static const char *option_of_run(const struct annotate_opts *o)
 {
 	return o->events ? "-e" : o->no_inherit ? "--no-inherit" : o->aslr ? "--aslr" :
-	       o->clean_env ? "--clean-env" : o->timeout_ms ? "--timeout" : o->refuse ? "--refuse-uncounted" :
+	       o->clean_env ? "--clean-env" : o->machine ? "--machine" : o->timeout_ms ? "--timeout" : o->refuse ? "--refuse-uncounted" :
 	       o->no_names ? "--no-names" : NULL;
 }
 

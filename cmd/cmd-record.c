@@ -24,7 +24,7 @@
 enum { BACKEND_AUTO, BACKEND_NATIVE, BACKEND_SOFT };
 
 struct record_opts {
-	const char *counter, *dir, *kinds, *cpu, *flaws;
+	const char *counter, *dir, *kinds, *cpu, *flaws, *machine;
 	uint64_t seed;
 	unsigned repeat;
 	int backend;
@@ -46,6 +46,8 @@ static const struct opt opts[] = {
 	  TO(record_opts, backend), .choices = backends },
 	{ OPT_STRING, 0, "cpu", "MODEL", "the CPU that the engine shows (see tare run --list)",
 	  TO(record_opts, cpu) },
+	{ OPT_STRING, 0, "machine", "NAME", "features, caches and number of CPUs of this machine instead of the host's "
+	  "(see tare-machine(7)); with --backend soft", TO(record_opts, machine) },
 	{ OPT_STRING, 'f', "flaws", "LIST", "what that CPU does wrong, comma-separated",
 	  TO(record_opts, flaws) },
 	{ OPT_U64, 's', "seed", "N", "of what is random about the flaws, plus one with each run "
@@ -95,7 +97,7 @@ static int run_soft(const struct record_opts *o, char **argv, unsigned n)
 	struct tare_run_report *report;
 	const struct tare_run_options ro = { .size = sizeof(ro), .argv = argv, .cpu = o->cpu,
 					     .flaws = o->flaws, .seed = o->seed + n,
-					     .aslr = o->aslr };
+					     .aslr = o->aslr, .machine = o->machine };
 	if (tare_run(&ro, &report, &why) < 0) {
 		complain_why(&why);
 		return why.code == TARE_E_NO_COMMAND ? EXIT_NOT_FOUND :
@@ -122,9 +124,9 @@ static bool choose_backend(struct record_opts *o)
 	char reason[256] = "";
 	struct tare_events *events;
 	struct tare_why why = { 0 };
-	if (o->cpu || o->flaws) {
+	if (o->cpu || o->flaws || o->machine) {
 		if (o->backend == BACKEND_NATIVE) {
-			complain("record: --cpu and --flaws are the software engine's: "
+			complain("record: --cpu, --flaws and --machine are the software engine's: "
 				 "leave out --backend native");
 			return false;
 		}

@@ -3,6 +3,7 @@
 #include "complain.h"
 #include "json.h"
 #include "run-report.h"
+#include "world-show.h"
 
 #include <tare/run.h>
 #include <tare/version.h>
@@ -13,7 +14,7 @@
 #include <string.h>
 
 struct run_opts {
-	const char *cpu, *flaws;
+	const char *cpu, *flaws, *machine;
 	uint64_t seed;
 	bool aslr, list, cycles, kernel_as_user, show_flaws;
 };
@@ -25,6 +26,8 @@ static const struct opt opts[] = {
 	  TO(run_opts, flaws) },
 	{ OPT_U64, 's', "seed", "N", "seed of the random part of the flaws (default: 0)",
 	  TO(run_opts, seed) },
+	{ OPT_STRING, 0, "machine", "NAME", "features, caches and number of CPUs of this machine instead of the host's "
+	  "(see tare-machine(7)); vendor and model are those of --cpu", TO(run_opts, machine) },
 	{ OPT_FLAG, 0, "cycles", NULL, "let cycles be counted: one for each instruction",
 	  TO(run_opts, cycles) },
 	{ OPT_FLAG, 0, "kernel-as-user", NULL,
@@ -159,7 +162,7 @@ static int run(const struct command *self, int argc, char **argv)
 	const struct tare_run_options ro = {
 		.size = sizeof(ro), .argv = argv + first, .cpu = o.cpu, .flaws = flaws,
 		.seed = o.seed, .aslr = o.aslr, .stop = &stop, .cycles = o.cycles,
-		.kernel_as_user = o.kernel_as_user,
+		.kernel_as_user = o.kernel_as_user, .machine = o.machine,
 	};
 	catch_signals();
 	const int err = tare_run(&ro, &report, &why);

@@ -345,6 +345,51 @@ static void compare_features(struct comparison *c)
 	note_cpus(c);
 }
 
+/* ---- machines ---- */
+
+static const struct json_node *machine_of(const struct compare_file *f)
+{
+	const struct json_node *const m = json_get(json_get(f->root, "world"), "machine");
+	return m && m->type == JSON_OBJECT ? m : NULL;
+}
+
+static void put_machine(struct buf *out, const struct json_node *m)
+{
+	uint64_t cpus = 0;
+	if (!m) {
+		buf_str(out, "on its host's CPU");
+		return;
+	}
+	json_to_u64(json_get(m, "cpus"), &cpus);
+	buf_printf(out, "on machine %s", shown(json_text(m, "name")));
+	if (cpus > 1)
+		buf_printf(out, ",cpus=%llu", (unsigned long long)cpus);
+}
+
+/* True: both saw the same machine, and so the same CPU. */
+static bool compare_machines(struct comparison *c)
+{
+	const struct json_node *const a = machine_of(c->base), *const b = machine_of(c->new);
+	if (!a && !b)
+		return false;
+	if (a && b && equal(json_text(a, "hash"), json_text(b, "hash")))
+		return true;
+	if (a && b && equal(json_text(a, "name"), json_text(b, "name")) &&
+	    equal(json_get(a, "cpus") ? json_get(a, "cpus")->text : NULL,
+		  json_get(b, "cpus") ? json_get(b, "cpus")->text : NULL)) {
+		buf_printf(&c->differences, "machine %s is not the same in the versions of tare that made the files; "
+			   "measure both with one version\n", shown(json_text(a, "name")));
+		return false;
+	}
+	buf_str(&c->differences, "the base was measured ");
+	put_machine(&c->differences, a);
+	buf_str(&c->differences, ", the new one ");
+	put_machine(&c->differences, b);
+	buf_printf(&c->differences, "; measure both with --machine %s\n",
+		   shown(json_text(a ? a : b, "name")));
+	return false;
+}
+
 /* ---- environment variables ---- */
 
 static void differs(struct comparison *c, const char *fmt, ...)
@@ -445,14 +490,16 @@ static void note_value(struct comparison *c, const char *key, const char *name)
 void compare_environment(struct comparison *c)
 {
 	compare_programs(c);
-	compare_features(c);
+	if (!compare_machines(c))
+		compare_features(c);
 	compare_value(c, "glibc_tunables", "GLIBC_TUNABLES");
 	compare_value(c, "ld_preload", "LD_PRELOAD");
 	compare_settings(c);
 	compare_variables(c);
 	note_value(c, "kernel", "the kernel");
 	note_value(c, "cwd", "the working folder");
-	note_value(c, "cpus_allowed", "the number of CPUs");
+	if (!machine_of(c->base) || !machine_of(c->new))
+		note_value(c, "cpus_allowed", "the number of CPUs");
 }
 
 /* ---- why does it vary ---- */

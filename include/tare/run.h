@@ -65,6 +65,9 @@ struct tare_run_options {
 	bool all_tasks;		/* list every task in the report */
 	volatile const int *stop; /* when *stop != 0 (a signal handler's): end the command; may be
 				 * NULL */
+	const char *machine;	/* NULL: features, caches and number of CPUs are the host's; else that
+				 * machine's (tare/world.h). Vendor, family, model and PMU are those
+				 * of `cpu` */
 };
 #define TARE_RUN_OPTIONS_INIT TARE_OPTIONS_INIT(run)
 

@@ -123,6 +123,7 @@ void world_files(const struct world_choice *c,
 	snprintf(f.list, sizeof(f.list), c->cpus > 1 ? "0-%u" : "%u", c->cpus - 1);
 	map_text(f.map, sizeof(f.map), all_cpus(c->cpus), c->cpus);
 	cpuinfo(&f);
+	put(&f, "stat", "%s", "");		/* made when a program opens it */
 	put(&f, "cpu/online", "%s", f.list);
 	put(&f, "cpu/possible", "%s", f.list);
 	put(&f, "cpu/present", "%s", f.list);

@@ -7,6 +7,8 @@ from cli import check, check_schema, finish, run
 tare, pages, show = map(os.path.abspath, sys.argv[1:4])
 folder = tempfile.mkdtemp(prefix="tare-")
 os.chdir(folder)
+os.mkdir("tmp")
+os.environ["TMPDIR"] = os.path.abspath("tmp")
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 
 
@@ -108,6 +110,68 @@ check(f["affinity"] == "8 f" and words(f, 0xb, 1)[:2] == [2, 4] and
 check(r["world"]["machine"]["cpus"] == 4 and r["world"]["machine"]["hash"] not in hashes, r["world"])
 _, text = stat("x86-64-v2,cpus=3", "sh", "-c", "nproc; nproc")
 check(text == "3\n3\n", text)
+
+# ---- files ----
+SCRIPT = """
+cat /proc/cpuinfo; echo; echo =; grep ^cpu /proc/stat; echo =; cd /sys/devices/system; cat cpu/online
+cat /sys/devices/system/cpu/../cpu/cpu1/cache/index3/shared_cpu_list; ls -d cpu/cpu[0-9]*; ls -d node/node[0-9]*
+pwd; test -e cpu/cpu2 && echo more; nproc --all; echo =; grep Cpus_allowed /proc/self/status; cut -d" " -f39 /proc/self/stat
+echo =; od -An -v -tu8 -w16 /proc/self/auxv"""
+_, text = stat("x86-64-v2,cpus=2", "sh", "-c", SCRIPT)
+info, cpus, sysfs, task, auxv = (part.strip() for part in text.split("\n=\n"))
+FLAGS = ("fpu vme de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat pse36 clflush mmx fxsr sse sse2 ht syscall nx lm "
+         "constant_tsc nopl nonstop_tsc cpuid pni ssse3 cx16 sse4_1 sse4_2 popcnt lahf_lm")
+check(re.findall(r"^flags\t\t: (.*)$", info, re.M) == [FLAGS] * 2, info)
+check(re.findall(r"^(?:vendor_id|model name|cpu cores)\t: (.*)$", info, re.M) ==
+      ["GenuineIntel", "tare x86-64-v2", "2"] * 2, info)
+check([line.split()[0] for line in cpus.splitlines()] == ["cpu", "cpu0", "cpu1"], cpus)
+check(sysfs.split() == "0-1 0-1 cpu/cpu0 cpu/cpu1 node/node0 /sys/devices/system 2".split(), sysfs)
+check(task.split() == "Cpus_allowed: 3 Cpus_allowed_list: 0-1 0".split(), task)
+check([line.split()[0] for line in auxv.splitlines()] == f["get_auxv"].split(), auxv, f["get_auxv"])
+check(auxv.splitlines()[1].split() == ["16", str(0x178bfbff)], auxv)
+check(not os.listdir("tmp"), "a folder is left", os.listdir("tmp"))
+
+# ---- other commands ----
+p = run(tare, "run", "--cpu", "zen2", "--machine", "x86-64-v2", "--", "sh", "-c", SCRIPT)
+check(p.returncode == 0 and "AuthenticAMD" in p.stdout and "ssse3 cx16 sse4_1 sse4_2 popcnt lahf_lm" in p.stdout and
+      "avx" not in p.stdout, p.stdout, p.stderr)
+p = run(tare, "run", "--cpu", "zen2", "--machine", "x86-64-v2", "--", tare, "stat", "--backend", "hw", "-e", "instructions:u", "true")
+check(p.returncode == 0 and "exact" in p.stderr, p.stderr)
+p = run(tare, "annotate", "--machine", "x86-64-v2", "--", show)
+check(p.returncode == 0 and "cpuid.1.0=000106a5" in p.stdout, p.stdout[-300:], p.stderr)
+for command in ("annotate", "run", "record"):
+    p = run(tare, command, "--machine", "pdp-11", "--", "true")
+    check(p.returncode == 125 and "no machine" in p.stderr, command, p.returncode, p.stderr)
+
+# ---- compare ----
+def result(name, machine=None, change=None):
+    r = json.loads(run(tare, "stat", "-j", "--backend", "soft", "-e", "instructions", "-r", "2",
+                       *(("--machine", machine) if machine else ()), "--", pages, "10").stderr)
+    if change:
+        change(r)
+    json.dump(r, open(name, "w"))
+    return name
+
+
+def other_host(r):
+    r["environment"]["cpu_features"] = "fpu sse sse2 pni"
+    r["environment"]["cpus_allowed"] = 77
+    r["cpu"].update(brand="Another CPU", family=6, model=1)
+
+
+a, b = result("a.json", "x86-64-v2"), result("b.json", "x86-64-v2", other_host)
+p = run(tare, "compare", a, b)
+check(p.returncode == 0 and "differ" not in p.stdout, p.returncode, p.stdout, p.stderr)
+c, d = result("c.json"), result("d.json", None, other_host)
+p = run(tare, "compare", c, d)
+check(p.returncode != 0 and "CPU features" in p.stdout + p.stderr, p.returncode, p.stdout, p.stderr)
+for base, new, words_of in ((a, c, "the base was measured on machine x86-64-v2, the new one on its host's CPU; measure both "
+                             "with --machine x86-64-v2"),
+                            (c, a, "on its host's CPU, the new one on machine x86-64-v2"),
+                            (a, result("e.json", "x86-64-v2,cpus=2"), "the new one on machine x86-64-v2,cpus=2")):
+    p = run(tare, "compare", base, new)
+    check(p.returncode != 0 and words_of in p.stdout + p.stderr, p.returncode, p.stdout, p.stderr)
+
 
 # ---- the counts are the machine's: two runs, and without it another number ----
 counts = set()

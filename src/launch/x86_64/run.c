@@ -7,6 +7,7 @@
 #include "model.h"
 #include "options-copy.h"
 #include "run-folder.h"
+#include "soft-machine.h"
 #include "soft-run.h"
 #include "why.h"
 
@@ -14,9 +15,7 @@
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -81,26 +80,19 @@ static void make_marker(const struct run *r, const struct vpmu_shared *v, char *
 			n += (size_t)snprintf(out + n, size - n, " 0x%jx", (uintmax_t)v->model.rows[i].raw);
 }
 
-static int make_files(struct run *r, struct vpmu_shared *v, struct tare_why *why)
+static int make_files(struct run *r, struct vpmu_shared *v, struct soft_shared *shared, struct tare_why *why)
 {
 	char marker[256];
 	make_marker(r, v, marker, sizeof(marker));
-	int err = run_folder_make(&r->folder, why);
+	const bool has_folder = shared->files.of;	/* that of the machine */
+	int err = has_folder ? 0 : run_folder_make(&r->folder, why);
 	if (err)
 		return err;
-	memcpy(v->dir, r->folder.path, sizeof(v->dir));
-	err = model_files(v, marker, r->folder.path);
-	return err ? why_errno(why, TARE_E_IO, err, "files in %s", r->folder.path) : 0;
-}
-
-/* By these device numbers the engine recognises files of procfs and sysfs. */
-static void note_devices(struct vpmu_shared *v)
-{
-	struct stat st;
-	if (stat("/proc/self/stat", &st) == 0)
-		v->proc_dev = st.st_dev;
-	if (stat("/sys", &st) == 0)
-		v->sys_dev = st.st_dev;
+	soft_files_setup(&shared->files, has_folder ? shared->files.dir : r->folder.path, FILES_VPMU);
+	if (!shared->files.dir[0])
+		return why_set(why, TARE_E_IO, "no folder for the files of the CPU");
+	err = model_files(v, marker, shared->files.dir);
+	return err ? why_errno(why, TARE_E_IO, err, "files in %s", shared->files.dir) : 0;
 }
 
 /* Puts the virtual PMU into the run's shared memory. */
@@ -119,12 +111,11 @@ static int setup(int memfd, struct soft_shared *shared, void *arg, struct tare_w
 	v->flaws = r->flaws;
 	v->kernel_as_user = r->o->kernel_as_user;
 	tsc_fields(v);
-	note_devices(v);
 	v->rdpmc = 1;
 	v->n_cpus = shared->machine.on ? shared->machine.cpus : (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
 	v->inherits_groups = kernel_inherits_groups();
-	err = make_files(r, v, why);
-	if (!err)
+	err = make_files(r, v, shared, why);
+	if (!err && r->folder.path[0])
 		run_folder_keep(&r->folder, memfd, (struct run_folder_map[]){
 			{ v, sizeof(*v) }, { shared, sizeof(*shared) }, { 0 } });
 	r->v = v;
@@ -196,7 +187,7 @@ static int run_model(struct run *r, struct tare_run_report **report, struct tare
 {
 	struct tare_measurement m = { 0 };
 	const struct tare_measure_options mo = { .size = sizeof(mo), .argv = r->o->argv,
-						 .aslr = r->o->aslr, .stop = r->o->stop,
+						 .aslr = r->o->aslr, .machine = r->o->machine, .stop = r->o->stop,
 						 .per_task = r->o->all_tasks };
 	const struct soft_hooks hooks = { .setup = setup, .before_reap = on_end,
 					  .went_native = on_native, .arg = r };

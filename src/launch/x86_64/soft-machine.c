@@ -1,8 +1,14 @@
 #include "soft-machine.h"
 
+#include "why.h"
 #include "world.h"
 
 #include <cpuid.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 _Static_assert(WORLD_MAX_LEAVES <= MACHINE_LEAVES, "layout");
 
@@ -51,5 +57,65 @@ int soft_machine_setup(struct soft_machine *m, const char *text, struct tare_why
 	}
 	host_components(m);
 	m->on = 1;
+	return 0;
+}
+
+/* ---- files ---- */
+
+void soft_files_setup(struct soft_files *f, const char *dir, uint32_t of)
+{
+	struct stat st;
+	/* By these device numbers the engine recognises files of procfs and sysfs. */
+	if (stat("/proc/self/stat", &st) == 0)
+		f->proc_dev = st.st_dev;
+	if (stat("/sys", &st) == 0)
+		f->sys_dev = st.st_dev;
+	if (dir != f->dir)
+		snprintf(f->dir, sizeof(f->dir), "%s", dir);
+	f->of |= of;
+}
+
+struct folder {
+	const char *dir;
+	int err;		/* the first errno; then nothing more is written */
+};
+
+static void put_file(const char *name, const char *text, void *arg)
+{
+	struct folder *const f = arg;
+	char path[PATH_MAX];
+	if (f->err)
+		return;
+	const size_t start = (size_t)snprintf(path, sizeof(path), "%s/", f->dir);
+	snprintf(path + start, sizeof(path) - start, "%s", name);
+	for (char *p = path + start; (p = strchr(p, '/')); *p++ = '/') {
+		*p = '\0';
+		if (mkdir(path, 0755) < 0 && errno != EEXIST)
+			f->err = errno;
+	}
+	FILE *const out = fopen(path, "we");
+	if (!out) {
+		f->err = errno;
+		return;
+	}
+	fputs(text, out);
+	if (fchmod(fileno(out), 0444) < 0 || fclose(out))
+		f->err = errno;
+}
+
+int soft_machine_files(struct soft_shared *shared, const char *text, struct run_folder *folder,
+		       struct tare_why *why)
+{
+	struct world_choice c;
+	int err = world_parse(text, &c, why);
+	if (!err)
+		err = run_folder_make(folder, why);
+	if (err)
+		return err;
+	struct folder f = { .dir = folder->path };
+	world_files(&c, put_file, &f);
+	if (f.err)
+		return why_errno(why, TARE_E_IO, f.err, "files in %s", folder->path);
+	soft_files_setup(&shared->files, folder->path, FILES_MACHINE);
 	return 0;
 }

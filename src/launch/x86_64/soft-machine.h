@@ -3,11 +3,19 @@
 #define LAUNCH_SOFT_MACHINE_H
 
 #include "abi.h"
+#include "run-folder.h"
 
 #include <tare/world.h>
 
 /* `text`: tare_measure_options.machine; NULL: the program sees the host. 0, or an error as of
  * tare_machine_check(). */
 int soft_machine_setup(struct soft_machine *m, const char *text, struct tare_why *why);
+
+/* Notes in `f` where procfs and sysfs are, and that the folder `dir` stands for some of their files. */
+void soft_files_setup(struct soft_files *f, const char *dir, uint32_t of);
+
+/* Makes the folder with the files of the machine. */
+int soft_machine_files(struct soft_shared *shared, const char *text, struct run_folder *folder,
+		       struct tare_why *why);
 
 #endif

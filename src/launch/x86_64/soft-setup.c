@@ -120,7 +120,7 @@ int soft_memory_code(int err)
 int soft_setup_open(struct soft_setup *s, const struct tare_measure_options *o,
 		    struct tare_why *why)
 {
-	*s = (struct soft_setup){ .memfd = -1, .own.fd = -1 };
+	*s = (struct soft_setup){ .memfd = -1, .own.fd = -1, .folder = RUN_FOLDER_NONE };
 	const uint32_t fd_size = fd_table_size();
 	const int fd = memfd_create("tare", MFD_CLOEXEC);
 	if (fd < 0)
@@ -165,9 +165,14 @@ int soft_setup_open(struct soft_setup *s, const struct tare_measure_options *o,
 		s->shared->pid_ns[0] = '\0';
 	s->shared->n_records = 1;	/* record 0 is for tasks beyond SOFT_MAX_RECORDS */
 	s->own = own_image(s->memfd + 1);
-	const int bad = soft_machine_setup(&s->shared->machine, o->machine, why);
+	int bad = soft_machine_setup(&s->shared->machine, o->machine, why);
+	if (!bad && o->machine)
+		bad = soft_machine_files(s->shared, o->machine, &s->folder, why);
 	if (bad)
 		soft_setup_close(s);
+	else if (o->machine)
+		run_folder_keep(&s->folder, s->memfd, (struct run_folder_map[]){
+			{ s->shared, sizeof(*s->shared) }, { 0 } });
 	return bad;
 }
 
@@ -205,6 +210,7 @@ static void refuse_requests(struct soft_setup *s)
 void soft_setup_close(struct soft_setup *s)
 {
 	refuse_requests(s);
+	run_folder_remove(&s->folder);
 	munmap(s->shared, sizeof(*s->shared));
 	close(s->memfd);
 	if (s->own.fd >= 0)

@@ -17,6 +17,7 @@
 
 #include "abi.h"
 #include "inject.h"
+#include "run-folder.h"
 
 #include <tare/measure.h>
 
@@ -27,6 +28,7 @@ struct soft_setup {
 	int memfd;
 	struct image own;	/* the image within our own executable file, open in the command
 				 * too; fd -1: not available */
+	struct run_folder folder;	/* with the files of the machine, if there is one */
 	bool image_written;	/* the memfd holds a copy of the image */
 };
 

@@ -294,6 +294,7 @@ struct soft_shared {
 	uint32_t over;		/* 1 + the limit that was exceeded first (atomic); 0: none */
 	struct soft_stop stops[SOFT_MAX_STOPS];
 	struct soft_machine machine;
+	struct soft_files files;
 	struct {		/* what programs asked for (atomic) */
 		uint32_t on, off;	/* times that counting of a process or thread went on or off */
 		uint32_t zeroed;

@@ -27,4 +27,14 @@ struct soft_machine {
 	struct soft_leaf leaves[MACHINE_LEAVES];
 };
 
+/* A folder with files that are shown instead of some of procfs and sysfs (guest/shown-files.c). */
+#define FILES_VPMU	1u		/* those of the model of `tare run` */
+#define FILES_MACHINE	2u		/* those of the machine */
+
+struct soft_files {
+	uint32_t of;			/* FILES_…; 0: there is none */
+	uint64_t proc_dev, sys_dev;	/* of /proc and /sys */
+	char dir[256];			/* no slash at the end */
+};
+
 #endif

@@ -364,9 +364,7 @@ struct vpmu_shared {
 	uint32_t rdpmc;			/* what the file of that name says: 0, 1, 2 */
 	uint32_t rdpmc_writers;		/* a program has opened that file for writing */
 	uint64_t rdpmc_dev, rdpmc_ino;	/* that file */
-	uint64_t proc_dev, sys_dev;	/* of /proc and /sys */
 	uint8_t ring_units[VPMU_RING_UNITS];	/* 1: part of a ring */
-	char dir[256];			/* the files that show the model, no slash at the end */
 	uint64_t past_irqs;		/* interrupts of tasks whose slots are used again */
 	/* /proc/interrupts: where the numbers of the line LOC are in the launcher's file, and which
 	 * CPU's column is which. */

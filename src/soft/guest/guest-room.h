@@ -78,6 +78,12 @@ long machine_getcpu(const uint64_t *a);
 long machine_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
 long machine_rseq(struct thread *t, const uint64_t *a);
 
+/* What /proc/PID/auxv has, of a process with a machine; 0: not known. */
+uint32_t machine_auxv(uint64_t pid, char *to, uint32_t room);
+
+/* shown-files.c, if E.shared->files.of */
+TAKES_LOCK long files_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
+
 /* requests.c */
 TAKES_LOCK void client_request(struct thread *t);	/* t->pc: an xchg rbx, rbx, which may end one */
 

@@ -11,6 +11,7 @@
  *	machine*.c	the CPU that the program sees (--machine): instructions, calls
  *	fpstate.c	the FP state in a signal frame
  *	procfs*.c	/proc without the engine (procfs.h)
+ *	shown-files.c	files that show another CPU than the host's
  *	rseq.c, seccomp.c, ptrace.c, traced.c
  *
  * This header is what vpmu and engine.c use; what only the files of this room share is in
@@ -121,6 +122,9 @@ TAKES_VPMU_LOCK void vpmu_before_exec(struct thread *t, bool native);
 TAKES_VPMU_LOCK void vpmu_exec_failed(struct thread *t);
 /* Makes the code count what is wanted of this task, if another task has changed that. */
 TAKES_LOCK void vpmu_follow(struct thread *t);
+/* A copy of the file with the virtual interrupts up to now: a descriptor. */
+TAKES_VPMU_LOCK long vpmu_open_interrupts(struct thread *t, const char *file, uint64_t flags);
+void vpmu_note_writer(long fd);				/* a file of the model was opened for writing */
 TAKES_VPMU_LOCK void vpmu_rdpmc(struct thread *t);	/* at t->pc, counted already */
 /* Is there a counter that the next exec of that task enables? */
 TAKES_VPMU_LOCK bool vpmu_awaits_exec(struct thread *t, int32_t tid);

@@ -5,6 +5,7 @@
  * remembered for the thread and obeyed by nobody.
  */
 #include "guest-room.h"
+#include "procfs.h"
 #include "sys.h"
 #include "text.h"
 
@@ -97,6 +98,16 @@ static long get_auxv(const uint64_t *a)
 	if (a[3] | a[4])
 		return -EINVAL;
 	return copy_guest((void *)a[1], vector, a[2] < all ? a[2] : all) ? (long)all : -EFAULT;
+}
+
+/* Every process of the run has the engine, and this vector, at the same addresses. */
+uint32_t machine_auxv(uint64_t pid, char *to, uint32_t room)
+{
+	uint32_t n = 0;
+	if (!proc_read_memory(pid, &n, &n_vector, sizeof(n)) || !n || n > N_SHOWN + 1 ||
+	    n * sizeof(vector[0]) > room || !proc_read_memory(pid, to, vector, n * sizeof(vector[0])))
+		return 0;
+	return n * (uint32_t)sizeof(vector[0]);
 }
 
 /* ---- CPUs ---- */

@@ -363,6 +363,68 @@ static uint32_t put_fd_size(char *p, uint32_t n)
 	return n - shorter;
 }
 
+/* Replaces what is between `from` and `to` in the text of n bytes; returns its new length. */
+static uint32_t replace(uint32_t n, char *from, const char *to, const struct line *by)
+{
+	static char rest[ROOM];			/* guarded by the lock */
+	const uint32_t left = (uint32_t)(text + n - to);
+	mem_copy(rest, to, left);
+	mem_copy(from, by->text, by->len);
+	mem_copy(from + by->len, rest, left);
+	from[by->len + left] = '\0';
+	return (uint32_t)(from - text) + (uint32_t)by->len + left;
+}
+
+/* "Cpus_allowed:\tf" and "Cpus_allowed_list:\t0-3": all CPUs of the machine. */
+static uint32_t put_cpus(char *p, uint32_t n)
+{
+	const uint32_t cpus = E.shared->machine.cpus;
+	const bool list = text_starts(p, "Cpus_allowed_list:\t");
+	if (!list && !text_starts(p, "Cpus_allowed:\t"))
+		return n;
+	struct line l = { 0 };
+	if (list) {
+		line_str(&l, cpus > 1 ? "0-" : "");
+		line_num(&l, cpus - 1, 10);
+	} else {
+		const uint64_t set = cpus >= 64 ? ~0ull : (1ull << cpus) - 1;
+		if (cpus > 32) {
+			line_num(&l, set >> 32, 16);
+			line_str(&l, ",");
+		}
+		line_num(&l, cpus > 32 ? set & 0xffffffff : set, 16);
+	}
+	char *const from = p + (list ? 19 : 14);
+	const char *to = from;
+	while (*to && *to != '\n')
+		to++;
+	return replace(n, from, to, &l);
+}
+
+/* /proc/PID/stat: field 39 is the CPU. The name, field 2, may have blanks. */
+static uint32_t own_stat(uint32_t n)
+{
+	char *p = text + n;
+	while (p > text && *p != ')')
+		p--;
+	for (int field = 2; field < 39 && *p; field++) {
+		while (*p && *p != ' ')
+			p++;
+		p += *p == ' ';
+	}
+	const char *to = p;
+	while (*to >= '0' && *to <= '9')
+		to++;
+	const struct line zero = { 1, "0" };
+	return to > p ? replace(n, p, to, &zero) : n;
+}
+
+static uint32_t own_auxv(const struct proc_file *f, uint32_t n)
+{
+	const uint32_t own = machine_auxv(f->pid, text, ROOM);
+	return own ? own : n;
+}
+
 /* The program's own signals. */
 static uint32_t own_status(const struct proc_file *f, uint32_t n)
 {
@@ -379,7 +441,7 @@ static uint32_t own_status(const struct proc_file *f, uint32_t n)
 		else if (text_starts(p, "SigBlk:\t"))
 			put_mask(p + 8, of.blocked);
 		else
-			n = put_fd_size(p, n);
+			n = E.machine && *p == 'C' ? put_cpus(p, n) : put_fd_size(p, n);
 	}
 	return n;
 }
@@ -517,7 +579,8 @@ static long read_text(const struct proc_file *f, const struct engine_view *v,
 		return got;
 	text[got] = '\0';
 	const uint32_t n = f->kind == PROC_STATUS ? own_status(f, (uint32_t)got) :
-						    own_rollup(f, v, (uint32_t)got);
+			   f->kind == PROC_AUXV ? own_auxv(f, (uint32_t)got) :
+			   f->kind == PROC_STAT ? own_stat((uint32_t)got) : own_rollup(f, v, (uint32_t)got);
 	if (p->pos >= n)
 		return 0;
 	const uint64_t len = n - p->pos < count ? n - p->pos : count;
@@ -612,7 +675,7 @@ static bool hand_out(const char *from, uint64_t n)
 
 static bool is_one_text(const struct proc_file *f)
 {
-	return f->kind == PROC_STATUS || f->kind == PROC_ROLLUP;
+	return f->kind == PROC_STATUS || f->kind == PROC_ROLLUP || f->kind == PROC_AUXV || f->kind == PROC_STAT;
 }
 
 static long do_read(long nr, const uint64_t *a, const struct proc_file *f,

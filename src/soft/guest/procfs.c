@@ -42,6 +42,10 @@ enum proc_kind proc_kind_of(const char *last)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (text_equal(last, names[i].name))
 			return names[i].kind;
+	if (E.machine && text_equal(last, "auxv"))
+		return PROC_AUXV;
+	if (E.machine && text_equal(last, "stat"))
+		return PROC_STAT;
 	return PROC_OTHER;
 }
 

@@ -17,6 +17,7 @@ enum proc_kind {
 	PROC_NUMA,		/* a line for each mapping: "START …" */
 	PROC_ROLLUP,		/* one text: the sums of smaps */
 	PROC_STATUS,		/* one text */
+	PROC_AUXV, PROC_STAT,	/* one text; other than the kernel's with a machine only */
 	PROC_PAGEMAP,		/* 8 bytes for each page of the address space */
 	PROC_MEM,
 };

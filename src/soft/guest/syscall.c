@@ -208,6 +208,11 @@ static long handle(struct thread *t, long nr, const uint64_t *a)
 		if (done)
 			return ret;
 	}
+	if (E.shared->files.of) {
+		const long ret = files_syscall(t, nr, a, &done);
+		if (done)
+			return ret;
+	}
 	switch (nr) {
 	case __NR_execve:
 	case __NR_execveat:

@@ -130,8 +130,6 @@ void vpmu_maps_after_fork(void);
 NEEDS_VPMU_LOCK void vpmu_maps_before_exec(int step);	/* -1: they go; +1: it failed */
 
 /* vpmu-files.c */
-long vpmu_path(struct thread *t, long nr, const uint64_t *a, bool *done);
-void vpmu_note_writer(long fd);		/* a file of the model was opened for writing */
 TAKES_VPMU_LOCK long vpmu_write(struct thread *t, const uint64_t *a, bool *done);
 
 /* vpmu-read.c */
