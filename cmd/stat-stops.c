@@ -165,13 +165,20 @@ static void put_registers(struct buf *b, const struct tare_stop *stop)
 
 static void put_backtrace(struct buf *b, const struct stat_stops *s, const struct tare_stop *stop)
 {
-	uint64_t frames[MAX_FRAMES];
-	const size_t n = tare_stop_backtrace(stop, frames, MAX_FRAMES);
+	struct tare_stop_frame frames[MAX_FRAMES];
+	bool guessed = false;
+	const size_t n = tare_stop_backtrace(s->names, stop, frames, MAX_FRAMES);
 	for (size_t i = 0; i < n; i++) {
-		buf_printf(b, "   #%-2zu 0x%016" PRIx64, i, frames[i]);
-		put_place(b, s, stop, frames[i], i > 0);
+		buf_printf(b, "   #%-2zu 0x%016" PRIx64 "%s", i, frames[i].pc, frames[i].by_pointer ? " *" : "");
+		put_place(b, s, stop, frames[i].pc, frames[i].is_return);
 		buf_chr(b, '\n');
+		guessed |= frames[i].by_pointer;
 	}
+	if (guessed)
+		buf_str(b, "   * by the frame pointer, because the code above it has no unwind information: "
+			   "functions without frame pointers may be missing\n");
+	if (n == MAX_FRAMES)
+		buf_printf(b, "   (the first %d)\n", MAX_FRAMES);
 }
 
 static void put_counts(struct buf *b, const struct tare_stop *stop)

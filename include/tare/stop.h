@@ -117,9 +117,6 @@ int tare_stop_possible(const struct tare_event *event, enum tare_backend backend
 /* For on_stop: */
 /* Copies memory of the stopped process. Returns how many bytes could be read. */
 size_t tare_stop_read(const struct tare_stop *stop, uint64_t address, void *to, size_t size);
-/* The addresses of the calls that led here, innermost first: *frames[0] is stop->pc, the others are
- * return addresses. Returns how many there are, at most `max`. */
-size_t tare_stop_backtrace(const struct tare_stop *stop, uint64_t *frames, size_t max);
 /* Names of code, as far as they can be had: "work+0x19 (work.c:6), program+0x1192". `is_return`: the
  * address is that of a return, and the place is that of the call before it. The text goes to `text`,
  * which is returned; "" where nothing is mapped. One thread at a time uses a struct tare_stop_names,
@@ -129,6 +126,18 @@ int tare_stop_names_open(struct tare_stop_names **names, struct tare_why *why);
 void tare_stop_names_close(struct tare_stop_names *names);	/* NULL is allowed */
 const char *tare_stop_place(struct tare_stop_names *names, const struct tare_stop *stop,
 			    uint64_t address, bool is_return, char *text, size_t size);
+/* The calls that led here, the innermost first: frames[0].pc is stop->pc. Returns how many there are, at
+ * most `max`. They are found by what the files of the code say of each instruction (.eh_frame), through
+ * signal handlers, too; where there is nothing (code of a JIT; arm64; `names` NULL), by frame pointers. */
+struct tare_stop_frame {
+	uint64_t pc;
+	bool is_return;		/* a return address: the call is the instruction before. Not so at the stop
+				 * itself, and where a signal came */
+	bool by_pointer;	/* found by the frame pointer: functions that have none may be missing before it */
+	uint64_t reserved;
+};
+size_t tare_stop_backtrace(struct tare_stop_names *names, const struct tare_stop *stop,
+			   struct tare_stop_frame *frames, size_t max);
 /* Why no code has a name, and what to do about it; NULL: names can be had. Known after the first
  * tare_stop_place(). */
 const char *tare_stop_names_note(const struct tare_stop_names *names);

@@ -1,16 +1,10 @@
 /* Names of addresses of a stopped process (tare/stop.h). */
-#include "symbol.h"
+#include "stop-names.h"
 #include "why.h"
-
-#include <tare/stop.h>
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-struct tare_stop_names {
-	struct symbols *symbols;
-};
 
 int tare_stop_names_open(struct tare_stop_names **names, struct tare_why *why)
 {

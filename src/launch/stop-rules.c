@@ -15,13 +15,6 @@
 #include <sys/uio.h>
 
 #define STOP_MAX_N ((uint64_t)1 << 54)	/* more than a century of instructions */
-#ifdef __x86_64__
-#define STOP_SP "rsp"
-#define STOP_FP "rbp"
-#else
-#define STOP_SP "sp"
-#define STOP_FP "x29"
-#endif
 
 /* ---- reading "EVENT=N" ---- */
 
@@ -154,56 +147,6 @@ size_t tare_stop_read(const struct tare_stop *stop, uint64_t address, void *to, 
 		done += n;
 	}
 	return done;
-}
-
-static uint64_t register_of(const struct tare_stop *stop, const char *name)
-{
-	for (size_t i = 0; i < stop->n_registers; i++)
-		if (strcmp(stop->registers[i].name, name) == 0)
-			return stop->registers[i].value;
-	return 0;
-}
-
-/* Is the instruction before that address a call? */
-static bool follows_call(const struct tare_stop *stop, uint64_t address)
-{
-#ifdef __x86_64__
-	uint8_t b[7];
-	if (tare_stop_read(stop, address - sizeof(b), b, sizeof(b)) != sizeof(b))
-		return false;
-	if (b[2] == 0xe8)			/* call rel32 */
-		return true;
-	for (unsigned len = 2; len <= 7; len++)		/* call r/m64: FF /2 */
-		if (b[7 - len] == 0xff && (b[8 - len] >> 3 & 7) == 2)
-			return true;
-	return false;
-#else
-	return tare_stop_read(stop, address - 4, &(uint32_t){ 0 }, 4) == 4;
-#endif
-}
-
-/* By frame pointers: each points to the one before, and above it is the return address. A function
- * that has no frame, because it calls no other or has just begun, has its return address at the stack
- * pointer. */
-size_t tare_stop_backtrace(const struct tare_stop *stop, uint64_t *frames, size_t max)
-{
-	if (!stop || !frames || !max)
-		return 0;
-	size_t n = 0;
-	frames[n++] = stop->pc;
-	uint64_t frame[2], sp = register_of(stop, STOP_SP), fp = register_of(stop, STOP_FP);
-	uint64_t top;
-	if (n < max && fp != sp && fp + 8 != sp &&
-	    tare_stop_read(stop, sp, &top, sizeof(top)) == sizeof(top) && follows_call(stop, top))
-		frames[n++] = top;
-	while (n < max && fp >= sp && fp % 8 == 0 &&
-	       tare_stop_read(stop, fp, frame, sizeof(frame)) == sizeof(frame) &&
-	       follows_call(stop, frame[1])) {
-		frames[n++] = frame[1];
-		sp = fp + 16;		/* a frame is above the one that it called */
-		fp = frame[0];
-	}
-	return n;
 }
 
 int tare_stop_hand_over(const struct tare_stop *stop, struct tare_why *why)

@@ -212,10 +212,10 @@ static bool send_open(struct symbol_object *o)
 	return ok;
 }
 
-static bool send_addresses(struct symbol_object *o, const uint64_t *addresses, size_t n)
+static bool send_addresses(struct symbol_object *o, enum wire_op op, const uint64_t *addresses, size_t n)
 {
 	const uint32_t what[2] = { o->number, (uint32_t)n };
-	const struct wire_head head = { .op = WIRE_AT, .size = sizeof(what) + n * sizeof(*addresses) };
+	const struct wire_head head = { .op = op, .size = sizeof(what) + n * sizeof(*addresses) };
 	return send_head(o->set->link, &head, -1) && transmit(o->set->link, what, sizeof(what)) &&
 	       transmit(o->set->link, addresses, n * sizeof(*addresses));
 }
@@ -390,7 +390,7 @@ static bool ask(struct symbol_object *o, const uint64_t *addresses, size_t n, st
 		bool *no_memory)
 {
 	struct wire_head head;
-	if (!send_open(o) || !send_addresses(o, addresses, n) || !receive(o->set->link, &head, sizeof(head)) ||
+	if (!send_open(o) || !send_addresses(o, WIRE_AT, addresses, n) || !receive(o->set->link, &head, sizeof(head)) ||
 	    head.op != WIRE_ANSWER || head.size > LONGEST)
 		return false;
 	char *const bytes = malloc(head.size ? head.size : 1);
@@ -472,4 +472,28 @@ uint64_t *link_starts(struct symbol_object *o, size_t *n)
 		died(o, stop(o->set));
 	}
 	return NULL;
+}
+
+/* ---- callers ---- */
+
+static bool is_sound(const struct unwind_row *row, const struct unwind_rule *rule)
+{
+	return rule->kind <= UNWIND_VALUE && rule->first <= row->n_ops && rule->n <= row->n_ops - rule->first;
+}
+
+bool link_unwind(struct symbol_object *o, uint64_t address, struct unwind_row *row)
+{
+	struct wire_head head;
+	if (o->level == LEVEL_NOTHING || !start(o->set))
+		return false;
+	if (!send_open(o) || !send_addresses(o, WIRE_UNWIND, &address, 1) ||
+	    !receive(o->set->link, &head, sizeof(head)) || head.op != WIRE_ANSWER ||
+	    head.size != sizeof(*row) || !receive(o->set->link, row, sizeof(*row))) {
+		died(o, stop(o->set));
+		return false;
+	}
+	bool ok = row->found && row->n_ops <= UNWIND_OPS && is_sound(row, &row->cfa);
+	for (int i = 0; ok && i < UNWIND_REGISTERS; i++)
+		ok = is_sound(row, &row->registers[i]);
+	return ok;
 }

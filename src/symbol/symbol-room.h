@@ -113,6 +113,8 @@ int link_ask(struct symbol_object *o, const uint64_t *addresses, size_t n, struc
 	     struct tare_why *why);
 /* Where the functions of the object begin; to be freed. NULL: it cannot be read. */
 uint64_t *link_starts(struct symbol_object *o, size_t *n);
+/* False: there is no such row, or no tare-symbols. */
+bool link_unwind(struct symbol_object *o, uint64_t address, struct unwind_row *row);
 void link_close(struct symbols *s);
 
 /* ---- symbol-jit.c ---- */

@@ -13,6 +13,8 @@
  *		WIRE_NOTE	uint32_t string			of the object
  *	libtare:	struct wire_head, WIRE_STARTS, uint32_t object
  *	tare-symbols:	struct wire_head, WIRE_ANSWER, uint64_t address[]	where its functions begin, in order
+ *	libtare:	struct wire_head, WIRE_UNWIND, uint32_t object, uint32_t 1, uint64_t address
+ *	tare-symbols:	struct wire_head, WIRE_ANSWER, struct unwind_row
  * Numbers of strings and functions count from the start of the program. All values are as the machine
  * has them: both sides are of one build. libtare checks what it gets, since a broken file may have
  * broken the program. The end of the input ends tare-symbols.
@@ -20,14 +22,16 @@
 #ifndef SYMBOL_WIRE_H
 #define SYMBOL_WIRE_H
 
+#include "symbol-unwind.h"
+
 #include <limits.h>
 #include <stdint.h>
 
 #define WIRE_MAGIC 0x74617265u
-#define WIRE_VERSION 3u
+#define WIRE_VERSION 4u
 #define WIRE_BUILD_ID 64	/* bytes at most */
 
-enum wire_op { WIRE_OPEN = 1, WIRE_AT, WIRE_ANSWER, WIRE_STARTS };
+enum wire_op { WIRE_OPEN = 1, WIRE_AT, WIRE_ANSWER, WIRE_STARTS, WIRE_UNWIND };
 enum wire_record { WIRE_STRING = 1, WIRE_FUNCTION, WIRE_WHERE, WIRE_NOTE, WIRE_AGAIN };
 
 enum wire_flags {

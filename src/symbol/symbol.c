@@ -121,8 +121,9 @@ static bool parse_map(char *line, struct tare_code_map *map)
 	return true;
 }
 
-int symbol_of_process(struct symbols *s, pid_t pid, uint64_t address, struct symbol_object **object,
-		      uint64_t *at, struct symbol_where *where, struct tare_why *why)
+/* The object that is mapped there; NULL: none is, or no memory. */
+static int object_of_process(struct symbols *s, pid_t pid, uint64_t address, struct symbol_object **object,
+			     uint64_t *at, struct tare_why *why)
 {
 	char name[64], *line = NULL;
 	size_t size = 0;
@@ -130,22 +131,37 @@ int symbol_of_process(struct symbols *s, pid_t pid, uint64_t address, struct sym
 	int result = 0;
 	*object = NULL;
 	*at = address;
-	*where = (struct symbol_where){ 0 };
 	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
 	FILE *const maps = fopen(name, "re");
 	while (maps && getline(&line, &size, maps) > 0) {
 		if (!parse_map(line, &map) || address < map.start || address >= map.end)
 			continue;
 		*object = symbols_object(s, &map, pid, NULL, why);
-		result = TARE_E_NOMEM;
-		if (*object) {
+		if (*object)
 			*at = symbol_address(*object, &map, address);
-			result = symbol_at(*object, *at, where, why);
-		}
+		else
+			result = TARE_E_NOMEM;
 		break;
 	}
 	free(line);
 	if (maps)
 		fclose(maps);
 	return result;
+}
+
+int symbol_of_process(struct symbols *s, pid_t pid, uint64_t address, struct symbol_object **object,
+		      uint64_t *at, struct symbol_where *where, struct tare_why *why)
+{
+	*where = (struct symbol_where){ 0 };
+	const int err = object_of_process(s, pid, address, object, at, why);
+	return err || !*object ? err : symbol_at(*object, *at, where, why);
+}
+
+bool symbol_unwind_of_process(struct symbols *s, pid_t pid, uint64_t address, struct unwind_row *row)
+{
+	struct symbol_object *o;
+	uint64_t at;
+	if (object_of_process(s, pid, address, &o, &at, NULL) || !o)
+		return false;
+	return (o->kind == SYMBOL_FILE || o->kind == SYMBOL_VDSO) && link_unwind(o, at, row);
 }

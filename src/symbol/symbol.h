@@ -22,6 +22,8 @@
 #ifndef SYMBOL_SYMBOL_H
 #define SYMBOL_SYMBOL_H
 
+#include "symbol-unwind.h"
+
 #include <tare/code.h>
 #include <tare/err.h>
 
@@ -142,5 +144,8 @@ int symbol_at(struct symbol_object *o, uint64_t address, struct symbol_where *wh
  * address is not mapped. */
 int symbol_of_process(struct symbols *s, pid_t pid, uint64_t address, struct symbol_object **object,
 		      uint64_t *at, struct symbol_where *where, struct tare_why *why);
+
+/* Where the registers of the caller are, of code of a process that lives. False: not known. */
+bool symbol_unwind_of_process(struct symbols *s, pid_t pid, uint64_t address, struct unwind_row *row);
 
 #endif

@@ -608,8 +608,9 @@ static void measure_with(enum tare_backend backend, const char *event)
 
 static int at_stop(const struct tare_stop *stop, void *arg)
 {
-	uint64_t frames[4], word;
-	CHECK(tare_stop_backtrace(stop, frames, 4) >= 1 && frames[0] == stop->pc, "a backtrace");
+	struct tare_stop_frame frames[4];
+	uint64_t word;
+	CHECK(tare_stop_backtrace(NULL, stop, frames, 4) >= 1 && frames[0].pc == stop->pc, "a backtrace");
 	CHECK(tare_stop_read(stop, stop->pc, &word, sizeof(word)) == sizeof(word), "memory at a stop");
 	CHECK(tare_stop_hand_over(stop, NULL) == 0, "one thread");
 	struct tare_stop_names *names;

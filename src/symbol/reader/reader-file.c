@@ -305,6 +305,7 @@ void reader_open(struct reader_object *o)
 void reader_close(struct reader_object *o)
 {
 	reader_lines_free(o->lines);
+	reader_unwind_free(o);
 	reader_names_free(&o->names);
 	reader_names_free(&o->bare);
 	close_elf(&o->mini);

@@ -357,12 +357,34 @@ static void begin(struct reader_object *o)
 	o->opened = true;
 }
 
-static bool answer_at(const uint32_t *message, size_t size)
+/* The object that a message of that size is about, opened; NULL: the message makes no sense. */
+static struct reader_object *asked_object(const uint32_t *message, size_t size)
 {
 	struct reader_object *const o = size >= 8 ? object_of(message[0]) : NULL;
 	if (!o || size != 8 + 8 * (uint64_t)message[1])
-		return false;
+		return NULL;
 	begin(o);
+	return o;
+}
+
+static bool answer_unwind(const uint32_t *message, size_t size)
+{
+	struct reader_object *const o = asked_object(message, size);
+	struct unwind_row row;
+	uint64_t address;
+	if (!o || message[1] != 1)
+		return false;
+	memcpy(&address, message + 2, sizeof(address));
+	reader_unwind_at(o, address, &row);
+	put(&row, sizeof(row));
+	return send_answer();
+}
+
+static bool answer_at(const uint32_t *message, size_t size)
+{
+	struct reader_object *const o = asked_object(message, size);
+	if (!o)
+		return false;
 	last.there = false;
 	for (uint32_t i = 0; i < message[1]; i++) {
 		uint64_t address;
@@ -402,6 +424,7 @@ static bool serve(void)
 		open_object(message, fd);
 	else
 		ok = ok && (head.op == WIRE_AT ? answer_at(message, head.size) :
+			    head.op == WIRE_UNWIND ? answer_unwind(message, head.size) :
 			    head.op == WIRE_STARTS && answer_starts(message, head.size));
 	free(message);
 	return ok;

@@ -5,6 +5,7 @@
  *	reader-names.c	the functions of an object, from its symbol tables
  *	reader-plt.c	stubs that call functions of other objects: "malloc@plt"
  *	reader-frames.c	bounds of functions, from .eh_frame
+ *	reader-unwind.c	where the caller's registers are
  *	reader-lines.c	source lines and inlined functions, from DWARF
  *
  * Nothing here is sure of its input. What libelf and libdw miss may still crash or hang this program;
@@ -56,6 +57,14 @@ struct reader_frames {
 	uint64_t header;		/* its address */
 };
 
+/* .eh_frame or .debug_frame */
+struct reader_unwind {
+	bool tried;
+	Dwarf_CFI *cfi, *own;		/* own: to be freed, not the DWARF's */
+	Dwarf *dwarf;
+	uint64_t bias;
+};
+
 /* One ELF image. bias: added to its addresses to get those of the object's own file. */
 struct reader_elf {
 	Elf *elf;
@@ -73,6 +82,7 @@ struct reader_object {
 	struct reader_names names;
 	struct reader_names bare;	/* those without a name, found one by one */
 	struct reader_frames frames;
+	struct reader_unwind unwind;
 	struct reader_lines *lines;
 	char note[512];
 };
@@ -110,6 +120,10 @@ bool reader_frame_at(struct reader_object *o, uint64_t address, uint64_t *start,
 /* Of an address in no such function: the end of the last one and the start of the next one in its section, or the
  * bounds of the section. */
 bool reader_gap_at(struct reader_object *o, uint64_t address, uint64_t *start, uint64_t *end);
+
+/* ---- reader-unwind.c ---- */
+void reader_unwind_at(struct reader_object *o, uint64_t address, struct unwind_row *row);
+void reader_unwind_free(struct reader_object *o);
 
 /* ---- reader-lines.c ---- */
 struct reader_line {
