@@ -426,11 +426,16 @@ static int run(struct stopper *s, const struct tare_event **events, struct tare_
 static int refuse(const struct tare_measure_options *o, struct tare_why *why)
 {
 	if (o->n_stops > 1)
-		return why_set(why, TARE_E_INVALID, "more than one stop or limit with hardware counters");
-	if (o->per_task || o->interval_ms || o->delay_ms)
-		return why_set(why, TARE_E_INVALID, "a stop or limit with hardware counters, and counts of "
-			       "each thread or intervals");
-	return 0;
+		why_set(why, TARE_E_INVALID, "%zu stops and limits with hardware counters, which can stop at one: "
+			"the command is single-stepped to it", o->n_stops);
+	else if (o->per_task || o->interval_ms || o->delay_ms)
+		why_set(why, TARE_E_INVALID, "a stop or limit with hardware counters, and %s: the command is "
+			"followed with ptrace, and read only at its end",
+			o->per_task ? "counts of each thread" : o->delay_ms ? "a delay" : "intervals");
+	else
+		return 0;
+	why_remedy(why, "stop with the software engine (--backend soft), which can do both");
+	return TARE_E_INVALID;
 }
 
 int measure_stop(const struct tare_measure_options *o, struct tare_measurement *m, struct tare_why *why)

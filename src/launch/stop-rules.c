@@ -120,8 +120,13 @@ int stop_check_rules(const struct tare_measure_options *o, struct tare_why *why)
 	if (o->pid || o->tid)
 		return why_set(why, TARE_E_INVALID, "stops and limits want a command: a process that "
 			       "runs already cannot be stopped exactly");
-	if (o->trace)
-		return why_set(why, TARE_E_INVALID, "a trace of memory and stops or limits in one run");
+	if (o->trace) {
+		why_set(why, TARE_E_INVALID, "a trace of memory and stops or limits in one run: code that "
+			"writes a trace does not watch how many events are left");
+		why_remedy(why, "measure twice: a program that does the same in each run stops at the same "
+			   "instruction that the trace has");
+		return TARE_E_INVALID;
+	}
 	for (size_t i = 0; i < o->n_stops; i++) {
 		const int err = check_rule(o, &o->stops[i], why);
 		if (err)

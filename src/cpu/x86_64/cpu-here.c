@@ -20,7 +20,8 @@ void cpu_detect_in(const char *root, struct tare_cpu *cpu)
 void tare_cpu_detect(struct tare_cpu *cpu)
 {
 	static struct tare_cpu kept;
-	static enum { NONE, BEING_WRITTEN, KEPT } state;	/* atomic */
+	enum { NONE, BEING_WRITTEN, KEPT };
+	static int state;		/* one of these; atomic */
 	int none = NONE;
 
 	if (!cpu)
