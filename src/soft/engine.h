@@ -78,6 +78,7 @@ struct thread {
 		 * enum soft_event) has happened so often, or to the end of the block. */
 		uint32_t stops;
 		uint8_t stop_after[SOFT_EVENTS];
+		bool stop_before;	/* … or up to the instruction before that, if there is one */
 		uint64_t last_pc;	/* of the last instruction of that run */
 		int64_t corr[SOFT_EVENTS];	/* parts of blocks, and what was folded */
 		int64_t vdso_corr[SOFT_EVENTS];	/* … of these, in the vDSO */
@@ -106,6 +107,11 @@ struct thread {
 		uint32_t slot;		/* of its task, in vpmu_shared.slots */
 		uint32_t child_slot;	/* of the task that it is making */
 		bool stepping;		/* look at the budgets when it leaves the cache next */
+		/* What the instruction at `pc` loads from and stores to, before it runs
+		 * (vpmu-access.c). */
+		struct {
+			uint64_t pc, load, store;
+		} access;
 	} vpmu;
 
 	/* guest */

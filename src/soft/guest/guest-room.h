@@ -65,7 +65,6 @@ void uncount(struct thread *t, uint64_t pc);		/* the instruction there did not r
 TAKES_LOCK void fp_own_address(struct thread *t, uint64_t at, unsigned size);
 
 int modrm_rm(const struct insn *in);
-uint64_t operand_address(const struct thread *t, const struct insn *in, const uint8_t *s, uint64_t pc);
 void memory_fault(struct thread *t, const struct insn *in, uint64_t at, bool write)
 	__attribute__((noreturn));
 

@@ -72,6 +72,10 @@ void signal_raise(struct thread *t, int sig, int code, uint64_t addr, int trapno
 TAKES_LOCK uint64_t special_exit(struct thread *t, const struct link *l);
 /* The instruction at pc has stored x87 state: puts the program's own address into it. */
 TAKES_LOCK void fp_env_stored(struct thread *t, uint64_t pc);
+/* The address of the memory operand of the instruction, whose bytes are at s; the base of a segment. */
+struct insn;
+uint64_t operand_address(const struct thread *t, const struct insn *in, const uint8_t *s, uint64_t pc);
+uint64_t segment_base(const struct thread *t, uint8_t prefix);
 
 /* thread.c */
 bool thread_is_last(const struct thread *self);		/* of its process */

@@ -95,6 +95,11 @@ static uint64_t fs_base(void)
 	return base;
 }
 
+uint64_t segment_base(const struct thread *t, uint8_t prefix)
+{
+	return prefix == PREFIX_GS ? t->app_gs : prefix == PREFIX_FS ? fs_base() : 0;
+}
+
 uint64_t operand_address(const struct thread *t, const struct insn *in, const uint8_t *s, uint64_t pc)
 {
 	int64_t disp = 0;
@@ -118,7 +123,7 @@ uint64_t operand_address(const struct thread *t, const struct insn *in, const ui
 	}
 	if (in->addr32)
 		at = (uint32_t)at;
-	return at + (in->segment == PREFIX_GS ? t->app_gs : in->segment == PREFIX_FS ? fs_base() : 0);
+	return at + segment_base(t, in->segment);
 }
 
 /* The instruction's memory operand faults. The CPU runs the instruction to raise the signal, unless

@@ -322,16 +322,16 @@ struct made {
 
 /* Cuts the block after the instruction with which one of the events has happened so often. Whether
  * a conditional branch is taken is not known, but it ends the block in any case. */
-static void cut_at_stop(struct plan *p, uint32_t stops, const uint8_t *after)
+static void cut_at_stop(struct plan *p, uint32_t stops, const uint8_t *after, bool before)
 {
 	if (stops & 1 && after[SOFT_INSTRUCTIONS] < p->n)
 		p->n = after[SOFT_INSTRUCTIONS];
-	for (int n = 1; stops & ~1u && n < p->n; n++) {
+	for (int n = 1; stops & ~1u && n < p->n + before; n++) {
 		uint8_t vec[SOFT_EVENTS];
 		plan_vector(p, n, vec);
 		for (int k = 0; k < SOFT_EVENTS; k++)
 			if (stops >> k & 1 && vec[k] >= after[k]) {
-				p->n = n;
+				p->n = before && n > 1 ? n - 1 : n;
 				return;
 			}
 	}
@@ -382,7 +382,7 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 	if (!decode_block(p, pc, (const uint8_t *)pc, end - pc, max, checked))
 		return (struct made){ .why = PROBLEM_BAD_INSN };
 	if (stops)
-		cut_at_stop(p, stops, thread_self()->code.stop_after);
+		cut_at_stop(p, stops, thread_self()->code.stop_after, thread_self()->code.stop_before);
 	if (flags & BLOCK_SINGLE)
 		thread_self()->code.last_pc = pc + p->off[p->n - 1];
 	if (writable && !(flags & BLOCK_SINGLE) && !checked)

@@ -162,10 +162,11 @@ static uint64_t left_of(uint32_t i, unsigned *kind)
 	return (int64_t)n < 1 ? 1 : n;
 }
 
-/* Lowers what is missing to the first stop of each kind. */
-static void find_left(struct thread *t, uint64_t left[SOFT_EVENTS])
+/* Lowers what is missing to the first stop of each kind. Returns the kinds of which addresses are wanted. */
+static uint32_t find_left(struct thread *t, uint64_t left[SOFT_EVENTS])
 {
 	const uint32_t slot = t->vpmu.slot;
+	uint32_t addresses = 0;
 	for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next) {
 		unsigned kind;
 		if (!is_counting(i))
@@ -173,7 +174,10 @@ static void find_left(struct thread *t, uint64_t left[SOFT_EVENTS])
 		const uint64_t n = left_of(i, &kind);
 		if (n < left[kind])
 			left[kind] = n;
+		if (vpmu_sampler(i)->type & PERF_SAMPLE_ADDR)
+			addresses |= 1u << kind & (1u << SOFT_LOADS | 1u << SOFT_STORES);
 	}
+	return addresses;
 }
 
 void sampling_budgets(struct thread *t, uint64_t clock, const struct block_to_run *next)
@@ -185,8 +189,7 @@ void sampling_budgets(struct thread *t, uint64_t clock, const struct block_to_ru
 		left[k] = BUDGET_NEVER;
 	t->code.stops = 0;
 	s->stale = 0;
-	if (s->budgets)
-		find_left(t, left);
+	const uint32_t addresses = s->budgets ? find_left(t, left) : 0;
 	for (uint32_t rest = kinds; rest; rest &= rest - 1) {
 		const unsigned k = (unsigned)__builtin_ctz(rest);
 		vpmu_mem(t->vpmu.slot)->stops_at[k] = vpmu_sum(t->vpmu.slot, k) + left[k];
@@ -195,6 +198,7 @@ void sampling_budgets(struct thread *t, uint64_t clock, const struct block_to_ru
 	/* the clock needs no exact stop */
 	if (clock && clock < left[SOFT_INSTRUCTIONS])
 		budget_share(t, SOFT_INSTRUCTIONS, clock, next);
+	access_note(t, addresses);
 }
 
 /* An event that was disabled and is enabled again needs no signal to its task, which a tracer would

@@ -168,7 +168,8 @@ static uint8_t *put_head(struct moment *m, uint32_t i, uint64_t period, uint8_t 
 	if (s->type & PERF_SAMPLE_TIME)
 		w = w8(w, time_of(m, i));
 	if (s->type & PERF_SAMPLE_ADDR)
-		w = w8(w, 0);
+		w = w8(w, access_address(m->t, vpmu()->model.rows[vpmu_event(i)->row].kind,
+					 s->precise || !vpmu()->flaws.skid));
 	if (s->type & PERF_SAMPLE_ID)
 		w = w8(w, id);
 	if (s->type & PERF_SAMPLE_STREAM_ID)

@@ -1,6 +1,7 @@
 /* Overflow of virtual counters, and what follows from it: samples, wake-ups, signals.
  *
  *	vpmu-overflow.c	stopping a task at exactly the N-th event; what happens there
+ *	vpmu-access.c	the address that an instruction uses
  *	vpmu-ring.c	ring buffers: where they are, writing records, who is woken up
  *	vpmu-sample.c	the bytes of SAMPLE records
  *	vpmu-sideband.c	the records MMAP, MMAP2, COMM, FORK, EXIT
@@ -122,6 +123,11 @@ NEEDS_VPMU_LOCK bool sampling_stops_late(uint32_t slot);
 TAKES_VPMU_LOCK void sampling_call(struct thread *t);
 NEEDS_VPMU_LOCK void sampling_tick(struct thread *t);	/* flaws.throttle: events count again */
 NEEDS_VPMU_LOCK void sampling_last(struct thread *t);	/* the task ends or execs */
+
+/* vpmu-access.c */
+/* The budgets are set: if a stop of one of these kinds is in the next run, its address is wanted. */
+void access_note(struct thread *t, uint32_t kinds);
+uint64_t access_address(const struct thread *t, unsigned kind, bool precise);	/* 0: not known */
 
 /* vpmu-ring.c */
 NEEDS_VPMU_LOCK long ring_make(uint32_t event, uint64_t pages, bool overwrite);
