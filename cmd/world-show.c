@@ -57,7 +57,7 @@ void world_beyond(const struct tare_world *w, struct buf *out)
 {
 	if (!w || !w->n_beyond)
 		return;
-	buf_printf(out, "\n The program has code beyond %s, which ran as on this host:", w->machine);
+	buf_printf(out, "\n Code beyond %s was translated, and runs as on this host:", w->machine);
 	for (size_t i = 0; i < w->n_beyond; i++)
 		buf_printf(out, "%s %s (first at 0x%" PRIx64 ")", i ? "," : "", w->beyond[i].extension,
 			   w->beyond[i].address);

@@ -96,9 +96,33 @@ static void show_auxv(void)
 	printf("\n");
 }
 
-int main(void)
+/* Executes an instruction of a set, which the caller knows the host to have. */
+static void execute(const char *set)
+{
+	uint64_t v = 3, w = 0;
+	if (strcmp(set, "avx2") == 0)
+		__asm__ volatile("vpaddd %%ymm1, %%ymm1, %%ymm2\n\tvzeroupper" : : : "xmm2");
+	else if (strcmp(set, "bmi2") == 0)
+		__asm__ volatile("rorx $3, %1, %0" : "=r"(w) : "r"(v));
+	else if (strcmp(set, "movbe") == 0)
+		__asm__ volatile("movbe %1, %0" : "=r"(w) : "m"(v));
+	else if (strcmp(set, "fma") == 0)
+		__asm__ volatile("vfmadd231sd %%xmm1, %%xmm1, %%xmm2" : : : "xmm2");
+	else if (strcmp(set, "aes") == 0)
+		__asm__ volatile("aesenc %%xmm1, %%xmm2" : : : "xmm2");
+	else if (strcmp(set, "avx512f") == 0)
+		__asm__ volatile("vpxord %%zmm17, %%zmm17, %%zmm17" : : : "memory");
+	else if (strcmp(set, "sse4_2") == 0)
+		__asm__ volatile("crc32q %1, %0" : "+r"(w) : "r"(v));
+}
+
+int main(int argc, char **argv)
 {
 	uint32_t a, b, c, d;
+	for (int i = 1; i < argc; i++)
+		execute(argv[i]);
+	if (argc > 1)
+		return 0;
 	for (uint32_t i = 0; i <= 0x1f; i++)
 		for (uint32_t sub = 0; sub < 9; sub++)
 			leaf(i, sub);

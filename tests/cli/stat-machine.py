@@ -131,6 +131,23 @@ check([line.split()[0] for line in auxv.splitlines()] == f["get_auxv"].split(), 
 check(auxv.splitlines()[1].split() == ["16", str(0x178bfbff)], auxv)
 check(not os.listdir("tmp"), "a folder is left", os.listdir("tmp"))
 
+# ---- instructions beyond the machine run, and are reported ----
+host = re.search(r"^flags\s*: (.*)$", open("/proc/cpuinfo").read(), re.M)[1].split()
+SETS = [s for s in ("avx2", "bmi2", "movbe", "fma", "aes", "avx512f", "sse4_2") if s in host]
+r, _ = stat("x86-64-v2", show, *SETS)
+beyond = {x["extension"]: x["address"] for x in r["world"]["machine"]["beyond"]}
+check(set(SETS) - {"sse4_2"} <= set(beyond) and "sse4_2" not in beyond and all(beyond.values()), SETS, beyond)
+if "x86-64-v3" not in lacking:
+    r, _ = stat("x86-64-v3", show, *SETS)
+    names = {x["extension"] for x in r["world"]["machine"]["beyond"]}
+    check(names == set(SETS) & {"aes", "avx512f"}, SETS, names)
+r, _ = stat("x86-64-v2", show)
+check("rdtscp" in {x["extension"] for x in r["world"]["machine"]["beyond"]}, r["world"])
+p = run(tare, "stat", "--machine", "x86-64-v2", "-e", "instructions", "--", show)
+check(re.search(r"Code beyond x86-64-v2 was translated.*rdtscp \(first at 0x[0-9a-f]+\)", p.stderr), p.stderr)
+r, _ = stat("x86-64-v2", pages, "10")
+check(r["world"]["machine"]["beyond"] == [], r["world"])
+
 # ---- other commands ----
 p = run(tare, "run", "--cpu", "zen2", "--machine", "x86-64-v2", "--", "sh", "-c", SCRIPT)
 check(p.returncode == 0 and "AuthenticAMD" in p.stdout and "ssse3 cx16 sse4_1 sse4_2 popcnt lahf_lm" in p.stdout and

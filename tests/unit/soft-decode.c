@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "decode.h"
+#include "machine-abi.h"
 
 static struct insn in;
 
@@ -307,6 +308,60 @@ static void steps(void **state)
 		}
 }
 
+/* Assembled with GNU as. */
+static void extensions(void **state)
+{
+	static const struct { unsigned ext, len; uint8_t bytes[12]; } rows[] = {
+		{ EXT_NONE, 3, { 0x48, 0x89, 0xc3 } },				/* mov rbx, rax */
+		{ EXT_NONE, 4, { 0x66, 0x0f, 0xef, 0xc0 } },			/* pxor */
+		{ EXT_NONE, 5, { 0xf3, 0x48, 0x0f, 0xbc, 0xc0 } },		/* tzcnt, or bsf */
+		{ EXT_NONE, 5, { 0xf3, 0x48, 0x0f, 0xb8, 0xc0 } },		/* popcnt */
+		{ EXT_NONE, 4, { 0xf3, 0x0f, 0x1e, 0xfa } },			/* endbr64 */
+		{ EXT_NONE, 3, { 0x0f, 0xae, 0xe8 } },				/* lfence */
+		{ EXT_NONE, 4, { 0x48, 0x0f, 0xc7, 0x0f } },			/* cmpxchg16b */
+		{ EXT_LZCNT, 5, { 0xf3, 0x48, 0x0f, 0xbd, 0xc0 } },
+		{ EXT_SSE3, 4, { 0xf2, 0x0f, 0xf0, 0x07 } },			/* lddqu */
+		{ EXT_SSSE3, 5, { 0x66, 0x0f, 0x38, 0x00, 0xc1 } },		/* pshufb */
+		{ EXT_SSSE3, 6, { 0x66, 0x0f, 0x3a, 0x0f, 0xc1, 4 } },		/* palignr */
+		{ EXT_SSE41, 5, { 0x66, 0x0f, 0x38, 0x17, 0xc1 } },		/* ptest */
+		{ EXT_SSE42, 6, { 0x66, 0x0f, 0x3a, 0x63, 0xc1, 0 } },		/* pcmpistri */
+		{ EXT_SSE42, 6, { 0xf2, 0x48, 0x0f, 0x38, 0xf1, 0xc1 } },	/* crc32 */
+		{ EXT_MOVBE, 5, { 0x48, 0x0f, 0x38, 0xf0, 0x07 } },
+		{ EXT_ADX, 6, { 0x66, 0x48, 0x0f, 0x38, 0xf6, 0xc1 } },		/* adcx */
+		{ EXT_AES, 5, { 0x66, 0x0f, 0x38, 0xdc, 0xc1 } },
+		{ EXT_PCLMUL, 6, { 0x66, 0x0f, 0x3a, 0x44, 0xc1, 0 } },
+		{ EXT_SHA, 4, { 0x0f, 0x38, 0xcb, 0xc1 } },
+		{ EXT_RDRAND, 3, { 0x0f, 0xc7, 0xf0 } },
+		{ EXT_RDSEED, 3, { 0x0f, 0xc7, 0xf8 } },
+		{ EXT_RDPID, 4, { 0xf3, 0x0f, 0xc7, 0xf8 } },
+		{ EXT_RDTSCP, 3, { 0x0f, 0x01, 0xf9 } },
+		{ EXT_FSGSBASE, 5, { 0xf3, 0x48, 0x0f, 0xae, 0xc0 } },
+		{ EXT_XSAVE, 3, { 0x0f, 0xae, 0x27 } },
+		{ EXT_XSAVEC, 3, { 0x0f, 0xc7, 0x27 } },
+		{ EXT_CLFLUSHOPT, 4, { 0x66, 0x0f, 0xae, 0x3f } },
+		{ EXT_AVX, 4, { 0xc5, 0xf8, 0x28, 0xc1 } },			/* vmovaps xmm */
+		{ EXT_AVX, 4, { 0xc5, 0xf1, 0xfe, 0xd1 } },			/* vpaddd xmm */
+		{ EXT_AVX2, 4, { 0xc5, 0xf5, 0xfe, 0xd1 } },			/* vpaddd ymm */
+		{ EXT_AVX2, 5, { 0xc4, 0xe2, 0x79, 0x78, 0xc1 } },		/* vpbroadcastb */
+		{ EXT_FMA, 5, { 0xc4, 0xe2, 0xf1, 0xb9, 0xd1 } },
+		{ EXT_F16C, 5, { 0xc4, 0xe2, 0x79, 0x13, 0xc1 } },
+		{ EXT_BMI1, 5, { 0xc4, 0xe2, 0xf0, 0xf2, 0xc2 } },		/* andn */
+		{ EXT_BMI2, 6, { 0xc4, 0xe3, 0xfb, 0xf0, 0xc1, 3 } },		/* rorx */
+		{ EXT_BMI2, 5, { 0xc4, 0xe2, 0xf1, 0xf7, 0xc2 } },		/* shlx */
+		{ EXT_VAES, 5, { 0xc4, 0xe2, 0x75, 0xdc, 0xd1 } },		/* vaesenc ymm */
+		{ EXT_AVX512, 6, { 0x62, 0xf1, 0x7d, 0x48, 0xef, 0xc0 } },	/* vpxord zmm */
+		{ EXT_AVX512, 4, { 0xc5, 0xf8, 0x92, 0xc0 } },			/* kmovw k0, eax */
+		{ EXT_AVX512_VNNI, 6, { 0x62, 0xf2, 0x7d, 0x48, 0x50, 0xc0 } },	/* vpdpbusd zmm */
+		{ EXT_AVX512_VBMI, 6, { 0x62, 0xf2, 0x7d, 0x48, 0x8d, 0xc0 } },	/* vpermb zmm */
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (decode_extension(rows[i].bytes, rows[i].len) != rows[i].ext)
+			print_error("row %zu\n", i);
+		assert_int_equal(decode_extension(rows[i].bytes, rows[i].len), rows[i].ext);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,7 +369,7 @@ int main(void)
 		cmocka_unit_test(lengths), cmocka_unit_test(needs_more), cmocka_unit_test(fifteen_bytes),
 		cmocka_unit_test(control_flow), cmocka_unit_test(sixteen_bit_branches), cmocka_unit_test(registers),
 		cmocka_unit_test(flags), cmocka_unit_test(segments), cmocka_unit_test(locks), cmocka_unit_test(refusals),
-		cmocka_unit_test(newest),
+		cmocka_unit_test(newest), cmocka_unit_test(extensions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

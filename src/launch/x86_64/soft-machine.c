@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -28,6 +29,29 @@ static void host_components(struct soft_machine *m)
 		if (l->leaf == 0xd && l->sub >= 2 && l->sub < MACHINE_COMPONENTS)
 			l->b = m->offset[l->sub];
 	}
+}
+
+static const char *const extensions[] = {
+#define MACHINE_EXT(name, flag) [EXT_##name] = (flag),
+	MACHINE_EXTENSIONS(MACHINE_EXT)
+#undef MACHINE_EXT
+};
+
+int soft_machine_beyond(const struct soft_machine *m, struct tare_world *w)
+{
+	if (!w || !m->on)
+		return 0;
+	struct tare_beyond *const list = calloc(N_EXTENSIONS, sizeof(*list));
+	if (!list)
+		return TARE_E_NOMEM;
+	size_t n = 0;
+	for (unsigned i = 1; i < N_EXTENSIONS; i++)
+		if (m->beyond[i])
+			list[n++] = (struct tare_beyond){ .extension = extensions[i], .address = m->beyond[i] };
+	free(w->beyond);
+	w->beyond = list;
+	w->n_beyond = n;
+	return 0;
 }
 
 int soft_machine_setup(struct soft_machine *m, const char *text, struct tare_why *why)
@@ -56,6 +80,9 @@ int soft_machine_setup(struct soft_machine *m, const char *text, struct tare_why
 			m->hwcap = l->d;
 	}
 	host_components(m);
+	for (unsigned i = 1; i < N_EXTENSIONS; i++)
+		if (world_has(c.machine, extensions[i]))
+			m->has |= 1ull << i;
 	m->on = 1;
 	return 0;
 }

@@ -11,6 +11,9 @@
  * tare_machine_check(). */
 int soft_machine_setup(struct soft_machine *m, const char *text, struct tare_why *why);
 
+/* Lists in `w`, which may be NULL, what the program used beyond the machine. 0 or TARE_E_NOMEM. */
+int soft_machine_beyond(const struct soft_machine *m, struct tare_world *w);
+
 /* Notes in `f` where procfs and sysfs are, and that the folder `dir` stands for some of their files. */
 void soft_files_setup(struct soft_files *f, const char *dir, uint32_t of);
 

@@ -9,6 +9,7 @@
 #include "code.h"
 #include "measure-room.h"
 #include "privilege.h"
+#include "soft-machine.h"
 #include "soft-results.h"
 #include "soft-setup.h"
 #include "soft-trace.h"
@@ -205,6 +206,8 @@ static int collect(struct soft *s, double ns_per_tick, struct tare_why *why)
 	soft_results_translated(&s->results, ns_per_tick, s->m);
 	if (soft_stop_results(&s->stops, s->m))
 		return why_set(why, TARE_E_NOMEM, "the stops of %s", s->o->argv[0]);
+	if (soft_machine_beyond(&s->setup.shared->machine, s->m->world))
+		return why_set(why, TARE_E_NOMEM, "the machine of %s", s->o->argv[0]);
 	int err = refused(s, why);
 	if (!err)
 		err = soft_results_parts(&s->results, s->o, s->m, why);

@@ -159,6 +159,11 @@ struct step {
  * shifts). Remembers what it learns of an opcode: one thread at a time. */
 int decode_step(struct step *s, struct insn *in, const uint8_t *bytes, unsigned avail);
 
+/* Which instruction set beyond x86-64's first level an instruction belongs to: enum machine_extension, as
+ * far as it matters for machines; EXT_NONE also for popcnt, which all machines have, and tzcnt, which
+ * compilers write for bsf. */
+unsigned decode_extension(const uint8_t *bytes, unsigned len);
+
 /* What a trace keeps for each run of an instruction, to know its addresses: values of these before
  * the instruction, or after it. */
 enum trace_word {

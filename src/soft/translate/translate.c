@@ -62,6 +62,16 @@ static int decode_whole(struct step *s, struct insn *in, const uint8_t *bytes, u
 	return len;
 }
 
+/* Notes the first instruction of each set that the machine lacks. */
+static void look_beyond(const uint8_t *bytes, unsigned len, uint64_t pc)
+{
+	struct soft_machine *const m = &E.shared->machine;
+	const unsigned ext = decode_extension(bytes, len);
+	uint64_t none = 0;
+	if (ext && !(m->has >> ext & 1) && !m->beyond[ext])
+		__atomic_compare_exchange_n(&m->beyond[ext], &none, pc, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 bool decode_block(struct plan *p, uint64_t pc, const uint8_t *src, uint64_t avail, int max,
 			 bool stop_after_store)
 {
@@ -77,6 +87,8 @@ bool decode_block(struct plan *p, uint64_t pc, const uint8_t *src, uint64_t avai
 					 decode_step(s, in, src + off, (unsigned)left);
 		if (len <= 0)
 			break;
+		if (E.machine)
+			look_beyond(src + off, (unsigned)len, pc + off);
 		p->off[p->n++] = (uint16_t)off;
 		off += (unsigned)len;
 		if ((!s->simple && ends_block(in)) || (stop_after_store && s->classes & CLASS_STORE))
