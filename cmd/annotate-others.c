@@ -70,7 +70,7 @@ void annotate_syscalls(const struct annotate *a, struct buf *out)
 	}
 	if (!p->n_syscalls)
 		buf_printf(out, "                              %s\n", p->has_calls ? "none" :
-			   "not known: the profile was made without --calls");
+			   "not known: made without --calls, or killed before its end");
 }
 
 /* ---- allocations ---- */
@@ -186,6 +186,6 @@ void annotate_allocations(const struct annotate *a, struct buf *out)
 	if (n > most)
 		buf_printf(out, "%14s  %zu more callers\n", "", n - most);
 	if (!n)
-		buf_printf(out, "%14s  %s\n", "", a->p->has_calls ? "none" : "not known: the profile was made without --calls");
+		buf_printf(out, "%14s  %s\n", "", a->p->has_calls ? "none" : "not known: made without --calls, or killed before its end");
 	free(list);
 }

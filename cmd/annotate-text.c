@@ -349,6 +349,8 @@ static void put_notes(const struct annotate *a, struct buf *out)
 	for (size_t i = 0; i < p->n_objects; i++)
 		if (*p->objects[i].names && p->objects[i].counts[0] && !is_said(p, i) && unnamed++ < 5)
 			put_note(a, p->objects[i].names, out);
+	if ((a->o->calls || a->o->tree) && !p->has_calls)
+		put_note(a, "calls are not known: a process writes them at its end, and none came to its end", out);
 	if (unnamed > 5)
 		buf_printf(out, " %zu more objects have no names\n", unnamed - 5);
 }

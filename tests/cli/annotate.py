@@ -218,17 +218,20 @@ check(p.returncode == 130 and re.search(r"^ at least [\d,]+ instructions, incomp
       re.search(r"  work \[spin\]$", err, re.M), p.returncode, err)
 got = profile_sums.read("profile")
 check(not got["complete"] and got["reasons"] and not profile_sums.trouble(got, known=False), got["reasons"])
-# Killed from outside: what ran until tare looked last has its place.
-with subprocess.Popen([tare, "annotate", "-o", "profile", "--top", "3", "--", "./spin"], stderr=subprocess.PIPE, text=True) as p:
-    until_busy(p.pid, "spin", 1)
-    child, = (pid for pid, (name, _) in descendants(p.pid).items() if name == "spin")
-    os.kill(child, signal.SIGKILL)
-    err = p.communicate()[1]
-got = profile_sums.read("profile")
-sums = counts_of(got, "function")
-check(p.returncode == 137 and not got["complete"] and "killed before it could report" in err, p.returncode, err)
-check(not profile_sums.trouble(got, known=False) and
-      sums["work"] > sums.get("[not known]", 0) and sums["work"] > 1000000, sums.get("work"), sums.get("[not known]"), err)
+# Killed from outside: what ran until tare looked last has its place. Its calls are lost, and that is said.
+for options in [], ["--calls"]:
+    with subprocess.Popen([tare, "annotate", *options, "-o", "profile", "--top", "3", "--", "./spin"],
+                          stderr=subprocess.PIPE, text=True) as p:
+        until_busy(p.pid, "spin", 1)
+        child, = (pid for pid, (name, _) in descendants(p.pid).items() if name == "spin")
+        os.kill(child, signal.SIGKILL)
+        err = p.communicate()[1]
+    got = profile_sums.read("profile")
+    sums = counts_of(got, "function")
+    check(p.returncode == 137 and not got["complete"] and "killed before it could report" in err, p.returncode, err)
+    check(not profile_sums.trouble(got, known=False) and
+          sums["work"] > sums.get("[not known]", 0) and sums["work"] > 1000000, sums.get("work"), sums.get("[not known]"), err)
+    check(("calls are not known" in err) == bool(options), options, err)
 p = annotate("--timeout", "500", "--", "./spin", status=124)
 check("at least" in p.stderr and "ended by its timeout" in p.stderr, p.stderr)
 
