@@ -9,15 +9,16 @@ could tell: inotify shows it inside of `tare run`, strace outside.
 
 usage: verify-blind.py TARE [FIRST [LAST [CPU]]]; `make test-all` runs the seeds 1 to 100.
 """
-import ctypes, json, os, re, shutil, struct, subprocess, sys, tempfile
+import collections, ctypes, json, os, re, shutil, struct, subprocess, sys, tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../cli"))
-from cli import check, finish, skipped  # noqa: E402
+from cli import check, checking, finish, skipped  # noqa: E402
 
 HOW = ["--quick", "-r", "5"] + [w for name in ("page-faults", "interrupts", "exceptions", "lazy-fp", "instructions",
                                                "serialisers", "migration", "threads", "iret")
                                 for w in ("--experiment", name)]
 HOW += ["--experiment", "registers", "--experiment", "wrap"]
+RESULTS = collections.Counter()     # events, for the last line
 CPUS = ["zen2", "skylake", "nehalem", "core2", "k10", "haswell", "zen4", "westmere", "icelake", "bobcat"]
 
 
@@ -35,13 +36,19 @@ def verified(tare, cpu, seed, *args):
     return p, json.loads(p.stdout)
 
 
-def may_be_inconclusive(kinds, reason):
-    """The counters are taken away; an event is on the wrong register now and then, and nothing tells when; or
-    what came before a locked instruction was counted again, and hardly ever has the event; or the event is
-    counted on the wrong register only."""
-    return "stolen" in kinds or {"moved", "register"} <= kinds or \
-        "register" in kinds and "which counts wrongly" in reason or \
-        "speclockmap" in kinds and "below the detection limit" in reason
+def excuse(kinds, reason):
+    """Why there may be no verdict, or None. The counters are taken away; an event is on the wrong register now
+    and then, and nothing tells when; or the event is counted on the wrong register only; or what came before a locked
+    instruction was counted again, and hardly ever has the event."""
+    if "stolen" in kinds:
+        return "stolen"
+    if {"moved", "register"} <= kinds:
+        return "moved and register"
+    if "register" in kinds and "which counts wrongly" in reason:
+        return "the only register"
+    if "speclockmap" in kinds and "below the detection limit" in reason:
+        return "speclockmap"
+    return None
 
 
 def letters_of(mine):
@@ -67,8 +74,12 @@ def check_event(what, event, flaws):
     mine = [f for f in flaws if f["event"] == name]
     if event["verdict"] in ("not-available", "not-run"):
         return
-    if event["verdict"] == "inconclusive":
-        check(may_be_inconclusive(kinds, event["reason"]), *what, name, "inconclusive:", event["reason"], "planted:", mine)
+    if event["verdict"] != "inconclusive":
+        RESULTS["verdicts"] += 1
+    else:
+        why = excuse(kinds, event["reason"])
+        RESULTS[f"inconclusive ({why})"] += 1
+        check(why, *what, name, "inconclusive:", event["reason"], "planted:", mine)
         return
     if any(f["cause"] == "dead" for f in mine):
         check(event["verdict"] == "never-counts", *what, name, "is dead:", event["verdict"])
@@ -240,13 +251,16 @@ def check_files(tare):
 def main():
     tare = os.path.abspath(sys.argv[1])
     first, last = (int(a) for a in (sys.argv[2:4] + ["1", "100"][len(sys.argv) - 2:])[:2])
-    ill = 0
+    ill, wrong = 0, []
     for seed in range(first, last + 1):
         cpu = sys.argv[4] if len(sys.argv) > 4 else CPUS[seed % len(CPUS)]
+        before = checking.bad
         ill += check_seed(tare, cpu, seed, *HOW)
-        print(f"seed {seed} ({cpu})", flush=True)
-    print(f"{last - first + 1} seeds, {ill} with flaws")
+        wrong += [f"{seed} ({cpu})"] if checking.bad > before else []
+        print(f"seed {seed} ({cpu}){': wrong' if checking.bad > before else ''}", flush=True)
     check_files(tare)
+    print(f"{last - first + 1} seeds, {ill} with flaws. Events:", ", ".join(f"{RESULTS[k]} {k}" for k in sorted(RESULTS)))
+    print("wrong seeds:", ", ".join(wrong) or "none")
     finish()
 
 
