@@ -31,18 +31,6 @@ struct code_contexts {
 	size_t n_syscalls;
 };
 
-/* Room for element number n; arrays grow by doubling. */
-static bool more(void *array, size_t n, size_t size)
-{
-	void **const a = array;
-	if (n & (n - 1))
-		return true;
-	void *const larger = realloc(*a, (n ? 2 * n : 1) * size);
-	if (larger)
-		*a = larger;
-	return larger;
-}
-
 static bool ids_up_to(struct task_ids *t, uint32_t number)
 {
 	if (number < t->n)
@@ -73,8 +61,8 @@ static uint32_t new_context(struct code_contexts *x, const struct code_walk *at,
 {
 	struct task_ids *const t = &x->tasks[r->record];
 	int64_t *const counts = calloc(x->n_events, sizeof(*counts));
-	if (!counts || !ids_up_to(t, c->id) || !more(&x->of, x->n + 1, sizeof(*x->of)) ||
-	    !more(&x->counts, x->n + 1, sizeof(*x->counts))) {
+	if (!counts || !ids_up_to(t, c->id) || !code_more(&x->of, x->n + 1, sizeof(*x->of)) ||
+	    !code_more(&x->counts, x->n + 1, sizeof(*x->counts))) {
 		free(counts);
 		return 0;
 	}
@@ -116,7 +104,7 @@ static int add_syscall(struct code_contexts *x, const struct code_walk *at, cons
 	const struct code_syscall *const s = (const void *)r->bytes;
 	if (r->len < sizeof(*s) || r->record >= SOFT_MAX_RECORDS || code_is_zeroed(at))
 		return 0;
-	if (!more(&x->syscalls, x->n_syscalls, sizeof(*x->syscalls)))
+	if (!code_more(&x->syscalls, x->n_syscalls, sizeof(*x->syscalls)))
 		return TARE_E_NOMEM;
 	x->syscalls[x->n_syscalls++] = (struct tare_code_syscall){
 		.pid = r->pid, .tid = code_tid_of(at), .number = s->number, .address = r->pc,

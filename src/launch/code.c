@@ -58,8 +58,7 @@ struct tare_code {
 	uint32_t *first_mark;		/* by task (record): 1 + index; 0: none */
 };
 
-/* Room for one more element; the arrays grow by doubling. */
-static bool more(void *array, size_t n, size_t size)
+bool code_more(void *array, size_t n, size_t size)
 {
 	void **const a = array;
 	if (n & (n - 1))
@@ -136,7 +135,7 @@ static const struct tare_code_map *keep_map(struct tare_code *c, const struct ta
 			return c->maps[i];
 	const size_t path = strlen(m->path) + 1;
 	struct tare_code_map *const copy = malloc(sizeof(*copy) + path);
-	if (!copy || !more(&c->maps, c->n_maps, sizeof(*c->maps))) {
+	if (!copy || !code_more(&c->maps, c->n_maps, sizeof(*c->maps))) {
 		free(copy);
 		return NULL;
 	}
@@ -156,7 +155,7 @@ static bool add_map(struct tare_code *c, const struct code_record *r)
 	if (!s || !parse_map((const char *)r->bytes, r->len, &m, path))
 		return true;
 	const struct tare_code_map *const kept = keep_map(c, &m);
-	if (!kept || !more(&c->in_sets, c->n_in_sets, sizeof(*c->in_sets)))
+	if (!kept || !code_more(&c->in_sets, c->n_in_sets, sizeof(*c->in_sets)))
 		return false;
 	if (!s->n)
 		s->first = c->n_in_sets;
@@ -175,7 +174,7 @@ static bool add_mark(struct tare_code *c, const struct code_record *r, uint32_t 
 {
 	if (r->record >= c->n_tasks)
 		return true;
-	if (!more(&c->marks, c->n_marks, sizeof(*c->marks)))
+	if (!code_more(&c->marks, c->n_marks, sizeof(*c->marks)))
 		return false;
 	c->marks[c->n_marks++] = (struct mark){ .zero = r->kind == CODE_ZERO, .dump = (uint32_t)r->runs };
 	uint32_t *const from = last[r->record] ? &c->marks[last[r->record] - 1].next :
@@ -201,7 +200,7 @@ static bool read_maps(struct tare_code *c)
 	struct place p = { 0 };
 	for (const struct code_record *r; (r = next_record(c, &p));) {
 		if (r->kind == CODE_MAPS) {
-			if (!more(&c->sets, c->n_sets, sizeof(*c->sets)))
+			if (!code_more(&c->sets, c->n_sets, sizeof(*c->sets)))
 				return false;
 			c->sets[c->n_sets++] = (struct map_set){ .pid = r->pid };
 		} else if (r->kind == CODE_MAP && !add_map(c, r)) {
@@ -298,7 +297,7 @@ static uint32_t *current_of(struct current *now, int32_t pid)
 	for (size_t i = now->n; i-- > 0;)
 		if (now->of[i].pid == pid)
 			return &now->of[i].set;
-	if (!more(&now->of, now->n, sizeof(*now->of)))
+	if (!code_more(&now->of, now->n, sizeof(*now->of)))
 		return NULL;
 	now->of[now->n].pid = pid;
 	now->of[now->n].set = 0;

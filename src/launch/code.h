@@ -13,6 +13,9 @@ struct code_contexts;
 struct tare_code *code_keep(int memfd, const struct soft_shared *shared);
 void code_free(struct tare_code *c);
 
+/* Room for one more element in an array of n, which grows by doubling. False: no memory. */
+bool code_more(void *array, size_t n, size_t size);
+
 /* A place in the log, for what stands there. */
 struct code_walk;
 /* Calls `what` for every record, until it returns other than 0. TARE_E_NOMEM. */
