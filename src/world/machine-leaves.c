@@ -201,11 +201,10 @@ uint64_t world_hwcap2(const struct world_machine *m)
 	return m->words[WORD_7_EBX] & 1 ? HWCAP2_FSGSBASE : 0;
 }
 
-/* AT_MINSIGSTKSZ: the largest signal frame. Linux adds to the size of the FP state (and of the mark
- * behind an XSAVE area) the rest of the frame and what alignment may take, and rounds to 16 bytes
- * (arch/x86/kernel/signal.c); seen: 1776 with AVX, 3632 with AVX-512. */
-uint32_t world_min_signal_stack(const struct world_machine *m)
+/* AT_MINSIGSTKSZ, by which programs choose the size of an alternate signal stack. A signal frame has the state of
+ * the host, which may be larger than the machine's: so every machine tells a size that is enough for any host.
+ * Linux has 3632 with AVX-512 and protection keys. (AMX would need more, and a program gets no AMX here.) */
+uint32_t world_min_signal_stack(void)
 {
-	enum { REST = 928, MARK = 4 };
-	return (world_xsave_size(m->xcr0) + (m->xcr0 ? MARK : 0) + REST + 15) & ~15u;
+	return 4096;
 }

@@ -79,7 +79,7 @@ uint64_t world_hash(const struct world_choice *c);
 uint32_t world_xsave_size(uint64_t xcr0);
 /* What the kernel would say of the machine in the auxiliary vector. */
 uint64_t world_hwcap2(const struct world_machine *m);
-uint32_t world_min_signal_stack(const struct world_machine *m);
+uint32_t world_min_signal_stack(void);
 
 struct world_host {
 	uint32_t words[WORLD_WORDS];

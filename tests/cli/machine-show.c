@@ -81,6 +81,31 @@ static void show_affinity(void)
 	printf("short=%ld\n", syscall(SYS_sched_getaffinity, 0, 4, mask));
 }
 
+static volatile sig_atomic_t handled;
+
+static void handler(int sig, siginfo_t *info, void *context)
+{
+	(void)sig, (void)info, (void)context;
+	handled = 1;
+}
+
+/* A signal stack of the size that the vector tells, and 1024 bytes for the handler, is enough: what is below it
+ * stays. */
+static void show_signal(void)
+{
+	static char memory[32768];
+	const size_t need = getauxval(51), size = need + 1024;
+	const struct sigaction act = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	memset(memory, 0x5a, sizeof(memory));
+	const stack_t stack = { .ss_sp = memory + 16384, .ss_size = size };
+	if (sigaltstack(&stack, NULL) || sigaction(SIGUSR1, &act, NULL) || raise(SIGUSR1))
+		return;
+	for (int i = 0; i < 16384; i++)
+		if (memory[i] != 0x5a)
+			handled = 0;
+	printf("signal=%s\n", handled ? "fits" : "overruns");
+}
+
 static void show_auxv(void)
 {
 	uint64_t v[64] = { 0 };
@@ -131,6 +156,7 @@ int main(int argc, char **argv)
 	show_cpu_number();
 	show_affinity();
 	show_auxv();
+	show_signal();
 	__cpuid(1, a, b, c, d);
 	if (c & bit_OSXSAVE) {
 		printf("xgetbv=%llx\n", (unsigned long long)xgetbv(0));

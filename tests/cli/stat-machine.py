@@ -33,8 +33,8 @@ LEVEL3 = LEVEL2 | {"avx": (1, 0, 2, 28), "avx2": (7, 0, 1, 5), "bmi1": (7, 0, 1,
                    "movbe": (1, 0, 2, 22), "xsave": (1, 0, 2, 26), "osxsave": (1, 0, 2, 27)}
 LEVEL4 = LEVEL3 | {"avx512f": (7, 0, 1, 16), "avx512dq": (7, 0, 1, 17), "avx512cd": (7, 0, 1, 28),
                    "avx512bw": (7, 0, 1, 30), "avx512vl": (7, 0, 1, 31)}
-LEVELS = {"x86-64-v2": (LEVEL2, 0, 0, 1440), "x86-64-v3": (LEVEL3, 7, 832, 1776),
-          "x86-64-v4": (LEVEL4, 0xe7, 2688, 3632)}
+LEVELS = {"x86-64-v2": (LEVEL2, 0, 0), "x86-64-v3": (LEVEL3, 7, 832),
+          "x86-64-v4": (LEVEL4, 0xe7, 2688)}
 
 
 def words(f, leaf, sub=0):
@@ -42,7 +42,7 @@ def words(f, leaf, sub=0):
 
 
 def check_level(name, r, f):
-    level, xcr0, area, frame = LEVELS[name]
+    level, xcr0, area = LEVELS[name]
     for leaf, register in ((1, 2), (7, 1), (0x80000001, 2)):
         want = sum(1 << bit for at, _, reg, bit in level.values() if at == leaf and reg == register)
         check(words(f, leaf)[register] == want, name, hex(leaf), hex(want), words(f, leaf))
@@ -60,7 +60,7 @@ def check_level(name, r, f):
         check(words(f, leaf)[:2] == [0, 0], name, leaf, words(f, leaf))
     check(f["getcpu"] == "0 0" and f["sched_getcpu"] == "0" and f["rdtscp"] == "0" and f["lsl"] == "0", name, f)
     check(f["affinity"] == "8 1" and f["set 63"] == "-1 22" and f["set 0"] == "0" and f["short"] == "-1", name, f)
-    check(f["hwcap"] == "78bfbff 0" and f["minsigstksz"] == str(frame) and f["vdso"] == "0", name, f)
+    check(f["hwcap"] == "78bfbff 0" and f["minsigstksz"] == "4096" and f["signal"] == "fits" and f["vdso"] == "0", name, f)
     check(f["platform"] in ("x86_64", "haswell"), name, f["platform"])
     check(f["get_auxv"].split() == "51 16 6 17 3 4 5 7 8 9 11 12 13 14 23 25 26 31 15 0".split(), f["get_auxv"])
     check(f["xcomp"] == f"{xcr0:x}" and f["amx"] == "95", name, f["xcomp"], f["amx"])

@@ -70,7 +70,7 @@ int soft_machine_setup(struct soft_machine *m, const char *text, struct tare_why
 	m->cpus = c.cpus;
 	m->xcr0 = c.machine->xcr0;
 	m->has_xgetbv1 = h.has_xgetbv1;
-	m->min_signal_stack = world_min_signal_stack(c.machine);
+	m->min_signal_stack = world_min_signal_stack();
 	m->hwcap2 = world_hwcap2(c.machine);
 	m->n_leaves = world_leaves(&c, leaves);
 	for (uint32_t i = 0; i < m->n_leaves; i++) {
