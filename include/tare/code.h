@@ -186,6 +186,9 @@ uint32_t tare_code_n_contexts(const struct tare_code *c);	/* the highest id; 0: 
  * not counted. */
 bool tare_code_context_count(const struct tare_code *c, const struct tare_code_context *x,
 			     const struct tare_event *event, int64_t *count);
+/* The same, and its calls, in one dump: tare_code_range.dump. */
+bool tare_code_context_in_dump(const struct tare_code *c, const struct tare_code_context *x, uint64_t dump,
+			       const struct tare_event *event, int64_t *calls, int64_t *count);
 /* Finds the contexts in whose path `wanted` returns true: sets in[id] for each, clears all others.
  * `in` has room for tare_code_n_contexts() + 1. The errors are those of tare_code_contexts_each(). */
 int tare_code_contexts_in(const struct tare_code *c,

@@ -103,6 +103,19 @@ static enum tare_codeprofile_entry entry_of(const struct tare_code_context *c)
 	}
 }
 
+/* What the context counted and how often it was called; of one dump only, where that is asked for. */
+static int64_t count_of(const struct maker *m, const struct tare_code_context *c, size_t event, int64_t *calls)
+{
+	const struct tare_event *const e = tare_events_at(m->o->events, event);
+	int64_t n = 0;
+	*calls = c->calls;
+	if (m->o->one_dump)
+		tare_code_context_in_dump(m->m->code, c, m->o->dump, e, calls, &n);
+	else
+		tare_code_context_count(m->m->code, c, e, &n);
+	return n;
+}
+
 static int add_context(const struct tare_code_context *c, void *arg)
 {
 	struct contexts *const x = arg;
@@ -110,6 +123,8 @@ static int add_context(const struct tare_code_context *c, void *arg)
 	const bool wanted = maker_wants(m, c->pid, c->tid);
 	const struct mapping *mapping;
 	uint64_t offset;
+	int64_t calls;
+	count_of(m, c, 0, &calls);
 	const struct tare_codeprofile_context made = {
 		.parent = c->parent ? x->in_profile[c->parent] : NONE,
 		.function = c->kind == TARE_CODE_SIGNAL ? signal_function(x, c->signal) :
@@ -117,7 +132,7 @@ static int add_context(const struct tare_code_context *c, void *arg)
 		.site = c->site ? insn_at(x, c->site_map, c->pid, c->site, &mapping, &offset) : NONE,
 		.entry = entry_of(c),
 		/* The start of a program is no call. */
-		.calls = wanted && c->calls > 0 ? (uint64_t)c->calls : 0,
+		.calls = wanted && calls > 0 ? (uint64_t)calls : 0,
 	};
 	const uint32_t at = made.function == NONE ? NONE : builder_context(&m->b, &made);
 	if (at == NONE || m->b.failed)
@@ -126,8 +141,7 @@ static int add_context(const struct tare_code_context *c, void *arg)
 	m->b.p->folded += c->kind == TARE_CODE_FOLDED;
 	int64_t *const counts = builder_context_counts(&m->b, at);
 	for (size_t e = 0; wanted && e < m->n_events; e++) {
-		int64_t n = 0;
-		tare_code_context_count(m->m->code, c, tare_events_at(m->o->events, e), &n);
+		const int64_t n = count_of(m, c, e, &calls);
 		counts[e] += n;
 		x->sum[e] += n;
 	}

@@ -20,11 +20,20 @@ struct task_ids {
 	uint32_t n;
 };
 
+/* What a context counted in one dump. Most runs have none. */
+struct dumped {
+	uint32_t dump;
+	struct dumped *next;		/* of the same context */
+	int64_t calls;
+	int64_t counts[];
+};
+
 struct code_contexts {
 	uint32_t events;		/* 1 << enum soft_event */
 	unsigned n_events;
 	struct tare_code_context *of;	/* by id */
 	int64_t **counts;		/* by id */
+	struct dumped **dumped;		/* by id; what is in none of them belongs to no dump */
 	uint32_t n;
 	struct task_ids tasks[SOFT_MAX_RECORDS];
 	struct tare_code_syscall *syscalls;
@@ -62,12 +71,14 @@ static uint32_t new_context(struct code_contexts *x, const struct code_walk *at,
 	struct task_ids *const t = &x->tasks[r->record];
 	int64_t *const counts = calloc(x->n_events, sizeof(*counts));
 	if (!counts || !ids_up_to(t, c->id) || !code_more(&x->of, x->n + 1, sizeof(*x->of)) ||
-	    !code_more(&x->counts, x->n + 1, sizeof(*x->counts))) {
+	    !code_more(&x->counts, x->n + 1, sizeof(*x->counts)) ||
+	    !code_more(&x->dumped, x->n + 1, sizeof(*x->dumped))) {
 		free(counts);
 		return 0;
 	}
 	const uint32_t id = t->ids[c->id] = ++x->n;
 	x->counts[id] = counts;
+	x->dumped[id] = NULL;
 	x->of[id] = (struct tare_code_context){
 		.id = id, .parent = id_in(t, c->parent), .kind = (enum tare_code_context_kind)c->kind,
 		.repeats = c->repeats, .cut = c->cut, .pid = r->pid, .tid = code_tid_of(at), .signal = c->signal,
@@ -76,6 +87,17 @@ static uint32_t new_context(struct code_contexts *x, const struct code_walk *at,
 		.entry_map = r->pc ? code_map_of(at, r->pc) : NULL, .counts = counts,
 	};
 	return id;
+}
+
+/* NULL: no memory. */
+static struct dumped *dumped_of(struct code_contexts *x, uint32_t id, uint32_t dump)
+{
+	struct dumped **at = &x->dumped[id];
+	while (*at && (*at)->dump != dump)
+		at = &(*at)->next;
+	if (!*at && (*at = calloc(1, sizeof(**at) + x->n_events * sizeof(int64_t))))
+		(*at)->dump = dump;
+	return *at;
 }
 
 static int add_context(struct code_contexts *x, const struct code_walk *at, const struct code_record *r)
@@ -90,11 +112,19 @@ static int add_context(struct code_contexts *x, const struct code_walk *at, cons
 		return TARE_E_NOMEM;
 	if (code_is_zeroed(at))
 		return 0;
+	const uint32_t dump = code_dump_of(at);
+	struct dumped *const d = dump ? dumped_of(x, id, dump) : NULL;
+	if (dump && !d)
+		return TARE_E_NOMEM;
 	x->of[id].calls += r->runs;
+	if (d)
+		d->calls += r->runs;
 	for (unsigned i = 0; i < x->n_events; i++) {
 		int64_t more_of_it;
 		memcpy(&more_of_it, &c->counts[i], sizeof(more_of_it));
 		x->counts[id][i] += more_of_it;
+		if (d)
+			d->counts[i] += more_of_it;
 	}
 	return 0;
 }
@@ -138,11 +168,17 @@ void code_contexts_free(struct code_contexts *x)
 {
 	if (!x)
 		return;
-	for (uint32_t id = 1; id <= x->n; id++)
+	for (uint32_t id = 1; id <= x->n; id++) {
 		free(x->counts[id]);
+		for (struct dumped *d = x->dumped[id], *next; d; d = next) {
+			next = d->next;
+			free(d);
+		}
+	}
 	for (uint32_t i = 0; i < SOFT_MAX_RECORDS; i++)
 		free(x->tasks[i].ids);
 	free(x->counts);
+	free(x->dumped);
 	free(x->of);
 	free(x->syscalls);
 	free(x);
@@ -187,6 +223,40 @@ bool tare_code_context_count(const struct tare_code *c, const struct tare_code_c
 	if (!all || e < 0 || !(all->events >> e & 1))
 		return false;
 	*count = x->counts[__builtin_popcount(all->events & ((1u << e) - 1))];
+	return true;
+}
+
+/* What is in no dump: all, less the dumps. */
+static void less_dumps(const struct code_contexts *all, uint32_t id, int64_t *calls, int64_t *counts)
+{
+	for (const struct dumped *d = all->dumped[id]; d; d = d->next) {
+		*calls -= d->calls;
+		for (unsigned i = 0; i < all->n_events; i++)
+			counts[i] -= d->counts[i];
+	}
+}
+
+bool tare_code_context_in_dump(const struct tare_code *c, const struct tare_code_context *x, uint64_t dump,
+			       const struct tare_event *event, int64_t *calls, int64_t *count)
+{
+	const struct code_contexts *const all = c ? code_contexts_of(c) : NULL;
+	const int e = tare_engine_counts(event) ? role_event(event->role) : -1;
+	if (!all || !x || !x->id || x->id > all->n || e < 0 || !(all->events >> e & 1))
+		return false;
+	int64_t counts[SOFT_EVENTS] = { 0 };
+	*calls = 0;
+	if (!dump) {
+		*calls = all->of[x->id].calls;
+		memcpy(counts, all->counts[x->id], all->n_events * sizeof(counts[0]));
+		less_dumps(all, x->id, calls, counts);
+	}
+	for (const struct dumped *d = all->dumped[x->id]; dump && d; d = d->next) {
+		if (d->dump != dump)
+			continue;
+		*calls = d->calls;
+		memcpy(counts, d->counts, all->n_events * sizeof(counts[0]));
+	}
+	*count = counts[__builtin_popcount(all->events & ((1u << e) - 1))];
 	return true;
 }
 

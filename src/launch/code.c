@@ -355,6 +355,12 @@ const struct tare_code_map *code_map_of(const struct code_walk *at, uint64_t add
 	return at->set ? map_in(at->code, at->set, address) : NULL;
 }
 
+uint32_t code_dump_of(const struct code_walk *at)
+{
+	const struct mark *const mark = mark_after(at->code, &at->now, at->record);
+	return mark && !mark->zero ? mark->dump : 0;
+}
+
 bool code_is_zeroed(const struct code_walk *at)
 {
 	const struct mark *const mark = mark_after(at->code, &at->now, at->record);

@@ -24,6 +24,7 @@ int code_walk(const struct tare_code *c,
 /* The mapping of an address in the process of the record; NULL: not known. */
 const struct tare_code_map *code_map_of(const struct code_walk *at, uint64_t address);
 pid_t code_tid_of(const struct code_walk *at);
+uint32_t code_dump_of(const struct code_walk *at);	/* the dump that the record is part of; 0: none */
 bool code_is_zeroed(const struct code_walk *at);	/* the program set its counts to 0 afterwards */
 
 /* code-contexts.c: the contexts and system calls in the log. NULL: no memory. */

@@ -132,6 +132,10 @@ check([(n, total(t)) for n, t in out.items()] ==
 check("\ndesc: Trigger: --dump-before=rec\n" in out["out.1"] and "\ndesc: Trigger: --dump-after=jump\n" in out["out.2"], out)
 out = files("--dump-before=inner")
 check(len(out) == 8 and total(out["out.1"]) == 1 and total(out["out.2"]) == inner + 1, {n: total(t) for n, t in out.items()})
+# The calls of a dump are those that were made in it, and so are their inclusive counts.
+check(all("[not known]" not in t for t in out.values()), out)
+got = re.findall(r"^cfn=\(\d+\)[^\n]*\ncalls=(\d+) \d+\n\d+ (\d+)$", out["out.2"], re.M)
+check(sorted(got) == sorted([("1", str(leaf))] * 2 + [("1", "0"), ("0", str(inner))]), got, out["out.2"])
 out = files("--zero-before=jump")
 check(total(out["out"]) == jump + 2 + inner + 1 + leaf + 3, total(out["out"]), whole)
 out = files("--toggle-collect=inner", "--dump-after=inner")

@@ -490,6 +490,7 @@ static void call_graph_of(const struct tare_code *c, const struct tare_event *ev
 	uint64_t times = 0;
 	int64_t sum = 0;
 	bool in[1];
+	int64_t calls;
 	const struct tare_code_context none = { .counts = &sum };
 	CHECK(tare_code_syscalls_each(c, count_syscalls, &times, NULL) == 0, "system calls");
 	CHECK(tare_code_n_contexts(c) == 0 &&
@@ -497,6 +498,7 @@ static void call_graph_of(const struct tare_code *c, const struct tare_event *ev
 	      tare_code_contexts_in(c, any_context, NULL, in, NULL) == TARE_E_INVALID,
 	      "a call graph that was not asked for");
 	CHECK(tare_code_context_count(c, &none, event, &sum) && sum == 0, "a count of a context");
+	CHECK(!tare_code_context_in_dump(c, &none, 0, event, &calls, &sum), "a context that is not there");
 }
 
 static bool any_function(const struct tare_codeprofile_function *f, void *arg)
