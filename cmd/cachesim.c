@@ -41,12 +41,30 @@ struct place {
 	uint64_t counts[SIM_EVENTS];
 };
 
+/* Code that a thread ran in a part of its process. */
 struct plan {
-	pid_t pid;
+	pid_t pid, tid;
+	unsigned part;
 	uint64_t address;
 	unsigned n, n_words;
 	struct plan *next;
+	struct plan *other;		/* of the same code, for another thread or part */
 	struct place place[];
+};
+
+/* What ran in a context of the call graph, in a part. */
+struct ran {
+	uint64_t context;		/* tare_trace_run.context; 0: the slot is empty */
+	pid_t pid;
+	unsigned part;
+	uint64_t counts[SIM_EVENTS];
+};
+
+/* The dump that a part of a process is of. */
+struct part {
+	pid_t pid;
+	unsigned part;
+	uint64_t dump;
 };
 
 struct cachesim {
@@ -55,8 +73,24 @@ struct cachesim {
 	struct tare_trace trace;
 	struct machine *machines;	/* the last used first */
 	struct plan *plans;
+	struct ran **ran;		/* hash table; n_ran_slots: a power of two */
+	size_t n_ran, n_ran_slots;
+	struct ran *last_ran;
+	struct part *parts;
+	size_t n_parts;
 	bool no_memory;
 };
+
+/* Where an access is counted: in the instruction and in the context. */
+struct counted {
+	uint64_t *insn, *context;
+};
+
+static void count(struct counted c, enum cachesim_event e)
+{
+	c.insn[e]++;
+	c.context[e]++;
+}
 
 static unsigned log2_of(uint64_t n)
 {
@@ -102,12 +136,15 @@ static inline bool misses(struct cache *c, uint64_t address, unsigned size)
 
 /* ---- code ---- */
 
-static struct plan *plan_of(struct cachesim *s, struct tare_trace_code *code)
+static struct plan *plan_new(struct cachesim *s, const struct tare_trace_run *r)
 {
+	const struct tare_trace_code *const code = r->code;
 	struct plan *const p = calloc(1, sizeof(*p) + code->n_insns * sizeof(p->place[0]));
 	if (!p)
 		return NULL;
-	p->pid = code->pid;
+	p->pid = r->pid;
+	p->tid = r->tid;
+	p->part = r->part;
 	p->address = code->address;
 	for (unsigned at = 0; at < code->size && p->n < code->n_insns;) {
 		struct place *const place = &p->place[p->n];
@@ -128,9 +165,68 @@ static struct plan *plan_of(struct cachesim *s, struct tare_trace_code *code)
 	}
 	p->next = s->plans;
 	s->plans = p;
-	code->user = p;
-	return p;
+	p->other = code->user;
+	return r->code->user = p;
 }
+
+static bool is_of(const struct plan *p, const struct tare_trace_run *r)
+{
+	return p->tid == r->tid && p->pid == r->pid && p->part == r->part;
+}
+
+/* NULL: no memory. */
+static struct plan *plan_of(struct cachesim *s, const struct tare_trace_run *r)
+{
+	struct plan *p = r->code->user;
+	while (p && !is_of(p, r))
+		p = p->other;
+	return p ? p : plan_new(s, r);
+}
+
+/* ---- contexts ---- */
+
+static struct ran **ran_slot(const struct cachesim *s, uint64_t context, unsigned part)
+{
+	size_t i = ((context + part * 0x10001ull) * 0x9E3779B97F4A7C15ull >> 32) & (s->n_ran_slots - 1);
+	while (s->ran[i] && (s->ran[i]->context != context || s->ran[i]->part != part))
+		i = (i + 1) & (s->n_ran_slots - 1);
+	return &s->ran[i];
+}
+
+static bool grow_ran(struct cachesim *s)
+{
+	struct ran **const old = s->ran;
+	const size_t n_old = s->n_ran_slots;
+	struct ran **const more = calloc(n_old ? 2 * n_old : 1024, sizeof(struct ran *));
+	if (!more)
+		return false;
+	s->ran = more;
+	s->n_ran_slots = n_old ? 2 * n_old : 1024;
+	for (size_t i = 0; i < n_old; i++)
+		if (old[i])
+			*ran_slot(s, old[i]->context, old[i]->part) = old[i];
+	free(old);
+	return true;
+}
+
+/* NULL: no memory. */
+static struct ran *ran_in(struct cachesim *s, const struct tare_trace_run *r)
+{
+	if (s->last_ran && s->last_ran->context == r->context && s->last_ran->part == r->part)
+		return s->last_ran;
+	if (2 * s->n_ran >= s->n_ran_slots && !grow_ran(s))
+		return NULL;
+	struct ran **const slot = ran_slot(s, r->context, r->part);
+	if (!*slot) {
+		*slot = calloc(1, sizeof(**slot));
+		if (!*slot)
+			return NULL;
+		**slot = (struct ran){ .context = r->context, .pid = r->pid, .part = r->part };
+		s->n_ran++;
+	}
+	return s->last_ran = *slot;
+}
+
 
 /* ---- processes ---- */
 
@@ -172,18 +268,18 @@ static struct machine *machine_of(struct cachesim *s, pid_t pid)
 
 /* ---- running ---- */
 
-static void use_data(struct machine *m, struct place *place, const struct access *a, uint64_t address)
+static void use_data(struct machine *m, struct counted c, const struct access *a, uint64_t address)
 {
 	const bool write = !a->reads;
-	place->counts[write ? SIM_DW : SIM_DR]++;
+	count(c, write ? SIM_DW : SIM_DR);
 	if (!misses(&m->d1, address, a->size))
 		return;
-	place->counts[write ? SIM_D1MW : SIM_D1MR]++;
+	count(c, write ? SIM_D1MW : SIM_D1MR);
 	if (misses(&m->ll, address, a->size))
-		place->counts[write ? SIM_DLMW : SIM_DLMR]++;
+		count(c, write ? SIM_DLMW : SIM_DLMR);
 }
 
-static void use_instruction(struct machine *m, struct place *place, uint64_t address)
+static void use_instruction(struct machine *m, struct counted c, const struct place *place, uint64_t address)
 {
 	const uint64_t line = (address + place->size - 1) >> m->i1.line_shift;
 	if (line == m->last_line && address >> m->i1.line_shift == line)
@@ -191,42 +287,44 @@ static void use_instruction(struct machine *m, struct place *place, uint64_t add
 	m->last_line = line;
 	if (!misses(&m->i1, address, place->size))
 		return;
-	place->counts[SIM_I1MR]++;
+	count(c, SIM_I1MR);
 	if (misses(&m->ll, address, place->size))
-		place->counts[SIM_ILMR]++;
+		count(c, SIM_ILMR);
 }
 
 /* All steps of a rep instruction: its operands in turn, step by step, up or down. */
-static void use_steps(struct machine *m, struct place *place, const uint64_t *words)
+static void use_steps(struct machine *m, struct counted c, const struct place *place, const uint64_t *words)
 {
 	const struct access *const first = &place->access[0];
 	const int64_t moved = (int64_t)(words[first->after] - words[first->before]);
 	const int64_t step = moved < 0 ? -first->step : first->step;
 	for (int64_t done = 0; done != moved; done += step)
 		for (unsigned i = 0; i < place->n_accesses; i++)
-			use_data(m, place, &place->access[i],
+			use_data(m, c, &place->access[i],
 				 words[place->access[i].word] + (uint64_t)done);
 }
 
-static void use_operands(struct machine *m, struct place *place, const uint64_t *words)
+static void use_operands(struct machine *m, struct counted c, const struct place *place, const uint64_t *words)
 {
 	if (place->n_accesses && place->access[0].step) {
-		use_steps(m, place, words);
+		use_steps(m, c, place, words);
 		return;
 	}
 	for (unsigned i = 0; i < place->n_accesses; i++)
-		use_data(m, place, &place->access[i], words[place->access[i].word] +
+		use_data(m, c, &place->access[i], words[place->access[i].word] +
 			 (uint64_t)(int64_t)place->access[i].plus);
 }
 
 static void run(const struct tare_trace_run *r, void *arg)
 {
 	struct cachesim *const s = arg;
-	struct plan *const p = r->code->user ? r->code->user : plan_of(s, r->code);
+	struct plan *const p = plan_of(s, r);
+	struct ran *const in = ran_in(s, r);
 	struct machine *const m = s->machines && s->machines->pid == r->pid ? s->machines :
 				  machine_of(s, r->pid);
+	uint64_t nowhere[SIM_EVENTS] = { 0 };
 	unsigned at = 0;
-	if (!p || !m) {
+	if (!p || !m || !in) {
 		s->no_memory = true;
 		return;
 	}
@@ -235,10 +333,37 @@ static void run(const struct tare_trace_run *r, void *arg)
 		/* left early: how far it came is known up to the last words */
 		if (at + place->n_words > r->n_words || (r->n_words < p->n_words && at == r->n_words))
 			break;
-		use_instruction(m, place, p->address + place->offset);
-		use_operands(m, place, r->words + at);
+		/* what runs while counting is off uses the caches, too */
+		const struct counted c = { r->off ? nowhere : place->counts, r->off ? nowhere : in->counts };
+		use_instruction(m, c, place, p->address + place->offset);
+		use_operands(m, c, place, r->words + at);
 		at += place->n_words;
 	}
+}
+
+static void part_ends(pid_t pid, unsigned part, uint64_t dump, void *arg)
+{
+	struct cachesim *const s = arg;
+	for (size_t i = 0; i < s->n_parts; i++)
+		if (s->parts[i].pid == pid && s->parts[i].part == part)
+			return;
+	struct part *const more = reallocarray(s->parts, s->n_parts + 1, sizeof(*more));
+	if (!more) {
+		s->no_memory = true;
+		return;
+	}
+	s->parts = more;
+	more[s->n_parts++] = (struct part){ pid, part, dump };
+}
+
+/* The dump that the part is of; 0: none. A zero takes all parts since the last dump along. */
+static uint64_t dump_of(const struct cachesim *s, pid_t pid, unsigned part)
+{
+	const struct part *best = NULL;
+	for (size_t i = 0; i < s->n_parts; i++)
+		if (s->parts[i].pid == pid && s->parts[i].part >= part && (!best || s->parts[i].part < best->part))
+			best = &s->parts[i];
+	return best ? best->dump : 0;
 }
 
 /* ---- a simulation ---- */
@@ -250,7 +375,7 @@ struct cachesim *cachesim_new(const struct cachesim_caches *caches)
 		return NULL;
 	s->caches = *caches;
 	s->shortest_line = caches->d1.line < caches->ll.line ? caches->d1.line : caches->ll.line;
-	s->trace = (struct tare_trace){ .run = run, .arg = s };
+	s->trace = (struct tare_trace){ .run = run, .part = part_ends, .arg = s };
 	return s;
 }
 
@@ -266,6 +391,10 @@ void cachesim_free(struct cachesim *s)
 		next = p->next;
 		free(p);
 	}
+	for (size_t i = 0; i < s->n_ran_slots; i++)
+		free(s->ran[i]);
+	free(s->ran);
+	free(s->parts);
 	free(s);
 }
 
@@ -275,14 +404,30 @@ const struct tare_trace *cachesim_trace(struct cachesim *s)
 }
 
 int cachesim_each(const struct cachesim *s,
-		  int (*what)(pid_t pid, uint64_t address, const uint64_t counts[SIM_EVENTS], void *arg),
-		  void *arg)
+		  int (*what)(const struct cachesim_insn *in, const uint64_t counts[SIM_EVENTS], void *arg), void *arg)
 {
 	int err = 0;
-	for (const struct plan *p = s->plans; p && !err; p = p->next)
-		for (unsigned i = 0; i < p->n && !err; i++)
-			err = what(p->pid, p->address + p->place[i].offset, p->place[i].counts, arg);
+	for (const struct plan *p = s->plans; p && !err; p = p->next) {
+		const uint64_t dump = dump_of(s, p->pid, p->part);
+		for (unsigned i = 0; i < p->n && !err && dump != TARE_TRACE_ZEROED; i++)
+			err = what(&(struct cachesim_insn){ p->pid, p->tid, p->address + p->place[i].offset, dump },
+				   p->place[i].counts, arg);
+	}
 	return err ? err : s->no_memory ? TARE_E_NOMEM : 0;
+}
+
+int cachesim_each_context(const struct cachesim *s,
+			  int (*what)(uint64_t context, uint64_t dump, const uint64_t counts[SIM_EVENTS], void *arg),
+			  void *arg)
+{
+	int err = 0;
+	for (size_t i = 0; i < s->n_ran_slots && !err; i++) {
+		const struct ran *const r = s->ran[i];
+		const uint64_t dump = r ? dump_of(s, r->pid, r->part) : TARE_TRACE_ZEROED;
+		if (r && dump != TARE_TRACE_ZEROED)
+			err = what(r->context, dump, r->counts, arg);
+	}
+	return err;
 }
 
 /* ---- which caches ---- */

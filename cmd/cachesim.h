@@ -5,9 +5,10 @@
  * used longest ago. What misses in I1 or D1 goes to LL. A write is like a read. An instruction that
  * reads and writes the same operand reads it once. An access that crosses the end of a line uses two
  * lines and misses once at most. An access of more bytes than a line is taken for one of a line. Each
- * step of a rep instruction uses memory. Prefetches, and what the kernel does, use nothing.
+ * step of a rep instruction uses memory. Prefetches, and what the kernel does, use nothing. What runs while
+ * counting is off uses the caches and is not counted.
  *
- * The results are counts per instruction, to be shown as `simulated`.
+ * The results are counts per instruction and per context of the call graph, to be shown as `simulated`.
  */
 #ifndef CMD_CACHESIM_H
 #define CMD_CACHESIM_H
@@ -48,8 +49,16 @@ const struct tare_trace *cachesim_trace(struct cachesim *s);
 /* After the measurement: calls `what` for each instruction that ran, until it returns other than 0. The
  * same instruction can come several times: add up. Returns what `what` did, or TARE_E_NOMEM where
  * memory was missing during the run and counts are lost. */
+struct cachesim_insn {
+	pid_t pid, tid;
+	uint64_t address;
+	uint64_t dump;			/* that it is part of; 0: none. What was zeroed is not there */
+};
 int cachesim_each(const struct cachesim *s,
-		  int (*what)(pid_t pid, uint64_t address, const uint64_t counts[SIM_EVENTS], void *arg),
-		  void *arg);
+		  int (*what)(const struct cachesim_insn *in, const uint64_t counts[SIM_EVENTS], void *arg), void *arg);
+/* The same counts by context of the call graph, each once for a dump or several times. */
+int cachesim_each_context(const struct cachesim *s,
+			  int (*what)(uint64_t context, uint64_t dump, const uint64_t counts[SIM_EVENTS], void *arg),
+			  void *arg);
 
 #endif

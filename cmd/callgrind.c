@@ -406,10 +406,11 @@ static bool open_log(struct callgrind *c)
 struct simulated {
 	struct tare_codeprofile_extra extra;
 	struct tare_codeprofile_extra_insn *insns;
-	size_t cap;
+	struct tare_codeprofile_extra_context *contexts;
+	size_t cap, contexts_cap;
 };
 
-static int keep_insn(pid_t pid, uint64_t address, const uint64_t counts[SIM_EVENTS], void *arg)
+static int keep_insn(const struct cachesim_insn *in, const uint64_t counts[SIM_EVENTS], void *arg)
 {
 	struct simulated *const s = arg;
 	if (s->extra.n_insns == s->cap) {
@@ -419,9 +420,41 @@ static int keep_insn(pid_t pid, uint64_t address, const uint64_t counts[SIM_EVEN
 			return TARE_E_NOMEM;
 		s->insns = more;
 	}
-	s->insns[s->extra.n_insns++] = (struct tare_codeprofile_extra_insn){ pid, address, counts };
+	s->insns[s->extra.n_insns++] = (struct tare_codeprofile_extra_insn){ in->pid, in->tid, in->address, in->dump,
+									   counts };
 	s->extra.insns = s->insns;
 	return 0;
+}
+
+static int keep_context(uint64_t context, uint64_t dump, const uint64_t counts[SIM_EVENTS], void *arg)
+{
+	struct simulated *const s = arg;
+	if (s->extra.n_contexts == s->contexts_cap) {
+		s->contexts_cap = s->contexts_cap ? 2 * s->contexts_cap : 4096;
+		struct tare_codeprofile_extra_context *const more = realloc(s->contexts, s->contexts_cap * sizeof(*more));
+		if (!more)
+			return TARE_E_NOMEM;
+		s->contexts = more;
+	}
+	s->contexts[s->extra.n_contexts++] = (struct tare_codeprofile_extra_context){ context, dump, counts };
+	return 0;
+}
+
+static int by_context(const void *a, const void *b)
+{
+	const struct tare_codeprofile_extra_context *const x = a, *const y = b;
+	return x->context < y->context ? -1 : x->context > y->context;
+}
+
+/* False: no memory. */
+static bool keep_simulated(const struct cachesim *sim, struct simulated *s)
+{
+	if (cachesim_each(sim, keep_insn, s) || cachesim_each_context(sim, keep_context, s))
+		return false;
+	if (s->extra.n_contexts)
+		qsort(s->contexts, s->extra.n_contexts, sizeof(*s->contexts), by_context);
+	s->extra.contexts = s->contexts;
+	return true;
 }
 
 /* "      1,234"; "1,234" with width 0. The text is in a ring of a few. */
@@ -579,7 +612,7 @@ static int run(struct callgrind *c)
 		complain_why(&why);
 		status = measuring_status(status);
 	} else {
-		ok = !sim || cachesim_each(sim, keep_insn, &s) == 0;
+		ok = !sim || keep_simulated(sim, &s);
 		if (!ok)
 			complain("%s: no memory for its simulated caches", c->command[0]);
 		status = measuring_caught ? 128 + measuring_caught : m->exit_status;
@@ -590,6 +623,7 @@ static int run(struct callgrind *c)
 	}
 	cachesim_free(sim);
 	free(s.insns);
+	free(s.contexts);
 	tare_events_free(events);
 	return status;
 }

@@ -173,7 +173,8 @@ struct tare_code_context {
 	const struct tare_code_map *site_map, *entry_map;	/* NULL: not known */
 	int64_t calls;			/* how often */
 	const int64_t *counts;		/* for tare_code_context_count() */
-	uint64_t reserved[2];
+	uint64_t traced;		/* what a trace calls it: tare_trace_run.context */
+	uint64_t reserved[1];
 };
 
 /* Calls `what` for every context, until it returns other than 0, and returns that. TARE_E_INVALID: no

@@ -206,16 +206,25 @@ struct tare_codeprofile {
 };
 
 /* Further counts of the instructions of a run, which the engine has not counted: those of a simulation
- * (tare/trace.h). Contexts and inclusive values do not have them. */
+ * (tare/trace.h). */
 struct tare_codeprofile_extra_insn {
-	pid_t pid;
+	pid_t pid, tid;
 	uint64_t address;		/* in the process */
+	uint64_t dump;			/* tare_code_range.dump */
 	const uint64_t *counts;		/* n_events of tare_codeprofile_extra */
+};
+/* The same counts by context. */
+struct tare_codeprofile_extra_context {
+	uint64_t context;		/* tare_code_context.traced */
+	uint64_t dump;
+	const uint64_t *counts;
 };
 struct tare_codeprofile_extra {
 	size_t n_events, n_insns;
 	const char *const *names;	/* of the events; they are shown as simulated */
 	const struct tare_codeprofile_extra_insn *insns;	/* may have the same one several times */
+	size_t n_contexts;
+	const struct tare_codeprofile_extra_context *contexts;	/* by context */
 };
 
 struct tare_codeprofile_options {

@@ -45,6 +45,10 @@ struct tare_trace_run {
 	struct tare_trace_code *code;
 	const uint64_t *words;
 	unsigned n_words;
+	uint64_t context;		/* with tare_measure_options.calls: tare_code_context.traced; else 0 */
+	bool off;			/* counting was off (struct tare_parts) */
+	unsigned part;			/* of its process: how many dumps and zeros came before it */
+	uint64_t reserved[2];
 };
 
 struct tare_trace {
@@ -52,8 +56,12 @@ struct tare_trace {
 	/* the measurement is over, and this struct goes: free `user`. May be NULL */
 	void (*forget)(struct tare_trace_code *c, void *arg);
 	void *arg;
-	uint64_t reserved[2];
+	/* What the process ran in that part is of this dump (tare_dump.number), or TARE_TRACE_ZEROED: forgotten. May
+	 * be called several times. A part that no call is for came after the last dump. May be NULL */
+	void (*part)(pid_t pid, unsigned part, uint64_t dump, void *arg);
+	uint64_t reserved[1];
 };
+#define TARE_TRACE_ZEROED UINT64_MAX
 
 /* What a word is: the value before the instruction runs, or after it. */
 enum tare_trace_word {

@@ -145,6 +145,8 @@ static int add_context(const struct tare_code_context *c, void *arg)
 		counts[e] += n;
 		x->sum[e] += n;
 	}
+	if (wanted)
+		maker_extra_context(m, c->traced, counts);
 	return 0;
 }
 

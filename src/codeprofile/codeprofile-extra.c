@@ -61,7 +61,7 @@ bool maker_extra(struct maker *m)
 		const struct tare_codeprofile_extra_insn *const in = &x->insns[i];
 		const struct at_key k = { m, { .pid = in->pid, .address = in->address } };
 		const uint32_t *const slot = places_find(&m->at_table, hash_at(&k.key), same_at, rehash_at, &k);
-		if (!slot || !*slot)
+		if (!slot || !*slot || !maker_wants(m, in->pid, in->tid) || (m->o->one_dump && in->dump != m->o->dump))
 			continue;
 		int64_t *const to = builder_insn_counts(&m->b, m->codes[m->ats[*slot - 1].code].in_profile);
 		int64_t *const task = builder_task_counts(&m->b, task_of_process(m, in->pid));
@@ -77,4 +77,20 @@ bool maker_extra(struct maker *m)
 			.name = x->names[e], .unit = "", .provenance = TARE_PROV_SIMULATED, .total = totals[e] });
 	free(totals);
 	return totals;
+}
+
+void maker_extra_context(const struct maker *m, uint64_t context, int64_t *counts)
+{
+	const struct tare_codeprofile_extra *const x = m->o->extra;
+	size_t low = 0, high = x ? x->n_contexts : 0;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		if (x->contexts[middle].context < context)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; x && low < x->n_contexts && x->contexts[low].context == context; low++)
+		for (size_t e = 0; (!m->o->one_dump || x->contexts[low].dump == m->o->dump) && e < x->n_events; e++)
+			counts[m->n_events + e] += (int64_t)x->contexts[low].counts[e];
 }

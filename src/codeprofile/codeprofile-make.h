@@ -103,6 +103,8 @@ int maker_contexts(struct maker *m);
 /* With options.extra: remembers where the instructions of a block ran, and adds the counts to them. False:
  * out of memory. */
 bool maker_note_places(struct maker *m, pid_t pid, uint64_t address, const struct block *b);
+/* Adds those of a context. */
+void maker_extra_context(const struct maker *m, uint64_t context, int64_t *counts);
 bool maker_extra(struct maker *m);
 
 #endif

@@ -85,6 +85,7 @@ static uint32_t new_context(struct code_contexts *x, const struct code_walk *at,
 		.site = c->site, .entry = r->pc,
 		.site_map = c->site ? code_map_of(at, c->site) : NULL,
 		.entry_map = r->pc ? code_map_of(at, r->pc) : NULL, .counts = counts,
+		.traced = (uint64_t)r->record << 32 | c->id,
 	};
 	return id;
 }

@@ -141,6 +141,30 @@ check(total(out["out"]) == jump + 2 + inner + 1 + leaf + 3, total(out["out"]), w
 out = files("--toggle-collect=inner", "--dump-after=inner")
 check(sorted(total(t) for t in out.values()) == [0] + 7 * [inner], {n: total(t) for n, t in out.items()})
 
+# Simulated events of a part: a call writes and a return reads; inclusive counts of calls have them, too.
+def events(text, key="totals"):
+    numbers = [int(n) for n in re.search(rf"^{key}: (.*)$", text, re.M)[1].split()]
+    return numbers + [0] * (9 - len(numbers))
+
+
+SIM = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64"]
+p = run(callgrind, *SIM, "-q", f"--callgrind-out-file={here}/out", KNOWN)
+if "needs Zydis" in p.stderr:
+    skipped("simulated caches", "tare was built without Zydis")
+else:
+    everything = events(open(f"{here}/out").read())
+    for name, wanted in (("inner", [7 * inner, 7 * 3, 7 * 2]), ("rec", [rec, 8, 7]), ("jump", [jump, 3, 2])):
+        out = files(f"--toggle-collect={name}", *SIM)
+        check(events(out["out"])[:3] == wanted, name, events(out["out"]), wanted)
+    out = files("--toggle-collect=rec", *SIM)
+    got = re.search(r"^fn=\(\d+\) _start\n(?:.*\n)*?calls=1 .*\n\d+ ([\d ]+)$", out["out"], re.M)
+    check(got and got[1].split()[:3] == [str(rec), "8", "7"], got and got[1], out["out"])
+    out = files("--dump-before=rec", "--dump-after=jump", *SIM)
+    check([sum(n) for n in zip(*map(events, out.values()))] == everything, {n: events(t) for n, t in out.items()}, everything)
+    check(events(out["out.2"])[:3] == [rec + 1 + jump, 8 + 3, 7 + 2 + 1], events(out["out.2"]))
+    out = files("--zero-before=jump", *SIM)
+    check(events(out["out"])[:3] == [jump + 2 + inner + 1 + leaf + 3, 3 + 3 + 1, 2 + 2 + 1 + 1], events(out["out"]))
+
 # A name that nothing has: said, with what is near; the status is the command's, as with callgrind.
 out = files("--toggle-collect=inne")
 check(total(out["out"]) == 0 and "--toggle-collect=inne: no function" in files.stderr and "inner" in files.stderr, files.stderr)

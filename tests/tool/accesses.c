@@ -66,11 +66,10 @@ static void run(const struct tare_trace_run *r, void *arg)
 		also->run(r, also->arg);
 }
 
-static int print_counts(pid_t pid, uint64_t address, const uint64_t counts[SIM_EVENTS], void *arg)
+static int print_counts(const struct cachesim_insn *in, const uint64_t counts[SIM_EVENTS], void *arg)
 {
-	(void)pid;
 	(void)arg;
-	printf("%" PRIx64, address);
+	printf("%" PRIx64, in->address);
 	for (int i = 0; i < SIM_EVENTS; i++)
 		printf(" %" PRIu64, counts[i]);
 	putchar('\n');

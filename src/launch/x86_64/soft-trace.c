@@ -91,16 +91,35 @@ static struct tare_trace_code *code_at(struct soft_trace *t, uint64_t place)
 
 /* ---- slots ---- */
 
+static void read_mark(const struct soft_trace *t, struct tare_trace_run *run, uint64_t mark)
+{
+	if (mark == TRACE_ON || mark == TRACE_OFF) {
+		run->off = mark == TRACE_OFF;
+		return;
+	}
+	if (t->trace->part)
+		t->trace->part(run->pid, run->part, mark == TRACE_ZERO ? TARE_TRACE_ZEROED : mark - TRACE_DUMP,
+			       t->trace->arg);
+	run->part++;
+}
+
 /* Hands the words of a slot to the caller's function, and makes them 0. */
 static void read_slot(struct soft_trace *t, struct trace_slot *s)
 {
-	struct tare_trace_run run = { .pid = s->pid, .tid = s->tid };
+	struct tare_trace_run run = { .pid = s->pid, .tid = s->tid, .off = s->off, .part = s->part };
 	uint64_t i = 0;
 	while (i < TRACE_WORDS && s->words[i]) {
 		const uint64_t word = s->words[i++];
+		if (TRACE_IS_MARK(word)) {
+			read_mark(t, &run, word & ~TRACE_MARK);
+			continue;
+		}
+		if (s->context_size)
+			run.context = (uint64_t)s->record << 32 | (uint32_t)(s->words[i++] / s->context_size);
 		const uint64_t from = i;
 		/* an address may be 0: then the word of the next block, or more zeros, follow */
-		while (i < TRACE_WORDS && !TRACE_IS_BLOCK(s->words[i]) && (s->words[i] || s->words[i + 1]))
+		while (i < TRACE_WORDS && !TRACE_IS_BLOCK(s->words[i]) && !TRACE_IS_MARK(s->words[i]) &&
+		       (s->words[i] || s->words[i + 1]))
 			i++;
 		run.code = TRACE_IS_BLOCK(word) ? code_at(t, TRACE_CODE(word)) : NULL;
 		run.words = s->words + from;

@@ -7,10 +7,14 @@
  *
  *	TRACE_BLOCK | where the record of its code is in the code log (CODE_BLOCK), from the log's
  *	start
+ *	with SOFT_FLAG_CALLS: its context, times trace_slot.context_size
  *
  * and then for each of its instructions the words of trace_words() (decode.h): addresses. A block that
  * is left early, by a signal or a fault, has fewer. No address looks like the word of a block: such an
  * address is not canonical, and its use faults.
+ *
+ * Between blocks stand marks: TRACE_MARK | TRACE_ON, TRACE_OFF (counting is switched), TRACE_ZERO, TRACE_DUMP + the
+ * number of the dump (what was counted until there is zeroed, or part of the dump).
  *
  * The words behind those of a slot are 0, so that the launcher also reads what a killed thread wrote.
  */
@@ -21,6 +25,9 @@
 
 #define TRACE_BLOCK	0x7ace000000000000ull
 #define TRACE_IS_BLOCK(word) ((word) >> 48 == TRACE_BLOCK >> 48)
+#define TRACE_MARK	0x7acf000000000000ull
+#define TRACE_IS_MARK(word) ((word) >> 48 == TRACE_MARK >> 48)
+enum trace_mark { TRACE_ON, TRACE_OFF, TRACE_ZERO, TRACE_DUMP };
 #define TRACE_CODE(word) ((word) & ~(0xffffull << 48))
 
 enum trace_state { TRACE_FREE, TRACE_FILLS, TRACE_FULL };
@@ -35,6 +42,10 @@ struct trace_slot {
 	uint32_t state;		/* enum trace_state; futex: a thread waits while it is TRACE_FULL */
 	uint32_t record;	/* the task, in soft_shared.records */
 	int32_t pid, tid;
+	uint32_t context_size;
+	uint32_t off;		/* counting is off, … */
+	uint32_t part;		/* … and so many dumps and zeros came before the first word */
+	uint32_t pad;
 	uint64_t words[];
 };
 #define TRACE_WORDS ((TRACE_SLOT - sizeof(struct trace_slot)) / 8 - 1)	/* the last one stays 0 */

@@ -171,6 +171,7 @@ static void set_cells_off(struct thread *t, uint8_t off)
 		r->off = is;
 	}
 	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);
+	trace_switched(t);
 }
 
 /* A switch that the program asked for. */
@@ -270,6 +271,15 @@ static void fold_process(struct thread *t)
 	}
 }
 
+/* The same for the trace. */
+static void end_part(struct thread *t, uint32_t dump)
+{
+	for (uint32_t i = 0; i < E.n_threads; i++)
+		if (of_process(t, thread_at(i)))
+			trace_part_ends(thread_at(i), dump);
+	trace_next_part();
+}
+
 /* The next record of the image of `t`; NULL: there is none. Tasks beyond SOFT_MAX_RECORDS have none. */
 static struct soft_record *next_record(const struct thread *t, uint32_t *i)
 {
@@ -301,6 +311,7 @@ void part_zero(struct thread *t)
 	fold_process(t);
 	for (uint32_t i = 0; next_record(t, &i);)
 		record_zero(t, i);
+	end_part(t, 0);
 	tell(&E.shared->parts.zeroed);
 	release_others();
 }
@@ -312,6 +323,8 @@ void part_zero_thread(struct thread *t)
 	count_fold(t);
 	if (t->record)
 		record_zero(t, t->record);
+	if (E.n_running == 1)		/* a trace knows parts of the process only */
+		end_part(t, 0);
 	tell(&E.shared->parts.zeroed);
 	lock_drop();
 }
@@ -375,6 +388,7 @@ void part_dump(struct thread *t, const char *name)
 	const uint32_t n = __atomic_add_fetch(&E.shared->parts.dumps, 1, __ATOMIC_RELAXED);
 	struct soft_dump *const d = n <= SOFT_MAX_DUMPS ? &E.shared->dumps[n - 1] : &beyond;
 	take_counts(t, n, d);
+	end_part(t, n);
 	d->pid = E.shared->records[t->record].pid;
 	copy_text(d->name, sizeof(d->name), name, text_len(name));
 	__atomic_store_n(&d->ready, 1, __ATOMIC_RELEASE);

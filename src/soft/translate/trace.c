@@ -5,6 +5,7 @@
  * before it runs if there is no room (LINK_TRACE). So a new thread, which has no slot, asks for one
  * with its first block. All of it changes no flags.
  */
+#include "calls.h"
 #include "emit.h"
 #include "sys.h"
 #include "text.h"
@@ -27,7 +28,7 @@ bool trace_wanted(void)
 static unsigned words_of(const struct plan *p)
 {
 	uint8_t words[TRACE_MOST];
-	unsigned n = 1;
+	unsigned n = cache.calls ? 2 : 1;
 	for (int i = 0; i < p->n; i++)
 		n += trace_words(&p->in[i], words);
 	return n;
@@ -96,7 +97,11 @@ void trace_block(struct emit *e, const struct plan *p, const struct block *b)
 	mov_imm64(e, RCX, TRACE_BLOCK | *(const uint64_t *)(ZONE_HEAP + b->src - 8));
 	gs_load(e, RDX, OFF_TRACE_AT);
 	store_word(e, 0, RCX);
-	end_words(e, 1, m);
+	if (cache.calls) {
+		gs_load(e, RCX, (uint32_t)(THREAD_CALLS + offsetof(struct calls_thread, cur)));
+		store_word(e, 1, RCX);
+	}
+	end_words(e, cache.calls ? 2 : 1, m);
 }
 
 /* rcx becomes the address of the operand; of a gather, base and displacement. rdx is free. */
@@ -181,6 +186,8 @@ void trace_insn(struct emit *e, const struct insn *in, const uint8_t *s, uint64_
 
 /* ---- slots ---- */
 
+static uint32_t parts;		/* dumps and zeros of the process so far */
+
 static struct trace_slot *slot_at(uint32_t n)
 {
 	return (struct trace_slot *)(ZONE_TRACE + (n - 1) * TRACE_SLOT);
@@ -222,6 +229,7 @@ static bool launcher_is_gone(void)
 #define WASTE_WORDS 8192
 _Static_assert(THREAD_TRACE + 8 * WASTE_WORDS <= THREAD_ACC, "layout");
 
+#define MARKS_ROOM 256		/* words that blocks do not use */
 #define LONG_WAITS 60		/* of a second each, until the launcher is believed to be gone */
 
 static void hand_over(struct trace_slot *s, uint32_t next)
@@ -256,9 +264,43 @@ void trace_room(struct thread *t)
 	s->record = t->record;
 	s->pid = t->is_vfork ? (int32_t)sys0(__NR_getpid) : E.pid;
 	s->tid = t->tid;
+	s->context_size = cache.calls ? calls_node_size() : 0;
+	s->off = t->code.off != 0;
+	s->part = parts;
 	trace_fs(t);
 	t->trace.at = (uint64_t)s->words;
-	t->trace.left = TRACE_WORDS;
+	t->trace.left = TRACE_WORDS - MARKS_ROOM;
+}
+
+/* There is room for it: MARKS_ROOM. Between two marks of a thread it runs, and asks for room itself. */
+static void put_mark(struct thread *t, uint64_t mark)
+{
+	if (!t->trace.slot)
+		return;			/* the slot that it will take knows */
+	if (t->trace.at >= (uint64_t)(slot_at(t->trace.slot)->words + TRACE_WORDS)) {
+		if (t != thread_self())
+			return;
+		trace_room(t);
+	}
+	*(uint64_t *)t->trace.at = TRACE_MARK | mark;
+	t->trace.at += 8;
+}
+
+void trace_switched(struct thread *t)
+{
+	if (trace_wanted())
+		put_mark(t, t->code.off ? TRACE_OFF : TRACE_ON);
+}
+
+void trace_part_ends(struct thread *t, uint32_t dump)
+{
+	if (trace_wanted())
+		put_mark(t, dump ? TRACE_DUMP + (uint64_t)dump : TRACE_ZERO);
+}
+
+void trace_next_part(void)
+{
+	parts++;
 }
 
 void trace_end(struct thread *t)

@@ -433,6 +433,11 @@ NEEDS_LOCK uint64_t code_log_define(const struct thread *t, uint64_t pc, const u
 bool trace_wanted(void);
 void trace_room(struct thread *t);	/* LINK_TRACE: room for more words */
 void trace_fs(struct thread *t);		/* the base of fs has changed */
+/* Counting of the thread was switched; what it has run so far is part of a dump (0: is zeroed); so is the whole
+ * process. Not while the thread is inside. */
+void trace_switched(struct thread *t);
+void trace_part_ends(struct thread *t, uint32_t dump);
+NEEDS_LOCK void trace_next_part(void);
 void trace_end(struct thread *t);	/* the calling thread ends, or execs */
 void trace_forked(struct thread *t);	/* in the child: the words so far are the parent's */
 
