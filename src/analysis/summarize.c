@@ -4,66 +4,12 @@
  * thread has a stack of the intervals around the current point. An interval's
  * value is added to its own row and taken from its parent's.
  */
-#include "names.h"
+#include "summary-store.h"
 
-#include "large.h"
 #include "options-copy.h"
 #include "why.h"
-#include "word-sort.h"
-
-#include <tare/analysis.h>
 
 #include <stdlib.h>
-
-/* What the intervals of one name took. Those of the classes that a summary tells apart
- * have a cell each, so that adding an interval is the same for all: a plane of cells
- * per class that the profile has, in each a cell per name. Cell 0 takes what has no parent;
- * the cell of a name in the first plane is name + 1. */
-struct cell {
-	uint64_t sum, n;
-	uint64_t inner;		/* of the intervals right inside */
-	uint64_t hits;		/* first plane only */
-};
-
-enum plane { PLANE_PLAIN, PLANE_OTHER, PLANE_BLOCKED, PLANE_LOAD, PLANE_HASHING, PLANES };
-
-/* What few rows have. */
-struct other {
-	uint64_t again;		/* of what is inside an interval of the same row */
-	uint64_t artifact;
-	uint8_t flags;
-};
-
-enum { ROW_USED = 1, ROW_COUNTED_HITS = 2, ROW_ARTIFACT = 4 };
-
-struct frame {
-	uint64_t start, end;
-	uint32_t cell;
-};
-
-struct thread {
-	struct frame *stack;
-	uint32_t depth, cap;
-	uint64_t start, end;
-	uint32_t row;		/* NO_NAME, or its name with TARE_BY_THREAD */
-	bool too_deep;
-};
-
-struct tare_summary_store {
-	struct names names;
-	struct cell *cells;	/* made_planes times n_rows */
-	struct other *other;	/* by row */
-	uint32_t n_rows;
-	uint8_t number[PLANES];	/* of a class's plane among them, + 1; 0: no such kind yet */
-	uint32_t n_planes;
-	uint32_t made_planes;	/* `cells` has them */
-	size_t rows_bytes;	/* of the summary's rows */
-	char *texts;		/* of the rows and artifacts */
-	size_t texts_len, texts_bytes;
-	struct threads threads;
-	struct thread *thread;
-	uint32_t n_thread, cap_thread;
-};
 
 /* How many intervals of each row are open in each thread: by thread << 32 | row. */
 struct open_rows {
@@ -94,131 +40,10 @@ struct pass {
 	struct tare_why *why;
 };
 
-static size_t cells_bytes(const struct tare_summary_store *st)
-{
-	return (size_t)st->made_planes * st->n_rows * sizeof(*st->cells);
-}
-
-/* Only those in use, into zeros: what is never written takes no memory. */
-static void copy_cells(struct cell *to, const struct cell *from, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (from[i].n | from[i].hits | from[i].inner)
-			to[i] = from[i];
-}
-
-/* Into planes of `n` rows. */
-static void move_cells(struct tare_summary_store *st, struct cell *cells, uint32_t n)
-{
-	const uint32_t old = st->n_rows;
-	for (uint32_t plane = 0; plane < st->made_planes; plane++)
-		copy_cells(cells + (size_t)plane * n, st->cells + (size_t)plane * old, old);
-	large_free(st->cells, cells_bytes(st));
-	st->cells = cells;
-	st->made_planes = st->n_planes;
-	for (uint32_t i = 0; i < st->n_thread; i++)
-		for (uint32_t d = 0; d < st->thread[i].depth; d++) {
-			uint32_t *const c = &st->thread[i].stack[d].cell;
-			*c = old ? *c / old * n + *c % old : 0;
-		}
-}
-
-/* A row for every name there is. */
-static bool grow_rows(struct tare_summary_store *st)
-{
-	uint32_t n = st->n_rows ? st->n_rows : 256;
-	while (n < st->names.n + 1)
-		n *= 2;
-	if (n > UINT32_MAX / PLANES)
-		return false;
-	struct cell *const cells = large_grow(NULL, 0, (size_t)st->n_planes * n * sizeof(*cells));
-	struct other *const other = cells ? large_grow(st->other, st->n_rows * sizeof(*other),
-						       n * sizeof(*other)) : NULL;
-	if (!other) {
-		large_free(cells, (size_t)st->n_planes * n * sizeof(*cells));
-		return false;
-	}
-	st->other = other;
-	move_cells(st, cells, n);
-	st->n_rows = n;
-	return true;
-}
-
-/* Cells for the planes that new kinds have. */
-static bool grow_planes(struct tare_summary_store *st)
-{
-	const size_t plane = st->n_rows * sizeof(*st->cells);
-	struct cell *const cells = large_grow(st->cells, st->made_planes * plane,
-					      st->n_planes * plane);
-	if (!cells)
-		return false;
-	st->cells = cells;
-	st->made_planes = st->n_planes;
-	return true;
-}
-
-static inline bool have_rows(struct tare_summary_store *st)
-{
-	return __builtin_expect(st->names.n < st->n_rows, 1) || grow_rows(st);
-}
-
-static struct thread *new_threads(struct tare_summary_store *st)
-{
-	if (st->threads.n > st->cap_thread) {
-		const uint32_t cap = 2 * st->threads.n + 16;
-		struct thread *const more = realloc(st->thread, cap * sizeof(*more));
-		if (!more)
-			return NULL;
-		st->thread = more;
-		st->cap_thread = cap;
-	}
-	for (; st->n_thread < st->threads.n; st->n_thread++)
-		st->thread[st->n_thread] = (struct thread){ .row = NO_NAME, .start = UINT64_MAX };
-	return st->thread;
-}
-
-static inline struct thread *thread_of(struct tare_summary_store *st, uint32_t id)
-{
-	const uint32_t i = threads_index(&st->threads, id);
-	if (st->n_thread != st->threads.n && !new_threads(st))
-		return NULL;
-	return i == UINT32_MAX ? NULL : st->thread + i;
-}
-
-/* Three frames that enclose every event lie at the bottom of every stack, so that code can read
- * the top frame and the two below without checking the depth. */
-#define BOTTOM 3
-
-static bool reserve_stack(struct thread *t, size_t more)
-{
-	size_t cap = t->cap ? t->cap : STACK_FIRST;
-	if (t->stack && t->depth + more < cap)
-		return true;
-	if (t->depth > NESTING_MOST) {
-		t->too_deep = true;
-		return false;
-	}
-	while (cap <= BOTTOM + t->depth + more)		/* one above the top may be looked at */
-		cap *= 2;
-	if (cap > UINT32_MAX)
-		return false;
-	struct frame *const stack = realloc(t->stack, cap * sizeof(*stack));
-	if (!stack)
-		return false;
-	if (!t->stack) {
-		for (; t->depth < BOTTOM; t->depth++)
-			stack[t->depth] = (struct frame){ 0, UINT64_MAX, 0 };
-	}
-	memset(stack + t->depth, 0, (cap - t->depth) * sizeof(*stack));
-	t->stack = stack;
-	t->cap = (uint32_t)cap;
-	return true;
-}
-
 /* "thread 3", "thread 3 (worker)": the rows of --by thread. */
 static uint32_t thread_row(struct pass *s, uint32_t id)
 {
-	struct thread *const t = thread_of(s->store, id);
+	struct thread *const t = summary_thread(s->store, id);
 	if (!t || t->row != NO_NAME)
 		return t ? t->row : NO_NAME;
 	const char *const name = thread_name(&s->p->info, id);
@@ -362,7 +187,7 @@ static inline struct frame *parent_of(struct frame *top, uint64_t start, uint64_
 /* The intervals of one thread that follow one another, last first. */
 static bool intervals(struct pass *s, struct thread *t, const struct item *e, size_t n)
 {
-	if (!reserve_stack(t, n))
+	if (!summary_reserve_stack(t, n))
 		return false;
 	struct cell *const cells = s->store->cells;
 	struct frame *top = t->stack + t->depth - 1;
@@ -398,7 +223,7 @@ static bool intervals_again(struct pass *s, struct thread *t, const struct item 
 	struct tare_summary_store *const st = s->store;
 	const uint64_t key = (uint64_t)(t - st->thread) << 32;
 	for (; n; n--, e++) {
-		if (!reserve_stack(t, 1))
+		if (!summary_reserve_stack(t, 1))
 			return false;
 		const struct frame *const top = t->stack + t->depth - 1;
 		const uint64_t end = e->end < e->start ? e->start : e->end;
@@ -430,7 +255,7 @@ static bool instant_or_integer(struct pass *s, const struct mm_event *e, unsigne
 		       : class != KIND_ARTIFACT && class != KIND_CACHE_HIT_COUNT)
 		return true;
 	const uint32_t row = row_name(s, e, kind) + 1;
-	if (__builtin_expect(!row || !have_rows(st), 0))
+	if (__builtin_expect(!row || !summary_have_rows(st), 0))
 		return false;
 	if (is_instant) {
 		st->cells[row].hits += !(st->other[row].flags & ROW_COUNTED_HITS);
@@ -557,8 +382,8 @@ HOT bool look_up_block(struct pass *s, struct block *b, const uint8_t *records, 
 		if (s->labels->err < 0 || s->kinds.resolver->err < 0)
 			return false;
 		if (__builtin_expect(s->store->names.n < s->store->n_rows, 1))
-			return s->store->made_planes == s->store->n_planes || grow_planes(s->store);
-		if (!grow_rows(s->store))
+			return s->store->made_planes == s->store->n_planes || summary_grow_planes(s->store);
+		if (!summary_grow_rows(s->store))
 			return false;
 		note_kinds(s);
 	}
@@ -608,7 +433,7 @@ HOT bool block_back(struct pass *s, const uint8_t *records, size_t n, const int 
 		return false;
 	for (size_t i = 0, end; i < b.n_intervals; i = end) {
 		const uint32_t id = b.item[i].thread;
-		struct thread *const t = thread_of(s->store, id);
+		struct thread *const t = summary_thread(s->store, id);
 		end = b.one_thread ? b.n_intervals : i;
 		while (end < b.n_intervals && b.item[end].thread == id)
 			end++;
@@ -666,165 +491,6 @@ static int walk_all(struct pass *s, const struct tare_progress *progress)
 	return 0;
 }
 
-static int by_artifact(const void *a, const void *b)
-{
-	return strcmp(((const struct tare_artifact *)a)->name,
-		      ((const struct tare_artifact *)b)->name);
-}
-
-static const struct cell *cell_of(const struct tare_summary_store *st, enum plane plane, uint32_t row)
-{
-	static const struct cell none;
-	const unsigned number = st->number[plane];
-	return number ? &st->cells[(size_t)(number - 1) * st->n_rows + row] : &none;
-}
-
-static int64_t self_of(const struct tare_summary_store *st, uint32_t row)
-{
-	uint64_t self = 0;
-	for (uint32_t plane = 0; plane < st->n_planes; plane++) {
-		const struct cell *const c = &st->cells[(size_t)plane * st->n_rows + row];
-		self += c->sum - c->inner;
-	}
-	return (int64_t)self;
-}
-
-/* Whether there is anything to show of it. */
-static bool has_row(const struct tare_summary_store *st, uint32_t row)
-{
-	bool any = st->other[row].flags & ROW_USED;
-	for (uint32_t plane = 0; plane < st->n_planes; plane++) {
-		const struct cell *const c = &st->cells[(size_t)plane * st->n_rows + row];
-		any |= c->n || c->hits;
-	}
-	return any;
-}
-
-/* What rows are sorted by: self values, the largest first, then names. */
-static bool row_word(const void *arg, uint32_t row, unsigned i, uint64_t *word)
-{
-	const struct tare_summary_store *const st = arg;
-	const struct name *const name = &st->names.list[row - 1];
-	if (i)
-		return sized_text_word(st->names.arena.data + name->off, name->len, i - 1, word);
-	*word = descending(self_of(st, row));
-	return true;
-}
-
-static void row_ahead(const void *arg, uint32_t row, unsigned stage)
-{
-	const struct tare_summary_store *const st = arg;
-	const struct name *const name = &st->names.list[row - 1];
-	if (stage)
-		__builtin_prefetch(st->names.arena.data + name->off);
-	else
-		__builtin_prefetch(name);
-}
-
-/* A row from its cells. */
-static void add_up(const struct tare_summary_store *st, uint32_t row, struct tare_summary_row *out)
-{
-	const struct cell *const plain = cell_of(st, PLANE_PLAIN, row);
-	const struct cell *const other = cell_of(st, PLANE_OTHER, row);
-	const struct cell *const blocked = cell_of(st, PLANE_BLOCKED, row);
-	const struct cell *const load = cell_of(st, PLANE_LOAD, row);
-	const struct cell *const hashing = cell_of(st, PLANE_HASHING, row);
-	out->self = self_of(st, row);
-	/* Hashing is inside its query, whose time it already is. */
-	out->time = plain->sum + other->sum + blocked->sum + load->sum - st->other[row].again;
-	out->misses = plain->n;
-	out->count = plain->n + other->n;
-	out->hits = plain->hits;
-	out->blocked = blocked->sum;
-	out->load = (int64_t)(load->sum - load->inner);
-	out->hashing = (int64_t)(hashing->sum - hashing->inner);
-}
-
-/* The text of a row, behind those that are there. */
-static const char *keep_text(struct tare_summary_store *st, uint32_t row)
-{
-	const struct name *const name = &st->names.list[row - 1];
-	char *const text = st->texts + st->texts_len;
-	memcpy(text, st->names.arena.data + name->off, name->len + 1);
-	st->texts_len += name->len + 1;
-	return text;
-}
-
-/* Rows by their numbers in order, their texts side by side in the same order: there may be
- * millions, and whoever goes over them would miss the cache for each. */
-static bool make_rows(struct tare_summary *s, const uint32_t *order, size_t n)
-{
-	enum { AHEAD = 16 };
-	struct tare_summary_store *const st = s->store;
-	st->rows_bytes = (n + 1) * sizeof(*s->rows);
-	s->rows = large_grow(NULL, 0, st->rows_bytes);
-	for (size_t i = 0; s->rows && i < n; i++) {
-		if (i + AHEAD < n) {
-			row_ahead(st, order[i + AHEAD], 0);
-			__builtin_prefetch(&st->cells[order[i + AHEAD]]);
-			row_ahead(st, order[i + AHEAD / 2], 1);
-		}
-		add_up(st, order[i], &s->rows[i]);
-		s->rows[i].name = keep_text(st, order[i]);
-	}
-	s->n_rows = s->rows ? n : 0;
-	return s->rows;
-}
-
-static bool add_artifact(struct tare_summary *s, uint32_t row)
-{
-	struct tare_summary_store *const st = s->store;
-	struct tare_artifact *const more = realloc(s->artifacts, (s->n_artifacts + 1) * sizeof(*more));
-	if (!more)
-		return false;
-	s->artifacts = more;
-	s->artifacts[s->n_artifacts++] = (struct tare_artifact){ .name = keep_text(st, row),
-								 .value = st->other[row].artifact };
-	return true;
-}
-
-/* A name may be that of a row and of an artifact. */
-static bool reserve_texts(struct tare_summary_store *st)
-{
-	st->texts_bytes = 2 * st->names.arena.len + 1;
-	st->texts = large_grow(NULL, 0, st->texts_bytes);
-	return st->texts;
-}
-
-/* The rows that are there, sorted; and the artifacts. */
-static bool find_rows(struct tare_summary *s)
-{
-	const struct tare_summary_store *const st = s->store;
-	const uint32_t most = st->names.n < st->n_rows ? st->names.n : st->n_rows ? st->n_rows - 1 : 0;
-	uint32_t *const order = malloc(((size_t)most + 1) * sizeof(*order));
-	bool ok = order && reserve_texts(s->store);
-	size_t n = 0;
-	for (uint32_t row = 1; ok && row <= most; row++) {
-		order[n] = row;
-		n += has_row(st, row);
-		if (st->other[row].flags & ROW_ARTIFACT)
-			ok = add_artifact(s, row);
-	}
-	ok = ok && word_sort(order, n, row_word, row_ahead, st) && make_rows(s, order, n);
-	free(order);
-	return ok;
-}
-
-static bool collect(struct tare_summary *s)
-{
-	const struct tare_summary_store *const st = s->store;
-	if (!find_rows(s))
-		return false;
-	if (s->n_artifacts)
-		qsort(s->artifacts, s->n_artifacts, sizeof(*s->artifacts), by_artifact);
-	for (uint32_t i = 0; i < st->n_thread; i++)
-		if (st->thread[i].start <= st->thread[i].end) {
-			s->total += st->thread[i].end - st->thread[i].start;
-			s->n_threads++;
-		}
-	return true;
-}
-
 static int summarize(struct pass *s, struct tare_summary *out,
 		     const struct tare_summarize_options *o)
 {
@@ -844,7 +510,7 @@ static int summarize(struct pass *s, struct tare_summary *out,
 		out->n_instants = s->n_instants;
 		out->n_integers = s->n_integers;
 		out->n_intervals = s->p->info.n_events - s->n_instants - s->n_integers;
-		if (!collect(out))
+		if (!summary_make_rows(out))
 			err = why_set(s->why, TARE_E_NOMEM, "%.120s: summary", s->p->path);
 	}
 	kinds_free(&s->kinds);
@@ -852,20 +518,6 @@ static int summarize(struct pass *s, struct tare_summary *out,
 	free(s->labels);
 	free(s->open.slots);
 	return err;
-}
-
-/* What only the walk and the making of the rows need. */
-static void free_sums(struct tare_summary_store *st)
-{
-	for (uint32_t i = 0; i < st->n_thread; i++)
-		free(st->thread[i].stack);
-	free(st->thread);
-	threads_free(&st->threads);
-	large_free(st->cells, cells_bytes(st));
-	large_free(st->other, st->n_rows * sizeof(*st->other));
-	names_free(&st->names);
-	*st = (struct tare_summary_store){ .rows_bytes = st->rows_bytes, .texts = st->texts,
-					   .texts_bytes = st->texts_bytes };
 }
 
 int tare_summarize(struct tare_profile *p, const struct tare_summarize_options *given,
@@ -897,20 +549,7 @@ int tare_summarize(struct tare_profile *p, const struct tare_summarize_options *
 		tare_summary_free(s);
 		return err;
 	}
-	free_sums(st);
+	summary_free_sums(st);
 	*out = s;
 	return 0;
-}
-
-void tare_summary_free(struct tare_summary *s)
-{
-	if (!s)
-		return;
-	struct tare_summary_store *const st = s->store;
-	free_sums(st);
-	large_free(s->rows, st->rows_bytes);
-	large_free(st->texts, st->texts_bytes);
-	free(st);
-	free(s->artifacts);
-	free(s);
 }
