@@ -17,15 +17,15 @@ struct open_rows {
 	uint32_t n, n_slots;
 };
 
-/* A record that is no interval: its row << OTHER_SHIFT and what it is. */
-enum { OTHER_INSTANT = 1, OTHER_HIT = 2, OTHER_SHIFT = 2 };
+/* With the row of a record that is no interval: an instant of its kind is no hit. */
+#define OTHER_ODD 0x80000000u
 _Static_assert((MM_INSTANT & 1) && !(MM_INTEGER & 1), "the lowest bit tells an instant");
 
 /* A kind's slot in struct kinds with what the loop over the records needs of it. */
 struct kind_plane {
 	uint64_t id;
 	uint32_t plane;		/* what an interval's cell has beside its row */
-	uint32_t hit;		/* OTHER_HIT: an instant of it is a hit */
+	uint32_t odd;		/* OTHER_ODD, or 0: an instant of it is a hit */
 };
 
 struct pass {
@@ -37,6 +37,7 @@ struct pass {
 	struct kind_plane kind[64];
 	struct open_rows open;
 	uint64_t n_instants, n_integers, overlaps, backwards;
+	bool counted_hits;	/* some rows have ROW_COUNTED_HITS */
 	struct tare_why *why;
 };
 
@@ -124,7 +125,7 @@ static void note_kind(struct pass *s, unsigned slot)
 	const bool used = s->kinds.slot[slot].id != not_here(slot);
 	const uint32_t number = used ? plane_number(s->store, plane_of[class]) : 0;
 	s->kind[slot] = (struct kind_plane){ s->kinds.slot[slot].id, number * s->store->n_rows,
-					     class == KIND_CACHE_HIT ? OTHER_HIT : 0 };
+					     class == KIND_CACHE_HIT ? 0 : OTHER_ODD };
 }
 
 /* Rows have moved: the planes begin elsewhere. */
@@ -149,96 +150,120 @@ HOT unsigned kind_slot(struct pass *s, uint64_t id)
 	return i;
 }
 
-/* An interval with its names resolved. */
-struct item {
-	uint64_t start, end;	/* as recorded: the end may be before the start */
-	uint32_t cell, thread;
+#define BLOCK 256
+
+/* The kinds of records come in no order that a branch predictor could learn, and a
+ * wrong guess throws away the look-ups under way. So the records of a block are first
+ * looked up, all alike, and sorted without a branch into intervals and others; only
+ * then the stack is worked on. The order between intervals and others does not matter:
+ * others need no stack. */
+struct block {
+	/* Intervals: */
+	const uint8_t *tail[BLOCK];	/* the record from its thread on */
+	uint32_t cell[BLOCK];
+	/* Others: */
+	uint32_t row[BLOCK];		/* | OTHER_ODD */
+	uint32_t type[BLOCK];		/* the end's low half: MM_INSTANT or MM_INTEGER */
+	size_t n_intervals, n_others;
+	uint64_t late_id[BLOCK];	/* names that are looked up together at the end */
+	uint32_t *late_row[BLOCK];	/* and where their rows are added */
+	size_t n_late;
 };
 
-static inline bool around(const struct frame *f, uint64_t start, uint64_t end)
+/* The innermost interval around [start, end], from `top` down. */
+static size_t parent_slow(const struct thread *t, size_t top, uint64_t start, uint64_t end,
+			  uint64_t *overlaps)
 {
-	return (f->start <= start) & (end <= f->end);
-}
-
-static struct frame *parent_slow(struct frame *top, uint64_t start, uint64_t end,
-				 uint64_t *overlaps)
-{
-	for (; !around(top, start, end); top--)
-		*overlaps += end > top->start;
+	for (; t->open_start[top] > start || end > t->open_end[top]; top--)
+		*overlaps += end > t->open_start[top];
 	return top;
 }
 
-/* The frame around the interval, from `top` down. How many it leaves is not to be
- * guessed, so up to three are counted without a branch, by their starts. Where the
- * intervals are not properly one inside the other, or more are left, they are looked
- * at one by one. */
-static inline struct frame *parent_of(struct frame *top, uint64_t start, uint64_t end,
-				      uint64_t *overlaps)
+/* The same. How many intervals it leaves is not to be guessed, so up to three are counted
+ * without a branch, by their starts. Where more are left, or intervals are not properly one
+ * inside the other, they are looked at one by one.
+ *
+ * Nothing is wrong as long as the interval ends no later than the top one, which then holds
+ * for those below too, and no later than those that it leaves start. Where it leaves none,
+ * the place above the top has one that was left before, and that starts later too; or
+ * else looking at them one by one takes only time. */
+HOT size_t parent_of(const struct thread *t, size_t top, uint64_t start, uint64_t end,
+		     uint64_t top_start, uint64_t top_end, uint64_t *overlaps)
 {
-	const size_t left = (size_t)(top[0].start > start) + (top[-1].start > start) +
-			    (top[-2].start > start);
-	struct frame *const parent = top - left;
-	const bool overlap = (left != 0) & (end > parent[1].start);
-	if (__builtin_expect((parent->start > start) | (end > parent->end) | overlap, 0))
-		return parent_slow(top, start, end, overlaps);
+	const uint64_t *const open_start = t->open_start;
+	size_t parent = top;
+	parent -= start < top_start;
+	parent -= start < open_start[top - 1];
+	parent -= start < open_start[top - 2];
+	if (__builtin_expect(end > top_end, 0) ||
+	    __builtin_expect(end > open_start[parent + 1], 0) ||
+	    __builtin_expect(start < open_start[parent], 0))
+		return parent_slow(t, top, start, end, overlaps);
 	return parent;
 }
 
-/* The intervals of one thread that follow one another, last first. */
-static bool intervals(struct pass *s, struct thread *t, const struct item *e, size_t n)
+/* Intervals [i, stop) of the block, which are of one thread; last first. */
+static bool intervals(struct pass *s, struct thread *t, const struct block *b, size_t i,
+		      size_t stop)
 {
-	if (!summary_reserve_stack(t, n))
+	if (!summary_reserve_stack(t, stop - i))
 		return false;
+	const struct thread open = *t;		/* whose arrays stay where they are */
 	struct cell *const cells = s->store->cells;
-	struct frame *top = t->stack + t->depth - 1;
-	uint64_t overlaps = 0;
-	for (const struct item *const stop = e + n; e < stop; e++) {
-		const uint64_t start = e->start;
-		uint64_t end = e->end;
+	size_t top = t->depth - 1;
+	uint64_t top_start = open.open_start[top], top_end = open.open_end[top], overlaps = 0;
+	for (; i < stop; i++) {
+		const uint64_t start = mm_tail_start(b->tail[i]);
+		uint64_t end = mm_tail_end(b->tail[i]);
 		if (__builtin_expect(end < start, 0)) {
 			end = start;
 			s->backwards++;
 		}
 		const uint64_t d = end - start;
-		top = parent_of(top, start, end, &overlaps);
-		if (__builtin_expect(top->cell == 0, 0)) {	/* else inside one seen before */
+		top = parent_of(&open, top, start, end, top_start, top_end, &overlaps);
+		const uint32_t parent = open.open_cell[top];
+		if (__builtin_expect(parent == 0, 0)) {		/* else inside one seen before */
 			t->start = start < t->start ? start : t->start;
 			t->end = end > t->end ? end : t->end;
 		}
-		cells[top->cell].inner += d;
-		struct cell *const c = &cells[e->cell];
-		c->sum += d;
-		c->n++;
-		*++top = (struct frame){ start, end, e->cell };
+		cells[parent].inner += d;
+		const uint32_t own = b->cell[i];
+		cells[own].sum += d;
+		cells[own].n++;
+		top++;
+		open.open_start[top] = top_start = start;
+		open.open_end[top] = top_end = end;
+		open.open_cell[top] = own;
 	}
-	t->depth = (uint32_t)(top - t->stack) + 1;
+	t->depth = (uint32_t)top + 1;
 	s->overlaps += overlaps;
 	return true;
 }
 
 /* The same where rows are kinds or threads: what is inside an interval of its own row
  * is not to count again in the row's whole. */
-static bool intervals_again(struct pass *s, struct thread *t, const struct item *e, size_t n)
+static bool intervals_again(struct pass *s, struct thread *t, const struct block *b, size_t i,
+			    size_t stop)
 {
 	struct tare_summary_store *const st = s->store;
 	const uint64_t key = (uint64_t)(t - st->thread) << 32;
-	for (; n; n--, e++) {
+	for (; i < stop; i++) {
 		if (!summary_reserve_stack(t, 1))
 			return false;
-		const struct frame *const top = t->stack + t->depth - 1;
-		const uint64_t end = e->end < e->start ? e->start : e->end;
+		const uint64_t start = mm_tail_start(b->tail[i]), raw = mm_tail_end(b->tail[i]);
+		const uint64_t end = raw < start ? start : raw;
+		const size_t top = t->depth - 1;
 		uint64_t overlaps = 0;
-		const struct frame *const parent = parent_of((struct frame *)top, e->start, end,
-							     &overlaps);
-		for (const struct frame *f = top; f > parent; f--)
-			*open_row(&s->open, key | f->cell % st->n_rows) -= 1;
-		uint32_t *const open = open_row(&s->open, key | e->cell % st->n_rows);
+		const size_t parent = parent_slow(t, top, start, end, &overlaps);
+		for (size_t left = top; left > parent; left--)
+			*open_row(&s->open, key | t->open_cell[left] % st->n_rows) -= 1;
+		uint32_t *const open = open_row(&s->open, key | b->cell[i] % st->n_rows);
 		if (!open)
 			return false;
-		if (*open && e->cell / st->n_rows + 1 != st->number[PLANE_HASHING])
-			st->other[e->cell % st->n_rows].again += end - e->start;
+		if (*open && b->cell[i] / st->n_rows + 1 != st->number[PLANE_HASHING])
+			st->other[b->cell[i] % st->n_rows].again += end - start;
 		++*open;
-		if (!intervals(s, t, e, 1))
+		if (!intervals(s, t, b, i, i + 1))
 			return false;
 	}
 	return true;
@@ -264,28 +289,11 @@ static bool instant_or_integer(struct pass *s, const struct mm_event *e, unsigne
 		st->other[row].artifact += e->p1;
 	} else {
 		st->other[row].flags |= ROW_USED | ROW_COUNTED_HITS;
+		s->counted_hits = true;
 		st->cells[row].hits += e->p1;
 	}
 	return true;
 }
-
-#define BLOCK 256
-
-/* The kinds of records come in no order that a branch predictor could learn, and a
- * wrong guess throws away the look-ups under way. So the records of a block are first
- * looked up, all alike, and sorted without a branch into intervals and others; only
- * then the stack is worked on. The order between intervals and others does not matter:
- * others need no stack. */
-struct block {
-	struct item item[BLOCK];
-	uint32_t other[BLOCK];		/* rows, with OTHER_INSTANT and OTHER_HIT */
-	size_t n_intervals, n_others;
-	uint64_t late_id[BLOCK];	/* names that are looked up together at the end */
-	uint32_t *late_row[BLOCK];	/* and where their rows are added, shifted */
-	uint8_t late_shift[BLOCK];
-	size_t n_late;
-	bool one_thread;
-};
 
 /* Has the event a row at all? */
 static bool wants_row(const struct pass *s, const struct mm_event *e, unsigned kind)
@@ -305,7 +313,7 @@ static void resolve_late(struct pass *s, struct block *b)
 		if (!resolve_many(s->labels, b->late_id + i, name, n))
 			return;
 		for (size_t k = 0; k < n; k++)
-			*b->late_row[i + k] += (name[k] + 1) << b->late_shift[i + k];
+			*b->late_row[i + k] += name[k] + 1;
 	}
 }
 
@@ -322,7 +330,6 @@ static __attribute__((noinline)) uint32_t row_slow(struct pass *s, const uint8_t
 	if (s->by != TARE_BY_ARGS)
 		return row_name(s, &e, kind) + 1;
 	b->late_id[b->n_late] = e.id;
-	b->late_shift[b->n_late] = e.p2 < MM_INTEGER ? 0 : OTHER_SHIFT;
 	b->late_row[b->n_late++] = place;
 	return 0;
 }
@@ -341,36 +348,50 @@ HOT uint32_t row_of(const struct row_map *m, uint64_t id)
 	return m->direct[addr < m->n_direct ? addr : 0] >> 1;
 }
 
-HOT void resolve_block(struct pass *s, struct block *b, const uint8_t *records, size_t n,
+HOT void resolve_block(struct pass *s, struct block *b, const uint8_t *records, size_t n_records,
 		       const int wide, const int by_label)
 {
-	const size_t size = wide ? 32 : 24;
-	const uint32_t thread = mm_u32(records + (wide ? 16 : 8));
+	const size_t size = wide ? 32 : 24, tail = wide ? 16 : 8;
 	const struct row_map map = { ids_fast(s->p), s->labels->direct, s->labels->n_direct };
-	struct item *item = b->item;
-	uint32_t *other = b->other;
-	uint32_t differ = 0;
+	size_t n = 0;
 	b->n_late = 0;
-	for (const uint8_t *r = records + n * size; r > records; ) {
-		struct mm_event e;
+	const uint8_t *r = records + n_records * size;
+	for (size_t i = 0; i < n_records; i++) {
 		r -= size;
 		prefetch_back(r);
-		mm_decode(r, wide, &e);
-		const struct kind_plane *const kind = &s->kind[kind_slot(s, e.kind)];
-		const bool is_interval = e.p2 < MM_INTEGER;
-		uint32_t row = by_label ? row_of(&map, e.id) : 0;
+		const uint64_t id = wide ? mm_u64(r + 8) : mm_u32(r + 4);
+		const struct kind_plane *const kind =
+			&s->kind[kind_slot(s, wide ? mm_u64(r) : mm_u32(r))];
+		const size_t is_interval = mm_is_interval(r, wide), others = i - n;
+		uint32_t row = by_label ? row_of(&map, id) : 0;
 		if (__builtin_expect(!row, 0))
-			row = row_slow(s, r, b, is_interval ? &item->cell : other);
-		differ |= e.thread ^ thread;
-		*item = (struct item){ e.p1, e.p2, row + kind->plane, e.thread };
-		*other = row << OTHER_SHIFT | kind->hit | (e.p2 & OTHER_INSTANT);
-		item += is_interval;
-		other += !is_interval;
+			row = row_slow(s, r, b, is_interval ? &b->cell[n] : &b->row[others]);
+		/* Into both lists, and counted in one. */
+		b->tail[n] = r + tail;
+		b->cell[n] = row + kind->plane;
+		b->row[others] = row | kind->odd;
+		b->type[others] = mm_u32(r + tail + 8);
+		n += is_interval;
 	}
-	b->n_intervals = (size_t)(item - b->item);
-	b->n_others = (size_t)(other - b->other);
-	b->one_thread = !differ;
+	b->n_intervals = n;
+	b->n_others = n_records - n;
 	resolve_late(s, b);
+}
+
+/* Functions of their own, so that the loop has all registers. */
+static __attribute__((noinline)) void resolve_wide(struct pass *s, struct block *b,
+						   const uint8_t *records, size_t n)
+{
+	resolve_block(s, b, records, n, 1, 1);
+}
+
+static __attribute__((noinline)) void resolve_other(struct pass *s, struct block *b,
+						    const uint8_t *records, size_t n, bool by_label)
+{
+	if (by_label)
+		resolve_block(s, b, records, n, 0, 1);
+	else
+		resolve_block(s, b, records, n, s->p->wide, 0);
 }
 
 /* New names may need more rows, and then their cells are elsewhere. */
@@ -378,7 +399,10 @@ HOT bool look_up_block(struct pass *s, struct block *b, const uint8_t *records, 
 		       const int wide, const int by_label)
 {
 	for (;;) {
-		resolve_block(s, b, records, n, wide, by_label);
+		if (wide && by_label)
+			resolve_wide(s, b, records, n);
+		else
+			resolve_other(s, b, records, n, by_label);
 		if (s->labels->err < 0 || s->kinds.resolver->err < 0)
 			return false;
 		if (__builtin_expect(s->store->names.n < s->store->n_rows, 1))
@@ -402,23 +426,23 @@ static bool odd_others(struct pass *s, const uint8_t *records, size_t n)
 	return ok;
 }
 
+/* Are all of them instants of kinds that are hits? */
 static bool all_hits(const struct block *b)
 {
-	const uint32_t hit = OTHER_HIT | OTHER_INSTANT;
-	uint32_t all = hit;
-	for (size_t i = 0; i < b->n_others; i++)
-		all &= b->other[i];
-	return all == hit;
+	uint32_t odd = 0, instants = 1;
+	for (size_t i = 0; i < b->n_others; i++) {
+		odd |= b->row[i];
+		instants &= b->type[i];
+	}
+	return instants && !(odd & OTHER_ODD);
 }
 
-static void hits(struct pass *s, const uint32_t *other, size_t n)
+static void hits(struct pass *s, const struct block *b)
 {
 	struct tare_summary_store *const st = s->store;
-	for (size_t i = 0; i < n; i++) {
-		const uint32_t row = other[i] >> OTHER_SHIFT;
-		st->cells[row].hits += !(st->other[row].flags & ROW_COUNTED_HITS);
-	}
-	s->n_instants += n;
+	for (size_t i = 0; i < b->n_others; i++)
+		st->cells[b->row[i]].hits++;
+	s->n_instants += b->n_others;
 }
 
 HOT bool block_back(struct pass *s, const uint8_t *records, size_t n, const int wide,
@@ -427,18 +451,17 @@ HOT bool block_back(struct pass *s, const uint8_t *records, size_t n, const int 
 	struct block b;
 	if (!look_up_block(s, &b, records, n, wide, by_label))
 		return false;
-	if (all_hits(&b))
-		hits(s, b.other, b.n_others);
+	if (!s->counted_hits && all_hits(&b))
+		hits(s, &b);
 	else if (!odd_others(s, records, n))
 		return false;
 	for (size_t i = 0, end; i < b.n_intervals; i = end) {
-		const uint32_t id = b.item[i].thread;
+		const uint32_t id = mm_u32(b.tail[i]);
 		struct thread *const t = summary_thread(s->store, id);
-		end = b.one_thread ? b.n_intervals : i;
-		while (end < b.n_intervals && b.item[end].thread == id)
+		for (end = i + 1; end < b.n_intervals && mm_u32(b.tail[end]) == id; )
 			end++;
-		if (!t || !(by_label ? intervals(s, t, &b.item[i], end - i)
-				     : intervals_again(s, t, &b.item[i], end - i)))
+		if (!t || !(by_label ? intervals(s, t, &b, i, end)
+				     : intervals_again(s, t, &b, i, end)))
 			return false;
 	}
 	return true;

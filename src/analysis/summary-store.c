@@ -28,7 +28,7 @@ static void move_cells(struct tare_summary_store *st, struct cell *cells, uint32
 	st->made_planes = st->n_planes;
 	for (uint32_t i = 0; i < st->n_thread; i++)
 		for (uint32_t d = 0; d < st->thread[i].depth; d++) {
-			uint32_t *const c = &st->thread[i].stack[d].cell;
+			uint32_t *const c = &st->thread[i].open_cell[d];
 			*c = old ? *c / old * n + *c % old : 0;
 		}
 }
@@ -80,10 +80,26 @@ struct thread *summary_new_threads(struct tare_summary_store *st)
 	return st->thread;
 }
 
+/* False: out of memory; what has grown stays. */
+static bool grow_stack(struct thread *t, size_t cap)
+{
+	uint64_t *const start = realloc(t->open_start, cap * sizeof(*start));
+	t->open_start = start ? start : t->open_start;
+	uint64_t *const end = realloc(t->open_end, cap * sizeof(*end));
+	t->open_end = end ? end : t->open_end;
+	uint32_t *const cell = realloc(t->open_cell, cap * sizeof(*cell));
+	t->open_cell = cell ? cell : t->open_cell;
+	if (!start || !end || !cell)
+		return false;
+	memset(start + t->cap, 0xFF, (cap - t->cap) * sizeof(*start));
+	t->cap = (uint32_t)cap;
+	return true;
+}
+
 bool summary_reserve_stack(struct thread *t, size_t more)
 {
 	size_t cap = t->cap ? t->cap : STACK_FIRST;
-	if (t->stack && t->depth + more < cap)
+	if (t->depth + more < t->cap)
 		return true;
 	if (t->depth > NESTING_MOST) {
 		t->too_deep = true;
@@ -91,25 +107,23 @@ bool summary_reserve_stack(struct thread *t, size_t more)
 	}
 	while (cap <= BOTTOM + t->depth + more)		/* one above the top may be looked at */
 		cap *= 2;
-	if (cap > UINT32_MAX)
+	if (cap > UINT32_MAX || !grow_stack(t, cap))
 		return false;
-	struct frame *const stack = realloc(t->stack, cap * sizeof(*stack));
-	if (!stack)
-		return false;
-	if (!t->stack) {
-		for (; t->depth < BOTTOM; t->depth++)
-			stack[t->depth] = (struct frame){ 0, UINT64_MAX, 0 };
+	for (; t->depth < BOTTOM; t->depth++) {
+		t->open_start[t->depth] = 0;
+		t->open_end[t->depth] = UINT64_MAX;
+		t->open_cell[t->depth] = 0;
 	}
-	memset(stack + t->depth, 0, (cap - t->depth) * sizeof(*stack));
-	t->stack = stack;
-	t->cap = (uint32_t)cap;
 	return true;
 }
 
 void summary_free_sums(struct tare_summary_store *st)
 {
-	for (uint32_t i = 0; i < st->n_thread; i++)
-		free(st->thread[i].stack);
+	for (uint32_t i = 0; i < st->n_thread; i++) {
+		free(st->thread[i].open_start);
+		free(st->thread[i].open_end);
+		free(st->thread[i].open_cell);
+	}
 	free(st->thread);
 	threads_free(&st->threads);
 	large_free(st->cells, cells_bytes(st));

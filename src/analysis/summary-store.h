@@ -34,13 +34,12 @@ struct other {
 
 enum { ROW_USED = 1, ROW_COUNTED_HITS = 2, ROW_ARTIFACT = 4 };
 
-struct frame {
-	uint64_t start, end;
-	uint32_t cell;
-};
-
+/* The intervals around the current point are in three arrays, the outermost first: a place in
+ * each is addressed by its number without arithmetic. What lies above the top was there before,
+ * or is UINT64_MAX in `open_start`. */
 struct thread {
-	struct frame *stack;
+	uint64_t *open_start, *open_end;
+	uint32_t *open_cell;
 	uint32_t depth, cap;
 	uint64_t start, end;
 	uint32_t row;		/* NO_NAME, or its name with TARE_BY_THREAD */
@@ -63,8 +62,8 @@ struct tare_summary_store {
 	uint32_t n_thread, cap_thread;
 };
 
-/* Three frames that enclose every event lie at the bottom of every stack, so that code can read
- * the top frame and the two below without checking the depth. */
+/* Three intervals around every event lie at the bottom of every stack, so that code can read
+ * the top one and the two below without checking the depth. */
 #define BOTTOM 3
 
 /* For every name there is, at least; the cells move. False: out of memory, as of all below. */
@@ -72,7 +71,7 @@ bool summary_grow_rows(struct tare_summary_store *st);
 /* Cells for the planes that new kinds have. */
 bool summary_grow_planes(struct tare_summary_store *st);
 struct thread *summary_new_threads(struct tare_summary_store *st);
-/* Room for `more` frames and one above them; or the thread is too deep. */
+/* Room for `more` intervals and one above them; or the thread is too deep. */
 bool summary_reserve_stack(struct thread *t, size_t more);
 /* summary-rows.c */
 bool summary_make_rows(struct tare_summary *s);

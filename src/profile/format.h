@@ -107,6 +107,17 @@ static inline void mm_decode(const uint8_t *r, const int wide, struct mm_event *
 	e->p2 = last & ((1ull << MM_VALUE_BITS) - 1);
 }
 
+/* P1 and P2 alone, from the record's thread on. */
+static inline uint64_t mm_tail_start(const uint8_t *tail)
+{
+	return mm_u32(tail + 4) | mm_u64(tail + 8) >> 48 << 32;
+}
+
+static inline uint64_t mm_tail_end(const uint8_t *tail)
+{
+	return mm_u64(tail + 8) & ((1ull << MM_VALUE_BITS) - 1);
+}
+
 /* Without the rest: does the record at `r` hold an interval? */
 static inline bool mm_is_interval(const uint8_t *r, const int wide)
 {
