@@ -77,9 +77,17 @@ static size_t *widths(const struct grid *g)
 
 static void pad(struct buf *out, size_t n)
 {
-	static const char spaces[] = "                                                                ";
+	enum { MANY = 64 };
+	static const char spaces[MANY + 1] =
+		"                                                                ";
+	if (n <= MANY && out->cap - out->len > MANY && !out->failed) {
+		memcpy(out->data + out->len, spaces, MANY);	/* of a fixed size: no call */
+		out->len += n;
+		out->data[out->len] = '\0';
+		return;
+	}
 	for (size_t step; n; n -= step) {
-		step = n < sizeof(spaces) - 1 ? n : sizeof(spaces) - 1;
+		step = n < MANY ? n : MANY;
 		buf_add(out, spaces, step);
 	}
 }
@@ -133,18 +141,22 @@ void grid_plain(const struct grid *g, struct buf *out)
 	free(w);
 }
 
+static void measure(struct long_grid *g, size_t column, size_t width)
+{
+	if (width > g->width[column] && (column || width <= GRID_NAME_MOST))
+		g->width[column] = width;
+}
+
 static void long_grid_cell(struct long_grid *g, const char *text, size_t len, size_t width,
 			   bool flat)
 {
 	const size_t column = g->column;
-	size_t *const w = &g->width[column];
 	g->column = column + 1 == g->columns ? 0 : column + 1;
 	if (!g->out) {
-		if (width > *w && (column || width <= GRID_NAME_MOST))
-			*w = width;
+		measure(g, column, width);
 		return;
 	}
-	const size_t gap = *w > width ? *w - width : 0;
+	const size_t gap = g->width[column] > width ? g->width[column] - width : 0;
 	if (column)
 		pad(g->out, gap + 2);
 	if (flat)
@@ -159,7 +171,14 @@ static void long_grid_cell(struct long_grid *g, const char *text, size_t len, si
 
 void long_grid_text(struct long_grid *g, const char *text, size_t len)
 {
-	long_grid_cell(g, text, len, display_width(text, len), false);
+	/* As wide as it is long: plain ASCII. */
+	const size_t width = display_width(text, len);
+	long_grid_cell(g, text, len, width, width == len);
+}
+
+void long_grid_name(struct long_grid *g, const char *text, size_t len)
+{
+	measure(g, 0, display_width(text, len));
 }
 
 void long_grid_number(struct long_grid *g, const char *text, const char *end)

@@ -51,6 +51,8 @@ struct long_grid {
 };
 
 void long_grid_text(struct long_grid *g, const char *text, size_t len);
+/* Measures a name alone: the next cell is what it was. */
+void long_grid_name(struct long_grid *g, const char *text, size_t len);
 /* Text of ASCII characters that ends at `end`. */
 void long_grid_number(struct long_grid *g, const char *text, const char *end);
 

@@ -212,11 +212,83 @@ static int put_rows(struct listing *l, struct long_grid *g, struct tare_why *why
 	return err;
 }
 
+static void widen(int64_t v, int64_t *least, int64_t *most)
+{
+	*least = v < *least ? v : *least;
+	*most = v > *most ? v : *most;
+}
+
+/* An unsigned count as a signed number, in the same order; and back. */
+static int64_t in_order(uint64_t v)
+{
+	return (int64_t)(v ^ 1ull << 63);
+}
+
+static uint64_t from_order(int64_t v)
+{
+	return (uint64_t)v ^ 1ull << 63;
+}
+
+/* The numbers of a row that are printed, as they are printed. */
+enum { SELF, TIME, COUNT, HITS, BLOCKED, LOAD, HASHING, NUMBERS };
+
+static void numbers_of(const struct tare_summary_row *r, int64_t n[NUMBERS])
+{
+	n[SELF] = r->self;
+	n[TIME] = (int64_t)r->time;
+	n[COUNT] = in_order(r->count);
+	n[HITS] = in_order(r->hits);
+	n[BLOCKED] = (int64_t)r->blocked;
+	n[LOAD] = r->load;
+	n[HASHING] = r->hashing;
+}
+
+static void extreme_row(struct long_grid *g, const struct listing *l, const int64_t n[NUMBERS])
+{
+	own_row(g, l->s, &l->columns, &(struct tare_summary_row){
+		.name = "", .self = n[SELF], .time = (uint64_t)n[TIME], .count = from_order(n[COUNT]),
+		.hits = from_order(n[HITS]), .blocked = (uint64_t)n[BLOCKED], .load = n[LOAD],
+		.hashing = n[HASHING] });
+}
+
+/* Measures the rows without making their texts, of which there may be millions: of a
+ * column, no number is wider than the smallest and the largest. (Times are: 999 ns, 1.000 us.) */
+static void measure_rows(const struct listing *l, struct long_grid *g)
+{
+	const struct tare_summary *const s = l->s;
+	int64_t least[NUMBERS], most[NUMBERS], n[NUMBERS];
+	size_t shown = 0;
+	own_title(g, &l->columns);
+	for (size_t i = 0; i < s->n_rows && (!l->o->top || shown < l->o->top); i++) {
+		const struct tare_summary_row *const r = l->rows[i];
+		if (i + AHEAD < s->n_rows)
+			__builtin_prefetch(l->rows[i + AHEAD]->name);
+		if (!summarize_shows(s, r, l->o))
+			continue;
+		numbers_of(r, n);
+		for (size_t k = 0; k < NUMBERS; k++) {
+			if (!shown)
+				least[k] = most[k] = n[k];
+			widen(n[k], &least[k], &most[k]);
+		}
+		long_grid_name(g, r->name, strlen(r->name));
+		shown++;
+	}
+	if (shown) {
+		extreme_row(g, l, least);
+		extreme_row(g, l, most);
+	}
+}
+
 static int put_table(struct listing *l, struct tare_why *why)
 {
 	const struct shown *const c = &l->columns;
 	struct long_grid g = { .columns = (size_t)5 + c->hits + c->blocked + c->load + c->hashing };
-	int err = put_rows(l, &g, why);
+	int err = 0;
+	if (l->s->info->is_time)
+		err = put_rows(l, &g, why);
+	else
+		measure_rows(l, &g);
 	g.out = l->out;
 	own_head(l->s, l->out);
 	return err < 0 ? err : put_rows(l, &g, why);
