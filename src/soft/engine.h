@@ -96,6 +96,7 @@ struct thread {
 		uint64_t last;		/* the chunk mapped last; 0: none is */
 		uint64_t common;	/* one of those that are the same memory; or 0 */
 		uint32_t run;		/* chunks in a row, each below the one before */
+		uint64_t mapped[64];	/* bits: which megabytes of it are mapped */
 	} shadow;
 	struct {			/* pages.c: a store to a guarded page */
 		uint64_t retry_at;	/* … that another thread has unguarded meanwhile … */

@@ -783,13 +783,13 @@ static unsigned table_load_length(uint64_t pc)
 	return (bytes & 0xffffff) == 0x8a0c8b && table == cache.where.table ? 3 : 0;
 }
 
-/* mov rdx, gs:[rcx + …] or back. On a stack that is not aligned, what the shadow has for a context may
+/* mov rdx, gs:[rax + …] or back. On a stack that is not aligned, what the shadow has for a context may
  * be any number: it leads to the contexts or to the shadow. */
 static bool is_context_access(uint64_t pc)
 {
 	uint32_t bytes;
 	__builtin_memcpy(&bytes, (const void *)pc, 4);
-	return (bytes & ~0x20000u) == 0x91894865;
+	return (bytes & ~0x20000u) == 0x90894865;
 }
 
 /* A fault of an instruction that the engine has added, because a table is not mapped there: maps

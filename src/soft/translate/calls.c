@@ -41,21 +41,44 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 32;
 }
 
-static uint32_t find_slot(uint64_t site, uint64_t target, uint8_t kind, bool make)
+/* The kind of what is not a site: the function that starts at `target`. */
+#define SLOT_FUNCTION 255
+
+/* Where the number of that site or target is, or is to be. */
+static uint32_t *slot_place(uint64_t site, uint64_t target, uint8_t kind)
 {
 	uint32_t *const hash = (uint32_t *)SLOT_HASH;
 	uint32_t at = (uint32_t)mix(site * 31 + target + kind) % SLOT_HASH_SIZE;
 	for (; hash[at]; at = (at + 1) % SLOT_HASH_SIZE) {
 		const struct slot_info *const s = info_at(hash[at]);
 		if (s->site == site && s->target == target && s->kind == kind)
-			return hash[at];
+			break;
 	}
-	if (!make || n_slots + 1 >= MAX_SLOTS)
-		return 0;
-	const uint32_t n = hash[at] = ++n_slots;
+	return &hash[at];
+}
+
+static uint32_t find_slot(uint64_t site, uint64_t target, uint8_t kind, bool make);
+
+/* Gives a new site one of the places of its function, while there are. */
+static uint8_t new_place(uint64_t site)
+{
+	const struct function f = function_at(site);
+	const uint32_t n = f.fid == FID_UNKNOWN ? 0 : find_slot(0, f.start, SLOT_FUNCTION, true);
+	if (!n || info_at(n)->n_sites == CALLS_CHILDREN)
+		return CALLS_CHILDREN;
+	return info_at(n)->n_sites++;
+}
+
+static uint32_t find_slot(uint64_t site, uint64_t target, uint8_t kind, bool make)
+{
+	const uint32_t known = *slot_place(site, target, kind);
+	if (known || !make || n_slots + 2 >= MAX_SLOTS)
+		return known;
+	const uint8_t place = site && target ? new_place(site) : CALLS_CHILDREN;
+	const uint32_t n = *slot_place(site, target, kind) = ++n_slots;
 	const struct function f = target ? function_at(target) : (struct function){ 0 };
 	*info_at(n) = (struct slot_info){ .site = site, .target = target, .kind = kind,
-					  .fid = target ? f.fid : 0,
+					  .fid = target ? f.fid : 0, .place = place,
 					  .is_start = f.start == target || f.fid == FID_UNKNOWN };
 	return n;
 }
@@ -77,24 +100,8 @@ bool calls_slots_full(void)
 
 uint32_t calls_hash_of(uint32_t slot)
 {
-	return (uint32_t)mix(slot) & 0xfffcu;
-}
-
-uint32_t calls_part_of(uint32_t slot)
-{
-	return (uint32_t)(mix(slot) >> 20) % FOUND_PARTS * (4 * FOUND_PART);
-}
-
-void calls_forget_sites(void)
-{
-	if (!cache.calls)
-		return;
-	sys3(__NR_madvise, SLOT_HASH, SLOT_HASH_SIZE * 4, MADV_DONTNEED);
-	n_slots = 0;
-	for (uint32_t i = 0; i < E.n_threads; i++)
-		if (thread_at(i)->mapped)
-			sys3(__NR_madvise, (uint64_t)thread_at(i) + CALLS_SLOTS, CALLS_HASH - CALLS_SLOTS,
-			     MADV_DONTNEED);
+	const uint64_t h = mix(slot);
+	return (uint32_t)(h >> 20) % FOUND_PARTS * (4 * FOUND_PART) + ((uint32_t)h & 0xfffcu);
 }
 
 void calls_code_unmapped(void)
@@ -106,7 +113,8 @@ void calls_code_unmapped(void)
 
 uint32_t calls_node_size(void)
 {
-	return 8 * (1 + CALLS_BANKS * calls_bits(cache.calls));
+	return ((uint32_t)sizeof(struct calls_hot) + 8 * calls_bits(cache.calls) + HOT_UNIT - 1) / HOT_UNIT *
+	       HOT_UNIT;
 }
 
 static uint32_t offset_of(uint32_t n)
@@ -124,14 +132,32 @@ static struct calls_node *node_at(const struct thread *t, uint32_t n)
 	return (struct calls_node *)((uint64_t)t + CALLS_INFO) + n;
 }
 
-static uint64_t *hot_of(const struct thread *t, uint32_t n)
+static struct calls_hot *hot_of(const struct thread *t, uint32_t n)
 {
-	return (uint64_t *)((uint64_t)t + THREAD_NODES + offset_of(n));
+	return (struct calls_hot *)((uint64_t)t + THREAD_NODES + offset_of(n));
 }
 
 static bool is_node(const struct thread *t, uint32_t offset)
 {
 	return offset && offset % calls_node_size() == 0 && number_of(offset) <= calls_of(t)->n_nodes;
+}
+
+void calls_forget_sites(void)
+{
+	if (!cache.calls)
+		return;
+	sys3(__NR_madvise, SLOT_HASH, SLOT_HASH_SIZE * 4, MADV_DONTNEED);
+	n_slots = 0;
+	for (uint32_t i = 0; i < E.n_threads; i++) {
+		struct thread *const t = thread_at(i);
+		if (!t->mapped)
+			continue;
+		sys3(__NR_madvise, (uint64_t)t + CALLS_SLOTS, CALLS_HASH - CALLS_SLOTS, MADV_DONTNEED);
+		for (uint32_t n = 1; t->calls_mapped && n <= calls_of(t)->n_nodes; n++) {
+			mem_zero(hot_of(t, n)->child, sizeof(hot_of(t, n)->child));
+			hot_of(t, n)->branch_key = 0;
+		}
+	}
 }
 
 /* Limited by the memory of the hot parts, too. */
@@ -166,6 +192,7 @@ static uint32_t find_node(struct thread *t, const struct calls_node *like)
 		return 0;
 	const uint32_t n = *place = ++c->n_nodes;
 	*node_at(t, n) = *like;
+	hot_of(t, n)->mix = (uint32_t)mix(n) & ~15u;
 	return n;
 }
 
@@ -279,29 +306,27 @@ static uint32_t jump_to_function(struct thread *t, uint32_t n, uint64_t site,
 
 /* ---- changes ---- */
 
-static void acc_store(struct thread *t)
+static void acc_zero(struct thread *t, unsigned event)
 {
-	struct calls_thread *const c = calls_of(t);
-	uint64_t *const hot = (uint64_t *)((uint64_t)t + THREAD_NODES + c->cur) + 1;
-	const unsigned n = CALLS_BANKS * calls_bits(cache.calls);
-	for (unsigned i = 0; i < n; i++)
-		hot[i] = c->acc[i];
+	mem_zero(calls_of(t)->acc + CALLS_BANKS * event, 8 * CALLS_BANKS);
 }
 
-static void acc_load(struct thread *t)
+static void acc_flush(struct thread *t)
 {
 	struct calls_thread *const c = calls_of(t);
-	const uint64_t *const hot = (uint64_t *)((uint64_t)t + THREAD_NODES + c->cur) + 1;
-	const unsigned n = CALLS_BANKS * calls_bits(cache.calls);
-	for (unsigned i = 0; i < n; i++)
-		c->acc[i] = hot[i];
+	uint64_t *const sums = ((struct calls_hot *)((uint64_t)t + THREAD_NODES + c->cur))->sums;
+	const unsigned n = calls_bits(cache.calls);
+	for (unsigned k = 0; k < n; k++) {
+		for (unsigned i = 0; i < CALLS_BANKS; i++)
+			sums[k] += c->acc[CALLS_BANKS * k + i];
+		acc_zero(t, k);
+	}
 }
 
 static void change_to(struct thread *t, uint32_t n)
 {
-	acc_store(t);
+	acc_flush(t);
 	calls_of(t)->cur = offset_of(n);
-	acc_load(t);
 }
 
 static uint32_t current(const struct thread *t)
@@ -315,17 +340,46 @@ void calls_count(struct thread *t, int event, int64_t n)
 		calls_of(t)->acc[CALLS_BANKS * calls_bits(cache.calls & ((1u << event) - 1))] += (uint64_t)n;
 }
 
-/* Lets code find the answer next time. `key` as in struct calls_found. */
-static void remember(struct thread *t, uint32_t slot, uint32_t site, uint64_t cur, uint32_t to)
+/* Lets code find the answer next time, in a slot and in the hash table. */
+static void remember_in_slot(struct thread *t, uint32_t slot, uint32_t site, uint64_t cur, uint32_t to)
 {
 	/* a site's own slot does not say which site */
-	const uint64_t key = cur + (info_at(slot)->site ? 0 : calls_from(site));
+	const bool branch = !info_at(slot)->site;
+	const uint64_t key = cur + (branch ? calls_from(site) : 0);
+	const uint32_t mixed = hot_of(t, number_of(cur))->mix + (branch ? calls_from_word(site) : 0);
 	struct calls_slot *const s = (struct calls_slot *)((uint64_t)t + CALLS_SLOTS +
-							   (uint64_t)slot * SLOT_BYTES + (key & 0xff) * 2);
-	const uint32_t at = ((calls_hash_of(slot) + (uint32_t)key) & 0xffff) + calls_part_of(slot);
+							   (uint64_t)slot * SLOT_BYTES + (mixed & 0xff));
+	const uint32_t hash = calls_hash_of(slot);
+	const uint32_t at = (hash & ~0xffffu) | ((hash + mixed) & 0xffff);
 	struct calls_found *const f = (struct calls_found *)((uint64_t)t + CALLS_FOUND + at / 4 * 32ull);
 	*s = (struct calls_slot){ 0 - key, offset_of(to) };
-	*f = (struct calls_found){ .key = s->key, .slot = 0 - slot * (SLOT_BYTES / 2ull), .to = s->to };
+	*f = (struct calls_found){ .key = s->key, .slot = 0 - (uint64_t)slot * SLOT_BYTES, .to = s->to };
+}
+
+/* The same in the context itself. False: the context remembers another answer there. */
+static bool remember_in_context(struct thread *t, uint32_t slot, uint32_t site, uint64_t cur, uint32_t to)
+{
+	struct calls_hot *const hot = hot_of(t, number_of(cur));
+	const uint8_t place = info_at(slot)->place;
+	if (!info_at(slot)->site) {
+		/* the newest: the first branch of a PLT stub may lead to the dynamic linker */
+		const uint64_t key = 0 - calls_branch_key(site, slot);
+		const bool was_free = !hot->branch_key || hot->branch_key == key;
+		hot->branch_key = key;
+		hot->branch_to = offset_of(to);
+		return was_free;
+	}
+	if (place == CALLS_CHILDREN || (hot->child[place].site && hot->child[place].site != slot))
+		return false;
+	hot->child[place].site = slot;
+	hot->child[place].to = offset_of(to);
+	return true;
+}
+
+static void remember(struct thread *t, uint32_t slot, uint32_t site, uint64_t cur, uint32_t to)
+{
+	if (!remember_in_context(t, slot, site, cur, to))
+		remember_in_slot(t, slot, site, cur, to);
 }
 
 /* ---- the shadow ---- */
@@ -337,24 +391,23 @@ struct shadow_word {
 };
 
 /* In the handler of a SIGSEGV another fault would be fatal: so nothing is tried. */
-static bool shadow_is_mapped(const struct thread *t, uint64_t sp)
+static bool has_shadow(const struct thread *t, uint64_t sp)
 {
-	uint8_t in_core[2];
-	const uint64_t at = shadow_of(t, sp), end = at + sizeof(struct shadow_word);
-	return sys3(__NR_mincore, PAGE_DOWN(at), PAGE_UP(end) - PAGE_DOWN(at), in_core) == 0;
+	const uint64_t at = shadow_of(t, sp);
+	return shadow_is_mapped(t, at) && shadow_is_mapped(t, at + sizeof(struct shadow_word) - 1);
 }
 
 static struct shadow_word shadow_at(struct thread *t, uint64_t sp)
 {
 	struct shadow_word w = { 0 };
-	if (shadow_is_mapped(t, sp))
+	if (has_shadow(t, sp))
 		__builtin_memcpy(&w, (const void *)shadow_of(t, sp), sizeof(w));
 	return w;
 }
 
 static void shadow_write(struct thread *t, uint64_t sp, struct shadow_word w)
 {
-	if (!shadow_is_mapped(t, sp)) {
+	if (!has_shadow(t, sp)) {
 		shadow_fault(t, shadow_of(t, sp));
 		shadow_fault(t, shadow_of(t, sp) + sizeof(w) - 1);
 	}
@@ -435,7 +488,7 @@ static void transition(struct thread *t, uint32_t slot, uint32_t site)
 	watch_change(t, number_of(cur));
 	if (!counts)			/* code would count it: C looks each time */
 		return;
-	++*hot_of(t, n);
+	hot_of(t, n)->calls++;
 	if (!node_at(t, n)->outermost)
 		remember(t, slot, site, cur, n);
 }
@@ -444,9 +497,9 @@ static void transition(struct thread *t, uint32_t slot, uint32_t site)
 static uint64_t lookup_failed(struct thread *t)
 {
 	struct calls_thread *const c = calls_of(t);
-	const uint32_t slot = (uint32_t)c->slot / (SLOT_BYTES / 2);
+	const uint32_t slot = (uint32_t)c->slot / SLOT_BYTES;
 	const uint64_t target = info_at(slot)->target;
-	transition(t, slot, info_at(slot)->site ? slot : (uint32_t)(c->from >> 32));
+	transition(t, slot, info_at(slot)->site ? slot : calls_from_site(c->from));
 	return target;
 }
 
@@ -507,7 +560,7 @@ static uint32_t context_at(struct thread *t, uint32_t was, uint64_t sp, uint64_t
 					  .is_start = f.start == pc || f.fid == FID_UNKNOWN };
 	const uint32_t to = jump_to_function(t, base, 0, &target, &counts);
 	if (counts)
-		++*hot_of(t, to);
+		hot_of(t, to)->calls++;
 	return to;
 }
 
@@ -519,7 +572,6 @@ void calls_recover_return(struct thread *t, uint64_t sp, uint64_t pc)
 	const uint32_t from = number_of(c->prev), number = call_number(w);
 	if (!number || *return_pc(number) != pc || !is_node(t, w.node)) {
 		c->cur = c->prev;
-		acc_load(t);
 		change_to(t, context_at(t, current(t), sp, pc));
 	}
 	watch_change(t, from);
@@ -546,7 +598,7 @@ static void arrive(struct thread *t, uint64_t pc)
 	} else if (fid == f.fid || fid == FID_RETURNED) {
 		return;
 	} else if (fid == FID_CALL || f.start == pc || f.fid == FID_UNKNOWN) {
-		transition(t, calls_target(pc, true), (uint32_t)(c->from >> 32));
+		transition(t, calls_target(pc, true), calls_from_site(c->from));
 	} else {
 		const uint32_t from = current(t);
 		change_to(t, context_at(t, from, t->regs[RSP] - 8, pc));
@@ -574,18 +626,17 @@ void calls_recover(struct thread *t, enum calls_state state, uint64_t pc)
 {
 	struct calls_thread *const c = calls_of(t);
 	switch (state) {
-	case CALLS_STORED:
-		acc_load(t);
+	case CALLS_FLUSHED:
+		acc_zero(t, c->flushing);
 		break;
 	case CALLS_UNCOUNTED:
-		++*hot_of(t, current(t));
+		hot_of(t, current(t))->calls++;
 		break;
 	case CALLS_RETURNING:
 		c->cur = c->prev;
-		acc_load(t);
 		break;
-	case CALLS_ARRIVING_STORED:
-		acc_load(t);
+	case CALLS_ARRIVING_FLUSHED:
+		acc_zero(t, c->flushing);
 		arrive(t, pc);
 		break;
 	case CALLS_ARRIVING:
@@ -612,7 +663,7 @@ void calls_signal(struct thread *t, int sig, uint64_t handler, uint64_t at)
 	shadow_write(t, at, (struct shadow_word){ .node = offset_of(root) });
 	shadow_write(t, at + 8, (struct shadow_word){ .number = (uint16_t)MARK_OF_SIGNAL,
 						      .high = MARK_OF_SIGNAL >> 16, .node = was });
-	++*hot_of(t, n);
+	hot_of(t, n)->calls++;
 	change_to(t, n);
 	lock_drop();
 }
@@ -629,7 +680,7 @@ void calls_sigreturn(struct thread *t, uint64_t at)
 		/* the handler may have changed the pc in the frame */
 		if (node_at(t, was)->fid != f.fid && f.start == t->pc && f.fid != FID_UNKNOWN) {
 			const uint32_t n = child_of(t, was, TAIL, 0, t->pc);
-			++*hot_of(t, n);
+			hot_of(t, n)->calls++;
 			change_to(t, n);
 		}
 	} else {
@@ -669,8 +720,14 @@ bool calls_thread(struct thread *t, bool first)
 	const uint32_t root = find_root(t, first ? ROOT : THREAD, 0, t->pc);
 	lock_drop();
 	calls_of(t)->cur = offset_of(root);
-	*hot_of(t, root) = 1;
+	hot_of(t, root)->calls = 1;
 	return true;
+}
+
+static void hot_zero(struct calls_hot *hot)
+{
+	hot->calls = 0;
+	mem_zero(hot->sums, 8ull * calls_bits(cache.calls));
 }
 
 void calls_forked(struct thread *t)
@@ -682,16 +739,17 @@ void calls_forked(struct thread *t)
 	c->n_syscalls = 0;
 	if (!cache.calls)
 		return;
-	mem_zero(hot_of(t, 1), (uint64_t)offset_of(1) * c->n_nodes);
-	for (uint32_t n = 1; n <= c->n_nodes; n++)
+	for (uint32_t n = 1; n <= c->n_nodes; n++) {
 		node_at(t, n)->logged = false;
+		hot_zero(hot_of(t, n));
+	}
 	c->folded = 0;
-	acc_load(t);
+	mem_zero(c->acc, sizeof(c->acc));
 }
 
 /* ---- the log ---- */
 
-static void log_node(struct thread *t, uint32_t n, const uint64_t *hot)
+static void log_node(struct thread *t, uint32_t n, const struct calls_hot *hot)
 {
 	struct calls_node *const i = node_at(t, n);
 	const unsigned events = calls_bits(cache.calls);
@@ -701,9 +759,8 @@ static void log_node(struct thread *t, uint32_t n, const uint64_t *hot)
 				    .repeats = i->repeats, .cut = i->cut, .signal = i->signal,
 				    .n_events = events };
 	for (unsigned k = 0; k < events; k++)
-		for (unsigned bank = 0; bank < CALLS_BANKS; bank++)
-			r->counts[k] += (int64_t)hot[1 + CALLS_BANKS * k + bank];
-	code_log_record(t, CODE_CONTEXT, i->entry, (int64_t)hot[0], r,
+		r->counts[k] = (int64_t)hot->sums[k];
+	code_log_record(t, CODE_CONTEXT, i->entry, (int64_t)hot->calls, r,
 			(uint16_t)(sizeof(*r) + 8 * events));
 	i->logged = true;
 }
@@ -726,24 +783,23 @@ static void log_syscalls(struct thread *t)
 void calls_fold(struct thread *t)
 {
 	struct calls_thread *const c = calls_of(t);
-	const uint32_t words = calls_node_size() / 8;
+	const unsigned events = calls_bits(cache.calls);
 	if (!t->calls_mapped)
 		return;
 	if (cache.calls) {
-		acc_store(t);
+		acc_flush(t);
 		for (uint32_t n = 1; n <= c->n_nodes; n++) {
-			uint64_t *const hot = hot_of(t, n);
-			uint64_t any = !node_at(t, n)->logged;
-			for (uint32_t i = 0; i < words; i++)
-				any |= hot[i];
+			struct calls_hot *const hot = hot_of(t, n);
+			uint64_t any = hot->calls | (node_at(t, n)->logged ? 0 : 1);
+			for (unsigned k = 0; k < events; k++)
+				any |= hot->sums[k];
 			if (!any)
 				continue;
 			if (part_drops(t, node_at(t, n)->watch))
-				mem_zero(hot, 8ull * words);
+				hot_zero(hot);
 			log_node(t, n, hot);
-			mem_zero(hot, 8ull * words);
+			hot_zero(hot);
 		}
-		acc_load(t);
 	}
 	log_syscalls(t);
 }

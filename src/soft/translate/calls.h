@@ -6,16 +6,20 @@
  *	watched.c		functions that switch counting
  *
  * A *context* is a node of a thread's own tree. `cur` is the one that runs. Code adds what a block is
- * worth to the thread's *accumulators*, CALLS_BANKS for each event, which hold the sums of `cur`: a
- * change of context stores them there and loads those of the next one.
+ * worth to the thread's *accumulators*, CALLS_BANKS for each event. A change of context *flushes* them:
+ * adds them to the sums of `cur` and sets them to 0.
  *
  * A call stores `cur` in the shadow of the stack, beside its number; the return takes it back. So
  * longjmp, exceptions and switches of stacks need nothing of their own: where a function goes on, the
  * last call that it made has left its context in the shadow, right below its stack pointer.
  *
  * From a context and a call *site* (or, for an indirect branch, the context, the site and the target)
- * code finds the next context in a *slot* of the site (the target), which remembers the last answer;
- * then in a hash table; then C looks, and makes the context if it is new.
+ * code finds the next context
+ *	in the context itself, which remembers the next ones of the first CALLS_CHILDREN sites of its
+ *	function, and one of an indirect branch; other sites and targets have
+ *	a *slot* each, which remembers the answers for SLOT_WAYS contexts;
+ *	then in a hash table;
+ * then C looks, and makes the context if it is new.
  */
 #ifndef SOFT_CALLS_H
 #define SOFT_CALLS_H
@@ -26,7 +30,7 @@
  * block before it. (python3 took 1.33 s with one, 1.07 s with four; natively 0.2 s.) */
 #define CALLS_BANKS 4
 #define MAX_SLOTS (1u << 17)
-#define SLOT_WAYS 32u
+#define SLOT_WAYS 16u
 /* The hash table that code looks into: so many parts, each of 2^14 entries, because code can cut a
  * number off at 16 bits only. The slot says which part. */
 #define FOUND_PARTS 32u
@@ -39,7 +43,7 @@
 #define CALLS_REQUESTS 8u
 
 /* What a slot remembers: the answer for one context. A slot has SLOT_WAYS of these; the low byte of the
- * context, which is a multiple of 8, says which. */
+ * context's mix (and of the site's word) says which. */
 struct calls_slot {
 	uint64_t key;			/* minus (context + calls_from(site)); a site's own: minus context */
 	uint64_t to;			/* the next context */
@@ -48,7 +52,7 @@ struct calls_slot {
 
 struct calls_found {
 	uint64_t key;			/* the same */
-	uint64_t slot;			/* minus its offset, halved */
+	uint64_t slot;			/* minus its offset */
 	uint64_t to;
 	uint64_t pad;
 };
@@ -59,7 +63,22 @@ enum calls_watch {
 	WATCHED_IN = 2,			/* one with WATCH_IN */
 };
 
-/* What C knows of a context. Its counts are in the hot part: the calls, then the banks. */
+/* The hot part of a context: what code uses, in one cache line. */
+#define CALLS_CHILDREN 4u
+struct calls_hot {
+	uint64_t calls;
+	struct {
+		uint32_t site, to;
+	} child[CALLS_CHILDREN];	/* by the site's place; 0: none yet */
+	uint64_t branch_key;		/* of an indirect branch: minus calls_branch_key() */
+	uint32_t branch_to;
+	uint32_t mix;			/* for hashing: any number, a multiple of 16 */
+	uint64_t sums[];		/* of the events that are wanted, in a row */
+};
+#define HOT_UNIT 64u			/* one or more of these is a hot part */
+_Static_assert(sizeof(struct calls_hot) + 8 == HOT_UNIT, "one event: one cache line");
+
+/* What C knows of a context. */
 struct calls_node {
 	uint64_t site, entry;
 	uint64_t set;			/* hash of the calls in its path */
@@ -90,15 +109,16 @@ struct calls_thread {
 	uint64_t acc[SOFT_EVENTS * CALLS_BANKS];	/* of the events that are wanted, in a row */
 	uint64_t cur;			/* contexts are offsets in the hot part here */
 	uint64_t prev;			/* the one that the last return left */
-	uint64_t from;			/* an indirect branch: calls_from() its site, … */
+	uint64_t from;			/* an indirect branch: calls_from_word() of its site, … */
 	uint64_t from_fid;		/* … and its function; FID_CALL, FID_RETURN */
-	uint64_t slot;			/* for the common lookup: the slot's offset, halved … */
-	uint64_t hash, part;		/* … and what is added to the context for its hash */
+	uint64_t slot;			/* for the common lookup: the slot's offset, … */
+	uint64_t hash;			/* … calls_hash_of() it, … */
+	uint64_t to;			/* … and the answer */
 	uint64_t back;			/* where it goes on */
 	uint64_t return_sp;		/* with FID_RETURN: where the return address was */
 	uint8_t followed;		/* enum calls_watch that counting has followed (part_follow()) */
 	uint8_t n_requests;
-	uint32_t pad;
+	uint32_t flushing;		/* which event, where there are several (CALLS_FLUSHED) */
 	struct calls_request {		/* of functions that were entered or left, until part_follow() */
 		uint32_t what;		/* one of enum soft_watch */
 		uint32_t number;
@@ -137,16 +157,18 @@ struct slot_info {
 	uint32_t fid;			/* of the target */
 	uint8_t kind;			/* of the contexts that it leads to */
 	bool is_start;			/* the target is the first instruction of its function */
+	uint8_t place;			/* a site's in calls_hot.child; CALLS_CHILDREN: none */
+	uint8_t n_sites;		/* of SLOT_FUNCTION: places that are taken */
 };
 
 /* What a signal in translated code finds half done (struct mark). */
 enum calls_state {
 	CALLS_NOTHING,
-	CALLS_STORED,		/* the accumulators may be those of the next context: undo */
+	CALLS_FLUSHED,		/* the accumulators of an event were added to its sum, and are to be 0 */
 	CALLS_UNCOUNTED,	/* the context has changed, but the call is not counted */
 	CALLS_RETURNING,	/* a return has begun to change it: undo */
 	CALLS_ARRIVING,		/* an indirect branch is to change it */
-	CALLS_ARRIVING_STORED,	/* … and the accumulators may be those of the next context */
+	CALLS_ARRIVING_FLUSHED,	/* both */
 	CALLS_TAKEN_ADDED,	/* the accumulator of a taken branch was bumped, but not its cell */
 };
 
@@ -154,15 +176,22 @@ enum calls_state {
 NEEDS_LOCK uint32_t calls_site(uint64_t pc, uint64_t target, uint8_t kind, bool make);
 NEEDS_LOCK uint32_t calls_target(uint64_t pc, bool make);
 const struct slot_info *slot_info_at(uint32_t slot);
-uint32_t calls_hash_of(uint32_t slot);			/* a multiple of 4 */
-uint32_t calls_part_of(uint32_t slot);			/* a multiple of 4 * FOUND_PART */
-uint32_t calls_node_size(void);
-/* A site as a part of a key: its number in the high half; its low half makes the sites of a function
- * that call the same target use different ways of a slot. */
-static inline uint32_t calls_from_low(uint32_t site) { return site * 40 & 0xf8; }
+/* Where in the hash table the answers of a slot are: its part, and what is added to the key, of which
+ * the low 16 bits count. In units of 8 bytes, a multiple of 4. */
+uint32_t calls_hash_of(uint32_t slot);
+uint32_t calls_node_size(void);		/* of the hot part: a multiple of HOT_UNIT */
+/* A site as a part of a key. Code stores the word, in one store (a load that needs two stores is slow),
+ * and makes calls_from() of it: the site's number, its bytes reversed, in the high half. The low byte
+ * makes the sites of a function that call the same target use different ways of a slot. */
+static inline uint32_t calls_from_word(uint32_t site) { return site << 8 | (site * 48 & 0xf0); }
+static inline uint32_t calls_from_site(uint64_t word) { return (uint32_t)word >> 8; }
 static inline uint64_t calls_from(uint32_t site)
 {
-	return site ? (uint64_t)site << 32 | calls_from_low(site) : 0;
+	return __builtin_bswap64(calls_from_word(site)) + calls_from_word(site);
+}
+static inline uint64_t calls_branch_key(uint32_t site, uint32_t slot)
+{
+	return __builtin_bswap64(calls_from_word(site)) + slot;
 }
 /* How many bits of a set of events are set. (The compiler's own would be a function of libgcc.) */
 static inline unsigned calls_bits(uint32_t set)

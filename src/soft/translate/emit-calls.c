@@ -3,8 +3,10 @@
 #include "emit.h"
 
 #define FIELD(name) ((uint32_t)(THREAD_CALLS + offsetof(struct calls_thread, name)))
+
 #define KIND_CALL 3
 #define KIND_TAIL 4
+#define HOT(name) (THREAD_NODES + offsetof(struct calls_hot, name))
 
 static uint32_t slot_off(uint32_t slot)
 {
@@ -17,16 +19,27 @@ static uint32_t acc_at(unsigned i, uint32_t id)
 	return FIELD(acc) + 8 * (i * CALLS_BANKS + (id >> cache.counts_taken) % CALLS_BANKS);
 }
 
-static unsigned banks(void)
+/* mov reg, gs:[base + off]  /  mov gs:[base + off], reg */
+static void based_op(struct emit *e, unsigned opcode, unsigned reg, unsigned base, uint64_t off)
 {
-	return CALLS_BANKS * calls_bits(cache.calls);
+	bn(e, 4, 0x80004865u | opcode << 16 | (reg << 3 | base) << 24);
+	b4(e, GS(off));
 }
 
-/* mov rdx, gs:[rcx + hot part + at]  /  mov gs:[…], rdx */
-static void hot_op(struct emit *e, unsigned opcode, uint32_t at)
+static void based_load(struct emit *e, unsigned reg, unsigned base, uint64_t off)
 {
-	bn(e, 4, 0x91004865u | opcode << 16);
-	b4(e, GS(THREAD_NODES + at));
+	based_op(e, 0x8b, reg, base, off);
+}
+
+/* mov ecx, gs:[rax + off] */
+static void load_ecx_of_rax(struct emit *e, uint64_t off)
+{
+	bn(e, 3, 0x888b65), b4(e, GS(off));
+}
+
+static void based_store(struct emit *e, unsigned reg, unsigned base, uint64_t off)
+{
+	based_op(e, 0x89, reg, base, off);
 }
 
 /* mov ecx, gs:[off] */
@@ -66,98 +79,129 @@ static void add_rdx(struct emit *e)
 	bn(e, 4, 0x110c8d48);
 }
 
-/* rcx is the context: stores the accumulators there. */
-static void store_acc(struct emit *e)
+/* rax is the context: adds the accumulators to its sums, and sets them to 0. (To load the sums of the
+ * next context into the accumulators instead would take no additions, but then each call waits for the
+ * stores of the same function's last call.) `flushed`: the state of a signal in between. */
+static void flush(struct emit *e, struct mark m, enum calls_state flushed)
 {
-	for (unsigned i = 0; i < banks(); i++) {
-		gs_load(e, RDX, FIELD(acc) + 8 * i);
-		hot_op(e, 0x89, 8 + 8 * i);
+	const unsigned n = calls_bits(cache.calls), state = m.calls;
+	for (unsigned k = 0; k < n; k++) {
+		based_load(e, RDX, RAX, HOT(sums) + 8 * k);
+		for (unsigned i = 0; i < CALLS_BANKS; i++) {
+			gs_load(e, RCX, FIELD(acc) + 8 * (k * CALLS_BANKS + i));
+			bn(e, 4, 0x0a148d48);			/* lea rdx, [rdx + rcx] */
+		}
+		if (n > 1)
+			store_imm(e, FIELD(flushing), k);
+		based_store(e, RDX, RAX, HOT(sums) + 8 * k);
+		m.calls = flushed & 7;
+		mark(e, m);
+		b1(e, 0xb9), b4(e, 0);				/* mov ecx, 0 */
+		for (unsigned i = 0; i < CALLS_BANKS; i++)
+			gs_store(e, RCX, FIELD(acc) + 8 * (k * CALLS_BANKS + i));
+		m.calls = state & 7;
+		mark(e, m);
 	}
 }
 
-static void load_acc(struct emit *e)
+/* jrcxz to a place within a few bytes. Returns where its rel8 is. */
+static uint8_t *jump_if_zero(struct emit *e)
 {
-	for (unsigned i = 0; i < banks(); i++) {
-		hot_op(e, 0x8b, 8 + 8 * i);
-		gs_store(e, RDX, FIELD(acc) + 8 * i);
-	}
+	bn(e, 2, 0xe3);
+	return e->w - 1;
 }
 
-/* movzx edx, cl: where in a slot the answer for the context rcx is, halved. */
-static void way(struct emit *e)
+static void land_short(struct emit *e, uint8_t *rel8)
 {
-	bn(e, 3, 0xd1b60f);
+	*rel8 = (uint8_t)(e->w - rel8 - 1);
 }
 
-/* rcx = the context, and where an indirect branch comes from */
-static void load_context(struct emit *e, bool is_site)
-{
-	gs_load(e, RCX, FIELD(cur));
-	if (is_site)
-		return;
-	gs_load(e, RDX, FIELD(from));
-	add_rdx(e);
-}
-
-/* rdx = the key in the slot for the context rcx */
-static void load_key(struct emit *e, uint32_t slot)
-{
-	way(e);
-	bn(e, 5, 0x55148b4865), b4(e, GS(slot_off(slot)));	/* mov rdx, gs:[rdx * 2 + …] */
-}
-
-/* The answer is in the slot: changes to it. `m` says what is undone until then, `done` what is after. */
-static void change(struct emit *e, uint32_t slot, bool is_site, struct mark m, struct mark done)
-{
-	load_context(e, is_site);
-	way(e);
-	bn(e, 5, 0x550c8b4865);					/* mov rcx, gs:[rdx * 2 + …] */
-	b4(e, GS(slot_off(slot) + (uint32_t)offsetof(struct calls_slot, to)));
-	load_acc(e);
-	mark(e, m);
-	gs_store(e, RCX, FIELD(cur));
-	done.rcx_in_s0 = true;
-	done.in_s2 = RDX;
-	done.calls = CALLS_UNCOUNTED;
-	mark(e, done);
-	hot_op(e, 0x8b, 0);
-	bn(e, 4, 0x01528d48);					/* lea rdx, [rdx + 1] */
-	hot_op(e, 0x89, 0);
-	done.calls = CALLS_NOTHING;
-	mark(e, done);
-	gs_load(e, RDX, OFF_S2);
-	gs_load(e, RCX, OFF_S0);
-	done.rcx_in_s0 = false;
-	done.in_s2 = -1;
-	mark(e, done);
-}
-
-/* The slot did not have the answer: asks the common lookup, which fills it in. rcx is free. */
-static void ask_lookup(struct emit *e, uint32_t slot)
+/* Asks the common lookup. rax is the key. Returns where the rel32 is that leads to where the code goes
+ * on, with the answer in rcx. */
+static uint8_t *ask_lookup(struct emit *e, uint32_t slot)
 {
 	bn(e, 3, 0x0d8d48);					/* lea rcx, [rip + …] */
-	uint8_t *const back = e->w;
 	b4(e, 0);
+	uint8_t *const back = e->w - 4;
 	gs_store(e, RCX, FIELD(back));
-	store_imm64(e, FIELD(slot), slot * (SLOT_BYTES / 2));
+	store_imm64(e, FIELD(slot), slot * SLOT_BYTES);
 	store_imm64(e, FIELD(hash), calls_hash_of(slot));
-	store_imm64(e, FIELD(part), calls_part_of(slot));
-	gs_load(e, RCX, FIELD(cur));
 	b1(e, 0xe9);
 	b4(e, (uint32_t)(e->seg->calls_lookup - (here(e) + 4)));
+	return back;
+}
+
+/* rax is the context. rcx becomes the next one for a site. */
+static void find_for_site(struct emit *e, uint32_t slot)
+{
+	const uint8_t place = slot_info_at(slot)->place;
+	const uint64_t child = HOT(child) + 8ull * place;
+	if (place < CALLS_CHILDREN) {
+		load_ecx_of_rax(e, child);
+		bn(e, 2, 0x898d), b4(e, 0 - slot);		/* lea ecx, [rcx - slot] */
+	} else {
+		bn(e, 4, 0x90b60f65), b4(e, GS(HOT(mix)));	/* movzx edx, byte gs:[rax + mix] */
+		based_load(e, RCX, RDX, slot_off(slot));
+		bn(e, 4, 0x010c8d48);				/* lea rcx, [rcx + rax] */
+	}
+	uint8_t *const found = jump_if_zero(e);
+	store_imm64(e, FIELD(from), 0);
+	uint8_t *const back = ask_lookup(e, slot);
+	land_short(e, found);
+	if (place < CALLS_CHILDREN)
+		load_ecx_of_rax(e, child + 4);
+	else
+		based_load(e, RCX, RDX, slot_off(slot) + offsetof(struct calls_slot, to));
 	land(e, back);
 }
 
-/* Goes on with the answer: from the slot if rcx is 0, else the common lookup is asked. */
-static void find(struct emit *e, uint32_t slot, bool is_site)
+/* The same at the target of an indirect branch. */
+static void find_for_target(struct emit *e, uint32_t slot)
 {
-	b1(e, 0xe3);						/* jrcxz found */
-	uint8_t *const found = e->w;
-	b1(e, 0);
-	if (is_site)
-		store_imm64(e, FIELD(from), 0);
-	ask_lookup(e, slot);
-	*found = (uint8_t)(e->w - found - 1);
+	gs_load(e, RDX, FIELD(from));
+	based_load(e, RCX, RAX, HOT(branch_key));
+	bn(e, 3, 0xca0f48);					/* bswap rdx */
+	bn(e, 4, 0x118c8d48), b4(e, slot);			/* lea rcx, [rcx + rdx + slot] */
+	uint8_t *const in_context = jump_if_zero(e);
+	gs_load(e, RCX, FIELD(from));
+	bn(e, 4, 0x0a148d48);					/* lea rdx, [rdx + rcx] */
+	bn(e, 4, 0x88b60f65), b4(e, GS(HOT(mix)));		/* movzx ecx, byte gs:[rax + mix] */
+	bn(e, 4, 0x10048d48);					/* lea rax, [rax + rdx]: the key */
+	bn(e, 6, 0xd2b60f0a148d);				/* lea edx, [rdx + rcx]; movzx edx, dl */
+	based_load(e, RCX, RDX, slot_off(slot));
+	bn(e, 4, 0x010c8d48);					/* lea rcx, [rcx + rax] */
+	uint8_t *const in_slot = jump_if_zero(e);
+	uint8_t *const back = ask_lookup(e, slot);
+	land_short(e, in_slot);
+	based_load(e, RCX, RDX, slot_off(slot) + offsetof(struct calls_slot, to));
+	bn(e, 2, 0xeb);						/* jmp over … */
+	uint8_t *const over = e->w - 1;
+	land_short(e, in_context);
+	load_ecx_of_rax(e, HOT(branch_to));
+	land_short(e, over);
+	land(e, back);
+}
+
+/* rcx is the next context: changes to it. `done` is the mark after that; rcx, rdx and rax are spilled. */
+static void change(struct emit *e, struct mark done)
+{
+	based_load(e, RAX, RCX, HOT(calls));
+	bn(e, 4, 0x01408d48);					/* lea rax, [rax + 1] */
+	gs_store(e, RCX, FIELD(cur));
+	done.rcx_in_s0 = true;
+	done.in_s2 = RDX;
+	done.in_s3 = RAX;
+	done.calls = CALLS_UNCOUNTED;
+	mark(e, done);
+	based_store(e, RAX, RCX, HOT(calls));
+	done.calls = CALLS_NOTHING;
+	mark(e, done);
+	gs_load(e, RAX, OFF_S3);
+	gs_load(e, RDX, OFF_S2);
+	gs_load(e, RCX, OFF_S0);
+	done.rcx_in_s0 = false;
+	done.in_s2 = done.in_s3 = -1;
+	mark(e, done);
 }
 
 /* A direct call or a jump to another function: m is the mark before the instruction, done the one
@@ -169,31 +213,28 @@ void emit_transition(struct emit *e, uint64_t pc, uint64_t target, bool call, st
 	mark(e, m);
 	gs_store(e, RCX, OFF_S0);
 	gs_store(e, RDX, OFF_S2);
+	gs_store(e, RAX, OFF_S3);
 	m.rcx_in_s0 = true;
 	m.in_s2 = RDX;
+	m.in_s3 = RAX;
 	mark(e, m);
-	gs_load(e, RCX, FIELD(cur));
+	gs_load(e, RAX, FIELD(cur));
 	mark(e, m);
 	if (call) {
-		bn(e, 5, 0x248c896765);				/* mov gs:[esp + SHADOW + 4], ecx */
+		bn(e, 5, 0x2484896765);				/* mov gs:[esp + SHADOW + 4], eax */
 		b4(e, SHADOW + 4);
 	}
 	mark(e, m);
-	store_acc(e);
-	m.calls = CALLS_STORED;
-	mark(e, m);
-	load_key(e, slot);
-	add_rdx(e);
-	find(e, slot, true);
-	change(e, slot, true, m, done);
+	flush(e, m, CALLS_FLUSHED);
+	find_for_site(e, slot);
+	change(e, done);
 }
 
 /* An indirect branch says where it comes from. */
 void emit_from(struct emit *e, uint64_t pc, bool call)
 {
 	const uint32_t site = calls_site(pc, 0, call ? KIND_CALL : KIND_TAIL, !e->dry);
-	store_imm(e, FIELD(from), calls_from_low(site));
-	store_imm(e, FIELD(from) + 4, site);
+	store_imm64(e, FIELD(from), calls_from_word(site));
 	store_imm(e, FIELD(from_fid), call ? FID_CALL : e->dry ? 0 : function_at(pc).fid);
 }
 
@@ -212,7 +253,16 @@ void emit_save_context(struct emit *e, struct mark m)
 	gs_load(e, RDX, OFF_S2);
 }
 
-#define RETURNED_OVER (8 + 6 + 7)	/* bytes of the load, the lea, and jrcxz with its jump */
+#define FROM_IS (8 + 6 + 2)		/* bytes of from_is() */
+#define RETURNED_OVER (8 + 6 + 7)	/* of a load, a lea, and jrcxz with its jump */
+
+/* If what an indirect branch has said it comes from is `fid`, jumps over so many bytes. */
+static void from_is(struct emit *e, uint32_t fid, unsigned over)
+{
+	load_ecx(e, FIELD(from_fid));
+	bn(e, 2, 0x898d), b4(e, 0 - fid);			/* lea ecx, [rcx - fid] */
+	bn(e, 2, 0xe3 | over << 8);				/* jrcxz */
+}
 
 /* At an entry, where an indirect branch arrives at pc; the program's rcx is in s0. `start`: pc is the
  * first instruction of its function. Elsewhere, what comes from another function is C's. */
@@ -224,21 +274,20 @@ void emit_arrival(struct emit *e, uint64_t pc, bool start, uint64_t miss)
 	m.calls = CALLS_ARRIVING;
 	mark(e, m);
 	const uint32_t fid = slot_info_at(slot)->fid;
-	if (!start || fid == FID_UNKNOWN) {
-		load_ecx(e, FIELD(from_fid));
-		bn(e, 2, 0x898d), b4(e, 0 - FID_RETURNED);
-		b1(e, 0xe3), b1(e, RETURNED_OVER);	/* jrcxz: the context has changed already */
-	}
-	load_ecx(e, FIELD(from_fid));
-	bn(e, 2, 0x898d), b4(e, 0 - fid);			/* lea ecx, [rcx - fid] */
+	if (start && fid == FID_UNKNOWN)
+		from_is(e, FID_RETURNED, RETURNED_OVER);	/* the context has changed already */
 	if (!start) {
-		bn(e, 3, 0xe905e3);				/* jrcxz over the jump to `miss` */
+		from_is(e, fid, FROM_IS + 5);
+		from_is(e, FID_RETURNED, 5);
+		b1(e, 0xe9);
 		b4(e, (uint32_t)(miss - (here(e) + 4)));
 		m.calls = CALLS_NOTHING;
 		mark(e, m);
 		gs_load(e, RCX, OFF_S0);
 		return;
 	}
+	load_ecx(e, FIELD(from_fid));
+	bn(e, 2, 0x898d), b4(e, 0 - fid);			/* lea ecx, [rcx - fid] */
 	uint8_t *const other = jump_unless_zero(e);
 	gs_load(e, RCX, OFF_S0);
 	mark(e, plain(pc, 0, e));
@@ -248,17 +297,14 @@ void emit_arrival(struct emit *e, uint64_t pc, bool start, uint64_t miss)
 	land(e, other);
 	mark(e, m);
 	gs_store(e, RDX, OFF_S2);
+	gs_store(e, RAX, OFF_S3);
 	m.in_s2 = RDX;
+	m.in_s3 = RAX;
 	mark(e, m);
-	gs_load(e, RCX, FIELD(cur));
-	store_acc(e);
-	m.calls = CALLS_ARRIVING_STORED;
-	mark(e, m);
-	load_context(e, false);
-	load_key(e, slot);
-	add_rdx(e);
-	find(e, slot, false);
-	change(e, slot, false, m, plain(pc, 0, e));
+	gs_load(e, RAX, FIELD(cur));
+	flush(e, m, CALLS_ARRIVING_FLUSHED);
+	find_for_target(e, slot);
+	change(e, plain(pc, 0, e));
 	land(e, same);
 }
 
@@ -267,21 +313,22 @@ struct mark emit_return_context(struct emit *e, struct mark m)
 {
 	mark(e, m);
 	gs_store(e, RDX, OFF_S2);
+	gs_store(e, RAX, OFF_S3);
 	m.in_s2 = RDX;
+	m.in_s3 = RAX;
 	mark(e, m);
-	gs_load(e, RCX, FIELD(cur));
-	gs_store(e, RCX, FIELD(prev));
-	store_acc(e);
+	gs_load(e, RAX, FIELD(cur));
+	flush(e, m, CALLS_FLUSHED);
+	gs_store(e, RAX, FIELD(prev));
 	m.calls = CALLS_RETURNING;
 	mark(e, m);
 	bn(e, 5, 0x248c8b6765);					/* mov ecx, gs:[esp + SHADOW + 4] */
 	b4(e, SHADOW + 4);
 	mark(e, m);
-	load_acc(e);
 	gs_store(e, RCX, FIELD(cur));
-	mark(e, m);
+	gs_load(e, RAX, OFF_S3);
 	gs_load(e, RDX, OFF_S2);
-	m.in_s2 = -1;
+	m.in_s2 = m.in_s3 = -1;
 	mark(e, m);
 	return m;
 }
@@ -316,48 +363,50 @@ uint8_t *emit_return_from(struct emit *e, struct mark *m)
 	return wrong;
 }
 
+/* edx = the mix of the context and the word of an indirect branch */
+static void load_mixed(struct emit *e)
+{
+	gs_load(e, RCX, FIELD(cur));
+	bn(e, 3, 0x918b65), b4(e, GS(HOT(mix)));		/* mov edx, gs:[rcx + mix] */
+	gs_load(e, RCX, FIELD(from));
+	bn(e, 3, 0x0a148d);					/* lea edx, [rdx + rcx] */
+}
+
 /* The common lookup of a segment. The call has been made: the program is at the target of calls.slot,
- * and its rcx and rdx are in s0 and s2. rcx is the context. */
+ * and its rcx, rdx and rax are in s0, s2 and s3. rax is the key. Goes back with the answer in rcx. */
 void emit_calls_lookup(struct emit *e)
 {
 	const uint32_t found = (uint32_t)CALLS_FOUND;
 	struct mark m = plain(0, 0, e);
 	m.rcx_in_s0 = true;
 	m.in_s2 = RDX;
-	mark(e, m);
-	gs_store(e, RAX, OFF_S3);
 	m.in_s3 = RAX;
 	mark(e, m);
-	gs_load(e, RDX, FIELD(from));
-	add_rdx(e);
-	gs_load(e, RAX, FIELD(hash));
-	bn(e, 3, 0x08048d);					/* lea eax, [rax + rcx] */
-	bn(e, 3, 0xc0b70f);					/* movzx eax, ax */
-	gs_load(e, RDX, FIELD(part));
-	bn(e, 3, 0x10048d);					/* lea eax, [rax + rdx] */
-	bn(e, 5, 0xc5148b4865), b4(e, GS(found));		/* mov rdx, gs:[rax * 8 + found] */
-	add_rdx(e);
+	load_mixed(e);
+	gs_load(e, RCX, FIELD(hash));
+	bn(e, 3, 0x0a148d);					/* lea edx, [rdx + rcx] */
+	bn(e, 5, 0xca89d18966);					/* mov cx, dx; mov edx, ecx */
+	bn(e, 5, 0xd50c8b4865), b4(e, GS(found));		/* mov rcx, gs:[rdx * 8 + found] */
+	bn(e, 4, 0x010c8d48);					/* lea rcx, [rcx + rax] */
 	uint8_t *const miss1 = jump_unless_zero(e);
 	gs_load(e, RCX, FIELD(slot));
-	bn(e, 5, 0xc5148b4865), b4(e, GS(found + 8));
-	add_rdx(e);
+	bn(e, 5, 0xd5048b4865), b4(e, GS(found + 8));		/* mov rax, gs:[rdx * 8 + found + 8] */
+	bn(e, 4, 0x010c8d48);					/* lea rcx, [rcx + rax] */
 	uint8_t *const miss2 = jump_unless_zero(e);
-	load_context(e, false);
-	way(e);
+	bn(e, 5, 0xd50c8b4865), b4(e, GS(found + 16));		/* mov rcx, gs:[rdx * 8 + found + 16] */
+	gs_store(e, RCX, FIELD(to));
+	bn(e, 5, 0xd5048b4865), b4(e, GS(found));		/* mov rax, gs:[rdx * 8 + found] */
+	load_mixed(e);
+	bn(e, 3, 0xd2b60f);					/* movzx edx, dl */
 	gs_load(e, RCX, FIELD(slot));
-	bn(e, 4, 0x0a148d48);					/* lea rdx, [rdx + rcx] */
-	bn(e, 5, 0xc50c8b4865), b4(e, GS(found + 16));		/* mov rcx, gs:[rax * 8 + found + 16] */
-	bn(e, 5, 0x550c894865), b4(e, GS(CALLS_SLOTS + 8));	/* mov gs:[rdx * 2 + slots + 8], rcx */
-	bn(e, 5, 0xc5048b4865), b4(e, GS(found));		/* mov rax, gs:[rax * 8 + found] */
-	bn(e, 5, 0x5504894865), b4(e, GS(CALLS_SLOTS));		/* mov gs:[rdx * 2 + slots], rax */
-	mark(e, m);
-	gs_load(e, RAX, OFF_S3);
-	m.in_s3 = -1;
-	mark(e, m);
+	add_rdx(e);
+	based_store(e, RAX, RCX, CALLS_SLOTS);
+	gs_load(e, RAX, FIELD(to));
+	based_store(e, RAX, RCX, CALLS_SLOTS + 8);
+	bn(e, 3, 0xc18948);					/* mov rcx, rax */
 	bn(e, 4, 0x2524ff65), b4(e, GS(FIELD(back)));		/* jmp gs:[back] */
 	land(e, miss1);
 	land(e, miss2);
-	m.in_s3 = RAX;
 	mark(e, m);
 	gs_load(e, RAX, OFF_S3);
 	gs_load(e, RDX, OFF_S2);

@@ -1,6 +1,7 @@
 /* The shadow of a stack: the numbers of the calls that have not returned yet (see MAX_RETURNS in
  * translate.h). It is mapped where the thread uses it, at the first fault. */
 #include "sys.h"
+#include "text.h"
 #include "translate.h"
 
 
@@ -51,7 +52,15 @@ bool shadow_fault(struct thread *t, uint64_t addr)
 						       shadow_map_again(t, at);
 	if (got != (long)at && got != -EEXIST)
 		no_memory();
+	const uint64_t chunk = (at - gs_of(t)) / SHADOW_CHUNK;
+	t->shadow.mapped[chunk / 64] |= 1ull << chunk % 64;
 	return true;
+}
+
+bool shadow_is_mapped(const struct thread *t, uint64_t addr)
+{
+	const uint64_t chunk = (addr - gs_of(t)) / SHADOW_CHUNK;
+	return addr - gs_of(t) < THREAD_SHADOW && t->shadow.mapped[chunk / 64] >> chunk % 64 & 1;
 }
 
 void shadow_drop(struct thread *t)
@@ -59,4 +68,5 @@ void shadow_drop(struct thread *t)
 	if (t->shadow.last)
 		sys2(__NR_munmap, gs_of(t), THREAD_SHADOW);
 	t->shadow.last = t->shadow.common = 0;
+	mem_zero(t->shadow.mapped, sizeof(t->shadow.mapped));
 }

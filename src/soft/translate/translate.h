@@ -471,6 +471,7 @@ NEEDS_LOCK void aliases_in_child(void);		/* from now on it must not write them *
 /* A fault of the calling thread. True: it was in the shadow of its stack, which is mapped there
  * now. */
 bool shadow_fault(struct thread *t, uint64_t addr);
+bool shadow_is_mapped(const struct thread *t, uint64_t addr);
 void shadow_drop(struct thread *t);	/* the thread ends */
 
 /* place.c */
