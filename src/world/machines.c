@@ -195,8 +195,9 @@ int tare_machine_check(const char *text, struct tare_why *why)
 		return why_set(w, TARE_E_MACHINE, "%s: this host is no x86-64 CPU", c.machine->name);
 	struct buf names = { 0 };
 	world_lacks(c.machine, &h, &names);
-	if (names.len)
+	const bool lacks = names.len > 0;
+	if (lacks)
 		why_set(w, TARE_E_MACHINE, "%s: this host lacks %s", c.machine->name, names.data);
 	buf_free(&names);
-	return names.len ? TARE_E_MACHINE : 0;
+	return lacks ? TARE_E_MACHINE : 0;
 }

@@ -208,6 +208,10 @@ for machine, words_of in (("pdp-11", "no machine \"pdp-11\""), ("", "no machine"
                           ("x86-64-v2,", "cpus=N"), ("x86-64-v2,cores=2", "cpus=N")):
     p = run(tare, "stat", "--machine", machine, "true")
     check(p.returncode == 125 and words_of in p.stderr, machine, p.returncode, p.stderr)
+# A host that lacks features: the machine of another tare.
+p = run(tare, "stat", "-o", "/dev/null", "--machine", "x86-64-v2", "--", tare, "stat", "--machine", "x86-64-v3", "true")
+check(p.returncode == 125 and
+      "x86-64-v3: this host lacks fma movbe xsave osxsave avx f16c abm bmi1 avx2 bmi2:" in p.stderr, p.stderr)
 for options in (("--backend", "hw"), ("-p", str(os.getpid()))):
     p = run(tare, "stat", "--machine", "x86-64-v2", *options, "true")
     check(p.returncode == 125 and "--machine wants" in p.stderr, options, p.stderr)
