@@ -853,7 +853,8 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 	}
 	if (sync && in_cache && sig == SIGSEGV && own_fault(t, info, &uc->mc))
 		return;
-	if (t->signal.flag_steps && stepped(t, info, uc, in_cache))
+	/* (Without TF this signal came into the handler that has just asked for the step.) */
+	if (t->signal.flag_steps && uc->mc.eflags & FLAG_TF && stepped(t, info, uc, in_cache))
 		return;
 	if (is_kick(t, info)) {
 		kicked(t, info, uc);
