@@ -18,13 +18,9 @@
 #include "why.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -244,55 +240,21 @@ int soft_run(const struct tare_measure_options *o, const struct soft_hooks *hook
 	return err;
 }
 
-/* Waits to be killed, by this process or with it. Memory and errno are those of the parent, so it does nothing that
- * could change them. */
-static int patient(void *parent)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	while (getppid() == *(const pid_t *)parent)
-		pause();
-	_exit(0);
-}
-
-/* Seizes a child that shares the memory of this process: it costs a tenth of what a fork costs. */
-static bool can_trace(void)
-{
-	static const size_t size = 16384;
-	const pid_t self = getpid();
-	char *const stack = malloc(size);
-	sigset_t all, old;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);	/* no handler of the program may run in the child */
-	const pid_t pid = stack ? clone(patient, stack + size, CLONE_VM | SIGCHLD, (void *)&self) : -1;
-	const bool works = pid > 0 && ptrace(PTRACE_SEIZE, pid, 0, 0) == 0;
-	if (pid > 0) {
-		kill(pid, SIGKILL);
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	free(stack);
-	return works;
-}
-
-/* Tries it: a seccomp profile, Yama or a security module may refuse ptrace. The reason is found by trying what a run
- * does. */
+/* Tries it: a seccomp profile, Yama or a security module may refuse ptrace. (A child that shares memory would be
+ * cheaper than a fork, but inside `tare run` it would be a thread of the program that a debugger holds.) */
 int soft_available(struct tare_why *why)
 {
-	static bool works;	/* atomic; a success is remembered */
+	static bool works;	/* atomic; a success is remembered, since each try costs a fork */
 	struct child c;
-	char *const argv[] = { "true", NULL };
-	int err = 0;
 	if (__atomic_load_n(&works, __ATOMIC_RELAXED))
 		return 0;
-	if (!can_trace()) {
-		err = child_start(&c, &(struct child_plan){ .argv = argv, .aslr = true }, why);
-		if (err)
-			return err;
-		if (ptrace(PTRACE_SEIZE, c.pid, 0, 0) < 0)
-			err = child_no_ptrace(&c, errno, "entering", why);
-		child_abandon(&c);
-	}
+	char *const argv[] = { "true", NULL };
+	int err = child_start(&c, &(struct child_plan){ .argv = argv, .aslr = true }, why);
+	if (err)
+		return err;
+	if (ptrace(PTRACE_SEIZE, c.pid, 0, 0) < 0)
+		err = child_no_ptrace(&c, errno, "entering", why);
+	child_abandon(&c);
 	if (!err)
 		__atomic_store_n(&works, true, __ATOMIC_RELAXED);
 	return err;
