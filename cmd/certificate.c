@@ -159,6 +159,26 @@ static const char *text_of(const struct json_node *object, const char *key)
 	return n && n->type == JSON_STRING ? n->text : "";
 }
 
+static bool is_number(const struct json_node *object, const char *key)
+{
+	double v;
+	return json_to_f64(json_get(object, key), &v) && isfinite(v);
+}
+
+/* The numbers that are read later. */
+static bool has_numbers(const struct json_node *events)
+{
+	for (const struct json_node *e = events->first; e; e = e->next) {
+		const struct json_node *const causes = json_get(e, "causes");
+		if (!is_number(e, "residue") || !causes || causes->type != JSON_ARRAY)
+			return false;
+		for (const struct json_node *n = causes->first; n; n = n->next)
+			if (!is_number(n, "amount"))
+				return false;
+	}
+	return true;
+}
+
 static void parse(struct certificate *c, const struct buf *b)
 {
 	struct tare_why why;
@@ -174,6 +194,10 @@ static void parse(struct certificate *c, const struct buf *b)
 	const struct json_node *const events = json_get(c->root, "events");
 	if (!json_get(c->root, "machine") || !events || events->type != JSON_ARRAY) {
 		damaged(c, "\"machine\" or \"events\" is missing");
+		return;
+	}
+	if (!has_numbers(events)) {
+		damaged(c, "an event has no \"residue\", or a cause no \"amount\"");
 		return;
 	}
 	snprintf(c->date, sizeof(c->date), "%s", text_of(c->root, "date"));
@@ -280,6 +304,23 @@ static void deviations_json(struct json *j, const struct tare_verify_row *r)
 	}
 }
 
+/* What is wrong with counters, whatever they count: a register that counts wrongly, one that is too narrow, … */
+static void bad_json(struct json *j, const struct tare_verify_report *r)
+{
+	json_array(j, "bad");
+	for (size_t i = 0; i < r->n_findings; i++) {
+		const struct tare_verify_finding *const f = &r->findings[i];
+		if (f->verdict != TARE_VERDICT_BAD)
+			continue;
+		json_object(j, NULL);
+		json_str(j, "experiment", f->experiment);
+		json_str(j, "event", f->event);
+		json_str(j, "text", f->text);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 static void put_certificate(struct buf *b, const struct tare_verify_report *r)
 {
 	struct json j = { .out = b, .indent = true };
@@ -305,6 +346,7 @@ static void put_certificate(struct buf *b, const struct tare_verify_report *r)
 	for (size_t i = 0; i < r->n_rows; i++)
 		deviations_json(&j, &r->rows[i]);
 	json_end(&j);
+	bad_json(&j, r);
 	json_end(&j);
 	buf_chr(b, '\n');
 }
@@ -402,6 +444,18 @@ static size_t put_others(const struct json_node *row, const struct tare_event *e
 	return n;
 }
 
+/* What was found to be wrong with the counters of an event, or with those of all; NULL: nothing. */
+static const char *bad_of(const struct certificate *c, const struct json_node *row)
+{
+	const struct json_node *const bad = json_get(c->root, "bad");
+	for (const struct json_node *n = bad ? bad->first : NULL; n; n = n->next) {
+		const char *const event = text_of(n, "event");
+		if (!*event || !strcmp(event, text_of(row, "event")))
+			return text_of(n, "text");
+	}
+	return NULL;
+}
+
 void certificate_of_event(const struct certificate *c, const struct tare_event *e,
 			  struct certificate_says *says)
 {
@@ -420,6 +474,13 @@ void certificate_of_event(const struct certificate *c, const struct tare_event *
 	if (strcmp(verdict, "deterministic") && strcmp(verdict, "deviates")) {
 		snprintf(says->text, sizeof(says->text), "corrected by a table only: the certificate of "
 			 "%.10s has no verdict on it", c->date);
+		return;
+	}
+	const char *const bad = bad_of(c, row);
+	if (bad) {
+		snprintf(says->text, sizeof(says->text), "not proved: `tare verify` found on %.10s: %.160s", c->date,
+			 bad);
+		text_printable(says->text, strlen(says->text));
 		return;
 	}
 	json_to_f64(json_get(row, "residue"), &says->residue);

@@ -101,12 +101,25 @@ for what, damage, state, word in (
         ("nothing", lambda t: "", "damaged", "damaged"),
         ("no JSON", lambda t: "\x1b[31m certificate", "damaged", "damaged"),
         ("another schema", lambda t: t.replace("certificate/1", "stat/1"), "damaged", "tare.certificate/1"),
-        ("no events", lambda t: t.replace('"events"', '"nothing"'), "damaged", "events")):
+        ("no events", lambda t: t.replace('"events"', '"nothing"'), "damaged", "events"),
+        ("no residue", lambda t: re.sub(r'"residue": [^,]*', '"residue": "x"', t), "damaged", "residue"),
+        ("no amount", lambda t: re.sub(r'"amount": [^,]*', '"amount": -1e999', t, 1), "damaged", "amount")):
     open(path, "w").write(damage(text))
     says = stat()
     check(says["certificate"] == state and not says["proved"] and word in says["text"], what, says)
     check("\x1b" not in says["text"] and "\n" not in says["text"], what, says)
     check(doctor()["state"] == state and doctor()["why"], what, doctor())
+
+# A register that counts wrongly: the event's correction is not proved, though its verdict is good elsewhere.
+bad = [tare, "run", "--cpu", "zen2", "--flaws", "register=0,interrupts=100000", "--"]
+p = run(*bad, tare, "verify", "--quick", "-e", "instructions:u", "--kernel", "nops", "--experiment", "interrupts",
+        "--experiment", "registers", "--certificate", env=ENV)
+check("register 0 counts" in p.stdout, p.stdout, p.stderr)
+certificate = json.load(open(path))
+check_schema(certificate, "tare.certificate-1")
+check([b["experiment"] for b in certificate["bad"]] == ["registers"], certificate["bad"])
+p = run(*bad, tare, "stat", "-e", EVENT, "true", env=ENV)
+check("not proved: `tare verify` found" in p.stderr and "register 0" in p.stderr, p.stderr)
 
 # A folder that cannot be written: a warning, and the report all the same.
 file = os.path.join(folder, "file")
