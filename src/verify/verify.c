@@ -381,22 +381,34 @@ static int choose_kernels(struct verify *v, struct tare_why *why)
 
 /* ---- what counts ---- */
 
+static int try_event(const struct tare_event *e, struct tare_why *why)
+{
+	struct trial t;
+	const int err = trial_open(&(struct trial_options){ .events = &e, .n = 1 }, &t, why);
+	if (!err)
+		trial_close(&t);
+	return err;
+}
+
+/* There is a PMU if one of the events opens; the error is that of the first one. */
 static int try_hardware(struct verify *v, struct tare_why *why)
 {
-	const struct tare_event *first = v->o.events ? NULL : parse_event(v, "instructions:u", why);
-	for (size_t i = 0; !first && i < tare_events_count(v->o.events); i++) {
-		const struct tare_event *const e = tare_events_at(v->o.events, i);
-		if (!e->needs_engine)
-			first = e;
+	int err = 0;
+	if (!v->o.events) {
+		const struct tare_event *const e = parse_event(v, "instructions:u", why);
+		return e ? try_event(e, why) : why->code ? (int)why->code : TARE_E_NOMEM;
 	}
-	if (!first)
-		return why_set(why, TARE_E_NO_PMU, "verify: no event that hardware counts");
-	struct trial t;
-	const int err = trial_open(&(struct trial_options){ .events = &first, .n = 1 }, &t, why);
-	if (err)
-		return err;
-	trial_close(&t);
-	return 0;
+	for (size_t i = 0; i < tare_events_count(v->o.events); i++) {
+		const struct tare_event *const e = tare_events_at(v->o.events, i);
+		struct tare_why later = { 0 };
+		if (e->needs_engine)
+			continue;
+		const int failed = try_event(e, err ? &later : why);
+		if (!failed)
+			return 0;
+		err = err ? err : failed;
+	}
+	return err ? err : why_set(why, TARE_E_NO_PMU, "verify: no event that hardware counts");
 }
 
 static int try_engine(struct verify *v, struct tare_why *why)

@@ -242,6 +242,13 @@ p = run(tare, "run", "--cpu", "nehalem", "--flaws=overcount", "--", tare, "verif
 check(p.returncode == 1 and not p.stdout and "1 of " in p.stderr and
       "broken: cond-branches:u <= branches:u (a conditional branch is a branch)" in p.stderr, p)
 
+# Hardware counts if one of the events opens, wherever it stands in the list.
+for events in "cycles:u,instructions:u", "instructions:u,cycles:u":
+    p = run(tare, "run", "--cpu", "skylake", "--flaws", "interrupts=100000", "--", tare, "verify", "-j", "--quick",
+            "--kernel", "nops", "--experiment", "interrupts", "-e", events)
+    rows = {r["event"]: r for r in json.loads(p.stdout)["events"]}
+    check(json.loads(p.stdout)["backend"] == "hw" and rows["instructions:u"]["letters"] == "h", events, p.stdout)
+
 # Bad input.
 for args, status, words in (
         (["-e", "instructions:u", "--", "true"], 125, ["--event", "true"]),
