@@ -19,8 +19,10 @@ struct bench_opts {
 };
 
 static const struct opt opts[] = {
-	{ OPT_U64, 'n', "reads", "N", "reads in a run (default: 10000)", TO(bench_opts, reads) },
-	{ OPT_U64, 'r', "repeat", "N", "runs (default: 10)", TO(bench_opts, runs) },
+	{ OPT_U64, 'n', "reads", "N", "reads in a run (default: 10000)", TO(bench_opts, reads),
+	  .min = 1, .max = 1e9 },
+	{ OPT_U64, 'r', "repeat", "N", "runs (default: 10)", TO(bench_opts, runs),
+	  .min = 1, .max = 1e4 },
 	{ OPT_FLAG, 'j', "json", NULL, "JSON, schema tare.bench/1", TO(bench_opts, json) },
 	{ OPT_END },
 };

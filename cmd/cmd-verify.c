@@ -66,12 +66,11 @@ static const struct opt opts[] = {
 	{ OPT_END },
 };
 
-static volatile int stop;
+static volatile int stop;	/* 0, or the signal that ends it */
 
 static void on_signal(int number)
 {
-	(void)number;
-	stop = 1;
+	stop = number;
 }
 
 static void show_progress(const char *text, double share, void *arg)
@@ -169,6 +168,10 @@ static int verify(const struct verify_opts *o, const struct tare_events *events,
 	progress_clear();
 	free(kernels);
 	free(experiments);
+	if (err && stop) {		/* whatever failed: the signal has reached the kernels' processes, too */
+		complain("verify: ended by a signal (%d) before its end; there is no verdict", stop);
+		return 128 + stop;
+	}
 	if (err) {
 		complain_why(&why);
 		return err == TARE_E_INVALID ? EXIT_USAGE : EXIT_BAD;	/* no such kernel or experiment */
@@ -196,12 +199,19 @@ static int check_command(const struct verify_opts *o, char **argv)
 	const struct verify_command c = { .argv = argv, .runs = o->runs, .backend = o->backend,
 					  .json = o->json, .output = o->output, .stop = &stop };
 	const int status = verify_invariants(&c);
-	return stop ? 128 + SIGINT : status;
+	return stop ? 128 + stop : status;
 }
 
 /* tare verify --programs */
-static int count_programs(const struct verify_opts *o)
+static int count_programs(const struct verify_opts *o, bool command)
 {
+	const char *const wrong = command ? "a command" : o->events ? "--event" : o->kernels.n ? "--kernel" :
+				  o->experiments.n ? "--experiment" : o->quick ? "--quick" :
+				  o->sections ? "--sections" : o->html ? "--html" : NULL;
+	if (wrong) {
+		complain("verify: --programs counts programs of its own; it cannot be combined with %s", wrong);
+		return EXIT_USAGE;
+	}
 	signal(SIGINT, on_signal);
 	signal(SIGTERM, on_signal);
 	const char **const only = names_of(&o->only);
@@ -209,7 +219,7 @@ static int count_programs(const struct verify_opts *o)
 					   .stop = &stop };
 	const int status = verify_programs(&p);
 	free(only);
-	return stop ? 128 + SIGINT : status;
+	return stop ? 128 + stop : status;
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -226,12 +236,13 @@ static int run(const struct command *self, int argc, char **argv)
 		return first;
 	if (o.list)
 		return show_list();
-	if (o.json && o.html) {
-		complain("verify: --json and --html cannot be combined");
+	if ((o.json && o.html) || (o.certificate && o.no_certificate)) {
+		complain("verify: %s cannot be combined", o.json && o.html ? "--json and --html" :
+			 "--certificate and --no-certificate");
 		return EXIT_USAGE;
 	}
 	if (o.programs || o.only.n)
-		return count_programs(&o);
+		return count_programs(&o, first < argc);
 	if (first < argc)
 		return check_command(&o, argv + first);
 	if (o.events && tare_events_parse(o.events, NULL, &events, &why) < 0) {
@@ -248,7 +259,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (!output_close(&out))
 		status = EXIT_BAD;
 	tare_events_free(events);
-	return stop ? 128 + SIGINT : status;
+	return stop ? 128 + stop : status;
 }
 
 const struct command cmd_verify = {

@@ -209,18 +209,24 @@ static int fill_row(const struct verify *v, struct subject *s, struct tare_verif
 
 static void conclude(struct tare_verify_report *r)
 {
-	unsigned right = 0, wrong = 0, dead = 0, none = 0, absent = 0;
+	unsigned right = 0, wrong = 0, dead = 0, none = 0, absent = 0, idle = 0, bad = 0;
+	char more[48] = "";
 	for (size_t i = 0; i < r->n_rows; i++) {
 		const enum tare_event_verdict v = r->rows[i].verdict;
 		right += v == TARE_EVENT_DETERMINISTIC;
 		wrong += v == TARE_EVENT_DEVIATES;
 		dead += v == TARE_EVENT_NEVER_COUNTS;
 		none += v == TARE_EVENT_INCONCLUSIVE;
-		absent += v == TARE_EVENT_NOT_AVAILABLE || v == TARE_EVENT_NOT_RUN;
+		absent += v == TARE_EVENT_NOT_AVAILABLE;
+		idle += v == TARE_EVENT_NOT_RUN;
 	}
+	for (size_t i = 0; i < r->n_findings; i++)
+		bad += r->findings[i].verdict == TARE_VERDICT_BAD;
+	if (bad)
+		snprintf(more, sizeof(more), "; %u finding%s bad", bad, bad == 1 ? " is" : "s are");
 	snprintf(r->conclusion, sizeof(r->conclusion), "%u of %zu events are deterministic, %u "
-		 "deviate, %u never count, %u inconclusive, %u not available%s", right, r->n_rows,
-		 wrong, dead, none, absent, r->backend == TARE_BACKEND_SOFT ? "; counted by the software engine" :
+		 "deviate, %u never count, %u inconclusive, %u not available, %u not run%s%s", right, r->n_rows,
+		 wrong, dead, none, absent, idle, more, r->backend == TARE_BACKEND_SOFT ? "; counted by the software engine" :
 		 r->simulated ? "; counted by a virtual PMU, which says nothing of this machine" : "");
 }
 

@@ -48,7 +48,8 @@ check(p.returncode == 0 and "PER READ" in p.stdout, p.stdout)
 check(doc["counted_by"] or "tare run -- tare bench" in p.stdout, p.stdout)
 
 for args, status, word in (["operand"], 125, "operand"), (["-n", "x"], 125, "x"), \
-        (["-n", "99999999999"], 1, "99999999999"), (["-r", "99999"], 1, "99999"):
+        (["-n", "99999999999"], 125, "99999999999"), (["-r", "99999"], 125, "99999"), \
+        (["-n", "0"], 125, "\"0\""), (["-r", "0"], 125, "\"0\""):
     p = run(tare, "bench", *args)
     check(p.returncode == status and word in p.stderr and not p.stdout, args, p.returncode, p.stderr)
 finish()

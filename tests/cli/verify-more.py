@@ -2,7 +2,7 @@
 """tare verify: the experiments on registers, reads and surroundings, and the invariants between
 events. On a flawless virtual PMU all of them are clean; what is planted is found.
 usage: verify-more.py TARE PAGES"""
-import json, os, subprocess, sys, tempfile
+import json, os, signal, subprocess, sys, tempfile
 from cli import check, check_schema, finish, need_engine, run
 
 tare = os.path.abspath(sys.argv[1])
@@ -253,11 +253,22 @@ for events in "cycles:u,instructions:u", "instructions:u,cycles:u":
 for args, status, words in (
         (["-e", "instructions:u", "--", "true"], 125, ["--event", "true"]),
         (["--quick", "--", "true"], 125, ["--quick"]),
+        (["--programs", "-e", "instructions:u"], 125, ["--programs", "--event"]),
+        (["--programs", "--", "true"], 125, ["--programs", "a command"]),
+        (["--certificate", "--no-certificate"], 125, ["--no-certificate"]),
         (["--", "none-such-command"], 127, ["none-such-command", "not found"]),
         (["--", "/"], 126, ["/"]),
         (["-o", "/nonexistent/x", "--", "true"], 125, ["/nonexistent/x"])):
     p = run(tare, "verify", *args)
     check(p.returncode == status and all(w in p.stderr for w in words), args, p)
+# Ended by a signal: one line that says so.
+for number in signal.SIGTERM, signal.SIGINT:
+    with subprocess.Popen([tare, "verify"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+        plan = p.stderr.readline()
+        p.send_signal(number)
+        out, err = p.communicate()
+    check("events" in plan and p.returncode == 128 + number and not out and
+          f"ended by a signal ({number})" in err and err.count("tare: ") == 1, number, p.returncode, plan, err)
 p = run(tare, "verify", "--", "false")
 check(p.returncode == 0 and "the exit status of the command is 1" in p.stderr, p)
 finish()
