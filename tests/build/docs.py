@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What the documents point to is there; the picture of the rooms is of these rooms; the front
-page leads everywhere; the mean of the speeds is their mean.
+page leads everywhere.
 usage: docs.py SOURCE"""
 import pathlib, re, sys
 import xml.etree.ElementTree as xml

@@ -6,23 +6,13 @@
 #include <tare/codeprofile.h>
 
 #include "buf.h"
+#include "provenance.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-/* The library's own is among the code that measures, which is not needed here. */
-const char *tare_provenance_name(enum tare_provenance p)
-{
-	static const char *const names[] = {
-		[TARE_PROV_NONE] = "none", [TARE_PROV_EXACT] = "exact", [TARE_PROV_CORRECTED] = "corrected",
-		[TARE_PROV_RAW] = "raw", [TARE_PROV_SCALED] = "scaled", [TARE_PROV_SIMULATED] = "simulated",
-		[TARE_PROV_INCOMPLETE] = "incomplete",
-	};
-	return (unsigned)p < sizeof(names) / sizeof(names[0]) ? names[p] : "none";
-}
 
 /* The library's own has the decoder of the engine behind it. */
 unsigned tare_code_insn(const uint8_t *bytes, size_t size, uint64_t address, struct tare_code_insn *insn)

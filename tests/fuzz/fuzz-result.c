@@ -2,6 +2,7 @@
  * with a result that is right, and shown in every form. A result is never worse than itself.
  */
 #include "compare.h"
+#include "provenance.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,17 +14,6 @@ static const char right[] =
 	"{\"schema\":\"tare.stat/1\",\"command\":[\"x\"],\"backend\":\"soft\",\"runs\":[{\"exit_status\":0,"
 	"\"wall_ns\":1000,\"counts\":[{\"event\":\"instructions:u\",\"value\":100,\"unit\":\"\","
 	"\"provenance\":\"exact\"}]}]}";
-
-/* The library's own is among the code that measures, which is not needed here. */
-const char *tare_provenance_name(enum tare_provenance p)
-{
-	static const char *const names[] = {
-		[TARE_PROV_NONE] = "none", [TARE_PROV_EXACT] = "exact", [TARE_PROV_CORRECTED] = "corrected",
-		[TARE_PROV_RAW] = "raw", [TARE_PROV_SCALED] = "scaled", [TARE_PROV_SIMULATED] = "simulated",
-		[TARE_PROV_INCOMPLETE] = "incomplete",
-	};
-	return (unsigned)p < sizeof(names) / sizeof(names[0]) ? names[p] : "none";
-}
 
 /* A path to these bytes; the descriptor is kept open. */
 static int put(const void *bytes, size_t size, char *path, size_t path_size)
