@@ -1,7 +1,7 @@
 /* A stop or limit with hardware counters: the command's first thread, followed with ptrace.
  *
  * A counter's interrupt comes late, by up to the machine's skid. So the counter overflows before the
- * N-th event, by twice the skid that skid_of() measures on this machine, and the rest is
+ * N-th event, by twice the skid that overflow_skid() measures on this machine, and the rest is
  * single-stepped, and counted by looking at the instructions (step.h). The first STEP_ONLY events
  * need no counter. Where the skid is more than can be stepped (emulators deliver the interrupt with
  * the next tick of the clock), or an interrupt comes later than it ever did while the skid was
@@ -12,8 +12,7 @@
  */
 #include "measure-backend.h"
 #include "measure-room.h"
-#include "perf-attr.h"
-#include "perf-facts.h"
+#include "overflow.h"
 #include "set.h"
 #include "step.h"
 #include "why.h"
@@ -21,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/perf_event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +31,8 @@
 #include <unistd.h>
 
 #define STEP_ONLY 10000		/* so many events are stepped from the start, without a counter */
+#define OVERFLOWS 40		/* to measure the skid with, before the run */
 #define MAX_MARGIN 100000	/* events; a step takes some microseconds */
-#define OVERFLOW_SIGNAL SIGSTKFLT	/* which nothing else sends */
 
 struct stopper {
 	const struct tare_measure_options *o;
@@ -52,137 +52,13 @@ struct stopper {
 	bool over;
 };
 
-/* ---- a counter that overflows ---- */
-
-static int open_counter(const struct tare_event *e, pid_t pid, uint64_t period, bool on_exec)
-{
-	struct perf_event_attr attr;
-	perf_attr_fill(&attr, &e->base);
-	attr.exclude_kernel = attr.exclude_hv = 1;
-	attr.sample_period = period;
-	attr.wakeup_events = 1;
-	attr.disabled = 1;
-	attr.enable_on_exec = on_exec;
-	attr.pinned = 1;
-	const int fd = perf_open(&attr, pid, -1, -1);
-	if (fd < 0)
-		return fd;
-	const struct f_owner_ex owner = { F_OWNER_TID, pid };
-	if (fcntl(fd, F_SETOWN_EX, &owner) == 0 && fcntl(fd, F_SETSIG, OVERFLOW_SIGNAL) == 0 &&
-	    fcntl(fd, F_SETFL, O_ASYNC) == 0)
-		return fd;
-	const int err = errno;
-	close(fd);
-	return -err;
-}
-
-static bool read_counter(int fd, uint64_t *value)
-{
-	struct perf_value v;
-	if (perf_read(fd, &v) != 0)
-		return false;
-	*value = v.value;
-	return true;
-}
-
-enum { ENDED = -1, NO_STOP = 0 };
-
-/* A stop of the tracee: its signal, with a ptrace event in the second byte; ENDED, and it stays a
- * zombie; with `now`, NO_STOP where it runs. */
-static int stop_of(pid_t pid, bool now)
-{
-	siginfo_t info = { .si_pid = 0 };
-	while (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WEXITED | WNOWAIT | __WALL |
-		      (now ? WNOHANG : 0)) < 0)
-		if (errno != EINTR)
-			return ENDED;
-	if (!info.si_pid)
-		return NO_STOP;
-	if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED)
-		return ENDED;
-	const int status = info.si_status;
-	waitid(P_PID, (id_t)pid, &info, WSTOPPED | __WALL | WNOHANG);
-	return status;
-}
-
-/* The same, at most so long. */
-static int next_stop(pid_t pid, double seconds)
-{
-	const uint64_t end = launch_now_ns() + (uint64_t)(seconds * 1e9);
-	int stop;
-	while ((stop = stop_of(pid, true)) == NO_STOP && launch_now_ns() < end)
-		usleep(100);
-	return stop;
-}
-
-/* ---- the skid of this machine ---- */
-
-#define OVERFLOWS 40
-#define PERIOD 50000
-
-/* With every event that steps can be counted by. */
-static __attribute__((noinline)) void count_down(volatile unsigned *n)
-{
-	if (*n)
-		--*n;
-}
-
-static void loop_forever(void)
-{
-	volatile unsigned n = 0;
-	ptrace(PTRACE_TRACEME, 0, 0, 0);
-	raise(SIGSTOP);
-	for (;;)
-		count_down(&n);
-}
-
-static bool one_overflow(int fd, pid_t pid, uint64_t *most)
-{
-	uint64_t before, after;
-	const uint64_t period = PERIOD;
-	if (!read_counter(fd, &before) || ioctl(fd, PERF_EVENT_IOC_PERIOD, &period) < 0 ||
-	    ptrace(PTRACE_CONT, pid, 0, 0) < 0 || next_stop(pid, 60) != OVERFLOW_SIGNAL ||
-	    !read_counter(fd, &after))
-		return false;
-	const uint64_t skid = after - before > PERIOD ? after - before - PERIOD : 0;
-	if (skid > *most)
-		*most = skid;
-	return true;
-}
-
-/* The most events between an overflow and its signal, in a process of its own. */
-static int skid_of(const struct tare_event *e, uint64_t *most, struct tare_why *why)
-{
-	int err = 0;
-	*most = 0;
-	const pid_t pid = fork();
-	if (pid < 0)
-		return why_errno(why, TARE_E_NOMEM, errno, "a process to measure the skid with");
-	if (!pid)
-		loop_forever();
-	const int fd = next_stop(pid, 60) > 0 ? open_counter(e, pid, PERIOD, false) : -ESRCH;
-	if (fd < 0)
-		err = why_errno(why, TARE_E_NOT_OPENED, -fd, "%s with overflows", e->name);
-	else
-		ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
-	for (int i = 0; !err && i < OVERFLOWS; i++)
-		if (!one_overflow(fd, pid, most))
-			err = why_set(why, TARE_E_INVALID, "%s: its overflows raise no interrupt on this "
-				      "machine", e->name);
-	if (fd >= 0)
-		close(fd);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, __WALL);
-	return err;
-}
-
 static int prepare_counter(struct stopper *s, struct tare_why *why)
 {
 	uint64_t skid;
 	s->fd = -1;
 	if (s->target <= STEP_ONLY && !s->rule->every)
 		return 0;
-	const int err = skid_of(s->rule->event, &skid, why);
+	const int err = overflow_skid(s->rule->event, OVERFLOWS, NULL, &skid, why);
 	if (err)
 		return err;
 	s->margin = 2 * skid + 100;
@@ -232,7 +108,7 @@ static bool at_target(struct stopper *s)
 		r->pc = s->last_pc;
 		return false;
 	}
-	if (s->fd >= 0 && read_counter(s->fd, &now))
+	if (s->fd >= 0 && overflow_read(s->fd, &now))
 		s->steps_over = now - s->target;
 	s->target = s->rule->every ? s->target + s->rule->n : UINT64_MAX;
 	return true;
@@ -270,8 +146,8 @@ static unsigned step_once(struct stopper *s, bool *ended, struct tare_why *why)
 		*ended = true;
 		return 0;
 	}
-	const int stop = ptrace(PTRACE_SINGLESTEP, s->pid, 0, sig) < 0 ? ENDED : stop_of(s->pid, false);
-	if (stop == ENDED) {
+	const int stop = ptrace(PTRACE_SINGLESTEP, s->pid, 0, sig) < 0 ? OVERFLOW_ENDED : overflow_stop(s->pid, false);
+	if (stop == OVERFLOW_ENDED) {
 		*ended = true;		/* with its last system call */
 		return 0;
 	}
@@ -331,7 +207,7 @@ static int go_on(struct stopper *s, uint64_t count, bool *ended, struct tare_why
 static int on_overflow(struct stopper *s, bool *ended, struct tare_why *why)
 {
 	uint64_t count;
-	if (!read_counter(s->fd, &count))
+	if (!overflow_read(s->fd, &count))
 		return why_set(why, TARE_E_STOLEN, "%s", s->rule->event->name);
 	count -= s->steps_over;
 	if (count > s->target)
@@ -348,13 +224,13 @@ static int follow(struct stopper *s, struct tare_why *why)
 	int err = 0;
 	watch_start(&w, s->o, s->m, s->child.start_ns);
 	while (!err && !ended) {
-		const int stop = stop_of(s->pid, true);
-		if (stop == NO_STOP) {
+		const int stop = overflow_stop(s->pid, true);
+		if (stop == OVERFLOW_NO_STOP) {
 			watch_check(&w, s->pid);
 			usleep(200);
 			continue;
 		}
-		if (stop == ENDED)
+		if (stop == OVERFLOW_ENDED)
 			break;
 		if (stop >> 8 == PTRACE_EVENT_EXEC && !s->entered) {
 			s->entered = s->in_exec = true;
@@ -370,7 +246,7 @@ static int follow(struct stopper *s, struct tare_why *why)
 	}
 	if (err || s->over)
 		kill(s->pid, SIGKILL);
-	while (stop_of(s->pid, false) != ENDED)		/* a stop from before the kill */
+	while (overflow_stop(s->pid, false) != OVERFLOW_ENDED)		/* a stop from before the kill */
 		ptrace(PTRACE_CONT, s->pid, 0, 0);
 	return err;
 }
@@ -387,7 +263,7 @@ static int open_all(struct stopper *s, const struct tare_event **events, struct 
 		}
 	if (err || !s->margin)
 		return err;
-	s->fd = open_counter(s->rule->event, s->pid, UINT64_MAX >> 2, true);
+	s->fd = overflow_open(s->rule->event, s->pid, UINT64_MAX >> 2, true);
 	return s->fd >= 0 ? 0 : why_errno(why, TARE_E_NOT_OPENED, -s->fd, "%s with overflows",
 					  s->rule->event->name);
 }
