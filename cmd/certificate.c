@@ -169,8 +169,11 @@ static bool is_number(const struct json_node *object, const char *key)
 static bool has_numbers(const struct json_node *events)
 {
 	for (const struct json_node *e = events->first; e; e = e->next) {
-		const struct json_node *const causes = json_get(e, "causes");
+		const struct json_node *const causes = json_get(e, "causes"), *const skid = json_get(e, "skid");
+		uint64_t events;
 		if (!is_number(e, "residue") || !causes || causes->type != JSON_ARRAY)
+			return false;
+		if (skid && skid->type != JSON_NULL && !json_to_u64(skid, &events))
 			return false;
 		for (const struct json_node *n = causes->first; n; n = n->next)
 			if (!is_number(n, "amount"))
@@ -197,7 +200,7 @@ static void parse(struct certificate *c, const struct buf *b)
 		return;
 	}
 	if (!has_numbers(events)) {
-		damaged(c, "an event has no \"residue\", or a cause no \"amount\"");
+		damaged(c, "an event has no \"residue\", a \"skid\" that is no number, or a cause no \"amount\"");
 		return;
 	}
 	snprintf(c->date, sizeof(c->date), "%s", text_of(c->root, "date"));
@@ -271,7 +274,23 @@ static bool is_of_instruction(const struct tare_verify_cause *c)
 	return c->cause == TARE_CAUSE_OVERCOUNTED || c->cause == TARE_CAUSE_UNDERCOUNTED;
 }
 
-static void event_json(struct json *j, const struct tare_verify_row *r)
+/* The experiment "skid" of an event: null where it was not done. */
+static void skid_json(struct json *j, const struct tare_verify_report *r, const char *event)
+{
+	for (size_t i = 0; i < r->n_findings; i++) {
+		const struct tare_verify_finding *const f = &r->findings[i];
+		if (strcmp(f->experiment, "skid") || !f->event || strcmp(f->event, event))
+			continue;
+		for (size_t k = 0; k < f->n_numbers; k++)
+			if (!strcmp(f->numbers[k].name, "most")) {
+				json_u64(j, "skid", (uint64_t)f->numbers[k].value);
+				return;
+			}
+	}
+	json_null(j, "skid");
+}
+
+static void event_json(struct json *j, const struct tare_verify_report *report, const struct tare_verify_row *r)
 {
 	json_object(j, NULL);
 	json_str(j, "event", r->event);
@@ -280,6 +299,7 @@ static void event_json(struct json *j, const struct tare_verify_row *r)
 	json_str(j, "letters", r->letters);
 	json_f64(j, "residue", r->residue);
 	json_f64(j, "limit", r->limit);
+	skid_json(j, report, r->event);
 	json_array(j, "causes");
 	for (size_t i = 0; i < r->n_causes; i++)
 		if (!is_of_instruction(&r->causes[i]))
@@ -340,7 +360,7 @@ static void put_certificate(struct buf *b, const struct tare_verify_report *r)
 	json_str(&j, "interrupts", r->interrupts[0] ? r->interrupts : NULL);
 	json_array(&j, "events");
 	for (size_t i = 0; i < r->n_rows; i++)
-		event_json(&j, &r->rows[i]);
+		event_json(&j, r, &r->rows[i]);
 	json_end(&j);
 	json_array(&j, "deviations");
 	for (size_t i = 0; i < r->n_rows; i++)
@@ -489,6 +509,12 @@ void certificate_of_event(const struct certificate *c, const struct tare_event *
 	snprintf(says->text, sizeof(says->text), "correction proved here on %.10s, residue %.3g%s%s",
 		 c->date, says->residue, n ? "; not subtracted: " : "", others);
 	text_printable(says->text, strlen(says->text));
+}
+
+bool certificate_skid(const struct certificate *c, const struct tare_event *e, uint64_t *events)
+{
+	const struct json_node *const row = c->state == CERTIFICATE_VALID ? row_of(c, e) : NULL;
+	return row && json_to_u64(json_get(row, "skid"), events);
 }
 
 void certificate_json(struct json *j, const struct certificate *c, const struct tare_event *e)

@@ -54,6 +54,9 @@ struct certificate_says {
 };
 void certificate_of_event(const struct certificate *c, const struct tare_event *e,
 			  struct certificate_says *says);
+/* How late the interrupt of an overflow of this event came, at most, in events. False: there is no valid
+ * certificate, or it does not have it. */
+bool certificate_skid(const struct certificate *c, const struct tare_event *e, uint64_t *events);
 /* The member "correction": state, proved, date, residue and text; nothing for other events. */
 void certificate_json(struct json *j, const struct certificate *c, const struct tare_event *e);
 

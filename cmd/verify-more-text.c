@@ -55,6 +55,8 @@ static const struct table {
 	{ "replay", "Use for replay: an event in an ordinary program",
 	  { { "INSTRUCTIONS PER EVENT", "instructions_per_event", TENTH },
 	    { "LONGEST GAP", "longest_gap", COUNT }, { "USEFUL", "useful", YES_NO } } },
+	{ "skid", "How late the interrupt of an overflow comes, in events",
+	  { { "OVERFLOWS", "overflows", COUNT }, { "MOST", "most", COUNT } } },
 	{ "multiplexing", "Error of scaled counts, by length of the program's phases",
 	  { { "PHASE ms", "phase_ms", TENTH }, { "TURN ms", "turn_ms", TENTH },
 	    { "ON A COUNTER", "share", PERCENT }, { "MEAN ERROR", "mean_error", PERCENT },
