@@ -11,11 +11,21 @@
 #include <unistd.h>
 
 #define PIECE 1024u		/* blocks read at once */
+#define PAGE 4096u
+#define PAGES 1024u
+
+/* Pages of the program's code that were read a moment ago, by the low bits of their number: a call for each block
+ * would take more time than all the rest. */
+struct code_pages {
+	uint64_t number[PAGES];		/* 1 + that of the page; 0: none yet */
+	uint8_t bytes[PAGES][PAGE];
+};
 
 struct reading {
 	const struct soft_record *r;
 	uint32_t index;
 	struct buf *out;
+	struct code_pages *pages;
 	uint64_t before[2];		/* how often the last two blocks ran */
 	uint64_t last_pc;		/* of the last block with instructions */
 	uint16_t last_len;
@@ -26,6 +36,32 @@ static bool read_at(pid_t pid, uint64_t address, void *to, size_t size)
 	const struct iovec local = { to, size };
 	const struct iovec remote = { (void *)address, size };
 	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+/* NULL: it cannot be read. */
+static const uint8_t *page_at(const struct reading *x, uint64_t number)
+{
+	const unsigned i = number % PAGES;
+	if (x->pages->number[i] != number + 1) {
+		x->pages->number[i] = 0;
+		if (!read_at(x->r->pid, number * PAGE, x->pages->bytes[i], PAGE))
+			return NULL;
+		x->pages->number[i] = number + 1;
+	}
+	return x->pages->bytes[i];
+}
+
+static bool read_code(const struct reading *x, uint64_t pc, uint8_t *to, unsigned size)
+{
+	for (unsigned n; size; pc += n, to += n, size -= n) {
+		const unsigned at = pc % PAGE;
+		const uint8_t *const page = page_at(x, pc / PAGE);
+		n = size < PAGE - at ? size : PAGE - at;
+		if (!page)
+			return false;
+		memcpy(to, page + at, n);
+	}
+	return true;
 }
 
 static void add_record(struct reading *x, enum code_kind kind, uint8_t n_insns, uint64_t pc, int64_t runs,
@@ -87,7 +123,7 @@ static bool add_block(struct reading *x, const uint8_t *block, uint64_t cell)
 		pc = x->last_pc;
 		len = x->last_len;
 	}
-	if (!read_at(x->r->pid, pc, code, len))
+	if (!read_code(x, pc, code, len))
 		return false;
 	add_record(x, taken ? CODE_TAKEN : CODE_RUNS, n_insns, pc, (int64_t)runs, code, len);
 	return true;
@@ -115,11 +151,13 @@ static bool add_blocks(struct reading *x)
 		return false;
 	uint8_t *const blocks = malloc((size_t)PIECE * x->r->live_stride);
 	uint64_t *const cells = malloc(2 * PIECE * sizeof(*cells));
-	bool ok = blocks && cells;
+	x->pages = calloc(1, sizeof(*x->pages));
+	bool ok = blocks && cells && x->pages;
 	for (uint32_t first = 0; ok && first <= last; first += PIECE) {
 		const uint32_t left = last - first + 1;
 		ok = add_piece(x, first, left < PIECE ? left : PIECE, blocks, cells);
 	}
+	free(x->pages);
 	free(blocks);
 	free(cells);
 	return ok;
