@@ -112,7 +112,7 @@ static struct tare_codeprofile *profile_of(const struct annotate_opts *o, char *
 	progress("reading symbols");
 	if (tare_codeprofile_make(m, &TARE_OPTIONS(codeprofile, .events = events, .argv = argv,
 						   .by_process = o->per_process, .by_thread = o->per_thread,
-						   .no_names = o->no_names, .no_lines = !wants_lines(o)),
+						   .no_names = o->no_names, .no_lines = !wants_lines(o), .no_insns = !wants_lines(o)),
 				  &p, &why) < 0) {
 		progress_clear();
 		complain_why(&why);

@@ -30,7 +30,7 @@ static struct tare_codeprofile *profile_of(const struct stat_session *s)
 		if (!stat_run_counts(s, r) || !stat_part(r)->code)
 			continue;
 		if (tare_codeprofile_make(stat_part(r), &TARE_OPTIONS(codeprofile, .events = s->events,
-								     .no_lines = true), &p, &why) < 0)
+								     .no_lines = true, .no_insns = true), &p, &why) < 0)
 			complain_why(&why);
 		break;
 	}

@@ -29,7 +29,7 @@ int stat_in_apply(const struct stat_session *s, const struct tare_events *events
 	struct tare_codeprofile *p = NULL, *part = NULL;
 	if (!s->o->in.n)
 		return 0;
-	int err = tare_codeprofile_make(m, &TARE_OPTIONS(codeprofile, .events = events, .no_lines = true), &p, why);
+	int err = tare_codeprofile_make(m, &TARE_OPTIONS(codeprofile, .events = events, .no_lines = true, .no_insns = true), &p, why);
 	if (!err)
 		err = tare_codeprofile_in(p, is_in, (void *)&s->o->in, &part, why);
 	if (!err && !annotate_in_found(&s->o->in, p))

@@ -107,7 +107,8 @@ struct tare_codeprofile_function {
 struct tare_codeprofile_insn {
 	uint32_t function;
 	uint32_t file, line;		/* file NONE: not known; line 0: the compiler names none */
-	uint8_t size;			/* bytes; 0: in "[not known]" and after tare_codeprofile_in() */
+	uint8_t size;			/* bytes; 0: in "[not known]", after tare_codeprofile_in() and with
+					 * .no_insns */
 	uint8_t bytes[15];
 	uint64_t offset;		/* as in the function */
 	uint64_t runs;			/* how often it ran: where the profile has the event instructions
@@ -234,6 +235,8 @@ struct tare_codeprofile_options {
 	bool by_process, by_thread;	/* fill shares; by_thread: tasks are threads */
 	bool no_names;			/* object+offset only: read no symbols and no lines */
 	bool no_lines;			/* read no source lines: functions have no file and no line */
+	bool no_insns;			/* functions only, which takes a fraction of the time: each has its counts in
+					 * one instruction of size 0, without a line */
 	const struct tare_codeprofile_extra *extra;	/* NULL: none */
 	pid_t only_pid, only_tid;	/* of this process, this thread only; 0: all */
 	bool one_dump;			/* only what belongs to this dump: tare_code_range.dump */

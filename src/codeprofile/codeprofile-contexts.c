@@ -31,6 +31,8 @@ static uint32_t insn_at(struct contexts *x, const struct tare_code_map *map, pid
 	const uint32_t place = (*mapping)->place;
 	if (place >= x->n_places)	/* no code ran there */
 		return NONE;
+	if (x->m->o->no_insns)
+		return maker_function_at(x->m, place, *offset);
 	const size_t end = x->m->place_ends[place];
 	const size_t at = maker_code_from(x->m, place ? x->m->place_ends[place - 1] : 0, end, *offset);
 	const struct code *const c = at < end ? &x->m->codes[x->m->order[at]] : NULL;

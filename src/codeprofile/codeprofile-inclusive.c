@@ -86,6 +86,8 @@ static bool is_tail(const struct tare_codeprofile *p, const struct tare_codeprof
 	if (c->site == NONE)
 		return c->entry == TARE_CODEPROFILE_TAIL;
 	const struct tare_codeprofile_insn *const site = &p->insns[c->site];
+	if (!site->size)	/* it stands for all instructions of its function */
+		return c->entry == TARE_CODEPROFILE_TAIL;
 	return tare_code_insn(site->bytes, site->size, site->offset, &in) && !in.is_call;
 }
 

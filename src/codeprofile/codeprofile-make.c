@@ -3,9 +3,9 @@
  * 1. Every range of the run's code is a *block*: ranges with the same bytes at the same place of the same
  *    object, of whichever process and thread, are one. Their runs are added up, and the instructions of a
  *    block are decoded once.
- * 2. The symbol room names the instructions, one object at a time.
+ * 2. The symbol room names the instructions, one object at a time (codeprofile-naming.c).
  * 3. Instructions go to the builder with their counts: runs × what the instruction counts as.
- * 4. The ranges again, in the same order: each task gets its part of every function.
+ * 4. If it is asked for: the ranges again, in the same order; each task gets its part of every function.
  */
 #include "codeprofile-make.h"
 
@@ -24,20 +24,6 @@
 #define MOST_REASONS 10u
 
 /* ---- objects ---- */
-
-static enum tare_codeprofile_object_kind kind_of(const struct symbol_object *o, const struct tare_code_map *map)
-{
-	switch (symbol_object_kind(o)) {
-	case SYMBOL_FILE:
-		return TARE_CODEPROFILE_FILE;
-	case SYMBOL_VDSO:
-		return TARE_CODEPROFILE_VDSO;
-	case SYMBOL_JIT:
-		return TARE_CODEPROFILE_JIT;
-	default:
-		return map->inode ? TARE_CODEPROFILE_FILE : TARE_CODEPROFILE_ANONYMOUS;
-	}
-}
 
 /* The object's place in the profile is found after its names are read: what there is to say of it, and
  * its build-id, are known then. */
@@ -126,23 +112,109 @@ static uint64_t rehash_block(const void *arg, uint32_t place)
 	return ((const struct block_key *)arg)->m->blocks[place].hash;
 }
 
-/* The instructions of the block that is added next. */
-static bool add_codes(struct maker *m, struct block *b, uint64_t address)
+bool maker_decode(struct maker *m, uint32_t block)
 {
+	struct block *const b = &m->blocks[block];
 	b->first = (uint32_t)m->n_codes;
 	for (unsigned at = 0; at < b->size;) {
 		struct tare_code_insn in;
 		if (!more_room(&m->codes, &m->cap_codes, m->n_codes, sizeof(*m->codes)))
 			return false;
-		if (!tare_code_insn(b->bytes + at, b->size - at, address + at, &in))
+		/* (which instruction it is does not depend on the address) */
+		if (!tare_code_insn(b->bytes + at, b->size - at, b->offset + at, &in))
 			break;
-		m->codes[m->n_codes++] = (struct code){ .offset = b->offset + at, .block = (uint32_t)m->n_blocks,
-							.size = (uint8_t)in.size, .events = in.events,
+		m->codes[m->n_codes++] = (struct code){ .offset = b->offset + at, .block = block,
+							.size = (uint16_t)in.size, .events = in.events,
 							.is_call = in.is_call };
 		at += in.size;
 	}
 	b->n = (uint32_t)m->n_codes - b->first;
 	return true;
+}
+
+/* One code for all of it. */
+static bool add_whole(struct maker *m, uint32_t block)
+{
+	struct block *const b = &m->blocks[block];
+	if (!more_room(&m->codes, &m->cap_codes, m->n_codes, sizeof(*m->codes)))
+		return false;
+	b->first = (uint32_t)m->n_codes;
+	b->n = 1;
+	m->codes[m->n_codes++] = (struct code){ .offset = b->offset, .block = block, .size = (uint16_t)b->size,
+						.whole = true };
+	return true;
+}
+
+static void add_events(const struct maker *m, uint32_t events, int64_t runs, int64_t *counts)
+{
+	for (size_t e = 0; e < m->n_events; e++)
+		if (events & m->masks[e])
+			counts[e] += runs;
+}
+
+/* What one run of the block counts; it was added last. */
+static bool add_worth(struct maker *m, const struct block *b, unsigned n_insns)
+{
+	if (!more_room(&m->worth, &m->cap_worth, m->n_worth, m->n_events * sizeof(*m->worth)))
+		return false;
+	int64_t *const worth = m->worth + m->n_worth++ * m->n_events;
+	memset(worth, 0, m->n_events * sizeof(*worth));
+	struct tare_code_insn in;
+	if (!m->o->no_insns)
+		for (uint32_t i = 0; i < b->n; i++)
+			add_events(m, m->codes[b->first + i].events, 1, worth);
+	else if (m->only_insns)		/* needs no decoding */
+		for (size_t e = 0; e < m->n_events; e++)
+			worth[e] = n_insns;
+	else
+		for (unsigned at = 0; at < b->size && tare_code_insn(b->bytes + at, b->size - at, 0, &in); at += in.size)
+			add_events(m, in.events, 1, worth);
+	return true;
+}
+
+static bool add_block(struct maker *m, const struct block *b, unsigned n_insns)
+{
+	if (!more_room(&m->blocks, &m->cap_blocks, m->n_blocks, sizeof(*m->blocks)))
+		return false;
+	const uint32_t block = (uint32_t)m->n_blocks;
+	m->blocks[m->n_blocks++] = *b;
+	return (m->o->no_insns ? add_whole(m, block) : maker_decode(m, block)) &&
+	       add_worth(m, &m->blocks[block], n_insns);
+}
+
+/* ---- tasks ---- */
+
+/* The last of its records: after exec, the program that it became. */
+static const struct tare_task *task_of(const struct tare_measurement *m, pid_t pid, pid_t tid)
+{
+	for (size_t i = m->n_tasks; i-- > 0;)
+		if (m->tasks[i].pid == pid && (!tid || m->tasks[i].tid == tid))
+			return &m->tasks[i];
+	return NULL;
+}
+
+static uint32_t task_in_profile(struct maker *m, const struct tare_code_range *r)
+{
+	struct tare_codeprofile *const p = m->b.p;
+	const pid_t tid = m->o->by_thread ? r->tid : 0;
+	if (m->last_task < p->n_tasks && p->tasks[m->last_task].pid == r->pid && p->tasks[m->last_task].tid == tid)
+		return m->last_task;
+	for (size_t i = p->n_tasks; i-- > 0;)
+		if (p->tasks[i].pid == r->pid && p->tasks[i].tid == tid)
+			return m->last_task = (uint32_t)i;
+	const struct tare_task *const t = task_of(m->m, r->pid, tid);
+	return builder_task(&m->b, &(struct tare_codeprofile_task){
+		.pid = r->pid, .tid = tid, .command = t ? t->comm : "", .exe = t ? t->exe : "",
+		.incomplete = t ? t->not_counted ? t->not_counted : t->cut_off : NULL });
+}
+
+/* ---- ranges ---- */
+
+static void fill_taken(struct maker *m, int64_t taken, int64_t *counts)
+{
+	for (size_t e = 0; taken && e < m->n_events; e++)
+		if (m->counts_taken >> e & 1)
+			counts[e] += taken;
 }
 
 /* Is it of the process, thread and dump that the profile is of? */
@@ -168,290 +240,37 @@ static int add_range(const struct tare_code_range *r, void *arg)
 	if (!slot)
 		return TARE_E_NOMEM;
 	if (!*slot) {
-		if (!more_room(&m->blocks, &m->cap_blocks, m->n_blocks, sizeof(*m->blocks)) ||
-		    !add_codes(m, &k.key, r->address))
+		if (!add_block(m, &k.key, r->n_insns))
 			return TARE_E_NOMEM;
 		if (o)
 			symbol_check(o, k.key.offset, r->bytes, r->size);
-		m->blocks[m->n_blocks++] = k.key;
 		*slot = (uint32_t)m->n_blocks;
 		m->block_table.n++;
 	}
-	m->blocks[*slot - 1].runs += r->runs;
-	m->blocks[*slot - 1].taken += r->taken;
+	struct block *const b = &m->blocks[*slot - 1];
+	b->runs += r->runs;
+	b->taken += r->taken;
 	m->ranges[m->n_ranges++] = *slot - 1;
-	return maker_note_places(m, r->pid, r->address, &m->blocks[*slot - 1]) ? 0 : TARE_E_NOMEM;
+	const uint32_t task = task_in_profile(m, r);
+	if (task == NONE || !maker_note_places(m, r->pid, r->address, b))
+		return TARE_E_NOMEM;
+	int64_t *const counts = builder_task_counts(&m->b, task);
+	for (size_t e = 0; e < m->n_events; e++)
+		counts[e] += r->runs * m->worth[(b - m->blocks) * (ptrdiff_t)m->n_events + (ptrdiff_t)e];
+	fill_taken(m, r->taken, counts);
+	return 0;
 }
 
-/* ---- names ---- */
-
-/* Where nothing has the bounds of functions, the targets of direct calls are their starts, within the gap that is
- * known to be between functions. */
-struct starts {
-	bool found;
-	uint64_t *at;
-	size_t n, cap;
-	uint64_t last, end;		/* of the function that was asked for last … */
-	uint32_t last_function;		/* … and its place; NONE: there was none */
-};
-
-static int compare_u64(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return x < y ? -1 : x > y;
-}
-
-static bool find_starts(struct starts *s, const struct maker *m, uint32_t place)
-{
-	for (size_t i = place ? m->place_ends[place - 1] : 0; i < m->place_ends[place]; i++) {
-		const struct code *const c = &m->codes[m->order[i]];
-		struct tare_code_insn in;
-		if (!c->is_call || !tare_code_insn(code_bytes(m, c), c->size, c->offset, &in) ||
-		    !in.has_target)
-			continue;
-		if (!more_room(&s->at, &s->cap, s->n, sizeof(*s->at)))
-			return false;
-		s->at[s->n++] = in.target;
-	}
-	if (s->n)
-		qsort(s->at, s->n, sizeof(*s->at), compare_u64);
-	return s->found = true;
-}
-
-/* The last start that is not behind the address; without one, the page of the address. *end: the next start. */
-static uint64_t start_of(const struct starts *s, uint64_t address, uint64_t *end)
-{
-	size_t low = 0, high = s->n;
-	while (low < high) {
-		const size_t middle = (low + high) / 2;
-		if (s->at[middle] <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*end = low < s->n ? s->at[low] : UINT64_MAX;
-	if (low)
-		return s->at[low - 1];
-	const uint64_t page = address & ~0xfffull;
-	*end = *end < page + 0x1000 ? *end : page + 0x1000;
-	return page;
-}
-
-static int64_t mtime_of(const char *path)
-{
-	struct stat s;
-	return stat(path, &s) == 0 ? (int64_t)s.st_mtime : 0;
-}
-
-static uint32_t file_of(struct maker *m, const char *path)
-{
-	if (!path || !*path)
-		return NONE;
-	if (path == m->last_path)	/* the symbol room has each path once */
-		return m->last_file;
-	const size_t before = m->b.p->n_files;
-	const uint32_t f = builder_file(&m->b, path, 0);
-	if (f == before)
-		m->b.p->files[f].mtime = mtime_of(path);
-	m->last_path = path;
-	return m->last_file = f;
-}
-
-uint32_t maker_function(struct maker *m, uint32_t object, struct symbol_function *s)
-{
-	if (s->user)
-		return (uint32_t)(uintptr_t)s->user - 1;
-	const uint32_t f = builder_function(&m->b, &(struct tare_codeprofile_function){
-		.name = s->name, .linkage = s->named ? s->linkage : "", .object = object,
-		.file = file_of(m, s->file), .line = s->line, .offset = s->start, .size = s->size });
-	s->user = (void *)((uintptr_t)f + 1);
-	return f;
-}
-
-static uint32_t unnamed_function(struct maker *m, uint32_t place, uint64_t address,
-				 const struct symbol_function *gap, struct starts *starts)
-{
-	if (!starts->found && !find_starts(starts, m, place))
-		return NONE;
-	const uint32_t object = m->places[place].in_profile;
-	if (starts->last_function != NONE && address >= starts->last && address < starts->end)
-		return starts->last_function;
-	uint64_t start = start_of(starts, address, &starts->end);
-	if (gap && gap->start > start)
-		start = gap->start;
-	if (gap && gap->start + gap->size < starts->end)
-		starts->end = gap->start + gap->size;
-	const char *const path = m->b.p->objects[object].path;
-	const char *const slash = strrchr(path, '/');
-	struct buf name = { 0 };
-	buf_printf(&name, "%s+0x%llx", slash ? slash + 1 : path, (unsigned long long)start);
-	const uint32_t f = buf_failed(&name) ? NONE : builder_function(&m->b, &(struct tare_codeprofile_function){
-		.name = name.data, .object = object, .file = NONE, .offset = start });
-	buf_free(&name);
-	starts->last = start;
-	return starts->last_function = f;
-}
+/* ---- counts ---- */
 
 static void fill_counts(struct maker *m, const struct code *c, int64_t runs, int64_t *counts)
 {
+	if (!c->whole) {
+		add_events(m, c->events, runs, counts);
+		return;
+	}
 	for (size_t e = 0; e < m->n_events; e++)
-		if (c->events & m->masks[e])
-			counts[e] += runs;
-}
-
-static void fill_taken(struct maker *m, int64_t taken, int64_t *counts)
-{
-	for (size_t e = 0; taken && e < m->n_events; e++)
-		if (m->counts_taken >> e & 1)
-			counts[e] += taken;
-}
-
-static bool name_code(struct maker *m, struct code *c, const struct symbol_where *w, struct starts *starts)
-{
-	const uint32_t place = m->blocks[c->block].place;
-	const uint32_t function = w->function && !w->function->is_gap ?
-				  maker_function(m, m->places[place].in_profile, w->function) :
-				  unnamed_function(m, place, c->offset, w->function, starts);
-	struct tare_codeprofile_insn in = { .function = function, .file = file_of(m, w->file),
-					    .line = w->line, .size = c->size, .offset = c->offset };
-	memcpy(in.bytes, code_bytes(m, c), c->size);
-	c->in_profile = function == NONE ? NONE : builder_insn_in_order(&m->b, &in);
-	return c->in_profile != NONE;
-}
-
-static const char *path_of_kind(const struct symbol_object *o, enum tare_codeprofile_object_kind kind)
-{
-	if (!o)
-		return "[not known]";
-	return kind == TARE_CODEPROFILE_ANONYMOUS && !*symbol_object_path(o) ? "[anonymous]" :
-									       symbol_object_path(o);
-}
-
-/* Why the object has no names; NULL: it may have some. */
-static const char *why_unnamed(const struct maker *m, const struct symbol_object *o)
-{
-	const char *const note = o ? symbol_object_note(o) : NULL;
-	const bool is_read = o && (symbol_object_kind(o) == SYMBOL_FILE || symbol_object_kind(o) == SYMBOL_VDSO);
-	return note || !is_read ? note : symbols_note(m->symbols);
-}
-
-uint32_t maker_object(struct maker *m, uint32_t place)
-{
-	if (m->places[place].in_profile != NONE)
-		return m->places[place].in_profile;
-	const struct symbol_object *const o = m->places[place].object;
-	const struct tare_code_map *map = NULL;
-	for (size_t i = 0; i < m->n_mappings && !map; i++)
-		if (m->mappings[i].place == place)
-			map = m->mappings[i].map;
-	const enum tare_codeprofile_object_kind kind = o ? kind_of(o, map) : TARE_CODEPROFILE_UNKNOWN;
-	return m->places[place].in_profile = builder_object(&m->b, &(struct tare_codeprofile_object){
-		.path = path_of_kind(o, kind), .kind = kind, .deleted = map && map->deleted,
-		.build_id = o ? symbol_object_build_id(o) : "", .names = why_unnamed(m, o) });
-}
-
-/* Addresses that are asked about at once: their answers stay in the cache. */
-#define AT_ONCE 8192u
-
-struct question {
-	uint64_t addresses[AT_ONCE];
-	struct symbol_where where[AT_ONCE];
-};
-
-static int name_place(struct maker *m, uint32_t place, struct question *q)
-{
-	struct symbol_object *const o = m->places[place].object;
-	struct starts starts = { .last_function = NONE };
-	const bool ask = o && !m->o->no_names;
-	int err = 0;
-	size_t n;
-	for (size_t at = place ? m->place_ends[place - 1] : 0; !err && at < m->place_ends[place]; at += n) {
-		n = m->place_ends[place] - at < AT_ONCE ? m->place_ends[place] - at : AT_ONCE;
-		for (size_t i = 0; ask && i < n; i++)
-			q->addresses[i] = m->codes[m->order[at + i]].offset;
-		if (ask)
-			err = symbols_at(o, q->addresses, n, q->where, m->why);
-		if (!err && maker_object(m, place) == NONE)
-			err = TARE_E_NOMEM;
-		for (size_t i = 0; !err && i < n; i++) {
-			static const struct symbol_where nowhere;
-			if (!name_code(m, &m->codes[m->order[at + i]], ask ? &q->where[i] : &nowhere, &starts))
-				err = TARE_E_NOMEM;
-		}
-	}
-	free(starts.at);
-	return err;
-}
-
-/* One pass of a radix sort: by BITS bits of the offset. What is equal stays in order. */
-enum { BITS = 11, DIGITS = 1 << BITS };
-
-static void sort_pass(const struct maker *m, const uint32_t *from, uint32_t *to, unsigned shift)
-{
-	uint32_t starts[DIGITS + 1] = { 0 };
-	for (size_t i = 0; i < m->n_codes; i++)
-		starts[(m->codes[i].offset >> shift & (DIGITS - 1)) + 1]++;
-	for (size_t i = 1; i <= DIGITS; i++)
-		starts[i] += starts[i - 1];
-	for (size_t i = 0; i < m->n_codes; i++)
-		to[starts[m->codes[from[i]].offset >> shift & (DIGITS - 1)]++] = from[i];
-}
-
-/* The codes of each place together. By then m->place_ends[i] is the end of place i. */
-static void sort_by_place(struct maker *m, const uint32_t *sorted)
-{
-	size_t *const ends = m->place_ends;
-	for (size_t i = 0; i < m->n_codes; i++)
-		ends[m->blocks[m->codes[i].block].place + 1]++;
-	for (size_t i = 1; i <= m->n_places; i++)
-		ends[i] += ends[i - 1];
-	for (size_t i = 0; i < m->n_codes; i++)
-		m->order[ends[m->blocks[m->codes[sorted[i]].block].place]++] = sorted[i];
-}
-
-static bool sort_codes(struct maker *m)
-{
-	uint32_t *sorted = malloc((m->n_codes + 1) * sizeof(*sorted));
-	m->order = malloc((m->n_codes + 1) * sizeof(*m->order));
-	m->place_ends = calloc(m->n_places + 2, sizeof(*m->place_ends));
-	const bool ok = sorted && m->order && m->place_ends;
-	uint64_t all = 0;
-	for (size_t i = 0; ok && i < m->n_codes; i++) {
-		all |= m->codes[i].offset;
-		sorted[i] = (uint32_t)i;
-	}
-	for (unsigned shift = 0; ok && shift < 64 && all >> shift; shift += BITS) {
-		uint32_t *const other = m->order;
-		sort_pass(m, sorted, other, shift);
-		m->order = sorted;
-		sorted = other;
-	}
-	if (ok)
-		sort_by_place(m, sorted);
-	free(sorted);
-	return ok;
-}
-
-size_t maker_code_from(const struct maker *m, size_t first, size_t end, uint64_t offset)
-{
-	while (first < end) {
-		const size_t middle = first + (end - first) / 2;
-		if (m->codes[m->order[middle]].offset < offset)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	return first;
-}
-
-static int name_all(struct maker *m)
-{
-	struct question *const q = malloc(sizeof(*q));
-	int err = q && sort_codes(m) && builder_expect_insns(&m->b, m->n_codes) ? 0 : TARE_E_NOMEM;
-	for (uint32_t i = 0; !err && i < m->n_places; i++)
-		err = name_place(m, i, q);
-	free(q);
-	return err;
+		counts[e] += runs * m->worth[c->block * m->n_events + e];
 }
 
 static void count_blocks(struct maker *m)
@@ -461,7 +280,8 @@ static void count_blocks(struct maker *m)
 		for (uint32_t k = 0; k < b->n; k++) {
 			const struct code *const c = &m->codes[b->first + k];
 			int64_t *const counts = builder_insn_counts(&m->b, c->in_profile);
-			m->b.p->insns[c->in_profile].runs += (uint64_t)b->runs;
+			if (!m->o->no_insns)
+				m->b.p->insns[c->in_profile].runs += (uint64_t)b->runs;
 			fill_counts(m, c, b->runs, counts);
 			if (k + 1 == b->n)
 				fill_taken(m, b->taken, counts);
@@ -469,57 +289,26 @@ static void count_blocks(struct maker *m)
 	}
 }
 
-/* ---- tasks ---- */
+/* ---- parts of tasks ---- */
 
-/* The last of its records: after exec, the program that it became. */
-static const struct tare_task *task_of(const struct tare_measurement *m, pid_t pid, pid_t tid)
-{
-	for (size_t i = m->n_tasks; i-- > 0;)
-		if (m->tasks[i].pid == pid && (!tid || m->tasks[i].tid == tid))
-			return &m->tasks[i];
-	return NULL;
-}
-
-static uint32_t task_in_profile(struct maker *m, const struct tare_code_range *r)
-{
-	struct tare_codeprofile *const p = m->b.p;
-	const pid_t tid = m->o->by_thread ? r->tid : 0;
-	for (size_t i = p->n_tasks; i-- > 0;)
-		if (p->tasks[i].pid == r->pid && p->tasks[i].tid == tid)
-			return (uint32_t)i;
-	const struct tare_task *const t = task_of(m->m, r->pid, tid);
-	return builder_task(&m->b, &(struct tare_codeprofile_task){
-		.pid = r->pid, .tid = tid, .command = t ? t->comm : "", .exe = t ? t->exe : "",
-		.incomplete = t ? t->not_counted ? t->not_counted : t->cut_off : NULL });
-}
-
-static int add_to_task(const struct tare_code_range *r, void *arg)
+static int add_shares(const struct tare_code_range *r, void *arg)
 {
 	struct maker *const m = arg;
 	if (!wants_range(m, r))
 		return 0;
 	const struct block *const b = &m->blocks[m->ranges[m->at_range++]];
 	const uint32_t task = task_in_profile(m, r);
-	if (task == NONE)
-		return TARE_E_NOMEM;
-	int64_t *const all = builder_task_counts(&m->b, task);
-	const bool shares = m->o->by_process || m->o->by_thread;
 	int64_t *share = NULL;
 	uint32_t last = NONE;
 	for (uint32_t k = 0; k < b->n; k++) {
 		const struct code *const c = &m->codes[b->first + k];
 		const uint32_t f = m->b.p->insns[c->in_profile].function;
-		fill_counts(m, c, r->runs, all);
-		if (shares && f != last && !(share = builder_share(&m->b, task, f)))
+		if (f != last && !(share = builder_share(&m->b, task, f)))
 			return TARE_E_NOMEM;
 		last = f;
-		if (share)
-			fill_counts(m, c, r->runs, share);
-		if (k + 1 == b->n) {
-			fill_taken(m, r->taken, all);
-			if (share)
-				fill_taken(m, r->taken, share);
-		}
+		fill_counts(m, c, r->runs, share);
+		if (k + 1 == b->n)
+			fill_taken(m, r->taken, share);
 	}
 	return 0;
 }
@@ -604,6 +393,10 @@ static bool set_totals(struct maker *m)
 
 static void find_masks(struct maker *m)
 {
+	static const uint8_t nop = 0x90;	/* counts as an instruction, and as nothing else */
+	struct tare_code_insn plain;
+	tare_code_insn(&nop, 1, 0, &plain);
+	m->only_insns = true;
 	for (size_t e = 0; e < m->n_events; e++) {
 		const struct tare_event *const event = tare_events_at(m->o->events, e);
 		for (unsigned k = 0; k < 32; k++) {
@@ -613,6 +406,7 @@ static void find_masks(struct maker *m)
 		}
 		if (event->role == TARE_ROLE_TAKEN_BRANCHES)
 			m->counts_taken |= 1ull << e;
+		m->only_insns &= (m->masks[e] & plain.events) != 0;
 	}
 }
 
@@ -641,6 +435,9 @@ static int check(const struct tare_measurement *m, const struct tare_codeprofile
 			       "other events");
 	if (n > MOST_EVENTS)
 		return why_set(why, TARE_E_RANGE, "a code profile of %zu events; %u at most", n, MOST_EVENTS);
+	if (o->no_insns && o->extra)
+		return why_set(why, TARE_E_INVALID, "a code profile: .extra is by instruction, and .no_insns leaves "
+			       "instructions out");
 	for (size_t i = 0; i < n; i++)
 		if (!tare_engine_counts(tare_events_at(o->events, i)))
 			return why_set(why, TARE_E_EVENT_UNCOUNTABLE, "%s: it has no place in the code",
@@ -660,6 +457,9 @@ static void free_maker(struct maker *m)
 	free(m->codes);
 	free(m->order);
 	free(m->place_ends);
+	free(m->worth);
+	free(m->spans);
+	free(m->span_ends);
 	free(m->blocks);
 	free(m->ranges);
 }
@@ -668,11 +468,12 @@ static int fill(struct maker *m)
 {
 	int err = tare_code_each(m->m->code, add_range, m, m->why);
 	if (!err)
-		err = name_all(m);
+		err = maker_name(m);
 	if (err)
 		return err;
 	count_blocks(m);
-	err = tare_code_each(m->m->code, add_to_task, m, m->why);
+	if (m->o->by_process || m->o->by_thread)
+		err = tare_code_each(m->m->code, add_shares, m, m->why);
 	if (!err && (!maker_extra(m) || !set_totals(m)))
 		err = TARE_E_NOMEM;
 	if (!err)

@@ -159,7 +159,7 @@ struct code_contexts *code_contexts_read(const struct tare_code *c, uint32_t eve
 		return NULL;
 	x->events = code_context_events(event_mask);
 	x->n_events = (unsigned)__builtin_popcount(x->events);
-	if (code_walk(c, add, x) == 0)
+	if (code_walk(c, 1u << CODE_CONTEXT | 1u << CODE_SYSCALL, add, x) == 0)
 		return x;
 	code_contexts_free(x);
 	return NULL;

@@ -183,31 +183,24 @@ static bool add_mark(struct tare_code *c, const struct code_record *r, uint32_t 
 	return true;
 }
 
-static bool read_marks(struct tare_code *c)
+static bool read_maps_and_marks(struct tare_code *c)
 {
 	struct place p = { 0 };
 	uint32_t *const last = calloc(c->n_tasks + 1, sizeof(*last));
 	bool ok = last;
-	for (const struct code_record *r; ok && (r = next_record(c, &p));)
-		if (is_mark(r))
+	for (const struct code_record *r; ok && (r = next_record(c, &p));) {
+		if (is_mark(r)) {
 			ok = add_mark(c, r, last);
-	free(last);
-	return ok;
-}
-
-static bool read_maps(struct tare_code *c)
-{
-	struct place p = { 0 };
-	for (const struct code_record *r; (r = next_record(c, &p));) {
-		if (r->kind == CODE_MAPS) {
-			if (!code_more(&c->sets, c->n_sets, sizeof(*c->sets)))
-				return false;
-			c->sets[c->n_sets++] = (struct map_set){ .pid = r->pid };
-		} else if (r->kind == CODE_MAP && !add_map(c, r)) {
-			return false;
+		} else if (r->kind == CODE_MAP) {
+			ok = add_map(c, r);
+		} else if (r->kind == CODE_MAPS) {
+			ok = code_more(&c->sets, c->n_sets, sizeof(*c->sets));
+			if (ok)
+				c->sets[c->n_sets++] = (struct map_set){ .pid = r->pid };
 		}
 	}
-	return true;
+	free(last);
+	return ok;
 }
 
 static void copy_tasks(struct tare_code *c, const struct soft_shared *s)
@@ -245,7 +238,7 @@ struct tare_code *code_keep(int memfd, const struct soft_shared *s)
 	copy_tasks(c, s);
 	/* (a child runs in the engine up to its exec) */
 	c->only_pid = s->flags & SOFT_FLAG_NO_INHERIT && c->n_tasks > 1 ? c->tasks[1].pid : 0;
-	if (read_maps(c) && read_marks(c) && (c->contexts = code_contexts_read(c, s->event_mask)))
+	if (read_maps_and_marks(c) && (c->contexts = code_contexts_read(c, s->event_mask)))
 		return c;
 	code_free(c);
 	return NULL;
@@ -280,7 +273,7 @@ bool tare_code_is_complete(const struct tare_code *c)
 /* The set of mappings that each process has at a place of the log. */
 struct current {
 	struct { int32_t pid; uint32_t set; } *of;	/* set: 1 + index */
-	size_t n;
+	size_t n, last;		/* last: the one that was looked up; a process writes many records in a row */
 	uint32_t *mark;		/* the next one, by task: 1 + index; 0: none */
 };
 
@@ -294,9 +287,11 @@ static const struct mark *mark_after(const struct tare_code *c, const struct cur
 
 static uint32_t *current_of(struct current *now, int32_t pid)
 {
+	if (now->last < now->n && now->of[now->last].pid == pid)
+		return &now->of[now->last].set;
 	for (size_t i = now->n; i-- > 0;)
 		if (now->of[i].pid == pid)
-			return &now->of[i].set;
+			return &now->of[now->last = i].set;
 	if (!code_more(&now->of, now->n, sizeof(*now->of)))
 		return NULL;
 	now->of[now->n].pid = pid;
@@ -373,7 +368,7 @@ pid_t code_tid_of(const struct code_walk *at)
 	return task < at->code->n_tasks ? at->code->tasks[task].tid : 0;
 }
 
-static int walk(struct code_walk *w,
+static int walk(struct code_walk *w, uint32_t kinds,
 		int (*what)(const struct code_walk *at, const struct code_record *r, void *arg), void *arg)
 {
 	struct place p = { 0 };
@@ -389,7 +384,7 @@ static int walk(struct code_walk *w,
 		}
 		if (is_mark(r) && r->record < w->code->n_tasks && w->now.mark[r->record])
 			w->now.mark[r->record] = w->code->marks[w->now.mark[r->record] - 1].next;
-		if (r->kind == CODE_MAPS || r->kind == CODE_MAP || is_mark(r) ||
+		if (r->kind > CODE_DUMP || !(kinds >> r->kind & 1) ||
 		    (w->code->only_pid && r->pid != w->code->only_pid))
 			continue;
 		if (!find_set(w))
@@ -399,14 +394,14 @@ static int walk(struct code_walk *w,
 	return err;
 }
 
-int code_walk(const struct tare_code *c,
+int code_walk(const struct tare_code *c, uint32_t kinds,
 	      int (*what)(const struct code_walk *at, const struct code_record *r, void *arg), void *arg)
 {
 	struct code_walk w = { .code = c, .now.mark = malloc((c->n_tasks + 1) * sizeof(uint32_t)) };
 	if (!w.now.mark)
 		return TARE_E_NOMEM;
 	memcpy(w.now.mark, c->first_mark, (c->n_tasks + 1) * sizeof(uint32_t));
-	const int err = walk(&w, what, arg);
+	const int err = walk(&w, kinds, what, arg);
 	free(w.now.of);
 	free(w.now.mark);
 	return err;
@@ -426,7 +421,7 @@ static int give_range(const struct code_walk *at, const struct code_record *r, v
 {
 	const struct each *const e = arg;
 	const struct mark *const mark = mark_after(at->code, &at->now, r);
-	if ((r->kind != CODE_RUNS && r->kind != CODE_TAKEN) || (mark && mark->zero))
+	if (mark && mark->zero)
 		return 0;
 	const struct tare_code_range range = {
 		.dump = mark ? mark->dump : 0,
@@ -443,7 +438,7 @@ int tare_code_each(const struct tare_code *c, int (*what)(const struct tare_code
 {
 	if (!c || !what)
 		return why_set(why, TARE_E_INVALID, "tare_code_each: no list, or no function");
-	const int err = code_walk(c, give_range, &(struct each){ what, arg });
+	const int err = code_walk(c, 1u << CODE_RUNS | 1u << CODE_TAKEN, give_range, &(struct each){ what, arg });
 	return err == TARE_E_NOMEM ? why_set(why, err, "the code of a run") : err;
 }
 

@@ -18,8 +18,8 @@ bool code_more(void *array, size_t n, size_t size);
 
 /* A place in the log, for what stands there. */
 struct code_walk;
-/* Calls `what` for every record, until it returns other than 0. TARE_E_NOMEM. */
-int code_walk(const struct tare_code *c,
+/* Calls `what` for every record of these kinds (1 << enum code_kind), until it returns other than 0. TARE_E_NOMEM. */
+int code_walk(const struct tare_code *c, uint32_t kinds,
 	      int (*what)(const struct code_walk *at, const struct code_record *r, void *arg), void *arg);
 /* The mapping of an address in the process of the record; NULL: not known. */
 const struct tare_code_map *code_map_of(const struct code_walk *at, uint64_t address);

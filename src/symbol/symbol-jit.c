@@ -214,8 +214,9 @@ int jit_at(struct symbol_object *o, const uint64_t *addresses, size_t n, struct 
 			else
 				high = middle;
 		}
-		if (low < o->n_jit && o->jit[low].start <= addresses[i])
-			where[i].function = o->jit[low].function;
+		const bool found = low < o->n_jit && o->jit[low].start <= addresses[i];
+		where[i].function = found ? o->jit[low].function : NULL;
+		where[i].until = found ? o->jit[low].end : low < o->n_jit ? o->jit[low].start : UINT64_MAX;
 	}
 	return 0;
 }

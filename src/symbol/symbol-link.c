@@ -342,6 +342,7 @@ static void take_where(struct symbols *s, struct answer *a, struct symbol_where 
 	out->file = text_of(s, a, w.file);
 	out->line = w.line;
 	out->column = w.column;
+	out->until = w.until;
 	out->inlines = take_inlines(s, a, w.n_inlines);
 	out->n_inlines = out->inlines ? w.n_inlines : 0;
 }

@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define WIRE_MAGIC 0x74617265u
-#define WIRE_VERSION 4u
+#define WIRE_VERSION 5u
 #define WIRE_BUILD_ID 64	/* bytes at most */
 
 enum wire_op { WIRE_OPEN = 1, WIRE_AT, WIRE_ANSWER, WIRE_STARTS, WIRE_UNWIND };
@@ -74,6 +74,7 @@ struct wire_function {
 struct wire_where {
 	uint32_t function, file, line, column;
 	uint32_t n_inlines, reserved;
+	uint64_t until;			/* the function is the same up to there */
 };
 
 struct wire_inline {

@@ -129,6 +129,8 @@ struct symbol_where {
 	unsigned line, column;			/* 0: not known */
 	unsigned n_inlines;
 	const struct symbol_inline *inlines;	/* the innermost first */
+	uint64_t until;				/* the function is the same up to there; 0: no function of the
+						 * object is known */
 };
 
 /* Answers for n addresses, in any order. 0, or TARE_E_NOMEM. */

@@ -377,12 +377,15 @@ static bool without_symbol(struct reader_object *o, uint64_t address, struct rea
 }
 
 /* Functions without a symbol are found one by one. */
-static struct reader_function *bare_at(struct reader_object *o, uint64_t address)
+static struct reader_function *bare_at(struct reader_object *o, uint64_t address, uint64_t *until)
 {
 	struct reader_names *const t = &o->bare;
 	const size_t at = segment_after(t, address);
-	if (at < t->n_segments && t->segments[at].start <= address)
+	*until = address + 1;
+	if (at < t->n_segments && t->segments[at].start <= address) {
+		*until = t->segments[at].end;
 		return &t->functions[t->segments[at].function];
+	}
 	struct reader_function f;
 	if (!without_symbol(o, address, &f))
 		return NULL;
@@ -396,16 +399,18 @@ static struct reader_function *bare_at(struct reader_object *o, uint64_t address
 	memmove(t->segments + at + 1, t->segments + at, (t->n_segments - at) * sizeof(*t->segments));
 	t->segments[at] = (struct reader_segment){ f.start, f.end, (uint32_t)(t->n - 1) };
 	t->n_segments++;
+	*until = f.end;
 	return &t->functions[t->n - 1];
 }
 
-struct reader_function *reader_function_at(struct reader_object *o, uint64_t address)
+struct reader_function *reader_function_at(struct reader_object *o, uint64_t address, uint64_t *until)
 {
 	if (!o->named)
 		make_names(o);
 	struct reader_function *const f = reader_names_at(&o->names, address);
 	if (!f)
-		return bare_at(o, address);
+		return bare_at(o, address, until);
+	*until = o->names.segments[o->names.last].end;
 	if (!f->number)		/* the first time */
 		f->linkage = f->linkage && *f->linkage ? without_version(f->linkage) : NULL;
 	return f;

@@ -256,7 +256,8 @@ static void put_where(struct reader_object *o, uint64_t address)
 	struct reader_inline in[READER_INLINES];
 	struct reader_subprogram sub = { 0 };
 	struct wire_inline out[READER_INLINES];
-	struct wire_where w = { .function = put_function(o, reader_function_at(o, address)) };
+	struct wire_where w = { 0 };
+	w.function = put_function(o, reader_function_at(o, address, &w.until));
 	if (!(o->flags & (WIRE_NO_LINES | WIRE_NO_INLINES)))
 		w.n_inlines = reader_lines_at(o, address, &line, in, &sub);
 	else if (!(o->flags & WIRE_NO_LINES))
@@ -406,7 +407,8 @@ static bool answer_starts(const uint32_t *message, size_t size)
 	if (!o)
 		return false;
 	begin(o);
-	reader_function_at(o, 0);		/* has the names read */
+	uint64_t until;
+	reader_function_at(o, 0, &until);	/* has the names read */
 	for (size_t i = 0; i < o->names.n; i++)
 		put(&o->names.functions[i].start, sizeof(o->names.functions[i].start));
 	return send_answer();

@@ -103,8 +103,8 @@ Elf_Scn *reader_section(Elf *elf, const char *name, GElf_Shdr *header);
 void reader_find_alt(struct reader_object *o, struct reader_elf *of, Dwarf *dwarf);
 
 /* ---- reader-names.c ---- */
-/* NULL: nothing is known. Valid until the next call. */
-struct reader_function *reader_function_at(struct reader_object *o, uint64_t address);
+/* NULL: nothing is known. Valid until the next call. *until: the answer is the same up to there. */
+struct reader_function *reader_function_at(struct reader_object *o, uint64_t address, uint64_t *until);
 void reader_names_add(struct reader_names *t, const struct reader_function *f);
 void reader_names_free(struct reader_names *t);
 /* Any overlapping ranges: at each address the one with the highest start, then the highest rank. */
