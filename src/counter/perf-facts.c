@@ -253,6 +253,36 @@ enum perf_simulated perf_facts_simulated(const struct perf_facts *f,
 	return a->type != PERF_TYPE_RAW || is_named(a->config) ? PERF_SIM_EXACT : PERF_SIM_FLAWS;
 }
 
+/* What stays as it is while this process runs, so that it is read once: the hypervisor, and that
+ * there is no core PMU. (A PMU is read each time: its rdpmc file may be written.) */
+static struct {
+	bool hypervisor;
+	char hypervisor_name[32];
+	bool no_pmus;
+} kept;
+enum { NOT_KEPT, BEING_WRITTEN, KEPT };
+static int kept_state;		/* one of these; atomic */
+
+static void take_kept(struct perf_facts *f, const char *root)
+{
+	f->hypervisor = kept.hypervisor;
+	memcpy(f->hypervisor_name, kept.hypervisor_name, sizeof(f->hypervisor_name));
+	if (!kept.no_pmus)
+		read_pmus(f, root);
+}
+
+static void keep(const struct perf_facts *f)
+{
+	int none = NOT_KEPT;
+	if (f->no_files || !__atomic_compare_exchange_n(&kept_state, &none, BEING_WRITTEN, false,
+							__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	kept.hypervisor = f->hypervisor;
+	memcpy(kept.hypervisor_name, f->hypervisor_name, sizeof(f->hypervisor_name));
+	kept.no_pmus = !f->n_pmus;
+	__atomic_store_n(&kept_state, KEPT, __ATOMIC_RELEASE);
+}
+
 void perf_facts_read(struct perf_facts *f, const char *root)
 {
 	memset(f, 0, sizeof(*f));
@@ -265,8 +295,14 @@ void perf_facts_read(struct perf_facts *f, const char *root)
 	f->nmi_watchdog = read_int(root, "/proc/sys/kernel/nmi_watchdog", -1);
 	f->user_access = read_int(root, "/proc/sys/kernel/perf_user_access", -1);
 	read_self(f, root);
-	read_hypervisor(f, root);
-	read_pmus(f, root);
+	if (!root[0] && __atomic_load_n(&kept_state, __ATOMIC_ACQUIRE) == KEPT) {
+		take_kept(f, root);
+	} else {
+		read_hypervisor(f, root);
+		read_pmus(f, root);
+		if (!root[0])
+			keep(f);
+	}
 	read_simulated(f, root);
 	ask_counters(f, root);
 }

@@ -18,6 +18,7 @@
 #include "why.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -240,13 +241,47 @@ int soft_run(const struct tare_measure_options *o, const struct soft_hooks *hook
 	return err;
 }
 
-/* Tries it: a seccomp profile, Yama or a security module may refuse ptrace. (A child that shares memory would be
- * cheaper than a fork, but inside `tare run` it would be a thread of the program that a debugger holds.) */
+/* The first bytes of a file, as text; the number of them, or a negative errno. */
+static ssize_t first_bytes(const char *path, char *out, size_t size)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t n = fd < 0 ? -1 : read(fd, out, size - 1);
+	const int err = errno;
+	if (fd >= 0)
+		close(fd);
+	out[n > 0 ? n : 0] = '\0';
+	return n < 0 ? -err : n;
+}
+
+static bool says(const char *status, const char *line)
+{
+	return strstr(status, line);
+}
+
+/* Can nothing refuse to trace a child? No tracer and no seccomp filter (strace -f, containers), no
+ * restriction by Yama, no security module that gives this process a label of its own. */
+static bool nothing_forbids_ptrace(void)
+{
+	char text[4096];
+	if (first_bytes("/proc/self/status", text, sizeof(text)) <= 0 ||
+	    !says(text, "\nTracerPid:\t0\n") || !says(text, "\nSeccomp:\t0\n"))
+		return false;
+	ssize_t n = first_bytes("/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text));
+	if (n != -ENOENT && (n <= 0 || text[0] > '1'))
+		return false;
+	n = first_bytes("/proc/self/attr/current", text, sizeof(text));
+	return n == -EINVAL || (n > 0 && strncmp(text, "unconfined", strlen("unconfined")) == 0 &&
+				!strchr(text, ':'));
+}
+
+/* Tries it where a seccomp profile, Yama or a security module may refuse ptrace. (A child that shares
+ * memory would be cheaper than a fork, but inside `tare run` it would be a thread of the program that a
+ * debugger holds.) */
 int soft_available(struct tare_why *why)
 {
 	static bool works;	/* atomic; a success is remembered, since each try costs a fork */
 	struct child c;
-	if (__atomic_load_n(&works, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&works, __ATOMIC_RELAXED) || nothing_forbids_ptrace())
 		return 0;
 	char *const argv[] = { "true", NULL };
 	int err = child_start(&c, &(struct child_plan){ .argv = argv, .aslr = true }, why);
