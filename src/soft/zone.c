@@ -6,6 +6,7 @@
 #include "engine.h"
 #include "sys.h"
 
+#define HEAP_TOUCH (24ull << 10)
 
 static uint64_t zone_bytes;		/* mapped by zone_try_map() */
 
@@ -62,12 +63,20 @@ void arena_grow_now(uint64_t base, uint64_t *mapped, uint64_t need)
 }
 
 static uint64_t heap_mapped, heap_used = 8;	/* offset 0 means "none" */
+static uint64_t heap_touched;		/* small pieces below it have their pages */
 
+/* Small pieces are used at once, and are mostly read first: two faults for each page. So pages for
+ * them are populated together. Of large arrays only some pages are used. */
 void *heap_alloc(size_t size)
 {
 	const uint64_t at = heap_used;
 	heap_used += (size + 7) & ~7ull;
 	arena_grow(ZONE_HEAP, &heap_mapped, heap_used);
+	if (size < PAGE && heap_used > heap_touched && heap_mapped == ARENA_SMALL) {
+		const uint64_t from = PAGE_DOWN(at);
+		heap_touched = from + HEAP_TOUCH < ARENA_SMALL ? from + HEAP_TOUCH : ARENA_SMALL;
+		zone_touch(ZONE_HEAP + from, heap_touched - from);
+	}
 	return (void *)(ZONE_HEAP + at);
 }
 
@@ -81,6 +90,7 @@ void heap_empty(void)
 {
 	arena_empty(ZONE_HEAP, heap_mapped);
 	heap_used = 8;
+	heap_touched = 0;
 }
 
 /* ---- threads ---- */

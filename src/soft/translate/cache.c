@@ -15,11 +15,13 @@
  * compiler would not fit into the CPU's table of small ones. */
 #define SEGMENT_SMALL (1ull << 20)
 #define SEGMENT_LARGE (2ull << 20)
-#define IDS_OF(size) ((size) / 16)
+/* A block takes some 36 bytes, and 25 of stubs. (With a list for 16 bytes each, the lists of two
+ * segments would make the shortest program use a large page of the heap.) */
+#define IDS_OF(size) ((size) / 32)
 
 /* Bytes that even the shortest dynamically linked program needs. */
-#define FIRST_BLOCKS (128u << 10)
-#define FIRST_LINKS (64u << 10)
+#define FIRST_BLOCKS (168u << 10)
+#define FIRST_LINKS (88u << 10)
 #define FIRST_HOT (96u << 10)
 #define FIRST_COLD (32u << 10)
 

@@ -201,6 +201,8 @@ void count_fold_all(uint32_t state)
 
 #define CELLS_CHUNK (1ull << 18)
 
+#define FIRST_CELLS (44u << 10)	/* of the blocks of the shortest program */
+
 void count_map_cells(uint64_t bytes)
 {
 	while (cache.counts_mapped < bytes) {
@@ -208,6 +210,8 @@ void count_map_cells(uint64_t bytes)
 			if (thread_at(i)->mapped)
 				zone_map((uint64_t)counts_of(thread_at(i)) + cache.counts_mapped,
 					 CELLS_CHUNK);
+		if (!cache.counts_mapped)
+			zone_touch((uint64_t)counts_of(thread_at(0)), FIRST_CELLS);
 		cache.counts_mapped += CELLS_CHUNK;
 	}
 }
