@@ -51,19 +51,13 @@ static bool same_text(const void *arg, uint32_t place)
 	return !strncmp(t, k->text, k->n) && !t[k->n];
 }
 
-static uint64_t rehash_text(const void *arg, uint32_t place)
-{
-	const char *const t = ((const struct text_key *)arg)->b->interned[place];
-	return hash_bytes(HASH_START, t, strlen(t));
-}
-
 const char *builder_text_n(struct builder *b, const char *text, size_t n)
 {
 	if (!text || !n || b->failed)
 		return "";
 	n = strnlen(text, n);
 	const struct text_key k = { b, text, n };
-	uint32_t *const slot = places_find(&b->texts, hash_bytes(HASH_START, text, n), same_text, rehash_text, &k);
+	uint32_t *const slot = places_find(&b->texts, hash_bytes(HASH_START, text, n), same_text, &k);
 	if (slot && *slot)
 		return b->interned[*slot - 1];
 	char *const copy = slot ? text_space(b->p->store, n + 1) : NULL;
@@ -130,26 +124,21 @@ struct key {
  * memory. */
 static bool look_up(struct builder *b, struct places *t, const void *entry,
 		    uint64_t (*hash)(const void *entry), bool (*same)(const void *arg, uint32_t place),
-		    uint64_t (*rehash)(const void *arg, uint32_t place), uint32_t **slot, uint32_t *place)
+		    uint32_t **slot, uint32_t *place)
 {
 	const struct key k = { b->p, entry };
-	*slot = b->failed ? NULL : places_find(t, hash(entry), same, rehash, &k);
+	*slot = b->failed ? NULL : places_find(t, hash(entry), same, &k);
 	*place = *slot && **slot ? **slot - 1 : NONE;
 	b->failed |= !*slot;
 	return *slot;
 }
 
-/* The functions same_NOUN() and rehash_NOUN() that places_find() wants, from equal_NOUN() and
- * hash_NOUN(), which compare and hash entries. */
+/* The function same_NOUN() that places_find() wants, from equal_NOUN(), which compares entries. */
 #define TABLE(noun, array)                                                                              \
 	static bool same_##noun(const void *arg, uint32_t place)                                        \
 	{                                                                                               \
 		const struct key *const k = arg;                                                        \
 		return equal_##noun(k->entry, &k->p->array[place]);                                     \
-	}                                                                                               \
-	static uint64_t rehash_##noun(const void *arg, uint32_t place)                                  \
-	{                                                                                               \
-		return hash_##noun(&((const struct key *)arg)->p->array[place]);                        \
 	}
 
 /* Stores a new entry, of which the slot was found. */
@@ -187,7 +176,7 @@ uint32_t builder_object(struct builder *b, const struct tare_codeprofile_object 
 		.path = builder_text(b, given->path), .build_id = builder_text(b, given->build_id),
 		.kind = given->kind, .deleted = given->deleted, .names = builder_text(b, given->names),
 	};
-	if (!look_up(b, &b->objects, &o, hash_object, same_object, rehash_object, &slot, &place) ||
+	if (!look_up(b, &b->objects, &o, hash_object, same_object, &slot, &place) ||
 	    place != NONE)
 		return place;
 	return store(b, &b->objects, slot, &b->p->objects, &b->cap_objects, &b->p->n_objects, &o, sizeof(o),
@@ -210,7 +199,7 @@ uint32_t builder_file(struct builder *b, const char *path, int64_t mtime)
 {
 	uint32_t *slot, place;
 	const struct tare_codeprofile_file f = { .path = builder_text(b, path), .mtime = mtime };
-	if (!look_up(b, &b->files, &f, hash_file, same_file, rehash_file, &slot, &place) || place != NONE)
+	if (!look_up(b, &b->files, &f, hash_file, same_file, &slot, &place) || place != NONE)
 		return place;
 	return store(b, &b->files, slot, &b->p->files, &b->cap_files, &b->p->n_files, &f, sizeof(f), NULL);
 }
@@ -236,7 +225,7 @@ uint32_t builder_function(struct builder *b, const struct tare_codeprofile_funct
 		.object = given->object, .file = given->file, .line = given->line,
 		.offset = given->offset, .size = given->size,
 	};
-	if (!look_up(b, &b->functions, &f, hash_function, same_function, rehash_function, &slot, &place) ||
+	if (!look_up(b, &b->functions, &f, hash_function, same_function, &slot, &place) ||
 	    place != NONE)
 		return place;
 	return store(b, &b->functions, slot, &b->p->functions, &b->cap_functions, &b->p->n_functions, &f,
@@ -263,7 +252,7 @@ uint32_t builder_insn(struct builder *b, const struct tare_codeprofile_insn *giv
 	struct tare_codeprofile_insn i = { .function = given->function, .file = given->file,
 					   .line = given->line, .size = given->size, .offset = given->offset };
 	memcpy(i.bytes, given->bytes, i.size <= sizeof(i.bytes) ? i.size : 0);
-	if (!look_up(b, &b->insns, &i, hash_insn, same_insn, rehash_insn, &slot, &place))
+	if (!look_up(b, &b->insns, &i, hash_insn, same_insn, &slot, &place))
 		return NONE;
 	if (place == NONE)
 		place = store(b, &b->insns, slot, &b->p->insns, &b->cap_insns, &b->p->n_insns, &i, sizeof(i),
@@ -314,7 +303,7 @@ uint32_t builder_task(struct builder *b, const struct tare_codeprofile_task *giv
 		.exe = builder_text(b, given->exe),
 		.incomplete = given->incomplete ? builder_text(b, given->incomplete) : NULL,
 	};
-	if (!look_up(b, &b->tasks, &t, hash_task, same_task, rehash_task, &slot, &place) || place != NONE)
+	if (!look_up(b, &b->tasks, &t, hash_task, same_task, &slot, &place) || place != NONE)
 		return place;
 	return store(b, &b->tasks, slot, &b->p->tasks, &b->cap_tasks, &b->p->n_tasks, &t, sizeof(t),
 		     &b->task_counts);
@@ -337,7 +326,7 @@ int64_t *builder_share(struct builder *b, uint32_t task, uint32_t function)
 {
 	uint32_t *slot, place;
 	const struct tare_codeprofile_share s = { .task = task, .function = function };
-	if (!look_up(b, &b->shares, &s, hash_share, same_share, rehash_share, &slot, &place))
+	if (!look_up(b, &b->shares, &s, hash_share, same_share, &slot, &place))
 		return NULL;
 	if (place == NONE)
 		place = store(b, &b->shares, slot, &b->p->shares, &b->cap_shares, &b->p->n_shares, &s,
@@ -365,7 +354,7 @@ uint32_t builder_context(struct builder *b, const struct tare_codeprofile_contex
 	uint32_t *slot, place;
 	struct tare_codeprofile_context c = { .parent = given->parent, .function = given->function,
 					      .site = given->site, .entry = given->entry };
-	if (!look_up(b, &b->contexts, &c, hash_context, same_context, rehash_context, &slot, &place))
+	if (!look_up(b, &b->contexts, &c, hash_context, same_context, &slot, &place))
 		return NONE;
 	if (place == NONE)
 		place = store(b, &b->contexts, slot, &b->p->contexts, &b->cap_contexts, &b->p->n_contexts, &c,
@@ -393,7 +382,7 @@ void builder_syscall(struct builder *b, const struct tare_codeprofile_syscall *g
 	uint32_t *slot, place;
 	const struct tare_codeprofile_syscall s = { .number = given->number, .function = given->function,
 						    .name = builder_text(b, given->name) };
-	if (!look_up(b, &b->syscalls, &s, hash_syscall, same_syscall, rehash_syscall, &slot, &place))
+	if (!look_up(b, &b->syscalls, &s, hash_syscall, same_syscall, &slot, &place))
 		return;
 	if (place == NONE)
 		place = store(b, &b->syscalls, slot, &b->p->syscalls, &b->cap_syscalls, &b->p->n_syscalls, &s,

@@ -21,17 +21,12 @@ static bool same_at(const void *arg, uint32_t place)
 	return x->address == k->key.address && x->pid == k->key.pid;
 }
 
-static uint64_t rehash_at(const void *arg, uint32_t place)
-{
-	return hash_at(&((const struct at_key *)arg)->m->ats[place]);
-}
-
 bool maker_note_places(struct maker *m, pid_t pid, uint64_t address, const struct block *b)
 {
 	for (uint32_t i = 0; m->o->extra && i < b->n; i++) {
 		struct at_key k = { m, { .pid = pid, .code = b->first + i,
 					 .address = address + m->codes[b->first + i].offset - b->offset } };
-		uint32_t *const slot = places_find(&m->at_table, hash_at(&k.key), same_at, rehash_at, &k);
+		uint32_t *const slot = places_find(&m->at_table, hash_at(&k.key), same_at, &k);
 		if (!slot || !more_room(&m->ats, &m->cap_ats, m->n_ats, sizeof(*m->ats)))
 			return false;
 		if (*slot)
@@ -60,7 +55,7 @@ bool maker_extra(struct maker *m)
 	for (size_t i = 0; totals && i < x->n_insns; i++) {
 		const struct tare_codeprofile_extra_insn *const in = &x->insns[i];
 		const struct at_key k = { m, { .pid = in->pid, .address = in->address } };
-		const uint32_t *const slot = places_find(&m->at_table, hash_at(&k.key), same_at, rehash_at, &k);
+		const uint32_t *const slot = places_find(&m->at_table, hash_at(&k.key), same_at, &k);
 		if (!slot || !*slot || !maker_wants(m, in->pid, in->tid) || (m->o->one_dump && in->dump != m->o->dump))
 			continue;
 		int64_t *const to = builder_insn_counts(&m->b, m->codes[m->ats[*slot - 1].code].in_profile);

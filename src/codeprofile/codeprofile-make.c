@@ -55,11 +55,6 @@ static bool same_mapping(const void *arg, uint32_t place)
 	return x->map == k->key.map && x->pid == k->key.pid;
 }
 
-static uint64_t rehash_mapping(const void *arg, uint32_t place)
-{
-	return hash_mapping(&((const struct mapping_key *)arg)->m->mappings[place]);
-}
-
 /* Code that a process made after its mappings were read. It is known only where the process has a perf map. */
 static const struct tare_code_map late = { .end = UINT64_MAX, .path = "" };
 
@@ -67,8 +62,7 @@ const struct mapping *maker_mapping(struct maker *m, const struct tare_code_map 
 {
 	const bool own = !map || !map->inode;	/* memory of this process only */
 	struct mapping_key k = { m, { .map = map, .pid = own ? pid : 0 } };
-	uint32_t *const slot = places_find(&m->mapping_table, hash_mapping(&k.key), same_mapping,
-					   rehash_mapping, &k);
+	uint32_t *const slot = places_find(&m->mapping_table, hash_mapping(&k.key), same_mapping, &k);
 	if (slot && *slot)
 		return &m->mappings[*slot - 1];
 	if (!slot || !more_room(&m->mappings, &m->cap_mappings, m->n_mappings, sizeof(*m->mappings)))
@@ -105,11 +99,6 @@ static bool same_block(const void *arg, uint32_t place)
 	const struct block *const x = &k->m->blocks[place];
 	return x->hash == k->key.hash && x->offset == k->key.offset && x->place == k->key.place &&
 	       x->size == k->key.size && !memcmp(x->bytes, k->key.bytes, x->size);
-}
-
-static uint64_t rehash_block(const void *arg, uint32_t place)
-{
-	return ((const struct block_key *)arg)->m->blocks[place].hash;
 }
 
 bool maker_decode(struct maker *m, uint32_t block)
@@ -229,14 +218,15 @@ static int add_range(const struct tare_code_range *r, void *arg)
 	if (!wants_range(m, r))
 		return 0;
 	const struct mapping *const map = maker_mapping(m, r->map, r->pid);
-	if (!map || !more_room(&m->ranges, &m->cap_ranges, m->n_ranges, sizeof(*m->ranges)))
+	const bool keep = m->o->by_process || m->o->by_thread;
+	if (!map || (keep && !more_room(&m->ranges, &m->cap_ranges, m->n_ranges, sizeof(*m->ranges))))
 		return TARE_E_NOMEM;
 	struct symbol_object *const o = m->places[map->place].object;
 	struct block_key k = { m, { .place = map->place, .bytes = r->bytes, .size = r->size,
 				    .offset = o ? symbol_address(o, r->map, r->address) :
 						  r->address } };
 	k.key.hash = hash_block(&k.key);
-	uint32_t *const slot = places_find(&m->block_table, k.key.hash, same_block, rehash_block, &k);
+	uint32_t *const slot = places_find(&m->block_table, k.key.hash, same_block, &k);
 	if (!slot)
 		return TARE_E_NOMEM;
 	if (!*slot) {
@@ -250,7 +240,8 @@ static int add_range(const struct tare_code_range *r, void *arg)
 	struct block *const b = &m->blocks[*slot - 1];
 	b->runs += r->runs;
 	b->taken += r->taken;
-	m->ranges[m->n_ranges++] = *slot - 1;
+	if (keep)
+		m->ranges[m->n_ranges++] = *slot - 1;
 	const uint32_t task = task_in_profile(m, r);
 	if (task == NONE || !maker_note_places(m, r->pid, r->address, b))
 		return TARE_E_NOMEM;

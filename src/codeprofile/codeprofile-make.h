@@ -80,7 +80,7 @@ struct maker {
 	struct places block_table;
 	int64_t *worth;			/* of each block, by event: what one run of it counts */
 	size_t n_worth, cap_worth;
-	uint32_t *ranges;		/* the block of each range, in the order of the run */
+	uint32_t *ranges;		/* the block of each range, in the order of the run; for shares */
 	size_t n_ranges, cap_ranges;
 	struct at *ats;			/* only with options.extra */
 	size_t n_ats, cap_ats;

@@ -26,7 +26,10 @@
 
 /* Places of entries, by the hash of their keys. */
 struct places {
-	uint32_t *slots;		/* 1 + the place; 0: free */
+	struct places_slot {
+		uint32_t place;		/* 1 + the place; 0: free */
+		uint32_t hash;		/* its low half */
+	} *slots;
 	size_t cap, n;
 };
 
@@ -113,10 +116,9 @@ bool first_room(void *array, size_t *cap, size_t n, size_t size);
 uint64_t hash_bytes(uint64_t h, const void *bytes, size_t n);
 uint64_t hash_u64(uint64_t h, uint64_t v);
 /* Looks for an entry: *slot is the 1 + place of the first entry for which same(arg, place) holds, or the
- * free slot for it, which the caller fills, and then counts in t->n. NULL: out of memory. rehash(arg,
- * place) gives the hash of an entry that is stored. */
+ * free slot for it, which the caller fills, and then counts in t->n. NULL: out of memory. */
 uint32_t *places_find(struct places *t, uint64_t hash, bool (*same)(const void *arg, uint32_t place),
-		      uint64_t (*rehash)(const void *arg, uint32_t place), const void *arg);
+		      const void *arg);
 void places_free(struct places *t);
 
 #endif

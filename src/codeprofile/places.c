@@ -64,17 +64,17 @@ uint64_t hash_bytes(uint64_t h, const void *bytes, size_t n)
 	return h ^ h >> 29;
 }
 
-static bool grow(struct places *t, uint64_t (*rehash)(const void *arg, uint32_t place), const void *arg)
+static bool grow(struct places *t)
 {
-	const size_t cap = t->cap ? 2 * t->cap : 256;
-	uint32_t *const slots = calloc(cap, sizeof(*slots));
+	const size_t cap = t->cap ? 4 * t->cap : 256;
+	struct places_slot *const slots = calloc(cap, sizeof(*slots));
 	if (!slots)
 		return false;
 	for (size_t i = 0; i < t->cap; i++) {
-		if (!t->slots[i])
+		if (!t->slots[i].place)
 			continue;
-		size_t at = rehash(arg, t->slots[i] - 1) & (cap - 1);
-		while (slots[at])
+		size_t at = t->slots[i].hash & (cap - 1);
+		while (slots[at].place)
 			at = (at + 1) & (cap - 1);
 		slots[at] = t->slots[i];
 	}
@@ -85,14 +85,15 @@ static bool grow(struct places *t, uint64_t (*rehash)(const void *arg, uint32_t 
 }
 
 uint32_t *places_find(struct places *t, uint64_t hash, bool (*same)(const void *arg, uint32_t place),
-		      uint64_t (*rehash)(const void *arg, uint32_t place), const void *arg)
+		      const void *arg)
 {
-	if (2 * (t->n + 1) > t->cap && !grow(t, rehash, arg))
+	if (2 * (t->n + 1) > t->cap && !grow(t))
 		return NULL;
-	size_t at = hash & (t->cap - 1);
-	while (t->slots[at] && !same(arg, t->slots[at] - 1))
+	size_t at = (uint32_t)hash & (t->cap - 1);
+	while (t->slots[at].place && (t->slots[at].hash != (uint32_t)hash || !same(arg, t->slots[at].place - 1)))
 		at = (at + 1) & (t->cap - 1);
-	return &t->slots[at];
+	t->slots[at].hash = (uint32_t)hash;
+	return &t->slots[at].place;
 }
 
 void places_free(struct places *t)
