@@ -13,12 +13,14 @@ enum { ROOT, THREAD, SIGNAL, CALL, TAIL, HANDLER, FOLDED };
 /* ---- sites and targets ---- */
 
 static uint32_t n_slots;
+static uint32_t slot_hash_size;		/* grows: each page that a table touches is a fault, and most programs are small */
 static uint32_t generation;		/* grows when code is unmapped: its contexts are not used again */
 
 /* Zone memory: struct slot_info by number, then the hash of numbers. */
 #define SLOT_INFO (ZONE_RETURNS + (8ull << 20))
 #define SLOT_HASH (ZONE_RETURNS + (64ull << 20))
-#define SLOT_HASH_SIZE (MAX_SLOTS * 2)
+#define SLOT_HASH_SIZE (MAX_SLOTS * 2)	/* at most */
+#define SLOT_HASH_FIRST 4096u
 _Static_assert(sizeof(struct slot_info) * MAX_SLOTS <= (56ull << 20), "layout");
 _Static_assert(SLOT_HASH + SLOT_HASH_SIZE * 4 <= ZONE_SCRATCH, "layout");
 
@@ -48,13 +50,21 @@ static uint64_t mix(uint64_t x)
 static uint32_t *slot_place(uint64_t site, uint64_t target, uint8_t kind)
 {
 	uint32_t *const hash = (uint32_t *)SLOT_HASH;
-	uint32_t at = (uint32_t)mix(site * 31 + target + kind) % SLOT_HASH_SIZE;
-	for (; hash[at]; at = (at + 1) % SLOT_HASH_SIZE) {
+	uint32_t at = (uint32_t)mix(site * 31 + target + kind) % slot_hash_size;
+	for (; hash[at]; at = (at + 1) % slot_hash_size) {
 		const struct slot_info *const s = info_at(hash[at]);
 		if (s->site == site && s->target == target && s->kind == kind)
 			break;
 	}
 	return &hash[at];
+}
+
+static void grow_slot_hash(void)
+{
+	mem_zero((void *)SLOT_HASH, slot_hash_size * 4);
+	slot_hash_size *= 4;
+	for (uint32_t n = 1; n <= n_slots; n++)
+		*slot_place(info_at(n)->site, info_at(n)->target, info_at(n)->kind) = n;
 }
 
 static uint32_t find_slot(uint64_t site, uint64_t target, uint8_t kind, bool make);
@@ -74,6 +84,8 @@ static uint32_t find_slot(uint64_t site, uint64_t target, uint8_t kind, bool mak
 	const uint32_t known = *slot_place(site, target, kind);
 	if (known || !make || n_slots + 2 >= MAX_SLOTS)
 		return known;
+	if (2 * (n_slots + 2) > slot_hash_size && slot_hash_size < SLOT_HASH_SIZE)
+		grow_slot_hash();
 	const uint8_t place = site && target ? new_place(site) : CALLS_CHILDREN;
 	const uint32_t n = *slot_place(site, target, kind) = ++n_slots;
 	const struct function f = target ? function_at(target) : (struct function){ 0 };
@@ -100,8 +112,7 @@ bool calls_slots_full(void)
 
 uint32_t calls_hash_of(uint32_t slot)
 {
-	const uint64_t h = mix(slot);
-	return (uint32_t)(h >> 20) % FOUND_PARTS * (4 * FOUND_PART) + ((uint32_t)h & 0xfffcu);
+	return slot / 512 % FOUND_PARTS * (4 * FOUND_PART) + (slot * 68 & 0xfffcu);
 }
 
 void calls_code_unmapped(void)
@@ -147,6 +158,7 @@ void calls_forget_sites(void)
 	if (!cache.calls)
 		return;
 	sys3(__NR_madvise, SLOT_HASH, SLOT_HASH_SIZE * 4, MADV_DONTNEED);
+	slot_hash_size = SLOT_HASH_FIRST;
 	n_slots = 0;
 	for (uint32_t i = 0; i < E.n_threads; i++) {
 		struct thread *const t = thread_at(i);
@@ -172,8 +184,9 @@ static uint32_t nodes_max(uint32_t most)
 static uint32_t *hash_place(struct thread *t, uint64_t set, uint64_t edge)
 {
 	uint32_t *const hash = (uint32_t *)((uint64_t)t + CALLS_HASH);
-	uint32_t at = (uint32_t)mix(set + edge * 3) % NODE_HASH;
-	for (; hash[at]; at = (at + 1) % NODE_HASH) {
+	const uint32_t size = calls_of(t)->hash_size;
+	uint32_t at = (uint32_t)mix(set + edge * 3) % size;
+	for (; hash[at]; at = (at + 1) % size) {
 		const struct calls_node *const n = node_at(t, hash[at]);
 		if (n->set == set && n->edge == edge)
 			break;
@@ -181,18 +194,31 @@ static uint32_t *hash_place(struct thread *t, uint64_t set, uint64_t edge)
 	return &hash[at];
 }
 
+static void grow_node_hash(struct thread *t)
+{
+	struct calls_thread *const c = calls_of(t);
+	mem_zero((void *)((uint64_t)t + CALLS_HASH), c->hash_size * 4ull);
+	c->hash_size *= 4;
+	for (uint32_t n = 1; n <= c->n_nodes; n++)
+		*hash_place(t, node_at(t, n)->set, node_at(t, n)->edge) = n;
+}
+
 /* The same; makes the context, if it is new. 0: there is no room. */
 static uint32_t find_node(struct thread *t, const struct calls_node *like)
 {
 	struct calls_thread *const c = calls_of(t);
-	uint32_t *const place = hash_place(t, like->set, like->edge);
+	uint32_t *place = hash_place(t, like->set, like->edge);
 	if (*place)
 		return *place;
+	if (2 * (c->n_nodes + 2) > c->hash_size && c->hash_size < NODE_HASH) {
+		grow_node_hash(t);
+		place = hash_place(t, like->set, like->edge);
+	}
 	if (c->n_nodes >= nodes_max(like->kind == FOLDED ? MAX_NODES : FOLD_FROM))
 		return 0;
 	const uint32_t n = *place = ++c->n_nodes;
 	*node_at(t, n) = *like;
-	hot_of(t, n)->mix = (uint32_t)mix(n) & ~15u;
+	hot_of(t, n)->mix = n * 16;
 	return n;
 }
 
@@ -699,6 +725,7 @@ void calls_init(void)
 	watch_init();
 	zone_map(SLOT_INFO, sizeof(struct slot_info) * MAX_SLOTS);
 	zone_map(SLOT_HASH, SLOT_HASH_SIZE * 4);
+	slot_hash_size = SLOT_HASH_FIRST;
 	zone_map((uint64_t)return_pc(0), MAX_RETURNS * 8);
 	zone_map((uint64_t)return_minus(0), MAX_RETURNS * 8);
 }
@@ -717,6 +744,7 @@ bool calls_thread(struct thread *t, bool first)
 	if (!cache.calls)
 		return true;
 	lock_take();
+	calls_of(t)->hash_size = NODE_HASH_FIRST;
 	const uint32_t root = find_root(t, first ? ROOT : THREAD, 0, t->pc);
 	lock_drop();
 	calls_of(t)->cur = offset_of(root);
@@ -807,13 +835,16 @@ void calls_fold(struct thread *t)
 /* ---- system calls ---- */
 
 #define SYSCALL_TRIES 16u
+#define FIRST_SYSCALLS 96u
 
 /* The one with that key, or a free one; NULL: neither. */
 static struct calls_syscall *find_syscall(struct calls_thread *c, uint64_t pc, int32_t number, uint32_t node)
 {
 	const uint64_t hash = mix(pc + (uint64_t)(uint32_t)number * 64 + ((uint64_t)node << 40));
-	for (uint32_t i = 0; i < SYSCALL_TRIES; i++) {
-		struct calls_syscall *const s = &c->syscalls[(hash + i) % MAX_SYSCALLS];
+	/* Most programs use the first page only. */
+	for (uint32_t i = 0; i < 2 * SYSCALL_TRIES; i++) {
+		const uint64_t at = hash + i % SYSCALL_TRIES;
+		struct calls_syscall *const s = &c->syscalls[at % (i < SYSCALL_TRIES ? FIRST_SYSCALLS : MAX_SYSCALLS)];
 		if (!s->times || (s->pc == pc && s->number == number && s->node == node))
 			return s;
 	}

@@ -38,7 +38,8 @@
 #define MAX_NODES 1200000u
 #define CUT_FROM 300000u		/* cycles of further contexts are cut: tare_code_context.cut */
 #define FOLD_FROM 1100000u		/* further contexts are folded: TARE_CODE_FOLDED */
-#define NODE_HASH (1u << 22)
+#define NODE_HASH (1u << 22)	/* at most */
+#define NODE_HASH_FIRST 1024u
 #define MAX_SYSCALLS 4096u
 #define CALLS_REQUESTS 8u
 
@@ -72,7 +73,7 @@ struct calls_hot {
 	} child[CALLS_CHILDREN];	/* by the site's place; 0: none yet */
 	uint64_t branch_key;		/* of an indirect branch: minus calls_branch_key() */
 	uint32_t branch_to;
-	uint32_t mix;			/* for hashing: any number, a multiple of 16 */
+	uint32_t mix;			/* for hashing: a multiple of 16 */
 	uint64_t sums[];		/* of the events that are wanted, in a row */
 };
 #define HOT_UNIT 64u			/* one or more of these is a hot part */
@@ -124,6 +125,7 @@ struct calls_thread {
 		uint32_t number;
 	} requests[CALLS_REQUESTS];
 	uint32_t n_nodes;
+	uint32_t hash_size;		/* of the table of contexts, at CALLS_HASH */
 	uint32_t folded;		/* contexts that were not made */
 	struct calls_syscall syscalls[MAX_SYSCALLS];
 	uint32_t n_syscalls;
