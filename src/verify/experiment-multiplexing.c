@@ -19,7 +19,8 @@
 #define LEFT 2			/* registers for the counters that take turns */
 #define ROUNDS 4		/* a program lasts until each of them had so many turns … */
 #define QUICK_ROUNDS 2		/* … or so many, where it has to be quick */
-#define SLOW 6			/* times as long as the fastest code: not used */
+#define SLOW 6.0		/* times as long as the fastest code: not used */
+#define SLOWEST 100.0		/* … but where all fast code is alike */
 
 /* Lengths of a phase, in turns. */
 static const struct {
@@ -83,9 +84,9 @@ static double time_of(const struct verify *v, const struct kernel *k)
 	return least;
 }
 
-/* The kernels with the greatest and the least share of the subject's events, of those that are
- * fast: the programs last for hundreds of millions of instructions. */
-static void choose_kernels(const struct verify *v, const struct subject *s,
+/* The kernels with the greatest and the least share of the subject's events, of those that take at most
+ * `slow` times as long as the fastest one: the programs last for hundreds of millions of instructions. */
+static void choose_kernels(const struct verify *v, const struct subject *s, double slow,
 			   const struct kernel **many, const struct kernel **few)
 {
 	double fastest = INFINITY;
@@ -101,7 +102,7 @@ static void choose_kernels(const struct verify *v, const struct subject *s,
 				fastest = ns < fastest ? ns : fastest;
 				continue;
 			}
-			if (ns > SLOW * fastest)
+			if (ns > slow * fastest)
 				continue;
 			if (!*many || share_of(k, s) > share_of(*many, s))
 				*many = k;
@@ -113,9 +114,13 @@ static void choose_kernels(const struct verify *v, const struct subject *s,
 /* Code with many of the subject's events and code with few; false: there are no two. */
 static bool choose_phases(const struct verify *v, struct phases *p)
 {
-	const struct kernel *many, *few;
-	choose_kernels(v, p->s, &many, &few);
-	if (!many || !few || share_of(many, p->s) <= share_of(few, p->s))
+	const struct kernel *many = NULL, *few = NULL;
+	bool differ = false;
+	for (double slow = SLOW; !differ && slow <= SLOWEST; slow *= 2) {
+		choose_kernels(v, p->s, slow, &many, &few);
+		differ = many && few && share_of(many, p->s) > share_of(few, p->s);
+	}
+	if (!differ)
 		return false;
 	code_of(v, many, &p->many);
 	code_of(v, few, &p->few);
