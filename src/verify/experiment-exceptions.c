@@ -94,9 +94,22 @@ double verify_exceptions_of(const struct subject *s, const struct kernel *k, siz
 	return s->per_exception[k->cases[c].counts[KERNEL_X87] || n_fp_divisions < 2 ? 0 : 1];
 }
 
+/* Arithmetic raises an exception in each pass, alone or because another instruction clears the flag. */
+bool verify_is_exceptions(const struct subject *s, const struct kernel *k, double each)
+{
+	if ((!k->each[KERNEL_X87] && !k->each[KERNEL_FP]) || k->exceptions == k->n_cases)
+		return false;	/* of the latter they are subtracted already */
+	for (int i = 0; i < 2; i++)
+		if (s->per_exception[i] && each / s->per_exception[i] > 0 &&
+		    fmod(each, s->per_exception[i]) == 0)
+			return true;
+	return false;
+}
+
 const struct experiment experiment_exceptions = {
 	.name = "exceptions",
 	.about = "what a floating-point exception adds: divisions by 1 and by 0",
-	.hardware = true, .before_instructions = true,
+	.hardware = true, .cause = true,
+	.with = (const char *const[]){ "page-faults", "interrupts", NULL },
 	.run = run,
 };

@@ -129,6 +129,6 @@ static int run(struct verify *v, struct tare_why *why)
 const struct experiment experiment_faults = {
 	.name = "page-faults",
 	.about = "what a page fault adds: no fresh pages, and 10,000",
-	.hardware = true, .before_instructions = true,
+	.hardware = true, .cause = true, .with = (const char *const[]){ "interrupts", NULL },
 	.run = run,
 };

@@ -384,5 +384,6 @@ static int run(struct verify *v, struct tare_why *why)
 const struct experiment experiment_generated = {
 	.name = "generated",
 	.about = "every instruction that this CPU runs, in random sequences",
+	.cause = true,
 	.run = run,
 };

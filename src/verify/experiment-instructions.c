@@ -171,19 +171,6 @@ static bool is_replay(const struct kernel *k, size_t c, double amount)
 	return c < k->n_cases && k->cases[c].counts[KERNEL_LOCKED] && amount != round(amount);
 }
 
-/* Arithmetic that raises an exception in each pass, alone or because another instruction clears
- * the flag: the exception is what counts, and is a cause already. */
-static bool is_exception(const struct subject *s, const struct kernel *k, double d)
-{
-	if ((!k->each[KERNEL_X87] && !k->each[KERNEL_FP]) || k->exceptions == k->n_cases)
-		return false;	/* of the latter they are subtracted already */
-	for (int i = 0; i < 2; i++)
-		if (s->per_exception[i] && d / s->per_exception[i] > 0 &&
-		    fmod(d, s->per_exception[i]) == 0)
-			return true;
-	return false;
-}
-
 /* A flag that nobody clears raises no second exception. */
 static bool clears_flags(const char *text)
 {
@@ -199,7 +186,7 @@ static int report(struct sweep *w, size_t i, size_t c, double amount, double err
 {
 	const struct kernel *const k = w->kernel;
 	struct subject *const s = w->b->subjects[i];
-	if (is_exception(s, k, amount) && c < k->n_cases && clears_flags(k->cases[c].text))
+	if (verify_is_exceptions(s, k, amount) && c < k->n_cases && clears_flags(k->cases[c].text))
 		return 0;
 	if (is_replay(k, c, amount)) {
 		s->replays++;
@@ -336,7 +323,7 @@ static int report_together(struct sweep *w, size_t i, double d)
 	struct subject *const s = w->b->subjects[i];
 	const size_t before = s->n_causes;
 	w->together[i] += d;
-	if (is_exception(s, w->kernel, d) && clears_flags(text))
+	if (verify_is_exceptions(s, w->kernel, d) && clears_flags(text))
 		return 0;
 	if (report(w, i, last, d, 0) < 0)
 		return TARE_E_NOMEM;
@@ -402,8 +389,8 @@ static double by_exceptions(const struct sweep *w, size_t i)
 	const double each = unexplained(w, i) / loops, whole = round(each);
 	if (fabs(each - whole) * loops > verify_limit(s) || !whole)
 		return 0;
-	return is_exception(s, w->kernel, fabs(whole)) || is_exception(s, w->kernel, -fabs(whole)) ?
-		whole : 0;
+	return verify_is_exceptions(s, w->kernel, fabs(whole)) ||
+			       verify_is_exceptions(s, w->kernel, -fabs(whole)) ? whole : 0;
 }
 
 /* Where so many deviate, what is left over is of no interest. */
@@ -607,6 +594,7 @@ static int run(struct verify *v, struct tare_why *why)
 const struct experiment experiment_instructions = {
 	.name = "instructions",
 	.about = "instructions that are counted too often or too rarely",
-	.hardware = true,
+	.hardware = true, .cause = true,
+	.with = (const char *const[]){ "page-faults", "interrupts", "exceptions", NULL },
 	.run = run,
 };

@@ -493,6 +493,6 @@ static int run(struct verify *v, struct tare_why *why)
 const struct experiment experiment_interrupts = {
 	.name = "interrupts",
 	.about = "what an interrupt adds: against an event, /proc/interrupts and ticks",
-	.hardware = true, .before_instructions = true,
+	.hardware = true, .cause = true, .with = (const char *const[]){ "page-faults", NULL },
 	.run = run,
 };

@@ -123,6 +123,6 @@ static int run(struct verify *v, struct tare_why *why)
 const struct experiment experiment_lazy_fp = {
 	.name = "lazy-fp",
 	.about = "what the first use of the floating-point unit adds, in new processes",
-	.hardware = true,
+	.hardware = true, .cause = true,
 	.run = run,
 };

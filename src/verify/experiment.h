@@ -121,9 +121,10 @@ struct verify {
 struct experiment {
 	const char *name, *about;
 	bool hardware;			/* makes no sense in the engine */
-	bool before_instructions;	/* what it finds must be known before instructions are blamed:
-					 * it runs whenever the experiment "instructions" does */
-	bool (*wanted)(const struct verify *v);	/* NULL: always, unless excluded by name */
+	bool cause;			/* looks for a cause: without it an event may have one more */
+	/* What these find must be known before this one blames something else: they run whenever it does.
+	 * NULL at the end; NULL: none. */
+	const char *const *with;
 	/* 0, or a negative error that ends everything (TARE_E_NOMEM, TARE_E_STOLEN, *stop). What is
 	 * missing on a machine is a finding. */
 	int (*run)(struct verify *v, struct tare_why *why);
@@ -182,6 +183,8 @@ double verify_limit(const struct subject *s);
 double verify_per_fault(const struct verify *v, const struct subject *s, double *error);
 /* What the exceptions of a case add. */
 double verify_exceptions_of(const struct subject *s, const struct kernel *k, size_t c);
+/* Can so much in a pass of the kernel be the exceptions of its arithmetic? */
+bool verify_is_exceptions(const struct subject *s, const struct kernel *k, double each);
 /* The middle one of n values, which are sorted. */
 double verify_median(double *values, size_t n);
 /* Interrupts of the CPU that this thread is kept on, from /proc/interrupts. */
@@ -202,6 +205,11 @@ void verify_dead(struct subject *s);
 
 /* The parts of tare_verify(), in order. */
 int registers_check(struct verify *v, struct tare_why *why);
+/* Does the experiment run: wanted, or taken along by one that is, and possible here? */
+bool verify_runs(const struct verify *v, const struct experiment *e);
+/* Experiments on causes that do not run: "lazy-fp, generated"; "" if all do, or if the engine counts, which
+ * has no causes to look for. Returns out. */
+const char *verify_left_out(const struct verify *v, char *out, size_t size);
 int sections_run(struct verify *v, struct tare_why *why);
 int verdict_make(struct verify *v);
 

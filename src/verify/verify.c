@@ -278,12 +278,51 @@ static bool in_list(const char *const *names, const char *name)
 	return false;
 }
 
+/* ---- which experiments run ---- */
+
+static bool takes_along(const struct experiment *e, const char *name)
+{
+	return in_list(e->with, name);
+}
+
+/* Was the experiment asked for, or one that builds on what it finds? */
+static bool is_asked_for(const struct verify *v, const struct experiment *e)
+{
+	if (!v->o.experiments || in_list(v->o.experiments, e->name))
+		return true;
+	for (size_t i = 0; experiments[i]; i++)
+		if (in_list(v->o.experiments, experiments[i]->name) && takes_along(experiments[i], e->name))
+			return true;
+	return false;
+}
+
+bool verify_runs(const struct verify *v, const struct experiment *e)
+{
+	return is_asked_for(v, e) && !(e->hardware && v->soft);
+}
+
+const char *verify_left_out(const struct verify *v, char *out, size_t size)
+{
+	size_t at = 0;
+	out[0] = '\0';
+	for (size_t i = 0; !v->soft && experiments[i]; i++)
+		if (experiments[i]->cause && !verify_runs(v, experiments[i]) && at < size)
+			at += (size_t)snprintf(out + at, size - at, "%s%s", at ? ", " : "", experiments[i]->name);
+	return out;
+}
+
+static bool runs_by_name(const struct verify *v, const char *name)
+{
+	for (size_t i = 0; experiments[i]; i++)
+		if (!strcmp(experiments[i]->name, name))
+			return verify_runs(v, experiments[i]);
+	return false;
+}
+
 /* The search for it takes long, and nothing but these experiments uses the event. */
 static bool needs_interrupts(const struct verify *v)
 {
-	const char *const *const asked = v->o.experiments;
-	return !asked || in_list(asked, "interrupts") || in_list(asked, "interrupt-event") ||
-	       in_list(asked, "iret");
+	return runs_by_name(v, "interrupts") || runs_by_name(v, "interrupt-event") || runs_by_name(v, "iret");
 }
 
 static void search_progress(const char *text, void *arg)
@@ -338,17 +377,41 @@ static int check_names(const struct verify *v, struct tare_why *why)
 	return 0;
 }
 
-static int skip_kernel(struct tare_verify_report *r, const struct kernel *k, const char *lacks)
+/* Keeps `text`, which is freed with the report. */
+static int skip(struct tare_verify_report *r, char *text)
 {
-	const char **const all = realloc((void *)r->skipped, (r->n_skipped + 1) * sizeof(*all));
-	char *text;
-	if (!all)
+	const char **const all = text ? realloc((void *)r->skipped, (r->n_skipped + 1) * sizeof(*all)) : NULL;
+	if (!all) {
+		free(text);
 		return TARE_E_NOMEM;
+	}
 	r->skipped = all;
-	if (asprintf(&text, "%s: this machine lacks %s", k->name, lacks) < 0)
-		return TARE_E_NOMEM;
 	all[r->n_skipped++] = text;
 	return 0;
+}
+
+static int skip_kernel(struct tare_verify_report *r, const struct kernel *k, const char *lacks)
+{
+	char *text;
+	return asprintf(&text, "%s: this machine lacks %s", k->name, lacks) < 0 ? TARE_E_NOMEM : skip(r, text);
+}
+
+/* Experiments that the engine cannot do, or on causes that nobody asked for: one line for all of them. */
+static int skip_experiments(struct verify *v)
+{
+	char names[400] = "", *text;
+	size_t at = 0;
+	for (size_t i = 0; experiments[i]; i++)
+		if (is_asked_for(v, experiments[i]) && !verify_runs(v, experiments[i]))
+			at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", at ? ", " : "",
+					       experiments[i]->name);
+	if (at)
+		return asprintf(&text, "%s: the software engine has no counters to try this with", names) < 0 ?
+			       TARE_E_NOMEM : skip(v->report, text);
+	if (!verify_left_out(v, names, sizeof(names))[0])
+		return 0;
+	return asprintf(&text, "%s: not asked for; an event may have causes that these look for", names) < 0 ?
+		       TARE_E_NOMEM : skip(v->report, text);
 }
 
 static int choose_kernels(struct verify *v, struct tare_why *why)
@@ -455,23 +518,11 @@ static int choose_backend(struct verify *v, struct tare_why *why)
 
 /* ---- the plan ---- */
 
-/* Was the experiment asked for, or one that builds on what it finds? */
-static bool is_asked_for(const struct verify *v, const struct experiment *e)
-{
-	return !v->o.experiments || in_list(v->o.experiments, e->name) ||
-	       (e->before_instructions && in_list(v->o.experiments, "instructions"));
-}
-
-static bool runs_here(const struct verify *v, const struct experiment *e)
-{
-	return is_asked_for(v, e) && !(e->hardware && v->soft) && (!e->wanted || e->wanted(v));
-}
-
 static size_t count_experiments(const struct verify *v)
 {
 	size_t n = 0;
 	for (size_t i = 0; experiments[i]; i++)
-		n += runs_here(v, experiments[i]);
+		n += verify_runs(v, experiments[i]);
 	return n;
 }
 
@@ -571,7 +622,7 @@ static int run_experiments(struct verify *v, struct tare_why *why)
 	size_t done = 0;
 	for (size_t i = 0; experiments[i]; i++) {
 		const struct experiment *const e = experiments[i];
-		if (!runs_here(v, e))
+		if (!verify_runs(v, e))
 			continue;
 		v->share = v->sections_share + (1 - v->sections_share) * (double)done++ / (double)n;
 		int err = verify_progress(v, "%s", e->about);
@@ -603,9 +654,9 @@ static int prepare(struct verify *v, struct tare_why *why)
 	err = choose_subjects(v, why);
 	if (!err)
 		err = choose_kernels(v, why);
-	if (err)
-		return err;
-	return 0;
+	if (!err && skip_experiments(v) < 0)
+		err = why_set(why, TARE_E_NOMEM, "experiments");
+	return err;
 }
 
 static void verify_end(struct verify *v)

@@ -160,6 +160,20 @@ check(e["verdict"] == "never-counts" and e["word"] == "0" and e["mean"] == 0 < e
 check(not e["causes"] and not e["letters"] and "counts nothing" in e["reason"], e)
 check(events["instructions"]["verdict"] == "deterministic", events["instructions"])
 check({f["event"] for f in report["findings"]} == {"instructions:u"}, report["findings"])
+# One experiment alone has those with it whose results it needs, and what it finds explains the difference.
+LEFT = "exceptions, lazy-fp, instructions, generated: not asked for"
+for alone, flaws, letters, left in (("page-faults", "faults=3", "p", LEFT), ("interrupts", "interrupts=20000,faults", "hp", LEFT),
+                                    ("exceptions", "exceptions=3,interrupts=20000", "hE", LEFT.removeprefix("exceptions, "))):
+    report, events, status = verify("zen2", flaws, "-e", "instructions:u", "--experiment", alone)
+    e = events["instructions"]
+    check(status == 0 and e["word"] == letters and not e["reason"], alone, e["word"], e["reason"])
+    check(any(s.startswith(left) for s in report["skipped"]), alone, report["skipped"])
+    check_explained(e, alone)
+# What an experiment that did not run would explain, is named.
+report, events, status = verify("zen2", "exceptions=3,insn=cpuid", "-e", "instructions:u", "--experiment", "exceptions")
+e = events["instructions"]
+check(status == 2 and e["word"] == "?" and e["letters"] == "E" and "in a run of cpuid_misc is not explained; not tried: "
+      "lazy-fp, instructions, generated" in e["reason"], status, e["letters"], e["reason"])
 # Instructions are not blamed for page faults, also where nothing else is asked for.
 _, events, _ = verify("zen2", "faults=3", "-r", "3", "--kernel", "os", "--kernel", "pages", "--kernel", "nops",
                       "--experiment", "instructions")

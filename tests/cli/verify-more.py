@@ -70,8 +70,13 @@ for cpu, registers in ("zen2", [6, 6]), ("skylake", [5, 4]):        # the fifth 
         n = f["numbers"]
         check(n["turn_ms"] == 4 and n["unseen"] == 0 and n["truth"] > 1000000, f)
         check(n["greatest_error"] < 0.01 if n["phase_ms"] < 1 else n["greatest_error"] > 0.05, f)
-check("registers" not in run(tare, "verify", "--quick", "-r", "1", "-e", "instructions:u", "--kernel",
-                             "nops", "--backend", "soft").stdout, "the engine has no registers")
+# The engine has no registers, and says so.
+for names in [], ["registers", "loaded"]:
+    p = run(tare, "verify", "--quick", "-r", "1", "-e", "instructions:u", "--kernel", "nops", "--backend", "soft",
+            *(w for name in names for w in ("--experiment", name)))
+    lines = [line for line in p.stdout.splitlines() if "registers" in line]
+    check(len(lines) == 1 and lines[0].startswith("not run: ") and "the software engine has no counters" in lines[0], lines)
+    check(lines[0].startswith(f"not run: {', '.join(names)}: ") if names else "iret" in lines[0], lines)
 
 # What is planted, or what the PMU does, is found.
 found = verify("zen2", "wrap", flaws="wrap")
