@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tare verify --experiment generated: instructions that an event counts wrongly are found among all
 that this CPU runs. usage: verify-generated.py TARE PAGES"""
-import json, sys
+import json, re, sys
 from cli import check, check_schema, finish, need_engine, run
 
 tare = sys.argv[1]
@@ -42,4 +42,23 @@ for seed in "1", "2":
     fences = {"0F AE /6 r": 1.0, "0F AE /7 r": 1.0, "0F AE /7 m": 1.0}
     check(causes(r, stores) == fences, seed, causes(r, stores))
     check(all(f["verdict"] == "caveat" for f in found.values()) and len(found) == 2, found)
+
+# An instruction that the generator itself puts behind many others: it is named, and no others are.
+for amount in 1, -1:
+    for quick in (), ("--quick",):
+        r, found = report("-e", "instructions:u,branches:u", *quick,
+                          run_args=("--cpu", "zen2", "--flaws", f"insn=0f77:{amount}"))
+        check(causes(r, "instructions:u") == {"0F 77": amount} and not causes(r, "branches:u"), quick, r["events"])
+        check([e["word"] for e in r["events"]] == ["DM"[amount < 0], "DETERMINISTIC"], quick, r["events"])
+        check(found["instructions:u"]["verdict"] == "caveat" and found["branches:u"]["verdict"] == "good", found)
+        n, text = found["branches:u"]["numbers"], found["branches:u"]["text"]
+        all_forms = re.search(r"sequences of (\d+ of )?(\d+) instructions", text)
+        check(int(all_forms[2]) // (10 if quick else 1) == n["forms"] and bool(all_forms[1]) == bool(quick), text, n)
+# Locked instructions after which anything is counted again: no single one is to blame, and nothing is good.
+r, found = report("-e", "instructions:u", run_args=("--cpu", "zen2", "--flaws", "speclockmap=64"))
+check(r["events"][0]["word"] == "?" and not causes(r, "instructions:u"), r["events"])
+check([f["verdict"] for f in r["findings"]] == ["caveat"], r["findings"])
+# A register that counts wrongly is none of the instructions' faults; counters that are taken away leave no verdict.
+r, found = report("--quick", "-e", "instructions:u", run_args=("--cpu", "core2", "--flaws", "register=0:3"))
+check(r["events"][0]["word"] == "DETERMINISTIC" and found["instructions:u"]["verdict"] == "good", r["events"], found)
 finish()
