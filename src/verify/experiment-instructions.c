@@ -322,6 +322,8 @@ static int report_together(struct sweep *w, size_t i, double d)
 	}
 	struct subject *const s = w->b->subjects[i];
 	const size_t before = s->n_causes;
+	for (size_t c = 0; c < w->kernel->n_cases; c++)
+		last = w->wanted[c] && w->kernel->cases[c].counts[KERNEL_LOCKED] ? c : last;
 	w->together[i] += d;
 	if (verify_is_exceptions(s, w->kernel, d) && clears_flags(text))
 		return 0;

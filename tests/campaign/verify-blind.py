@@ -64,7 +64,10 @@ def letters_of(mine):
 
 
 def names(cause, what):
-    """Names of groups end in cc: setcc."""
+    """Names of groups end in cc: setcc. movsx has its widths in the name, which are not those of the string's
+    movs."""
+    if what == "movsx":
+        return re.match("movs[bw][wlq] ", cause["instruction"] or "")
     return (what[:-2] if what.endswith("cc") else what.split()[0]) in (cause["instruction"] or "")
 
 
