@@ -205,7 +205,7 @@ static void judge_serializers(struct verify *v, const struct subject *s,
 			    text, usual, least < 0 ? ": reads come too early" : "") :
 		verify_find(v, "serialisers", s->name, TARE_VERDICT_GOOD,
 			    "%s events against %s; %s would show", text, usual,
-			    steady_limit(code, limit, sizeof(limit)));
+			    steady_limit(code, 1, limit, sizeof(limit)));
 	for (size_t i = 0; i < N_SERIALIZERS; i++)
 		if (has[i])
 			verify_number(f, tare_serializer_name(serializers[i]),

@@ -142,7 +142,8 @@ static void judge_places(struct verify *v, const char *experiment, const struct 
 {
 	char got[32], want[32], limit[48];
 	struct tare_verify_finding *f;
-	const enum steady_compare is = steady_compare(one, other);
+	double least;
+	const enum steady_compare is = steady_compare_means(one, other, code, &least);
 	if (steady_silent(v, experiment, s, code, one))
 		return;
 	if (is == STEADY_UNSETTLED) {
@@ -151,14 +152,14 @@ static void judge_places(struct verify *v, const char *experiment, const struct 
 	}
 	if (is == STEADY_SAME)
 		f = verify_find(v, experiment, s->name, TARE_VERDICT_GOOD, "the same %s; %s would show",
-				where, steady_limit(code, limit, sizeof(limit)));
+				where, steady_limit(code, least, limit, sizeof(limit)));
 	else
 		f = verify_find(v, experiment, s->name, TARE_VERDICT_BAD, "%s %s, %s without",
-				steady_number(other->value, got, sizeof(got)), where,
-				steady_number(one->value, want, sizeof(want)));
-	verify_number(f, "with", (double)other->value);
-	verify_number(f, "without", (double)one->value);
-	verify_number(f, "limit", 1 / code->events);
+				steady_number(steady_shown(other), got, sizeof(got)), where,
+				steady_number(steady_shown(one), want, sizeof(want)));
+	verify_number(f, "with", (double)steady_shown(other));
+	verify_number(f, "without", (double)steady_shown(one));
+	verify_number(f, "limit", least / code->events);
 }
 
 static int migrate(struct verify *v, const struct subject *s, int here, int there,
@@ -488,7 +489,7 @@ static void judge_crowd(struct verify *v, const struct crowd *c, const struct st
 				"the same in %zu threads at once on %d CPU%s, with %.0f context switches; "
 				"%s would show", n, c->cpus,
 				c->cpus == 1 ? "" : "s", s->switches,
-				steady_limit(&c->code, limit, sizeof(limit)));
+				steady_limit(&c->code, 1, limit, sizeof(limit)));
 	else
 		f = verify_find(v, "threads", c->s->name, TARE_VERDICT_BAD,
 				"%zu of %zu threads differ: %s instead of %s", wrong, n,

@@ -7,6 +7,7 @@
  */
 #include "steady.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@ struct bench {
 	bool moved;			/* the kernel moves events to other registers */
 };
 
-#define WATCHED 1000		/* runs in which a move to another register is waited for */
+#define WATCHED 6000		/* runs in which a move to another register is waited for */
+#define QUICK_WATCHED 2000
 
 static void close_dummies(struct bench *b)
 {
@@ -78,6 +80,22 @@ static int count_here(struct bench *b, const struct tare_encoding *e)
 	return err;
 }
 
+static int by_mean(const void *a, const void *b)
+{
+	const struct place *const x = *(const struct place *const *)a, *const y = *(const struct place *const *)b;
+	return (x->seen.mean > y->seen.mean) - (x->seen.mean < y->seen.mean);
+}
+
+/* Interrupts come in most of the runs: the register with the middle mean. */
+static const struct steady *middle(const struct bench *b)
+{
+	const struct place *sorted[REGISTERS];
+	for (size_t i = 0; i < b->n; i++)
+		sorted[i] = &b->places[i];
+	qsort(sorted, b->n, sizeof(sorted[0]), by_mean);
+	return &sorted[b->n / 2]->seen;
+}
+
 /* The count that most registers agree on. Of two that do not agree: not that of the register that another
  * event has shown to be wrong (-1: none is known); else that which is nearer to what the code has. */
 static const struct steady *usual(const struct bench *b, int wrong)
@@ -85,6 +103,11 @@ static const struct steady *usual(const struct bench *b, int wrong)
 	const struct steady *best = NULL;
 	const int64_t want = (int64_t)b->code.events;
 	size_t most = 0;
+	bool clear = true;
+	for (size_t i = 0; i < b->n; i++)
+		clear &= steady_is_clear(&b->places[i].seen);
+	if (!clear && b->n > 2)
+		return middle(b);
 	for (size_t i = 0; i < b->n; i++) {
 		const struct steady *const seen = &b->places[i].seen;
 		size_t score = b->places[i].reg != wrong;
@@ -117,48 +140,57 @@ static unsigned registers_for(const struct verify *v, const struct subject *s)
 	return n < v->cpu.gp_counters ? n : v->cpu.gp_counters;
 }
 
+static int64_t distance(const struct steady *a, const struct steady *b)
+{
+	return llabs(steady_shown(a) - steady_shown(b));
+}
+
 static void judge_registers(struct verify *v, const struct subject *s, const struct bench *b)
 {
 	char names[120], limit[48], got[32], want[32], name[24], taken[48] = "";
 	const struct steady *const u = usual(b, v->aside_register);
 	const unsigned all = b->moved ? 0 : registers_for(v, s);
 	const struct place *worst = NULL;
-	double deviating = 0;
+	double deviating = 0, least = 1;
 	struct tare_verify_finding *f;
 	if (steady_silent(v, "registers", s, &b->code, u))
 		return;
 	for (size_t i = 0; i < b->n; i++) {
-		const enum steady_compare is = steady_compare(&b->places[i].seen, u);
-		const int64_t d = llabs(b->places[i].seen.value - u->value);
+		double shows;
+		const enum steady_compare is = steady_compare_means(&b->places[i].seen, u, &b->code, &shows);
+		const int64_t d = distance(&b->places[i].seen, u);
+		least = fmax(least, shows);
 		if (is == STEADY_UNSETTLED) {
 			steady_unsettled(v, "registers", s, &b->places[i].seen);
 			return;
 		}
 		deviating += is == STEADY_DIFFERENT;
-		if (is == STEADY_DIFFERENT && (!worst || d > llabs(worst->seen.value - u->value)))
+		if (is == STEADY_DIFFERENT && (!worst || d > distance(&worst->seen, u)))
 			worst = &b->places[i];
 	}
 	names_of(b, names, sizeof(names));
 	if (all > b->n)
 		snprintf(taken, sizeof(taken), ", %zu more held by others", all - b->n);
+	if (b->moved)
+		snprintf(taken, sizeof(taken), "; the kernel moved it from others");
 	if (worst)
 		f = verify_find(v, "registers", s->name, TARE_VERDICT_BAD,
 				"register %s counts %s where the others count %s (registers %s)",
 				bare_register_name(worst->reg, name, sizeof(name)),
-				steady_number(worst->seen.value, got, sizeof(got)),
-				steady_number(u->value, want, sizeof(want)), names);
+				steady_number(steady_shown(&worst->seen), got, sizeof(got)),
+				steady_number(steady_shown(u), want, sizeof(want)), names);
 	else
 		f = verify_find(v, "registers", s->name, TARE_VERDICT_GOOD,
 				"the same on %zu register%s (%s)%s; %s would show", b->n,
 				b->n == 1 ? "" : "s", names, taken,
-				steady_limit(&b->code, limit, sizeof(limit)));
+				steady_limit(&b->code, least, limit, sizeof(limit)));
 	verify_number(f, "registers", (double)b->n);
 	verify_number(f, "held", all > b->n ? (double)(all - b->n) : 0);
 	verify_number(f, "deviating", deviating);
-	verify_number(f, "usual", (double)u->value);
-	verify_number(f, "worst", worst ? (double)worst->seen.value : (double)u->value);
+	verify_number(f, "usual", (double)steady_shown(u));
+	verify_number(f, "worst", (double)steady_shown(worst ? &worst->seen : u));
 	verify_number(f, "worst_register", worst ? worst->reg : -1);
-	verify_number(f, "limit", 1 / b->code.events);
+	verify_number(f, "limit", least / b->code.events);
 }
 
 static int stolen(struct verify *v, const char *experiment, const struct subject *s)
@@ -177,14 +209,14 @@ static void watch_moves(struct verify *v, const struct subject *s, const struct 
 		return;
 	struct steady_bare how = { &counter, &b->code };
 	int reg = bare_register(&counter);
-	for (unsigned i = 0; i < WATCHED; i++) {
+	for (unsigned i = 0; i < (v->o.quick ? QUICK_WATCHED : WATCHED); i++) {
 		int64_t value;
 		if (steady_bare_count(&how, &value))
 			break;
 		const int now = bare_register(&counter);
 		if (now >= 0 && now != reg) {
 			moves++;
-			wrong += value != b->places[0].seen.value;
+			wrong += value < b->places[0].seen.min || value > b->places[0].seen.max;
 			reg = now;
 		}
 	}
@@ -193,13 +225,19 @@ static void watch_moves(struct verify *v, const struct subject *s, const struct 
 		return;
 	struct tare_verify_finding *const f = verify_find(
 		v, "registers", s->name, wrong ? TARE_VERDICT_CAVEAT : TARE_VERDICT_INFO,
-		"moved to another register %u times while it counted%s", moves,
+		"moved to another register %u time%s while it counted%s", moves, moves == 1 ? "" : "s",
 		wrong ? ", and counted differently there" : "; the count stayed the same");
 	verify_number(f, "moves", moves);
 	verify_number(f, "deviating", wrong);
 }
 
-static int registers_of(struct verify *v, const struct subject *s, bool first)
+static bool is_general(int reg)
+{
+	return reg >= 0 && reg < REGISTERS;
+}
+
+/* *watched: moves were looked for, which the kernel can only make between general registers. */
+static int registers_of(struct verify *v, const struct subject *s, bool *watched)
 {
 	struct bench *const b = calloc(1, sizeof(*b));
 	if (!b)
@@ -213,10 +251,15 @@ static int registers_of(struct verify *v, const struct subject *s, bool first)
 		found = count_here(b, &s->event->base);
 	} while (found > 0 && add_dummy(b, &s->event->base));
 	close_dummies(b);
-	if (first && found >= 0)
+	if (!*watched && found >= 0 && b->n && is_general(b->places[0].reg)) {
+		*watched = true;
 		watch_moves(v, s, b);
+	}
 	if (found == TARE_E_STOLEN)
 		stolen(v, "registers", s);
+	else if (!b->n && b->moved)
+		verify_find(v, "registers", s->name, TARE_VERDICT_INFO,
+			    "inconclusive: the kernel moves it to another register too often");
 	else if (!b->n)
 		verify_find(v, "registers", s->name, TARE_VERDICT_INFO,
 			    "no register is free for it");
@@ -252,11 +295,6 @@ static void release_registers(struct verify *v)
 		bare_close(&v->aside->held[--v->aside->n]);
 }
 
-static bool is_general(int reg)
-{
-	return reg >= 0 && reg < REGISTERS;
-}
-
 /* The one general register that counts differently; -1: none, or more than one. *n: how many
  * there are. */
 static int wrong_register(const struct bench *b, size_t *n)
@@ -265,8 +303,9 @@ static int wrong_register(const struct bench *b, size_t *n)
 	int wrong = -1;
 	*n = 0;
 	for (size_t i = 0; u && i < b->n; i++) {
+		double least;
 		*n += is_general(b->places[i].reg);
-		if (steady_compare(&b->places[i].seen, u) != STEADY_DIFFERENT)
+		if (steady_compare_means(&b->places[i].seen, u, &b->code, &least) != STEADY_DIFFERENT)
 			continue;
 		if (wrong >= 0 || !is_general(b->places[i].reg))
 			return -1;
@@ -353,7 +392,7 @@ void registers_release(struct verify *v)
 
 static int run_registers(struct verify *v, struct tare_why *why)
 {
-	bool first = true;
+	bool watched = false;
 	int err = 0;
 	release_registers(v);
 	for (size_t i = 0; !err && i < v->n_subjects; i++) {
@@ -361,8 +400,7 @@ static int run_registers(struct verify *v, struct tare_why *why)
 			continue;
 		err = verify_progress(v, "%s on every register", v->subjects[i].name);
 		if (!err)
-			err = registers_of(v, &v->subjects[i], first);
-		first = false;
+			err = registers_of(v, &v->subjects[i], &watched);
 	}
 	hold_registers(v);
 	return err;
@@ -400,7 +438,8 @@ static void judge_loaded(struct verify *v, const struct subject *s, const struct
 {
 	char limit[48], got[32], want[32];
 	struct tare_verify_finding *f;
-	const enum steady_compare is = steady_compare(alone, loaded);
+	double least;
+	const enum steady_compare is = steady_compare_means(alone, loaded, &b->code, &least);
 	if (steady_silent(v, "loaded", s, &b->code, alone))
 		return;
 	if (is == STEADY_UNSETTLED) {
@@ -410,16 +449,16 @@ static void judge_loaded(struct verify *v, const struct subject *s, const struct
 	if (is == STEADY_SAME)
 		f = verify_find(v, "loaded", s->name, TARE_VERDICT_GOOD,
 				"the same alone and beside %zu other counting registers; %s would show",
-				load, steady_limit(&b->code, limit, sizeof(limit)));
+				load, steady_limit(&b->code, least, limit, sizeof(limit)));
 	else
 		f = verify_find(v, "loaded", s->name, TARE_VERDICT_BAD,
 				"%s beside %zu other counting registers, %s alone",
-				steady_number(loaded->value, got, sizeof(got)), load,
-				steady_number(alone->value, want, sizeof(want)));
+				steady_number(steady_shown(loaded), got, sizeof(got)), load,
+				steady_number(steady_shown(alone), want, sizeof(want)));
 	verify_number(f, "others", (double)load);
-	verify_number(f, "alone", (double)alone->value);
-	verify_number(f, "loaded", (double)loaded->value);
-	verify_number(f, "limit", 1 / b->code.events);
+	verify_number(f, "alone", (double)steady_shown(alone));
+	verify_number(f, "loaded", (double)steady_shown(loaded));
+	verify_number(f, "limit", least / b->code.events);
 }
 
 static int loaded_of(struct verify *v, size_t subject)

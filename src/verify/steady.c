@@ -3,6 +3,7 @@
 
 #include "doctor-region.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,12 @@ static void summarize(int64_t *seen, unsigned n, struct steady *out)
 			out->agreeing = same;
 			out->value = seen[i];
 		}
+		out->mean += (double)seen[i] / n;
 	}
+	double square = 0;
+	for (unsigned i = 0; i < n; i++)
+		square += ((double)seen[i] - out->mean) * ((double)seen[i] - out->mean);
+	out->error = sqrt(square / (n - 1) / n);
 }
 
 int steady_count(int (*count)(void *arg, int64_t *value), void *arg, struct steady *out)
@@ -110,6 +116,30 @@ enum steady_compare steady_compare(const struct steady *a, const struct steady *
 	if (a->value == b->value)
 		return STEADY_SAME;
 	return steady_is_clear(a) && steady_is_clear(b) ? STEADY_DIFFERENT : STEADY_UNSETTLED;
+}
+
+#define SIGMAS 7		/* of a difference of means that is no chance */
+#define COARSE 0.01		/* of the events: a limit above that says nothing */
+
+enum steady_compare steady_compare_means(const struct steady *a, const struct steady *b,
+					 const struct steady_code *code, double *least)
+{
+	const enum steady_compare modes = steady_compare(a, b);
+	const double error = sqrt(a->error * a->error + b->error * b->error);
+	const double distance = fabs(a->mean - b->mean);
+	const bool noisy = !steady_is_clear(a) || !steady_is_clear(b);
+	*least = 1;
+	if (!noisy || a->runs + b->runs < 6 * STEADY_RUNS)
+		return modes;
+	*least = fmax(SIGMAS * error, 1);
+	if (*least > fmax(COARSE * code->events, 1) || (distance > 0.6 * *least && distance <= *least))
+		return STEADY_UNSETTLED;
+	return distance > *least ? STEADY_DIFFERENT : STEADY_SAME;
+}
+
+int64_t steady_shown(const struct steady *s)
+{
+	return steady_is_clear(s) ? s->value : llround(s->mean);
 }
 
 int steady_bare_count(void *arg, int64_t *value)
@@ -172,10 +202,10 @@ char *steady_number(int64_t value, char *out, size_t size)
 	return out;
 }
 
-char *steady_limit(const struct steady_code *code, char *out, size_t size)
+char *steady_limit(const struct steady_code *code, double least, char *out, size_t size)
 {
 	char number[32];
-	snprintf(out, size, "1 in %s", steady_number((int64_t)code->events, number, sizeof(number)));
+	snprintf(out, size, "1 in %s", steady_number((int64_t)(code->events / least), number, sizeof(number)));
 	return out;
 }
 

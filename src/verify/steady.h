@@ -32,6 +32,7 @@ struct steady {
 	int64_t value;			/* that most runs agree on */
 	unsigned agreeing, runs;
 	int64_t min, max;
+	double mean, error;		/* standard error of the mean */
 };
 
 /* Calls count() three times to warm up and then STEADY_RUNS times or more. count() returns 0 and a
@@ -47,6 +48,13 @@ static inline bool steady_is_clear(const struct steady *s) { return s->agreeing 
  * all runs of one are above those of the other. */
 enum steady_compare { STEADY_SAME, STEADY_DIFFERENT, STEADY_UNSETTLED };
 enum steady_compare steady_compare(const struct steady *a, const struct steady *b);
+/* The same; and where interrupts come in most of the runs, so that these do not agree, whether the means
+ * differ by more than chance. Only for counts that as many interrupts add to. *least: by how many events a
+ * count would have had to differ to be seen; still unsettled where that is more than one in a hundred. */
+enum steady_compare steady_compare_means(const struct steady *a, const struct steady *b,
+					 const struct steady_code *code, double *least);
+/* What a comparison shows of both: the value that most runs agree on, or the mean. */
+int64_t steady_shown(const struct steady *s);
 
 /* count() for one bare counter and some code, by read(2): TARE_E_STOLEN where it has no counter. */
 struct steady_bare {
@@ -63,8 +71,9 @@ bool steady_jump(const struct bare *counter, const struct steady_code *code, uin
 
 /* Whether a subject is an event of the PMU that can be counted by itself. */
 bool steady_can(const struct subject *s);
-/* "1 in 30,000": the least deviation that a comparison of two steady counts of this code shows. */
-char *steady_limit(const struct steady_code *code, char *out, size_t size);
+/* "1 in 30,000": the least deviation that a comparison of two steady counts of this code shows, where it
+ * shows `least` events. */
+char *steady_limit(const struct steady_code *code, double least, char *out, size_t size);
 /* 12,345 for texts; returns out. */
 char *steady_number(int64_t value, char *out, size_t size);
 
