@@ -65,6 +65,15 @@ for rate in "3000", "300":
     events = json.loads(p.stdout)["events"]
     check([e["word"] for e in events] == ["h", "DETERMINISTIC"] and events[0]["causes"][0]["amount"] == 1, rate, events)
 
+# Where none comes at all, the report says so.
+for flaws, word, told in ("", "DETERMINISTIC", ["none came"]), ("interrupts=3000", "h", []):
+    p = run(tare, "run", "--cpu", "zen2", "--flaws", flaws, "--", tare, "verify", "-j", "--quick", "-r", "1", "-e",
+            "instructions:u", "--kernel", "nops", "--experiment", "interrupts")
+    report = json.loads(p.stdout)
+    (event,) = report["events"]
+    check(event["word"] == word, flaws, event)
+    check([f["text"][:9] for f in report["findings"] if f["experiment"] == "interrupts"] == told, report["findings"])
+
 # When an interrupt is counted: with iret, or not with it. (entry, exit) of each event; and how far a
 # corrected pair is off that the kernel reads between interrupt and iret.
 for flaws, instructions, both, error in ("", (0, 0), (0, 0), 0), (",iret", (0, 1), (0, 1), -1), \
