@@ -74,14 +74,19 @@ static void invariants_text(struct buf *b, const struct tare_invariants *r, int 
 		if (r->list[i].state == TARE_INVARIANT_NOT_CHECKED)
 			buf_printf(b, "not checked: %s: %s\n", r->list[i].text, r->list[i].reason);
 	if (r->batches > 1 || r->runs > 1) {
-		buf_str(b, r->witnesses_agree ? "\nAll batches of a run executed the same: " :
-						"\nBatches of a run did not execute the same: ");
+		if (r->compared < r->batches)
+			buf_printf(b, "\n%u of %u", r->compared, r->batches);
+		else
+			buf_str(b, r->witnesses_agree ? "\nAll" : "\nThe");
+		buf_str(b, r->witnesses_agree ? " batches of a run executed the same: " : " batches of a run differ: ");
 		buf_grouped(b, r->least_witness);
 		if (r->least_witness != r->most_witness) {
 			buf_str(b, " to ");
 			buf_grouped(b, r->most_witness);
 		}
-		buf_str(b, " instructions:u.\n");
+		buf_printf(b, " %s%s.\n", r->witness, r->witnesses_agree ? "" : strstr(r->witness, "minus") ?
+			   "; the program differs, or some interrupts are not taken off" :
+			   "; the program differs, or interrupts were counted");
 	}
 }
 
@@ -104,6 +109,8 @@ static void invariants_json(struct buf *b, const struct tare_invariants *r, char
 	json_u64(&j, "runs", r->runs);
 	json_u64(&j, "batches", r->batches);
 	json_i64(&j, "exit_status", r->exit_status);
+	json_str(&j, "witness", r->witness);
+	json_u64(&j, "compared", r->compared);
 	json_bool(&j, "witnesses_agree", r->witnesses_agree);
 	json_u64(&j, "least_witness", r->least_witness);
 	json_u64(&j, "most_witness", r->most_witness);

@@ -13,7 +13,8 @@
  * often than it is executed: such relations need no known code. The events of a relation are
  * counted in the same run of the command, all of the time. If there are more events than counters,
  * the command runs several times, each time with the events of some of the relations; every batch
- * also counts instructions:u, the witness, which tells whether the runs were the same.
+ * also counts a witness, which tells whether the runs were the same: instructions without interrupts,
+ * where there are counters for that, or else instructions:u.
  *
  * Threads: every function here may be called by several threads at the same time.
  *
@@ -67,6 +68,8 @@ struct tare_invariants {
 	size_t n;
 	struct tare_invariant *list;
 	size_t checked, broken;
+	const char *witness;		/* the event: "instructions-minus-irqs:u". Static */
+	unsigned compared;		/* batches that have it: the others have no counter for that */
 };
 
 struct tare_invariants_options {

@@ -249,6 +249,22 @@ for cpu in "zen2", "skylake", "icelake":
     i = by["instructions:u + instructions:k = instructions:uk"]
     check(i["state"] == "not checked" and "kernel" in i["reason"], cpu, i)
 check(by["instructions:u on the fixed counter = r00c0:u on a general one"]["state"] == "holds", by)
+# Interrupts are not the program's: the batches executed the same, where an event counts interrupts beside them.
+ORDINARY = open(program + ".S").read()
+open(program + ".S", "w").write(ORDINARY.replace("$1000,", "$300000,"))
+subprocess.run(["cc", "-nostdlib", "-static", program + ".S", "-o", program], check=True)
+for cpu, witness in ("zen2", "instructions-minus-irqs:u"), ("haswell", "instructions-minus-irqs:u"), ("core2", "instructions:u"):
+    p, r, by = invariants("-r", "2", cpu=cpu, flaws="interrupts=20000")
+    check(r["witness"] == witness and 2 < r["compared"] <= r["batches"], cpu, r)
+    many = 1 + 300000 * 5 + 3
+    if witness == "instructions:u":
+        check(r["compared"] == r["batches"] and r["most_witness"] > many, cpu, r)
+    else:
+        check(r["witnesses_agree"] and r["least_witness"] == many == r["most_witness"], cpu, r)
+p = run(tare, "run", "--cpu", "core2", "--flaws", "interrupts=20000", "--", tare, "verify", "-r", "9", "--", program)
+check("or interrupts were counted" in p.stderr, p.stderr)
+open(program + ".S", "w").write(ORDINARY)
+subprocess.run(["cc", "-nostdlib", "-static", program + ".S", "-o", program], check=True)
 p, r, by = invariants(cpu="nehalem", flaws="overcount")
 i = by["cond-branches:u <= branches:u"]
 check(i["state"] == "holds" and i["left"] == 2001 and i["right"] == 3001, i)   # movzx, syscall
