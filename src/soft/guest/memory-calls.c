@@ -8,6 +8,13 @@
 #include "text.h"
 
 
+/* Before a call that changes the range, or may do so. */
+static void touched(struct thread *t, uint64_t start, uint64_t end)
+{
+	alias_touched(t, start, end);
+	slots_touched(t, start, end);
+}
+
 static bool overlaps_code(struct thread *t, uint64_t start, uint64_t end)
 {
 	bool found = false;
@@ -176,7 +183,7 @@ static long do_mmap(struct thread *t, const uint64_t *args)
 	if (!(a[3] & MAP_ANONYMOUS) && (uint32_t)a[4] == E.reserved_fd)
 		return -EBADF;
 	if (sane && a[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) {
-		alias_touched(t, a[0], end);
+		touched(t, a[0], end);
 		code_log_unmaps(t, a[0], end);
 	}
 	if (sane && forbids_zone(a, end)) {
@@ -227,7 +234,7 @@ static long do_munmap(struct thread *t, const uint64_t *a)
 	const uint64_t end = a[0] + PAGE_UP(a[1]);
 	const bool sane = !(a[0] & (PAGE - 1)) && a[1] && end > a[0] && end < USER_END;
 	if (sane) {
-		alias_touched(t, a[0], end);
+		touched(t, a[0], end);
 		code_log_unmaps(t, a[0], end);
 	}
 	if (sane && overlaps_code(t, a[0], end)) {
@@ -245,13 +252,15 @@ static long do_mprotect(struct thread *t, long nr, const uint64_t *args)
 {
 	const uint64_t a[6] = { args[0], args[1], readable_prot(args[2]), args[3] };
 	const uint64_t end = a[0] + PAGE_UP(a[1]);
-	alias_touched(t, a[0], end);
+	touched(t, a[0], end);
 	if (engine_owns(a[0], end))
 		return -ENOMEM;
 	if (mdwe_refuses(t, a[0], end, a[2], false))
 		return -EACCES;
 	const bool had = overlaps_code(t, a[0], end);
 	const long ret = gate(t, nr, a);
+	if (!ret && nr == __NR_mprotect && a[2] == PROT_READ)
+		slots_protected(t, a[0], end);
 	if (ret < 0 || (!had && !(a[2] & PROT_EXEC)))
 		return ret;
 	lock_take();
@@ -267,10 +276,10 @@ static long do_mremap(struct thread *t, const uint64_t *a)
 	const uint64_t old_end = a[0] + PAGE_UP(a[1]);
 	const bool fixed = a[3] & MREMAP_FIXED;
 	struct region kept = { 0 };
-	alias_touched(t, a[0], old_end);
+	touched(t, a[0], old_end);
 	code_log_unmaps(t, a[0], old_end);
 	if (fixed) {
-		alias_touched(t, a[4], a[4] + PAGE_UP(a[2]));
+		touched(t, a[4], a[4] + PAGE_UP(a[2]));
 		code_log_unmaps(t, a[4], a[4] + PAGE_UP(a[2]));
 	}
 	if (engine_owns(a[0], old_end))
@@ -305,7 +314,7 @@ static long do_mremap(struct thread *t, const uint64_t *a)
 static long do_madvise(struct thread *t, const uint64_t *a)
 {
 	const uint64_t end = a[0] + PAGE_UP(a[1]);
-	alias_touched(t, a[0], end);
+	touched(t, a[0], end);
 	const bool own = engine_owns(a[0], end);
 	if (own && !(guest.zone_forbidden && a[0] <= ZONE_BASE && end >= ZONE_END))
 		return -ENOMEM;

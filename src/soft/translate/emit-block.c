@@ -530,7 +530,8 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 			emit_exit(e, pc, LINK_SPECIAL);
 			return 0;
 		}
-		mark(e, plain(next, (unsigned)i + 1, e));
+		/* (what comes next is the branch itself, where that is an indirect one of the program) */
+		mark(e, b->constant ? m : plain(next, (unsigned)i + 1, e));
 		return next;
 	}
 	mark(e, plain(next, (unsigned)p->n, e));

@@ -207,6 +207,11 @@ void trace_block(struct emit *e, const struct plan *p, const struct block *b);
 void trace_insn(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc, struct mark m,
 	bool after);
 
+/* slots.c */
+/* Where the indirect branch always goes, as long as the program does not change its memory; 0: that is not
+ * known. */
+NEEDS_LOCK uint64_t slot_target(const struct insn *in, const uint8_t *src, uint64_t pc);
+
 /* emit-calls.c, where calls are followed */
 void emit_transition(struct emit *e, uint64_t pc, uint64_t target, bool call, struct mark m,
 	struct mark done);
@@ -226,6 +231,8 @@ struct mark acc_add_taken(struct emit *e, uint32_t id, bool flags_free, struct m
  * `done` instructions of the block. (The program writes them before it reads them.) */
 unsigned flags_lost_at(const struct plan *p, const struct block *b, int done, bool bumped);
 unsigned last_flow(const struct plan *p);		/* of its last instruction */
+/* Its indirect branch at the end becomes a direct one. (`target` only matters for real.) */
+void plan_direct(struct plan *p, uint64_t target);
 void plan_vector(const struct plan *p, int n, uint8_t *vec);	/* of its first n instructions */
 bool decode_block(struct plan *p, uint64_t pc, const uint8_t *src, uint64_t avail, int max,
 	bool stop_after_store);

@@ -85,6 +85,8 @@ static void write_dry(struct segment *s, uint32_t id, uint64_t code)
 	struct plan *const p = &dry_plan;
 	decode_block(p, b->pc, block_src(b), b->src_len, b->n_insns, false);
 	p->n = b->n_insns;
+	if (b->constant)
+		plan_direct(p, b->pc);
 	emit_block(e, p, b, id);
 	if (here(e) > b->code + b->code_len)
 		die("a block cannot be read back", b->pc);

@@ -103,6 +103,13 @@ unsigned last_flow(const struct plan *p)
 	return p->step[p->n - 1].simple ? FLOW_NEXT : p->in[p->n - 1].flow;
 }
 
+void plan_direct(struct plan *p, uint64_t target)
+{
+	struct insn *const in = &p->in[p->n - 1];
+	in->flow = in->flow == FLOW_JMP_IND ? FLOW_JMP : FLOW_CALL;
+	in->imm = (int64_t)(target - (p->pc + p->off[p->n]));
+}
+
 /* The flags that counting a block changes: `inc` keeps CF, `add` does not. */
 static unsigned counting_flags(void)
 {
@@ -349,6 +356,40 @@ static void cut_at_stop(struct plan *p, uint32_t stops, const uint8_t *after, bo
 	}
 }
 
+static bool may_follow(uint64_t next)
+{
+	const struct region *const r = region_find(next);
+	return r && !(r->prot & PROT_WRITE) && (!r->shared || alias_known(next));
+}
+
+static bool worth_following(uint64_t next)
+{
+	return !block_find(next) && may_follow(next);
+}
+
+/* Where its last instruction always goes, if that is an indirect branch; else 0. */
+static uint64_t constant_target(const struct plan *p)
+{
+	const int last = p->n - 1;
+	if (E.vpmu || cache.calls || trace_wanted() || p->step[last].simple)
+		return 0;
+	return slot_target(&p->in[last], p->src + p->off[last], p->pc + p->off[last]);
+}
+
+/* Is there a stub of a PLT, which jumps through a constant slot? */
+static bool is_constant_stub(uint64_t pc)
+{
+	static const uint8_t endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	struct insn in;
+	if (E.vpmu || cache.calls || trace_wanted() || !may_follow(pc) || readable_end(pc, pc + 16) < pc + 16)
+		return false;
+	if (mem_equal((const void *)pc, endbr64, 4))
+		pc += 4;
+	const uint8_t *const jump = (const uint8_t *)pc + (*(const uint8_t *)pc == 0xf2);	/* bnd */
+	return jump[0] == 0xff && jump[1] == 0x25 && decode_insn(&in, (const uint8_t *)pc, 12) > 0 &&
+	       slot_target(&in, (const uint8_t *)pc, pc);
+}
+
 /* Is its last instruction a direct jump to another function? */
 static bool leads_elsewhere(const struct plan *p)
 {
@@ -395,6 +436,9 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 		return (struct made){ .why = PROBLEM_BAD_INSN };
 	if (stops)
 		cut_at_stop(p, stops, thread_self()->code.stop_after, thread_self()->code.stop_before);
+	const uint64_t constant = flags & BLOCK_SINGLE || writable ? 0 : constant_target(p);
+	if (constant)
+		plan_direct(p, constant);
 	if (flags & BLOCK_SINGLE)
 		thread_self()->code.last_pc = pc + p->off[p->n - 1];
 	if (writable && !(flags & BLOCK_SINGLE) && !checked)
@@ -409,6 +453,7 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 	b->src_len = p->off[p->n];
 	b->n_insns = (uint8_t)p->n;
 	b->mode = cache.mode;
+	b->constant = constant;
 	b->flags = (uint16_t)(flags | (checked ? BLOCK_CHECKED : 0));
 	if (writable || checked || r->anon || code_log_wanted()) {
 		/* (before it, for a trace: where the block is defined) */
@@ -465,17 +510,6 @@ static void close_block(struct segment *s, uint32_t id, uint64_t next)
 	jump_to(&e, next);
 	s->hot = (uint64_t)e.w;
 	block_at(id)->code_len = (uint16_t)(s->hot - block_at(id)->code);
-}
-
-static bool may_follow(uint64_t next)
-{
-	const struct region *const r = region_find(next);
-	return r && !(r->prot & PROT_WRITE) && (!r->shared || alias_known(next));
-}
-
-static bool worth_following(uint64_t next)
-{
-	return !block_find(next) && may_follow(next);
 }
 
 /* A cell that is bumped again within a few cycles makes each increment wait for the store of the
@@ -569,7 +603,7 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 {
 	uint32_t first = 0, id = 0, branch = 0, loop_edge = 0;
 	uint64_t next = pc;
-	bool waits = false;
+	bool waits = false, stub = false;
 	*why = PROBLEM_NONE;
 	for (int i = 0; i < CHAIN && s->cold - s->hot >= ROOM; i++) {
 		const struct made made = translate_block(s, next, flags, 0);
@@ -581,7 +615,7 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 		if (id)
 			block_at(id)->flags |= BLOCK_FALLS;
 		const uint32_t last = cache.n_links;
-		if (branch && flags & UNCOUNTED && !cache.counts_taken)
+		if (branch && !stub && flags & UNCOUNTED && !cache.counts_taken)
 			make_side_exit(s, link_at(branch), link_at(branch)->site, made.id);
 		branch = last;
 		id = made.id;
@@ -591,10 +625,15 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 			return first;
 		const bool jcc = last_flow(&the_plan) == FLOW_JCC && !(block_at(id)->flags & BLOCK_TAIL);
 		waits = alone && !loop_edge && jcc;
-		if (waits || loop_edge || !worth_following(next))
+		if (waits || loop_edge)
+			break;
+		stub = last_flow(&the_plan) == FLOW_CALL && !cache.mode && is_constant_stub(next);
+		if (!stub && !worth_following(next))
 			break;
 		flags = BLOCK_CHAINED;
-		if (!cache.mode && !trace_wanted() && jcc && !block_exists(next) &&
+		if (stub)
+			flags |= UNCOUNTED;
+		else if (!cache.mode && !trace_wanted() && jcc && !block_exists(next) &&
 		    (cache.counts_taken || link_at(branch)->target > next))
 			flags |= UNCOUNTED;	/* a forward branch: we guess that few leave here */
 	}

@@ -10,6 +10,7 @@
  *	regions.c	memory that the program may execute
  *	place.c		where the tables are, and giving way to the program
  *	shadow.c	the shadow of a stack, for returns
+ *	slots.c		indirect branches through memory that does not change
  *	stop.c		keeping the other threads out of the cache
  *	count.c		cells to events
  *	budget.c	how many events may happen before C is asked
@@ -79,7 +80,8 @@ struct block {
 	uint16_t code_len;
 	uint16_t flags;
 	uint8_t n_insns;
-	uint8_t inc_at;		/* its cell is bumped before this instruction */
+	uint8_t inc_at : 6;	/* its cell is bumped before this instruction */
+	bool constant : 1;	/* its indirect branch is a direct one (slots.c) */
 	uint8_t inc_how : 2;	/* enum inc_how */
 	uint8_t mode : 6;	/* cache.modes: what its code adds up */
 	uint8_t vec[SOFT_EVENTS];	/* what one run of it is worth */
@@ -466,6 +468,12 @@ NEEDS_LOCK bool page_written(struct thread *t, uint64_t addr);
 TAKES_LOCK void alias_touched(struct thread *t, uint64_t start, uint64_t end);
 NEEDS_LOCK void aliases_before_fork(void);	/* finds those that are not known yet */
 NEEDS_LOCK void aliases_in_child(void);		/* from now on it must not write them */
+
+/* slots.c */
+/* A call of the program has made that memory read-only … */
+TAKES_LOCK void slots_protected(struct thread *t, uint64_t start, uint64_t end);
+/* … and the next call may change that, or the memory. The thread must not be inside. */
+TAKES_LOCK void slots_touched(struct thread *t, uint64_t start, uint64_t end);
 
 /* shadow.c */
 /* A fault of the calling thread. True: it was in the shadow of its stack, which is mapped there

@@ -1,0 +1,130 @@
+/* Constant slots: addresses of functions in memory that the program cannot write.
+ *
+ * The dynamic linker fills the table of addresses (GOT) of a library, and then protects it with
+ * mprotect (RELRO). From then on an indirect branch through a slot of the table always goes to the
+ * same address, so it is translated as a direct branch. The engine follows mprotect, and drops such
+ * blocks before the memory becomes anything else.
+ */
+#include "emit.h"
+#include "sys.h"
+#include "text.h"
+
+#define MAX_CONSTANT 256
+
+/* Memory that a call of the program made read-only. */
+static struct constant {
+	uint64_t start, end;
+	bool looked_at;		/* it is part of a private mapping of a file, read-only */
+	uint64_t first, last;	/* where the blocks that rely on it are; first 0: there are none */
+} constants[MAX_CONSTANT];	/* guarded by the lock */
+static uint32_t n_constants;
+
+struct look { uint64_t start, end; bool fits; };
+
+/* start-end r--p offset device inode … */
+static void look_at_line(const char *p, void *arg)
+{
+	struct look *const l = arg;
+	uint64_t start, end;
+	p = text_hex(p, &start) + 1;
+	p = text_hex(p, &end) + 1;
+	if (l->start < start || l->end > end || !text_starts(p, "r--p"))
+		return;
+	const char *inode = p + 5;
+	for (int field = 0; field < 2; field++) {
+		while (*inode != ' ')
+			inode++;
+		inode++;
+	}
+	l->fits = *inode != '0';
+}
+
+static bool look_at(struct constant *c)
+{
+	struct look l = { .start = c->start, .end = c->end };
+	if (!c->looked_at)
+		c->looked_at = maps_each(look_at_line, &l) >= 0 && l.fits;
+	return c->looked_at;
+}
+
+void slots_protected(struct thread *t, uint64_t start, uint64_t end)
+{
+	lock_take();
+	if (start < end && n_constants < MAX_CONSTANT)
+		constants[n_constants++] = (struct constant){ .start = start, .end = end };
+	__atomic_store_n(&n_constants, n_constants, __ATOMIC_RELAXED);
+	lock_drop();
+}
+
+/* The blocks that rely on memory of the range are dropped, and it counts as constant no more. */
+NEEDS_LOCK static void forget(uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; i < n_constants; i++) {
+		const struct constant c = constants[i];
+		if (c.start >= end || c.end <= start)
+			continue;
+		constants[i--] = constants[--n_constants];
+		if (c.first)
+			cache_invalidate(c.first, c.last + 1);
+	}
+}
+
+NEEDS_LOCK static bool relied_on(uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; i < n_constants; i++)
+		if (constants[i].first && constants[i].start < end && constants[i].end > start)
+			return true;
+	return false;
+}
+
+void slots_touched(struct thread *t, uint64_t start, uint64_t end)
+{
+	if (!__atomic_load_n(&n_constants, __ATOMIC_RELAXED))
+		return;
+	lock_take();
+	const bool stop = E.n_running > 1 && relied_on(start, end);
+	if (!stop)
+		forget(start, end);
+	lock_drop();
+	if (!stop)
+		return;
+	/* Another thread may be in a chain that leads to such a branch. It must not come there after
+	 * it has seen what this thread does after the call. */
+	const bool stopped = stop_others(t);
+	if (!stopped)
+		lock_take();
+	forget(start, end);
+	if (stopped)
+		release_others();
+	else
+		lock_drop();
+}
+
+static uint64_t slot_of(const struct insn *in, const uint8_t *src, uint64_t pc)
+{
+	return (in->flow == FLOW_JMP_IND || in->flow == FLOW_CALL_IND) && in->rip_relative &&
+	       !in->seg_used && !in->branch16 ? rip_target(in, src, pc) : 0;
+}
+
+uint64_t slot_target(const struct insn *in, const uint8_t *src, uint64_t pc)
+{
+	const uint64_t at = n_constants ? slot_of(in, src, pc) : 0;
+	for (uint32_t i = 0; at && i < n_constants; i++) {
+		struct constant *const c = &constants[i];
+		if (at % 8 || at < c->start || at + 8 > c->end)
+			continue;
+		uint64_t target;
+		if (!look_at(c)) {
+			constants[i] = constants[--n_constants];
+			return 0;
+		}
+		if (!copy_guest(&target, (const void *)at, 8))
+			return 0;
+		if (!c->first || pc < c->first)
+			c->first = pc;
+		if (pc > c->last)
+			c->last = pc;
+		return target;
+	}
+	return 0;
+}
