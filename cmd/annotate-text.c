@@ -318,6 +318,9 @@ static void put_head(const struct annotate *a, struct buf *out)
 		buf_printf(out, "%s %s", i ? " or" : ", in", a->o->in.items[i]);
 	if (a->p->runs > 1)
 		buf_printf(out, ", %u runs added up", a->p->runs);
+	if (a->part)
+		buf_printf(out, ", parts of the run (counting went on %llu× and off %llu×)",
+			   (unsigned long long)a->part->on, (unsigned long long)a->part->off);
 	buf_str(out, ":\n\n");
 	put_totals(a, out);
 	buf_chr(out, '\n');

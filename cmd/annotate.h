@@ -41,6 +41,8 @@ struct annotate_opts {
 	const char *machine;
 	struct opt_list keep;
 	unsigned timeout_ms;
+	int delay_ms;			/* -1: counting starts off */
+	const char *control;		/* NULL: none */
 };
 
 /* A profile and where it is shown. */
@@ -50,6 +52,13 @@ struct annotate {
 	int fd;
 	bool is_terminal;
 	size_t width;			/* of the terminal; SIZE_MAX: names are not cut */
+	const struct annotate_part *part;	/* NULL: of the whole run, or of a file */
+};
+
+/* With --delay and --control. */
+struct annotate_part {
+	bool any;			/* counting was on at some time */
+	uint64_t on, off;		/* how often it was switched */
 };
 
 /* One row of a table. Places are of the profile, ANNOTATE_NONE where the row is not of one. */

@@ -5,6 +5,7 @@
 #include "command.h"
 #include "complain.h"
 #include "function-rules.h"
+#include "gate.h"
 #include "measuring.h"
 #include "output.h"
 #include "term.h"
@@ -28,6 +29,11 @@ static const struct opt opts[] = {
 	  "wildcard; may be given again", TO(annotate_opts, in) },
 	{ OPT_FLAG, 'i', "no-inherit", NULL, "leave out the processes and threads that the command starts",
 	  TO(annotate_opts, no_inherit) },
+	{ OPT_INT, 'D', "delay", "MS", "leave out the first MS milliseconds of the command; -1: count "
+	  "nothing until the program (tare_region(3)) or --control switches counting on",
+	  TO(annotate_opts, delay_ms), .min = -1, .max = 86400000 },
+	{ OPT_STRING, 0, "control", "HOW", "fd:CTL[,ACK] or fifo:CTL[,ACK]: take commands (enable, "
+	  "disable, ping …) from CTL and answer with ack on ACK", TO(annotate_opts, control) },
 	{ OPT_GROUP, .help = "How it is run" },
 	{ OPT_FLAG, 0, "aslr", NULL, "leave address space randomisation on", TO(annotate_opts, aslr) },
 	{ OPT_STRING, 0, "machine", "NAME", MACHINE_HELP, TO(annotate_opts, machine) },
@@ -112,7 +118,8 @@ static struct tare_codeprofile *profile_of(const struct annotate_opts *o, char *
 	progress("reading symbols");
 	if (tare_codeprofile_make(m, &TARE_OPTIONS(codeprofile, .events = events, .argv = argv,
 						   .by_process = o->per_process, .by_thread = o->per_thread,
-						   .no_names = o->no_names, .no_lines = !wants_lines(o), .no_insns = !wants_lines(o)),
+						   .no_names = o->no_names, .no_lines = !wants_lines(o), .no_insns = !wants_lines(o),
+						   .code_totals = o->delay_ms > 0 || o->control),
 				  &p, &why) < 0) {
 		progress_clear();
 		complain_why(&why);
@@ -140,8 +147,31 @@ static bool wants_calls(const struct annotate_opts *o)
 	return o->calls || o->in.n || o->tree || o->syscalls || o->allocations;
 }
 
+static struct gate_options gate_options(const struct annotate_opts *o)
+{
+	return (struct gate_options){ .command = "annotate", .delay_ms = o->delay_ms, .control = o->control,
+				      .all_or_none = true };
+}
+
+static void end_delay(const struct tare_measurement *so_far, void *gate)
+{
+	gate_end_delay(gate, so_far);
+}
+
+/* Takes out of the totals what was not to be counted; the code has been left out already. */
+static void apply_gate(const struct gate *g, struct tare_measurement *m, struct annotate_part *part)
+{
+	part->any = !gate_delays(g);
+	gate_switched(g, &part->on, &part->off);
+	for (size_t i = 0; i < m->n_counts; i++) {
+		m->counts[i] = gate_net(g, i, &m->counts[i]);
+		part->any &= m->counts[i].state == TARE_COUNT_OK;
+	}
+}
+
 /* The profile of a command; NULL: *status is tare's own. */
-static struct tare_codeprofile *run_command(const struct annotate_opts *o, char *const *argv, int *status)
+static struct tare_codeprofile *run_command(const struct annotate_opts *o, char *const *argv, int *status,
+					    struct annotate_part *part)
 {
 	struct tare_events *events;
 	struct tare_measurement *m;
@@ -156,11 +186,16 @@ static struct tare_codeprofile *run_command(const struct annotate_opts *o, char 
 		function_rules_free(&rules);
 		return NULL;
 	}
+	const struct gate_options go = gate_options(o);
+	struct gate *const gate = gate_new(&go, events, tare_events_count(events));
 	const struct tare_measure_options mo = TARE_OPTIONS(measure,
 		.argv = argv, .events = events, .backend = TARE_BACKEND_SOFT, .aslr = o->aslr, .machine = o->machine,
 		.no_inherit = o->no_inherit, .per_task = true, .refuse_uncounted = o->refuse,
 		.timeout_s = o->timeout_ms / 1e3, .stop = &measuring_stop, .code = true,
-		.calls = wants_calls(o), .watch = watch, .starts_off = watch ? TARE_OFF_THREADS : 0u);
+		.calls = wants_calls(o), .watch = watch,
+		.starts_off = watch ? TARE_OFF_THREADS : o->delay_ms < 0 && !o->control ? TARE_OFF_UNTIL_ASKED : 0u,
+		.delay_ms = o->delay_ms > 0 ? (unsigned)o->delay_ms : 0, .on_interval = gate ? end_delay : NULL,
+		.arg = gate, .control = gate ? gate_control(gate) : NULL, .leave_out = gate ? gate_off(gate) : NULL);
 	measuring_catch_signals();
 	char **const ours = environ;
 	char **const clean = o->clean_env ? clean_environment(&o->keep) : NULL;
@@ -172,11 +207,22 @@ static struct tare_codeprofile *run_command(const struct annotate_opts *o, char 
 		complain_why(&why);
 		*status = measuring_status(err);
 	} else {
-		p = profile_of(o, argv, events, m);
+		if (gate)
+			apply_gate(gate, m, part);
+		else if (m->parts && !watch)
+			*part = (struct annotate_part){ !m->parts->started_off || m->parts->on, m->parts->on, m->parts->off };
+		if ((gate || (m->parts && !watch)) && !part->any)
+			complain("annotate: counting was never switched on: %s", o->delay_ms > 0 ?
+				 "the command ended before the time of --delay was over" : o->control ?
+				 "--control gave no command enable" :
+				 "the program made no request (tare_region(3), callgrind.h)");
+		else
+			p = profile_of(o, argv, events, m);
 		if (p)
 			*status = status_of_run(m);
 		tare_measurement_free(m);
 	}
+	gate_free(gate);
 	function_rules_free(&rules);
 	if (clean)
 		clean_environment_free(clean);
@@ -264,10 +310,12 @@ static bool write_profile(const struct annotate_opts *o, const struct tare_codep
 	return false;
 }
 
-static bool show(const struct annotate_opts *o, const struct tare_codeprofile *p, struct output *out)
+static bool show(const struct annotate_opts *o, const struct tare_codeprofile *p, const struct annotate_part *part,
+		 struct output *out)
 {
 	struct buf text = { 0 };
-	struct annotate a = { .o = o, .p = p, .fd = out->fd, .is_terminal = isatty(out->fd), .width = SIZE_MAX };
+	struct annotate a = { .o = o, .p = p, .fd = out->fd, .is_terminal = isatty(out->fd), .width = SIZE_MAX,
+			      .part = part->any ? part : NULL };
 	if (a.is_terminal)
 		a.width = (size_t)term_width(out->fd);
 	if (o->json)
@@ -288,7 +336,7 @@ static const char *option_of_run(const struct annotate_opts *o)
 {
 	return o->events ? "-e" : o->no_inherit ? "--no-inherit" : o->aslr ? "--aslr" :
 	       o->clean_env ? "--clean-env" : o->machine ? "--machine" : o->timeout_ms ? "--timeout" : o->refuse ? "--refuse-uncounted" :
-	       o->no_names ? "--no-names" : NULL;
+	       o->no_names ? "--no-names" : o->delay_ms ? "--delay" : o->control ? "--control" : NULL;
 }
 
 static bool check_options(const struct annotate_opts *o, bool files)
@@ -299,7 +347,13 @@ static bool check_options(const struct annotate_opts *o, bool files)
 			 "another one: tare annotate %s … -o FILE -- COMMAND", option_of_run(o), option_of_run(o));
 		return false;
 	}
-	if (o->per_process && o->per_thread)
+	if ((o->delay_ms > 0 || o->control) && wants_calls(o))
+		bad = "--delay and --control switch from outside, where the calls of the program are not known; they "
+		      "cannot be combined with --calls, --in, --tree, --syscalls or --allocations. The program can "
+		      "switch counting by itself: tare_region(3)";
+	else if (o->delay_ms < 0 && !o->control && o->in.n)
+		bad = "--delay -1 and --in cannot be combined: both say when counting goes on";
+	else if (o->per_process && o->per_thread)
 		bad = "--per-process and --per-thread cannot be combined";
 	else if ((o->per_process || o->per_thread) && o->by != BY_FUNCTION && o->by != BY_OBJECT)
 		bad = "--per-process and --per-thread show functions or objects, not lines, instructions or files";
@@ -397,7 +451,14 @@ static int annotate(const struct annotate_opts *o, char *const *operands, size_t
 		close_outputs(&to);
 		return status;
 	}
-	struct tare_codeprofile *p = files ? read_files(operands, n) : run_command(o, operands, &status);
+	struct annotate_part part = { 0 };
+	const struct gate_options control = gate_options(o);
+	if (!gate_control_open(&control)) {
+		close_outputs(&to);
+		return status;
+	}
+	struct tare_codeprofile *p = files ? read_files(operands, n) : run_command(o, operands, &status, &part);
+	gate_control_close();
 	bool ok = true;
 	if (p && files && !has_what_is_asked(o, p)) {
 		tare_codeprofile_free(p);
@@ -412,7 +473,7 @@ static int annotate(const struct annotate_opts *o, char *const *operands, size_t
 	if (p && o->html)
 		ok &= write_page(o, p, &to.page);
 	if (p)
-		ok &= show(o, p, &to.report);
+		ok &= show(o, p, &part, &to.report);
 	ok &= close_outputs(&to);
 	tare_codeprofile_free(p);
 	if (ok)

@@ -2,6 +2,7 @@
 #include "clean-env.h"
 #include "command.h"
 #include "complain.h"
+#include "gate.h"
 #include "measuring.h"
 #include "output.h"
 #include "program.h"
@@ -426,7 +427,7 @@ struct live {			/* what on_interval needs */
 	struct stat_run *run;
 	struct output *out;
 	struct tare_count *before;	/* net counts at the end of the last interval */
-	struct stat_gate *gate;		/* --delay and --control; NULL: neither */
+	struct gate *gate;		/* --delay and --control; NULL: neither */
 };
 
 /* The counts without what came while counting was off; to be freed. */
@@ -436,7 +437,7 @@ static struct tare_count *net_counts(const struct live *l, const struct tare_mea
 	if (!net)
 		abort();
 	for (size_t i = 0; i < l->s->n_events; i++)
-		net[i] = l->gate ? stat_gate_net(l->gate, i, &m->counts[i]) : m->counts[i];
+		net[i] = l->gate ? gate_net(l->gate, i, &m->counts[i]) : m->counts[i];
 	return net;
 }
 
@@ -448,8 +449,8 @@ static void apply_gate(const struct live *l, struct tare_measurement *m)
 	struct tare_count *const net = net_counts(l, m);
 	memcpy(m->counts, net, l->s->n_events * sizeof(*net));
 	free(net);
-	m->wall_ns = stat_gate_net_ns(l->gate, m->wall_ns);
-	stat_gate_switched(l->gate, &l->run->control_on, &l->run->control_off);
+	m->wall_ns = gate_net_ns(l->gate, m->wall_ns);
+	gate_switched(l->gate, &l->run->control_on, &l->run->control_off);
 }
 
 static void add_interval(struct live *l, const struct tare_measurement *so_far)
@@ -468,7 +469,7 @@ static void add_interval(struct live *l, const struct tare_measurement *so_far)
 	}
 	free(net);
 	r->intervals[r->n_intervals++] = (struct stat_interval){
-		l->gate ? stat_gate_since(l->gate, so_far->wall_ns) : so_far->wall_ns, delta };
+		l->gate ? gate_since(l->gate, so_far->wall_ns) : so_far->wall_ns, delta };
 }
 
 static void sample_turns(const struct live *l, const struct tare_measurement *so_far)
@@ -483,7 +484,7 @@ static void on_interval(const struct tare_measurement *so_far, void *arg)
 	struct buf text = { 0 };
 	const unsigned most = l->s->o->interval_count;
 	sample_turns(l, so_far);
-	if (l->gate && stat_gate_end_delay(l->gate, so_far))
+	if (l->gate && gate_end_delay(l->gate, so_far))
 		return;
 	if (!l->s->o->interval_ms || (most && l->run->n_intervals == most))
 		return;
@@ -550,7 +551,7 @@ static int measure_part(struct stat_session *s, struct stat_run *run,
 		.interval_ms = o->interval_ms ? o->interval_ms : s->takes_turns ? SAMPLE_MS : 0,
 		.delay_ms = o->delay_ms > 0 ? (unsigned)o->delay_ms : 0,
 		.starts_off = o->delay_ms < 0 && !o->control ? TARE_OFF_UNTIL_ASKED : 0,
-		.control = l->gate ? stat_gate_control(l->gate) : NULL,
+		.control = l->gate ? gate_control(l->gate) : NULL,
 		.on_interval = on_interval,
 		.arg = l,
 		.stop = &measuring_stop,
@@ -614,7 +615,7 @@ static int one_run(struct stat_session *s, struct output *out, struct tare_why *
 	struct stat_run *const run = &more[s->n_runs];
 	*run = (struct stat_run){ .complete = true,
 				  .counts = calloc(s->n_events + 1, sizeof(*run->counts)) };
-	struct live l = { s, run, out, calloc(s->n_events + 1, sizeof(*l.before)), stat_gate_new(s) };
+	struct live l = { s, run, out, calloc(s->n_events + 1, sizeof(*l.before)), gate_new(&(struct gate_options){ "stat", s->o->delay_ms, s->o->control, false }, s->events, s->n_events) };
 	if (s->takes_turns)
 		run->turns = calloc(s->n_events, sizeof(*run->turns));
 	if (!run->counts || !l.before || (s->takes_turns && !run->turns))
@@ -632,7 +633,7 @@ static int one_run(struct stat_session *s, struct output *out, struct tare_why *
 			run->complete = false;
 	}
 	if (!err) {
-		if (!l.gate || !stat_gate_delays(l.gate))
+		if (!l.gate || !gate_delays(l.gate))
 			on_interval(run->parts[0], &l);
 		apply_gate(&l, run->parts[0]);
 		gather(s, run);
@@ -642,7 +643,7 @@ static int one_run(struct stat_session *s, struct output *out, struct tare_why *
 		free(run->turns);
 	}
 	free(l.before);
-	stat_gate_free(l.gate);
+	gate_free(l.gate);
 	return err;
 }
 
@@ -823,7 +824,7 @@ static int run(const struct command *self, int argc, char **argv)
 		free_lists(&o);
 		return EXIT_FAILED;
 	}
-	if (!machine_usable(o.machine) || !stat_mix_load(&o) || !stat_control_open(&o)) {
+	if (!machine_usable(o.machine) || !stat_mix_load(&o) || !gate_control_open(&(struct gate_options){ "stat", o.delay_ms, o.control, false })) {
 		free_lists(&o);
 		return EXIT_FAILED;
 	}
@@ -862,7 +863,7 @@ static int run(const struct command *self, int argc, char **argv)
 	bool written = print(&s, &out);
 	written &= output_close(&out);
 	warn_of_statuses(&s);
-	stat_control_close();
+	gate_control_close();
 	if (s.n_runs && !o.json && (o.separator || o.interval_ms))
 		name_blind_spots(&s);
 	if (!status)

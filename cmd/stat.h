@@ -10,7 +10,6 @@
  *	stat-mix.c       --mix: how often each opcode ran
  *	stat-functions.c --functions: the counts of each function
  *	stat-stops.c     --stop-at, --limit
- *	stat-gate.c      --delay and --control: what is left out of the counts
  *	stat-parts.c     what the program left out itself, and its dumps
  *	stat-text.c      for people
  *	stat-json.c      tare.stat/1, see docs/stat-json.md
@@ -217,22 +216,6 @@ void stat_blind_of(const struct stat_session *s, const struct stat_run *r, size_
 /* Adds "EVENT: why its count may be wrong", of the worst run; false: nothing to add. */
 bool stat_blind_line(const struct stat_session *s, size_t event, struct buf *out);
 #define STAT_BLIND_REMEDY "--exact counts without multiplexing, in several runs"
-
-/* --delay and --control: a gate that is off leaves what is counted out of the totals. */
-struct stat_gate;
-bool stat_control_open(const struct stat_opts *o);	/* --control; false: complained */
-void stat_control_close(void);				/* says which commands were not understood */
-struct stat_gate *stat_gate_new(const struct stat_session *s);	/* NULL: neither was asked for */
-void stat_gate_free(struct stat_gate *g);		/* NULL is allowed */
-const struct tare_control *stat_gate_control(struct stat_gate *g);	/* NULL: no --control */
-bool stat_gate_delays(const struct stat_gate *g);	/* the time of --delay is not over */
-/* The time of --delay is over. False: it was before. */
-bool stat_gate_end_delay(struct stat_gate *g, const struct tare_measurement *so_far);
-/* A count, and the time, without what came while the gate was off. */
-struct tare_count stat_gate_net(const struct stat_gate *g, size_t event, const struct tare_count *now);
-uint64_t stat_gate_net_ns(const struct stat_gate *g, uint64_t now_ns);
-uint64_t stat_gate_since(const struct stat_gate *g, uint64_t now_ns);	/* since the end of --delay */
-void stat_gate_switched(const struct stat_gate *g, uint64_t *on, uint64_t *off);
 
 /* Was only a part of the run counted? */
 bool stat_is_part(const struct stat_session *s, const struct stat_run *r);

@@ -237,6 +237,8 @@ struct tare_codeprofile_options {
 	bool no_lines;			/* read no source lines: functions have no file and no line */
 	bool no_insns;			/* functions only, which takes a fraction of the time: each has its counts in
 					 * one instruction of size 0, without a line */
+	bool code_totals;		/* totals are the sums over the code, also where the counts of the measurement
+					 * differ: they were not read at the same moment (leave_out) */
 	const struct tare_codeprofile_extra *extra;	/* NULL: none */
 	pid_t only_pid, only_tid;	/* of this process, this thread only; 0: all */
 	bool one_dump;			/* only what belongs to this dump: tare_code_range.dump */

@@ -243,6 +243,10 @@ struct tare_measure_options {
 	const struct tare_watch *watch;	/* NULL: none; with .calls only */
 	const char *machine;		/* NULL: the program sees the host's CPU; else that machine
 					 * (tare/world.h), with the software engine only */
+	/* With .code: what runs while *leave_out is not 0 is left out of tare_measurement.code (its counts are
+	 * for the caller to leave out). Looked at when the command starts, and after on_interval and
+	 * control.on_ready have returned: what ran before they were called counts as ever. NULL: nothing is */
+	const volatile int *leave_out;
 };
 #define TARE_MEASURE_OPTIONS_INIT TARE_OPTIONS_INIT(measure)
 

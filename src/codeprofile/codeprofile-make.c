@@ -264,6 +264,22 @@ static void fill_counts(struct maker *m, const struct code *c, int64_t runs, int
 		counts[e] += runs * m->worth[c->block * m->n_events + e];
 }
 
+/* Code that was counted and left out again (tare_measure_options.leave_out) has no entry. */
+static void drop_code(struct maker *m)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < m->n_blocks; i++) {
+		struct block *const b = &m->blocks[i];
+		const uint32_t first = b->first, here = b->runs || b->taken ? b->n : 0;
+		b->first = n;
+		b->n = here;
+		if (n != first)
+			memmove(m->codes + n, m->codes + first, here * sizeof(*m->codes));
+		n += here;
+	}
+	m->n_codes = n;
+}
+
 static void count_blocks(struct maker *m)
 {
 	for (size_t i = 0; i < m->n_blocks; i++) {
@@ -365,7 +381,7 @@ static bool set_totals(struct maker *m)
 		for (uint32_t i = 0; i < m->b.p->n_insns; i++)
 			sum += builder_insn_counts(&m->b, i)[e];
 		/* The log of a process that was killed can be ahead of the counts that were read. */
-		const bool part = m->o->only_pid || m->o->only_tid || m->o->one_dump;
+		const bool part = m->o->only_pid || m->o->only_tid || m->o->one_dump || m->o->code_totals;
 		const int64_t total = part || (c->lower_bound && (int64_t)c->value < sum) ? sum :
 				      (int64_t)c->value;
 		rest[e] = total - sum;
@@ -458,6 +474,8 @@ static void free_maker(struct maker *m)
 static int fill(struct maker *m)
 {
 	int err = tare_code_each(m->m->code, add_range, m, m->why);
+	if (!m->o->extra)		/* (it refers to code by its place) */
+		drop_code(m);
 	if (!err)
 		err = maker_name(m);
 	if (err)

@@ -60,6 +60,9 @@ bool parts_refuse(const struct tare_measure_options *o, struct tare_why *why)
 		return why_set(why, TARE_E_INVALID, "watch: functions are watched where calls are followed: .code and .calls");
 	if (o->watch && o->n_stops)
 		return why_set(why, TARE_E_INVALID, "watch: stops and limits count the whole run, not parts of it");
+	if (o->leave_out && (!o->code || o->calls || o->trace))
+		return why_set(why, TARE_E_INVALID, "leave_out: only which code ran (.code) can be left out, not calls or a "
+			       "trace");
 	if (o->control && !o->control->on_ready)
 		return why_set(why, TARE_E_INVALID, "control: no function (on_ready)");
 	return false;

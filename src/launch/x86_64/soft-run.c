@@ -7,6 +7,7 @@
 #include "soft-run.h"
 
 #include "code.h"
+#include "left-out.h"
 #include "measure-room.h"
 #include "privilege.h"
 #include "soft-machine.h"
@@ -41,6 +42,7 @@ struct soft {
 	struct soft_results results;
 	struct soft_trace *trace;
 	struct soft_stops stops;
+	struct left_out left_out;
 	struct child child;
 };
 
@@ -91,9 +93,15 @@ static void wait_until_it_waits(pid_t pid)
 		usleep(NAP_US);
 }
 
+static bool is_left_out(const struct soft *s)
+{
+	return s->o->leave_out && *s->o->leave_out;
+}
+
 static void watch_command(struct soft *s)
 {
 	struct watch w;
+	s->left_out.off = is_left_out(s);
 	watch_start(&w, s->o, s->m, s->child.start_ns);
 	w.before_kill = look_before_kill;
 	w.arg = s;
@@ -112,10 +120,13 @@ static void watch_command(struct soft *s)
 			wait_until_it_waits(s->child.pid);
 		soft_results_look_well(&s->results);
 		soft_results_totals(&s->results, s->o, s->m);
+		if (s->o->leave_out)
+			left_out_look(&s->left_out, &s->results, s->setup.memfd);
 		if (v == WATCH_INTERVAL && s->hooks->on_interval)
 			s->hooks->on_interval(s->m, s->hooks->arg);
 		if (v == WATCH_CONTROL && s->hooks->on_control)
 			s->hooks->on_control(&w, s->hooks->arg);
+		left_out_switch(&s->left_out, is_left_out(s), s->setup.memfd);
 	}
 }
 
@@ -197,6 +208,8 @@ static int collect(struct soft *s, double ns_per_tick, struct tare_why *why)
 {
 	soft_results_settle(&s->results, &s->tracer);
 	soft_results_log_code(&s->results, s->setup.memfd);
+	if (s->o->leave_out && !left_out_end(&s->left_out, &s->results, s->setup.memfd))
+		return why_set(why, TARE_E_NOMEM, "the code of %s", s->o->argv[0]);
 	if ((s->o->code || s->o->trace) && !(s->m->code = code_keep(s->setup.memfd, s->setup.shared)))
 		return why_set(why, TARE_E_NOMEM, "the code of %s", s->o->argv[0]);
 	soft_results_totals(&s->results, s->o, s->m);
@@ -237,6 +250,7 @@ int soft_run(const struct tare_measure_options *o, const struct soft_hooks *hook
 	soft_trace_stop(s.trace);
 	soft_setup_close(&s.setup);
 	soft_results_free(&s.results);
+	left_out_free(&s.left_out);
 	pthread_mutex_destroy(&s.results.looking);
 	return err;
 }

@@ -1,4 +1,4 @@
-/* --delay and --control of tare stat.
+/* --delay and --control of tare stat and tare annotate.
  *
  * The counters run all the time. A gate notes the totals when counting is switched off, and takes
  * what was added until it is on again out of the result. So the hardware and the engine are
@@ -14,6 +14,8 @@
  *
  * Each is a line. The answer is "ack\n" and a byte of 0, as perf writes it.
  */
+#include "gate.h"
+
 #include "complain.h"
 #include "stat.h"
 
@@ -32,14 +34,16 @@ struct gate_event {
 	struct tare_count since;	/* … and the total when it was switched off */
 };
 
-struct stat_gate {
-	const struct stat_session *s;
+struct gate {
+	const struct tare_events *list;
+	size_t n_list;
+	struct gate_options o;
 	struct tare_control control;
 	struct gate_event *events;
 	bool delays;
 	uint64_t delay_end_ns;
 	uint64_t off_since_ns, skipped_ns;
-	bool off;			/* all events: by a command without a name */
+	volatile int off;		/* all events: by a command without a name */
 	uint64_t n_on, n_off;
 	char line[256];			/* the beginning of a command */
 	size_t n_line;
@@ -57,39 +61,39 @@ static struct {
 	char first[64];			/* … the first of them */
 } control = { .fd = -1, .ack = -1 };
 
-static int open_fifo(const char *path)
+static int open_fifo(const char *command, const char *path)
 {
 	struct stat st;
 	const int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0) {
-		complain_errno(errno, "stat: --control: %s", path);
+		complain_errno(errno, "%s: --control: %s", command, path);
 		return -1;
 	}
 	if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode))
 		return fd;
-	complain("stat: --control: %s is not a FIFO; make one with mkfifo", path);
+	complain("%s: --control: %s is not a FIFO; make one with mkfifo", command, path);
 	close(fd);
 	return -1;
 }
 
-static int open_number(const char *text)
+static int open_number(const char *command, const char *text)
 {
 	char *end;
 	errno = 0;
 	const long fd = strtol(text, &end, 10);
 	if (errno || end == text || *end || fd < 0 || fd > 1 << 30) {
-		complain("stat: --control: \"%s\" is not the number of a descriptor", text);
+		complain("%s: --control: \"%s\" is not the number of a descriptor", command, text);
 		return -1;
 	}
 	if (fcntl((int)fd, F_GETFD) < 0) {
-		complain("stat: --control: descriptor %ld is not open; redirect it, as in: tare stat "
-			 "--control fd:%ld … %ld<>FIFO", fd, fd, fd);
+		complain("%s: --control: descriptor %ld is not open; redirect it, as in: tare %s "
+			 "--control fd:%ld … %ld<>FIFO", command, fd, command, fd, fd);
 		return -1;
 	}
 	return (int)fd;
 }
 
-bool stat_control_open(const struct stat_opts *o)
+bool gate_control_open(const struct gate_options *o)
 {
 	char text[4096];
 	if (!o->control)
@@ -97,7 +101,7 @@ bool stat_control_open(const struct stat_opts *o)
 	const bool fifo = strncmp(o->control, "fifo:", 5) == 0;
 	const char *const names = o->control + (fifo ? 5 : 3);
 	if ((!fifo && strncmp(o->control, "fd:", 3) != 0) || !*names || strlen(names) >= sizeof(text)) {
-		complain("stat: --control wants fd:CTL[,ACK] or fifo:CTL[,ACK], not \"%s\"", o->control);
+		complain("%s: --control wants fd:CTL[,ACK] or fifo:CTL[,ACK], not \"%s\"", o->command, o->control);
 		return false;
 	}
 	snprintf(text, sizeof(text), "%s", names);
@@ -105,14 +109,14 @@ bool stat_control_open(const struct stat_opts *o)
 	if (comma)
 		*comma = '\0';
 	control.own = fifo;
-	control.fd = fifo ? open_fifo(text) : open_number(text);
+	control.fd = fifo ? open_fifo(o->command, text) : open_number(o->command, text);
 	if (control.fd >= 0 && comma)
-		control.ack = fifo ? open_fifo(comma + 1) : open_number(comma + 1);
+		control.ack = fifo ? open_fifo(o->command, comma + 1) : open_number(o->command, comma + 1);
 	control.open = control.fd >= 0 && (!comma || control.ack >= 0);
 	return control.open;
 }
 
-void stat_control_close(void)
+void gate_control_close(void)
 {
 	if (control.unknown)
 		caution("--control: %u command%s not understood, the first is \"%s\"; there are enable, "
@@ -164,10 +168,10 @@ static void event_switch(struct gate_event *e, const struct tare_count *count, b
 	e->was_on |= on;
 }
 
-static void switch_all(struct stat_gate *g, const struct tare_measurement *m, bool on)
+static void switch_all(struct gate *g, const struct tare_measurement *m, bool on)
 {
 	bool changed = false;
-	for (size_t i = 0; i < g->s->n_events; i++) {
+	for (size_t i = 0; i < g->n_list; i++) {
 		changed |= g->events[i].off == on;
 		event_switch(&g->events[i], &m->counts[i], on);
 	}
@@ -179,10 +183,10 @@ static void switch_all(struct stat_gate *g, const struct tare_measurement *m, bo
 	*(on ? &g->n_on : &g->n_off) += changed;
 }
 
-static bool switch_one(struct stat_gate *g, const struct tare_measurement *m, const char *name, bool on)
+static bool switch_one(struct gate *g, const struct tare_measurement *m, const char *name, bool on)
 {
-	for (size_t i = 0; i < g->s->n_events; i++) {
-		if (strcmp(stat_event(g->s, i)->name, name) != 0)
+	for (size_t i = 0; i < g->n_list && !g->o.all_or_none; i++) {
+		if (strcmp(tare_events_at(g->list, i)->name, name) != 0)
 			continue;
 		*(on ? &g->n_on : &g->n_off) += g->events[i].off == on;
 		event_switch(&g->events[i], &m->counts[i], on);
@@ -197,15 +201,15 @@ static void note_unknown(const char *line)
 		snprintf(control.first, sizeof(control.first), "%.60s", line);
 }
 
-static void show_events(const struct stat_gate *g)
+static void show_events(const struct gate *g)
 {
-	for (size_t i = 0; i < g->s->n_events; i++)
-		printf("%s\n", stat_event(g->s, i)->name);
+	for (size_t i = 0; i < g->n_list; i++)
+		printf("%s\n", tare_events_at(g->list, i)->name);
 	fflush(stdout);
 }
 
 /* perf answers also where it does not know the event. */
-static void obey(struct stat_gate *g, const struct tare_measurement *m, const char *line)
+static void obey(struct gate *g, const struct tare_measurement *m, const char *line)
 {
 	const bool on = line[0] == 'e' && line[1] == 'n', off = line[0] == 'd';
 	const char *const space = strchr(line, ' ');
@@ -229,7 +233,7 @@ static bool is_command(const char *line)
 	return false;
 }
 
-static void take_line(struct stat_gate *g, const struct tare_measurement *m)
+static void take_line(struct gate *g, const struct tare_measurement *m)
 {
 	g->line[g->n_line] = '\0';
 	g->n_line = 0;
@@ -241,7 +245,7 @@ static void take_line(struct stat_gate *g, const struct tare_measurement *m)
 
 static bool on_ready(const struct tare_measurement *so_far, void *arg)
 {
-	struct stat_gate *const g = arg;
+	struct gate *const g = arg;
 	char bytes[512];
 	const ssize_t n = read(control.fd, bytes, sizeof(bytes));
 	if (n < 0)
@@ -258,19 +262,20 @@ static bool on_ready(const struct tare_measurement *so_far, void *arg)
 
 /* ---- the gate of a run ---- */
 
-struct stat_gate *stat_gate_new(const struct stat_session *s)
+struct gate *gate_new(const struct gate_options *o, const struct tare_events *events, size_t n)
 {
-	const struct stat_opts *const o = s->o;
 	if (o->delay_ms <= 0 && !o->control)
 		return NULL;
-	struct stat_gate *const g = calloc(1, sizeof(*g));
-	if (!g || !(g->events = calloc(s->n_events + 1, sizeof(*g->events))))
+	struct gate *const g = calloc(1, sizeof(*g));
+	if (!g || !(g->events = calloc(n + 1, sizeof(*g->events))))
 		abort();
-	g->s = s;
+	g->list = events;
+	g->n_list = n;
+	g->o = *o;
 	g->control = (struct tare_control){ .fd = control.fd, .on_ready = on_ready, .arg = g };
 	g->delays = o->delay_ms > 0;
 	g->off = o->delay_ms != 0;
-	for (size_t i = 0; i < s->n_events; i++) {
+	for (size_t i = 0; i < n; i++) {
 		g->events[i].off = g->off;
 		g->events[i].was_on = !g->off;
 		zero(&g->events[i].skipped);
@@ -279,24 +284,29 @@ struct stat_gate *stat_gate_new(const struct stat_session *s)
 	return g;
 }
 
-void stat_gate_free(struct stat_gate *g)
+void gate_free(struct gate *g)
 {
 	if (g)
 		free(g->events);
 	free(g);
 }
 
-const struct tare_control *stat_gate_control(struct stat_gate *g)
+const struct tare_control *gate_control(struct gate *g)
 {
 	return control.fd >= 0 && !control.ended ? &g->control : NULL;
 }
 
-bool stat_gate_delays(const struct stat_gate *g)
+const volatile int *gate_off(const struct gate *g)
+{
+	return &g->off;
+}
+
+bool gate_delays(const struct gate *g)
 {
 	return g->delays;
 }
 
-bool stat_gate_end_delay(struct stat_gate *g, const struct tare_measurement *so_far)
+bool gate_end_delay(struct gate *g, const struct tare_measurement *so_far)
 {
 	if (!g->delays)
 		return false;
@@ -306,7 +316,7 @@ bool stat_gate_end_delay(struct stat_gate *g, const struct tare_measurement *so_
 	return true;
 }
 
-struct tare_count stat_gate_net(const struct stat_gate *g, size_t event, const struct tare_count *now)
+struct tare_count gate_net(const struct gate *g, size_t event, const struct tare_count *now)
 {
 	const struct gate_event *const e = &g->events[event];
 	struct tare_count c = *now;
@@ -325,18 +335,18 @@ struct tare_count stat_gate_net(const struct stat_gate *g, size_t event, const s
 	return stat_delta(&c, &e->skipped);
 }
 
-uint64_t stat_gate_net_ns(const struct stat_gate *g, uint64_t now_ns)
+uint64_t gate_net_ns(const struct gate *g, uint64_t now_ns)
 {
 	const uint64_t until = g->off ? g->off_since_ns : now_ns;
 	return until > g->skipped_ns ? until - g->skipped_ns : 0;
 }
 
-uint64_t stat_gate_since(const struct stat_gate *g, uint64_t now_ns)
+uint64_t gate_since(const struct gate *g, uint64_t now_ns)
 {
 	return now_ns - g->delay_end_ns;
 }
 
-void stat_gate_switched(const struct stat_gate *g, uint64_t *on, uint64_t *off)
+void gate_switched(const struct gate *g, uint64_t *on, uint64_t *off)
 {
 	*on = g->n_on;
 	*off = g->n_off;
