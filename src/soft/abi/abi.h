@@ -341,7 +341,7 @@ static inline uint64_t soft_runs(uint8_t runs_from, uint64_t cell, uint64_t last
 				 uint64_t last_but_one)
 {
 	const uint64_t came = runs_from == 1 ? last : last_but_one;
-	const uint64_t left = runs_from == 1 ? cell : last;
+	const uint64_t left = runs_from == 1 ? cell : last + cell;
 	return runs_from == 0 ? cell : came > left ? came - left : 0;
 }
 

@@ -560,6 +560,7 @@ uint64_t cache_exit(struct thread *t, uint32_t id, uint32_t flushes)
 	}
 	struct link *const l = link_at(id);
 	uint32_t to = block_find(t->pc);
+	chain_choose(t, id);
 	const uint32_t extension = to ? 0 : chain_extend(t, id);
 	enum problem ignored;		/* cache_lookup() finds it again */
 	if (!to)

@@ -496,7 +496,12 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 		const uint64_t target = next + (uint64_t)in->imm;
 		switch (in->flow) {
 		case FLOW_JCC:
-			emit_jcc(e, in, target, taken_id, b->flags & BLOCK_TAIL, m);
+			if (counts_rarer_way(b)) {
+				e->bumps = block_at(id + 1)->runs_from ? 0 : id + 1;
+				emit_jcc(e, in, target, 0, false, m);
+			} else {
+				emit_jcc(e, in, target, taken_id, b->flags & BLOCK_TAIL, m);
+			}
 			break;
 		case FLOW_LOOP:
 			emit_loop(e, in, s, pc, taken_id, m);

@@ -210,12 +210,15 @@ void link_rel32(struct emit *e, uint64_t target)
 		b4(e, 0);
 		return;
 	}
-	const uint32_t id = new_link(target, e->single ? LINK_STOP : LINK_JUMP);
+	const uint32_t id = new_link(target, e->single ? LINK_STOP : e->bumps ? LINK_SIDE_EXIT : LINK_JUMP);
 	struct link *const l = link_at(id);
 	l->site = here(e);
+	l->bumps = e->bumps;
 	b4(e, 0);
-	uint32_t to = e->single ? 0 : block_find(target);
-	if (target == e->pc && e->back_to) {
+	uint32_t to = e->single || e->bumps ? 0 : block_find(target);
+	if (e->bumps) {
+		e->bumps = 0;
+	} else if (target == e->pc && e->back_to) {
 		to = e->back_to;
 	} else if (target == e->pc && to && !e->loop_edge) {
 		e->loop_edge = id;		/* when the block is written: close_loop() */

@@ -53,6 +53,7 @@ struct emit {
 	bool inverted;		/* the branch at the end jumps when the program's does not */
 	uint64_t pc;		/* of the block */
 	uint32_t back_to;	/* a twin: jumps to its own pc go to this block */
+	uint32_t bumps;		/* the next link is a side exit that bumps this block's cell; or 0 */
 	uint32_t loop_edge;	/* result: the link to its own pc, not linked yet; or 0 */
 	/* dry: the mark of the last instruction at or before `want` */
 	uint64_t want;

@@ -117,15 +117,10 @@ static void leave_chain(struct thread *t, uint32_t id)
 {
 	const struct block *const b = block_at(id);
 	const uint32_t next = id + (cache.counts_taken ? 2 : 1);
-	if (!(b->flags & BLOCK_FALLS) || !block_at(next)->runs_from)
-		return;
-	++*cell_of(t, id + 1);
-	if (cache.counts_taken) {		/* that cell is also the taken branch's */
-		if (code_log_wanted())
-			code_log_taken(t, id, -1);
-		t->code.corr[SOFT_TAKEN]--;
-		t->code.vdso_corr[SOFT_TAKEN] -= in_vdso(b->pc);
-	}
+	if (counts_rarer_way(b) && block_at(id + 1)->runs_from)	/* else it would count as taken */
+		++*cell_of(t, id + 1);
+	else if (b->flags & BLOCK_FALLS && block_at(next)->runs_from)
+		++*cell_of(t, next);
 }
 
 bool flags_are_lost(uint64_t code)

@@ -57,11 +57,17 @@ NEEDS_LOCK struct segment *segment_for(uint64_t pc);
 bool segment_has_ids(const struct segment *s);		/* room for a few more */
 
 /* translate.c */
+/* Taken branches are asked for, and at the end of this block code counts only one of both ways, the
+ * rarer one. (Other blocks that may end in a taken branch bump its cell where it is taken.) */
+bool counts_rarer_way(const struct block *b);
 enum problem { PROBLEM_NONE, PROBLEM_NOT_EXECUTABLE, PROBLEM_BAD_INSN };
 /* Writes a new block for pc, and those that follow it in a chain. 0: *why tells the reason. */
 NEEDS_LOCK uint32_t translate(uint64_t pc, enum arrival how, enum problem *why);
 /* The same for one instruction, to be run once; or for a few (thread.code.stops). */
 NEEDS_LOCK uint32_t translate_single(uint64_t pc, enum problem *why);
+/* A thread leaves by that link. If it is the first one to leave the unfinished chain, its way is not counted
+ * (counts_rarer_way()). */
+NEEDS_LOCK void chain_choose(struct thread *t, uint32_t link);
 /* Writes the block that the link leads to right behind the unfinished chain. 0: the link does not
  * leave that chain, or the block cannot be there. */
 NEEDS_LOCK uint32_t chain_extend(struct thread *t, uint32_t link);

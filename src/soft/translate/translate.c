@@ -36,6 +36,7 @@
 /* translate_block() takes these besides enum block_flags: */
 #define UNCOUNTED (1u << 16)	/* its runs follow from the block before it (runs_from) */
 #define EXTENDS (1u << 17)	/* it goes right behind the unfinished chain */
+#define WAITS (1u << 18)	/* if it ends in a conditional branch, the chain waits there */
 
 /* The chain that was written last, while it waits at a conditional branch. The way that the
  * program takes first is written right behind it (chain_extend()). */
@@ -282,16 +283,28 @@ static void link_discard(struct link *l)
 	l->to_stub = 1;
 }
 
-/* Makes the branch at `site` a side exit, which bumps the cell of the block `bumps`. `l` is the
- * link of the branch; where it is linked already, a new link takes its place. */
-static void make_side_exit(struct segment *s, struct link *l, uint64_t site, uint32_t bumps)
+bool counts_rarer_way(const struct block *b)
 {
-	struct link *side = l;
+	return cache.counts_taken && !b->mode && !(b->flags & BLOCK_SINGLE) && !cache.calls && !trace_wanted();
+}
+
+/* The id of the taken branch at the end of the block, if it ran as often as the block less the times
+ * that it was not taken; else 0. */
+static uint32_t not_taken_counted(uint32_t id)
+{
+	return counts_rarer_way(block_at(id)) && block_at(id + 1)->runs_from ? id + 1 : 0;
+}
+
+/* Makes the branch at `site` a side exit, which bumps the cell of the block `bumps`. The link of the
+ * branch is *link; where it is linked already, a new link takes its place. */
+static void make_side_exit(struct segment *s, uint32_t *link, uint64_t site, uint32_t bumps)
+{
+	struct link *const l = link_at(*link), *side = l;
 	if (l->linked) {
-		const uint32_t id = new_link(l->target, LINK_SIDE_EXIT);
-		side = link_at(id);
+		*link = new_link(l->target, LINK_SIDE_EXIT);
+		side = link_at(*link);
 		side->site = site;
-		put_stub(s, id);
+		put_stub(s, *link);
 		link_discard(l);
 	}
 	side->kind = LINK_SIDE_EXIT;
@@ -308,10 +321,11 @@ static void cut_last_jump(uint32_t id, bool counted)
 	struct block *const b = block_at(unfinished.last);
 	struct link *const taken = link_at(unfinished.taken);
 	struct link *const fall = link_at(unfinished.fall);
+	const bool by_way = counts_rarer_way(b);
 	const uint64_t site = taken->site;
 	if (unfinished.invert) {
 		link_discard(taken);
-		make_side_exit(s, fall, site, id);
+		make_side_exit(s, &unfinished.fall, site, by_way ? unfinished.last + 1 : id);
 		*(uint8_t *)(site - 1) ^= 1;
 		b->flags |= BLOCK_INVERTED;
 	} else {
@@ -323,8 +337,8 @@ static void cut_last_jump(uint32_t id, bool counted)
 		} else {
 			link_discard(fall);
 		}
-		if (!counted)
-			make_side_exit(s, taken, site, id);
+		if (!counted && !by_way)
+			make_side_exit(s, &unfinished.taken, site, id);
 	}
 	s->hot = site + 4;
 	b->code_len = (uint16_t)(s->hot - b->code);
@@ -467,7 +481,7 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 	place_cell(id);
 	plan_vector(p, p->n, b->vec);
 	if (flags & UNCOUNTED) {
-		b->runs_from = taken_id ? 2 : 1;
+		b->runs_from = taken_id && !(flags & EXTENDS && unfinished.invert) ? 2 : 1;
 		b->inc_how = INC_NONE;
 		b->inc_at = MAX_INSNS;
 	}
@@ -485,7 +499,10 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 		b->vec[SOFT_TAKEN] = (last & CLASS_BRANCH) && !(last & CLASS_COND);
 		const unsigned flow = last_flow(p);
 		const uint64_t to = pc + p->off[p->n] + (uint64_t)p->in[p->n - 1].imm;
-		if ((flow == FLOW_JCC || flow == FLOW_LOOP) && !flags_live_at(to, 2))
+		if (flow == FLOW_JCC && counts_rarer_way(b))
+			/* a guess, if the chain does not wait to see it */
+			block_at(taken_id)->runs_from = to == pc || (to < pc && !(flags & WAITS));
+		else if ((flow == FLOW_JCC || flow == FLOW_LOOP) && !flags_live_at(to, 2))
 			b->flags |= BLOCK_FLAGS_FREE_AT_TARGET | BLOCK_RELIES_ON_NEXT;
 	}
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s, .single = flags & BLOCK_SINGLE, .pc = pc,
@@ -506,7 +523,7 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 /* Ends a chain: its last block jumps to `next`. */
 static void close_block(struct segment *s, uint32_t id, uint64_t next)
 {
-	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
+	struct emit e = { .w = (uint8_t *)s->hot, .seg = s, .bumps = not_taken_counted(id) };
 	jump_to(&e, next);
 	s->hot = (uint64_t)e.w;
 	block_at(id)->code_len = (uint16_t)(s->hot - block_at(id)->code);
@@ -606,7 +623,7 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 	bool waits = false, stub = false;
 	*why = PROBLEM_NONE;
 	for (int i = 0; i < CHAIN && s->cold - s->hot >= ROOM; i++) {
-		const struct made made = translate_block(s, next, flags, 0);
+		const struct made made = translate_block(s, next, flags | (alone ? WAITS : 0), 0);
 		*why = made.why;
 		if (!made.id)
 			break;
@@ -616,7 +633,7 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 			block_at(id)->flags |= BLOCK_FALLS;
 		const uint32_t last = cache.n_links;
 		if (branch && !stub && flags & UNCOUNTED && !cache.counts_taken)
-			make_side_exit(s, link_at(branch), link_at(branch)->site, made.id);
+			make_side_exit(s, &branch, link_at(branch)->site, made.id);
 		branch = last;
 		id = made.id;
 		if (!first)
@@ -624,8 +641,8 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 		if (!next)
 			return first;
 		const bool jcc = last_flow(&the_plan) == FLOW_JCC && !(block_at(id)->flags & BLOCK_TAIL);
-		waits = alone && !loop_edge && jcc;
-		if (waits || loop_edge)
+		waits = alone && !loop_edge && jcc && !not_taken_counted(id);
+		if (waits || loop_edge || not_taken_counted(id))
 			break;
 		stub = last_flow(&the_plan) == FLOW_CALL && !cache.mode && is_constant_stub(next);
 		if (!stub && !worth_following(next))
@@ -659,30 +676,51 @@ static uint64_t both_cells(struct thread *t, uint32_t id)
 /* How often the last block of a chain ran in that thread. */
 static uint64_t runs_of(struct thread *t, uint32_t id)
 {
-	uint32_t head = id;
-	while (block_at(head)->runs_from)
-		head--;
-	uint64_t n = both_cells(t, head);
-	while (head < id)
-		n -= both_cells(t, ++head);
-	return n;
+	uint64_t left = 0;
+	for (unsigned from; (from = block_at(id)->runs_from); id -= from)
+		left += both_cells(t, id) + (from == 2 ? both_cells(t, id - 1) : 0);
+	return both_cells(t, id) - left;
+}
+
+/* May the end of the unfinished chain be written again, because a thread leaves by that link? */
+static bool may_rewrite(uint32_t link)
+{
+	const struct segment *const s = unfinished.seg;
+	const struct block *const b = block_at(unfinished.last);
+	return unfinished.last && unfinished.last + cache.counts_taken == cache.n_blocks &&
+	       (link == unfinished.taken || link == unfinished.fall) && !cache.mode && E.n_running == 1 &&
+	       !(b->flags & BLOCK_DEAD) && s->cold - s->hot >= ROOM && segment_has_ids(s) &&
+	       s->hot == b->code + b->code_len;
+}
+
+/* Until now the chain counts how often the branch is taken. If that comes first, it will count how often it
+ * is not. */
+void chain_choose(struct thread *t, uint32_t link)
+{
+	const uint32_t taken_id = unfinished.last + 1;
+	if (!may_rewrite(link) || link != unfinished.taken || !counts_rarer_way(block_at(unfinished.last)) ||
+	    block_at(taken_id)->runs_from || runs_of(t, unfinished.last) != 1 || *cell_of(t, taken_id) != 1 ||
+	    *parked_cell(t, taken_id))
+		return;
+	*cell_of(t, taken_id) = 0;
+	block_at(taken_id)->runs_from = 1;
+	link_at(link)->kind = LINK_JUMP;
+	link_at(link)->side = 0;
+	make_side_exit(unfinished.seg, &unfinished.fall, link_at(unfinished.fall)->site, taken_id);
 }
 
 /* A thread leaves the unfinished chain for the first time, by that link: writes the block that it
  * goes to behind the chain. If the branch jumps there, it is inverted. */
 uint32_t chain_extend(struct thread *t, uint32_t link)
 {
-	if (unfinished.last != cache.n_blocks || (link != unfinished.taken && link != unfinished.fall))
+	if (!may_rewrite(link) || !may_follow(link_at(link)->target))
 		return 0;
 	const uint64_t pc = link_at(link)->target;
 	struct segment *const s = unfinished.seg;
-	const struct block *const b = block_at(unfinished.last);
-	if (cache.mode || E.n_running > 1 || b->flags & BLOCK_DEAD || s->cold - s->hot < ROOM ||
-	    !segment_has_ids(s) || s->hot != b->code + b->code_len || !may_follow(pc))
-		return 0;
 	const bool once = unfinished.depth < DEPTH && !block_exists(pc) &&
 			  runs_of(t, unfinished.last) == 1;
-	if (link == unfinished.taken && !once)
+	const bool inverts = !counts_rarer_way(block_at(unfinished.last)) || not_taken_counted(unfinished.last);
+	if (link == unfinished.taken ? !once || !inverts : not_taken_counted(unfinished.last) != 0)
 		return 0;
 	const uint64_t begin = begin_at(pc);
 	unfinished.invert = link == unfinished.taken;
@@ -696,7 +734,7 @@ uint32_t chain_extend(struct thread *t, uint32_t link)
 uint32_t translate(uint64_t pc, enum arrival how, enum problem *why)
 {
 	const uint64_t begin = begin_at(pc);
-	const bool alone = !cache.counts_taken && !cache.mode && !trace_wanted() && E.n_running == 1;
+	const bool alone = !(cache.counts_taken && cache.calls) && !cache.mode && !trace_wanted() && E.n_running == 1;
 	const uint32_t id = translate_chain(segment_for(pc), pc,
 					    cache.calls && how == ARRIVE_BY_JUMP ? 0 :
 					    how == ARRIVE_BY_JUMP ? BLOCK_JUMP_ENTRY :

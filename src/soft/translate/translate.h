@@ -85,10 +85,11 @@ struct block {
 	uint8_t inc_how : 2;	/* enum inc_how */
 	uint8_t mode : 6;	/* cache.modes: what its code adds up */
 	uint8_t vec[SOFT_EVENTS];	/* what one run of it is worth */
-	/* 0: its cell counts its runs. Else the block is uncounted, and only the block this many
-	 * ids before it leads here, by falling through. It ran as often as that block, less the
-	 * times that the branch between them was taken: these are in its own cell (1), or in the
-	 * cell of the taken branch, which has the id between them (2). See soft_runs(). */
+	/* 0: its cell counts its runs. Else it ran as often as the block this many ids before it, less
+	 * the times in its own cell and, with 2, less the runs of the id between them (soft_runs()). An
+	 * uncounted block follows that block in a chain; its cell, or the id between them, counts how
+	 * often the branch left the chain. A taken branch, which has the id after its block, ran as
+	 * often as the block, less the times that it was not taken. */
 	uint8_t runs_from;
 };
 _Static_assert(sizeof(struct block) == 64,
