@@ -47,6 +47,14 @@ bool jit_path(pid_t pid, char *out, size_t size)
 	return stat(out, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+/* In whole seconds. The kernel takes the time of a file from a clock that is up to a tick late: 10 ms where HZ is 100. */
+#define CLOCK_LATE_NS 20000000
+
+static bool is_older(const struct timespec *time, const struct timespec *since)
+{
+	return time->tv_sec < since->tv_sec - (since->tv_nsec < CLOCK_LATE_NS);
+}
+
 static FILE *open_map(struct symbol_object *o)
 {
 	char path[64];
@@ -58,7 +66,7 @@ static FILE *open_map(struct symbol_object *o)
 		object_note(o, "%s: %s: no names", path, strerror(errno));
 	} else if (!S_ISREG(st.st_mode) || (st.st_uid != geteuid() && st.st_uid != 0)) {
 		object_note(o, "%s belongs to another user: no names", path);
-	} else if (st.st_mtim.tv_sec < o->set->options.since.tv_sec) {
+	} else if (is_older(&st.st_mtim, &o->set->options.since)) {
 		object_note(o, "%s is older than the run: no names", path);
 	} else {
 		return fdopen(fd, "re");

@@ -1,6 +1,7 @@
 /* Names of JIT code: perf maps whose entries overlap, broken lines, and other users' files. */
 #include "symbol.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -141,6 +142,15 @@ static void not_ours(void **state)
 	assert_null(name_at(o, 0x2000));
 	assert_non_null(strstr(symbol_object_note(o), "older than the run"));
 	symbols_free(s);
+	/* The kernel's clock for files is a tick late: written in a run that began at the turn of a second. */
+	const struct timespec times[2] = { { .tv_sec = 999, .tv_nsec = 997000000 }, { .tv_sec = 999, .tv_nsec = 997000000 } };
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+	for (long ns = 1000000; ns <= 500000000; ns += 499000000) {
+		s = symbols_new(&(struct symbols_options){ .since = { .tv_sec = 1000, .tv_nsec = ns } }, NULL);
+		o = symbols_object(s, &memory, getpid(), NULL, NULL);
+		assert_int_equal(name_at(o, 0x2000) != NULL, ns == 1000000);
+		symbols_free(s);
+	}
 	/* Another user's. */
 	if (chown(path, 12345, 12345) == 0) {
 		s = symbols_new(NULL, NULL);
