@@ -21,7 +21,9 @@ static const char style[] =
 	".bar { display: inline-block; height: .7em; background: #d9822b; margin-right: .4em; }\n"
 	".tall { max-height: 38em; overflow: auto; } .tall .wide { overflow: visible; }\n"
 	".tall th { position: sticky; top: 0; background: Canvas; }\n"
-	"details { margin: .6em 0; } summary { cursor: pointer; } td.f { overflow-wrap: anywhere; }\n"
+	"details { margin: .6em 0; } summary { cursor: pointer; } td.f { overflow-wrap: anywhere; min-width: 12em; }\n"
+	/* the line below a link hides the underscores of names */
+	"td.f a { text-decoration: none; } td.f a:hover { text-decoration: underline; text-underline-offset: .3em; }\n"
 	"</style>\n"
 	/* A link into a file that is folded unfolds it. */
 	"<script>\n"
