@@ -36,7 +36,9 @@ struct search {
 	unsigned culprits;
 	unsigned sets;			/* of instructions that deviate only together */
 	unsigned replays;		/* … at random, after locked instructions */
-	size_t forms;			/* of all, so many are tried */
+	size_t *order;			/* the forms that are tried */
+	size_t forms;			/* … so many */
+	bool no_fp;			/* floating point is left out */
 	size_t sequences, deviating;
 	bool everywhere;		/* nearly all sequences deviate: given up */
 };
@@ -152,13 +154,16 @@ static void name_culprit(struct search *q, size_t form, double amount)
 	char opcode[32];
 	if (is_replay(q, &form, 1, amount))
 		return;
+	/* an interrupt or two are in the median at most */
+	const double off = fabs(amount - round(amount));
+	amount = off < SMALLEST / 2 ? round(amount) : amount;
 	tare_code_opcode_name(f->bytes, f->size, opcode, sizeof(opcode));
 	q->culprits++;
 	if (known(q->s, opcode) || q->culprits > MOST_CULPRITS)
 		return;
 	struct tare_verify_cause *const c =
 		verify_cause(q->s, amount > 0 ? TARE_CAUSE_OVERCOUNTED : TARE_CAUSE_UNDERCOUNTED, amount,
-			     1.0 / LOOPS, "execution");
+			     fmax(off, 1.0 / LOOPS), "execution");
 	if (!c)
 		return;
 	snprintf(c->instruction, sizeof(c->instruction), "%s", opcode);
@@ -245,7 +250,7 @@ static int walk(struct search *q, struct tare_why *why)
 		size_t n = 0;
 		double d;
 		while (n < GENERATED_LONGEST && at < q->forms)
-			which[n++] = at++;
+			which[n++] = q->order[at++];
 		int err = deviation(q, which, n, &d, why);
 		q->sequences++;
 		q->deviating += fabs(d) >= SMALLEST;
@@ -267,7 +272,10 @@ static void report(struct search *q)
 {
 	struct tare_verify_finding *f;
 	char together[64] = "", again[64] = "", forms[64];
-	if (q->forms < q->g->n_forms)
+	if (q->no_fp)
+		snprintf(forms, sizeof(forms), "%zu of %zu instructions (no floating point)", q->forms,
+			 q->g->n_forms);
+	else if (q->forms < q->g->n_forms)
 		snprintf(forms, sizeof(forms), "%zu of %zu instructions", q->forms, q->g->n_forms);
 	else
 		snprintf(forms, sizeof(forms), "%zu instructions", q->forms);
@@ -304,9 +312,11 @@ static void report(struct search *q)
 static void find_doubts(struct search *q)
 {
 	struct subject *const s = q->s;
+	char names[120];
 	if (q->everywhere)
 		verify_doubt(s, "%zu of the first %zu generated sequences deviate, and not for single "
-			     "instructions", q->deviating, q->sequences);
+			     "instructions%s%s", q->deviating, q->sequences,
+			     verify_left_out(q->v, names, sizeof(names))[0] ? "; not tried: " : "", names);
 	if (fabs(q->frame) >= SMALLEST && !q->culprits && !s->has_end)
 		verify_doubt(s, "a loop without generated instructions deviates by %+.3g in each pass", q->frame);
 	for (size_t i = 0; q->replays && i < s->n_causes; i++)
@@ -334,26 +344,55 @@ static int measure_frame(struct search *q, struct tare_why *why)
 	return 0;
 }
 
+/* Whether an instruction of floating point raises an exception depends on what came before it: they are left
+ * out where the event counts exceptions. */
+static int choose_forms(struct search *q, struct tare_why *why)
+{
+	const struct generated *const g = q->g;
+	const size_t most = g->n_forms / (q->v->o.quick ? QUICK_PART : 1);
+	q->no_fp = q->s->per_exception[0] != 0 || q->s->per_exception[1] != 0;
+	q->order = calloc(g->n_forms + 1, sizeof(*q->order));
+	if (!q->order)
+		return why_set(why, TARE_E_NOMEM, "generated kernels");
+	for (size_t i = 0; i < most; i++) {
+		const uint8_t *const counts = g->forms[i].counts;
+		if (!q->no_fp || (!counts[KERNEL_X87] && !counts[KERNEL_FP]))
+			q->order[q->forms++] = i;
+	}
+	return 0;
+}
+
 static int examine(struct verify *v, struct subject *s, struct generated *g, struct tare_why *why)
 {
-	struct search q = { .v = v, .s = s, .g = g, .forms = g->n_forms / (v->o.quick ? QUICK_PART : 1) };
+	struct search q = { .v = v, .s = s, .g = g };
+	const size_t causes = s->n_causes;
 	const struct trial_options o = { .events = &s->event, .n = 1, .filler = v->filler,
 					 .fillers = v->fillers };
 	uint64_t each[KERNEL_EVENTS];
-	int err = trial_open(&o, &q.trial, why);
-	if (err == TARE_E_NOMEM)
+	int err = choose_forms(&q, why);
+	if (!err)
+		err = trial_open(&o, &q.trial, why);
+	if (err == TARE_E_NOMEM) {
+		free(q.order);
 		return err;
+	}
 	if (err) {
+		free(q.order);
 		verify_find(v, "generated", s->name, TARE_VERDICT_INFO, "not run: %s", why->what);
 		return 0;
 	}
 	generated_choose(g, NULL, 0, each);
-	err = count_passes(&q, 0, &q.without, why);
+	err = count_passes(&q, 0, &q.without, why);	/* pages that a child shared are written first */
+	if (!err)
+		err = count_passes(&q, 0, &q.without, why);
 	if (!err)
 		err = measure_frame(&q, why);
 	if (!err)
 		err = walk(&q, why);
 	trial_close(&q.trial);
+	free(q.order);
+	if (q.everywhere)		/* what was found before is nothing of these instructions' */
+		s->n_causes = causes;
 	if (verify_is_lost(err)) {
 		verify_find(v, "generated", s->name, TARE_VERDICT_INFO,
 			    "inconclusive: the counter was taken away in the middle");
@@ -476,5 +515,6 @@ const struct experiment experiment_generated = {
 	.name = "generated",
 	.about = "every instruction that this CPU runs, in random sequences",
 	.cause = true,
+	.with = (const char *const[]){ "page-faults", "interrupts", "exceptions", NULL },
 	.run = run,
 };

@@ -325,6 +325,14 @@ static bool needs_interrupts(const struct verify *v)
 	return runs_by_name(v, "interrupts") || runs_by_name(v, "interrupt-event") || runs_by_name(v, "iret");
 }
 
+/* … and goes through all codes only for those that were asked for. */
+static bool scans_for_interrupts(const struct verify *v)
+{
+	const char *const *const asked = v->o.experiments;
+	return !asked || in_list(asked, "interrupts") || in_list(asked, "interrupt-event") ||
+	       in_list(asked, "iret");
+}
+
 static void search_progress(const char *text, void *arg)
 {
 	verify_progress(arg, "%s", text);
@@ -335,7 +343,7 @@ static int choose_interrupts(struct verify *v, struct tare_why *why)
 {
 	const struct interrupt_search search = {
 		.cpu = &v->cpu, .from = (enum interrupt_from)v->o.interrupts_from,
-		.quick = v->o.quick, .bits = v->bits, .stop = v->o.stop,
+		.quick = v->o.quick, .no_scan = !scans_for_interrupts(v), .bits = v->bits, .stop = v->o.stop,
 		.progress = search_progress, .arg = v,
 	};
 	struct tare_why refused;

@@ -54,10 +54,20 @@ for amount in 1, -1:
         n, text = found["branches:u"]["numbers"], found["branches:u"]["text"]
         all_forms = re.search(r"sequences of (\d+ of )?(\d+) instructions", text)
         check(int(all_forms[2]) // (10 if quick else 1) == n["forms"] and bool(all_forms[1]) == bool(quick), text, n)
+# Two micro-operations for each: no instruction is to blame, and nothing is good.
+r, found = report("-e", "loads:u", run_args=("--cpu", "nehalem", "--flaws", "micro-ops"))
+check(r["events"][0]["word"] == "?" and not r["events"][0]["causes"] and "not tried: lazy-fp, instructions" in
+      r["events"][0]["reason"], r["events"])
 # Locked instructions after which anything is counted again: no single one is to blame, and nothing is good.
 r, found = report("-e", "instructions:u", run_args=("--cpu", "zen2", "--flaws", "speclockmap=64"))
 check(r["events"][0]["word"] == "?" and not causes(r, "instructions:u"), r["events"])
-check([f["verdict"] for f in r["findings"]] == ["caveat"], r["findings"])
+check(found["instructions:u"]["verdict"] == "caveat", found)
+# Exceptions depend on what came before: no instruction is blamed for them, and the others are found all the same.
+r, found = report("-e", "instructions:u", run_args=("--cpu", "nehalem", "--flaws", "exceptions=2,insn=f5,interrupts=30000,faults=2"))
+row = r["events"][0]
+check(row["word"] == "hpED" and causes(r, "instructions:u")["F5"] == 1, row)
+check([c["instruction"] for c in row["causes"] if c["letter"] == "D"] == ["F5"], row["causes"])
+check("no floating point" in found["instructions:u"]["text"], found)
 # A register that counts wrongly is none of the instructions' faults; counters that are taken away leave no verdict.
 r, found = report("--quick", "-e", "instructions:u", run_args=("--cpu", "core2", "--flaws", "register=0:3"))
 check(r["events"][0]["word"] == "DETERMINISTIC" and found["instructions:u"]["verdict"] == "good", r["events"], found)
