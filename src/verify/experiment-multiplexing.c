@@ -62,8 +62,8 @@ static double share_of(const struct kernel *k, const struct subject *s)
 
 static void code_of(const struct verify *v, const struct kernel *k, struct steady_code *code)
 {
-	*code = (struct steady_code){ k->run, 30000 / k->each[KERNEL_INSTRUCTIONS] + 1, v->memory, 1,
-				      k->name };
+	*code = (struct steady_code){ .run = k->run, .loops = 30000 / k->each[KERNEL_INSTRUCTIONS] + 1,
+				      .memory = v->memory, .events = 1, .name = k->name };
 }
 
 /* Nanoseconds of the kernel, the least of some runs. */

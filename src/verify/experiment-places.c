@@ -132,7 +132,7 @@ static int count_journey(void *arg, int64_t *value)
 	j->failed += go_to(j->from) != 0;
 	if (!err)
 		err = bare_read(j->how.counter, &after);
-	*value = (int64_t)(after - before);
+	*value = steady_difference(j->how.code, before, after);
 	return err ? TARE_E_STOLEN : 0;
 }
 
@@ -353,7 +353,7 @@ static int count_yielding(void *arg, int64_t *value)
 	steady_code_run(p->code);
 	if (!err)
 		err = bare_read(p->counter, &after);
-	*value = (int64_t)(after - before);
+	*value = steady_difference(p->code, before, after);
 	p->of->runs[p->of->n_runs++] = (struct crowd_run){ *value, switches_until_now() - switches };
 	return err ? TARE_E_STOLEN : 0;
 }
@@ -514,7 +514,11 @@ static int crowd_of(struct verify *v, const struct subject *s, size_t n)
 	struct member *const m = calloc(n, sizeof(*m));
 	if (!m)
 		return TARE_E_NOMEM;
-	int err = run_crowd(&one, 1, &c);
+	int err;
+	do {
+		one = (struct member){ 0 };
+		err = run_crowd(&one, 1, &c);
+	} while (!err && !one.err && !steady_is_clear(&one.seen) && steady_shorten(&c.code));
 	if (!err && !one.err)
 		err = run_crowd(m, n, &c);
 	struct switched switched;

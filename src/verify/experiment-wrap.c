@@ -32,16 +32,23 @@ static uint64_t distance(const struct bare *b)
 	return (~reg & mask) + 1;
 }
 
+/* A read that does not serialise comes too early on some CPUs, more or less so by what comes before it. */
+static int read_pmc(const struct bare *b, uint64_t *value)
+{
+	tare_serialize();
+	return !bare_pmc(b, value);
+}
+
 /* One function for both sides of the comparison: what the reads count is then the same. */
 __attribute__((noinline)) static int count_between(const struct bare *b,
 						   const struct steady_code *code, bool by_pmc,
 						   int64_t *value)
 {
 	uint64_t before = 0, after = 0;
-	int err = by_pmc ? !bare_pmc(b, &before) : bare_read(b, &before);
+	int err = by_pmc ? read_pmc(b, &before) : bare_read(b, &before);
 	steady_code_run(code);
 	if (!err)
-		err = by_pmc ? !bare_pmc(b, &after) : bare_read(b, &after);
+		err = by_pmc ? read_pmc(b, &after) : bare_read(b, &after);
 	*value = (int64_t)(after - before);
 	return err ? TARE_E_STOLEN : 0;
 }

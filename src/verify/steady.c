@@ -51,14 +51,28 @@ bool steady_code_for(const struct verify *v, const struct subject *s, struct ste
 		}
 	}
 	if (!best || (s->kind >= 0 && !best->each[s->kind])) {
-		*code = (struct steady_code){ region_loop, INSTRUCTIONS / LOOP_INSTRUCTIONS,
-					      v->memory, 1, "a loop" };
+		*code = (struct steady_code){ .run = region_loop, .loops = INSTRUCTIONS / LOOP_INSTRUCTIONS,
+					      .memory = v->memory, .events = 1, .bits = v->bits,
+					      .name = "a loop" };
 		return s->kind < 0;
 	}
 	const uint64_t loops = INSTRUCTIONS / best->each[KERNEL_INSTRUCTIONS] + 1;
-	*code = (struct steady_code){ best->run, loops, v->memory, 1, best->name };
+	*code = (struct steady_code){ .run = best->run, .loops = loops, .memory = v->memory, .events = 1,
+				      .bits = v->bits, .name = best->name };
 	if (s->kind >= 0)
 		code->events = (double)(best->once[s->kind] + loops * best->each[s->kind]);
+	return true;
+}
+
+#define SHORTEST 2		/* quarters of INSTRUCTIONS: reads that come too early need a thousand */
+
+bool steady_shorten(struct steady_code *code)
+{
+	if (code->quarters == SHORTEST || code->loops < 4)
+		return false;
+	code->quarters++;
+	code->loops /= 4;
+	code->events = fmax(code->events / 4, 1);
 	return true;
 }
 
@@ -142,6 +156,12 @@ int64_t steady_shown(const struct steady *s)
 	return steady_is_clear(s) ? s->value : llround(s->mean);
 }
 
+int64_t steady_difference(const struct steady_code *code, uint64_t before, uint64_t after)
+{
+	const int64_t n = (int64_t)(after - before);
+	return n < 0 && code->bits ? n + (1ll << code->bits) : n;
+}
+
 int steady_bare_count(void *arg, int64_t *value)
 {
 	const struct steady_bare *const s = arg;
@@ -150,7 +170,7 @@ int steady_bare_count(void *arg, int64_t *value)
 	steady_code_run(s->code);
 	if (!err)
 		err = bare_read(s->counter, &after);
-	*value = (int64_t)(after - before);
+	*value = steady_difference(s->code, before, after);
 	return err > 0 ? TARE_E_STOLEN : err < 0 ? TARE_E_IO : 0;
 }
 

@@ -22,10 +22,14 @@ struct steady_code {
 	uint64_t loops;
 	void *memory;
 	double events;			/* how many of the subject's it has; 1 where unknown */
+	unsigned bits;			/* counters wrap after so many; 0: where the kernel says */
+	unsigned quarters;		/* how often it was shortened */
 	const char *name;
 };
 /* False: no code here has the event, so that comparisons would say nothing. */
 bool steady_code_for(const struct verify *v, const struct subject *s, struct steady_code *code);
+/* A quarter of the code, where interrupts come in too many runs of it. False: it is short already. */
+bool steady_shorten(struct steady_code *code);
 static inline void steady_code_run(const struct steady_code *c) { c->run(c->loops, c->memory); }
 
 struct steady {
@@ -56,7 +60,9 @@ enum steady_compare steady_compare_means(const struct steady *a, const struct st
 /* What a comparison shows of both: the value that most runs agree on, or the mean. */
 int64_t steady_shown(const struct steady *s);
 
-/* count() for one bare counter and some code, by read(2): TARE_E_STOLEN where it has no counter. */
+/* count() for one bare counter and some code, by read(2): TARE_E_STOLEN where it has no counter. A counter
+ * that wraps early may have done so between the two reads, once. */
+int64_t steady_difference(const struct steady_code *code, uint64_t before, uint64_t after);
 struct steady_bare {
 	const struct bare *counter;
 	const struct steady_code *code;

@@ -168,6 +168,17 @@ for flaws, cause, want in ("early-reads=1", "serialisers", -1), ("migration=3", 
         first = want if experiment == cause else 0
         check(numbers in ([first, 0], []) and (numbers or experiment != "serialisers"), flaws, got)
 check(-8 <= surroundings("early-reads")["serialisers"][0] <= -1, "early-reads")
+# … also where interrupts come in all runs
+found = verify("haswell", "serialisers", "threads", flaws="interrupts=300000,early-reads=5", events="instructions:u,branches:u")
+first, second = (f["numbers"] for f in found["serialisers"])
+check([f["verdict"] for f in found["serialisers"]] == ["caveat", "good"], found["serialisers"])
+check(-5 <= first["none"] <= -1 and first["lfence"] == first["mfence"] == first["cpuid"] == second["none"] == 0, first, second)
+check(all(f["verdict"] == "good" or "none of the" in f["text"] for f in found["threads"]), found["threads"])
+# A read that comes too early is no fault of the end of a register, and an end of it in the middle none of a move.
+found = verify("zen2", "wrap", flaws="wrap,early-reads=60,interrupts=1000", events="instructions:u")
+check([f["verdict"] for f in found["wrap"]] == ["good"] * 3, found["wrap"])
+found = verify("zen2", "registers", "migration", flaws="narrow=18", events="instructions:u,branches:u")
+check(all(f["verdict"] == "good" or "not tried" in f["text"] for f in found["registers"] + found["migration"]), found)
 # … also of flaws that verify cannot look up: what the seed plants, and nothing else
 for seed in 0, 3, 15, 21:
     cpu = "zen2"
