@@ -182,6 +182,42 @@ static bool has_numbers(const struct json_node *events)
 	return true;
 }
 
+static size_t length(const struct json_node *array)
+{
+	size_t n = 0;
+	for (const struct json_node *i = array ? array->first : NULL; i; i = i->next)
+		n++;
+	return n;
+}
+
+/* "3 kernels, 1 experiment, a tenth of the code". False: it does not say that. */
+static bool describe_part(const struct json_node *part, char *out, size_t size)
+{
+	const struct json_node *const kernels = json_get(part, "kernels"),
+			       *const experiments = json_get(part, "experiments");
+	const struct json_node *const quick = json_get(part, "quick"), *const chosen = json_get(part, "chosen_events");
+	uint64_t runs = 0;
+	const size_t n_kernels = length(kernels), n_experiments = length(experiments);
+	struct buf b = { 0 };
+	out[0] = '\0';
+	if (!part || (part->type != JSON_NULL && part->type != JSON_OBJECT))
+		return false;
+	if (chosen && chosen->type == JSON_BOOL && chosen->truth)
+		buf_str(&b, ", chosen events");
+	if (n_kernels)
+		buf_printf(&b, ", %zu kernel%s", n_kernels, n_kernels == 1 ? "" : "s");
+	if (n_experiments)
+		buf_printf(&b, ", %zu experiment%s", n_experiments, n_experiments == 1 ? "" : "s");
+	if (quick && quick->type == JSON_BOOL && quick->truth)
+		buf_str(&b, ", a tenth of the code");
+	if (json_to_u64(json_get(part, "runs"), &runs) && runs)
+		buf_printf(&b, ", %ju run%s", (uintmax_t)runs, runs == 1 ? "" : "s");
+	if (b.data && !buf_failed(&b))
+		snprintf(out, size, "%s", b.data + 2);
+	buf_free(&b);
+	return part->type == JSON_NULL || out[0];
+}
+
 static void parse(struct certificate *c, const struct buf *b)
 {
 	struct tare_why why;
@@ -201,6 +237,10 @@ static void parse(struct certificate *c, const struct buf *b)
 	}
 	if (!has_numbers(events)) {
 		damaged(c, "an event has no \"residue\", a \"skid\" that is no number, or a cause no \"amount\"");
+		return;
+	}
+	if (!describe_part(json_get(c->root, "part"), c->part, sizeof(c->part))) {
+		damaged(c, "\"part\", of what it is, is missing");
 		return;
 	}
 	snprintf(c->date, sizeof(c->date), "%s", text_of(c->root, "date"));
@@ -341,7 +381,38 @@ static void bad_json(struct json *j, const struct tare_verify_report *r)
 	json_end(j);
 }
 
-static void put_certificate(struct buf *b, const struct tare_verify_report *r)
+/* NULL: all of them were there. */
+static void names_json(struct json *j, const char *key, const char *const *names, size_t n, bool all)
+{
+	if (all) {
+		json_null(j, key);
+		return;
+	}
+	json_array(j, key);
+	for (size_t i = 0; i < n; i++)
+		json_str(j, NULL, names[i]);
+	json_end(j);
+}
+
+static void part_json(struct json *j, const struct tare_verify_report *r, const struct certificate_part *part)
+{
+	if (!part->events && !part->kernels && !part->experiments && !part->runs && !r->quick) {
+		json_null(j, "part");
+		return;
+	}
+	json_object(j, "part");
+	json_bool(j, "chosen_events", part->events);
+	json_bool(j, "quick", r->quick);
+	if (part->runs)
+		json_u64(j, "runs", r->runs);
+	else
+		json_null(j, "runs");
+	names_json(j, "kernels", r->kernels, r->n_kernels, !part->kernels);
+	names_json(j, "experiments", r->experiments, r->n_experiments, !part->experiments);
+	json_end(j);
+}
+
+static void put_certificate(struct buf *b, const struct tare_verify_report *r, const struct certificate_part *part)
 {
 	struct json j = { .out = b, .indent = true };
 	struct identity id;
@@ -356,6 +427,7 @@ static void put_certificate(struct buf *b, const struct tare_verify_report *r)
 	json_str(&j, "tare", TARE_VERSION);
 	json_str(&j, "date", date);
 	identity_json(&j, &id);
+	part_json(&j, r, part);
 	json_u64(&j, "runs", r->runs);
 	json_str(&j, "interrupts", r->interrupts[0] ? r->interrupts : NULL);
 	json_array(&j, "events");
@@ -401,7 +473,7 @@ static bool replace(const char *path, const struct buf *b)
 	return false;
 }
 
-bool certificate_write(const struct tare_verify_report *r)
+bool certificate_write(const struct tare_verify_report *r, const struct certificate_part *part)
 {
 	char path[4096];
 	struct buf b = { 0 };
@@ -409,7 +481,7 @@ bool certificate_write(const struct tare_verify_report *r)
 		caution("verify: no certificate is written: neither XDG_STATE_HOME nor HOME is set");
 		return false;
 	}
-	put_certificate(&b, r);
+	put_certificate(&b, r, part);
 	make_folders(path);
 	const bool written = !buf_failed(&b) && replace(path, &b);
 	if (!written)
@@ -423,6 +495,26 @@ bool certificate_write(const struct tare_verify_report *r)
 bool certificate_matters(const struct tare_event *e)
 {
 	return e->kind == TARE_EVENT_MINUS || e->kind == TARE_EVENT_MINUS_TOTAL;
+}
+
+bool certificate_did(const struct certificate *c, const char *experiment)
+{
+	const struct json_node *const done = json_get(json_get(c->root, "part"), "experiments");
+	if (!done || done->type != JSON_ARRAY)
+		return true;
+	for (const struct json_node *n = done->first; n; n = n->next)
+		if (n->type == JSON_STRING && !strcmp(n->text, experiment))
+			return true;
+	return false;
+}
+
+/* An experiment without which nothing is proved of what is subtracted; NULL: none is missing. */
+static const char *missing_experiment(const struct certificate *c, const struct tare_event *e)
+{
+	const bool faults = e->kind == TARE_EVENT_MINUS_TOTAL && e->minus_total & TARE_MINUS_PAGE_FAULTS;
+	return !certificate_did(c, "interrupts") ? "interrupts" :
+	       faults && !certificate_did(c, "page-faults") ? "page-faults" :
+	       !certificate_did(c, "registers") ? "registers" : NULL;
 }
 
 static const struct json_node *row_of(const struct certificate *c, const struct tare_event *e)
@@ -481,6 +573,7 @@ void certificate_of_event(const struct certificate *c, const struct tare_event *
 {
 	char others[160];
 	memset(says, 0, sizeof(*says));
+	says->residue = NAN;
 	if (c->state != CERTIFICATE_VALID) {
 		snprintf(says->text, sizeof(says->text), "%s%s%.160s%s; `tare verify` proves it on "
 			 "this machine", "corrected by a table only",
@@ -503,11 +596,18 @@ void certificate_of_event(const struct certificate *c, const struct tare_event *
 		text_printable(says->text, strlen(says->text));
 		return;
 	}
+	const char *const missing = missing_experiment(c, e);
+	if (missing) {
+		snprintf(says->text, sizeof(says->text), "not proved: `tare verify` examined only a part on %.10s "
+			 "(%s), without the experiment %s", c->date, c->part, missing);
+		return;
+	}
 	json_to_f64(json_get(row, "residue"), &says->residue);
-	says->proved = true;
+	says->proved = !c->part[0];
 	const size_t n = put_others(row, e, others, sizeof(others));
-	snprintf(says->text, sizeof(says->text), "correction proved here on %.10s, residue %.3g%s%s",
-		 c->date, says->residue, n ? "; not subtracted: " : "", others);
+	snprintf(says->text, sizeof(says->text), "correction %s here on %.10s%s%s%s, residue %.3g%s%s",
+		 says->proved ? "proved" : "examined only in part", c->date, says->proved ? "" : " (", c->part,
+		 says->proved ? "" : ")", says->residue, n ? "; not subtracted: " : "", others);
 	text_printable(says->text, strlen(says->text));
 }
 
@@ -526,8 +626,9 @@ void certificate_json(struct json *j, const struct certificate *c, const struct 
 	json_object(j, "correction");
 	json_str(j, "certificate", certificate_state_name(c->state));
 	json_bool(j, "proved", says.proved);
-	json_str(j, "date", says.proved ? c->date : NULL);
-	json_f64(j, "residue", says.proved ? says.residue : NAN);
+	json_str(j, "part", c->part[0] ? c->part : NULL);
+	json_str(j, "date", c->date[0] ? c->date : NULL);
+	json_f64(j, "residue", says.residue);
 	json_str(j, "text", says.text);
 	json_end(j);
 }

@@ -31,6 +31,7 @@ struct certificate {
 	char path[4096];
 	char why[256];			/* expired, damaged: one line */
 	char date[32];
+	char part[160];			/* valid: of which part of an examination it is; "": of all */
 	struct json_node *root;		/* NULL unless valid */
 };
 
@@ -40,16 +41,22 @@ void certificate_free(struct certificate *c);
 const struct certificate *certificate_here(void);
 const char *certificate_state_name(enum certificate_state s);	/* "valid" */
 
+/* What an examination was limited in, by choice. A tenth of the code (--quick) is in the report. */
+struct certificate_part {
+	bool events, kernels, experiments, runs;
+};
 /* Writes what the report says. False: it could not be written, and that was said. */
-bool certificate_write(const struct tare_verify_report *r);
+bool certificate_write(const struct tare_verify_report *r, const struct certificate_part *part);
+/* Was that experiment done? */
+bool certificate_did(const struct certificate *c, const char *experiment);
 
 /* Is the count of this event corrected, so that somebody may ask whether that is right? */
 bool certificate_matters(const struct tare_event *e);
 
 /* What the certificate says of a corrected event. */
 struct certificate_says {
-	bool proved;
-	double residue;			/* of one run of all kernels, after all causes */
+	bool proved;			/* by an examination of all */
+	double residue;			/* of one run of the kernels, after all causes; NaN: unknown */
 	char text[320];			/* one clause for people */
 };
 void certificate_of_event(const struct certificate *c, const struct tare_event *e,

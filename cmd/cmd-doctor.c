@@ -59,6 +59,7 @@ static void certificate_member(struct json *j)
 	json_str(j, "state", certificate_state_name(c->state));
 	json_str(j, "path", c->path[0] ? c->path : NULL);
 	json_str(j, "date", c->date[0] ? c->date : NULL);
+	json_str(j, "part", c->part[0] ? c->part : NULL);
 	json_str(j, "why", c->why[0] ? c->why : NULL);
 	json_end(j);
 }
@@ -161,8 +162,9 @@ static void certificate_text(struct buf *b, int width)
 	char text[512];
 	switch (c->state) {
 	case CERTIFICATE_VALID:
-		snprintf(text, sizeof(text), "`tare verify` examined the events of this machine on "
-			 "%.10s", c->date);
+		snprintf(text, sizeof(text), "`tare verify` examined %sthe events of this machine on "
+			 "%.10s%s%s%s", c->part[0] ? "only a part of " : "", c->date, c->part[0] ? " (" : "", c->part,
+			 c->part[0] ? "); run it without options" : "");
 		break;
 	case CERTIFICATE_EXPIRED:
 		snprintf(text, sizeof(text), "expired: %s; run `tare verify` again", c->why);

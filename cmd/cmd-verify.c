@@ -14,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every event has a verdict, or one of them has none. */
-enum { EXIT_INCONCLUSIVE = 2 };
+/* An event has no verdict; an experiment found that something counts wrongly, whatever the event. */
+enum { EXIT_INCONCLUSIVE = 2, EXIT_BAD_FINDINGS = 3 };
+#define USUAL_RUNS 10
 
 struct verify_opts {
 	const char *events, *output;
@@ -119,6 +120,25 @@ static const char **names_of(const struct opt_list *l)
 	return names;
 }
 
+static int status_of(const struct tare_verify_report *r)
+{
+	size_t counted = 0, inconclusive = 0;
+	for (size_t i = 0; i < r->n_rows; i++) {
+		const enum tare_event_verdict v = r->rows[i].verdict;
+		inconclusive += v == TARE_EVENT_INCONCLUSIVE;
+		counted += v == TARE_EVENT_DETERMINISTIC || v == TARE_EVENT_DEVIATES || v == TARE_EVENT_NEVER_COUNTS;
+	}
+	for (size_t i = 0; i < r->n_findings; i++)
+		if (r->findings[i].verdict == TARE_VERDICT_BAD)
+			return EXIT_BAD_FINDINGS;
+	if (inconclusive)
+		return EXIT_INCONCLUSIVE;
+	if (counted)
+		return EXIT_GOOD;
+	complain("verify: none of the events could be counted");
+	return EXIT_BAD;
+}
+
 static int show(const struct verify_opts *o, const struct tare_verify_report *r, struct output *out)
 {
 	struct buf b = { 0 };
@@ -137,17 +157,28 @@ static int show(const struct verify_opts *o, const struct tare_verify_report *r,
 	buf_free(&b);
 	if (!written)
 		return EXIT_BAD;
-	for (size_t i = 0; i < r->n_rows; i++)
-		if (r->rows[i].verdict == TARE_EVENT_INCONCLUSIVE)
-			return EXIT_INCONCLUSIVE;
-	return EXIT_GOOD;
+	return status_of(r);
 }
 
-/* A certificate of everything, or of a part that is asked for. */
-static bool is_certified(const struct verify_opts *o)
+/* Of everything, or of a part that is asked for. */
+static void certify(const struct verify_opts *o, const struct tare_verify_report *r)
 {
-	const bool part = o->events || o->kernels.n || o->experiments.n || o->quick;
-	return !o->no_certificate && (o->certificate || !part);
+	const struct certificate_part what = { .events = o->events, .kernels = o->kernels.n,
+					       .experiments = o->experiments.n, .runs = r->runs < USUAL_RUNS };
+	const bool part = o->quick || what.events || what.kernels || what.experiments || what.runs;
+	if (o->no_certificate || (part && !o->certificate))
+		return;
+	if (r->backend != TARE_BACKEND_HW) {
+		if (o->certificate)
+			caution("verify: no certificate is written: the software engine counted, which is no "
+				"part of this machine");
+		return;
+	}
+	const struct certificate *const old = certificate_here();
+	if (part && old->state == CERTIFICATE_VALID && !old->part[0])
+		caution("verify: this certificate of a part replaces that of a full examination of %.10s; "
+			"`tare verify` makes that again", old->date);
+	certificate_write(r, &what);
 }
 
 static int verify(const struct verify_opts *o, const struct tare_events *events, struct output *out)
@@ -168,18 +199,19 @@ static int verify(const struct verify_opts *o, const struct tare_events *events,
 	progress_clear();
 	free(kernels);
 	free(experiments);
+	int status;
 	if (err && stop) {		/* whatever failed: the signal has reached the kernels' processes, too */
 		complain("verify: ended by a signal (%d) before its end; there is no verdict", stop);
-		return 128 + stop;
-	}
-	if (err) {
+		status = 128 + stop;
+	} else if (err) {
 		complain_why(&why);
-		return err == TARE_E_INVALID ? EXIT_USAGE : EXIT_BAD;	/* no such kernel or experiment */
+		status = err == TARE_E_INVALID ? EXIT_USAGE : EXIT_BAD;	/* no such kernel or experiment */
+	} else {
+		status = show(o, report, out);
+		if (status != EXIT_BAD)
+			certify(o, report);
+		tare_verify_free(report);
 	}
-	const int status = show(o, report, out);
-	if (report->backend == TARE_BACKEND_HW && is_certified(o))
-		certificate_write(report);
-	tare_verify_free(report);
 	return status;
 }
 
@@ -234,6 +266,10 @@ static int run(const struct command *self, int argc, char **argv)
 		return run_kernel(argv);
 	if (!opts_parse(self, &argc, argv, &o, &first))
 		return first;
+	if (o.list && first < argc) {
+		complain("verify: --list takes no command (%s)", argv[first]);
+		return EXIT_USAGE;
+	}
 	if (o.list)
 		return show_list();
 	if ((o.json && o.html) || (o.certificate && o.no_certificate)) {
@@ -269,7 +305,8 @@ const struct command cmd_verify = {
 	.about = "Runs code whose counts are known and compares. Each deviation is traced to its "
 		 "cause: h interrupts, p page faults, E exceptions, F first use of floating point, "
 		 "D and M instructions counted too often and too rarely, U micro-operations. Exit "
-		 "status: 0 every event has a verdict, 2 some have none, 1 nothing could be counted. "
+		 "status: 0 every event has a verdict, 2 some have none, 3 an experiment found something bad, "
+		 "1 nothing could be counted. "
 		 "With COMMAND: checks relations between events that hold for every program, such as "
 		 "branches <= instructions; exit status 1 if one is broken.",
 	.opts = opts,

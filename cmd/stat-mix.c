@@ -253,16 +253,17 @@ static void adjusted_text(const struct stat_session *s, const struct opcodes *o,
 {
 	const struct certificate *const c = certificate_here();
 	bool any = false;
-	if (c->state != CERTIFICATE_VALID)
+	if (c->state != CERTIFICATE_VALID || !certificate_did(c, "instructions"))
 		return;
 	for (size_t i = 0; i < s->n_events; i++) {
 		struct adjusted a;
 		if (!adjust(s, i, o, engine, &a))
 			continue;
 		if (!any)
-			buf_printf(out, "\n %s, by the mix and the certificate of %s:\n\n%20s%20s  \n",
+			buf_printf(out, "\n %s, by the mix and the certificate of %s%s%s%s:\n\n%20s%20s  \n",
 				   engine ? "What the counters of this machine show of it" : "Corrected",
-				   c->date, engine ? "predicted" : "corrected", "deviation");
+				   c->date, c->part[0] ? ", which is of a part (" : "", c->part,
+				   c->part[0] ? ")" : "", engine ? "predicted" : "corrected", "deviation");
 		any = true;
 		if (a.lost) {
 			buf_printf(out, "%20s%20s  %s: %zu deviations are not of one opcode\n", "?", "",
@@ -281,7 +282,7 @@ static void adjusted_text(const struct stat_session *s, const struct opcodes *o,
 static void adjusted_json(struct json *j, const struct stat_session *s, const struct opcodes *o, bool engine)
 {
 	const struct certificate *const c = certificate_here();
-	if (c->state != CERTIFICATE_VALID)
+	if (c->state != CERTIFICATE_VALID || !certificate_did(c, "instructions"))
 		return;
 	json_array(j, "adjusted");
 	for (size_t i = 0; i < s->n_events; i++) {
@@ -291,6 +292,8 @@ static void adjusted_json(struct json *j, const struct stat_session *s, const st
 		json_object(j, NULL);
 		json_str(j, "event", stat_event(s, i)->name);
 		json_u64(j, "count", a.count);
+		if (c->part[0])
+			json_str(j, "part", c->part);
 		if (a.lost) {
 			json_u64(j, "not_traced", a.lost);
 			json_str(j, "certificate", c->date);
@@ -438,10 +441,11 @@ bool stat_mix_load(const struct stat_opts *o)
 		return true;
 	if (!load_opcodes(o->mix_from, &from_file))
 		return false;
-	if (c->state == CERTIFICATE_VALID)
+	if (c->state == CERTIFICATE_VALID && certificate_did(c, "instructions"))
 		return true;
 	complain("stat: --mix-from wants a certificate of this machine, which says by how much each opcode "
 		 "deviates; %s: %s; `tare verify` makes one", c->path,
+		 c->state == CERTIFICATE_VALID ? "it is without the experiment instructions" :
 		 c->why[0] ? c->why : "there is none");
 	return false;
 }

@@ -135,29 +135,57 @@ static void row_details(struct buf *b, const struct tare_verify_row *row, bool s
 		sections_text(b, row);
 }
 
+static bool same_finding(const struct tare_verify_finding *a, const struct tare_verify_finding *b)
+{
+	return !strcmp(a->experiment, b->experiment) && a->verdict == b->verdict && !strcmp(a->text, b->text);
+}
+
+/* One line for a sentence, with the number of events that it is true of. */
 static void findings_text(struct buf *b, const struct tare_verify_report *r)
 {
 	for (size_t i = 0; i < r->n_findings; i++) {
 		const struct tare_verify_finding *const f = &r->findings[i];
-		if (verify_more_has(f->experiment))
+		const char *event = f->event ? f->event : "";
+		size_t before = 0, n = 0;
+		for (size_t k = 0; k < r->n_findings; k++) {
+			n += same_finding(f, &r->findings[k]);
+			before += k < i && same_finding(f, &r->findings[k]);
+		}
+		if (verify_more_has(f->experiment) || before)
 			continue;
-		buf_printf(b, "%-7s %s: %s%s%s\n", tare_verdict_name(f->verdict), f->experiment,
-			   f->event ? f->event : "", f->event ? ": " : "", f->text);
+		if (!strncmp(f->text, event, strlen(event)))
+			event = "";
+		buf_printf(b, "%-7s %s: ", tare_verdict_name(f->verdict), f->experiment);
+		if (n > 1)
+			buf_printf(b, "%zu events: ", n);
+		else if (*event)
+			buf_printf(b, "%s: ", event);
+		buf_printf(b, "%s\n", f->text);
 	}
+}
+
+/* A part of the report, with an empty line before it. */
+static void add_part(struct buf *b, struct buf *part)
+{
+	if (part->len) {
+		buf_chr(b, '\n');
+		buf_add(b, part->data, part->len);
+	}
+	buf_free(part);
 }
 
 void verify_text(struct buf *b, const struct tare_verify_report *r, bool sections)
 {
+	struct buf details = { 0 }, findings = { 0 };
 	buf_printf(b, "%s%s%s\n\n", term_style(STDOUT_FILENO, STYLE_BOLD), r->conclusion,
 		   term_style(STDOUT_FILENO, STYLE_NONE));
 	counts_grid(b, r);
-	buf_chr(b, '\n');
 	for (size_t i = 0; i < r->n_rows; i++)
-		row_details(b, &r->rows[i], sections);
+		row_details(&details, &r->rows[i], sections);
 	for (size_t i = 0; i < r->n_skipped; i++)
-		buf_printf(b, "not run: %s\n", r->skipped[i]);
-	if (r->n_findings)
-		buf_chr(b, '\n');
-	findings_text(b, r);
+		buf_printf(&details, "not run: %s\n", r->skipped[i]);
+	add_part(b, &details);
+	findings_text(&findings, r);
+	add_part(b, &findings);
 	verify_more_text(b, r);
 }

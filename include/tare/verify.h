@@ -146,6 +146,8 @@ struct tare_verify_report {
 	size_t n_findings;
 	struct tare_verify_finding *findings;
 	char conclusion[256];		/* one line */
+	size_t n_experiments;		/* that ran */
+	const char *const *experiments;	/* their names. Static */
 };
 
 /* Where the search for an event that counts interrupts begins. What comes before is left out. */

@@ -89,6 +89,8 @@ struct verify {
 	struct tare_verify_report *report;
 	struct tare_cpu cpu;
 	bool soft;			/* the engine counts, not a PMU */
+	const struct tare_event **asked; /* the caller's events, in user mode */
+	size_t n_asked;
 	unsigned runs;
 	cpu_set_t cpus;			/* that the caller may use; this thread stays on one of them */
 	struct set_aside *aside;	/* registers that nothing is counted on; NULL */

@@ -233,26 +233,36 @@ static int fill_row(const struct verify *v, struct subject *s, struct tare_verif
 	return 0;
 }
 
+/* "4 of 8 events are deterministic, 3 deviate": what there is none of is left out. */
 static void conclude(struct tare_verify_report *r)
 {
-	unsigned right = 0, wrong = 0, dead = 0, none = 0, absent = 0, idle = 0, bad = 0;
-	char more[48] = "";
-	for (size_t i = 0; i < r->n_rows; i++) {
-		const enum tare_event_verdict v = r->rows[i].verdict;
-		right += v == TARE_EVENT_DETERMINISTIC;
-		wrong += v == TARE_EVENT_DEVIATES;
-		dead += v == TARE_EVENT_NEVER_COUNTS;
-		none += v == TARE_EVENT_INCONCLUSIVE;
-		absent += v == TARE_EVENT_NOT_AVAILABLE;
-		idle += v == TARE_EVENT_NOT_RUN;
-	}
+	static const struct {
+		enum tare_event_verdict verdict;
+		const char *one, *several;
+	} words[] = {
+		{ TARE_EVENT_DEVIATES, "deviates", "deviate" },
+		{ TARE_EVENT_NEVER_COUNTS, "never counts", "never count" },
+		{ TARE_EVENT_INCONCLUSIVE, "inconclusive", "inconclusive" },
+		{ TARE_EVENT_NOT_AVAILABLE, "not available", "not available" },
+		{ TARE_EVENT_NOT_RUN, "not run", "not run" },
+	};
+	unsigned n[TARE_EVENT_INCONCLUSIVE + 1] = { 0 }, bad = 0;
+	for (size_t i = 0; i < r->n_rows; i++)
+		n[r->rows[i].verdict]++;
 	for (size_t i = 0; i < r->n_findings; i++)
 		bad += r->findings[i].verdict == TARE_VERDICT_BAD;
+	const unsigned right = n[TARE_EVENT_DETERMINISTIC];
+	char *const out = r->conclusion;
+	const size_t size = sizeof(r->conclusion);
+	size_t at = (size_t)snprintf(out, size, "%u of %zu event%s %s deterministic", right, r->n_rows,
+				     r->n_rows == 1 ? "" : "s", right == 1 || r->n_rows == 1 ? "is" : "are");
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (n[words[i].verdict])
+			at += (size_t)snprintf(out + at, size - at, ", %u %s", n[words[i].verdict],
+					       n[words[i].verdict] == 1 ? words[i].one : words[i].several);
 	if (bad)
-		snprintf(more, sizeof(more), "; %u finding%s bad", bad, bad == 1 ? " is" : "s are");
-	snprintf(r->conclusion, sizeof(r->conclusion), "%u of %zu events are deterministic, %u "
-		 "deviate, %u never count, %u inconclusive, %u not available, %u not run%s%s", right, r->n_rows,
-		 wrong, dead, none, absent, idle, more, r->backend == TARE_BACKEND_SOFT ? "; counted by the software engine" :
+		at += (size_t)snprintf(out + at, size - at, "; %u finding%s bad", bad, bad == 1 ? " is" : "s are");
+	snprintf(out + at, size - at, "%s", r->backend == TARE_BACKEND_SOFT ? "; counted by the software engine" :
 		 r->simulated ? "; counted by a virtual PMU, which says nothing of this machine" : "");
 }
 

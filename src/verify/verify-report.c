@@ -106,6 +106,7 @@ void tare_verify_free(struct tare_verify_report *r)
 		free((char *)r->skipped[i]);
 	free((void *)r->skipped);
 	free((void *)r->kernels);
+	free((void *)r->experiments);
 	free(r->rows);
 	free(r->findings);
 	free(r);

@@ -130,6 +130,31 @@ static struct subject *add_subject(struct verify *v, const char *name, enum tare
 	return s;
 }
 
+/* Known code runs in user mode: an event that says nothing of modes is counted there. */
+static const struct tare_event *in_user_mode(struct verify *v, const struct tare_event *e)
+{
+	char name[200];
+	struct tare_why why;
+	const size_t n = strlen(e->name);
+	if (e->needs_engine || e->has_modifier || !n)
+		return e;
+	snprintf(name, sizeof(name), "%s%su", e->name, e->name[n - 1] == '/' ? "" : ":");
+	const struct tare_event *const user = parse_event(v, name, &why);
+	return user ? user : e;
+}
+
+/* The events of the caller's list. */
+static int choose_asked(struct verify *v, struct tare_why *why)
+{
+	v->n_asked = v->o.events ? tare_events_count(v->o.events) : 0;
+	v->asked = calloc(v->n_asked + 1, sizeof(*v->asked));
+	if (!v->asked)
+		return why_set(why, TARE_E_NOMEM, "events");
+	for (size_t i = 0; i < v->n_asked; i++)
+		v->asked[i] = in_user_mode(v, tare_events_at(v->o.events, i));
+	return 0;
+}
+
 static bool same_encoding(const struct tare_encoding *a, const struct tare_encoding *b)
 {
 	return a->type == b->type && a->config == b->config && a->config1 == b->config1 &&
@@ -243,12 +268,15 @@ static int subjects_of_engine(struct verify *v)
 
 static int subjects_of_list(struct verify *v)
 {
-	for (size_t i = 0; i < tare_events_count(v->o.events); i++) {
-		const struct tare_event *const e = tare_events_at(v->o.events, i);
+	for (size_t i = 0; i < v->n_asked; i++) {
+		const struct tare_event *const e = v->asked[i];
 		struct subject *const s = add_subject(v, e->name, e->role, e);
 		if (!s)
 			return TARE_E_NOMEM;
-		if (v->soft && !tare_engine_counts(e)) {
+		if (e->base.exclude_user) {
+			s->event = NULL;
+			verify_doubt(s, "known code runs in user mode, which this event leaves out: count :u");
+		} else if (v->soft && !tare_engine_counts(e)) {
 			s->event = NULL;
 			verify_doubt(s, "%s", tare_err_sentence(TARE_E_EVENT_UNCOUNTABLE));
 		} else if (!v->soft && e->needs_engine) {
@@ -469,8 +497,8 @@ static int try_hardware(struct verify *v, struct tare_why *why)
 		const struct tare_event *const e = parse_event(v, "instructions:u", why);
 		return e ? try_event(e, why) : why->code ? (int)why->code : TARE_E_NOMEM;
 	}
-	for (size_t i = 0; i < tare_events_count(v->o.events); i++) {
-		const struct tare_event *const e = tare_events_at(v->o.events, i);
+	for (size_t i = 0; i < v->n_asked; i++) {
+		const struct tare_event *const e = v->asked[i];
 		struct tare_why later = { 0 };
 		if (e->needs_engine)
 			continue;
@@ -603,10 +631,14 @@ static void say_plan(struct verify *v)
 	const double one = (double)instructions_of_run(v), all = one * (double)(v->runs * batches);
 	const double work = all + EXPERIMENT_WORK * (double)count_experiments(v);
 	v->sections_share = all / work;
-	verify_progress(v, "%zu events, %zu kernels, %u runs: %.1f billion instructions, in %s; about %.0f "
-			"seconds", n, v->n_kernels, v->runs, all / 1e9,
-			v->soft ? "the software engine" : v->report->simulated ?
-			"a virtual PMU" : "hardware counters", ceil(time_run(v) / one * work));
+	const double seconds = ceil(time_run(v) / one * work);
+	char amount[32];
+	snprintf(amount, sizeof(amount), "%.*f %s", all < 1e9 && all >= 1e7 ? 0 : 1, all / (all < 1e9 ? 1e6 : 1e9),
+		 all < 1e9 ? "million" : "billion");
+	verify_progress(v, "%zu event%s, %zu kernel%s, %u run%s: %s instructions, in %s; about %.0f second%s", n,
+			n == 1 ? "" : "s", v->n_kernels, v->n_kernels == 1 ? "" : "s", v->runs, v->runs == 1 ? "" : "s",
+			amount, v->soft ? "the software engine" : v->report->simulated ? "a virtual PMU" :
+			"hardware counters", seconds, seconds == 1 ? "" : "s");
 }
 
 /* ---- all of it ---- */
@@ -627,7 +659,11 @@ static bool stay_here(cpu_set_t *before)
 static int run_experiments(struct verify *v, struct tare_why *why)
 {
 	const size_t n = count_experiments(v);
+	const char **const names = calloc(n + 1, sizeof(*names));
 	size_t done = 0;
+	v->report->experiments = names;
+	if (!names)
+		return why_set(why, TARE_E_NOMEM, "experiments");
 	for (size_t i = 0; experiments[i]; i++) {
 		const struct experiment *const e = experiments[i];
 		if (!verify_runs(v, e))
@@ -638,6 +674,7 @@ static int run_experiments(struct verify *v, struct tare_why *why)
 			err = e->run(v, why);
 		if (err)
 			return verify_stopped(v, why) ? TARE_E_TIMEOUT : err;
+		names[v->report->n_experiments++] = e->name;
 	}
 	return 0;
 }
@@ -651,6 +688,8 @@ static int prepare(struct verify *v, struct tare_why *why)
 	if (v->runs > MAX_RUNS)
 		return why_set(why, TARE_E_RANGE, "verify: %u runs; at most %d", v->runs, MAX_RUNS);
 	int err = check_names(v, why);
+	if (!err)
+		err = choose_asked(v, why);
 	if (!err)
 		err = choose_backend(v, why);
 	if (err)
@@ -680,6 +719,7 @@ static void verify_end(struct verify *v)
 	registers_release(v);
 	kernel_memory_close(v->memory);
 	free(v->lists);
+	free((void *)v->asked);
 	free(v->batches);
 	free(v->subjects);
 	free((void *)v->kernels);

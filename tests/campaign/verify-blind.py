@@ -222,7 +222,7 @@ def opened_inside(tare, flaws, *command):
         check(len(runs) == 1, "the folder of the run", os.listdir(folder))
         opened = Opened(os.path.join(folder, runs[0]))
         out, err = p.communicate("go\n")
-        check(p.returncode in (0, 2) and out, command, p.returncode, err)
+        check(p.returncode in (0, 2, 3) and out, command, p.returncode, err)
         return opened.names()
 
 
@@ -244,7 +244,7 @@ def check_files(tare):
         p = subprocess.run(["strace", "-f", "-qq", "-s", "300", "-e", "trace=open,openat,openat2", "-o", log,
                             tare, "verify", "--backend", "hw", "--quick", "-r", "1", "--kernel", "nops"],
                            capture_output=True, text=True)
-        check(p.returncode in (0, 1, 2), "strace:", p.returncode, p.stderr)
+        check(p.returncode in (0, 1, 2, 3), "strace:", p.returncode, p.stderr)
         opened = set(re.findall(r'open[^"]*"([^"]*)"', open(log).read()))
     check(any("perf_event_paranoid" in f for f in opened), "strace saw nothing", sorted(opened)[:5])
     told = [f for f in opened if re.search(r"flaw|planted|tare.run|simulated|show", f)]

@@ -22,8 +22,8 @@ def inside(*args, cpu="zen2", flaws="interrupts,faults", env=ENV):
 def verify(*args, **how):
     p = inside(tare, "verify", "-j", "--quick", "-e", "instructions:u,branches:u", "--kernel", "int_arith",
                "--kernel", "nops", "--kernel", "cpuid_misc", "--experiment", "page-faults",
-               "--experiment", "interrupts", "--experiment", "instructions", *args, **how)
-    check(p.returncode in (0, 2), p.returncode, p.stderr)
+               "--experiment", "interrupts", "--experiment", "instructions", "--experiment", "registers", *args, **how)
+    check(p.returncode in (0, 2, 3), p.returncode, p.stderr)
     return p
 
 
@@ -62,8 +62,24 @@ certificate = json.load(open(path))
 check_schema(certificate, "tare.certificate-1")
 check(certificate["machine"]["simulated"] and certificate["machine"]["cpu"]["uarch"] == "zen2", certificate["machine"])
 check(not [f for f in os.listdir(os.path.dirname(path)) if f != os.path.basename(path)], "a temporary file stays")
+check(certificate["part"]["kernels"] == ["int_arith", "nops", "cpuid_misc"] and certificate["part"]["quick"] and
+      certificate["part"]["chosen_events"] and certificate["part"]["runs"] == 3 and
+      {"page-faults", "interrupts", "instructions", "registers"} <= set(certificate["part"]["experiments"]),
+      certificate["part"])
+# … of a part. (A full examination has null there; this stands in for one.)
+says = stat()
+check(says["certificate"] == "valid" and not says["proved"] and says["date"] == certificate["date"], says)
+check("examined only in part" in says["text"] and "3 kernels" in says["text"] and "a tenth of the code" in says["part"],
+      says)
+check("a tenth of the code" in doctor()["part"], doctor())
+p = inside(tare, "doctor")
+check("examined only a part" in " ".join(p.stdout.split()), p.stdout[-400:])
+full = dict(certificate, part=None)
+json.dump(full, open(path, "w"))
+check(doctor()["part"] is None, doctor())
 says = stat()
 check(says["certificate"] == "valid" and says["proved"] and says["date"] == certificate["date"], says)
+check("proved here" in says["text"] and says["part"] is None, says)
 check(says["residue"] == 0 and "p +1 per page fault" in says["text"] and "h +1" not in says["text"], says)
 check(doctor()["state"] == "valid" and doctor()["date"] == certificate["date"], doctor())
 p = inside(tare, "doctor")
@@ -103,6 +119,8 @@ for what, damage, state, word in (
         ("another schema", lambda t: t.replace("certificate/1", "stat/1"), "damaged", "tare.certificate/1"),
         ("no events", lambda t: t.replace('"events"', '"nothing"'), "damaged", "events"),
         ("no residue", lambda t: re.sub(r'"residue": [^,]*', '"residue": "x"', t), "damaged", "residue"),
+        ("no part", lambda t: t.replace('"part"', '"whole"'), "damaged", "part"),
+        ("a part of nothing", lambda t: re.sub(r'"part": \{[^}]*\}', '"part": {}', t), "damaged", "part"),
         ("no amount", lambda t: re.sub(r'"amount": [^,]*', '"amount": -1e999', t, 1), "damaged", "amount")):
     open(path, "w").write(damage(text))
     says = stat()
@@ -114,12 +132,25 @@ for what, damage, state, word in (
 bad = [tare, "run", "--cpu", "zen2", "--flaws", "register=0", "--"]
 p = run(*bad, tare, "verify", "--quick", "-e", "instructions:u", "--kernel", "nops", "--experiment", "registers",
         "--certificate", env=ENV)
-check("register 0 counts" in p.stdout, p.stdout, p.stderr)
+check(p.returncode == 3 and "register 0 counts" in p.stdout and "; 1 finding is bad" in p.stdout, p.returncode, p.stdout,
+      p.stderr)
 certificate = json.load(open(path))
 check_schema(certificate, "tare.certificate-1")
 check([b["experiment"] for b in certificate["bad"]] == ["registers"], certificate["bad"])
 p = run(*bad, tare, "stat", "-e", EVENT, "true", env=ENV)
 check("not proved: `tare verify` found" in p.stderr and "register 0" in p.stderr, p.stderr)
+
+# Without the experiment on interrupts nothing is said of their subtraction; of a part in place of all, a warning.
+json.dump(full, open(path, "w"))
+p = inside(tare, "verify", "--quick", "-e", "instructions:u", "--kernel", "nops", "--experiment", "registers",
+           "--certificate")
+check("replaces that of a full examination" in p.stderr, p.stderr)
+json.dump(dict(full, part=json.load(open(path))["part"]), open(path, "w"))
+says = stat()
+check(not says["proved"] and says["residue"] is None and "without the experiment interrupts" in says["text"], says)
+# The engine is no part of the machine.
+p = run(tare, "verify", "--backend", "soft", "--quick", "-e", "instructions:u", "--kernel", "nops", "--certificate", env=ENV)
+check(p.returncode == 0 and "no certificate is written" in p.stderr, p.returncode, p.stderr)
 
 # A folder that cannot be written: a warning, and the report all the same.
 file = os.path.join(folder, "file")

@@ -87,6 +87,20 @@ if can_refuse():
     p = run(tare, "verify", "--quick", "--kernel", "nops", preexec_fn=refuse("ptrace"))
     check(p.returncode in (0, 2) or "nothing can count here" in p.stderr, p.returncode, p.stderr)
 
+# Words and exit statuses: what was planned, and what is concluded, in numbers of one and of several.
+p = run(tare, "run", "--cpu", "zen2", "--", tare, "verify", "--quick", "-e", "instructions", "--kernel", "nops",
+        "--experiment", "registers")
+check(p.returncode == 0 and "verify: 1 event, 1 kernel, 3 runs: 3.8 million instructions" in p.stderr, p.returncode, p.stderr)
+check(p.stdout.startswith("1 of 1 event is deterministic; counted by a virtual PMU"), p.stdout)
+check("\ninstructions:u " in p.stdout and "\n\n\n" not in p.stdout, "without a modifier: user mode", p.stdout)
+p = run(tare, "run", "--cpu", "zen2", "--flaws", "register=1", "--", tare, "verify", "--quick", "-e", "instructions:u",
+        "--kernel", "nops", "--experiment", "registers")
+check(p.returncode == 3 and "finding is bad" in p.stdout.splitlines()[0], "a bad finding", p.returncode, p.stdout)
+for events, said in ("cycles", "none of the events"), ("instructions:k", "none of the events"), ("x87", "none of the events"):
+    p = run(tare, "verify", "--backend", "soft", "--quick", "-e", events, "--kernel", "nops")
+    check(p.returncode == 1 and said in p.stderr, events, p.returncode, p.stdout, p.stderr)
+p = run(tare, "verify", "--list", "ls")
+check(p.returncode == 125 and "--list" in p.stderr and not p.stdout, p.returncode, p.stderr)
 p = run(tare, "verify", "--list")
 check(p.returncode == 0 and "nops" in p.stdout, p.stdout)
 finish()
