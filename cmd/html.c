@@ -16,7 +16,7 @@ static const char style[] =
 	"td.w { font-weight: 600; } .good { color: var(--good); } .bad { color: var(--bad); }\n"
 	".caveat { color: var(--warn); } .info, .dim { opacity: .7; }\n"
 	"code, .m { font-family: ui-monospace, monospace; font-size: 13px; }\n"
-	"svg { max-width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif;"
+	"svg { width: 100%; min-width: 48em; height: auto; } svg text { font: 12px system-ui, sans-serif;"
 	" fill: currentColor; } svg text.end { text-anchor: end; } svg text.mid { text-anchor: middle; }\n"
 	"svg .axis { stroke: var(--line); } .wide { overflow-x: auto; }\n";
 
@@ -132,10 +132,15 @@ void html_number(struct buf *b, double value, const char *fmt, ...)
 
 void html_svg_begin(struct buf *b, const char *label, int width, int height)
 {
-	buf_printf(b, "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"%d\" height=\"%d\" "
+	buf_printf(b, "<div class=\"wide\"><svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"%d\" height=\"%d\" "
 		      "viewBox=\"0 0 %d %d\" aria-label=\"", width, height, width, height);
 	html_text(b, label);
 	buf_str(b, "\">\n");
+}
+
+void html_svg_end(struct buf *b)
+{
+	buf_str(b, "</svg></div>\n");
 }
 
 void html_svg_text(struct buf *b, double x, double y, const char *css_class, const char *text)

@@ -37,6 +37,7 @@ void html_number(struct buf *b, double value, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 void html_svg_begin(struct buf *b, const char *label, int width, int height);
+void html_svg_end(struct buf *b);
 /* Text in an SVG, escaped; css_class "end" aligns it to the right. */
 void html_svg_text(struct buf *b, double x, double y, const char *css_class, const char *text);
 

@@ -77,7 +77,8 @@ static void events_table(struct buf *b, const struct tare_verify_report *r)
 
 /* ---- plots ---- */
 
-enum { WIDTH = 1000, LEFT = 340, RIGHT = 960, RUNS_RIGHT = 800, ROW = 26, TOP = 30 };
+/* To the right of a bar is room for what it is. */
+enum { WIDTH = 1000, LEFT = 340, RIGHT = 740, RUNS_RIGHT = 800, ROW = 26, TOP = 30 };
 
 static const char *const colours[TARE_CAUSE_COUNT] = {
 	"#4477aa", "#ee6677", "#228833", "#ccbb44", "#aa3377", "#66ccee", "#888888",
@@ -140,12 +141,12 @@ static void bars_of(struct buf *b, const struct tare_verify_row *row, double mos
 		number_text(number, sizeof(number), sum[c], true);
 		snprintf(text, sizeof(text), "%c %s (%s)", tare_cause_letter((enum tare_cause)c), number,
 			 tare_cause_name((enum tare_cause)c));
+		const double length = fmax(bar_length(fabs(sum[c]), most), 2);
 		buf_printf(b, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"%s><title>", LEFT,
-			   *y + 2, fmax(bar_length(fabs(sum[c]), most), 2), ROW - 8, colours[c],
-			   sum[c] < 0 ? " fill-opacity=\".35\"" : "");
+			   *y + 2, length, ROW - 8, colours[c], sum[c] < 0 ? " fill-opacity=\".35\"" : "");
 		html_text(b, text);
 		buf_str(b, "</title></rect>\n");
-		html_svg_text(b, LEFT + 8, *y + 15, "", text);
+		html_svg_text(b, LEFT + length + 8, *y + 15, "", text);
 		*y += ROW - 4;
 	}
 	*y += named ? 6 : 0;
@@ -172,7 +173,7 @@ static void causes_plot(struct buf *b, const struct tare_verify_report *r)
 	scale(b, most, (int)y);
 	buf_add(b, bars.data, bars.len);
 	buf_free(&bars);
-	buf_str(b, "</svg>\n");
+	html_svg_end(b);
 }
 
 /* Each run is a dot: its distance from the mean. The scale is linear, and of each event. */
@@ -221,7 +222,7 @@ static void runs_plot(struct buf *b, const struct tare_verify_report *r)
 		runs_of(b, &r->rows[i], y);
 		y += ROW;
 	}
-	buf_str(b, "</svg>\n");
+	html_svg_end(b);
 }
 
 /* ---- the rest ---- */
@@ -271,6 +272,25 @@ static void findings_table(struct buf *b, const struct tare_verify_report *r)
 	html_table_end(b);
 }
 
+/* At the top: what is wrong with counters concerns all that follows. */
+static void bad_list(struct buf *b, const struct tare_verify_report *r)
+{
+	for (size_t i = 0; i < r->n_findings; i++) {
+		const struct tare_verify_finding *const f = &r->findings[i];
+		if (f->verdict != TARE_VERDICT_BAD)
+			continue;
+		buf_str(b, "<p class=\"bad\">bad: ");
+		html_text(b, f->experiment);
+		if (f->event) {
+			buf_str(b, ": ");
+			html_text(b, f->event);
+		}
+		buf_str(b, ": ");
+		html_text(b, f->text);
+		buf_str(b, "</p>\n");
+	}
+}
+
 static void kernels_list(struct buf *b, const struct tare_verify_report *r)
 {
 	html_heading(b, "Kernels", "Code whose counts are known, of one run:");
@@ -296,7 +316,9 @@ void verify_html(struct buf *b, const struct tare_verify_report *r)
 	html_begin(b, title);
 	buf_str(b, "<p>");
 	html_text(b, r->conclusion);
-	buf_printf(b, "</p>\n<p class=\"dim\">%u runs", r->runs);
+	buf_str(b, "</p>\n");
+	bad_list(b, r);
+	buf_printf(b, "<p class=\"dim\">%u run%s", r->runs, r->runs == 1 ? "" : "s");
 	if (r->path) {
 		buf_str(b, "; counters read by ");
 		html_text(b, r->path);
@@ -309,8 +331,8 @@ void verify_html(struct buf *b, const struct tare_verify_report *r)
 	events_table(b, r);
 	causes_plot(b, r);
 	runs_plot(b, r);
-	causes_table(b, r);
 	findings_table(b, r);
+	causes_table(b, r);
 	kernels_list(b, r);
 	html_end(b);
 }

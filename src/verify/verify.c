@@ -632,12 +632,12 @@ static void say_plan(struct verify *v)
 	const double work = all + EXPERIMENT_WORK * (double)count_experiments(v);
 	v->sections_share = all / work;
 	const double seconds = ceil(time_run(v) / one * work);
-	char amount[32];
-	snprintf(amount, sizeof(amount), "%.*f %s", all < 1e9 && all >= 1e7 ? 0 : 1, all / (all < 1e9 ? 1e6 : 1e9),
-		 all < 1e9 ? "million" : "billion");
-	verify_progress(v, "%zu event%s, %zu kernel%s, %u run%s: %s instructions, in %s; about %.0f second%s", n,
-			n == 1 ? "" : "s", v->n_kernels, v->n_kernels == 1 ? "" : "s", v->runs, v->runs == 1 ? "" : "s",
-			amount, v->soft ? "the software engine" : v->report->simulated ? "a virtual PMU" :
+	const bool billions = all >= 1e9;
+	const uint64_t tenths = (uint64_t)(all / (billions ? 1e8 : 1e5) + 0.5);
+	verify_progress(v, "%zu event%s, %zu kernel%s, %u run%s: %" PRIu64 ".%u %s instructions, in %s; about %.0f "
+			"second%s", n, n == 1 ? "" : "s", v->n_kernels, v->n_kernels == 1 ? "" : "s", v->runs,
+			v->runs == 1 ? "" : "s", tenths / 10, (unsigned)(tenths % 10),
+			billions ? "billion" : "million", v->soft ? "the software engine" : v->report->simulated ? "a virtual PMU" :
 			"hardware counters", seconds, seconds == 1 ? "" : "s");
 }
 

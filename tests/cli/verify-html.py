@@ -8,6 +8,12 @@ tare = sys.argv[1]
 need_engine(tare)
 where = (tare, "run", "--cpu", "nehalem", "--flaws", "overcount", "--", tare, "verify", "--quick", "--kernel", "mmx",
          "--kernel", "cpuid_misc", "--experiment", "instructions")
+# What is wrong with counters stands before the tables.
+bad = run(tare, "run", "--cpu", "zen2", "--flaws", "register=1", "--", tare, "verify", "--quick", "--kernel", "nops", "-e",
+          "instructions:u", "--experiment", "registers", "--html", timeout=300)
+check(bad.returncode == 3 and '<p class="bad">bad: registers: instructions:u: register 1' in bad.stdout.split("<table")[0],
+      bad.returncode, bad.stdout[-500:])
+
 p = run(*where, "--html", timeout=300)
 page = p.stdout
 check(p.returncode in (0, 2) and page.startswith("<!DOCTYPE html>") and page.endswith("</html>\n"), p.stderr)
@@ -37,7 +43,13 @@ chromium = shutil.which("chromium") or shutil.which("chromium-browser")
 PROBE = """<script>var th = document.querySelectorAll('th')[5]; th.click();
 var column = [].map.call(document.querySelector('tbody').rows, function (row) { return row.cells.length > 5 ?
   row.cells[5].dataset.v || '' : ''; });
-document.documentElement.setAttribute('data-said', JSON.stringify(column));</script></body>"""
+document.documentElement.setAttribute('data-said', JSON.stringify(column));
+var svg = document.querySelector('svg'), text = [].slice.call(document.querySelectorAll('svg text'));
+document.documentElement.setAttribute('data-fits', JSON.stringify([
+  document.documentElement.scrollWidth <= window.innerWidth,
+  text.every(function (t) { return t.getBoundingClientRect().height >= 9; }),
+  text.every(function (t) { var b = t.getBBox(); return b.x >= 0 && b.x + b.width <= svg.viewBox.baseVal.width; })]));
+</script></body>"""
 if not chromium:
     skipped("the page in a browser", "chromium is not installed")
 else:
@@ -45,7 +57,7 @@ else:
         open(f"{tmp}/page.html", "w").write(page.replace("</body>", PROBE))
         try:
             out = subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp}/user",
-                                  "--dump-dom", f"file://{tmp}/page.html"], capture_output=True, text=True,
+                                  "--dump-dom", "--window-size=390,800", f"file://{tmp}/page.html"], capture_output=True, text=True,
                                  timeout=600).stdout
         except subprocess.TimeoutExpired:
             out = ""
@@ -54,6 +66,9 @@ else:
     else:
         said = re.search(r'data-said="([^"]*)"', out)
         check(said, "the script does not run")
+        fits = re.search(r'data-fits="([^"]*)"', out)
+        check(fits and json.loads(html.unescape(fits[1])) == [True, True, True],
+              "on a phone: the page is as wide as the screen, plots can be read, no text is cut off", fits)
         column = [float(v) for v in json.loads(html.unescape(said[1])) if v] if said else []
         check(len(column) > 2 and column == sorted(column, reverse=True), "not sorted", column)
 finish()
