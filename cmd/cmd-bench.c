@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 struct bench_opts {
 	uint64_t reads, runs;
@@ -61,6 +62,43 @@ static void row_text(struct grid *g, const struct tare_bench_row *row)
 	real(g, "%.1f", row->ns);
 }
 
+/* Why it is missing, without the counter's name in front, which the list has. */
+static const char *reason(const struct tare_bench_row *row)
+{
+	const size_t n = strlen(row->counter);
+	return strncmp(row->missing, row->counter, n) == 0 && n && row->missing[n] == ':' ? row->missing + n + 2 :
+	       row->missing;
+}
+
+static bool is_missing_like(const struct tare_bench_row *a, const struct tare_bench_row *b)
+{
+	return !a->measured && !b->measured && strcmp(reason(a), reason(b)) == 0;
+}
+
+/* One line for each reason. */
+static void missing_text(struct buf *b, const struct tare_bench_report *r)
+{
+	for (size_t i = 0; i < r->n_rows; i++) {
+		bool before = r->rows[i].measured;
+		for (size_t k = 0; k < i; k++)
+			before |= is_missing_like(&r->rows[k], &r->rows[i]);
+		if (before)
+			continue;
+		buf_str(b, "\nnot measured: ");
+		for (size_t k = i; k < r->n_rows; k++) {
+			const struct tare_bench_row *const row = &r->rows[k];
+			if (!is_missing_like(row, &r->rows[i]))
+				continue;
+			buf_printf(b, "%s%s", k > i ? ", " : "", row->counter[0] ? row->counter : "the loop without a read");
+			if (row->path == TARE_PATH_RDPMC || row->path == TARE_PATH_READ)
+				buf_printf(b, " by %s", tare_path_name(row->path));
+			if (row->path == TARE_PATH_RDPMC && row->serializer != TARE_SERIALIZE_AUTO)
+				buf_printf(b, " (%s)", tare_serializer_name(row->serializer));
+		}
+		buf_printf(b, ": %s\n", reason(&r->rows[i]));
+	}
+}
+
 static void report_text(struct buf *b, const struct tare_bench_report *r)
 {
 	static const char *const titles[] = { "COUNTER", "PATH", "SERIALISED BY", "INSTRUCTIONS OF A RUN",
@@ -68,13 +106,13 @@ static void report_text(struct buf *b, const struct tare_bench_report *r)
 	struct grid g = { .columns = sizeof(titles) / sizeof(titles[0]) };
 
 	buf_grouped(b, r->reads);
-	buf_printf(b, " reads, %u runs; ", r->runs);
+	buf_printf(b, " read%s, %u run%s; ", r->reads == 1 ? "" : "s", r->runs, r->runs == 1 ? "" : "s");
 	if (r->counted_by)
 		buf_printf(b, "instructions counted by %s%s\n\n", r->counted_by,
 			   r->simulated ? " of a virtual PMU, whose times say nothing of this CPU" : "");
 	else
-		buf_printf(b, "nothing counts instructions here (%s);\n`tare run -- tare bench` does\n\n",
-			   r->why_not);
+		buf_printf(b, "nothing counts instructions here (%s)%s\n\n", r->why_not,
+			   r->simulated ? "" : ";\n`tare run -- tare bench` does");
 	for (size_t i = 0; i < g.columns; i++)
 		cell(&g, titles[i]);
 	for (size_t i = 0; i < r->n_rows; i++)
@@ -82,14 +120,7 @@ static void report_text(struct buf *b, const struct tare_bench_report *r)
 			row_text(&g, &r->rows[i]);
 	grid_plain(&g, b);
 	grid_free(&g);
-	for (size_t i = 0; i < r->n_rows; i++) {
-		const struct tare_bench_row *const row = &r->rows[i];
-		if (!row->measured)
-			buf_printf(b, "\nnot measured: %s, %s, %s: %s", row->counter,
-				   tare_path_name(row->path), tare_serializer_name(row->serializer),
-				   row->missing);
-	}
-	buf_chr(b, '\n');
+	missing_text(b, r);
 }
 
 static void row_json(struct json *j, const struct tare_bench_row *row)

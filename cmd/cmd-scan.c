@@ -20,6 +20,8 @@
 enum { EXIT_NOTHING_FOUND = 2 };
 
 #define SAVE_EVERY_NS 300000000u
+#define MOST_ROUNDS 10000000000ull	/* of a batch: 4 instructions each, some ten seconds */
+#define MOST_PAGES 10000000u
 
 struct scan_opts {
 	const char *like, *codes, *masks, *state, *output;
@@ -35,8 +37,10 @@ static const struct opt opts[] = {
 	  TO(scan_opts, codes) },
 	{ OPT_STRING, 0, "masks", "RANGE", "masks, such as 0x00-0xff (default: 0 and 0xff)",
 	  TO(scan_opts, masks) },
-	{ OPT_U64, 0, "rounds", "N", "rounds of the loop that is counted", TO(scan_opts, rounds) },
-	{ OPT_U64, 0, "pages", "N", "pages that are touched meanwhile", TO(scan_opts, pages) },
+	{ OPT_U64, 0, "rounds", "N", "rounds of the loop that is counted", TO(scan_opts, rounds),
+	  .min = 1, .max = MOST_ROUNDS },
+	{ OPT_U64, 0, "pages", "N", "pages that are touched meanwhile", TO(scan_opts, pages),
+	  .min = 1, .max = MOST_PAGES },
 	{ OPT_GROUP, .help = "How" },
 	{ OPT_FLAG, 'n', "dry-run", NULL, "say what would be done, and end",
 	  TO(scan_opts, plan_only) },
@@ -127,7 +131,8 @@ static void show_plan(const struct tare_scan_plan *p, const char *like, const st
 		   cpu->uarch ? cpu->uarch->title : cpu->brand[0] ? cpu->brand : "this CPU", p->cpu);
 	buf_str(&b, "  ");
 	buf_grouped(&b, p->codes);
-	buf_printf(&b, " codes: event selectors 0x%" PRIx64 "-0x%" PRIx64, p->first_code, p->last_code);
+	buf_printf(&b, " code%s: event selectors 0x%" PRIx64 "-0x%" PRIx64, p->codes == 1 ? "" : "s", p->first_code,
+		   p->last_code);
 	if (!p->mask_bits)
 		buf_str(&b, ", without mask");
 	else if (p->first_mask == p->last_mask)
@@ -137,7 +142,7 @@ static void show_plan(const struct tare_scan_plan *p, const char *like, const st
 			   p->ends_only ? " and " : "-", p->last_mask);
 	buf_printf(&b, "\n  %u at a time: ", p->counters);
 	buf_grouped(&b, p->batches);
-	buf_printf(&b, " batches of %.1f ms, about ", (double)p->batch_ns / 1e6);
+	buf_printf(&b, " batch%s of %.1f ms, about ", p->batches == 1 ? "" : "es", (double)p->batch_ns / 1e6);
 	add_time(&b, (double)p->batch_ns / 1e9 * (double)p->batches);
 	buf_str(&b, "; then the bits of the masks that count enough\n  the work of a batch: ");
 	buf_grouped(&b, p->rounds);
@@ -205,6 +210,11 @@ static int stopped(const struct watch *w, const struct tare_why *why)
 /* What `tare scan` cannot do without a PMU, in one sentence. */
 static int refused(const struct tare_why *why)
 {
+	if (why->code == TARE_E_RANGE || why->code == TARE_E_INVALID || why->code == TARE_E_SYNTAX ||
+	    why->code == TARE_E_EVENT_UNKNOWN) {
+		complain_why(why);
+		return EXIT_USAGE;
+	}
 	if (why->code != TARE_E_NO_PMU && why->code != TARE_E_NO_PERF) {
 		complain_why(why);
 		return EXIT_BAD;
@@ -215,14 +225,11 @@ static int refused(const struct tare_why *why)
 	return EXIT_BAD;
 }
 
-static int write_result(const struct scan_opts *o, const struct scan_job *job,
-			const struct tare_scan *s, const struct tare_cpu *cpu)
+static int write_result(const struct scan_opts *o, const struct scan_job *job, const struct tare_scan *s,
+			const struct tare_cpu *cpu, struct output *out)
 {
-	struct output out;
 	struct buf b = { 0 };
 
-	if (!output_open(&out, o->output ? o->output : "-"))
-		return EXIT_BAD;
 	if (o->json)
 		scan_json(&b, tare_scan_plan(s), tare_scan_result(s), job->like, cpu);
 	else
@@ -230,8 +237,7 @@ static int write_result(const struct scan_opts *o, const struct scan_job *job,
 	bool good = !buf_failed(&b);
 	if (!good)
 		complain("scan: out of memory");
-	good = good && output_write(&out, b.data, b.len);
-	good &= output_close(&out);
+	good = good && output_write(out, b.data, b.len);
 	buf_free(&b);
 	if (!good)
 		return EXIT_BAD;
@@ -239,7 +245,7 @@ static int write_result(const struct scan_opts *o, const struct scan_job *job,
 }
 
 static int scan(const struct scan_opts *o, const struct scan_job *job, struct watch *w,
-		const struct tare_scan_state *resume)
+		const struct tare_scan_state *resume, struct output *out)
 {
 	struct tare_scan_options so = TARE_SCAN_OPTIONS_INIT;
 	struct tare_scan *s;
@@ -269,7 +275,7 @@ static int scan(const struct scan_opts *o, const struct scan_job *job, struct wa
 		status = why.code == TARE_E_TIMEOUT && caught ? stopped(w, &why) : refused(&why);
 	} else {
 		progress_clear();
-		status = write_result(o, job, s, w->cpu);
+		status = write_result(o, job, s, w->cpu, out);
 		if (w->path && (w->saved || resume))
 			unlink(w->path);
 	}
@@ -305,8 +311,15 @@ static int run(const struct command *self, int argc, char **argv)
 	if (!o.resume && !o.plan_only && !o.quiet && w.path && access(path, F_OK) == 0)
 		caution("scan: %s has a scan that did not end; this one replaces it (--resume would "
 			"have gone on)", path);
+	struct output out;	/* opened now: a scan can take hours */
+	if (!output_open(&out, o.output ? o.output : "-")) {
+		scan_saved_free(saved);
+		return EXIT_USAGE;
+	}
 	catch_signals();
-	const int status = scan(&o, &job, &w, saved ? scan_saved_state(saved) : NULL);
+	int status = scan(&o, &job, &w, saved ? scan_saved_state(saved) : NULL, &out);
+	if (!output_close(&out))
+		status = EXIT_BAD;
 	scan_saved_free(saved);
 	return status;
 }
@@ -317,7 +330,7 @@ const struct command cmd_scan = {
 	.usage = "[OPTION]…",
 	.about = "Tries all codes of the PMU's event space, as many at a time as counters are free, "
 		 "while code runs of which the counts are known, and lists those that count what is "
-		 "looked for. Exit status: 0 found, 2 nothing found, 1 failed.",
+		 "looked for. Exit status: 0 found, 2 nothing found, 1 failed, 125 wrong usage.",
 	.opts = opts,
 	.run = run,
 };

@@ -106,7 +106,7 @@ void scan_text(struct buf *b, const struct tare_scan_plan *plan,
 	       const struct tare_scan_result *result, const char *like)
 {
 	buf_grouped(b, result->tried);
-	buf_str(b, " codes tried, ");
+	buf_str(b, result->tried == 1 ? " code tried, " : " codes tried, ");
 	buf_grouped(b, result->refused);
 	buf_str(b, " of them refused by the kernel, ");
 	buf_grouped(b, result->silent);

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,6 +18,8 @@
 #define RUNS 10
 #define MOST 1000000000u
 #define MOST_RUNS 10000
+#define MOST_ROUNDS (1u << 26)	/* of the loop that shows whether a counter counts */
+#define CHECKS 3		/* interrupts add to some of them */
 
 struct way {
 	const char *counter;
@@ -185,18 +188,61 @@ static void measure_way(const struct bench *b, const struct way *w, struct tare_
 		err = measure(b, &r, row, &why);
 	tare_counter_close(r.c);
 	row->measured = !err;
-	if (err) {
+	if (err == TARE_E_STOLEN)	/* the text is the event's name only */
+		snprintf(row->missing, sizeof(row->missing), "%.60s: %s", why.what, tare_err_sentence(err));
+	else if (err)
 		snprintf(row->missing, sizeof(row->missing), "%.159s", why.what);
+	if (err)
+		return;
+	const struct tare_bench_row *const base = &report->rows[0];
+	if (!base->measured) {		/* then there is nothing that could be subtracted */
+		row->measured = false;
+		snprintf(row->missing, sizeof(row->missing), "the loop without a read was not measured: %.110s",
+			 base->missing);
 		return;
 	}
-	const struct tare_bench_row *const base = &report->rows[0];
 	row->instructions = (row->total - base->total) / (double)report->reads;
 	row->ns = fmax(row->ns - (row == base ? 0 : base->ns * (double)report->reads), 0) /
 		  (double)report->reads;
 }
 
+/* More than the reads of a run take, by the slowest path: a counter that is too narrow shows it. */
+static uint64_t rounds_of_check(const struct tare_bench_report *r)
+{
+	const uint64_t rounds = r->reads * 500 / KNOWN_WORK_PER_ROUND;
+	return rounds < 20000 ? 20000 : rounds > MOST_ROUNDS ? MOST_ROUNDS : rounds;
+}
+
+/* Does it count a loop right, but for the interrupts that come meanwhile? */
+static int check_counter(const struct bench *b, struct trial *t, unsigned cpu, struct tare_why *why)
+{
+	const struct tare_event *const e = t->o.events[0];
+	struct known_work w = { .rounds = rounds_of_check(b->report), .on = cpu };
+	const int64_t wanted = (int64_t)w.rounds * KNOWN_WORK_PER_ROUND;
+	int64_t best = INT64_MIN, count[TRIAL_EVENTS], rest[TRIAL_EVENTS];
+	int err = known_work_prepare(&w, why);
+	if (err)
+		return err;
+	const struct trial_code code = known_work_code(&w);
+	for (int i = 0; !err && i < CHECKS; i++) {
+		err = trial_run(t, &code, count, why);
+		if (!err)
+			err = known_work_rest(t, &w, rest, why);
+		if (!err && (best == INT64_MIN || llabs(count[0] - rest[0] - wanted) < llabs(best - wanted)))
+			best = count[0] - rest[0];
+	}
+	known_work_finish(&w);
+	if (err || llabs(best - wanted) <= wanted / 100)
+		return err;
+	if (best <= 0)
+		return why_set(why, TARE_E_INVALID, "%s opens, and counts nothing of a loop of %jd instructions",
+			       e->name, (intmax_t)wanted);
+	return why_set(why, TARE_E_INVALID, "%s counts %jd of a loop of %jd instructions: `tare verify` finds out why",
+		       e->name, (intmax_t)best, (intmax_t)wanted);
+}
+
 /* Interrupts are taken off where the CPU has an event for them. */
-static void choose_event(struct bench *b)
+static void choose_event(struct bench *b, unsigned cpu)
 {
 	static const char *const names[] = { "instructions-minus-irqs:u", "instructions:u" };
 	struct tare_why why;
@@ -207,11 +253,15 @@ static void choose_event(struct bench *b)
 		if (tare_events_parse(names[i], NULL, &list, &why) < 0)
 			continue;
 		const struct tare_event *const e = tare_events_at(list, 0);
-		if (trial_open(&(struct trial_options){ .events = &e, .n = 1 }, &t, &why) < 0) {
+		int err = trial_open(&(struct trial_options){ .events = &e, .n = 1 }, &t, &why);
+		if (!err) {
+			err = check_counter(b, &t, cpu, &why);
+			trial_close(&t);
+		}
+		if (err) {
 			tare_events_free(list);
 			continue;
 		}
-		trial_close(&t);
 		b->instructions = list;
 		b->report->counted_by = names[i];
 	}
@@ -231,7 +281,7 @@ static int fill(struct bench *b, const struct tare_bench_options *o, struct tare
 {
 	struct tare_bench_report *const r = b->report;
 	struct kept *kept;
-	unsigned cpu;
+	unsigned cpu = 0;
 
 	tare_cpu_detect(&r->cpu);
 	r->reads = o->reads ? o->reads : READS;
@@ -242,7 +292,7 @@ static int fill(struct bench *b, const struct tare_bench_options *o, struct tare
 	if (!r->rows || !b->totals)
 		return why_set(why, TARE_E_NOMEM, "bench: %u runs", r->runs);
 	const bool stays = known_work_stay(&kept, &cpu, NULL) == 0;
-	choose_event(b);
+	choose_event(b, cpu);
 	for (size_t i = 0; i < N_WAYS; i++)
 		if (ways[i].serializer == TARE_SERIALIZE_AUTO ||
 		    ways[i].serializer != tare_serializer_auto())

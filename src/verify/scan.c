@@ -238,6 +238,21 @@ static int sweep_batch(const struct tare_scan *s, struct trial *t, size_t first,
 	return 0;
 }
 
+/* A code that cannot be counted is refused; where no event can be counted any more, it says nothing of codes. */
+static bool counters_are_gone(const struct tare_scan *s, struct tare_why *why)
+{
+	const struct tare_event *const instructions = tare_events_at(s->instructions, 0);
+	struct trial t;
+	struct tare_why here;
+
+	const int err = trial_open(&(struct trial_options){ .events = &instructions, .n = 1 }, &t, &here);
+	if (!err)
+		trial_close(&t);
+	else
+		why_set(why, TARE_E_STOLEN, "%s, which could be counted when the scan began", here.what);
+	return err;
+}
+
 /* The codes together in one group. A group that the kernel refuses, or that does not fit, is tried
  * in halves. */
 static int try_batch(const struct tare_scan *s, const struct place *places, size_t n,
@@ -262,6 +277,8 @@ static int try_batch(const struct tare_scan *s, const struct place *places, size
 		return 0;
 	if (!is_refusal(err))
 		return err;
+	if (n == 1 && counters_are_gone(s, why))
+		return TARE_E_STOLEN;
 	if (n == 1) {
 		verdicts[0] = (struct verdict){ .refused = true };
 		return 0;
@@ -582,7 +599,7 @@ static int confirm_coded(const struct tare_scan *s, const struct coded *c, struc
 		if (!err && scan_judge(s->plan.like, f) && f->is_excess)
 			err = confirm_long(s, c, f, why);
 		if (err)
-			return is_refusal(err) ? 0 : err;
+			return !is_refusal(err) ? err : counters_are_gone(s, why) ? TARE_E_STOLEN : 0;
 		*found = scan_judge(s->plan.like, f);
 		if (!*found || f->exact || f->is_excess || !scan_is_close(f))
 			break;

@@ -37,6 +37,26 @@ for cpu, flaws in ("zen2", ""), ("skylake", "interrupts=100000"), ("sapphirerapi
     check(kinds["serialize"]["measured"] or "serialize" in kinds["serialize"]["missing"], cpu, kinds["serialize"])
     check(rows[("wall-time", "clock", None)]["measured"] and rows[("zero", "zero", None)]["measured"], cpu)
 
+# A counter that counts nothing, that is too narrow, or whose register counts wrongly: no number of instructions.
+for flaws, why in ("dead=instructions", "counts nothing of a loop"), ("narrow=16", "of a loop of"), \
+        ("register=0", "of a loop of"):
+    doc, rows = bench(tare, "run", "--cpu", "zen2", "--flaws", flaws, "--")
+    check(doc["counted_by"] is None and why in doc["why_not"], flaws, doc["counted_by"], doc["why_not"])
+    check(all(r["instructions"] is None and r["total"] is None for r in doc["rows"]), flaws, doc["rows"])
+    p = run(tare, "run", "--cpu", "zen2", "--flaws", flaws, "--", tare, "bench", "-n", "1000", "-r", "3")
+    check(why in p.stdout and "tare run -- tare bench" not in p.stdout, "it is in a virtual PMU already", p.stdout)
+# Counters that are taken away: each row that is missing says why, and a reason stands once. (At some times no
+# counter counts, and then there is none free afterwards.)
+said = ""
+for ms in range(1, 9):
+    p = run(tare, "run", "--cpu", "zen2", "--flaws", f"stolen={ms}", "--", tare, "bench", "-n", "5000", "-r", "5")
+    reasons = [l.split(": ", 2)[2] for l in p.stdout.splitlines() if l.startswith("not measured: ")]
+    check(all(reasons) and len(reasons) == len(set(reasons)), ms, p.stdout)
+    said += p.stdout
+check("the counter was taken away during the measurement" in said, said)
+p = run(tare, "run", "--cpu", "zen2", "--", tare, "bench", "-n", "1", "-r", "1")
+check(p.stdout.startswith("1 read, 1 run; "), p.stdout)
+
 # On this machine, whatever it has: the clock and nothing.
 doc, rows = bench()
 check(rows[("wall-time", "clock", None)]["measured"] and rows[("zero", "zero", None)]["measured"], rows)

@@ -154,8 +154,10 @@ def bad_input():
             (["--codes", "9-3"], ["0x9-0x3"]), (["--like", "none-such"], ["none-such"]), \
             (["--like", "12x"], ["12x"]), (["--like", "instructions,branches"], ["2 events"]):
         p = run(*command("zen2", *args, flaws=""), env=env)
-        check(p.returncode == 1 and all(w in p.stderr for w in words) and not p.stdout, args, p.stderr)
-    for args, word in (["--codes", "x"], "'x'"), (["--masks", "1-"], "'1-'"), (["operand"], "operand"):
+        check(p.returncode == 125 and all(w in p.stderr for w in words) and not p.stdout, args, p.returncode, p.stderr)
+    for args, word in (["--codes", "x"], "'x'"), (["--masks", "1-"], "'1-'"), (["operand"], "operand"), \
+            (["--rounds", "0"], '"0"'), (["--rounds", "18446744073709551615"], "18446744073709551615"), \
+            (["--pages", "18446744073709551615"], "18446744073709551615"):
         p = run(tare, "scan", *args, env=env)
         check(p.returncode == 125 and word in p.stderr, args, p.stderr)
     # all counters held by others
@@ -175,7 +177,19 @@ def bad_input():
         p = run(*command("zen2", "--resume", "--state", file), env=env)
         check(p.returncode == 1 and word in p.stderr, text, p.stderr)
     p = run(*command("zen2", "--codes", "0x20", "--masks", "4", "--state", "/nonexistent/state", "-o", "/nonexistent/x"), env=env)
-    check(p.returncode == 1 and "/nonexistent/x" in p.stderr, p.stderr)
+    check(p.returncode == 125 and "/nonexistent/x" in p.stderr and "Looking" not in p.stderr, "before the scan", p.stderr)
+    p = run(*command("zen2", "--codes", "0xc0", "--masks", "0", flaws=""), env=env)
+    check("  1 code: " in p.stderr and " 1 batch of " in p.stderr and "1 code tried" in p.stdout, p.stdout, p.stderr)
+    # counters that are taken away while a batch counts; where that is between two batches, none is missed
+    taken = 0
+    for ms in range(1, 7):
+        p = run(*command("zen2", "-q", "--codes", "0x00-0x2f", flaws=f"interrupts=100000,faults,stolen={ms}"), env=env)
+        if p.returncode == 1:
+            taken += 1
+            check("taken away" in p.stderr and not p.stdout, ms, p.stdout, p.stderr)
+        else:
+            check(p.returncode == 0 and "r0420:u  counts page faults and interrupts" in p.stdout, ms, p.stdout, p.stderr)
+    check(taken, "no scan lost its counters")
 
 
 try:
