@@ -35,40 +35,47 @@ struct collapsed {
 	uint32_t *number;		/* by thread index */
 };
 
+static int note_range(struct collapsed *c, uint32_t thread, uint64_t from, uint64_t to)
+{
+	const uint32_t before = c->threads.n;
+	const uint32_t t = threads_index(&c->threads, thread);
+	if (t == UINT32_MAX)
+		return TARE_E_NOMEM;
+	if (t == before) {
+		uint64_t *const start = realloc(c->start, (t + 1) * sizeof(*start));
+		if (start)
+			c->start = start;
+		uint64_t *const end = realloc(c->end, (t + 1) * sizeof(*end));
+		if (end)
+			c->end = end;
+		if (!start || !end)
+			return TARE_E_NOMEM;
+		start[t] = from;
+		end[t] = to;
+	}
+	c->start[t] = from < c->start[t] ? from : c->start[t];
+	c->end[t] = to > c->end[t] ? to : c->end[t];
+	return 0;
+}
+
 static int note_ranges(struct collapsed *c, struct tare_profile *p)
 {
 	struct walk w;
 	struct run run;
+	int err = 0;
 	walk_init(&w, p, false);
-	while (walk_next(&w, &run)) {
-		for (size_t i = 0; i < run.n; i++) {
+	while (err == 0 && walk_next(&w, &run)) {
+		for (size_t i = 0; err == 0 && i < run.n; i++) {
 			struct mm_event e;
 			mm_decode(run.records + i * p->record_size, p->wide, &e);
 			if (e.p2 == MM_INTEGER)
 				continue;
 			const uint64_t end = e.p2 == MM_INSTANT || e.p2 < e.p1 ? e.p1 : e.p2;
-			const uint32_t before = c->threads.n;
-			const uint32_t t = threads_index(&c->threads, e.thread);
-			if (t == UINT32_MAX)
-				return TARE_E_NOMEM;
-			if (t == before) {
-				uint64_t *const start = realloc(c->start, (t + 1) * sizeof(*start));
-				if (start)
-					c->start = start;
-				uint64_t *const ends = realloc(c->end, (t + 1) * sizeof(*ends));
-				if (ends)
-					c->end = ends;
-				if (!start || !ends)
-					return TARE_E_NOMEM;
-				start[t] = e.p1;
-				ends[t] = end;
-			}
-			c->start[t] = e.p1 < c->start[t] ? e.p1 : c->start[t];
-			c->end[t] = end > c->end[t] ? end : c->end[t];
+			err = note_range(c, e.thread, e.p1, end);
 		}
 	}
 	walk_done(&w);
-	return 0;
+	return err;
 }
 
 struct by_key {
@@ -265,24 +272,22 @@ static int all_events(struct chrome *c, struct source *s)
 	struct walk w;
 	struct run run;
 	struct tare_profile *const p = s->p;
+	int err = 0;
 	walk_init(&w, p, false);
-	while (walk_next(&w, &run)) {
-		for (size_t i = 0; i < run.n; i++) {
+	/* sink_close() returns the error of the output. */
+	while (err == 0 && !c->out.sys_errno && walk_next(&w, &run)) {
+		for (size_t i = 0; err == 0 && i < run.n; i++) {
 			struct mm_event e;
 			mm_decode(run.records + i * p->record_size, p->wide, &e);
 			if (e.p2 == MM_INTEGER)
 				continue;
-			const int err = put_event(c, s, &e);
-			if (err < 0)
-				return err;
+			err = put_event(c, s, &e);
 		}
-		if (c->out.sys_errno)
-			return 0;	/* sink_close() returns the error */
 		if (c->o->progress.tell && run.first % (1u << 20) < run.n)
 			c->o->progress.tell(c->o->progress.arg, run.first, p->info.n_events);
 	}
 	walk_done(&w);
-	return 0;
+	return err;
 }
 
 /* The crate's name in rustc's command, or the program's. */

@@ -27,6 +27,7 @@ int points_run_init(struct points_run *r, struct tare_profile *p, struct names *
 
 void points_run_free(struct points_run *r)
 {
+	walk_done(&r->walk);
 	buf_free(&r->scratch);
 	free(r->ids);
 	free(r->direct);
@@ -167,10 +168,12 @@ bool points_last_thread(struct points_run *r, uint32_t *thread)
 			mm_decode(run.records + i * r->p->record_size, r->p->wide, &e);
 			if (e.p2 != MM_INTEGER) {
 				*thread = e.thread;
+				walk_done(&w);
 				return true;
 			}
 		}
 	}
+	walk_done(&w);
 	return false;
 }
 
@@ -225,7 +228,10 @@ int points_open(struct points *s, struct points_run *run, uint32_t thread)
 			end = run->range[i].end;
 		}
 	}
-	walk_range(&s->walk, run->p, true, first, end);
+	if (run->scanned)
+		walk_range(&s->walk, run->p, true, first, end);
+	else
+		walk_init(&s->walk, run->p, true);
 	return make_buffer(s);
 }
 
@@ -319,8 +325,10 @@ bool points_scan(struct points_run *r)
 		for (size_t i = run.n; i-- > 0;) {
 			struct mm_event e;
 			mm_decode(run.records + i * r->p->record_size, r->p->wide, &e);
-			if (!note_thread(r, e.thread, run.first + i, e.p2 != MM_INTEGER))
+			if (!note_thread(r, e.thread, run.first + i, e.p2 != MM_INTEGER)) {
+				walk_done(&w);
 				return false;
+			}
 		}
 	}
 	walk_done(&w);

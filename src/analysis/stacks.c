@@ -510,8 +510,10 @@ static int walk_all(struct pass *s)
 	while (walk_next(&w, &run)) {
 		for (size_t end = run.n, n; end; end -= n) {
 			n = end < BATCH ? end : BATCH;
-			if (!batch(s, run.records + (end - n) * s->p->record_size, n))
+			if (!batch(s, run.records + (end - n) * s->p->record_size, n)) {
+				walk_done(&w);
 				return pass_error(s);
+			}
 		}
 		if (progress->tell && total - run.first - told > (1u << 20)) {
 			told = total - run.first;

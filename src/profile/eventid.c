@@ -13,20 +13,22 @@ static bool is_control(unsigned char c)
 	return c < 0x20 || c == 0x7f;
 }
 
-/* How many bytes from the start are neither control bytes nor the separator, by eights. */
+/* How many bytes from the start are neither control bytes nor the separator: no more than these,
+ * by eights. */
 static size_t plain_bytes(const char *text, size_t len)
 {
 	static const uint64_t ones = 0x0101010101010101ull;
-	size_t n = 0;
-	for (; n + 8 <= len; n += 8) {
+	for (size_t n = 0; n + 8 <= len; n += 8) {
 		uint64_t v;
 		memcpy(&v, text + n, 8);
+		v = le64toh(v);
 		/* A byte below 0x20 or 0x7f sets a top bit, as may one behind it; so do those from
 		 * 0x80 on, which are looked at one by one. */
-		if ((v | (v - 0x20 * ones) | (v + ones)) & 0x80 * ones)
-			break;
+		const uint64_t others = (v | (v - 0x20 * ones) | (v + ones)) & 0x80 * ones;
+		if (others)
+			return n + (unsigned)__builtin_ctzll(others) / 8;
 	}
-	return n;
+	return len & ~(size_t)7;
 }
 
 /* The end of the text that starts at `at`, or 0 and the complaint. */

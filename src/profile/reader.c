@@ -47,19 +47,25 @@ static int add_piece(struct stream *s, uint64_t file_off, uint64_t len)
 	return 0;
 }
 
+/* Between large pages only the headers are looked at: mapping each takes longer than reading it. */
+#define FAR_APART (64u << 10)
+
 /* Walks the page headers. With `add` the pieces are stored; without, pages are
  * only counted: a file of tiny pages is repacked before it costs memory. */
 static int scan_pages(struct tare_profile *p, bool add, uint64_t *n_pages, struct tare_why *why)
 {
-	uint64_t pos = MM_HEADER_SIZE;
+	uint64_t pos = MM_HEADER_SIZE, len = 0;
 	*n_pages = 0;
 	while (pos < p->size) {
 		if (p->size - pos < MM_PAGE_HEADER_SIZE) {
 			profile_warn(p, TARE_PROFILE_TRUNCATED, add);
 			break;
 		}
-		const unsigned tag = p->bytes[pos];
-		uint64_t len = mm_u32(p->bytes + pos + 1);
+		uint8_t room[MM_PAGE_HEADER_SIZE];
+		const uint8_t *const head = len < FAR_APART ? p->bytes + pos
+					    : profile_bytes(p, pos, sizeof(room), room);
+		const unsigned tag = head[0];
+		len = mm_u32(head + 1);
 		if (tag >= MM_TAGS)
 			return bad(p, why, "page at byte %llu has tag %u (0, 1 and 2 exist)",
 				   (unsigned long long)pos, tag);
@@ -167,6 +173,9 @@ static int parse(struct tare_profile *p, struct tare_why *why)
 	return err;
 }
 
+/* Of hundreds of files the map has to do: descriptors are few. */
+#define FD_MOST 256
+
 static int map_fd(struct tare_profile *p, int fd, struct tare_why *why)
 {
 	struct stat st;
@@ -184,6 +193,7 @@ static int map_fd(struct tare_profile *p, int fd, struct tare_why *why)
 	p->map = map;
 	p->bytes = map;
 	p->size = (size_t)st.st_size;
+	p->fd = fd != STDIN_FILENO && fd < FD_MOST ? fd : -1;
 	return 0;
 }
 
@@ -198,6 +208,7 @@ static struct tare_profile *new_profile(const char *path)
 		return NULL;
 	}
 	p->info.path = p->path;
+	p->fd = -1;
 	return p;
 }
 
@@ -234,7 +245,7 @@ int tare_profile_open(const char *path, struct tare_profile **out, struct tare_w
 				     : why_errno(why, TARE_E_IO, err, "%.200s", path);
 	}
 	const int err = map_fd(p, fd, why);
-	if (!from_stdin)
+	if (!from_stdin && p->fd != fd)
 		close(fd);
 	return finish_open(p, err, out, why);
 }
@@ -261,6 +272,8 @@ void tare_profile_close(struct tare_profile *p)
 		return;
 	if (p->map)
 		munmap(p->map, p->size);
+	if (p->fd >= 0)
+		close(p->fd);
 	free(p->heap);
 	for (int tag = 0; tag < MM_TAGS; tag++)
 		free(p->streams[tag].pieces);

@@ -39,6 +39,7 @@ struct tare_profile {
 	size_t size;
 	void *map;		/* munmap this, or NULL */
 	void *heap;		/* free this, or NULL */
+	int fd;			/* of the file that is mapped; -1: it is not kept open */
 	bool wide;		/* version 9 */
 	unsigned record_size, id_size;
 	struct stream streams[MM_TAGS];
@@ -141,6 +142,7 @@ struct walk {
 	uint64_t next, stop;	/* record numbers: [next, stop) forward, [stop, next) back */
 	uint64_t from, to;	/* where they are in the file */
 	uint64_t dropped;	/* file offset up to (back: down to) which pages were dropped */
+	uint8_t *bytes;		/* the run, read from the file; NULL: it is in the map */
 	uint8_t cut[32];
 };
 
@@ -149,6 +151,10 @@ void walk_init(struct walk *w, struct tare_profile *p, bool back);
 void walk_range(struct walk *w, struct tare_profile *p, bool back, uint64_t first, uint64_t end);
 bool walk_next(struct walk *w, struct run *run);
 void walk_done(struct walk *w);
+/* n bytes of the file at `at`, read into `room`; or where that fails, and where the file is not
+ * open, in the map. For what is gone through once: mapping it page by page takes longer. */
+#define PROFILE_READ_BYTES (256u << 10)
+const uint8_t *profile_bytes(const struct tare_profile *p, uint64_t at, size_t n, uint8_t *room);
 /* These bytes of the file are done with for now. */
 void window_drop(const struct tare_profile *p, uint64_t from, uint64_t to);
 /* For whoever goes backwards over records: what comes soon. The processor guesses it,

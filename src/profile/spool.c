@@ -50,13 +50,23 @@ int spool_write(int fd, const void *bytes, size_t n, struct tare_why *why)
 	return 0;
 }
 
+/* What is read from now on is no longer in the file that was opened. */
+static void leave_file(struct tare_profile *p)
+{
+	if (p->map)
+		munmap(p->map, p->size);
+	p->map = NULL;
+	if (p->fd >= 0)
+		close(p->fd);
+	p->fd = -1;
+}
+
 static int adopt(struct tare_profile *p, int fd, size_t size, struct tare_why *why)
 {
 	void *const map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (map == MAP_FAILED)
 		return why_errno(why, TARE_E_IO, errno, "%.120s: mmap", p->path);
-	if (p->map)
-		munmap(p->map, p->size);
+	leave_file(p);
 	p->map = map;
 	p->bytes = map;
 	p->size = size;
@@ -171,9 +181,7 @@ int spool_repack(struct tare_profile *p, struct tare_why *why)
 	for (unsigned tag = 0; err == 0 && tag < MM_TAGS; tag++)
 		err = repack_stream(p, tag, total[tag], &t, why);
 	if (t.fd < 0 && err == 0) {
-		if (p->map)
-			munmap(p->map, p->size);
-		p->map = NULL;
+		leave_file(p);
 		p->heap = t.mem.data;
 		p->bytes = p->heap;
 		p->size = t.mem.len;

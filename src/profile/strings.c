@@ -81,20 +81,23 @@ static void some_entries(struct index_pass *pass, const uint8_t *bytes, size_t l
 		index_entries(pass, bytes, len, 1, 0);
 }
 
-static void each_entry(struct index_pass *pass)
+static bool each_entry(struct index_pass *pass)
 {
 	const struct tare_profile *const p = pass->p;
 	const struct stream *const s = &p->streams[MM_INDEX];
 	const size_t size = 2 * p->id_size;
 	const uint64_t end = s->size - (s->size - MM_HEADER_SIZE) % size;
+	uint8_t *const room = malloc(PROFILE_READ_BYTES);
+	if (!room)
+		return false;
 	pass->number = pass->duplicates = 0;
 	for (uint64_t off = MM_HEADER_SIZE; off < end && !pass->too_sparse && !pass->too_wide; ) {
 		const uint8_t *bytes;
 		size_t len = stream_span(p, s, off, &bytes);
 		if (len > end - off)
 			len = end - off;
-		if (len > 1u << 20)
-			len = 1u << 20;
+		if (len > PROFILE_READ_BYTES)
+			len = PROFILE_READ_BYTES;
 		if (len < size) {
 			uint8_t cut[16];
 			stream_copy(p, s, off, cut, size);
@@ -103,11 +106,13 @@ static void each_entry(struct index_pass *pass)
 			continue;
 		}
 		len -= len % size;
-		some_entries(pass, bytes, len);
 		const uint64_t at = (uint64_t)(bytes - p->bytes);
+		some_entries(pass, profile_bytes(p, at, len, room), len);
 		window_drop(p, at, at + len);
 		off += len;
 	}
+	free(room);
+	return true;
 }
 
 static int compare_u64(const void *a, const void *b)
@@ -169,17 +174,15 @@ static int index_dense(struct tare_profile *p, uint64_t n_entries, struct tare_w
 		p->n_dense = MM_VIRTUAL_MAX + 1;
 	if (!pass.too_wide) {
 		p->narrow = new_dense(p->n_dense + 1, sizeof(*p->narrow));
-		if (!p->narrow)
+		if (!p->narrow || !each_entry(&pass))
 			return no_memory(p, why);
-		each_entry(&pass);
 	}
 	if (pass.too_wide) {
 		free_dense(p);
 		pass = (struct index_pass){ .p = p };
 		p->dense = new_dense(p->n_dense + 1, sizeof(*p->dense));
-		if (!p->dense)
+		if (!p->dense || !each_entry(&pass))
 			return no_memory(p, why);
-		each_entry(&pass);
 	}
 	profile_warn(p, TARE_PROFILE_DUPLICATE_ID, pass.too_sparse ? 0 : pass.duplicates);
 	return !pass.too_sparse;
@@ -205,7 +208,8 @@ int strings_index(struct tare_profile *p, struct tare_why *why)
 	if (!p->sparse || !p->dense)
 		return no_memory(p, why);
 	struct index_pass pass = { .p = p };
-	each_entry(&pass);
+	if (!each_entry(&pass))
+		return no_memory(p, why);
 	sort_sparse(p);
 	return 0;
 }
@@ -282,18 +286,14 @@ static int too_long(struct expansion *x, uint64_t addr)
 
 static int expand_id(struct expansion *x, uint64_t id);
 
-static int expand_reference(struct expansion *x, uint64_t addr)
+static int expand_reference(struct expansion *x, uint64_t addr, uint64_t id)
 {
-	uint8_t bytes[8];
-	const struct tare_profile *const p = x->p;
-	if (!stream_copy(p, &p->streams[MM_STRINGS], addr + 1, bytes, p->id_size))
-		return TARE_E_RANGE;
 	if (++x->references > REFERENCES_MAX)
 		return refuse(x, addr, "expands without end");
 	if (x->depth == DEPTH_MAX)
 		return refuse(x, addr, "refers to itself, or is nested deeper than 64");
 	x->depth++;
-	const int err = expand_id(x, p->wide ? mm_u64(bytes) : mm_u32(bytes));
+	const int err = expand_id(x, id);
 	x->depth--;
 	return err;
 }
@@ -301,45 +301,74 @@ static int expand_reference(struct expansion *x, uint64_t addr)
 /* How many bytes from the start are text: neither a reference nor the end. */
 static size_t literal_bytes(const uint8_t *bytes, size_t len)
 {
-	static const uint64_t ones = 0x0101010101010101ull;
+	static const uint64_t tops = 0x8080808080808080ull;
 	size_t n = 0;
-	for (; n + 8 <= len; n += 8) {
+	while (n + 8 <= len) {
 		uint64_t v;
 		memcpy(&v, bytes + n, 8);
-		if ((v & v << 1) & 0x80 * ones)		/* a byte with its two top bits set */
-			break;
+		v = le64toh(v);
+		const uint64_t high = v & v << 1 & tops;	/* bytes with their two top bits set */
+		n += high ? (unsigned)__builtin_ctzll(high) / 8 : 8;
+		if (high && bytes[n] >= MM_REFERENCE)
+			return n;
+		n += high != 0;
 	}
 	while (n < len && bytes[n] < MM_REFERENCE)
 		n++;
 	return n;
 }
 
+/* The id of a reference whose bytes may lie in two pages. */
+static bool reference_at(const struct tare_profile *p, uint64_t addr, const uint8_t *bytes, size_t len,
+			 uint64_t *id)
+{
+	uint8_t cut[8];
+	const uint8_t *at = bytes + 1;
+	if (len < 1 + p->id_size) {
+		if (!stream_copy(p, &p->streams[MM_STRINGS], addr + 1, cut, p->id_size))
+			return false;
+		at = cut;
+	}
+	*id = p->wide ? mm_u64(at) : mm_u32(at);
+	return true;
+}
+
 /* TARE_E_RANGE: the stream ends before the string does. TOO_LONG: the text is cut. */
 static int expand_at(struct expansion *x, uint64_t addr)
 {
 	struct tare_profile *const p = x->p;
+	const uint8_t *bytes = NULL;
+	size_t len = 0;				/* of them lie side by side */
 	for (;;) {
-		const uint8_t *bytes;
-		const size_t left = x->most - (x->out->len - x->start);
-		size_t len = stream_span(p, &p->streams[MM_STRINGS], addr, &bytes);
+		if (!len)
+			len = stream_span(p, &p->streams[MM_STRINGS], addr, &bytes);
 		if (!len)
 			return TARE_E_RANGE;
-		len = len > left ? left + 1 : len;	/* the page may have gigabytes more */
-		const size_t n = literal_bytes(bytes, len);
+		const size_t left = x->most - (x->out->len - x->start);
+		const size_t look = len > left ? left + 1 : len;	/* the page may have gigabytes more */
+		const size_t n = literal_bytes(bytes, look);
 		if (n > left) {
 			buf_add(x->out, bytes, left);
 			return too_long(x, addr);
 		}
 		buf_add(x->out, bytes, n);
 		addr += n;
-		if (n == len)
+		bytes += n;
+		len -= n;
+		if (n == look)
 			continue;
-		if (bytes[n] == MM_TERMINATOR)
+		if (*bytes == MM_TERMINATOR)
 			return 0;
-		const int err = expand_reference(x, addr);
+		uint64_t id;
+		if (!reference_at(p, addr, bytes, len, &id))
+			return TARE_E_RANGE;
+		const int err = expand_reference(x, addr, id);
 		if (err)
 			return err;
-		addr += 1 + p->id_size;
+		const size_t size = 1 + p->id_size;
+		addr += size;
+		bytes += size;
+		len = len > size ? len - size : 0;
 	}
 }
 

@@ -1,11 +1,13 @@
 /* The reader: what is right is read in both versions and any page size, what real
  * files lack is a warning, what no writer writes is an error that says so. */
 #include <setjmp.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -93,20 +95,26 @@ static void check_events(struct tare_profile *p, const struct sample *s, int n)
 	tare_profile_cursor_free(c);
 }
 
+/* Records of sample(), as check_events() has them. */
+static void put_events(struct sample *s, uint32_t version, int n)
+{
+	for (int i = 0; i < n; i++) {
+		struct mm_event e = { .kind = s->kind, .id = i % 2 ? 5 : s->label,
+				      .thread = (uint32_t)i % 5, .p1 = (uint64_t)i };
+		if (i % 3 == 0)
+			e.p1 += 0xABCD00000000ull;
+		e.p2 = i % 3 == 0 ? 0xABCE00000000ull : i % 3 == 1 ? MM_INSTANT : MM_INTEGER;
+		put_record(&s->streams[MM_EVENTS], version, e);
+	}
+}
+
 static void reads_any_page_size(void **state)
 {
 	static const size_t pages[] = { 1, 2, 3, 5, 7, 31, 32, 37, 4096, 262144, 5u << 20 };
 	for (uint32_t version = 8; version <= 9; version++) {
 		struct sample s = sample(version);
 		const int n = 1000;
-		for (int i = 0; i < n; i++) {
-			struct mm_event e = { .kind = s.kind, .id = i % 2 ? 5 : s.label,
-					      .thread = (uint32_t)i % 5, .p1 = (uint64_t)i };
-			if (i % 3 == 0)
-				e.p1 += 0xABCD00000000ull;
-			e.p2 = i % 3 == 0 ? 0xABCE00000000ull : i % 3 == 1 ? MM_INSTANT : MM_INTEGER;
-			put_record(&s.streams[MM_EVENTS], version, e);
-		}
+		put_events(&s, version, n);
 		for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
 			struct buf file = put_file(version, s.streams, pages[i]);
 			struct tare_profile *p;
@@ -126,6 +134,59 @@ static void reads_any_page_size(void **state)
 			assert_int_equal(tare_profile_warnings(p, NULL, 0), 0);
 			check_events(p, &s, n);
 			tare_profile_close(p);
+			buf_free(&file);
+		}
+		free_sample(&s);
+	}
+}
+
+/* The descriptors that are open, below `most`. */
+static int open_below(int most)
+{
+	int n = 0;
+	for (int fd = 0; fd < most; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void check_file(const struct buf *bytes, const struct sample *s, int n, bool crowded)
+{
+	char path[] = "/tmp/profile-reader-XXXXXX";
+	int taken[300], n_taken = 0;
+	const int fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes->data, bytes->len), bytes->len);
+	close(fd);
+	while (crowded && n_taken < 300)
+		assert_true((taken[n_taken++] = dup(STDIN_FILENO)) >= 0);
+	const int before = open_below(1000);
+	struct tare_profile *p;
+	struct tare_why why = { 0 };
+	if (tare_profile_open(path, &p, &why) < 0)
+		fail_msg("%s", why.what);
+	assert_int_equal(p->fd >= 0, !crowded);
+	assert_int_equal(open_below(1000), before + !crowded);
+	check_events(p, s, n);
+	tare_profile_close(p);
+	assert_int_equal(open_below(1000), before);
+	while (n_taken)
+		close(taken[--n_taken]);
+	unlink(path);
+}
+
+/* A file of so many events is read, and not mapped, by who walks over it; records may be cut by
+ * pages, and pages be longer or shorter than what is read at once. Many files leave descriptors
+ * to others. */
+static void reads_long_files(void **state)
+{
+	static const size_t pages[] = { 10007, 70001, 262144, 5u << 20 };
+	for (uint32_t version = 8; version <= 9; version++) {
+		struct sample s = sample(version);
+		const int n = 100000;
+		put_events(&s, version, n);
+		for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+			struct buf file = put_file(version, s.streams, pages[i]);
+			check_file(&file, &s, n, i == 2);
 			buf_free(&file);
 		}
 		free_sample(&s);
@@ -405,6 +466,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_any_page_size),
+		cmocka_unit_test(reads_long_files),
 		cmocka_unit_test(reads_what_a_crash_left),
 		cmocka_unit_test(refuses_what_no_writer_writes),
 		cmocka_unit_test(refuses_hostile_strings),
