@@ -202,41 +202,67 @@ HOT size_t parent_of(const struct thread *t, size_t top, uint64_t start, uint64_
 	return parent;
 }
 
+/* Where the stack of a thread is while its intervals are put on it: of the arrays, which stay
+ * where they are, and what is needed for every interval. */
+struct stack_top {
+	struct thread open;
+	struct cell *cells;
+	size_t top;
+	uint64_t start, end;		/* of the top one */
+	uint64_t overlaps, backwards;
+};
+
+HOT struct stack_top stack_begin(const struct tare_summary_store *st, const struct thread *t)
+{
+	const size_t top = t->depth - 1;
+	return (struct stack_top){ .open = *t, .cells = st->cells, .top = top,
+				   .start = t->open_start[top], .end = t->open_end[top] };
+}
+
+HOT void stack_end(struct pass *s, struct thread *t, const struct stack_top *k)
+{
+	t->depth = (uint32_t)k->top + 1;
+	t->start = k->open.start;
+	t->end = k->open.end;
+	s->overlaps += k->overlaps;
+	s->backwards += k->backwards;
+}
+
+/* One interval more. */
+HOT void stack_put(struct stack_top *k, const uint8_t *tail, const uint32_t own)
+{
+	const uint64_t start = mm_tail_start(tail);
+	uint64_t end = mm_tail_end(tail);
+	if (__builtin_expect(end < start, 0)) {
+		end = start;
+		k->backwards++;
+	}
+	const uint64_t d = end - start;
+	const size_t around = parent_of(&k->open, k->top, start, end, k->start, k->end, &k->overlaps);
+	const uint32_t parent = k->open.open_cell[around];
+	if (__builtin_expect(parent == 0, 0)) {		/* else inside one seen before */
+		k->open.start = start < k->open.start ? start : k->open.start;
+		k->open.end = end > k->open.end ? end : k->open.end;
+	}
+	k->cells[parent].inner += d;
+	k->cells[own].sum += d;
+	k->cells[own].n++;
+	k->top = around + 1;
+	k->open.open_start[k->top] = k->start = start;
+	k->open.open_end[k->top] = k->end = end;
+	k->open.open_cell[k->top] = own;
+}
+
 /* Intervals [i, stop) of the block, which are of one thread; last first. */
 static bool intervals(struct pass *s, struct thread *t, const struct block *b, size_t i,
 		      size_t stop)
 {
 	if (!summary_reserve_stack(t, stop - i))
 		return false;
-	const struct thread open = *t;		/* whose arrays stay where they are */
-	struct cell *const cells = s->store->cells;
-	size_t top = t->depth - 1;
-	uint64_t top_start = open.open_start[top], top_end = open.open_end[top], overlaps = 0;
-	for (; i < stop; i++) {
-		const uint64_t start = mm_tail_start(b->tail[i]);
-		uint64_t end = mm_tail_end(b->tail[i]);
-		if (__builtin_expect(end < start, 0)) {
-			end = start;
-			s->backwards++;
-		}
-		const uint64_t d = end - start;
-		top = parent_of(&open, top, start, end, top_start, top_end, &overlaps);
-		const uint32_t parent = open.open_cell[top];
-		if (__builtin_expect(parent == 0, 0)) {		/* else inside one seen before */
-			t->start = start < t->start ? start : t->start;
-			t->end = end > t->end ? end : t->end;
-		}
-		cells[parent].inner += d;
-		const uint32_t own = b->cell[i];
-		cells[own].sum += d;
-		cells[own].n++;
-		top++;
-		open.open_start[top] = top_start = start;
-		open.open_end[top] = top_end = end;
-		open.open_cell[top] = own;
-	}
-	t->depth = (uint32_t)top + 1;
-	s->overlaps += overlaps;
+	struct stack_top k = stack_begin(s->store, t);
+	for (; i < stop; i++)
+		stack_put(&k, b->tail[i], b->cell[i]);
+	stack_end(s, t, &k);
 	return true;
 }
 
@@ -348,34 +374,44 @@ HOT uint32_t row_of(const struct row_map *m, uint64_t id)
 	return m->direct[addr < m->n_direct ? addr : 0] >> 1;
 }
 
+/* One record, which is looked up whatever it is: into both lists, and counted in one. */
+HOT size_t resolve_one(struct pass *s, struct block *b, const struct row_map *map, const uint8_t *r,
+		       size_t n, size_t others, const int wide, const int by_label)
+{
+	const uint64_t id = wide ? mm_u64(r + 8) : mm_u32(r + 4);
+	const struct kind_plane *const kind = &s->kind[kind_slot(s, wide ? mm_u64(r) : mm_u32(r))];
+	const size_t is_interval = mm_is_interval(r, wide), tail = wide ? 16 : 8;
+	uint32_t row = by_label ? row_of(map, id) : 0;
+	prefetch_back(r);
+	if (__builtin_expect(!row, 0))
+		row = row_slow(s, r, b, is_interval ? &b->cell[n] : &b->row[others]);
+	b->tail[n] = r + tail;
+	b->cell[n] = row + kind->plane;
+	b->row[others] = row | kind->odd;
+	b->type[others] = mm_u32(r + tail + 8);
+	return n + is_interval;
+}
+
+static void resolved(struct pass *s, struct block *b, size_t n_intervals, size_t n_records)
+{
+	b->n_intervals = n_intervals;
+	b->n_others = n_records - n_intervals;
+	resolve_late(s, b);
+}
+
 HOT void resolve_block(struct pass *s, struct block *b, const uint8_t *records, size_t n_records,
 		       const int wide, const int by_label)
 {
-	const size_t size = wide ? 32 : 24, tail = wide ? 16 : 8;
+	const size_t size = wide ? 32 : 24;
 	const struct row_map map = { ids_fast(s->p), s->labels->direct, s->labels->n_direct };
+	const uint8_t *r = records + n_records * size;
 	size_t n = 0;
 	b->n_late = 0;
-	const uint8_t *r = records + n_records * size;
 	for (size_t i = 0; i < n_records; i++) {
 		r -= size;
-		prefetch_back(r);
-		const uint64_t id = wide ? mm_u64(r + 8) : mm_u32(r + 4);
-		const struct kind_plane *const kind =
-			&s->kind[kind_slot(s, wide ? mm_u64(r) : mm_u32(r))];
-		const size_t is_interval = mm_is_interval(r, wide), others = i - n;
-		uint32_t row = by_label ? row_of(&map, id) : 0;
-		if (__builtin_expect(!row, 0))
-			row = row_slow(s, r, b, is_interval ? &b->cell[n] : &b->row[others]);
-		/* Into both lists, and counted in one. */
-		b->tail[n] = r + tail;
-		b->cell[n] = row + kind->plane;
-		b->row[others] = row | kind->odd;
-		b->type[others] = mm_u32(r + tail + 8);
-		n += is_interval;
+		n = resolve_one(s, b, &map, r, n, i - n, wide, by_label);
 	}
-	b->n_intervals = n;
-	b->n_others = n_records - n;
-	resolve_late(s, b);
+	resolved(s, b, n, n_records);
 }
 
 /* Functions of their own, so that the loop has all registers. */
@@ -394,15 +430,70 @@ static __attribute__((noinline)) void resolve_other(struct pass *s, struct block
 		resolve_block(s, b, records, n, s->p->wide, 0);
 }
 
-/* New names may need more rows, and then their cells are elsewhere. */
+/* The same while the intervals of the block before go to their thread's stack: each of these waits
+ * for the one before, and the look-ups fill that time. */
+static __attribute__((noinline)) void resolve_beside(struct pass *s, struct block *b,
+						     const uint8_t *records, size_t n_records,
+						     const struct block *before, struct thread *t)
+{
+	const struct row_map map = { ids_fast(s->p), s->labels->direct, s->labels->n_direct };
+	const size_t n_before = before->n_intervals;
+	const size_t n_both = n_before < n_records ? n_before : n_records;
+	const uint8_t *r = records + n_records * 32;
+	struct stack_top k = stack_begin(s->store, t);
+	size_t n = 0, i = 0;
+	b->n_late = 0;
+	for (; i < n_both; i++) {
+		r -= 32;
+		n = resolve_one(s, b, &map, r, n, i - n, 1, 1);
+		stack_put(&k, before->tail[i], before->cell[i]);
+	}
+	for (; i < n_records; i++) {
+		r -= 32;
+		n = resolve_one(s, b, &map, r, n, i - n, 1, 1);
+	}
+	for (i = n_both; i < n_before; i++)
+		stack_put(&k, before->tail[i], before->cell[i]);
+	stack_end(s, t, &k);
+	resolved(s, b, n, n_records);
+}
+
+/* A block whose intervals are of one thread, with room for them on its stack, and not there yet. */
+struct waiting {
+	const struct block *b;		/* NULL: none */
+	struct thread *t;
+};
+
+static void stop_waiting(struct pass *s, struct waiting *w)
+{
+	if (!w->b)
+		return;
+	struct stack_top k = stack_begin(s->store, w->t);
+	for (size_t i = 0; i < w->b->n_intervals; i++)
+		stack_put(&k, w->b->tail[i], w->b->cell[i]);
+	stack_end(s, w->t, &k);
+	w->b = NULL;
+}
+
+HOT void resolve_records(struct pass *s, struct block *b, const uint8_t *records, size_t n,
+			 struct waiting *w, const int wide, const int by_label)
+{
+	if (wide && by_label && w->b) {
+		resolve_beside(s, b, records, n, w->b, w->t);
+		w->b = NULL;
+	} else if (wide && by_label) {
+		resolve_wide(s, b, records, n);
+	} else {
+		resolve_other(s, b, records, n, by_label);
+	}
+}
+
+/* New names may need more rows, and then their cells are elsewhere. Afterwards no block waits. */
 HOT bool look_up_block(struct pass *s, struct block *b, const uint8_t *records, size_t n,
-		       const int wide, const int by_label)
+		       struct waiting *w, const int wide, const int by_label)
 {
 	for (;;) {
-		if (wide && by_label)
-			resolve_wide(s, b, records, n);
-		else
-			resolve_other(s, b, records, n, by_label);
+		resolve_records(s, b, records, n, w, wide, by_label);
 		if (s->labels->err < 0 || s->kinds.resolver->err < 0)
 			return false;
 		if (__builtin_expect(s->store->names.n < s->store->n_rows, 1))
@@ -445,37 +536,60 @@ static void hits(struct pass *s, const struct block *b)
 	s->n_instants += b->n_others;
 }
 
-HOT bool block_back(struct pass *s, const uint8_t *records, size_t n, const int wide,
-		    const int by_label)
+/* How many intervals from `i` on are of one thread. */
+static size_t of_one_thread(const struct block *b, size_t i)
 {
-	struct block b;
-	if (!look_up_block(s, &b, records, n, wide, by_label))
-		return false;
-	if (!s->counted_hits && all_hits(&b))
-		hits(s, &b);
-	else if (!odd_others(s, records, n))
-		return false;
-	for (size_t i = 0, end; i < b.n_intervals; i = end) {
-		const uint32_t id = mm_u32(b.tail[i]);
-		struct thread *const t = summary_thread(s->store, id);
-		for (end = i + 1; end < b.n_intervals && mm_u32(b.tail[end]) == id; )
-			end++;
-		if (!t || !(by_label ? intervals(s, t, &b, i, end)
-				     : intervals_again(s, t, &b, i, end)))
+	const uint32_t id = mm_u32(b->tail[i]);
+	size_t end = i + 1;
+	while (end < b->n_intervals && mm_u32(b->tail[end]) == id)
+		end++;
+	return end - i;
+}
+
+/* The intervals of a block of its own, or they wait. */
+HOT bool block_intervals(struct pass *s, const struct block *b, struct waiting *w, const int wide,
+			 const int by_label)
+{
+	for (size_t i = 0, n; i < b->n_intervals; i += n) {
+		n = of_one_thread(b, i);
+		struct thread *const t = summary_thread(s->store, mm_u32(b->tail[i]));
+		if (!t)
+			return false;
+		if (wide && by_label && n == b->n_intervals) {
+			*w = (struct waiting){ b, t };
+			return summary_reserve_stack(t, n);
+		}
+		if (!(by_label ? intervals(s, t, b, i, i + n) : intervals_again(s, t, b, i, i + n)))
 			return false;
 	}
 	return true;
 }
 
+HOT bool block_back(struct pass *s, struct block *b, const uint8_t *records, size_t n,
+		    struct waiting *w, const int wide, const int by_label)
+{
+	if (!look_up_block(s, b, records, n, w, wide, by_label))
+		return false;
+	if (!s->counted_hits && all_hits(b))
+		hits(s, b);
+	else if (!odd_others(s, records, n))
+		return false;
+	return block_intervals(s, b, w, wide, by_label);
+}
+
 HOT bool run_back(struct pass *s, const struct run *run, const int wide, const int by_label)
 {
 	const size_t size = wide ? 32 : 24;
-	for (size_t end = run->n; end; ) {
+	struct block blocks[2];
+	struct waiting w = { 0 };
+	unsigned turn = 0;
+	for (size_t end = run->n; end; turn ^= 1) {
 		const size_t n = end < BLOCK ? end : BLOCK;
 		end -= n;
-		if (!block_back(s, run->records + end * size, n, wide, by_label))
+		if (!block_back(s, &blocks[turn], run->records + end * size, n, &w, wide, by_label))
 			return false;
 	}
+	stop_waiting(s, &w);
 	return true;
 }
 
@@ -503,8 +617,10 @@ static int walk_all(struct pass *s, const struct tare_progress *progress)
 		const bool ok = by_label && s->p->wide ? run_back(s, &run, 1, 1)
 				: by_label ? run_back(s, &run, 0, 1)
 				: run_back(s, &run, s->p->wide, 0);
-		if (!ok || s->labels->err < 0 || s->kinds.resolver->err < 0)
+		if (!ok || s->labels->err < 0 || s->kinds.resolver->err < 0) {
+			walk_done(&w);
 			return pass_error(s);
+		}
 		if (progress->tell && total - run.first - told > (1u << 20)) {
 			told = total - run.first;
 			progress->tell(progress->arg, told, total);
