@@ -181,9 +181,27 @@ void long_grid_name(struct long_grid *g, const char *text, size_t len)
 	measure(g, 0, display_width(text, len));
 }
 
-void long_grid_number(struct long_grid *g, const char *text, const char *end)
+void long_grid_number(struct long_grid *g, const struct long_number *n, const char *text)
 {
-	long_grid_cell(g, text, (size_t)(end - text), (size_t)(end - text), true);
+	enum { SHORT = 32 };
+	const char *const end = n->slack;
+	const size_t len = (size_t)(end - text);
+	const size_t width = g->width[g->column] > len ? g->width[g->column] : len;
+	struct buf *const out = g->out;
+	/* Moved as it is, with the spaces before it and, of a fixed size, what is behind it. */
+	if (!out || !g->column || width + 2 > SHORT ||
+	    out->cap - out->len <= SHORT + 1 || out->failed) {
+		long_grid_cell(g, text, len, len, true);
+		return;
+	}
+	memcpy(out->data + out->len, end - width - 2, SHORT);
+	out->len += width + 2;
+	g->column++;
+	if (g->column == g->columns) {
+		g->column = 0;
+		out->data[out->len++] = '\n';
+	}
+	out->data[out->len] = '\0';
 }
 
 /* Names are code, so that nothing in them is markup. In code, a | must still be escaped,

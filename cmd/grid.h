@@ -53,7 +53,16 @@ struct long_grid {
 void long_grid_text(struct long_grid *g, const char *text, size_t len);
 /* Measures a name alone: the next cell is what it was. */
 void long_grid_name(struct long_grid *g, const char *text, size_t len);
-/* Text of ASCII characters that ends at `end`. */
-void long_grid_number(struct long_grid *g, const char *text, const char *end);
+/* Room for a number of ASCII characters, which is written before the end that number_begin() returns: nothing but spaces. */
+struct long_number {
+	char text[32], slack[32];
+};
+static inline char *number_begin(struct long_number *n)
+{
+	memset(n, ' ', sizeof(*n));
+	return n->slack;		/* the end */
+}
+/* The one that starts at `text`. */
+void long_grid_number(struct long_grid *g, const struct long_number *n, const char *text);
 
 #endif

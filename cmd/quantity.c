@@ -206,14 +206,20 @@ static unsigned code_width(uint32_t c)
 /* How many bytes from the start are plain, one column each. */
 static size_t plain_bytes(const char *text, size_t len)
 {
+	const uint64_t ones = 0x0101010101010101ull, tops = 0x80 * ones;
 	size_t n = 0;
 	for (; n + 8 <= len; n += 8) {
 		uint64_t v;
 		memcpy(&v, text + n, 8);
 		/* a byte of 0x80 and more, below 0x20, or 0x7F sets its top bit */
-		const uint64_t ones = 0x0101010101010101ull, tops = 0x80 * ones;
 		if ((v | (v - 0x20 * ones) | (v + ones)) & tops)
 			break;
+	}
+	if (len >= 8) {				/* the last ones with some of those before */
+		uint64_t v;
+		memcpy(&v, text + len - 8, 8);
+		if (n + 8 > len && !((v | (v - 0x20 * ones) | (v + ones)) & tops))
+			return len;
 	}
 	while (n < len && (unsigned char)text[n] >= 0x20 && (unsigned char)text[n] < 0x7F)
 		n++;

@@ -79,27 +79,24 @@ static void text_cell(struct long_grid *g, const char *text)
 
 static void value_cell(struct long_grid *g, const struct tare_profile_info *i, int64_t v)
 {
-	char text[QUANTITY_BYTES];
-	char *const end = text + sizeof(text);
-	long_grid_number(g, quantity_before(end, i, v), end);
+	struct long_number n;
+	long_grid_number(g, &n, quantity_before(number_begin(&n), i, v));
 }
 
 static void count_cell(struct long_grid *g, uint64_t n)
 {
-	char text[QUANTITY_BYTES];
-	char *const end = text + sizeof(text);
-	long_grid_number(g, u64_grouped(end, n), end);
+	struct long_number number;
+	long_grid_number(g, &number, u64_grouped(number_begin(&number), n));
 }
 
 static void share_cell(struct long_grid *g, int64_t self, uint64_t total)
 {
-	char text[QUANTITY_BYTES];
-	char *const end = text + sizeof(text);
+	struct long_number n;
 	const double percent = total ? self_percent(self, total) : 0;
 	if (!total) {
 		text_cell(g, "-");
 	} else if (percent >= 0 && percent < 1e22) {
-		long_grid_number(g, percent_before(end, percent), end);
+		long_grid_number(g, &n, percent_before(number_begin(&n), percent));
 	} else {
 		struct buf b = { 0 };
 		percent_add(&b, percent);
@@ -185,7 +182,7 @@ struct listing {
 	double share;			/* of them in the total */
 };
 
-#define AHEAD 8			/* rows: there may be millions, and their names lie anywhere */
+#define AHEAD 24			/* rows: there may be millions, and their names lie anywhere */
 #define PIECE_BYTES (64u << 10)	/* is written at once */
 
 /* Measures the rows, or writes them. */

@@ -69,6 +69,7 @@ static void add_up(const struct tare_summary_store *st, uint32_t row, struct tar
 	const struct cell *const blocked = cell_of(st, PLANE_BLOCKED, row);
 	const struct cell *const load = cell_of(st, PLANE_LOAD, row);
 	const struct cell *const hashing = cell_of(st, PLANE_HASHING, row);
+	memset(out->reserved, 0, sizeof(out->reserved));
 	out->self = self_of(st, row);
 	/* Hashing is inside its query, whose time it already is. */
 	out->time = plain->sum + other->sum + blocked->sum + load->sum - st->other[row].again;
@@ -80,35 +81,30 @@ static void add_up(const struct tare_summary_store *st, uint32_t row, struct tar
 	out->hashing = (int64_t)(hashing->sum - hashing->inner);
 }
 
-/* The text of a row, behind those that are there. */
-static const char *keep_text(struct tare_summary_store *st, uint32_t row)
+static const char *text_of(const struct tare_summary_store *st, uint32_t row)
 {
-	const struct name *const name = &st->names.list[row - 1];
-	char *const text = st->texts + st->texts_len;
-	memcpy(text, st->names.arena.data + name->off, name->len + 1);
-	st->texts_len += name->len + 1;
-	return text;
+	return names_text(&st->names, row - 1);
 }
 
-/* Rows by their numbers in order, their texts side by side in the same order: there may be
- * millions, and whoever goes over them would miss the cache for each. */
-static bool make_rows(struct tare_summary *s, const uint32_t *order, size_t n)
+static size_t rows_bytes(size_t n)
+{
+	return (n + 1) * sizeof(struct tare_summary_row);
+}
+
+/* Rows by their numbers in order. There may be millions, and each of them misses the cache. */
+static void make_rows(struct tare_summary *s, const uint32_t *order, size_t n)
 {
 	enum { AHEAD = 16 };
-	struct tare_summary_store *const st = s->store;
-	st->rows_bytes = (n + 1) * sizeof(*s->rows);
-	s->rows = large_grow(NULL, 0, st->rows_bytes);
-	for (size_t i = 0; s->rows && i < n; i++) {
+	const struct tare_summary_store *const st = s->store;
+	for (size_t i = 0; i < n; i++) {
 		if (i + AHEAD < n) {
 			row_ahead(st, order[i + AHEAD], 0);
 			__builtin_prefetch(&st->cells[order[i + AHEAD]]);
-			row_ahead(st, order[i + AHEAD / 2], 1);
 		}
 		add_up(st, order[i], &s->rows[i]);
-		s->rows[i].name = keep_text(st, order[i]);
+		s->rows[i].name = text_of(st, order[i]);
 	}
-	s->n_rows = s->rows ? n : 0;
-	return s->rows;
+	s->n_rows = n;
 }
 
 static bool add_artifact(struct tare_summary *s, uint32_t row)
@@ -118,26 +114,18 @@ static bool add_artifact(struct tare_summary *s, uint32_t row)
 	if (!more)
 		return false;
 	s->artifacts = more;
-	s->artifacts[s->n_artifacts++] = (struct tare_artifact){ .name = keep_text(st, row),
+	s->artifacts[s->n_artifacts++] = (struct tare_artifact){ .name = text_of(st, row),
 								 .value = st->other[row].artifact };
 	return true;
 }
 
-/* A name may be that of a row and of an artifact. */
-static bool reserve_texts(struct tare_summary_store *st)
-{
-	st->texts_bytes = 2 * st->names.arena.len + 1;
-	st->texts = large_grow(NULL, 0, st->texts_bytes);
-	return st->texts;
-}
-
-/* The rows that are there, sorted; and the artifacts. */
+/* The rows that are there, sorted; and the artifacts. Their memory is that of sorting before. */
 static bool find_rows(struct tare_summary *s)
 {
-	const struct tare_summary_store *const st = s->store;
+	struct tare_summary_store *const st = s->store;
 	const uint32_t most = st->names.n < st->n_rows ? st->names.n : st->n_rows ? st->n_rows - 1 : 0;
 	uint32_t *const order = malloc(((size_t)most + 1) * sizeof(*order));
-	bool ok = order && reserve_texts(s->store);
+	bool ok = order;
 	size_t n = 0;
 	for (uint32_t row = 1; ok && row <= most; row++) {
 		order[n] = row;
@@ -145,16 +133,22 @@ static bool find_rows(struct tare_summary *s)
 		if (st->other[row].flags & ROW_ARTIFACT)
 			ok = add_artifact(s, row);
 	}
-	ok = ok && word_sort(order, n, row_word, row_ahead, st) && make_rows(s, order, n);
+	st->rows_bytes = rows_bytes(n);
+	s->rows = ok ? large_grow(NULL, 0, st->rows_bytes) : NULL;
+	if (s->rows) {
+		word_sort_in(s->rows, order, n, row_word, row_ahead, st);
+		make_rows(s, order, n);
+	}
 	free(order);
-	return ok;
+	return s->rows;
 }
 
 bool summary_make_rows(struct tare_summary *s)
 {
-	const struct tare_summary_store *const st = s->store;
+	struct tare_summary_store *const st = s->store;
 	if (!find_rows(s))
 		return false;
+	st->texts = buf_take(&st->names.arena);
 	if (s->n_artifacts)
 		qsort(s->artifacts, s->n_artifacts, sizeof(*s->artifacts), by_artifact);
 	for (uint32_t i = 0; i < st->n_thread; i++)

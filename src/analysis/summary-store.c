@@ -37,7 +37,7 @@ bool summary_grow_rows(struct tare_summary_store *st)
 {
 	uint32_t n = st->n_rows ? st->n_rows : 256;
 	while (n < st->names.n + 1)
-		n *= 2;
+		n *= 4;				/* cells are copied, and take no memory before they are used */
 	if (n > UINT32_MAX / PLANES)
 		return false;
 	struct cell *const cells = large_grow(NULL, 0, (size_t)st->n_planes * n * sizeof(*cells));
@@ -129,8 +129,7 @@ void summary_free_sums(struct tare_summary_store *st)
 	large_free(st->cells, cells_bytes(st));
 	large_free(st->other, st->n_rows * sizeof(*st->other));
 	names_free(&st->names);
-	*st = (struct tare_summary_store){ .rows_bytes = st->rows_bytes, .texts = st->texts,
-					   .texts_bytes = st->texts_bytes };
+	*st = (struct tare_summary_store){ .rows_bytes = st->rows_bytes, .texts = st->texts };
 }
 
 void tare_summary_free(struct tare_summary *s)
@@ -140,7 +139,7 @@ void tare_summary_free(struct tare_summary *s)
 	struct tare_summary_store *const st = s->store;
 	summary_free_sums(st);
 	large_free(s->rows, st->rows_bytes);
-	large_free(st->texts, st->texts_bytes);
+	free(st->texts);
 	free(st);
 	free(s->artifacts);
 	free(s);

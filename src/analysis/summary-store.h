@@ -55,8 +55,7 @@ struct tare_summary_store {
 	uint32_t n_planes;
 	uint32_t made_planes;	/* `cells` has them */
 	size_t rows_bytes;	/* of the summary's rows */
-	char *texts;		/* of the rows and artifacts */
-	size_t texts_len, texts_bytes;
+	char *texts;		/* that rows and artifacts point to: those of `names` before */
 	struct threads threads;
 	struct thread *thread;
 	uint32_t n_thread, cap_thread;

@@ -120,19 +120,28 @@ static void sort_from(const struct sorter *s, struct keyed *k, size_t n, unsigne
 	}
 }
 
-bool word_sort(uint32_t *items, size_t n, word_fn *word, ahead_fn *ahead, const void *arg)
+_Static_assert(2 * sizeof(struct keyed) == WORD_SORT_BYTES, "an item, and its place in `spare`");
+
+void word_sort_in(void *room, uint32_t *items, size_t n, word_fn *word, ahead_fn *ahead,
+		  const void *arg)
 {
-	struct keyed *const k = large_grow(NULL, 0, (2 * n + 1) * sizeof(*k));
-	if (!k)
-		return false;
+	struct keyed *const k = room;
 	for (size_t i = 0; i < n; i++)
 		k[i] = (struct keyed){ .item = items[i] };
 	if (n > 1)
 		sort_from(&(struct sorter){ word, ahead, arg, k + n }, k, n, 0);
 	for (size_t i = 0; i < n; i++)
 		items[i] = k[i].item;
-	large_free(k, (2 * n + 1) * sizeof(*k));
-	return true;
+}
+
+bool word_sort(uint32_t *items, size_t n, word_fn *word, ahead_fn *ahead, const void *arg)
+{
+	const size_t bytes = (n + 1) * WORD_SORT_BYTES;
+	void *const room = large_grow(NULL, 0, bytes);
+	if (room)
+		word_sort_in(room, items, n, word, ahead, arg);
+	large_free(room, bytes);
+	return room;
 }
 
 bool text_word(const char *text, unsigned i, uint64_t *word)

@@ -22,6 +22,11 @@ typedef void ahead_fn(const void *arg, uint32_t item, unsigned stage);
 /* Items of equal keys keep their order. `ahead` may be NULL. False: out of memory. */
 bool word_sort(uint32_t *items, size_t n, word_fn *word, ahead_fn *ahead, const void *arg);
 
+/* The same in memory of the caller's: `room` has WORD_SORT_BYTES for each item and one more. */
+#define WORD_SORT_BYTES 32u
+void word_sort_in(void *room, uint32_t *items, size_t n, word_fn *word, ahead_fn *ahead,
+		  const void *arg);
+
 /* Word `i` of a text, in place of the word before it: ordered as strcmp has it. */
 bool text_word(const char *text, unsigned i, uint64_t *word);
 /* The same of a text whose length is known. */

@@ -46,5 +46,12 @@ void buf_grouped_i64(struct buf *b, int64_t value);	/* -1,234 */
 void text_printable(char *text, size_t len);
 static inline bool buf_failed(const struct buf *b) { return b->failed; }
 void buf_free(struct buf *b);
+/* The bytes, to be freed by the caller; the buffer is empty again. */
+static inline char *buf_take(struct buf *b)
+{
+	char *const data = b->data;
+	*b = (struct buf){ 0 };
+	return data;
+}
 
 #endif
