@@ -16,13 +16,41 @@ bool add_sizes(uint64_t *sum, const int64_t *counts, size_t n)
 	return true;
 }
 
+#define LARGE_PAGE (2ul << 20)
+
+/* Room for n entries, in large pages where the kernel has them. */
+static void *new_room(size_t n, size_t size)
+{
+	const size_t bytes = (n * size + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+	const bool large = n * size >= LARGE_PAGE;
+	void *const room = large ? aligned_alloc(LARGE_PAGE, bytes) : malloc(n * size + 1);
+	if (room && large)
+		madvise(room, bytes, MADV_HUGEPAGE);
+	return room;
+}
+
+/* A large array grows by four: what is not used is not there. */
+static bool grow_large(void **a, size_t *cap, size_t n, size_t size)
+{
+	void *const grown = 4 * *cap >= TARE_CODEPROFILE_NONE ? NULL : new_room(4 * *cap, size);
+	if (!grown)
+		return false;
+	memcpy(grown, *a, n * size);
+	free(*a);
+	*a = grown;
+	*cap *= 4;
+	return true;
+}
+
 bool more_room(void *array, size_t *cap, size_t n, size_t size)
 {
 	void **const a = array;
 	if (n < *cap)
 		return true;
+	if (4 * *cap * size >= LARGE_PAGE)
+		return grow_large(a, cap, n, size);
 	const size_t larger = *cap ? 2 * *cap : 64;
-	void *const grown = larger >= TARE_CODEPROFILE_NONE ? NULL : realloc(*a, larger * size);
+	void *const grown = realloc(*a, larger * size);
 	if (!grown)
 		return false;
 	*a = grown;
@@ -30,16 +58,10 @@ bool more_room(void *array, size_t *cap, size_t n, size_t size)
 	return true;
 }
 
-#define LARGE_PAGE (2ul << 20)
-
 bool first_room(void *array, size_t *cap, size_t n, size_t size)
 {
 	void **const a = array;
-	const size_t bytes = (n * size + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
-	const bool large = n * size >= LARGE_PAGE;
-	*a = large ? aligned_alloc(LARGE_PAGE, bytes) : malloc(n * size + 1);
-	if (*a && large)
-		madvise(*a, bytes, MADV_HUGEPAGE);
+	*a = new_room(n, size);
 	*cap = *a ? n : 0;
 	return *a;
 }

@@ -35,6 +35,7 @@ struct code_contexts {
 	int64_t **counts;		/* by id */
 	struct dumped **dumped;		/* by id; what is in none of them belongs to no dump */
 	uint32_t n;
+	uint32_t n_tasks;		/* that have contexts: a record, and those before it */
 	struct task_ids tasks[SOFT_MAX_RECORDS];
 	struct tare_code_syscall *syscalls;
 	size_t n_syscalls;
@@ -70,6 +71,8 @@ static uint32_t new_context(struct code_contexts *x, const struct code_walk *at,
 {
 	struct task_ids *const t = &x->tasks[r->record];
 	int64_t *const counts = calloc(x->n_events, sizeof(*counts));
+	if (r->record >= x->n_tasks)
+		x->n_tasks = r->record + 1;
 	if (!counts || !ids_up_to(t, c->id) || !code_more(&x->of, x->n + 1, sizeof(*x->of)) ||
 	    !code_more(&x->counts, x->n + 1, sizeof(*x->counts)) ||
 	    !code_more(&x->dumped, x->n + 1, sizeof(*x->dumped))) {
@@ -176,7 +179,7 @@ void code_contexts_free(struct code_contexts *x)
 			free(d);
 		}
 	}
-	for (uint32_t i = 0; i < SOFT_MAX_RECORDS; i++)
+	for (uint32_t i = 0; i < x->n_tasks; i++)
 		free(x->tasks[i].ids);
 	free(x->counts);
 	free(x->dumped);
