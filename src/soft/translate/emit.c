@@ -122,14 +122,18 @@ static bool bumps_cell(const struct emit *e, uint32_t id)
 	return e->cell_only || !block_at(id)->runs_from;
 }
 
+/* On Intel's CPUs `inc` of memory takes a micro-op more than `add`; but `add` changes CF. */
 void inc_plain(struct emit *e, uint32_t id, struct mark m)
 {
+	const bool adds = block_at(id)->adds && !e->cell_only;
 	const struct mode *const mode = &cache.modes[block_at(id)->mode];
 	if (mode->acc)
 		m = acc_plain(e, id, m);
 	if ((!mode->acc || mode->cells) && bumps_cell(e, id)) {
 		mark(e, m);
-		gs_op(e, 0xff, 0, cell_off(id));		/* inc */
+		gs_op(e, adds ? 0x83 : 0xff, 0, cell_off(id));	/* add, or inc */
+		if (adds)
+			b1(e, 1);
 	}
 	e->bumped = m.bumped = BUMPED_ALL;
 	if (cache.calls && !e->cell_only)

@@ -7,7 +7,7 @@
 
 /* How a block's counter is bumped. */
 enum inc_how {
-	INC_PLAIN,		/* inc gs:[cell], at a point where no flag but CF is live */
+	INC_PLAIN,		/* inc gs:[cell], at a point where no flag but CF is live; or add (block.adds) */
 	INC_SPILL,		/* through a spilled rcx: flags are live everywhere */
 	INC_IN_TAIL,		/* through rcx, in the code of the indirect branch, which needs rcx anyway */
 	INC_NONE,		/* not at all: block.runs_from */

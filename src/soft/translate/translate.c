@@ -131,11 +131,10 @@ static bool shows_flags(const struct step *s, const struct insn *in)
 	return !s->simple && (in->flow == FLOW_FAULT || (cache.precise && in->special));
 }
 
-/* Does the code from pc on read a flag that counting changes, before it writes the flag? True also
- * if that cannot be seen. */
-static bool flags_live_at(uint64_t pc, int depth)
+/* Does the code from pc on read a flag of `need`, before it writes the flag? True also if that cannot be
+ * seen. */
+static bool any_live_at(uint64_t pc, unsigned need, int depth)
 {
-	unsigned need = counting_flags();
 	const struct region *r = region_find(pc);
 	for (int i = 0; r && i < 24; i++) {
 		struct step s;
@@ -163,7 +162,7 @@ static bool flags_live_at(uint64_t pc, int depth)
 			break;
 		case FLOW_LOOP:
 		case FLOW_JCC:
-			if (depth <= 0 || flags_live_at(next + (uint64_t)in.imm, depth - 1))
+			if (depth <= 0 || any_live_at(next + (uint64_t)in.imm, need, depth - 1))
 				return true;
 			pc = next;
 			break;
@@ -174,7 +173,7 @@ static bool flags_live_at(uint64_t pc, int depth)
 				return true;
 			if (!copy_guest(&target, (void *)rip_target(&in, (const uint8_t *)pc, pc), 8))
 				return true;
-			return flags_live_at(target, depth - 1);
+			return any_live_at(target, need, depth - 1);
 		}
 		default:
 			return true;
@@ -183,15 +182,22 @@ static bool flags_live_at(uint64_t pc, int depth)
 	return true;
 }
 
+static bool flags_live_at(uint64_t pc)
+{
+	return any_live_at(pc, counting_flags(), 2);
+}
+
 unsigned flags_lost_at(const struct plan *p, const struct block *b, int done, bool bumped)
 {
-	unsigned lost = cache.modes[b->mode].acc || cache.calls ? FLAG_ARITH : FLAG_ARITH & ~FLAG_CF;
+	unsigned lost = b->adds || cache.modes[b->mode].acc || cache.calls ? FLAG_ARITH : FLAG_ARITH & ~FLAG_CF;
 	int from = 0;
 	if (b->inc_how == INC_PLAIN && bumped) {
 		from = b->inc_at;
 	} else {
 		readable_reset();
-		if (flags_live_at(b->pc, 2))
+		if (!any_live_at(b->pc, FLAG_ARITH, 2))
+			lost = FLAG_ARITH;
+		else if (flags_live_at(b->pc))
 			return 0;
 	}
 	for (int i = from; i < done; i++)
@@ -199,29 +205,29 @@ unsigned flags_lost_at(const struct plan *p, const struct block *b, int done, bo
 	return lost;
 }
 
-static bool flags_live_after(const struct plan *p)
+static bool any_live_after(const struct plan *p, unsigned need)
 {
 	const struct insn *const last = &p->in[p->n - 1];
 	const uint64_t next = p->pc + p->off[p->n];
 	switch (last_flow(p)) {
 	case FLOW_NEXT:
-		return flags_live_at(next, 2);
+		return any_live_at(next, need, 2);
 	case FLOW_JMP:
 	case FLOW_CALL:
-		return flags_live_at(next + (uint64_t)last->imm, 2);
+		return any_live_at(next + (uint64_t)last->imm, need, 2);
 	case FLOW_JCC:
 	case FLOW_LOOP:
-		return flags_live_at(next, 2) ||
-		       flags_live_at(next + (uint64_t)last->imm, 2);
+		return any_live_at(next, need, 2) ||
+		       any_live_at(next + (uint64_t)last->imm, need, 2);
 	default:
 		return true;
 	}
 }
 
-/* The first instruction before which no flag that counting changes is live; -1: there is none. */
-static int dead_flags_at(const struct plan *p, unsigned live)
+/* The first instruction before which no flag of `counted` is live; -1: there is none. `live`: after the
+ * block. */
+static int dead_flags_at(const struct plan *p, unsigned live, unsigned counted)
 {
-	const unsigned counted = counting_flags();
 	int best = -1;
 	for (int i = p->n - 1; i >= 0; i--) {
 		live = (live & ~(unsigned)p->step[i].flags_written) | p->step[i].flags_read;
@@ -246,10 +252,16 @@ static void place_counter(const struct plan *p, struct block *b)
 {
 	const unsigned flow = last_flow(p);
 	const bool tail = flow == FLOW_RET || flow == FLOW_JMP_IND || flow == FLOW_CALL_IND;
-	int at = b->flags & BLOCK_SINGLE ? -1 : dead_flags_at(p, FLAG_ARITH);
+	const unsigned sets[2] = { FLAG_ARITH, counting_flags() };
+	int at = -1;
 	b->inc_how = INC_PLAIN;
-	if (at < 0 && !(b->flags & BLOCK_SINGLE) && !tail && !flags_live_after(p)) {
-		at = dead_flags_at(p, 0);
+	for (int i = 0; i < 2 && at < 0 && !(b->flags & BLOCK_SINGLE); i++)
+		at = dead_flags_at(p, FLAG_ARITH, sets[i]), b->adds = !i;
+	for (int i = 0; i < 2 && at < 0 && !(b->flags & BLOCK_SINGLE) && !tail; i++) {
+		if (any_live_after(p, sets[i]))
+			continue;
+		at = dead_flags_at(p, 0, sets[i]);
+		b->adds = !i;
 		b->flags |= BLOCK_RELIES_ON_NEXT;
 	}
 	if (at < 0) {
@@ -502,7 +514,7 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 		if (flow == FLOW_JCC && counts_rarer_way(b))
 			/* a guess, if the chain does not wait to see it */
 			block_at(taken_id)->runs_from = to == pc || (to < pc && !(flags & WAITS));
-		else if ((flow == FLOW_JCC || flow == FLOW_LOOP) && !flags_live_at(to, 2))
+		else if ((flow == FLOW_JCC || flow == FLOW_LOOP) && !flags_live_at(to))
 			b->flags |= BLOCK_FLAGS_FREE_AT_TARGET | BLOCK_RELIES_ON_NEXT;
 	}
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s, .single = flags & BLOCK_SINGLE, .pc = pc,
@@ -756,7 +768,7 @@ void put_side_exit(uint32_t link)
 	*b = (struct block){ .pc = l->target, .code = s->hot, .bumps = l->bumps,
 			     .flags = BLOCK_SIDE_EXIT | BLOCK_DEAD };
 	readable_reset();
-	if (!flags_live_at(l->target, 2))
+	if (!flags_live_at(l->target))
 		b->flags |= BLOCK_FLAGS_FREE_AT_TARGET;
 	s->ids[s->n_ids++] = id;
 	emit_side_exit(&e, b);

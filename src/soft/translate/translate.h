@@ -81,6 +81,7 @@ struct block {
 	uint16_t flags;
 	uint8_t n_insns;
 	uint8_t inc_at : 6;	/* its cell is bumped before this instruction */
+	bool adds : 1;		/* … by `add`, because no flag is live there */
 	bool constant : 1;	/* its indirect branch is a direct one (slots.c) */
 	uint8_t inc_how : 2;	/* enum inc_how */
 	uint8_t mode : 6;	/* cache.modes: what its code adds up */
