@@ -170,10 +170,10 @@ static bool has_numbers(const struct json_node *events)
 {
 	for (const struct json_node *e = events->first; e; e = e->next) {
 		const struct json_node *const causes = json_get(e, "causes"), *const skid = json_get(e, "skid");
-		uint64_t events;
+		uint64_t late;
 		if (!is_number(e, "residue") || !causes || causes->type != JSON_ARRAY)
 			return false;
-		if (skid && skid->type != JSON_NULL && !json_to_u64(skid, &events))
+		if (skid && skid->type != JSON_NULL && !json_to_u64(skid, &late))
 			return false;
 		for (const struct json_node *n = causes->first; n; n = n->next)
 			if (!is_number(n, "amount"))

@@ -215,12 +215,19 @@ static int verify(const struct verify_opts *o, const struct tare_events *events,
 	return status;
 }
 
+/* An option that is given, and says how known code is examined; NULL: none. */
+static const char *for_known_code(const struct verify_opts *o)
+{
+	return o->events ? "--event" : o->kernels.n ? "--kernel" : o->experiments.n ? "--experiment" :
+	       o->quick ? "--quick" : o->sections ? "--sections" : o->html ? "--html" : o->seed ? "--seed" :
+	       o->interrupts_from ? "--interrupts-from" : o->certificate ? "--certificate" :
+	       o->no_certificate ? "--no-certificate" : NULL;
+}
+
 /* tare verify -- COMMAND */
 static int check_command(const struct verify_opts *o, char **argv)
 {
-	const char *const wrong = o->events ? "--event" : o->kernels.n ? "--kernel" :
-				  o->experiments.n ? "--experiment" : o->quick ? "--quick" :
-				  o->sections ? "--sections" : o->html ? "--html" : NULL;
+	const char *const wrong = for_known_code(o);
 	if (wrong) {
 		complain("verify: %s is for known code; with a command (%s) the invariants between "
 			 "events are checked", wrong, argv[0]);
@@ -237,9 +244,7 @@ static int check_command(const struct verify_opts *o, char **argv)
 /* tare verify --programs */
 static int count_programs(const struct verify_opts *o, bool command)
 {
-	const char *const wrong = command ? "a command" : o->events ? "--event" : o->kernels.n ? "--kernel" :
-				  o->experiments.n ? "--experiment" : o->quick ? "--quick" :
-				  o->sections ? "--sections" : o->html ? "--html" : NULL;
+	const char *const wrong = command ? "a command" : o->backend ? "--backend" : for_known_code(o);
 	if (wrong) {
 		complain("verify: --programs counts programs of its own; it cannot be combined with %s", wrong);
 		return EXIT_USAGE;

@@ -65,6 +65,7 @@ struct result {
 	bool has[WAYS];
 	uint64_t count[WAYS];		/* the middle of the runs */
 	uint64_t spread[WAYS];		/* greatest distance from it */
+	char why[WAYS][160];		/* the engine, hardware: why there is no count; or "" */
 };
 
 /* ---- inputs: the same bytes everywhere ---- */
@@ -205,6 +206,10 @@ static bool count_event(const struct program *p, const char *text, enum tare_bac
 		ok = m->exit_status == 0 && m->counts[0].state == TARE_COUNT_OK && !m->counts[0].lower_bound;
 		if (ok)
 			add_value(s, m->counts[0].value);
+		else if (m->exit_status)
+			snprintf(why->what, sizeof(why->what), "it ended with status %d", m->exit_status);
+		else
+			snprintf(why->what, sizeof(why->what), "not all of it was counted");
 		tare_measurement_free(m);
 	}
 	tare_events_free(events);
@@ -271,19 +276,31 @@ static void count_program(const struct program *p, const struct verify_programs 
 						 "--trace-children=yes", NULL };
 	const char *const qemu[] = { "qemu-x86_64", "-plugin", plugin, NULL };
 	struct series s = { 0 };
-	struct tare_why why;
+	struct tare_why why = { 0 };
 	const unsigned runs = o->runs ? o->runs : 3;
 	r->missing = !is_installed(p->argv[0]);
 	if (r->missing)
 		return;
-	if (count_event(p, "instructions:u", TARE_BACKEND_SOFT, runs, &s, o->stop, &why))
-		keep(r, ENGINE, &s);
-	s = (struct series){ 0 };
-	if (hardware && count_event(p, "instructions:u", TARE_BACKEND_HW, runs, &s, o->stop, &why))
-		keep(r, HARDWARE, &s);
-	s = (struct series){ 0 };
-	if (hardware && corrected && count_event(p, corrected, TARE_BACKEND_HW, runs, &s, o->stop, &why))
-		keep(r, CORRECTED, &s);
+	const struct {
+		const char *event;
+		enum tare_backend backend;
+		bool can;
+	} ways[] = {
+		[ENGINE] = { "instructions:u", TARE_BACKEND_SOFT, true },
+		[HARDWARE] = { "instructions:u", TARE_BACKEND_HW, hardware },
+		[CORRECTED] = { corrected, TARE_BACKEND_HW, hardware && corrected },
+	};
+	for (int way = ENGINE; way <= CORRECTED; way++) {
+		why = (struct tare_why){ 0 };
+		s = (struct series){ 0 };
+		if (!ways[way].can)
+			continue;
+		if (count_event(p, ways[way].event, ways[way].backend, runs, &s, o->stop, &why))
+			keep(r, (enum way)way, &s);
+		else
+			snprintf(r->why[way], sizeof(r->why[way]), "%.80s%s%.70s", why.what, why.code ? ": " : "",
+				 why.code ? tare_err_sentence(why.code) : "");
+	}
 	if (is_installed("valgrind"))
 		r->has[CALLGRIND] = count_by_tool(callgrind, p, "Collected : ", false, &r->count[CALLGRIND]);
 	if (plugin && !p->has_children && is_installed("qemu-x86_64"))
@@ -352,18 +369,46 @@ static void put_missing(struct buf *b, const struct result *results)
 			buf_printf(b, "not installed: %s\n", programs[i].name);
 }
 
+/* Why a program has no count; one line for programs that have the same reason. */
+static void put_reasons(struct buf *b, const struct result *results)
+{
+	for (int way = ENGINE; way <= CORRECTED; way++)
+		for (size_t i = 0; i < N_PROGRAMS; i++) {
+			const char *const why = results[i].why[way];
+			bool before = !*why;
+			for (size_t k = 0; k < i; k++)
+				before |= !strcmp(results[k].why[way], why);
+			if (before)
+				continue;
+			buf_str(b, "not counted: ");
+			for (size_t k = i; k < N_PROGRAMS; k++)
+				if (!strcmp(results[k].why[way], why))
+					buf_printf(b, "%s%s", k > i ? ", " : "", programs[k].name);
+			buf_printf(b, " (%s): %s\n", way_names[way], why);
+		}
+}
+
+/* A virtual PMU shows its marker; what that says does not matter here. */
+static bool is_virtual(void)
+{
+	return access("/sys/bus/event_source/devices/cpu/tare_simulated", F_OK) == 0;
+}
+
 static void programs_text(struct buf *b, const struct result *results, const char *no_hardware)
 {
 	struct grid g;
 	programs_grid(&g, results);
-	buf_str(b, "Instructions in user mode, the middle of the runs\n\n");
+	buf_printf(b, "Instructions in user mode, the middle of the runs%s\n\n",
+		   !no_hardware && is_virtual() ? "; HARDWARE is a virtual PMU, which says nothing of this machine" : "");
 	grid_plain(&g, b);
 	grid_free(&g);
 	buf_chr(b, '\n');
+	const size_t before = b->len;
 	if (no_hardware)
 		buf_printf(b, "no hardware counts: %s\n", no_hardware);
 	put_missing(b, results);
-	buf_printf(b, "\n%s", why_they_differ);
+	put_reasons(b, results);
+	buf_printf(b, "%s%s", b->len > before ? "\n" : "", why_they_differ);
 }
 
 static void programs_json(struct buf *b, const struct result *results, const struct tare_cpu *cpu,
@@ -375,6 +420,7 @@ static void programs_json(struct buf *b, const struct result *results, const str
 	json_str(&j, "tare", TARE_VERSION);
 	cpu_json(&j, "cpu", cpu);
 	json_str(&j, "no_hardware", no_hardware);
+	json_bool(&j, "simulated", !no_hardware && is_virtual());
 	json_array(&j, "programs");
 	for (size_t i = 0; i < N_PROGRAMS; i++) {
 		if (results[i].left_out)
@@ -382,6 +428,11 @@ static void programs_json(struct buf *b, const struct result *results, const str
 		json_object(&j, NULL);
 		json_str(&j, "program", programs[i].name);
 		json_bool(&j, "installed", !results[i].missing);
+		json_object(&j, "not_counted");
+		for (int way = 0; way <= CORRECTED; way++)
+			if (results[i].why[way][0])
+				json_str(&j, way_names[way], results[i].why[way]);
+		json_end(&j);
 		for (int way = 0; way < WAYS; way++) {
 			if (!results[i].has[way])
 				continue;
@@ -456,7 +507,7 @@ static int run_all(const struct verify_programs *o, struct output *out)
 	const bool hardware = can_count("instructions:u", &why);
 	const char *const corrected = can_count("instructions-minus-irqs:u", &no_correction) ?
 				      "instructions-minus-irqs:u" : NULL;
-	size_t n = 0;
+	size_t n = 0, at = 0, counted = 0;
 	for (size_t i = 0; i < N_PROGRAMS; i++)
 		n += is_asked_for(o, programs[i].name);
 	fprintf(stderr, "tare: verify: %zu program%s, counted by the engine%s%s%s\n", n, n == 1 ? "" : "s",
@@ -466,8 +517,9 @@ static int run_all(const struct verify_programs *o, struct output *out)
 		results[i].left_out = !is_asked_for(o, programs[i].name);
 		if (results[i].left_out)
 			continue;
-		progress("%zu of %zu: %s", i + 1, N_PROGRAMS, programs[i].name);
+		progress("%zu of %zu: %s", ++at, n, programs[i].name);
 		count_program(&programs[i], o, hardware, corrected, plugin, &results[i]);
+		counted += results[i].has[ENGINE] || results[i].has[HARDWARE];
 	}
 	progress_clear();
 	if (*o->stop)
@@ -481,7 +533,9 @@ static int run_all(const struct verify_programs *o, struct output *out)
 		programs_text(&b, results, hardware ? NULL : why.what);
 	const bool ok = !buf_failed(&b) && output_write(out, b.data, b.len);
 	buf_free(&b);
-	return ok ? EXIT_GOOD : EXIT_BAD;
+	if (!counted)
+		complain("verify: none of the programs could be counted");
+	return ok && counted ? EXIT_GOOD : EXIT_BAD;
 }
 
 /* Of the whole process: what comes after needs none. The strings stay in use. */

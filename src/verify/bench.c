@@ -171,6 +171,22 @@ static int open_counter(const struct way *w, struct reads *r, struct tare_why *w
 	return err;
 }
 
+/* The text of some errors says what failed, and the sentence of the code why. */
+static void reason_of(const struct tare_why *why, char *out, size_t size)
+{
+	switch (why->code) {
+	case TARE_E_STOLEN:
+	case TARE_E_SECCOMP:
+	case TARE_E_PARANOID:
+	case TARE_E_PERMISSION:
+	case TARE_E_BUSY:
+		snprintf(out, size, "%.90s: %s", why->what, tare_err_sentence(why->code));
+		break;
+	default:
+		snprintf(out, size, "%.*s", (int)size - 1, why->what);
+	}
+}
+
 static void measure_way(const struct bench *b, const struct way *w, struct tare_bench_row *row)
 {
 	struct tare_bench_report *const report = b->report;
@@ -188,10 +204,8 @@ static void measure_way(const struct bench *b, const struct way *w, struct tare_
 		err = measure(b, &r, row, &why);
 	tare_counter_close(r.c);
 	row->measured = !err;
-	if (err == TARE_E_STOLEN)	/* the text is the event's name only */
-		snprintf(row->missing, sizeof(row->missing), "%.60s: %s", why.what, tare_err_sentence(err));
-	else if (err)
-		snprintf(row->missing, sizeof(row->missing), "%.159s", why.what);
+	if (err)
+		reason_of(&why, row->missing, sizeof(row->missing));
 	if (err)
 		return;
 	const struct tare_bench_row *const base = &report->rows[0];
@@ -266,7 +280,7 @@ static void choose_event(struct bench *b, unsigned cpu)
 		b->report->counted_by = names[i];
 	}
 	if (!b->instructions)
-		snprintf(b->report->why_not, sizeof(b->report->why_not), "%s", why.what);
+		reason_of(&why, b->report->why_not, sizeof(b->report->why_not));
 }
 
 static int check_range(const char *what, uint64_t n, uint64_t most, struct tare_why *why)

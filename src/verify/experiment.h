@@ -89,6 +89,7 @@ struct verify {
 	struct tare_verify_report *report;
 	struct tare_cpu cpu;
 	bool soft;			/* the engine counts, not a PMU */
+	const char *why_soft;		/* … because hardware cannot; NULL: it was asked for */
 	const struct tare_event **asked; /* the caller's events, in user mode */
 	size_t n_asked;
 	unsigned runs;

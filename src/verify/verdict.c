@@ -234,7 +234,7 @@ static int fill_row(const struct verify *v, struct subject *s, struct tare_verif
 }
 
 /* "4 of 8 events are deterministic, 3 deviate": what there is none of is left out. */
-static void conclude(struct tare_verify_report *r)
+static void conclude(const struct verify *v, struct tare_verify_report *r)
 {
 	static const struct {
 		enum tare_event_verdict verdict;
@@ -262,8 +262,11 @@ static void conclude(struct tare_verify_report *r)
 					       n[words[i].verdict] == 1 ? words[i].one : words[i].several);
 	if (bad)
 		at += (size_t)snprintf(out + at, size - at, "; %u finding%s bad", bad, bad == 1 ? " is" : "s are");
-	snprintf(out + at, size - at, "%s", r->backend == TARE_BACKEND_SOFT ? "; counted by the software engine" :
-		 r->simulated ? "; counted by a virtual PMU, which says nothing of this machine" : "");
+	if (v->why_soft)
+		snprintf(out + at, size - at, "; counted by the software engine, because %s", v->why_soft);
+	else
+		snprintf(out + at, size - at, "%s", v->soft ? "; counted by the software engine" : r->simulated ?
+			 "; counted by a virtual PMU, which says nothing of this machine" : "");
 }
 
 int verdict_make(struct verify *v)
@@ -282,6 +285,6 @@ int verdict_make(struct verify *v)
 		row->verdict = judge(s, row);
 		row->word = word_of(row);
 	}
-	conclude(r);
+	conclude(v, r);
 	return 0;
 }

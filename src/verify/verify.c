@@ -549,6 +549,7 @@ static int choose_backend(struct verify *v, struct tare_why *why)
 		return hw_why.code;
 	}
 	v->soft = !err;
+	v->why_soft = hw_why.code ? tare_err_sentence(hw_why.code) : NULL;
 	return err;
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """tare verify --programs: the engine's counts repeat, are those of tare stat, and stand beside those of
 callgrind and QEMU. usage: verify-programs.py TARE PAGES"""
-import json, os, shutil, sys, tempfile
-from cli import check, check_schema, finish, need_engine, run, skipped
+import json, os, re, shutil, sys, tempfile
+from cli import can_refuse, check, check_schema, finish, need_engine, refuse, run, skipped
 
 tare = sys.argv[1]
 need_engine(tare)
@@ -34,7 +34,22 @@ for way, command in ("callgrind", "valgrind"), ("qemu", "qemu-x86_64"):
 check(set(programs) == set(NAMES), list(programs))
 p = run(tare, "verify", "--program", "no-such")
 check(p.returncode == 125 and "--program no-such: there are gzip, " in p.stderr, p.stderr)
+for options in (["--certificate"], ["--backend", "soft"], ["--seed", "3"], ["--no-certificate"], ["--quick"]):
+    p = run(tare, "verify", "--program", "sed", *options)
+    check(p.returncode == 125 and "cannot be combined with " + options[0] in p.stderr, options, p.stderr)
 check("hardware" in there[0] or r["no_hardware"], r["no_hardware"])
+# A program that cannot be counted has a reason, and a virtual PMU is not called this machine's hardware.
+if can_refuse():
+    p = run(tare, "verify", "--program", "sed", "--program", "grep", "-r", "1", preexec_fn=refuse("ptrace", "perf_event_open"))
+    check(p.returncode == 1 and "none of the programs" in p.stderr, p.returncode, p.stderr)
+    check(re.search(r"^not counted: sed \(engine\): .*ptrace is refused", p.stdout, re.M), p.stdout)
+p = run(tare, "run", "--cpu", "zen2", "--", tare, "verify", "--program", "sed", "-r", "1")
+check(p.returncode == 0 and "HARDWARE is a virtual PMU" in p.stdout, p.stdout, p.stderr)
+p = run(tare, "run", "--cpu", "zen2", "--", tare, "verify", "--program", "sed", "-r", "1", "-j")
+r = json.loads(p.stdout)
+check_schema(r, "tare.programs-1")
+x = r["programs"][0]
+check(r["simulated"] and all(w in x or x["not_counted"].get(w) for w in ("engine", "hardware")), r)
 # The inputs are in $TMPDIR, and nothing is left there.
 with tempfile.TemporaryDirectory() as folder:
     p = run(tare, "verify", "--program", "sed", "-r", "1", env={**os.environ, "TMPDIR": folder})

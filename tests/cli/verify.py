@@ -75,6 +75,8 @@ if can_refuse():
         how = ["verify", "-j", "--quick", "-r", "1", "--kernel", "nops", "-e", "instructions:u"]
         p = run(tare, *how, preexec_fn=refuse("perf_event_open", error=error))
         check(p.returncode == 0 and json.loads(p.stdout)["backend"] == "soft", error, p.returncode, p.stderr)
+        why = json.loads(p.stdout)["conclusion"].split("software engine, because ")[-1]
+        check(why in ("a seccomp filter forbids perf_event_open", "this kernel has no perf_event_open"), error, why)
         p = run(tare, *how, "--backend", "hw", preexec_fn=refuse("perf_event_open", error=error))
         check(p.returncode == 1 and not p.stdout and "perf_event_open" in p.stderr, error, p.returncode, p.stderr)
 
