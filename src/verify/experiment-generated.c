@@ -22,7 +22,7 @@
 #define LOOPS 128u		/* passes of a sequence: a deviation in each makes so many */
 #define TRIES 3			/* runs of a sequence; their median counts */
 #define SMALLEST 0.25		/* deviation per pass that is looked into */
-#define MOST_CULPRITS 32	/* instructions that are named for one event */
+#define MOST_CULPRITS 32	/* opcodes that are named for one event */
 #define QUICK_PART 10		/* --quick: one of so many forms */
 
 struct search {
@@ -33,7 +33,8 @@ struct search {
 	int64_t without;		/* what a run without passes counts */
 	double frame;			/* what the loop around the forms deviates by */
 	double emms;			/* … and an emms, which stands behind many of them */
-	unsigned culprits;
+	unsigned culprits;		/* forms that deviate */
+	unsigned named;			/* … and opcodes, several of which are an opcode's */
 	unsigned sets;			/* of instructions that deviate only together */
 	unsigned replays;		/* … at random, after locked instructions */
 	size_t *order;			/* the forms that are tried */
@@ -159,8 +160,9 @@ static void name_culprit(struct search *q, size_t form, double amount)
 	amount = off < SMALLEST / 2 ? round(amount) : amount;
 	tare_code_opcode_name(f->bytes, f->size, opcode, sizeof(opcode));
 	q->culprits++;
-	if (known(q->s, opcode) || q->culprits > MOST_CULPRITS)
+	if (known(q->s, opcode))
 		return;
+	q->named++;
 	struct tare_verify_cause *const c =
 		verify_cause(q->s, amount > 0 ? TARE_CAUSE_OVERCOUNTED : TARE_CAUSE_UNDERCOUNTED, amount,
 			     fmax(off, 1.0 / LOOPS), "execution");
@@ -219,7 +221,7 @@ static int shorten(struct search *q, size_t *which, size_t n, double whole, stru
 /* `whole`: what the sequence deviates by. */
 static int search_in(struct search *q, const size_t *which, size_t n, double whole, struct tare_why *why)
 {
-	if (fabs(whole) < SMALLEST || q->culprits + q->sets >= MOST_CULPRITS)
+	if (fabs(whole) < SMALLEST || q->named + q->sets >= MOST_CULPRITS)
 		return 0;
 	if (n == 1) {
 		name_culprit(q, which[0], whole);
@@ -291,7 +293,7 @@ static void report(struct search *q)
 	else if (q->culprits || q->sets)
 		f = verify_find(q->v, "generated", q->s->name, TARE_VERDICT_CAVEAT,
 				"%s%u deviate%s, of %s%s: see its causes",
-				q->culprits + q->sets >= MOST_CULPRITS ? "at least " : "", q->culprits,
+				q->named + q->sets >= MOST_CULPRITS ? "at least " : "", q->culprits,
 				together, forms, again);
 	else if (q->replays)
 		f = verify_find(q->v, "generated", q->s->name, TARE_VERDICT_CAVEAT,

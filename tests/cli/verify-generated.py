@@ -54,6 +54,12 @@ for amount in 1, -1:
         n, text = found["branches:u"]["numbers"], found["branches:u"]["text"]
         all_forms = re.search(r"sequences of (\d+ of )?(\d+) instructions", text)
         check(int(all_forms[2]) // (10 if quick else 1) == n["forms"] and bool(all_forms[1]) == bool(quick), text, n)
+# Many forms of one opcode do not hide other ones.
+r, found = report("-e", "instructions:u", "--seed", "99", run_args=("--cpu", "zen4", "--flaws", "insn=vex0f58,fldcw"))
+got = causes(r, "instructions:u")
+check({"0F 77", "0F AE /6 r", "0F AE /7 r", "66 0F 2C m", "66 0F 2D m"} ==
+      {name for name in got if not name.startswith(("VEX", "EVEX"))} and set(got.values()) == {1}, got)
+check("at least" not in found["instructions:u"]["text"], found)
 # Two micro-operations for each: no instruction is to blame, and nothing is good.
 r, found = report("-e", "loads:u", run_args=("--cpu", "nehalem", "--flaws", "micro-ops"))
 check(r["events"][0]["word"] == "?" and not r["events"][0]["causes"] and "not tried: lazy-fp, instructions" in
