@@ -7,6 +7,7 @@
  * explains most.
  */
 #include "experiment.h"
+#include "loops.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -254,6 +255,13 @@ static void find_rate(const struct verify *v, struct subject *s, double slope_er
 		s->per_instruction = rate;
 }
 
+/* Code that nothing disturbs but interrupts. */
+static const struct kernel *plain_kernel(void)
+{
+	const struct kernel *const nops = kernel_by_name("nops");
+	return nops ? nops : loops_plain();
+}
+
 /* ---- short runs ---- */
 
 /* An event that is not repeatable hides what an interrupt adds to a run of a million instructions. A run
@@ -299,7 +307,7 @@ static int count_short(struct verify *v, const struct batch *b, const struct ker
 static bool fit_short(struct verify *v, const struct subject *s, struct fit *f)
 {
 	struct batch b = { .events = { s->event, v->irq }, .n = 1, .n_events = 2 };
-	const struct kernel *const k = kernel_by_name("nops");
+	const struct kernel *const k = plain_kernel();
 	struct short_runs r = { 0 };
 	struct tare_why why;
 	if (!v->irq || !k || verify_progress(v, "%s: what an interrupt adds to short runs", s->name) ||
@@ -397,7 +405,7 @@ static bool fit_long(struct verify *v, const struct subject *s, struct fit *f)
 	/* a second event would get the register that counts wrongly */
 	const bool by_event = v->irq && v->most_events != 1;
 	const struct batch b = { .events = { s->event, v->irq }, .n = 1, .n_events = by_event ? 2 : 1 };
-	const struct kernel *const k = kernel_by_name("nops");
+	const struct kernel *const k = plain_kernel();
 	const uint64_t most = v->bits ? (1ull << v->bits) / 16 : LONG_INSTRUCTIONS;
 	struct tare_why why;
 	if (!k || verify_progress(v, "%s: more runs, until interrupts come", s->name))
