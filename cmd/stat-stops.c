@@ -1,4 +1,5 @@
 /* --stop-at and --limit: the rules, what is shown at a stop, and what came of them. */
+#include "certificate.h"
 #include "complain.h"
 #include "json.h"
 #include "quantity.h"
@@ -76,6 +77,8 @@ static bool add_rule(struct stat_stops *s, const char *option, const char *text,
 	int err = tare_stop_parse(text, cpu, &s->events[s->n], &rule.n, &why);
 	if (!err) {
 		rule.event = tare_events_at(s->events[s->n], 0);
+		if (o->backend == TARE_BACKEND_HW)
+			certificate_skid(certificate_here(), rule.event, &rule.skid);
 		s->texts[s->n] = text;
 		s->rules[s->n++] = rule;
 		err = tare_stop_possible(rule.event, (enum tare_backend)o->backend, &why);

@@ -60,7 +60,10 @@ struct tare_stop_rule {
 	enum tare_stop_then then;
 	bool every;			/* also after 2N, 3N, … events; not with TARE_STOP_END */
 	int signal;			/* TARE_STOP_SIGNAL: its number */
-	uint64_t reserved[3];
+	/* TARE_BACKEND_HW: how late interrupts of this event come at most, in events, where that was
+	 * measured before (`tare verify --experiment skid`); 0: tare_measure() measures it. */
+	uint64_t skid;
+	uint64_t reserved[2];
 };
 
 /* What on_stop wants. */

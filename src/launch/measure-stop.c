@@ -1,8 +1,8 @@
 /* A stop or limit with hardware counters: the command's first thread, followed with ptrace.
  *
  * A counter's interrupt comes late, by up to the machine's skid. So the counter overflows before the
- * N-th event, by twice the skid that overflow_skid() measures on this machine, and the rest is
- * single-stepped, and counted by looking at the instructions (step.h). The first STEP_ONLY events
+ * N-th event, by twice the skid of this machine, which the rule has, or overflow_skid() measures, and
+ * the rest is single-stepped, and counted by looking at the instructions (step.h). The first STEP_ONLY events
  * need no counter. Where the skid is more than can be stepped (emulators deliver the interrupt with
  * the next tick of the clock), or an interrupt comes later than it ever did while the skid was
  * measured, the run fails and says so: it never stops at another event.
@@ -58,7 +58,8 @@ static int prepare_counter(struct stopper *s, struct tare_why *why)
 	s->fd = -1;
 	if (s->target <= STEP_ONLY && !s->rule->every)
 		return 0;
-	const int err = overflow_skid(s->rule->event, OVERFLOWS, NULL, &skid, why);
+	skid = s->rule->skid;
+	const int err = skid ? 0 : overflow_skid(s->rule->event, OVERFLOWS, NULL, &skid, why);
 	if (err)
 		return err;
 	s->margin = 2 * skid + 100;

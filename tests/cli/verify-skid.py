@@ -52,4 +52,21 @@ verify("skid=37:37", "INST_RETIRED.ANY_P:u,MEM_INST_RETIRED.ALL_LOADS:u", "--cer
 certificate = json.load(open(os.path.join(FOLDER, "tare", "certificate-virtual.json")))
 check_schema(certificate, "tare.certificate-1")
 check([e["skid"] for e in certificate["events"]] == [37, None], certificate["events"])
+
+# A stop with hardware counters uses it: with a greater skid than that of the certificate it is refused.
+verify("skid=37:37", "instructions:u", "--certificate")
+
+
+def stop_at(flaws, n):
+    p = run(tare, "run", "--cpu", "zen2", "--flaws=" + flaws, "--", tare, "stat", "--backend", "hw", "-e", "instructions:u",
+            "--stop-at", f"instructions={n}", "--then", "continue", "--", "/bin/true", env=ENV, timeout=300)
+    return p.returncode, p.stderr
+
+
+for flaws, wanted in ("skid=37:37", True), ("skid=1000:1000", False):
+    status, err = stop_at(flaws, 20000)
+    check((status == 0) == wanted and ("later than expected (174)" in err) != wanted, flaws, status, err)
+os.unlink(os.path.join(FOLDER, "tare", "certificate-virtual.json"))
+status, err = stop_at("skid=1000:1000", 20000)
+check(status == 0, "measured", status, err)
 finish()
