@@ -44,7 +44,7 @@ uint64_t resume(struct thread *t)
 {
 	t->again = 0;
 	if (t->code.falling_into) {		/* it left the chain instead */
-		++*cell_of(t, t->code.falling_into);
+		count_left(t, t->code.falling_into);
 		t->code.falling_into = 0;
 	}
 	left_cache(t);
@@ -103,7 +103,7 @@ uint64_t engine_exit(struct thread *t)
 	}
 	const struct link l = *link_at(id);
 	if (l.kind == LINK_SIDE_EXIT)
-		++*cell_of(t, l.bumps);
+		count_left(t, l.bumps);
 	struct block_to_run next = { 0 };
 	if (l.kind == LINK_TICK) {
 		next = count_tick(t, &l);

@@ -43,6 +43,9 @@ def each_instruction():
         first = next((k for k, (a, b) in enumerate(zip(got, want)) if a != b), min(len(got), len(want)))
         check(got == want and len(want) > 10, os.path.basename(program), len(got), len(want), "differ at", first,
               got[first:first + 3], want[first:first + 3])
+        for period in 3, 50:
+            got = recorded("-e", "instructions:u", "-c", str(period), command=[program])
+            check(got == want[period - 1::period], os.path.basename(program), "every", period, len(got), len(want))
 
 
 def counts(*options, command, before=()):
@@ -78,11 +81,12 @@ def frequency():
 
 def beside():
     """perf stat counts what it counts alone, while perf record samples the same program."""
-    for program in programs[:2]:
+    for program in programs:
         alone = counts("-e", "instructions:u,branches:u", command=[program])
-        both = counts("-e", "instructions:u,branches:u", command=[program],
-                      before=["perf", "record", "-q", "-o", data, "-e", "instructions:u", "-c", "100", "--"])
-        check(len(alone) == 2 and alone == both, os.path.basename(program), alone, both)
+        for period in "100", "1000003":
+            both = counts("-e", "instructions:u,branches:u", command=[program],
+                          before=["perf", "record", "-q", "-o", data, "-e", "instructions:u", "-c", period, "--"])
+            check(len(alone) == 2 and alone == both, os.path.basename(program), period, alone, both)
 
 
 each_instruction()

@@ -88,6 +88,29 @@ void budget_limit(struct thread *t, unsigned kind, uint64_t left)
 	budget_share(t, kind, 1, NULL);
 }
 
+static uint64_t *bank_of(struct thread *t, uint32_t block, unsigned kind)
+{
+	while (block_at(block)->runs_from)
+		block--;
+	return &mem_of(t)->acc[kind][block % VPMU_CODE_BANKS];
+}
+
+bool budget_allows(struct thread *t, uint32_t block, unsigned most)
+{
+	for (uint32_t rest = cache.modes[cache.mode].budgets; rest; rest &= rest - 1)
+		if ((int64_t)(*bank_of(t, block, (unsigned)__builtin_ctz(rest)) + most) >= 0)
+			return false;
+	return true;
+}
+
+void budget_use(struct thread *t, uint32_t block)
+{
+	for (uint32_t rest = cache.modes[cache.mode].acc; rest; rest &= rest - 1) {
+		const unsigned k = (unsigned)__builtin_ctz(rest);
+		*bank_of(t, block, k) += block_at(block)->vec[k];
+	}
+}
+
 static uint64_t left_of(const struct vpmu_task_mem *m, unsigned kind)
 {
 	uint64_t left = m->stops_at[kind];

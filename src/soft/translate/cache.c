@@ -89,6 +89,8 @@ static void leave_tables(uint32_t id)
 {
 	struct block *const b = block_at(id);
 	const uint64_t pc = b->pc;
+	if (b->flags & BLOCK_SINGLE)
+		return;			/* what T has is of another block */
 	if (table_is_mapped(pc) && *table_cell(pc)) {
 		*entry_at(*table_cell(pc)) = (uint64_t)glue_miss;
 		*table_cell(pc) = 0;

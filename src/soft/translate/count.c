@@ -92,16 +92,42 @@ static void count_first(struct thread *t, const struct block *b, const struct mo
 		code_log_part(t, b->pc, src, off, b->inc_at, 1);
 }
 
+void count_ahead(uint32_t id, uint8_t vec[SOFT_EVENTS])
+{
+	const struct block *b = block_at(id);
+	__builtin_memcpy(vec, b->vec, SOFT_EVENTS);
+	if (!adds_ahead(&cache.modes[b->mode]))
+		return;
+	while (b->flags & BLOCK_FALLS && block_at(++id)->runs_from) {
+		b = block_at(id);
+		for (int k = 0; k < SOFT_EVENTS; k++)
+			vec[k] += b->vec[k];
+	}
+}
+
+void count_left(struct thread *t, uint32_t id)
+{
+	const struct mode *const m = &cache.modes[block_at(id)->mode];
+	if (counts_in_cells(m))
+		++*cell_of(t, id);
+	if (!m->acc)
+		return;
+	uint8_t vec[SOFT_EVENTS];
+	count_ahead(id, vec);
+	for (int k = 0; k < SOFT_EVENTS; k++)
+		count_add_acc(t, k, -(int64_t)vec[k], m);
+}
+
 struct block_to_run count_tick(struct thread *t, const struct link *l)
 {
 	const struct block *const b = block_at(l->bumps);
 	const struct mode *const m = &cache.modes[b->mode];
 	struct vpmu_task_mem *const mem = (void *)((uint64_t)t + THREAD_ACC);
 	struct block_to_run r = { .bank = l->bumps % VPMU_CODE_BANKS };
-	__builtin_memcpy(r.vec, b->vec, sizeof(r.vec));
+	count_ahead(l->bumps, r.vec);
 	for (uint32_t rest = m->acc & ((1u << l->next) - 1); rest; rest &= rest - 1) {
 		const unsigned k = (unsigned)__builtin_ctz(rest);
-		mem->acc[k][VPMU_BANKS - 1] -= b->vec[k];
+		mem->acc[k][VPMU_BANKS - 1] -= r.vec[k];
 	}
 	r.vec[SOFT_TAKEN]++;		/* a conditional branch may be */
 	if (m->late && l->next && b->inc_at)

@@ -304,11 +304,7 @@ void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t t
 void emit_side_exit(struct emit *e, const struct block *b)
 {
 	struct mark m = plain(b->pc, 0, e);
-	e->cell_only = true;
-	if (b->flags & BLOCK_FLAGS_FREE_AT_TARGET)
-		inc_plain(e, b->bumps, m);
-	else
-		inc_spilled(e, b->bumps, m);
+	inc_left(e, b->bumps, b->flags & BLOCK_FLAGS_FREE_AT_TARGET, m);
 	mark(e, plain(b->pc, 0, e));
 	jump_to(e, b->pc);
 }

@@ -76,6 +76,22 @@ static void part_added(struct mark *m)
 		m->bumped++;
 }
 
+/* Where the counted block that was written last has what it adds. Guarded by the lock. */
+static uint8_t *amounts[SOFT_EVENTS];
+
+static void note_amount(const struct emit *e, unsigned k)
+{
+	if (!e->dry && !e->cell_only)
+		amounts[k] = e->w - 1;
+}
+
+void add_more(const uint8_t *vec)
+{
+	for (unsigned k = 0; k < SOFT_EVENTS; k++)
+		if (cache.modes[cache.mode].acc >> k & 1 && vec[k])
+			*amounts[k] = (uint8_t)(*amounts[k] + vec[k]);
+}
+
 /* add gs:[acc], n for each event; all flags are free. */
 static struct mark acc_plain(struct emit *e, uint32_t id, struct mark m)
 {
@@ -88,6 +104,7 @@ static struct mark acc_plain(struct emit *e, uint32_t id, struct mark m)
 		b1(e, 0x65), b1(e, 0x48), b1(e, 0x83), b1(e, 0x04), b1(e, 0x25);
 		b4(e, GS(acc_off(k, id)));
 		b1(e, b->vec[k]);
+		note_amount(e, k);
 		part_added(&m);
 		if (asks(b, k))
 			ask_plain(e, id, k, m);
@@ -107,6 +124,7 @@ static struct mark acc_through_rcx(struct emit *e, uint32_t id, struct mark m)
 		gs_load(e, RCX, acc_off(k, id));
 		mark(e, m);
 		b1(e, 0x48), b1(e, 0x8d), b1(e, 0x49), b1(e, b->vec[k]);
+		note_amount(e, k);
 		mark(e, m);
 		gs_store(e, RCX, acc_off(k, id));
 		part_added(&m);
@@ -116,10 +134,19 @@ static struct mark acc_through_rcx(struct emit *e, uint32_t id, struct mark m)
 	return m;
 }
 
-/* A side exit bumps the cell of an uncounted block; the block itself does not. */
-static bool bumps_cell(const struct emit *e, uint32_t id)
+/* Where calls are followed, uncounted blocks come here, too. */
+static bool bumps_cell(const struct mode *mode, uint32_t id)
 {
-	return e->cell_only || !block_at(id)->runs_from;
+	return counts_in_cells(mode) && !block_at(id)->runs_from;
+}
+
+static void cell_through_rcx(struct emit *e, uint32_t id, struct mark m)
+{
+	mark(e, m);
+	gs_load(e, RCX, cell_off(id));
+	mark(e, m);
+	bn(e, 4, 0x01498d48);					/* lea rcx, [rcx + 1] */
+	gs_store(e, RCX, cell_off(id));
 }
 
 /* On Intel's CPUs `inc` of memory takes a micro-op more than `add`; but `add` changes CF. */
@@ -129,7 +156,7 @@ void inc_plain(struct emit *e, uint32_t id, struct mark m)
 	const struct mode *const mode = &cache.modes[block_at(id)->mode];
 	if (mode->acc)
 		m = acc_plain(e, id, m);
-	if ((!mode->acc || mode->cells) && bumps_cell(e, id)) {
+	if (bumps_cell(mode, id)) {
 		mark(e, m);
 		gs_op(e, adds ? 0x83 : 0xff, 0, cell_off(id));	/* add, or inc */
 		if (adds)
@@ -146,13 +173,8 @@ void inc_through_rcx(struct emit *e, uint32_t id, struct mark m)
 	const struct mode *const mode = &cache.modes[block_at(id)->mode];
 	if (mode->acc)
 		m = acc_through_rcx(e, id, m);
-	if ((!mode->acc || mode->cells) && bumps_cell(e, id)) {
-		mark(e, m);
-		gs_load(e, RCX, cell_off(id));
-		mark(e, m);
-		bn(e, 4, 0x01498d48);				/* lea rcx, [rcx + 1] */
-		gs_store(e, RCX, cell_off(id));
-	}
+	if (bumps_cell(mode, id))
+		cell_through_rcx(e, id, m);
 	e->bumped = m.bumped = BUMPED_ALL;
 	if (cache.calls && !e->cell_only)
 		acc_add_through_rcx(e, id, m);
@@ -170,6 +192,56 @@ void inc_spilled(struct emit *e, uint32_t id, struct mark m)
 	m.taken = m.half = false;
 	mark(e, m);
 	gs_load(e, RCX, OFF_S3);
+}
+
+static uint32_t chain_head(uint32_t id)
+{
+	while (block_at(id)->runs_from)
+		id--;
+	return id;
+}
+
+/* Takes back what the head of the chain has added for the block, and those behind it. */
+static struct mark take_back(struct emit *e, uint32_t id, bool flags_free, struct mark m)
+{
+	const uint32_t want = cache.modes[block_at(id)->mode].acc, head = chain_head(id);
+	uint8_t vec[SOFT_EVENTS];
+	count_ahead(id, vec);
+	for (unsigned k = 0; k < SOFT_EVENTS; k++) {
+		if (!(want >> k & 1) || !vec[k])
+			continue;
+		mark(e, m);
+		if (flags_free) {
+			gs_op(e, 0x83, 5, acc_off(k, head));	/* sub */
+			b1(e, vec[k]);
+		} else {
+			gs_load(e, RCX, acc_off(k, head));
+			bn(e, 4, 0x498d48 | (uint64_t)(uint8_t)-vec[k] << 24);	/* lea rcx, [rcx - n] */
+			gs_store(e, RCX, acc_off(k, head));
+		}
+		m.bumped++;
+	}
+	return m;
+}
+
+void inc_left(struct emit *e, uint32_t id, bool flags_free, struct mark m)
+{
+	const struct mode *const mode = &cache.modes[block_at(id)->mode];
+	mark(e, m);
+	if (!flags_free) {
+		gs_store(e, RCX, OFF_S3);
+		m.in_s3 = RCX;
+	}
+	m = take_back(e, id, flags_free, m);
+	mark(e, m);
+	if (counts_in_cells(mode) && flags_free)
+		gs_op(e, 0xff, 0, cell_off(id));		/* inc */
+	else if (counts_in_cells(mode))
+		cell_through_rcx(e, id, m);
+	e->bumped = m.bumped = BUMPED_ALL;
+	mark(e, m);
+	if (!flags_free)
+		gs_load(e, RCX, OFF_S3);
 }
 
 /* ---- cold parts ---- */

@@ -167,6 +167,10 @@ static inline void mark(struct emit *e, struct mark m)
 void inc_plain(struct emit *e, uint32_t id, struct mark m);
 void inc_through_rcx(struct emit *e, uint32_t id, struct mark m);
 void inc_spilled(struct emit *e, uint32_t id, struct mark m);
+/* A side exit, which does not go on with that uncounted block. */
+void inc_left(struct emit *e, uint32_t id, bool flags_free, struct mark m);
+/* The counted block that was written last adds so much more (adds_ahead()). */
+void add_more(const uint8_t *vec);
 uint64_t cold_literal(struct emit *e, uint64_t v);
 void exit_here(struct emit *e, uint32_t id);
 #define STUB_SIZE 17

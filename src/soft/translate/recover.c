@@ -49,7 +49,7 @@ static bool recover_stub(struct thread *t, const struct segment *s, uint64_t cod
 		return false;
 	*pc = link_at(id)->target;
 	if (link_at(id)->kind == LINK_SIDE_EXIT)
-		++*cell_of(t, link_at(id)->bumps);
+		count_left(t, link_at(id)->bumps);
 	if (link_at(id)->kind == LINK_TICK)
 		count_tick(t, link_at(id));
 	return true;
@@ -167,6 +167,27 @@ static void recover_sums(struct thread *t, const struct block *b, const uint8_t 
 	}
 }
 
+/* What a side exit has not counted yet. */
+static void recover_side_exit(struct thread *t, const struct block *b)
+{
+	const struct mode *const m = &cache.modes[block_at(b->bumps)->mode];
+	unsigned done = dry_emit.found.bumped;
+	uint8_t vec[SOFT_EVENTS];
+	if (counts_in_cells(m))
+		*cell_of(t, b->bumps) += done != BUMPED_ALL;
+	if (!m->acc)
+		return;
+	count_ahead(b->bumps, vec);
+	for (int k = 0; k < SOFT_EVENTS; k++) {
+		if (!(m->acc >> k & 1) || !vec[k])
+			continue;
+		if (!done)
+			count_add_acc(t, k, -(int64_t)vec[k], m);
+		else if (done != BUMPED_ALL)
+			done--;
+	}
+}
+
 bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 {
 	struct segment *const s = segment_of(code);
@@ -187,7 +208,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	if (b->flags & (BLOCK_ENTRY_ONLY | BLOCK_RETURN_LOOKUP))
 		return true;
 	if (b->flags & BLOCK_SIDE_EXIT) {
-		*cell_of(t, b->bumps) += !e->found.bumped;
+		recover_side_exit(t, b);
 		return true;
 	}
 	uint8_t done[SOFT_EVENTS];
@@ -198,11 +219,13 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	if (cache.calls)
 		recover_sums(t, b, done);
 	unsigned bumped = e->found.bumped;
+	uint8_t ahead[SOFT_EVENTS];
+	count_ahead(id, ahead);
 	for (int k = 0; k < SOFT_EVENTS; k++) {
 		const bool was = bumped > 0;
 		if (mode->acc >> k & 1 && b->vec[k] && bumped && bumped != BUMPED_ALL)
 			bumped--;
-		count_add_acc(t, k, (int64_t)done[k] - (was ? b->vec[k] : 0) -
+		count_add_acc(t, k, (int64_t)done[k] - (was ? ahead[k] : 0) -
 			      (k == SOFT_TAKEN && e->found.half), mode);
 		if (!counts_in_cells(mode))
 			continue;
@@ -220,7 +243,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 		if (e->found.bumped == BUMPED_ALL)
 			code_log_part(t, b->pc, src, b->src_len, b->n_insns, -1);
 	}
-	if (e->found.bumped && !e->found.left)
+	if (e->found.bumped == BUMPED_ALL && !e->found.left && counts_in_cells(mode))
 		leave_chain(t, id);
 	return true;
 }

@@ -85,6 +85,12 @@ NEEDS_LOCK void put_stub(struct segment *s, uint32_t link);
 /* count.c */
 int events_wanted(uint8_t list[SOFT_EVENTS]);	/* those that were asked for; returns how many */
 
+/* budget.c */
+/* May the thread run that many events of each kind more, without asking? */
+NEEDS_LOCK bool budget_allows(struct thread *t, uint32_t block, unsigned most);
+/* The chain adds more from now on, for that uncounted block; the thread has begun to run it. */
+NEEDS_LOCK void budget_use(struct thread *t, uint32_t block);
+
 /* on-off.c */
 /* A thread that is off is folded: adds the corrections that it has parked, and forgets them. */
 NEEDS_LOCK void part_take_parked(struct thread *t, uint64_t sum[SOFT_EVENTS],

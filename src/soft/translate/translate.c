@@ -37,6 +37,7 @@
 #define UNCOUNTED (1u << 16)	/* its runs follow from the block before it (runs_from) */
 #define EXTENDS (1u << 17)	/* it goes right behind the unfinished chain */
 #define WAITS (1u << 18)	/* if it ends in a conditional branch, the chain waits there */
+#define KEPT (1u << 19)		/* BLOCK_SINGLE: it may be run again (run_kept()) */
 
 /* The chain that was written last, while it waits at a conditional branch. The way that the
  * program takes first is written right behind it (chain_extend()). */
@@ -50,9 +51,47 @@ static struct {
 
 static struct plan the_plan;	/* guarded by the lock */
 
+/* May chains of the present mode have uncounted blocks? */
+static bool may_uncount(void)
+{
+	return (!cache.mode || (adds_ahead(&cache.modes[cache.mode]) && !cache.calls && !cache.counts_taken)) &&
+	       !trace_wanted();
+}
+
+/* Runs that end at an event (thread.code.stops) are kept, because samples often come at the same
+ * instruction again. */
+#define KEPT_RUNS 16384u
+
+static struct kept {
+	uint64_t pc;
+	uint32_t until;		/* run_until() */
+	uint32_t id;		/* its block; 0: none */
+	uint64_t last_pc;	/* of its last instruction */
+} kept_runs[KEPT_RUNS];		/* by run_kept() */
+static bool any_kept;
+
 void translate_reset(void)
 {
 	unfinished.last = 0;
+	if (any_kept)
+		mem_zero(kept_runs, sizeof(kept_runs));
+	any_kept = false;
+}
+
+/* Where a run of the thread is to end. 0: at one of several events; such runs are not kept. */
+static uint32_t run_until(const struct thread *t)
+{
+	const uint32_t stops = t->code.stops;
+	if (!stops || stops & (stops - 1))
+		return 0;
+	const unsigned kind = (unsigned)__builtin_ctz(stops);
+	return 1u << 31 | (unsigned)t->code.stop_before << 16 | kind << 8 | t->code.stop_after[kind];
+}
+
+static struct kept *run_kept(uint64_t pc, uint32_t until)
+{
+	const uint64_t hash = (pc ^ (uint64_t)until << 40) * 0x9e3779b97f4a7c15ull;
+	return &kept_runs[hash >> 32 & (KEPT_RUNS - 1)];
 }
 
 /* The virtual PMU and the trace need more about an instruction than struct step has. */
@@ -361,6 +400,7 @@ static void cut_last_jump(uint32_t id, bool counted)
 struct made {
 	uint32_t id;		/* 0: there can be none … */
 	enum problem why;	/* … for this reason */
+	bool kept;		/* KEPT */
 	uint32_t loop_edge;	/* its link to itself, not linked yet; or 0 */
 	uint64_t next;		/* where it goes on by itself; 0: nowhere */
 };
@@ -414,6 +454,24 @@ static bool is_constant_stub(uint64_t pc)
 	const uint8_t *const jump = (const uint8_t *)pc + (*(const uint8_t *)pc == 0xf2);	/* bnd */
 	return jump[0] == 0xff && jump[1] == 0x25 && decode_insn(&in, (const uint8_t *)pc, 12) > 0 &&
 	       slot_target(&in, (const uint8_t *)pc, pc);
+}
+
+#define MOST_AHEAD 127	/* what one `add` with a byte can add */
+
+/* Can the chain that ends with block `last` add for the next block, too? */
+static bool can_add_ahead(uint32_t last, const uint8_t *vec)
+{
+	const struct mode *const m = &cache.modes[cache.mode];
+	uint8_t sum[SOFT_EVENTS];
+	if (!m->acc)
+		return true;
+	while (block_at(last)->runs_from)
+		last--;
+	count_ahead(last, sum);
+	for (int k = 0; k < SOFT_EVENTS; k++)
+		if (m->acc >> k & 1 && vec[k] && (!block_at(last)->vec[k] || sum[k] + vec[k] > MOST_AHEAD))
+			return false;
+	return true;
 }
 
 /* Is its last instruction a direct jump to another function? */
@@ -470,16 +528,26 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 	if (writable && !(flags & BLOCK_SINGLE) && !checked)
 		for (uint64_t page = PAGE_DOWN(pc) + PAGE; page < pc + p->off[p->n]; page += PAGE)
 			page_guard(page);
+	uint8_t vec[SOFT_EVENTS];
+	plan_vector(p, p->n, vec);
+	if (flags & UNCOUNTED && !can_add_ahead(cache.n_blocks - cache.counts_taken, vec)) {
+		if (flags & EXTENDS)
+			return (struct made){ 0 };
+		flags &= ~UNCOUNTED;
+	}
 	const uint32_t id = new_block();
+	struct block *const b = block_at(id);
+	__builtin_memcpy(b->vec, vec, sizeof(vec));
 	if (flags & EXTENDS)
 		cut_last_jump(id, !(flags & UNCOUNTED));
 	const uint32_t taken_id = cache.counts_taken || cache.modes[cache.mode].taken ? new_block() : 0;
-	struct block *const b = block_at(id);
 	b->pc = pc;
 	b->src_len = p->off[p->n];
 	b->n_insns = (uint8_t)p->n;
 	b->mode = cache.mode;
 	b->constant = constant;
+	if (!stops)
+		flags &= ~KEPT;
 	b->flags = (uint16_t)(flags | (checked ? BLOCK_CHECKED : 0));
 	if (writable || checked || r->anon || code_log_wanted()) {
 		/* (before it, for a trace: where the block is defined) */
@@ -491,7 +559,6 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 		b->src = (uint32_t)((uint64_t)kept - ZONE_HEAP);
 	}
 	place_cell(id);
-	plan_vector(p, p->n, b->vec);
 	if (flags & UNCOUNTED) {
 		b->runs_from = taken_id && !(flags & EXTENDS && unfinished.invert) ? 2 : 1;
 		b->inc_how = INC_NONE;
@@ -514,22 +581,24 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 		if (flow == FLOW_JCC && counts_rarer_way(b))
 			/* a guess, if the chain does not wait to see it */
 			block_at(taken_id)->runs_from = to == pc || (to < pc && !(flags & WAITS));
-		else if ((flow == FLOW_JCC || flow == FLOW_LOOP) && !flags_live_at(to))
+		else if ((flow == FLOW_JCC || flow == FLOW_LOOP) && !(flags & BLOCK_SINGLE) && !flags_live_at(to))
 			b->flags |= BLOCK_FLAGS_FREE_AT_TARGET | BLOCK_RELIES_ON_NEXT;
 	}
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s, .single = flags & BLOCK_SINGLE, .pc = pc,
 			  .back_to = back_to };
 	b->code = s->hot;
 	s->ids[s->n_ids++] = id;
-	if (!e.single)
+	if (!e.single || flags & KEPT)
 		block_note(id);
 	const uint64_t next = emit_block(&e, p, b, id);
 	s->hot = (uint64_t)e.w;
 	b->code_len = (uint16_t)(s->hot - b->code);
-	++*(e.single ? &cache.dead_blocks : &cache.live_blocks);
+	if (b->runs_from)
+		add_more(b->vec);
+	++*(e.single && !(flags & KEPT) ? &cache.dead_blocks : &cache.live_blocks);
 	cache.code_bytes += b->code_len;
 	cache.source_bytes += b->src_len;
-	return (struct made){ .id = id, .loop_edge = e.loop_edge, .next = next };
+	return (struct made){ .id = id, .kept = flags & KEPT, .loop_edge = e.loop_edge, .next = next };
 }
 
 /* Ends a chain: its last block jumps to `next`. */
@@ -644,7 +713,7 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 		if (id)
 			block_at(id)->flags |= BLOCK_FALLS;
 		const uint32_t last = cache.n_links;
-		if (branch && !stub && flags & UNCOUNTED && !cache.counts_taken)
+		if (branch && !stub && block_at(made.id)->runs_from == 1 && !cache.counts_taken)
 			make_side_exit(s, &branch, link_at(branch)->site, made.id);
 		branch = last;
 		id = made.id;
@@ -662,7 +731,7 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 		flags = BLOCK_CHAINED;
 		if (stub)
 			flags |= UNCOUNTED;
-		else if (!cache.mode && !trace_wanted() && jcc && !block_exists(next) &&
+		else if (may_uncount() && jcc && !block_exists(next) &&
 		    (cache.counts_taken || link_at(branch)->target > next))
 			flags |= UNCOUNTED;	/* a forward branch: we guess that few leave here */
 	}
@@ -700,7 +769,7 @@ static bool may_rewrite(uint32_t link)
 	const struct segment *const s = unfinished.seg;
 	const struct block *const b = block_at(unfinished.last);
 	return unfinished.last && unfinished.last + cache.counts_taken == cache.n_blocks &&
-	       (link == unfinished.taken || link == unfinished.fall) && !cache.mode && E.n_running == 1 &&
+	       (link == unfinished.taken || link == unfinished.fall) && may_uncount() && E.n_running == 1 &&
 	       !(b->flags & BLOCK_DEAD) && s->cold - s->hot >= ROOM && segment_has_ids(s) &&
 	       s->hot == b->code + b->code_len;
 }
@@ -721,6 +790,14 @@ void chain_choose(struct thread *t, uint32_t link)
 	make_side_exit(unfinished.seg, &unfinished.fall, link_at(unfinished.fall)->site, taken_id);
 }
 
+/* Does the thread leave the unfinished chain for the first time? */
+static bool left_once(struct thread *t)
+{
+	if (counts_in_cells(&cache.modes[cache.mode]))
+		return runs_of(t, unfinished.last) == 1;
+	return !link_at(unfinished.taken)->linked && !link_at(unfinished.fall)->linked;
+}
+
 /* A thread leaves the unfinished chain for the first time, by that link: writes the block that it
  * goes to behind the chain. If the branch jumps there, it is inverted. */
 uint32_t chain_extend(struct thread *t, uint32_t link)
@@ -729,8 +806,8 @@ uint32_t chain_extend(struct thread *t, uint32_t link)
 		return 0;
 	const uint64_t pc = link_at(link)->target;
 	struct segment *const s = unfinished.seg;
-	const bool once = unfinished.depth < DEPTH && !block_exists(pc) &&
-			  runs_of(t, unfinished.last) == 1;
+	const bool once = unfinished.depth < DEPTH && !block_exists(pc) && left_once(t) &&
+			  budget_allows(t, unfinished.last, MOST_AHEAD);
 	const bool inverts = !counts_rarer_way(block_at(unfinished.last)) || not_taken_counted(unfinished.last);
 	if (link == unfinished.taken ? !once || !inverts : not_taken_counted(unfinished.last) != 0)
 		return 0;
@@ -739,6 +816,8 @@ uint32_t chain_extend(struct thread *t, uint32_t link)
 	enum problem ignored;		/* cache_lookup() finds it again */
 	const uint32_t id = translate_chain(s, pc, EXTENDS | BLOCK_CHAINED | (once ? UNCOUNTED : 0),
 					    true, &ignored);
+	if (id && block_at(id)->runs_from)
+		budget_use(t, id);
 	cache.ticks += ticks() - begin;
 	return id;
 }
@@ -746,7 +825,7 @@ uint32_t chain_extend(struct thread *t, uint32_t link)
 uint32_t translate(uint64_t pc, enum arrival how, enum problem *why)
 {
 	const uint64_t begin = begin_at(pc);
-	const bool alone = !(cache.counts_taken && cache.calls) && !cache.mode && !trace_wanted() && E.n_running == 1;
+	const bool alone = !(cache.counts_taken && cache.calls) && may_uncount() && E.n_running == 1;
 	const uint32_t id = translate_chain(segment_for(pc), pc,
 					    cache.calls && how == ARRIVE_BY_JUMP ? 0 :
 					    how == ARRIVE_BY_JUMP ? BLOCK_JUMP_ENTRY :
@@ -783,10 +862,23 @@ void put_side_exit(uint32_t link)
  * (thread.code.stops). */
 uint32_t translate_single(uint64_t pc, enum problem *why)
 {
+	struct thread *const t = thread_self();
+	const uint32_t until = run_until(t);
+	struct kept *const k = run_kept(pc, until);
+	if (until && k->id && k->pc == pc && k->until == until && !(block_at(k->id)->flags & BLOCK_DEAD)) {
+		t->code.last_pc = k->last_pc;
+		return k->id;
+	}
 	struct segment *const s = segment_for(pc);
 	readable_reset();
-	const struct made made = translate_block(s, pc, BLOCK_SINGLE, 0);
+	const struct made made = translate_block(s, pc, BLOCK_SINGLE | (until ? KEPT : 0), 0);
 	*why = made.why;
+	if (made.kept) {
+		if (k->id)
+			cache_drop(k->id);
+		*k = (struct kept){ .pc = pc, .until = until, .id = made.id, .last_pc = t->code.last_pc };
+		any_kept = true;
+	}
 	if (made.id && made.next) {
 		struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
 		exit_here(&e, new_link(made.next, LINK_STOP));

@@ -86,8 +86,8 @@ struct block {
 	uint8_t inc_how : 2;	/* enum inc_how */
 	uint8_t mode : 6;	/* cache.modes: what its code adds up */
 	uint8_t vec[SOFT_EVENTS];	/* what one run of it is worth */
-	/* 0: its cell counts its runs. Else it ran as often as the block this many ids before it, less
-	 * the times in its own cell and, with 2, less the runs of the id between them (soft_runs()). An
+	/* 0: its cell counts its runs (or it adds them up: struct mode). Else it ran as often as the
+	 * block this many ids before it, less the times in its own cell and, with 2, less the runs of the id between them (soft_runs()). An
 	 * uncounted block follows that block in a chain; its cell, or the id between them, counts how
 	 * often the branch left the chain. A taken branch, which has the id after its block, ran as
 	 * often as the block, less the times that it was not taken. */
@@ -223,10 +223,14 @@ struct mode {
 	bool serial;			/* … and after each serialising instruction */
 };
 
+/* In such a mode the uncounted blocks of a chain add nothing: the block that the chain begins with adds
+ * for them, too, before it runs, and a side exit takes back what does not run. */
+static inline bool adds_ahead(const struct mode *m) { return m->budgets && !m->taken; }
+
 /* A block that asked C, because a budget is used up, before it ran (or the rest of it: mode.late). */
 struct block_to_run {
 	uint32_t bank;			/* that it adds to */
-	uint8_t vec[SOFT_EVENTS];	/* what it is worth, at most */
+	uint8_t vec[SOFT_EVENTS];	/* what it is worth, at most, with those that it adds ahead for */
 };
 
 /* What this room knows of the process. E.lock guards it, but for what says otherwise. */
@@ -349,6 +353,10 @@ void count_vec(uint8_t *vec, const struct step *s, int n);	/* the vector of n in
 /* A correction, in code of the mode; count_add_acc(): of the accumulator only. */
 void count_add(struct thread *t, int event, int64_t n, const struct mode *m);
 void count_add_acc(struct thread *t, int event, int64_t n, const struct mode *m);
+/* What the block and the uncounted ones behind it, which follow from it alone, are worth together. */
+void count_ahead(uint32_t id, uint8_t vec[SOFT_EVENTS]);
+/* The thread left a chain, instead of going on with that uncounted block. */
+void count_left(struct thread *t, uint32_t id);
 static inline bool counts_in_cells(const struct mode *m) { return !m->acc || m->cells; }
 struct vpmu_task_mem;
 void count_use_up(struct vpmu_task_mem *m, int event);	/* its budget: the next block asks */

@@ -16,8 +16,9 @@
  * as the budget, and adding sets the carry flag when it is used up. The last bank, which only C
  * changes, makes the sum right. A budget is how many events are missing, less one, shared by the
  * banks: so the block with the N-th event never runs as a whole. vpmu_tick() computes how many are
- * missing. If the block that is about to run has so many, its first part is translated, up to the
- * instruction that makes the N-th event (thread.code.stops). That part runs once; then
+ * missing. If the block that is about to run has so many (or the chain that begins with it: it adds for
+ * its uncounted blocks, too), its first part is translated, up to the instruction that makes the N-th
+ * event (thread.code.stops). That part runs once, and is kept for the next time; then
  * vpmu_stepped() finds the overflow with the program's state right after the instruction. If it
  * has not, budgets are shared out again.
  *
