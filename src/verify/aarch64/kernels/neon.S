@@ -28,7 +28,8 @@
 	CASE	\op	v4.4s, v0.4s, v1.4s	//= int
 	.endr
 	CASE	ext	v4.16b, v0.16b, v1.16b, #3	//= int
-	CASE	tbl	v4.16b, {v0.16b}, v1.16b	//= int
+	CASE
+	tbl	v4.16b, {v0.16b}, v1.16b	//= int
 	CASE	dup	v4.4s, v0.s[1]		//= int
 	CASE	dup	v4.2d, x1		//= int
 	.irp	op, fadd, fsub, fmul, fdiv, fmin, fmax, fcmeq, fcmgt, faddp, fabd
@@ -41,12 +42,18 @@
 	.irp	op, fsqrt, frecpe, frsqrte, fcvtzs, scvtf
 	CASE	\op	v4.4s, v0.4s		//= fp
 	.endr
-	CASE	ld1	{v4.16b}, [x20]		//= load
-	CASE	ld1	{v4.16b, v5.16b}, [x20]	//= load
-	CASE	ld1	{v4.s}[1], [x20]	//= load
-	CASE	ld1r	{v4.4s}, [x20]		//= load
-	CASE	ld2	{v4.4s, v5.4s}, [x20]	//= load
-	CASE	ld4	{v4.4s, v5.4s, v6.4s, v7.4s}, [x20]	//= load
+	CASE
+	ld1	{v4.16b}, [x20]		//= load
+	CASE
+	ld1	{v4.16b, v5.16b}, [x20]	//= load
+	CASE
+	ld1	{v4.s}[1], [x20]	//= load
+	CASE
+	ld1r	{v4.4s}, [x20]		//= load
+	CASE
+	ld2	{v4.4s, v5.4s}, [x20]	//= load
+	CASE
+	ld4	{v4.4s, v5.4s, v6.4s, v7.4s}, [x20]	//= load
 	CASE
 	add	x2, x20, #256
 	st1	{v4.16b}, [x2]			//= store

@@ -17,7 +17,8 @@
 	CASE	\op	%zmm1, %zmm0, %zmm2{%k1}	//= fp
 	CASE	\op	(%rsi), %zmm0, %zmm2{%k1}{z}	//= fp load
 	CASE	\op	(%rsi){1to16}, %zmm0, %zmm2	//= fp load
-	CASE	\op	{rn-sae}, %zmm1, %zmm0, %zmm2	//= fp
+	CASE
+	\op	{rn-sae}, %zmm1, %zmm0, %zmm2	//= fp
 	.endr
 	.irp	op, vminps, vmaxps
 	CASE	\op	%zmm1, %zmm0, %zmm2	//= fp
@@ -25,7 +26,8 @@
 	CASE	\op	%zmm1, %zmm0, %zmm2{%k1}	//= fp
 	CASE	\op	(%rsi), %zmm0, %zmm2{%k1}{z}	//= fp load
 	CASE	\op	(%rsi){1to16}, %zmm0, %zmm2	//= fp load
-	CASE	\op	{sae}, %zmm1, %zmm0, %zmm2	//= fp
+	CASE
+	\op	{sae}, %zmm1, %zmm0, %zmm2	//= fp
 	.endr
 	.irp	op, vaddpd, vsubpd, vmulpd, vdivpd, vminpd, vmaxpd
 	CASE	\op	%zmm1, %zmm0, %zmm2	//= fp

@@ -16,7 +16,8 @@
 	CASE	\op	%zmm1, %zmm0, %zmm2{%k1}	//= fp
 	CASE	\op	(%rsi), %zmm0, %zmm2{%k1}{z}	//= fp load
 	CASE	\op	(%rsi){1to32}, %zmm0, %zmm2	//= fp load
-	CASE	\op	{rn-sae}, %zmm1, %zmm0, %zmm2	//= fp
+	CASE
+	\op	{rn-sae}, %zmm1, %zmm0, %zmm2	//= fp
 	.endr
 	.irp	op, vminph, vmaxph
 	CASE	\op	%zmm1, %zmm0, %zmm2	//= fp

@@ -8,9 +8,12 @@
 	vmovaps	%ymm1, %ymm0
 	BODY
 	.irp	op, vpdpbusd, vpdpbusds, vpdpwssd, vpdpwssds
-	CASE	{vex} \op	%ymm1, %ymm0, %ymm2	//= int
-	CASE	{vex} \op	(%rsi), %ymm0, %ymm2	//= int load
-	CASE	{vex} \op	%xmm1, %xmm0, %xmm2	//= int
+	CASE
+	{vex} \op	%ymm1, %ymm0, %ymm2	//= int
+	CASE
+	{vex} \op	(%rsi), %ymm0, %ymm2	//= int load
+	CASE
+	{vex} \op	%xmm1, %xmm0, %xmm2	//= int
 	.endr
 	BODY_END
 	vzeroupper
