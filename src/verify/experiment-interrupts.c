@@ -442,7 +442,8 @@ static void look_longer(struct verify *v, struct subject *s, struct fit *f)
 		return;
 	}
 	if (!fit_long(v, s, &more) || more.error > HIDDEN) {
-		verify_doubt(s, "%.0f interrupts came during all runs: too few to tell what one adds", seen);
+		verify_doubt(s, "%.0f interrupt%s came during all runs: too few to tell what one adds", seen,
+			     seen == 1 ? "" : "s");
 		return;
 	}
 	if (fabs(more.slope) < 4 * more.error || fabs(more.slope) < 0.001)

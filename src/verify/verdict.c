@@ -90,6 +90,8 @@ static enum tare_event_verdict judge(const struct subject *s, const struct tare_
 		return TARE_EVENT_NOT_AVAILABLE;
 	if (s->dead)
 		return TARE_EVENT_NEVER_COUNTS;
+	if (s->counted && s->kind >= 0 && !row->expected && !row->mean && !row->distance)
+		return TARE_EVENT_NOT_RUN;	/* whatever could be asked of other code */
 	if (s->reason[0])
 		return TARE_EVENT_INCONCLUSIVE;
 	if (!s->counted)
@@ -281,8 +283,9 @@ int verdict_make(struct verify *v)
 		struct tare_verify_row *const row = &r->rows[i];
 		if (fill_row(v, s, row) < 0)
 			return TARE_E_NOMEM;
-		memcpy(row->reason, s->reason, sizeof(row->reason));
 		row->verdict = judge(s, row);
+		if (row->verdict != TARE_EVENT_NOT_RUN)
+			memcpy(row->reason, s->reason, sizeof(row->reason));
 		row->word = word_of(row);
 	}
 	conclude(v, r);

@@ -588,9 +588,9 @@ static double now_s(void)
 
 /* Runs a small part of the kernel, twice, because the first time loads the code. Returns how long that
  * took; 0: it could not be counted. */
-static double time_kernel(const struct verify *v, struct trial *t, size_t k, uint64_t part)
+static double time_kernel(struct trial *t, const struct kernel *k, uint64_t part)
 {
-	const struct trial_code code = { .kernel = v->kernels[k], .loops = part };
+	const struct trial_code code = { .kernel = k, .loops = part };
 	int64_t counts[TRIAL_EVENTS];
 	double begin = 0;
 	for (int i = 0; i < 2; i++) {
@@ -601,13 +601,14 @@ static double time_kernel(const struct verify *v, struct trial *t, size_t k, uin
 	return now_s() - begin;
 }
 
-/* One run of all kernels by a batch of events. In the engine a run is a process, whose start takes longer
- * than the code: one of them is tried. */
-static double time_run(const struct verify *v)
+/* One run of all kernels by a batch of events; *each: an instruction of a plain loop, which experiments are
+ * estimated with. In the engine a run is a process, whose start takes longer than the code: one of them is tried. */
+static double time_run(const struct verify *v, double *each)
 {
 	const struct tare_event *event = NULL;
 	struct trial t;
 	double sum = 0;
+	*each = 0;
 	for (size_t i = 0; i < v->n_subjects && !event; i++)
 		if (v->subjects[i].kind >= 0 && !v->subjects[i].reason[0])
 			event = v->subjects[i].event;
@@ -616,10 +617,16 @@ static double time_run(const struct verify *v)
 		return 0;
 	for (size_t k = 0; !v->soft && k < v->n_kernels; k++) {
 		const uint64_t part = v->loops[k] / FIRST_PART + 1;
-		sum += time_kernel(v, &t, k, part) * (double)v->loops[k] / (double)part;
+		sum += time_kernel(&t, v->kernels[k], part) * (double)v->loops[k] / (double)part;
 	}
-	if (v->soft)
-		sum = time_kernel(v, &t, 0, 1) * (double)v->n_kernels;
+	const struct kernel *const plain = kernel_by_name("loop_plain");
+	if (plain && !v->soft)
+		*each = time_kernel(&t, plain, plain->loops / FIRST_PART + 1) /
+			(double)((plain->loops / FIRST_PART + 1) * plain->each[KERNEL_INSTRUCTIONS]);
+	if (v->soft) {
+		sum = time_kernel(&t, v->kernels[0], 1) * (double)v->n_kernels;
+		*each = sum / (double)instructions_of_run(v);
+	}
 	trial_close(&t);
 	return sum;
 }
@@ -630,9 +637,11 @@ static void say_plan(struct verify *v)
 	const size_t n = countable(v), at_once = v->soft ? TRIAL_EVENTS : counters > 1 ? counters - 1 : 1;
 	const uint64_t batches = (n + at_once - 1) / at_once;
 	const double one = (double)instructions_of_run(v), all = one * (double)(v->runs * batches);
-	const double work = all + EXPERIMENT_WORK * (double)count_experiments(v);
+	const double experiments_work = EXPERIMENT_WORK * (double)count_experiments(v), work = all + experiments_work;
+	double each;
+	const double run = time_run(v, &each);
+	const double seconds = ceil(run * (double)(v->runs * batches) + each * experiments_work);
 	v->sections_share = all / work;
-	const double seconds = ceil(time_run(v) / one * work);
 	const bool billions = all >= 1e9;
 	const uint64_t tenths = (uint64_t)(all / (billions ? 1e8 : 1e5) + 0.5);
 	verify_progress(v, "%zu event%s, %zu kernel%s, %u run%s: %" PRIu64 ".%u %s instructions, in %s; about %.0f "

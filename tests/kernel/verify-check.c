@@ -19,7 +19,9 @@ void suite_verify(void)
 
 	status = guest_run_words("tare verify --quick --kernel load_store --experiment generated "
 				 "--experiment multiplexing", 0, &text);
-	tap_is((uint64_t)status, 0, "one kernel, two experiments");
+	/* the code is so short that one tick comes, or none: what an interrupt adds cannot be told */
+	tap_is((uint64_t)status, strstr(text, "too few to tell what one adds") ? 2 : 0, "one kernel, two experiments");
+	tap_ok(!strstr(text, "r000e:u: ?"), "of an event that the code does not have nothing is asked");
 	tap_ok(strstr(text, "generated: not run: instructions are generated for x86-64 only"),
 	       "what is for x86-64 only is named");
 	tap_ok(strstr(text, "not tried: no event of branches, loads or stores counts here"),

@@ -55,6 +55,9 @@ check("x86-64 only" in found["generated"][0]["text"], found["generated"])
 check("no event counts interrupts" in found["interrupt-event"][0]["text"], found["interrupt-event"])
 check("no int 0x80" in found["iret"][0]["text"], found["iret"])
 check(found["registers"][0]["numbers"]["registers"] == 6, found["registers"])
+# The emulator raises the interrupt of an overflow with the next tick.
+check([f["event"] for f in found["skid"]] == ["INST_RETIRED:u"], found["skid"])
+check(found["skid"][0]["numbers"]["overflows"] == 200 and found["skid"][0]["numbers"]["most"] > 1000, found["skid"])
 for name in "loaded", "wrap", "threads", "patterns", "replay":
     check(found[name][0]["verdict"] == "good", found[name])
 for name in "migration", "sibling", "serialisers", "multiplexing":
