@@ -1,7 +1,6 @@
 /* Indirect branches through memory that was made read-only, as the dynamic linker does with its
  * tables: the memory changes later, in all ways in which it can. With the word `threads`: while another
  * thread runs through it. */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
