@@ -63,7 +63,9 @@ struct tare_stop_rule {
 	/* TARE_BACKEND_HW: how late interrupts of this event come at most, in events, where that was
 	 * measured before (`tare verify --experiment skid`); 0: tare_measure() measures it. */
 	uint64_t skid;
-	uint64_t reserved[2];
+	uint64_t first;			/* where the first stop is, with the software engine; 0: after n events.
+					 * With `every` the others are n events apart, from there on */
+	uint64_t reserved[1];
 };
 
 /* What on_stop wants. */
@@ -96,6 +98,12 @@ struct tare_stop {
 	size_t n_counts;
 	const struct tare_count *counts;	/* of this thread, one per event of the run, since the
 						 * thread began or its process execed */
+	uint64_t way;			/* a hash of all code that the thread ran since it began or its process
+					 * execed, and how often: equal ways give equal numbers, other ways
+					 * other numbers but for a chance of 2^-64. Not which code ran before
+					 * which. 0 with hardware counters */
+	uint32_t task;			/* the image of a process, or the thread: numbered from 1, in the order
+					 * in which they began; 0: there were too many, or hardware counters */
 };
 
 /* The result of a rule: tare_measurement.stops. */

@@ -82,6 +82,7 @@ struct thread {
 		uint64_t last_pc;	/* of the last instruction of that run */
 		int64_t corr[SOFT_EVENTS];	/* parts of blocks, and what was folded */
 		int64_t vdso_corr[SOFT_EVENTS];	/* … of these, in the vDSO */
+		uint64_t way_corr;	/* the same for soft_record.way (count_way) */
 		uint8_t off;		/* counting is off: enum part_off; 0: on (on-off.c) */
 		int64_t parked_corr[SOFT_EVENTS], parked_vdso[SOFT_EVENTS];	/* … the two from before */
 		uint64_t parked_sum[SOFT_EVENTS];	/* what the parked cells are worth */

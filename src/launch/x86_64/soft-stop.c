@@ -27,6 +27,7 @@ uint32_t soft_stop_setup(struct soft_shared *shared, const struct tare_measure_o
 		const struct tare_stop_rule *const r = &o->stops[i];
 		shared->stops[i] = (struct soft_stop){
 			.n = r->n,
+			.first = r->first ? r->first : r->n,
 			.event = (uint8_t)role_event(r->event->role),
 			.then = thens[r->then],
 			.every = r->every,
@@ -92,6 +93,8 @@ static uint32_t call_program(const struct soft_stops *s, const struct soft_slot 
 		.rule = at->rule, .pid = pid, .tid = tid, .count = at->count, .pc = at->pc,
 		.last_pc = at->last_pc, .system_call = (long)at->call,
 		.several_threads = at->several,
+		.task = slot->record,
+		.way = at->way,
 		.n_registers = N_REGISTERS, .registers = registers,
 		.n_counts = n, .counts = counts,
 	};

@@ -136,16 +136,15 @@ struct soft_pool {
 	uint64_t taken;		/* by tasks that have not given the rest back yet */
 } __attribute__((aligned(16)));
 
-/* Each task stops after its n-th event, and after each further n if `every`. */
+/* Each task stops after its first event of that number, and after each further n if `every`. */
 struct soft_stop {
-	uint64_t n;
+	uint64_t n, first;
 	uint8_t event;		/* enum soft_event */
 	uint8_t then;		/* enum soft_then */
 	uint8_t every;
 	uint8_t signal;
 	uint32_t pad;
 	uint64_t hits;		/* how often a task stopped (atomic) */
-	uint64_t pad2;
 	struct soft_pool pool;	/* THEN_OVER */
 };
 
@@ -160,6 +159,7 @@ struct soft_stopped {
 	uint64_t rflags, fs_base, gs_base;
 	uint64_t mask;		/* the program's signal mask */
 	int64_t call;		/* the number of the system call that is about to be made; -1: none */
+	uint64_t way;		/* soft_record.way */
 };
 
 /* A function that switches counting where it is entered and left (translate/watched.c). */
@@ -246,6 +246,7 @@ struct soft_record {
 	uint32_t step;		/* the tracer single-steps it: 1 until the step is done, with the signal
 				 * that is delivered first << 8 */
 	uint64_t before[SOFT_EVENTS];	/* of the same task, in the images before its last exec */
+	uint64_t way;		/* with stops: a hash of the code that ran, for struct tare_stop */
 	/* Counting parts of the program (translate/on-off.c): */
 	uint32_t image;		/* the record of the first thread of its image: one for all threads of
 				 * a process between two execs */

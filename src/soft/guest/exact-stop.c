@@ -201,6 +201,7 @@ static void ask(struct thread *t, uint32_t rule, int64_t call)
 	count_fold(t);			/* the record has the counts at the stop */
 	if (!t->is_vfork)
 		lock_drop();
+	s.way = E.shared->records[t->record].way;
 	const uint32_t answer = ask_launcher(t, REQ_STOP, &s);
 	if (answer == REPLY_END)
 		end_all(t, rule, call);
@@ -315,7 +316,8 @@ static void begin(struct thread *t, const uint64_t *before)
 		const uint64_t now = total(t, r->event);
 		t->exact.taken[i] = 0;
 		t->exact.at[i] = left_out ? NEVER : r->then == THEN_OVER ? now + 1 :
-				 now < r->n ? r->n : r->every ? (now / r->n + 1) * r->n : NEVER;
+				 now < r->first ? r->first :
+				 r->every ? r->first + ((now - r->first) / r->n + 1) * r->n : NEVER;
 	}
 	t->vpmu.stepping = false;
 	t->code.single_pc = 0;

@@ -29,6 +29,7 @@ void uncount(struct thread *t, uint64_t pc)
 	vec[SOFT_TAKEN] = (cache.counts_taken || mode->taken) && in.classes & CLASS_BRANCH;
 	for (int k = 0; k < SOFT_EVENTS; k++)
 		count_add(t, k, -(int64_t)vec[k], mode);
+	count_way(t, pc, in.len, -1);
 	if (code_log_wanted())
 		code_log_part(t, pc, bytes, in.len, 1, -1);
 }

@@ -309,6 +309,7 @@ static void uncount_syscall(struct thread *t)
 		count_add(t, of[i], -1, &cache.modes[cache.mode]);
 	if (cache.counts_taken || cache.modes[cache.mode].taken)
 		count_add(t, SOFT_TAKEN, -1, &cache.modes[cache.mode]);
+	count_way(t, t->pc, SYSCALL_SIZE, -1);
 	uint8_t bytes[SYSCALL_SIZE];
 	if (code_log_wanted() && copy_guest(bytes, (const void *)t->pc, sizeof(bytes)))
 		code_log_part(t, t->pc, bytes, sizeof(bytes), 1, -1);

@@ -291,6 +291,7 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 	guest.execing = 0;			/* as do its other threads */
 	mem_zero(t->code.corr, sizeof(t->code.corr));
 	mem_zero(t->code.vdso_corr, sizeof(t->code.vdso_corr));
+	t->code.way_corr = 0;
 	part_forked(t, &E.shared->records[record]);
 	sys3(__NR_madvise, counts_of(t), cache.counts_mapped, MADV_DONTNEED);
 	calls_forked(t);

@@ -73,6 +73,26 @@ void count_use_up(struct vpmu_task_mem *m, int event)
 	}
 }
 
+/* A number for each address that looks drawn at random (the last step of MurmurHash3). */
+static uint64_t scatter(uint64_t x)
+{
+	x = (x ^ x >> 33) * 0xff51afd7ed558ccdull;
+	x = (x ^ x >> 33) * 0xc4ceb9fe1a85ec53ull;
+	return x ^ x >> 33;
+}
+
+/* The sum over all code that ran. Two blocks that follow each other are worth what they would be worth as
+ * one, so the sum does not depend on where blocks begin and end. */
+static uint64_t way_of(uint64_t pc, uint64_t len, uint64_t runs)
+{
+	return (scatter(pc + len) - scatter(pc)) * runs;
+}
+
+void count_way(struct thread *t, uint64_t pc, uint16_t len, int64_t runs)
+{
+	__atomic_fetch_add(&t->code.way_corr, way_of(pc, len, (uint64_t)runs), __ATOMIC_RELAXED);
+}
+
 /* The first instructions of the block have run, before it asked. */
 static void count_first(struct thread *t, const struct block *b, const struct mode *m)
 {
@@ -88,6 +108,7 @@ static void count_first(struct thread *t, const struct block *b, const struct mo
 		count_add(t, k, vec[k], m);
 	for (int k = 0; in_vdso(b->pc) && k < SOFT_EVENTS; k++)
 		t->code.vdso_corr[k] += vec[k];
+	count_way(t, b->pc, off, 1);
 	if (code_log_wanted())
 		code_log_part(t, b->pc, src, off, b->inc_at, 1);
 }
@@ -166,6 +187,7 @@ void count_fold(struct thread *t)
 	const uint32_t n = cache.n_blocks;
 	const bool logs = code_log_wanted();
 	uint64_t last = 0, last_but_one = 0, c = 0;
+	uint64_t way = __atomic_exchange_n(&t->code.way_corr, 0, __ATOMIC_RELAXED);
 	if (logs)
 		code_log_begin(t);
 	for (uint32_t id = 1; id <= n; id++) {
@@ -181,6 +203,8 @@ void count_fold(struct thread *t)
 			continue;
 		if (logs)
 			code_log_block(t, id, c);
+		if (E.stops && b->n_insns)
+			way += way_of(b->pc, b->src_len, c);
 		for (int i = 0; i < n_wanted; i++)
 			sum[wanted[i]] += c * b->vec[wanted[i]];
 		for (int i = 0; in_vdso(b->pc) && i < n_wanted; i++)
@@ -190,6 +214,7 @@ void count_fold(struct thread *t)
 		__atomic_fetch_add(&r->counts[k], sum[k], __ATOMIC_RELAXED);
 	for (int k = 0; k < SOFT_EVENTS; k++)
 		__atomic_fetch_add(&r->vdso[k], vdso[k], __ATOMIC_RELAXED);
+	__atomic_fetch_add(&r->way, way, __ATOMIC_RELAXED);
 	if (logs)
 		calls_fold(t);
 	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);

@@ -235,6 +235,9 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 		if (in_vdso(b->pc))
 			t->code.vdso_corr[k] += more;
 	}
+	count_way(t, b->pc, p->off[e->found.retired], 1);
+	if (e->found.bumped == BUMPED_ALL)
+		count_way(t, b->pc, b->src_len, -1);
 	if (code_log_wanted()) {
 		const uint8_t *const src = block_src(b);
 		code_log_part(t, b->pc, src, p->off[e->found.retired], (uint8_t)e->found.retired, 1);

@@ -358,6 +358,8 @@ void count_ahead(uint32_t id, uint8_t vec[SOFT_EVENTS]);
 /* The thread left a chain, instead of going on with that uncounted block. */
 void count_left(struct thread *t, uint32_t id);
 static inline bool counts_in_cells(const struct mode *m) { return !m->acc || m->cells; }
+/* Code without a jump in it ran so many times more (less), as part of soft_record.way; not in the cells. */
+void count_way(struct thread *t, uint64_t pc, uint16_t len, int64_t runs);
 struct vpmu_task_mem;
 void count_use_up(struct vpmu_task_mem *m, int event);	/* its budget: the next block asks */
 /* A block did not run, but its counts were added up to the event of its LINK_TICK: takes them back,
