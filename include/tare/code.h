@@ -209,6 +209,8 @@ struct tare_code_syscall {
 	uint64_t reserved[2];
 };
 
+/* "read"; NULL: no such system call of x86-64 is known. Static. */
+const char *tare_code_syscall_name(int number);
 /* The same for every kind of system call; no error if there were none. */
 int tare_code_syscalls_each(const struct tare_code *c,
 			    int (*what)(const struct tare_code_syscall *s, void *arg), void *arg,

@@ -114,7 +114,8 @@ extern "C" {
 	  "was counted", "leave this event out, or count with hardware counters (--backend hw)") \
 	X(MACHINE, 49, "this host cannot be that machine",                          \
 	  "choose a machine of a lower level (--machine x86-64-v2), or run on a host that has these " \
-	  "features")
+	  "features")                                                              \
+	X(INTERRUPTED, 50, "interrupted", "")
 
 enum tare_err {
 	TARE_OK = 0,

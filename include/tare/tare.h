@@ -27,6 +27,7 @@
 #include <tare/bench.h>
 #include <tare/counter.h>
 #include <tare/cpu.h>
+#include <tare/diverge.h>
 #include <tare/doctor.h>
 #include <tare/err.h>
 #include <tare/event.h>

@@ -182,7 +182,7 @@ static int add_syscall(const struct tare_code_syscall *s, void *arg)
 	char name[32];
 	if (!maker_wants(x->m, s->pid, s->tid))
 		return 0;
-	const char *const known = syscall_name(s->number);
+	const char *const known = tare_code_syscall_name(s->number);
 	snprintf(name, sizeof(name), "syscall %d", s->number);
 	const uint32_t function = function_at(x, s->map, s->pid, s->address);
 	builder_syscall(&x->m->b, &(struct tare_codeprofile_syscall){

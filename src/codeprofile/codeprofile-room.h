@@ -98,9 +98,6 @@ int64_t *builder_share(struct builder *b, uint32_t task, uint32_t function);
  * False: out of memory. */
 bool inclusive_sum(struct tare_codeprofile *p, int64_t *rows, int64_t **edge_rows);
 
-/* "read"; NULL: no such system call. */
-const char *syscall_name(int number);
-
 /* Adds the sizes of n counts to *sum. False: with these counts, sums over the rows of a profile or differences could exceed
  * an int64_t; no run is that long, but a damaged file can say so. */
 bool add_sizes(uint64_t *sum, const int64_t *counts, size_t n);

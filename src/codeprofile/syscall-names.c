@@ -1,5 +1,5 @@
 /* Names of the system calls of x86-64, as asm/unistd_64.h of Linux 6.1 has them, and later ones up to 6.10. */
-#include "codeprofile-room.h"
+#include <tare/code.h>
 
 #include <stddef.h>
 
@@ -97,7 +97,7 @@ static const char *const names[] = {
 	[462] = "mseal",
 };
 
-const char *syscall_name(int number)
+const char *tare_code_syscall_name(int number)
 {
 	return number >= 0 && (size_t)number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
 }

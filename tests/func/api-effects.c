@@ -324,6 +324,21 @@ static void benching(void)
 	tare_bench_free(r);
 }
 
+/* Not x86-64, or no engine: an error, and no result. */
+static void diverging(void)
+{
+	char *const argv[] = { (char[]){ "true" }, NULL };
+	struct tare_divergence *d;
+	struct tare_why why;
+	CHECK(tare_diverge(&TARE_OPTIONS(diverge, .argv = argv, .runs = 1), &d, &why) == TARE_E_INVALID && !d, "one run");
+	const int err = tare_diverge(&TARE_OPTIONS(diverge, .argv = argv, .runs = 2), &d, &why);
+	CHECK(!err == !!d, "diverge: %s", why.what);
+	CHECK(err || (d->found == TARE_DIVERGE_SAME && d->totals[0] == d->totals[1]), "true is always the same");
+	tare_divergence_free(d);
+	CHECK(!strcmp(tare_diverge_cause_name(TARE_DIVERGE_BY_TIME), "time"), "the name of a cause");
+	CHECK(!strcmp(tare_code_syscall_name(0), "read") && !tare_code_syscall_name(-1), "names of calls");
+}
+
 static int enough(const struct tare_scan_state *state, void *arg)
 {
 	(void)arg;
@@ -698,6 +713,7 @@ static const struct step steps[] = {
 	{ "the doctor", doctor },
 	{ "verify", verify },
 	{ "invariants", invariants },
+	{ "diverging", diverging },
 	{ "scanning", scanning },
 	{ "worlds", worlds }, { "benching", benching },
 	{ "the recorder", recorder },
