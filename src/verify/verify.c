@@ -620,9 +620,10 @@ static double time_run(const struct verify *v, double *each)
 		sum += time_kernel(&t, v->kernels[k], part) * (double)v->loops[k] / (double)part;
 	}
 	const struct kernel *const plain = kernel_by_name("loop_plain");
-	if (plain && !v->soft)
-		*each = time_kernel(&t, plain, plain->loops / FIRST_PART + 1) /
-			(double)((plain->loops / FIRST_PART + 1) * plain->each[KERNEL_INSTRUCTIONS]);
+	if (plain && !v->soft) {
+		const uint64_t loops = plain->loops / FIRST_PART + 1;
+		*each = time_kernel(&t, plain, loops) / (double)(loops * plain->each[KERNEL_INSTRUCTIONS]);
+	}
 	if (v->soft) {
 		sum = time_kernel(&t, v->kernels[0], 1) * (double)v->n_kernels;
 		*each = sum / (double)instructions_of_run(v);
