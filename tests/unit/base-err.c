@@ -61,6 +61,7 @@ static const char *const numbers[] = {
 	[47] = "NEVER_ON",
 	[48] = "WHOLE_ONLY",
 	[49] = "MACHINE",
+	[50] = "INTERRUPTED",
 };
 #define N_NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
 
