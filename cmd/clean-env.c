@@ -13,6 +13,8 @@ static const char *const fixed[] = {
 	"TZ=UTC",
 };
 enum { N_FIXED = sizeof(fixed) / sizeof(fixed[0]) };
+/* In a still world all files have the same time: Python would write its compiled files again. */
+static const char still[] = "PYTHONDONTWRITEBYTECODE=1";
 
 static bool names(const char *entry, const char *name)
 {
@@ -45,15 +47,17 @@ static void keep_one(char **envp, size_t *n, const char *name)
 	envp[at] = entry_of(name, value);
 }
 
-char **clean_environment(const struct opt_list *keep)
+char **clean_environment(const struct opt_list *keep, bool hermetic)
 {
-	char **const envp = calloc(N_FIXED + keep->n + 1, sizeof(*envp));
+	char **const envp = calloc(N_FIXED + 1 + keep->n + 1, sizeof(*envp));
 	size_t n = 0;
 	if (!envp)
 		abort();
 	for (; n < N_FIXED; n++)
 		if (!(envp[n] = strdup(fixed[n])))
 			abort();
+	if (hermetic && !(envp[n++] = strdup(still)))
+		abort();
 	for (size_t i = 0; i < keep->n; i++)
 		keep_one(envp, &n, keep->items[i]);
 	return envp;

@@ -37,9 +37,10 @@ static const struct opt opts[] = {
 	{ OPT_GROUP, .help = "How it is run" },
 	{ OPT_FLAG, 0, "aslr", NULL, "leave address space randomisation on", TO(annotate_opts, aslr) },
 	{ OPT_STRING, 0, "machine", "NAME", MACHINE_HELP, TO(annotate_opts, machine) },
+	{ OPT_STRING, 0, "hermetic", "SEED", HERMETIC_HELP, TO(annotate_opts, hermetic), .optional = true },
 	{ OPT_FLAG, 0, "clean-env", NULL, "run the command in a fixed environment: " CLEAN_ENV_HELP,
 	  TO(annotate_opts, clean_env) },
-	{ OPT_LIST, 0, "keep", "VAR", "with --clean-env, leave this variable in; may be given again",
+	{ OPT_LIST, 0, "keep", "VAR", "with --clean-env or --hermetic, leave this variable in; may be given again",
 	  TO(annotate_opts, keep) },
 	{ OPT_UINT, 0, "timeout", "MS", "end the command after MS milliseconds",
 	  TO(annotate_opts, timeout_ms), .min = 10, .max = 4e9 },
@@ -190,6 +191,7 @@ static struct tare_codeprofile *run_command(const struct annotate_opts *o, char 
 	struct gate *const gate = gate_new(&go, events, tare_events_count(events));
 	const struct tare_measure_options mo = TARE_OPTIONS(measure,
 		.argv = argv, .events = events, .backend = TARE_BACKEND_SOFT, .aslr = o->aslr, .machine = o->machine,
+		.hermetic = o->hermetic,
 		.no_inherit = o->no_inherit, .per_task = true, .refuse_uncounted = o->refuse,
 		.timeout_s = o->timeout_ms / 1e3, .stop = &measuring_stop, .code = true,
 		.calls = wants_calls(o), .watch = watch,
@@ -198,7 +200,7 @@ static struct tare_codeprofile *run_command(const struct annotate_opts *o, char 
 		.arg = gate, .control = gate ? gate_control(gate) : NULL, .leave_out = gate ? gate_off(gate) : NULL);
 	measuring_catch_signals();
 	char **const ours = environ;
-	char **const clean = o->clean_env ? clean_environment(&o->keep) : NULL;
+	char **const clean = o->clean_env ? clean_environment(&o->keep, o->hermetic != NULL) : NULL;
 	environ = clean ? clean : ours;
 	const int err = tare_measure(&mo, &m, &why);
 	environ = ours;
@@ -335,7 +337,8 @@ static bool show(const struct annotate_opts *o, const struct tare_codeprofile *p
 static const char *option_of_run(const struct annotate_opts *o)
 {
 	return o->events ? "-e" : o->no_inherit ? "--no-inherit" : o->aslr ? "--aslr" :
-	       o->clean_env ? "--clean-env" : o->machine ? "--machine" : o->timeout_ms ? "--timeout" : o->refuse ? "--refuse-uncounted" :
+	       o->hermetic ? "--hermetic" : o->clean_env ? "--clean-env" : o->machine ? "--machine" :
+	       o->timeout_ms ? "--timeout" : o->refuse ? "--refuse-uncounted" :
 	       o->no_names ? "--no-names" : o->delay_ms ? "--delay" : o->control ? "--control" : NULL;
 }
 
@@ -368,7 +371,7 @@ static bool check_options(const struct annotate_opts *o, bool files)
 	else if (files && o->in.n && (o->per_process || o->per_thread))
 		bad = "--in cannot be combined with --per-process or --per-thread where the profile is in a file";
 	else if (o->keep.n && !o->clean_env)
-		bad = "--keep wants --clean-env; without it every variable is kept";
+		bad = "--keep wants --clean-env or --hermetic; without it every variable is kept";
 	else if (o->format && !o->output)
 		bad = "--format says what -o writes, which is not given";
 	else if (o->diff && (o->per_process || o->per_thread || o->html))
@@ -487,6 +490,7 @@ static int run(const struct command *self, int argc, char **argv)
 	int first;
 	if (!opts_parse(self, &argc, argv, &o, &first))
 		return first;
+	o.clean_env |= o.hermetic != NULL;
 	int status = EXIT_USAGE;
 	const bool dashes = first > 0 && !strcmp(argv[first - 1], "--");
 	const bool files = !dashes && first < argc && are_profiles(argv + first, argc - first);

@@ -167,7 +167,7 @@ static int diverge(const struct diverge_opts *o, char **argv, struct output *out
 	struct diverge_show show = { .argv = argv };
 	struct listener listener = { .show = &show, .quiet = o->quiet };
 	struct tare_why why = { 0 };
-	char **const clean = o->clean_env ? clean_environment(&o->keep) : NULL;
+	char **const clean = o->clean_env ? clean_environment(&o->keep, false) : NULL;
 	char **const other = o->other.n ? changed_environment(clean ? clean : environ, &o->other) : NULL;
 	wordexp_t words = { 0 };
 	if (o->other_command && wordexp(o->other_command, &words, WRDE_NOCMD) != 0) {

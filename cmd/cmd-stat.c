@@ -60,9 +60,10 @@ static const struct opt opts[] = {
 	{ OPT_FLAG, 0, "aslr", NULL, "leave address space randomisation on",
 	  TO(stat_opts, aslr) },
 	{ OPT_STRING, 0, "machine", "NAME", MACHINE_HELP, TO(stat_opts, machine) },
+	{ OPT_STRING, 0, "hermetic", "SEED", HERMETIC_HELP, TO(stat_opts, hermetic), .optional = true },
 	{ OPT_FLAG, 0, "clean-env", NULL, "run the command in a fixed environment: "
 	  CLEAN_ENV_HELP, TO(stat_opts, clean_env) },
-	{ OPT_LIST, 0, "keep", "VAR", "with --clean-env, leave this variable in; may be given "
+	{ OPT_LIST, 0, "keep", "VAR", "with --clean-env or --hermetic, leave this variable in; may be given "
 	  "again", TO(stat_opts, keep) },
 	{ OPT_UINT, 0, "timeout", "MS", "end the command after MS milliseconds",
 	  TO(stat_opts, timeout_ms), .min = 10, .max = 4e9 },
@@ -197,6 +198,9 @@ static const char *conflict(const struct stat_opts *o)
 		       "sees the host's CPU; leave --backend hw or --mix-from out";
 	if (o->machine && (o->pid || o->tid))
 		return "--machine wants a command to run: a process that runs already has asked for its CPU";
+	if (o->hermetic && (o->backend == TARE_BACKEND_HW || o->mix_from))
+		return "--hermetic wants the software engine: with hardware counters the program runs natively and "
+		       "sees the host's time, random numbers, process ids and files; leave --backend hw or --mix-from out";
 	if (o->functions && (o->backend == TARE_BACKEND_HW || o->mix_from))
 		return "--functions wants the software engine, which alone knows the code that ran";
 	if (o->functions && (o->pid || o->tid))
@@ -241,7 +245,9 @@ static bool check_options(const struct stat_opts *o, bool command)
 	else if (attach && !command && o->repeat != 1)
 		bad = "--repeat wants a command to run";
 	else if (o->keep.n && !o->clean_env)
-		bad = "--keep wants --clean-env; without it every variable is kept";
+		bad = "--keep wants --clean-env or --hermetic; without it every variable is kept";
+	else if (o->hermetic && !command)
+		bad = "--hermetic wants a command to run: a process that runs already has seen another world";
 	else if (o->clean_env && !command)
 		bad = "--clean-env wants a command to run";
 	else
@@ -543,6 +549,7 @@ static int measure_part(struct stat_session *s, struct stat_run *run,
 		.backend = (enum tare_backend)o->backend,
 		.aslr = o->aslr,
 		.machine = o->machine,
+		.hermetic = o->hermetic,
 		.no_inherit = o->no_inherit,
 		.per_task = o->per_thread,
 		.refuse_uncounted = o->refuse,
@@ -820,15 +827,17 @@ static int run(const struct command *self, int argc, char **argv)
 		return first;
 	if (o.separator && strcmp(o.separator, "\\t") == 0)
 		o.separator = "\t";
+	o.clean_env |= o.hermetic != NULL;
 	if (!check_options(&o, first < argc)) {
 		free_lists(&o);
 		return EXIT_FAILED;
 	}
-	if (!machine_usable(o.machine) || !stat_mix_load(&o) || !gate_control_open(&(struct gate_options){ "stat", o.delay_ms, o.control, false })) {
+	if (!machine_usable(o.machine) || !hermetic_usable(o.hermetic) || !stat_mix_load(&o) ||
+	    !gate_control_open(&(struct gate_options){ "stat", o.delay_ms, o.control, false })) {
 		free_lists(&o);
 		return EXIT_FAILED;
 	}
-	if (o.mix || o.functions || o.in.n || o.machine)
+	if (o.mix || o.functions || o.in.n || o.machine || o.hermetic)
 		o.backend = TARE_BACKEND_SOFT;
 	if (o.mix_from)
 		o.backend = TARE_BACKEND_HW;
@@ -856,7 +865,7 @@ static int run(const struct command *self, int argc, char **argv)
 		stat_explain(&s);
 	measuring_catch_signals();
 	char **const ours = environ;
-	s.envp = o.clean_env ? clean_environment(&o.keep) : environ;
+	s.envp = o.clean_env ? clean_environment(&o.keep, o.hermetic != NULL) : environ;
 	environ = s.envp;		/* which the command inherits */
 	int status = all_runs(&s, &out);
 	environ = ours;

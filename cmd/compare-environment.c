@@ -390,6 +390,44 @@ static bool compare_machines(struct comparison *c)
 	return false;
 }
 
+/* ---- still worlds ---- */
+
+static const struct json_node *hermetic_of(const struct compare_file *f)
+{
+	const struct json_node *const h = json_get(json_get(f->root, "world"), "hermetic");
+	return h && h->type == JSON_OBJECT ? h : NULL;
+}
+
+static void put_world(struct buf *out, const struct json_node *h)
+{
+	uint64_t seed = 0;
+	if (!h) {
+		buf_str(out, "in its host's world");
+		return;
+	}
+	json_to_u64(json_get(h, "seed"), &seed);
+	buf_printf(out, "in the still world of seed %llu", (unsigned long long)seed);
+}
+
+static void compare_worlds(struct comparison *c)
+{
+	const struct json_node *const a = hermetic_of(c->base), *const b = hermetic_of(c->new);
+	uint64_t seeds[2] = { 0, 0 };
+	if (!a && !b)
+		return;
+	if (a)
+		json_to_u64(json_get(a, "seed"), &seeds[0]);
+	if (b)
+		json_to_u64(json_get(b, "seed"), &seeds[1]);
+	if (a && b && seeds[0] == seeds[1])
+		return;
+	buf_str(&c->differences, "the base was measured ");
+	put_world(&c->differences, a);
+	buf_str(&c->differences, ", the new one ");
+	put_world(&c->differences, b);
+	buf_printf(&c->differences, "; measure both with --hermetic=%llu\n", (unsigned long long)seeds[a ? 0 : 1]);
+}
+
 /* ---- environment variables ---- */
 
 static void differs(struct comparison *c, const char *fmt, ...)
@@ -492,6 +530,7 @@ void compare_environment(struct comparison *c)
 	compare_programs(c);
 	if (!compare_machines(c))
 		compare_features(c);
+	compare_worlds(c);
 	compare_value(c, "glibc_tunables", "GLIBC_TUNABLES");
 	compare_value(c, "ld_preload", "LD_PRELOAD");
 	compare_settings(c);

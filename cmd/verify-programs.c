@@ -541,7 +541,7 @@ static int run_all(const struct verify_programs *o, struct output *out)
 /* Of the whole process: what comes after needs none. The strings stay in use. */
 static void fix_environment(void)
 {
-	char **const envp = clean_environment(&(struct opt_list){ 0 });
+	char **const envp = clean_environment(&(struct opt_list){ 0 }, false);
 	clearenv();
 	for (size_t i = 0; envp[i]; i++)
 		putenv(envp[i]);

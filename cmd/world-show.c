@@ -14,6 +14,31 @@ bool machine_usable(const char *machine)
 	return false;
 }
 
+bool hermetic_usable(const char *seed)
+{
+	struct tare_why why = { 0 };
+	if (!seed || tare_seed_check(seed, &why) == 0)
+		return true;
+	complain_why(&why);
+	return false;
+}
+
+static void hermetic_json(struct json *j, const struct tare_world *w)
+{
+	if (!w || !w->hermetic) {
+		json_null(j, "hermetic");
+		return;
+	}
+	json_object(j, "hermetic");
+	json_u64(j, "seed", w->seed);
+	json_array(j, "left");
+	for (unsigned bit = 1; bit; bit <<= 1)
+		if (w->left & bit && tare_left_text(bit))
+			json_str(j, NULL, tare_left_text(bit));
+	json_end(j);
+	json_end(j);
+}
+
 void world_json(struct json *j, const struct tare_world *w, bool aslr_off, bool clean_env)
 {
 	struct tare_world_fact f;
@@ -37,6 +62,7 @@ void world_json(struct json *j, const struct tare_world *w, bool aslr_off, bool 
 	} else {
 		json_null(j, "machine");
 	}
+	hermetic_json(j, w);
 	for (int fixed = 1; fixed >= 0; fixed--) {
 		json_object(j, fixed ? "fixed" : "left");
 		for (size_t i = 0; tare_world_fact(w, aslr_off, clean_env, i, &f); i++)
@@ -49,12 +75,17 @@ void world_json(struct json *j, const struct tare_world *w, bool aslr_off, bool 
 
 void world_heading(const struct tare_world *w, struct buf *out)
 {
+	if (w && w->hermetic)
+		buf_printf(out, "world: hermetic, seed %" PRIu64 ", ", w->seed);
 	if (w && w->machine)
 		buf_printf(out, "machine %s (%u CPU%s)", w->machine, w->cpus, w->cpus == 1 ? "" : "s");
 }
 
 void world_beyond(const struct tare_world *w, struct buf *out)
 {
+	for (unsigned bit = 1; w && w->hermetic && bit; bit <<= 1)
+		if (w->left & bit && tare_left_text(bit))
+			buf_printf(out, "\n Another run may differ: %s.\n", tare_left_text(bit));
 	if (!w || !w->n_beyond)
 		return;
 	buf_printf(out, "\n Code beyond %s was translated, and runs as on this host:", w->machine);

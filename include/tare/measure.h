@@ -247,6 +247,10 @@ struct tare_measure_options {
 	 * for the caller to leave out). Looked at when the command starts, and after on_interval and
 	 * control.on_ready have returned: what ran before they were called counts as ever. NULL: nothing is */
 	const volatile int *leave_out;
+	const char *hermetic;		/* not NULL: the program sees a still world, with random
+					 * numbers of this seed ("": 0), and if .machine is NULL, the
+					 * machine x86-64-v2 (tare/world.h); with the software engine
+					 * only */
 };
 #define TARE_MEASURE_OPTIONS_INIT TARE_OPTIONS_INIT(measure)
 

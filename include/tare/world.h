@@ -8,6 +8,11 @@
  * with a machine is the same on every host that has the machine's features. The software engine
  * shows it; hardware counters cannot.
  *
+ * A *still world* (tare_measure_options.hermetic) is one in which nothing changes that the program
+ * does not change itself: random numbers come from a seed, clocks from the number of instructions
+ * that ran, and process ids, inode numbers, times of files, the order of folders, the host's name
+ * and its load are the same in every run.
+ *
  * Threads: every function here may be called by several threads at the same time. No side effects:
  * tare_machine_check() executes cpuid and xgetbv.
  */
@@ -48,7 +53,26 @@ struct tare_world {
 	size_t n_beyond;		/* instruction sets beyond the machine of which code was
 					 * translated: such instructions run as on the host */
 	struct tare_beyond *beyond;
+	bool hermetic;			/* a still world … */
+	uint64_t seed;			/* … with random numbers of this seed … */
+	unsigned left;			/* … and what happened in it that another run may not repeat:
+					 * enum tare_left */
 };
+
+enum tare_left {
+	TARE_LEFT_NETWORK = 1,		/* a socket of the network was used */
+	TARE_LEFT_SHARED = 2,		/* a file was mapped so that others can write to the memory */
+	TARE_LEFT_NATIVE = 4,		/* a process ran without the engine */
+	TARE_LEFT_LATE_INPUT = 8,	/* a pipe from outside gave nothing for a second */
+	TARE_LEFT_FULL = 32,		/* more tasks, files or devices than there are numbers for */
+	TARE_LEFT_ORDER = 64,		/* several tasks ran at the same time */
+};
+
+/* What one of these values means, as a clause; NULL for another value. */
+const char *tare_left_text(unsigned left);
+
+/* Is `text` a seed: "" or a number, decimal or 0x…? 0 or TARE_E_INVALID. */
+int tare_seed_check(const char *text, struct tare_why *why);
 
 /* One thing that a program can see. */
 struct tare_world_fact {

@@ -67,6 +67,8 @@ static int check(const struct tare_measure_options *o, struct tare_why *why)
 	int err = stop_check_rules(o, why);
 	if (!err && o->machine)
 		err = tare_machine_check(o->machine, why);
+	if (!err && o->hermetic)
+		err = tare_seed_check(o->hermetic, why);
 	if (err)
 		return err;
 	return backend_refuse_precise(o->events, why);
@@ -213,14 +215,21 @@ static int backend_of_stops(const struct tare_measure_options *o, struct measure
 static int machine_backend(const struct tare_measure_options *o, struct measured *r,
 			   struct tare_why *why)
 {
-	if (is_attached(o))
+	if (is_attached(o) && o->hermetic)
+		why_set(why, TARE_E_INVALID, "a still world (hermetic): a process that runs already has seen another "
+			"world");
+	else if (o->backend == TARE_BACKEND_HW && o->hermetic)
+		why_set(why, TARE_E_INVALID, "a still world (hermetic): with hardware counters the program runs "
+			"natively, and sees the host's time, random numbers, process ids and files");
+	else if (is_attached(o))
 		why_set(why, TARE_E_INVALID, "machine %s: a process that runs already has asked for its CPU",
 			o->machine);
 	else if (o->backend == TARE_BACKEND_HW)
 		why_set(why, TARE_E_INVALID, "machine %s: with hardware counters the program runs natively, and "
 			"sees the host's CPU", o->machine);
 	else {
-		snprintf(r->reason, sizeof(r->reason), "only the software engine can show a machine");
+		snprintf(r->reason, sizeof(r->reason), "only the software engine can show a %s",
+			 o->hermetic ? "still world" : "machine");
 		return tare_backend_for(o->events, TARE_BACKEND_SOFT, NULL, 0, why);
 	}
 	why_remedy(why, "count a command in software (--backend soft)");
@@ -310,7 +319,7 @@ static int measure(const struct tare_measure_options *o, struct tare_measurement
 			       "the code that ran (tare_measure_options.code), which is not asked for");
 	}
 	r->m.backend = (enum tare_backend)backend;
-	if (backend == TARE_BACKEND_SOFT && !(r->m.world = world_new(o->machine))) {
+	if (backend == TARE_BACKEND_SOFT && !(r->m.world = world_new(&(struct world_asked){ o->machine, o->hermetic }))) {
 		tare_measurement_free(&r->m);
 		return why_set(w, TARE_E_NOMEM, "a measurement");
 	}
@@ -347,6 +356,8 @@ int tare_measure(const struct tare_measure_options *given, struct tare_measureme
 		return why_set(w, TARE_E_INVALID, "no place for the measurement");
 	*m = NULL;
 	int err = options_copy(&o, sizeof(o), given, "tare_measure_options", w);
+	if (!err && o.hermetic && !o.machine)
+		o.machine = WORLD_HERMETIC_MACHINE;
 	if (!err)
 		err = check(&o, w);
 	if (!err)

@@ -182,6 +182,7 @@ uint64_t engine_main(void)
 	const struct soft_start soft_start = *(struct soft_start *)((uint64_t)t + THREAD_ALT);
 	E.shared = (struct soft_shared *)ZONE_SHARED;
 	E.machine = E.shared->machine.on;
+	E.hermetic = E.shared->hermetic.on;
 	E.has_fsgsbase = soft_start.has_fsgsbase;
 	cache.has_bmi2 = soft_start.has_bmi2;
 	cache.counts_taken = E.shared->event_mask >> SOFT_TAKEN & 1;
@@ -234,6 +235,8 @@ uint64_t engine_main(void)
 		record_live(t, r);
 		__atomic_store_n(&r->state, REC_RUNNING, __ATOMIC_RELEASE);
 	}
+	if (E.hermetic)
+		hermetic_start(t);
 	if (E.shared->flags & SOFT_FLAG_VPMU)
 		vpmu_start(t);
 	else if (E.shared->n_stops)

@@ -86,6 +86,8 @@ struct thread {
 		uint8_t off;		/* counting is off: enum part_off; 0: on (on-off.c) */
 		int64_t parked_corr[SOFT_EVENTS], parked_vdso[SOFT_EVENTS];	/* … the two from before */
 		uint64_t parked_sum[SOFT_EVENTS];	/* what the parked cells are worth */
+		uint64_t past;		/* E.hermetic: instructions whose cells were set to 0 since */
+		int64_t past_corr;	/* … and corrections among corr that are in `past` */
 	} code;
 	struct {			/* trace.c */
 		uint64_t at;		/* where its next word goes */
@@ -132,6 +134,20 @@ struct thread {
 		bool exec_counted;	/* the execve that it makes is in the log already */
 		uint16_t gs_selector;	/* the program's */
 	} task;
+	struct {			/* hermetic*.c */
+		uint32_t number;	/* of its task, in hermetic_shared.tasks */
+		uint32_t child;		/* … of the one that it is about to make; 0: none */
+		uint64_t last;		/* instructions when the clock was set by them last */
+		uint64_t ahead;		/* ns that the clock is before that, by guesses */
+		uint32_t every, skip;	/* the clock is guessed so often, and so often still … */
+		uint64_t step;		/* … and each time goes on by so much */
+		/* What the task that it makes is to find: words for ids, which are written by the maker, by
+		 * the new task, and cleared at its end. */
+		uint64_t parent_tid, child_tid, child_clear;
+		uint32_t calls;		/* system calls since its turn began */
+		uint64_t clear_tid;	/* the word that is cleared when the thread ends; 0: none */
+		uint64_t slice_end;	/* exact stops: instructions at which its turn ends; 0: it does not */
+	} hermetic;
 	struct {			/* the program single-steps itself (TF) */
 		bool trap;		/* trap after the instruction */
 		bool flags_loaded;	/* … which was a popf or iret, and has its own TF */
@@ -226,6 +242,7 @@ struct engine {
 	bool has_fsgsbase;
 	bool vpmu;			/* `tare run`: there is a virtual PMU */
 	bool machine;			/* the program sees another CPU: soft_shared.machine */
+	bool hermetic;			/* a still world: soft_shared.hermetic */
 	bool stops;			/* tasks are to stop at events (exact-stop.c) */
 	uint32_t n_threads;		/* slots ever used: threads[0] … */
 	uint32_t n_thread_addresses;	/* addresses tried for them */

@@ -5,7 +5,7 @@
  *	machine-leaves.c	a machine as answers to cpuid
  *	machine-files.c	a machine as files of procfs and sysfs
  *	features.c	names of the features; which of them a host lacks
- *	facts.c		the list of what is fixed and what is left
+ *	facts.c		the list of what is fixed and what is left; seeds
  *	ARCH/host.c	the features of this host
  */
 #ifndef WORLD_H
@@ -66,8 +66,16 @@ struct world_leaf {
 	uint32_t each;
 	uint32_t a, b, c, d;
 };
-/* What a run sees; `machine` as world_parse() takes it, or NULL. NULL: out of memory. */
-struct tare_world *world_new(const char *machine);
+/* What was asked for, as text. */
+struct world_asked {
+	const char *machine;		/* as world_parse() takes it; NULL: the host's CPU */
+	const char *hermetic;		/* a seed; NULL: the host's world */
+};
+#define WORLD_HERMETIC_MACHINE "x86-64-v2"	/* of a still world, unless another one is asked for */
+bool world_seed(const char *text, uint64_t *seed);	/* false: it is none */
+
+/* What a run sees; both texts are good. NULL: out of memory. */
+struct tare_world *world_new(const struct world_asked *asked);
 void world_free(struct tare_world *w);
 
 #define WORLD_MAX_LEAVES 64

@@ -312,6 +312,9 @@ static void worlds(void)
 	CHECK(tare_machine_check("none", NULL) == TARE_E_INVALID && tare_machine_check(NULL, NULL) == TARE_E_INVALID,
 	      "no machine");
 	(void)tare_machine_check("x86-64-v2", NULL);
+	CHECK(tare_seed_check("0x2a", NULL) == 0 && tare_seed_check("-1", NULL) == TARE_E_INVALID &&
+	      tare_seed_check(NULL, NULL) == TARE_E_INVALID, "seeds");
+	CHECK(tare_left_text(TARE_LEFT_NETWORK) && !tare_left_text(0), "left");
 	CHECK(tare_world_fact(NULL, true, true, 0, &f) && f.what && f.fixed, "facts");
 	CHECK(!tare_world_fact(NULL, true, true, 1000, &f), "facts end");
 }

@@ -54,6 +54,21 @@ int soft_machine_beyond(const struct soft_machine *m, struct tare_world *w)
 	return 0;
 }
 
+_Static_assert((int)HERMETIC_NETWORK == TARE_LEFT_NETWORK && (int)HERMETIC_SHARED == TARE_LEFT_SHARED &&
+	       (int)HERMETIC_NATIVE == TARE_LEFT_NATIVE && (int)HERMETIC_LATE_INPUT == TARE_LEFT_LATE_INPUT &&
+	       (int)HERMETIC_FULL == TARE_LEFT_FULL && (int)HERMETIC_UNORDERED == TARE_LEFT_ORDER, "the same bits");
+
+void soft_hermetic_setup(struct soft_hermetic *h, const char *seed)
+{
+	h->on = seed && world_seed(seed, &h->seed);
+}
+
+void soft_hermetic_left(const struct soft_hermetic *h, struct tare_world *w)
+{
+	if (w && h->on)
+		w->left = __atomic_load_n(&h->left, __ATOMIC_RELAXED) & ~HERMETIC_DEADLOCK;
+}
+
 int soft_machine_setup(struct soft_machine *m, const char *text, struct tare_why *why)
 {
 	struct world_choice c;

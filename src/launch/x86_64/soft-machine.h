@@ -14,6 +14,11 @@ int soft_machine_setup(struct soft_machine *m, const char *text, struct tare_why
 /* Lists in `w`, which may be NULL, what the program used beyond the machine. 0 or TARE_E_NOMEM. */
 int soft_machine_beyond(const struct soft_machine *m, struct tare_world *w);
 
+/* The still world of a run. `seed`: tare_measure_options.hermetic, which is good; NULL: there is none. */
+void soft_hermetic_setup(struct soft_hermetic *h, const char *seed);
+/* Notes in `w`, which may be NULL, what happened that another run may not repeat. */
+void soft_hermetic_left(const struct soft_hermetic *h, struct tare_world *w);
+
 /* Notes in `f` where procfs and sysfs are, and that the folder `dir` stands for some of their files. */
 void soft_files_setup(struct soft_files *f, const char *dir, uint32_t of);
 

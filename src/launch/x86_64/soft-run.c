@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -159,6 +160,16 @@ static int run_natively(struct soft *s, struct tare_why *why)
 	return refused(s, why);
 }
 
+/* The kernel places the mappings of an image below its stack, by the limit. */
+static void set_stack_limit(pid_t pid)
+{
+	struct rlimit l;
+	if (prlimit(pid, RLIMIT_STACK, NULL, &l) == 0) {
+		l.rlim_cur = l.rlim_max < 8u << 20 ? l.rlim_max : 8u << 20;
+		prlimit(pid, RLIMIT_STACK, &l, NULL);
+	}
+}
+
 /* Forks the command, attaches to it, and lets it exec. On failure no child is left. */
 static int start(struct soft *s, struct tare_why *why)
 {
@@ -179,6 +190,8 @@ static int start(struct soft *s, struct tare_why *why)
 		s->setup.shared->records[1].pid = s->setup.shared->records[1].tid = s->child.pid;
 	else
 		err = soft_tracer_start(&s->tracer, &s->child, why);
+	if (!err && s->o->hermetic)
+		set_stack_limit(s->child.pid);
 	if (!err && s->hooks->before_exec)
 		err = s->hooks->before_exec(s->child.pid, s->hooks->arg, why);
 	if (err) {
@@ -218,6 +231,7 @@ static int collect(struct soft *s, double ns_per_tick, struct tare_why *why)
 		return why_set(why, TARE_E_NOMEM, "the stops of %s", s->o->argv[0]);
 	if (soft_machine_beyond(&s->setup.shared->machine, s->m->world))
 		return why_set(why, TARE_E_NOMEM, "the machine of %s", s->o->argv[0]);
+	soft_hermetic_left(&s->setup.shared->hermetic, s->m->world);
 	int err = refused(s, why);
 	if (!err)
 		err = soft_results_parts(&s->results, s->o, s->m, why);

@@ -129,7 +129,7 @@ int soft_setup_open(struct soft_setup *s, const struct tare_measure_options *o,
 	close(fd);
 	if (s->memfd < 0)
 		return why_errno(why, soft_memory_code(errno), errno, "a descriptor for the engine");
-	const uint64_t size = o->trace ? TRACE_END : o->code ? CODE_LOG_END :
+	const uint64_t size = o->trace ? TRACE_END : o->code ? CODE_LOG_END : o->hermetic ? HERMETIC_FILE_END :
 			      ENGINE_FILE_OFFSET + (size_t)(engine_elf_end - engine_elf_start);
 	const int err = file_set_size(s->memfd, size, "shared memory for the engine", why);
 	if (err) {
@@ -166,6 +166,7 @@ int soft_setup_open(struct soft_setup *s, const struct tare_measure_options *o,
 	s->shared->n_records = 1;	/* record 0 is for tasks beyond SOFT_MAX_RECORDS */
 	s->own = own_image(s->memfd + 1);
 	int bad = soft_machine_setup(&s->shared->machine, o->machine, why);
+	soft_hermetic_setup(&s->shared->hermetic, o->hermetic);
 	if (!bad && o->machine)
 		bad = soft_machine_files(s->shared, o->machine, &s->folder, why);
 	if (bad)

@@ -6,6 +6,7 @@
  *	offset 0		struct soft_shared	mapped MAP_SHARED by everybody
  *	ENGINE_FILE_OFFSET	the engine's image	mapped MAP_PRIVATE (by what the
  *						command execs, see launch/soft-setup.c)
+ *	HERMETIC_FILE_OFFSET	struct hermetic_shared	by --hermetic only
  *
  * The parent of a task, or the launcher at an exec, takes a record for the task before the task
  * exists, so that none is overlooked. The task adds its counts to the record when a thread ends,
@@ -19,6 +20,7 @@
 #ifndef SOFT_ABI_H
 #define SOFT_ABI_H
 
+#include "hermetic-abi.h"
 #include "layout.h"
 #include "machine-abi.h"
 
@@ -296,6 +298,7 @@ struct soft_shared {
 	struct soft_stop stops[SOFT_MAX_STOPS];
 	struct soft_machine machine;
 	struct soft_files files;
+	struct soft_hermetic hermetic;
 	struct {		/* what programs asked for (atomic) */
 		uint32_t on, off;	/* times that counting of a process or thread went on or off */
 		uint32_t zeroed;
@@ -325,6 +328,9 @@ struct soft_shared {
 
 #define ENGINE_FILE_OFFSET	(112ull << 20)
 _Static_assert(sizeof(struct soft_shared) <= ENGINE_FILE_OFFSET, "layout");
+_Static_assert(sizeof(struct hermetic_shared) <= ZONE_LISTINGS - ZONE_HERMETIC, "layout");
+_Static_assert(ZONE_LISTINGS + LISTING_SLOTS * LISTING_SLOT <= ZONE_CACHE, "layout");
+_Static_assert(HERMETIC_FILE_END <= (4ull << 30), "the code log begins there");
 
 /* A page has the cells of 256 blocks. Each block has two cells, half a page apart, and uses the one
  * whose offset in the page is away from that of the stack: when a CPU looks whether a load reads

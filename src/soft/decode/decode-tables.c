@@ -404,6 +404,7 @@ const struct op decode_0f[256] = {
 #define RDTSCP LEAF(RMX | A_NO66, .regs = R_RDTSCP, .special = SPECIAL_RDTSC)
 #define CLZERO LEAF(RMX | A_IMPLICIT, .regs = R_A_R, .classes = ST)
 #define RDPRU LEAF(RMX | A_NO66, .regs = R_RDPMC, .flags = F_EVERYTHING)
+#define RANDOM LEAF(RMW, .flags = F_ALL, .special = SPECIAL_RANDOM)
 #define SHSTK(...) LEAF(__VA_ARGS__, .special = SPECIAL_SHSTK)
 
 const struct op decode_groups[G_COUNT] = {
@@ -600,9 +601,9 @@ const struct op decode_groups[G_COUNT] = {
 	[G_0FC7_6] = FAULT(RM, .flags = F_EVERYTHING), [G_0FC7_6 + 1] = FAULT(RMW, .flags = F_EVERYTHING),
 	[G_0FC7_6 + 2] = FAULT(RM, .flags = F_EVERYTHING),
 	[G_0FC7_REG + 6] = STEP_PP(G_0FC7_R6), [G_0FC7_REG + 7] = STEP_PP(G_0FC7_R7),
-	[G_0FC7_R6] = LEAF(RMW, .flags = F_ALL), [G_0FC7_R6 + 1] = LEAF(RMW, .flags = F_ALL),
+	[G_0FC7_R6] = RANDOM, [G_0FC7_R6 + 1] = RANDOM,
 	[G_0FC7_R6 + 2] = LEAF(RM | A_NO66),					/* senduipi */
-	[G_0FC7_R7] = LEAF(RMW, .flags = F_ALL), [G_0FC7_R7 + 1] = LEAF(RMW, .flags = F_ALL),
+	[G_0FC7_R7] = RANDOM, [G_0FC7_R7 + 1] = RANDOM,
 	[G_0FC7_R7 + 2] = LEAF(RMW | A_NO66, .special = SPECIAL_MACHINE),						/* rdpid */
 	[G_0FA6] = STEP(K_RM, G_0FA6_RM), [G_0FA6 + 1] = STEP(K_RM, G_0FA6_RM), [G_0FA6 + 2] = STEP(K_RM, G_0FA6_RM),
 	[G_0FA7] = STEP(K_RM, G_0FA7_0), [G_0FA7 + 1] = STEP(K_RM, G_0FA6_RM), [G_0FA7 + 2] = STEP(K_RM, G_0FA6_RM),

@@ -57,6 +57,7 @@ enum insn_special {
 	SPECIAL_SHSTK,		/* rdssp incssp setssbsy wrss … */
 	SPECIAL_WRPKRU,
 	SPECIAL_MACHINE,	/* shows the CPU, or its state: xgetbv, rdpid, lsl, xrstor */
+	SPECIAL_RANDOM,		/* rdrand, rdseed */
 	SPECIAL_REQUEST,	/* xchg rbx, rbx: does nothing, and ends valgrind's client requests */
 };
 

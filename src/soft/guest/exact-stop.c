@@ -232,6 +232,8 @@ static void stops_reached(struct thread *t, int64_t call)
 		else if (!take(t, i))
 			end_all(t, i, call);
 	}
+	if (E.hermetic)
+		hermetic_reached(t, total(t, SOFT_INSTRUCTIONS));
 }
 
 #define NEAR 128		/* runs are limited one by one; more than twice BUDGET_LATE */
@@ -258,6 +260,11 @@ static void set_budgets(struct thread *t, const struct block_to_run *next)
 		const uint64_t n = at > now ? at - now : 1;
 		if (n < left[r->event])
 			left[r->event] = n;
+	}
+	if (E.hermetic) {
+		const uint64_t n = hermetic_left(t, total(t, SOFT_INSTRUCTIONS));
+		if (n < left[SOFT_INSTRUCTIONS])
+			left[SOFT_INSTRUCTIONS] = n;
 	}
 	t->code.stops = 0;
 	for (unsigned k = 0; k < SOFT_EVENTS; k++)
@@ -321,6 +328,8 @@ static void begin(struct thread *t, const uint64_t *before)
 	}
 	t->vpmu.stepping = false;
 	t->code.single_pc = 0;
+	if (E.hermetic)
+		hermetic_counts_from(t, total(t, SOFT_INSTRUCTIONS));
 	set_budgets(t, NULL);
 }
 
@@ -328,20 +337,25 @@ static void begin(struct thread *t, const uint64_t *before)
  * would be lost by the runs before each stop. */
 #define FAR 10000000
 
-void exact_start(struct thread *t)
+static void add_mode(uint32_t events, bool late)
 {
-	uint32_t events = 0;
-	bool late = true;
-	for (uint32_t i = 0; i < E.shared->n_stops; i++) {
-		events |= 1u << rule_at(i)->event;
-		late &= !rule_at(i)->every || rule_at(i)->n >= FAR;
-	}
 	E.stops = true;
 	cache.modes[++cache.n_modes] = (struct mode){
 		.acc = events, .cells = true, .budgets = events, .late = late,
 		.taken = events >> SOFT_TAKEN & 1,
 	};
 	cache.mode = cache.n_modes;
+}
+
+void exact_start(struct thread *t)
+{
+	uint32_t events = E.hermetic ? 1u << SOFT_INSTRUCTIONS : 0;
+	bool late = true;
+	for (uint32_t i = 0; i < E.shared->n_stops; i++) {
+		events |= 1u << rule_at(i)->event;
+		late &= !rule_at(i)->every || rule_at(i)->n >= FAR;
+	}
+	add_mode(events, late);
 	zone_map((uint64_t)mem_of(t), VPMU_TASK_SIZE);	/* (other threads have it mapped) */
 	begin(t, t->record ? E.shared->records[t->record].before : NULL);
 }
@@ -349,4 +363,31 @@ void exact_start(struct thread *t)
 void exact_begin(struct thread *t)
 {
 	begin(t, NULL);
+}
+
+/* ---- for a still world ---- */
+
+bool exact_instructions(const struct thread *t, uint64_t *n)
+{
+	if (!E.stops)
+		return false;
+	*n = total(t, SOFT_INSTRUCTIONS);
+	return true;
+}
+
+/* Only a process with one thread comes here without budgets. */
+bool exact_wanted(struct thread *t)
+{
+	if (E.stops) {
+		set_budgets(t, NULL);
+		return true;
+	}
+	if (E.vpmu || !cache_flush(t))
+		return false;
+	const uint64_t before[SOFT_EVENTS] = { [SOFT_INSTRUCTIONS] = count_instructions(t) };
+	add_mode(1u << SOFT_INSTRUCTIONS, true);
+	zone_try_map((uint64_t)mem_of(t), VPMU_TASK_SIZE);	/* (there, if it was a thread that forked) */
+	hermetic_settle(t);
+	begin(t, before);
+	return true;
 }

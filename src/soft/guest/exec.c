@@ -247,9 +247,15 @@ static long make_call(struct thread *t, long nr, const uint64_t *a, bool native)
 	if (!t->is_vfork)
 		lock_drop();
 	signals_as_app(t);
+	if (E.hermetic)
+		hermetic_execing(t);
+	if (E.hermetic && native)
+		hermetic_native(t, true);
 	if (E.vpmu)
 		vpmu_before_exec(t, native);
 	const long ret = gate(t, nr, a);
+	if (E.hermetic && native)
+		hermetic_native(t, false);
 	if (E.vpmu)
 		vpmu_exec_failed(t);
 	signals_as_engine(t);

@@ -9,6 +9,7 @@
  *	exact-stop.c	stopping a task at its N-th event
  *	special.c	instructions that C runs for the program
  *	machine*.c	the CPU that the program sees (--machine): instructions, calls
+ *	hermetic*.c	the still world (--hermetic, hermetic.h)
  *	fpstate.c	the FP state in a signal frame
  *	procfs*.c	/proc without the engine (procfs.h)
  *	shown-files.c	files that show another CPU than the host's
@@ -37,6 +38,7 @@ struct guest_state {
 	bool zone_forbidden;		/* the program has mapped all of the zone with PROT_NONE */
 	bool mem_open;			/* it has opened /proc/…/mem, by which it may change code */
 	bool filtered;			/* it has installed a seccomp filter */
+	bool shares_memory;		/* E.hermetic: it has mapped memory that others may write to */
 	bool cpuid_forbidden;		/* a thread has forbidden cpuid (ARCH_SET_CPUID) */
 	bool fp_known;			/* fp is filled in: fp_learn() */
 	/* tracer.c: tasks that this process will trace as soon as they exec, and the thread that wants
@@ -87,6 +89,9 @@ void record_names(struct soft_record *r);
 bool machine_ask(uint32_t leaf, uint32_t sub, uint32_t answer[4]);
 /* machine-calls.c */
 void machine_start(struct thread *t);			/* a new image, if E.machine */
+
+/* hermetic.c */
+TAKES_LOCK void hermetic_start(struct thread *t);	/* a new image, if E.hermetic */
 
 /* rseq.c */
 void rseq_init(void);					/* refuses a program that uses rseq */

@@ -350,6 +350,8 @@ void signal_fatal(struct thread *t, int sig)
 	if (!t->is_vfork)
 		lock_take();
 	count_fold_all(REC_KILLED_BY_SIGNAL);
+	if (E.hermetic)
+		hermetic_ends(t, true);
 	const struct k_sigaction dfl = { 0 };
 	const uint64_t bit = SIG_BIT(sig);
 	kernel_set(sig, &dfl, 0);
@@ -842,6 +844,8 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 		info->code = info->code == VPMU_POLL_IN ? POLL_IN :
 			     info->code == VPMU_POLL_HUP ? POLL_HUP : SI_KERNEL;
 
+	if (E.hermetic && info->signo == sig)
+		hermetic_siginfo(info);
 	if (t->traced.showing == sig && in_engine(pc)) {
 		t->traced.let_through = true;
 		return;

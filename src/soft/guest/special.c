@@ -271,7 +271,8 @@ void vsyscall(struct thread *t)
 		signal_raise(t, SIGSEGV, SI_KERNEL, 0, 0, 0);
 	if (!pop(t, &back, 8))
 		signal_raise(t, SIGSEGV, SEGV_MAPERR, t->regs[RSP], X86_TRAP_PF, X86_PF_USER);
-	const long ret = E.machine && nr[entry] == __NR_getcpu ? machine_getcpu(a) : gate(t, nr[entry], a);
+	const long ret = E.hermetic ? hermetic_syscall(t, nr[entry], a) :
+			 E.machine && nr[entry] == __NR_getcpu ? machine_getcpu(a) : gate(t, nr[entry], a);
 	if (ret == GATE_ABORTED || ret == GATE_RESTART) {
 		t->regs[RSP] -= 8;
 		return;
@@ -300,6 +301,8 @@ static long int80(struct thread *t)
 		if (plain[i].nr == __NR_exit || plain[i].nr == __NR_exit_group)
 			thread_exit(t, plain[i].nr, a);
 		bool done = false;
+		if (E.hermetic)
+			return hermetic_syscall(t, plain[i].nr, a);
 		const long ret = E.vpmu ? vpmu_syscall(t, plain[i].nr, a, &done) : 0;
 		return done ? ret : gate(t, plain[i].nr, a);
 	}
@@ -385,6 +388,9 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 			signal_try(t);
 		if (E.vpmu)
 			vpmu_serialised(t);
+		t->pc = next;
+	} else if (E.hermetic && (in.special == SPECIAL_RDTSC || in.special == SPECIAL_RANDOM)) {
+		hermetic_insn(t, &in);
 		t->pc = next;
 	} else if (in.special == SPECIAL_MACHINE || in.special == SPECIAL_RDTSC ||
 		   (in.special == SPECIAL_FP_ENV && in.flow == FLOW_NEXT)) {

@@ -189,7 +189,7 @@ static long do_kill(struct thread *t, long nr, const uint64_t *a)
 	return gate(t, nr, a);
 }
 
-static long handle(struct thread *t, long nr, const uint64_t *a)
+long syscall_usual(struct thread *t, long nr, const uint64_t *a)
 {
 	bool done = false;
 	if (t->task.strict)
@@ -342,7 +342,7 @@ uint64_t syscall_exit(struct thread *t, const struct link *l)
 	const bool logs = code_log_wanted();
 	if (logs && nr == __NR_rt_sigreturn)
 		calls_syscall(t, l->target - SYSCALL_SIZE, nr, false);
-	const long ret = handle(t, nr, a);
+	const long ret = E.hermetic ? hermetic_syscall(t, nr, a) : syscall_usual(t, nr, a);
 	if (logs)
 		log_syscall(t, l->target - SYSCALL_SIZE, nr, ret);
 	if (E.vpmu)

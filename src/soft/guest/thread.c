@@ -216,6 +216,8 @@ void thread_child(struct thread *t)
 		traced_thread(t);
 	shadow_fault(t, shadow_of(t, t->regs[RSP] - 64));	/* needed soon, for calls */
 	record_start(t, t->record, !t->is_vfork, E.pid);
+	if (E.hermetic)
+		hermetic_begins(t);
 	if (E.vpmu)
 		vpmu_thread(t);
 	if (E.stops)
@@ -306,6 +308,8 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 		r->translate_ticks = r->had_ticks = cache.ticks;
 	}
 	record_start(t, record, false, parent);
+	if (E.hermetic)
+		hermetic_forked(t);
 	if (E.vpmu)
 		vpmu_forked(t);
 	if (E.stops)
@@ -370,6 +374,7 @@ static long do_thread(struct thread *t, long nr, const uint64_t *a, struct reque
 	c->signal.mask = t->signal.mask;
 	c->tid = -1;
 	c->vpmu.slot = t->vpmu.child_slot;
+	hermetic_inherit(c, t);
 	c->is_vfork = !(q->flags & CLONE_THREAD);
 	part_inherit(c, t);
 	if (!c->is_vfork)
@@ -410,10 +415,19 @@ long thread_clone(struct thread *t, long nr, const uint64_t *a)
 	const long err = parse(nr, a, &q);
 	if (err)
 		return err;
+	if (E.hermetic && (q.flags & (CLONE_NEWPID | CLONE_NEWTIME) || q.args.set_tid_size))
+		return -EPERM;
 	block_signals();
+	if (E.hermetic && !hermetic_making(t, q.flags, nr == __NR_clone3 ? q.args.parent_tid : a[2],
+					   nr == __NR_clone3 ? q.args.child_tid : a[3])) {
+		mask_set(t, t->signal.mask);
+		return -EAGAIN;
+	}
 	if (E.vpmu)
 		vpmu_making(t, q.flags & CLONE_THREAD);
-	const long ret = q.flags & CLONE_VM ? do_thread(t, nr, a, &q) : do_fork(t, nr, a, &q);
+	long ret = q.flags & CLONE_VM ? do_thread(t, nr, a, &q) : do_fork(t, nr, a, &q);
+	if (E.hermetic && ret)
+		ret = hermetic_made(t, ret, q.flags);
 	if (E.vpmu && ret)
 		vpmu_made(t, ret, q.flags & CLONE_THREAD);
 	if (!t->pending)
@@ -444,6 +458,8 @@ void thread_exit(struct thread *t, long nr, const uint64_t *a)
 	}
 	if (E.vpmu)
 		vpmu_ended(t);
+	if (E.hermetic)
+		hermetic_ends(t, nr == __NR_exit_group || t->is_vfork || thread_is_last(t));
 	if (t->is_vfork ? !t->parent_waits : nr == __NR_exit)
 		thread_free(t);
 	for (;;)

@@ -167,8 +167,32 @@ int events_wanted(uint8_t list[SOFT_EVENTS])
 	return n;
 }
 
+uint64_t count_instructions(struct thread *t)
+{
+	uint64_t sum = t->code.past + (uint64_t)(t->code.corr[SOFT_INSTRUCTIONS] - t->code.past_corr);
+	uint64_t last = 0, last_but_one = 0, c = 0;
+	for (uint32_t id = 1; id <= cache.n_blocks; id++) {
+		const struct block *const b = block_at(id);
+		last_but_one = last;
+		last = c;
+		c = soft_runs(b->runs_from, *cell_of(t, id), last, last_but_one);
+		sum += c * b->vec[SOFT_INSTRUCTIONS];
+	}
+	return sum;
+}
+
+void count_settle(struct thread *t)
+{
+	if (!E.hermetic)
+		return;
+	t->code.past = count_instructions(t);
+	t->code.past_corr = t->code.corr[SOFT_INSTRUCTIONS];
+}
+
 void count_fold(struct thread *t)
 {
+	count_settle(t);
+	t->code.past_corr = 0;
 	struct soft_record *const r = &E.shared->records[t->record];
 	uint64_t sum[SOFT_EVENTS], vdso[SOFT_EVENTS];
 	/* Pairs with live_read() of the launcher, which takes no counts while this is odd. */

@@ -31,8 +31,16 @@ static bool asks_machine(const struct insn *in)
 	       reg && reg != 7;						/* xsave, xsaveopt, xsavec */
 }
 
+/* In a still world C answers what shows time or is random: rdtsc, rdrand, rdseed. */
+static bool asks_world(const struct insn *in)
+{
+	return in->special == SPECIAL_RDTSC || in->special == SPECIAL_RANDOM;
+}
+
 static bool needs_c(const struct insn *in)
 {
+	if (E.hermetic && asks_world(in))
+		return true;
 	switch (in->special) {
 	case SPECIAL_GSBASE_READ:
 	case SPECIAL_GSBASE_WRITE:

@@ -110,6 +110,8 @@ static void park(struct thread *t)
 	uint8_t wanted[SOFT_EVENTS];
 	const int n_wanted = events_wanted(wanted);
 	uint64_t last = 0, last_but_one = 0, c = 0;
+	count_settle(t);
+	t->code.past_corr = 0;
 	for (int k = 0; k < SOFT_EVENTS; k++) {
 		t->code.parked_corr[k] = t->code.corr[k];
 		t->code.parked_vdso[k] = t->code.vdso_corr[k];
@@ -139,11 +141,13 @@ static void park(struct thread *t)
 
 static void unpark(struct thread *t)
 {
+	count_settle(t);
 	for (int k = 0; k < SOFT_EVENTS; k++) {
 		t->code.corr[k] = t->code.parked_corr[k];
 		t->code.vdso_corr[k] = t->code.parked_vdso[k];
 		t->code.parked_corr[k] = t->code.parked_vdso[k] = 0;
 	}
+	t->code.past_corr = t->code.corr[SOFT_INSTRUCTIONS];
 	for (uint32_t id = 1; id <= cache.n_blocks; id++)
 		if (*cell_of(t, id))
 			*cell_of(t, id) = 0;

@@ -344,6 +344,10 @@ NEEDS_LOCK uint64_t code_origin(uint64_t code, bool low_half);
 /* count.c */
 /* Adds everything that the thread counted to its record; the thread starts over at 0. */
 NEEDS_LOCK void count_fold(struct thread *t);
+/* E.hermetic: how many instructions the thread ran, in this image or since the fork. Looks at every block.
+ * The thread is outside of the cache. */
+uint64_t count_instructions(struct thread *t);
+void count_settle(struct thread *t);	/* the cells are about to be set to 0 */
 /* Folds all threads of the process and sets the state of their records: at the end of the process
  * and before an exec. Needs the lock, except in a vfork child, whose cells no other thread folds. */
 void count_fold_all(uint32_t state);

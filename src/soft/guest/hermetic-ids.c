@@ -1,0 +1,414 @@
+/* Process and thread ids of the still world: HERMETIC_FIRST_PID plus the number of the task, in order of
+ * creation. The launcher is one less. All other processes of the host are one stranger, of which the program
+ * learns nothing else. */
+#include "hermetic.h"
+#include "sys.h"
+#include "text.h"
+
+#define NO_TASK 0x7fffffff		/* higher than any id of the kernel's */
+#define LAUNCHER (HERMETIC_FIRST_PID - 1)
+
+/* The number of the task; -1: it is none of the run. Ids are used again, so the last one counts. */
+static int64_t number_of(int32_t real)
+{
+	const struct hermetic_shared *const h = hermetic_shared();
+	for (uint32_t i = h->n_tasks; i-- > 0;)
+		if (h->tasks[i].tid == real)
+			return i;
+	return -1;
+}
+
+int32_t id_shown(int32_t real)
+{
+	if (real <= 0)
+		return real;
+	const int64_t n = number_of(real);
+	return n >= 0 ? HERMETIC_FIRST_PID + (int32_t)n :
+	       real == E.shared->launcher_pid ? LAUNCHER : HERMETIC_STRANGER;
+}
+
+int32_t id_real(int32_t shown)
+{
+	if (shown == 0 || shown == -1)
+		return shown;
+	if (shown < 0)
+		return -id_real(-shown);
+	const uint32_t n = (uint32_t)(shown - HERMETIC_FIRST_PID);
+	if (shown == LAUNCHER)
+		return E.shared->launcher_pid;
+	return shown >= HERMETIC_FIRST_PID && n < hermetic_shared()->n_tasks && hermetic_task(n)->tid > 0 ?
+	       hermetic_task(n)->tid : NO_TASK;
+}
+
+/* A session or process group may have the id of a process that is outside of the run. */
+static long group_of(long ret)
+{
+	return ret > 0 ? id_shown((int32_t)ret) : ret;
+}
+
+#define PID_IN_INFO 0			/* in k_siginfo.rest: si_pid, or a timer's si_tid */
+
+static bool info_has_pid(const struct k_siginfo *info)
+{
+	return info->code == SI_USER || info->code == SI_TKILL ||
+	       (info->signo == SIGCHLD && info->code > 0 && info->code < SI_KERNEL);
+}
+
+void hermetic_siginfo(struct k_siginfo *info)
+{
+	int32_t pid;
+	__builtin_memcpy(&pid, info->rest + PID_IN_INFO, 4);
+	if (!info_has_pid(info) || pid <= 0)
+		return;
+	pid = id_shown(pid);
+	__builtin_memcpy(info->rest + PID_IN_INFO, &pid, 4);
+	if (info->signo == SIGCHLD)
+		mem_zero(info->rest + 16, 16);		/* si_utime, si_stime */
+}
+
+static void show_info(struct thread *t, uint64_t at)
+{
+	struct k_siginfo info;
+	if (!at || !copy_guest(&info, (const void *)at, sizeof(info)))
+		return;
+	hermetic_siginfo(&info);
+	hermetic_put(t, at, &info, sizeof(info));
+}
+
+/* A call with the id in argument `i`. */
+static long with_id(struct thread *t, long nr, const uint64_t *a, int i)
+{
+	uint64_t b[6] = { a[0], a[1], a[2], a[3], a[4], a[5] };
+	b[i] = (uint64_t)(int64_t)id_real((int32_t)a[i]);
+	turn_progress();
+	return syscall_usual(t, nr, b);
+}
+
+/* ---- fcntl, ioctl, sockets ---- */
+
+#define F_SETOWN_ 8
+#define F_GETOWN_ 9
+#define F_SETOWN_EX_ 15
+#define F_GETOWN_EX_ 16
+#define F_OFD_GETLK_ 36
+#define PID_IN_FLOCK 24
+
+static long do_fcntl(struct thread *t, const uint64_t *a, bool *done)
+{
+	int32_t id, owner[2];
+	long ret;
+	switch ((int)a[1]) {
+	case F_SETOWN_:
+		return with_id(t, __NR_fcntl, a, 2);
+	case F_GETOWN_:
+		ret = syscall_usual(t, __NR_fcntl, a);
+		return ret > 0 ? id_shown((int32_t)ret) : ret < -4095 ? -id_shown(-(int32_t)ret) : ret;
+	case F_SETOWN_EX_: {
+		if (!copy_guest(owner, (const void *)a[2], sizeof(owner)))
+			return -EFAULT;
+		owner[1] = id_real(owner[1]);
+		const uint64_t b[6] = { a[0], a[1], (uint64_t)owner };
+		return syscall_usual(t, __NR_fcntl, b);
+	}
+	case F_GETOWN_EX_:
+		ret = syscall_usual(t, __NR_fcntl, a);
+		if (ret == 0 && copy_guest(&id, (const void *)(a[2] + 4), 4)) {
+			id = id_shown(id);
+			hermetic_put(t, a[2] + 4, &id, 4);
+		}
+		return ret;
+	case F_GETLK:
+		ret = syscall_usual(t, __NR_fcntl, a);
+		if (ret == 0 && copy_guest(&id, (const void *)(a[2] + PID_IN_FLOCK), 4) && id > 0) {
+			id = id_shown(id);
+			hermetic_put(t, a[2] + PID_IN_FLOCK, &id, 4);
+		}
+		return ret;
+	default:
+		*done = false;
+		return 0;
+	}
+}
+
+static long do_ioctl(struct thread *t, const uint64_t *a, bool *done)
+{
+	int32_t id;
+	long ret;
+	switch ((uint32_t)a[1]) {
+	case TIOCGPGRP:
+	case TIOCGSID:
+		ret = syscall_usual(t, __NR_ioctl, a);
+		if (ret == 0 && copy_guest(&id, (const void *)a[2], 4)) {
+			id = id_shown(id);
+			hermetic_put(t, a[2], &id, 4);
+		}
+		return ret;
+	case TIOCSPGRP: {
+		if (!copy_guest(&id, (const void *)a[2], 4))
+			return -EFAULT;
+		id = id_real(id);
+		const uint64_t b[6] = { a[0], a[1], (uint64_t)&id };
+		return syscall_usual(t, __NR_ioctl, b);
+	}
+	default:
+		*done = false;
+		return 0;
+	}
+}
+
+#define SOCKET_LEVEL 1
+#define PEER_CREDENTIALS 17
+#define CREDENTIALS 2			/* SCM_CREDENTIALS */
+
+static long do_getsockopt(struct thread *t, const uint64_t *a, bool *done)
+{
+	int32_t id;
+	*done = (int)a[1] == SOCKET_LEVEL && (int)a[2] == PEER_CREDENTIALS;
+	if (!*done)
+		return 0;
+	const long ret = syscall_usual(t, __NR_getsockopt, a);
+	if (ret == 0 && copy_guest(&id, (const void *)a[3], 4)) {
+		id = id_shown(id);
+		hermetic_put(t, a[3], &id, 4);
+	}
+	return ret;
+}
+
+/* ---- waiting for children ---- */
+
+/* What the child ran counts for its parent from now on. */
+static void reaped(struct thread *t, int32_t real)
+{
+	const int64_t n = number_of(real);
+	if (n < 0)
+		return;
+	struct hermetic_task *const parent = hermetic_task(own_task(t)->group);
+	const struct hermetic_shared *const h = hermetic_shared();
+	parent->children += hermetic_task((uint32_t)n)->children;
+	for (uint32_t i = (uint32_t)n; i < h->n_tasks; i++)
+		if (h->tasks[i].group == (uint32_t)n)
+			parent->children += h->tasks[i].ran;
+	hermetic_task((uint32_t)n)->state = HT_ENDED;
+	hermetic_task((uint32_t)n)->tid = -1;		/* the kernel may use it for another one */
+}
+
+static uint64_t ran_by(int32_t real)
+{
+	const int64_t n = number_of(real);
+	uint64_t ns = 0;
+	if (n < 0)
+		return 0;
+	const struct hermetic_shared *const h = hermetic_shared();
+	ns = hermetic_task((uint32_t)n)->children;
+	for (uint32_t i = (uint32_t)n; i < h->n_tasks; i++)
+		if (h->tasks[i].group == (uint32_t)n)
+			ns += h->tasks[i].ran;
+	return ns;
+}
+
+static void put_usage(struct thread *t, uint64_t at, uint64_t ns)
+{
+	const uint64_t v[18] = { ns / NS, ns % NS / 1000, 0, 0, 4096 };
+	if (at)
+		hermetic_put(t, at, v, sizeof(v));
+}
+
+static bool has_ended(int32_t status)
+{
+	return (status & 0xff) != 0x7f && status != 0xffff;
+}
+
+long wait_for_child(struct thread *t, long nr, const uint64_t *a)
+{
+	uint64_t b[6] = { a[0], a[1], a[2], a[3], a[4], a[5] };
+	int32_t status = 0;
+	const int i = nr == __NR_wait4 ? 0 : 1;
+	const uint64_t no_wait = 0x01000000;
+	b[i] = (uint64_t)(int64_t)id_real((int32_t)a[i]);
+	if (nr == __NR_wait4) {
+		b[1] = (uint64_t)&status;
+		const long ret = syscall_usual(t, nr, b);
+		if (ret <= 0)
+			return ret;
+		const int32_t shown = id_shown((int32_t)ret);
+		const uint64_t ns = ran_by((int32_t)ret);
+		if (has_ended(status))
+			reaped(t, (int32_t)ret);
+		if (a[1] && !hermetic_put(t, a[1], &status, 4))
+			return -EFAULT;
+		put_usage(t, a[3], ns);
+		return shown;
+	}
+	struct k_siginfo info = { 0 };
+	if ((uint32_t)a[0] == 3)		/* P_PIDFD */
+		b[1] = a[1];
+	b[2] = (uint64_t)&info;
+	const long ret = syscall_usual(t, nr, b);
+	if (ret)
+		return ret;
+	int32_t pid;
+	__builtin_memcpy(&pid, info.rest, 4);
+	const uint64_t ns = pid > 0 ? ran_by(pid) : 0;
+	hermetic_siginfo(&info);
+	if (pid > 0 && !(a[3] & no_wait) && info.code >= CLD_EXITED && info.code <= CLD_DUMPED)
+		reaped(t, pid);
+	/* the kernel writes 28 bytes, and 0 for no child */
+	if (a[2] && !hermetic_put(t, a[2], &info, 28))
+		return -EFAULT;
+	put_usage(t, a[4], ns);
+	return 0;
+}
+
+/* ---- /proc ---- */
+
+static bool put_number(struct line *l, const char *digits, const char **rest)
+{
+	uint64_t n;
+	*rest = text_decimal(digits, &n);
+	if (*rest == digits)
+		return false;
+	line_num(l, (uint64_t)(uint32_t)id_real(n && n <= NO_TASK ? (int32_t)n : NO_TASK), 10);
+	return true;
+}
+
+bool ids_path(const char *path, char *to, size_t size)
+{
+	struct line l = { 0 };
+	const char *rest = path;
+	bool found = false;
+	if (!text_starts(path, "/proc/"))
+		return false;
+	line_str(&l, "/proc/");
+	if (put_number(&l, path + 6, &rest)) {
+		found = true;
+	} else {
+		for (rest = path + 6; *rest && *rest != '/'; rest++)
+			line_str(&l, (const char[]){ *rest, '\0' });
+	}
+	if (text_starts(rest, "/task/")) {
+		const char *after;
+		line_str(&l, "/task/");
+		found |= put_number(&l, rest + 6, &after);
+		rest = after;
+	}
+	line_str(&l, rest);
+	if (!found || l.len >= size || l.len >= sizeof(l.text))
+		return false;
+	copy_text(to, size, l.text, l.len);
+	return true;
+}
+
+bool ids_entry(const char *name, char *to, size_t size)
+{
+	uint64_t n;
+	struct line l = { 0 };
+	const char *const end = text_decimal(name, &n);
+	if (end == name) {
+		copy_text(to, size, name, text_len(name));
+		return true;
+	}
+	const int32_t shown = n <= NO_TASK ? id_shown((int32_t)n) : HERMETIC_STRANGER;
+	if (shown < HERMETIC_FIRST_PID)
+		return false;
+	line_num(&l, (uint64_t)shown, 10);
+	line_str(&l, end);
+	copy_text(to, size, l.text, l.len);
+	return true;
+}
+
+/* ---- the calls ---- */
+
+/* SIGKILL ends a process at some time: nothing else happens until then. */
+static long killed(const struct thread *t, int32_t to, int32_t sig)
+{
+	const struct hermetic_shared *const h = hermetic_shared();
+	if (sig != SIGKILL || to == E.pid || t->is_vfork)
+		return 0;
+	if (to > 0) {
+		turn_killed(to);
+		return 0;
+	}
+	const long group = to ? -to : sys0(__NR_getpgrp);
+	for (uint32_t i = h->first_live; i < h->n_tasks; i++) {
+		const struct hermetic_task *const k = &h->tasks[i];
+		if (k->state < HT_ENDING && k->tid == k->pid && k->pid > 0 && k->pid != E.pid &&
+		    (to == -1 || sys1(__NR_getpgid, k->pid) == group))
+			turn_killed(k->pid);
+	}
+	return 0;
+}
+
+long ids_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
+{
+	long ret;
+	*done = true;
+	switch (nr) {
+	case __NR_getpid:
+		return HERMETIC_FIRST_PID + (long)own_task(t)->group;
+	case __NR_gettid:
+		return HERMETIC_FIRST_PID + (long)t->hermetic.number;
+	case __NR_set_tid_address:
+		ret = syscall_usual(t, nr, a);
+		t->hermetic.clear_tid = a[0];
+		return ret > 0 ? HERMETIC_FIRST_PID + (long)t->hermetic.number : ret;
+	case __NR_getppid:
+	case __NR_getpgrp:
+	case __NR_setsid:
+		return group_of(syscall_usual(t, nr, a));
+	case __NR_getpgid:
+	case __NR_getsid:
+		return group_of(with_id(t, nr, a, 0));
+	case __NR_setpgid: {
+		const uint64_t b[6] = { (uint64_t)(int64_t)id_real((int32_t)a[0]), (uint64_t)(int64_t)id_real((int32_t)a[1]) };
+		return syscall_usual(t, nr, b);
+	}
+	case __NR_tgkill:
+	case __NR_rt_tgsigqueueinfo: {
+		uint64_t b[6] = { (uint64_t)(int64_t)id_real((int32_t)a[0]), (uint64_t)(int64_t)id_real((int32_t)a[1]), a[2], a[3] };
+		turn_progress();
+		ret = syscall_usual(t, nr, b);
+		return ret == 0 ? killed(t, (int32_t)b[0], (int32_t)a[2]) : ret;
+	}
+	case __NR_kill:
+	case __NR_rt_sigqueueinfo:
+		ret = with_id(t, nr, a, 0);
+		return ret == 0 ? killed(t, id_real((int32_t)a[0]), (int32_t)a[1]) : ret;
+	case __NR_tkill:
+	case __NR_sched_setparam:
+	case __NR_sched_getparam:
+	case __NR_sched_setscheduler:
+	case __NR_sched_getscheduler:
+	case __NR_sched_rr_get_interval:
+	case __NR_sched_setattr:
+	case __NR_sched_getattr:
+	case __NR_sched_setaffinity:
+	case __NR_sched_getaffinity:
+	case __NR_get_robust_list:
+	case __NR_process_vm_readv:
+	case __NR_process_vm_writev:
+	case __NR_pidfd_open:
+		return with_id(t, nr, a, 0);
+	case __NR_getpriority:
+	case __NR_setpriority:
+	case __NR_ioprio_get:
+	case __NR_ioprio_set:
+	case __NR_ptrace:
+		return with_id(t, nr, a, 1);
+	case __NR_fcntl:
+		return do_fcntl(t, a, done);
+	case __NR_ioctl:
+		return do_ioctl(t, a, done);
+	case __NR_getsockopt:
+		return do_getsockopt(t, a, done);
+	default:
+		*done = false;
+		return 0;
+	}
+}
+
+long show_waited_info(struct thread *t, const uint64_t *a, long ret)
+{
+	if (ret > 0)
+		show_info(t, a[1]);
+	return ret;
+}

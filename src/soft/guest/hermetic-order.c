@@ -1,0 +1,976 @@
+/* Whose turn it is. In the still world one task of the run, thread or process, runs at a time; the others wait
+ * for their turn, at a futex in the shared memory. A task gives its turn away
+ *
+ *	where it would block	calls that may block are made in a form that does not. If such a call has nothing to
+ *				give, the task waits, and makes it again when another task has done something.
+ *	when its slice is over	after SLICE instructions, in processes of several threads or with shared memory
+ *				(exact-stop.c); after MANY_CALLS system calls in all others
+ *	when it ends, or sleeps
+ *
+ * So the order follows from what the tasks do, and a futex, a pipe or a child is the same in every run. If all
+ * tasks wait, the clock goes on to the first time that one of them waits for. If none waits for a time, what they
+ * wait for comes from outside: then the host's time passes.
+ *
+ * A wait for a pipe that comes from outside of the run takes no time: the run stands still until there is input,
+ * but for a second at most.
+ */
+#include "hermetic.h"
+#include "sys.h"
+#include "text.h"
+
+#define SLICE 200000u			/* instructions */
+#define MANY_CALLS 1000
+#define WOULD_BLOCK (-700)		/* beside the results of gate_call() */
+#define PIECE 4096			/* a pipe with room has room for this */
+#define PATIENCE_MS 1000		/* for input from outside */
+#define LOST_NS 100000000		/* after so long a task looks whether the one that runs is still there */
+#define IN 1				/* POLLIN, POLLOUT */
+#define OUT 4
+#define O_NONBLOCK_ 04000
+
+static struct hermetic_shared *H(void)
+{
+	return hermetic_shared();
+}
+
+bool turn_alone(void)
+{
+	return H()->n_live <= 1;
+}
+
+void turn_progress(void)
+{
+	H()->progress++;
+}
+
+/* ---- the turn ---- */
+
+static uint32_t next_random(void)
+{
+	uint64_t x = E.shared->hermetic.schedule + ++H()->turns * 0x9e3779b97f4a7c15ull;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return (uint32_t)(x >> 33);
+}
+
+static bool can_go_on(const struct hermetic_task *k)
+{
+	return k->state == HT_READY ||
+	       (k->state == HT_WAITS && (k->woken || k->seen != H()->progress || k->until <= H()->clock));
+}
+
+/* The next task that can go on, after that one; -1: there is none. */
+static int64_t pick(uint32_t after)
+{
+	struct hermetic_shared *const h = H();
+	uint32_t skip = 0, ready = 0;
+	while (h->first_live < h->n_tasks && h->tasks[h->first_live].state >= HT_ENDED)
+		h->first_live++;
+	const uint32_t first = h->first_live, n = h->n_tasks - first;
+	if (E.shared->hermetic.scheduled) {
+		for (uint32_t i = first; i < h->n_tasks; i++)
+			ready += can_go_on(&h->tasks[i]);
+		skip = ready ? next_random() % ready : 0;
+	}
+	for (uint32_t i = 1; i <= n; i++) {
+		const uint32_t k = first + (after - first + i) % n;
+		if (can_go_on(&h->tasks[k]) && !skip--)
+			return k;
+		skip = skip == ~0u ? 0 : skip;
+	}
+	return -1;
+}
+
+void turn_give(struct thread *t, uint32_t to)
+{
+	struct hermetic_task *const k = hermetic_task(to);
+	(void)t;
+	__atomic_store_n(&H()->running, to + 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&k->go, 1, __ATOMIC_RELEASE);
+	sys3(__NR_futex, &k->go, FUTEX_WAKE, 1);
+}
+
+static bool is_gone(const struct hermetic_task *k)
+{
+	if (sys3(__NR_tgkill, k->pid, k->tid, 0) < 0)
+		return true;
+	const char state = task_state(k->tid);
+	return state == 'Z' || state == 'X' || !state;
+}
+
+/* Until all threads of the process have ended. False: the kernel is too old for that. */
+static bool await_process(int32_t pid)
+{
+	const long fd = sys2(__NR_pidfd_open, pid, 0);
+	struct { int32_t fd; int16_t events, revents; } p = { (int32_t)fd, IN, 0 };
+	if (fd < 0)
+		return fd == -ESRCH;
+	const long ret = sys3(__NR_poll, &p, 1, (int)(LONGEST_WAIT_NS / 1000000));
+	sys1(__NR_close, fd);
+	return ret > 0;
+}
+
+void turn_killed(int32_t pid)
+{
+	struct hermetic_shared *const h = H();
+	bool known = false;
+	for (uint32_t i = h->first_live; i < h->n_tasks; i++)
+		known |= h->tasks[i].pid == pid && h->tasks[i].state < HT_ENDING;
+	if (!known || !await_process(pid))
+		return;
+	for (uint32_t i = h->first_live; i < h->n_tasks; i++)
+		if (h->tasks[i].pid == pid && h->tasks[i].state != HT_FREE && h->tasks[i].state < HT_ENDING) {
+			h->tasks[i].state = HT_ENDED;
+			h->n_live--;
+		}
+	h->progress++;
+}
+
+/* Waits until a task that ends has done so: what it held is free, and its parent can wait for it. */
+static void await_end(void)
+{
+	static const int64_t nap[2] = { 0, 20000 };
+	struct hermetic_shared *const h = H();
+	if (!h->ending)
+		return;
+	struct hermetic_task *const k = hermetic_task(h->ending - 1);
+	const bool process = k->tid == k->pid;
+	const uint64_t begin = now_ns();
+	if (!process || !await_process(k->pid))
+		while (!is_gone(k) && now_ns() - begin < LONGEST_WAIT_NS)
+			sys2(__NR_nanosleep, nap, 0);
+	for (uint32_t i = process ? k->group : h->ending - 1; i < h->n_tasks; i++)
+		if (h->tasks[i].state == HT_ENDING && (process ? h->tasks[i].group == k->group : &h->tasks[i] == k))
+			h->tasks[i].state = HT_ENDED;
+	h->ending = 0;
+	h->progress++;
+}
+
+/* The task whose turn it is was killed from outside: another one goes on. */
+static void take_over(struct thread *t)
+{
+	struct hermetic_shared *const h = H();
+	uint32_t who = __atomic_load_n(&h->running, __ATOMIC_ACQUIRE);
+	if (!who || who == t->hermetic.number + 1)
+		return;
+	struct hermetic_task *const k = hermetic_task(who - 1);
+	if (!k->tid || !is_gone(k))
+		return;
+	if (!__atomic_compare_exchange_n(&h->running, &who, t->hermetic.number + 1, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return;
+	for (uint32_t i = 0; i < h->n_tasks; i++)
+		if (h->tasks[i].tid > 0 && h->tasks[i].group == k->group && h->tasks[i].state < HT_ENDING &&
+		    is_gone(&h->tasks[i])) {
+			h->tasks[i].state = HT_ENDED;
+			h->n_live--;
+		}
+	hermetic_note_left(HERMETIC_UNORDERED);
+	h->progress++;
+}
+
+/* May another task have to run before this one blocks or ends? If all others wait, and none for its time, they
+ * can wait until then, and the task needs no slices. */
+static bool others_want_to_run(const struct thread *t)
+{
+	const struct hermetic_shared *const h = H();
+	for (uint32_t i = h->first_live; i < h->n_tasks; i++) {
+		const struct hermetic_task *const k = &h->tasks[i];
+		if (i != t->hermetic.number && (k->state == HT_READY || (k->state == HT_WAITS && k->until != NEVER_NS)))
+			return true;
+	}
+	return false;
+}
+
+void turn_begin_slice(struct thread *t)
+{
+	uint64_t n;
+	t->hermetic.calls = 0;
+	if (!E.stops && others_want_to_run(t))
+		exact_wanted(t);
+	if (!exact_instructions(t, &n))
+		return;
+	t->hermetic.slice_end = turn_alone() ? 0 : n + (E.shared->hermetic.scheduled ? 1 + next_random() % (2 * SLICE) : SLICE);
+	exact_wanted(t);		/* its budget */
+}
+
+void turn_wait(struct thread *t)
+{
+	struct hermetic_task *const k = own_task(t);
+	const uint32_t own = t->hermetic.number + 1;
+	const int64_t longest[2] = { 0, LOST_NS };
+	for (;;) {
+		const uint32_t go = __atomic_load_n(&k->go, __ATOMIC_ACQUIRE);
+		if (__atomic_load_n(&H()->running, __ATOMIC_ACQUIRE) == own)
+			break;
+		if (sys4(__NR_futex, &k->go, FUTEX_WAIT, go, longest) == -ETIMEDOUT)
+			take_over(t);
+	}
+	sys0(__NR_getppid);		/* signals that were sent before come now */
+	await_end();
+	k->state = HT_READY;
+	k->woken = 0;
+	timers_fire(t);
+	turn_begin_slice(t);
+}
+
+/* All tasks wait. The clock goes on, or the host's time. */
+static void idle(struct thread *t)
+{
+	static const int64_t nap[2] = { 0, 1000000 };
+	struct hermetic_shared *const h = H();
+	uint64_t next = NEVER_NS;
+	uint32_t outside = 0, for_tasks = 0;
+	for (uint32_t i = h->first_live; i < h->n_tasks; i++) {
+		const struct hermetic_task *const k = &h->tasks[i];
+		if (k->state == HT_NATIVE)
+			outside++;
+		if (k->state != HT_WAITS)
+			continue;
+		if (k->outside_fd)
+			outside++;
+		for_tasks += k->for_tasks;
+		if (k->until < next)
+			next = k->until;
+	}
+	struct { int32_t fd; int16_t events, revents; } p = { (int32_t)own_task(t)->outside_fd - 1, IN, 0 };
+	if (own_task(t)->outside_fd && sys3(__NR_poll, &p, 1, next == NEVER_NS ? 100 : PATIENCE_MS) > 0) {
+		h->progress++;
+		return;
+	}
+	if (own_task(t)->outside_fd && next != NEVER_NS)
+		hermetic_note_left(HERMETIC_LATE_INPUT);
+	if (next != NEVER_NS) {
+		if (next > h->clock)
+			h->clock = next;
+		return;
+	}
+	if (!outside && for_tasks && for_tasks == h->n_live && ++h->idle_turns > 500)
+		hermetic_note_left(HERMETIC_DEADLOCK);
+	sys2(__NR_nanosleep, nap, 0);
+	h->progress++;
+}
+
+void turn_next(struct thread *t)
+{
+	struct hermetic_task *const k = own_task(t);
+	clock_catch_up(t);
+	for (;;) {
+		const int64_t next = pick(t->hermetic.number);
+		if (next >= 0 && next != t->hermetic.number) {
+			turn_give(t, (uint32_t)next);
+			turn_wait(t);
+			return;
+		}
+		if (next >= 0) {
+			k->state = HT_READY;
+			k->woken = 0;
+			timers_fire(t);
+			turn_begin_slice(t);
+			return;
+		}
+		/* one that waits for input from outside looks for it itself */
+		idle(t);
+		if (t->pending) {
+			k->state = HT_READY;
+			return;
+		}
+	}
+}
+
+void hermetic_reached(struct thread *t, uint64_t now)
+{
+	timers_fire(t);
+	if (t->hermetic.slice_end && now >= t->hermetic.slice_end)
+		turn_next(t);
+}
+
+void turn_leave(struct thread *t, uint32_t state)
+{
+	struct hermetic_shared *const h = H();
+	struct hermetic_task *const k = own_task(t);
+	k->state = state;
+	if (k->held_by)
+		hermetic_task(k->held_by - 1)->state = HT_READY;
+	k->held_by = 0;
+	h->progress++;
+	const int64_t next = pick(t->hermetic.number);
+	if (next >= 0)
+		turn_give(t, (uint32_t)next);
+	else
+		__atomic_store_n(&h->running, 0, __ATOMIC_RELEASE);
+}
+
+/* ---- waiting ---- */
+
+/* A call that may block, while it is made. */
+struct attempt {
+	long nr;
+	const uint64_t *a;
+	uint64_t done;			/* bytes written already */
+	uint64_t until;			/* NEVER_NS: it has no time */
+	bool for_tasks;			/* it waits for what only tasks of the run can do */
+	bool restarts;			/* after a handler with SA_RESTART */
+	int64_t fd;			/* that it waits for; -1: none or several */
+};
+
+typedef long try_it(struct thread *t, struct attempt *w);
+
+static long interrupted(const struct thread *t, const struct attempt *w)
+{
+	const int sig = t->signal.pending_info.signo;
+	if (w->done)
+		return (long)w->done;
+	return w->restarts && t->signal.actions[sig].flags & SA_RESTART ? GATE_RESTART : -EINTR;
+}
+
+/* `at_the_end`: the result when the time is over. */
+static long attempt(struct thread *t, struct attempt *w, try_it *again, long at_the_end)
+{
+	struct hermetic_task *const k = own_task(t);
+	for (;;) {
+		const long ret = again(t, w);
+		if (ret != WOULD_BLOCK)
+			return ret;
+		if (w->until != NEVER_NS && clock_now(t) >= w->until)
+			return at_the_end;
+		if (t->pending)
+			return interrupted(t, w);
+		const uint64_t timer = timers_next(t);
+		k->until = w->until < timer ? w->until : timer;
+		k->seen = H()->progress;
+		k->for_tasks = w->for_tasks;
+		k->outside_fd = w->fd >= 0 && is_outside(w->fd) ? (uint32_t)w->fd + 1 : 0;
+		k->state = HT_WAITS;
+		turn_next(t);
+		k->outside_fd = 0;
+		H()->idle_turns = 0;
+		if (t->pending)
+			return interrupted(t, w);
+	}
+}
+
+static bool is_ready(uint64_t fd, int events)
+{
+	struct { int32_t fd; int16_t events, revents; } p = { (int32_t)fd, (int16_t)events, 0 };
+	return sys3(__NR_poll, &p, 1, 0) != 0;
+}
+
+static bool is_nonblocking(uint64_t fd)
+{
+	return sys2(__NR_fcntl, (int32_t)fd, F_GETFL) & O_NONBLOCK_;
+}
+
+/* What a call that does not wait found: nothing yet. Others may run before it looks again. */
+static long found_nothing(struct thread *t, long ret)
+{
+	if (!turn_alone())
+		turn_next(t);
+	return ret;
+}
+
+/* ---- reading ---- */
+
+static bool is_pipe(uint64_t fd)
+{
+	struct k_stat st;
+	return sys2(__NR_fstat, (int32_t)fd, &st) == 0 && (st.mode & S_IFMT) == S_IFIFO;
+}
+
+/* How much a pipe from outside gives at once depends on when it was written: what was asked for is read. */
+static long read_more(struct thread *t, const uint64_t *a, long ret)
+{
+	struct { int32_t fd; int16_t events, revents; } p = { (int32_t)a[0], IN, 0 };
+	if (ret <= 0 || (uint64_t)ret >= a[2] || !is_outside((int32_t)a[0]) || !is_pipe(a[0]) || is_nonblocking(a[0]))
+		return ret;
+	while ((uint64_t)ret < a[2] && !t->pending) {
+		if (sys3(__NR_poll, &p, 1, PATIENCE_MS) <= 0) {
+			hermetic_note_left(HERMETIC_LATE_INPUT);
+			break;
+		}
+		const uint64_t b[6] = { a[0], a[1] + (uint64_t)ret, a[2] - (uint64_t)ret };
+		const long more = syscall_usual(t, __NR_read, b);
+		if (more <= 0)
+			break;
+		ret += more;
+	}
+	return ret;
+}
+
+#define DONT_WAIT 0x40			/* MSG_DONTWAIT */
+
+static long try_read(struct thread *t, struct attempt *w)
+{
+	const bool wait = w->nr != __NR_recvfrom && w->nr != __NR_recvmsg ? true :
+			  !(w->a[w->nr == __NR_recvfrom ? 3 : 2] & DONT_WAIT);
+	if (!(turn_alone() && !timers_armed()) && wait && !is_ready(w->a[0], IN) && !is_nonblocking(w->a[0]))
+		return WOULD_BLOCK;
+	const long ret = syscall_usual(t, w->nr, w->a);
+	if (ret == -EAGAIN)
+		return found_nothing(t, ret);
+	random_read(t, w->nr, w->a, ret);
+	if (ret == 8 && w->nr == __NR_read)
+		timers_read(t, w->a);
+	if (ret > 0)
+		turn_progress();
+	return w->nr == __NR_read ? read_more(t, w->a, ret) : ret;
+}
+
+/* ---- writing ---- */
+
+static long written(struct thread *t, struct attempt *w, long ret)
+{
+	(void)t;
+	if (ret < 0)
+		return w->done ? (long)w->done : ret;
+	w->done += (uint64_t)ret;
+	turn_progress();
+	return 0;
+}
+
+static long try_write(struct thread *t, struct attempt *w)
+{
+	struct k_stat st;
+	const bool known = sys2(__NR_fstat, (int32_t)w->a[0], &st) == 0;
+	const uint32_t kind = known ? st.mode & S_IFMT : 0;
+	if (kind == S_IFREG || !known || (turn_alone() && !timers_armed()) || is_nonblocking(w->a[0])) {
+		const long ret = syscall_usual(t, w->nr, w->a);
+		if (ret == -EAGAIN)
+			return found_nothing(t, ret);
+		if (ret > 0 && kind == S_IFREG)
+			files_written(t, w->a[0]);
+		turn_progress();
+		return ret;
+	}
+	if (w->nr != __NR_write || (kind != S_IFIFO && kind != S_IFSOCK)) {
+		if (!is_ready(w->a[0], OUT))
+			return WOULD_BLOCK;
+		turn_progress();
+		return syscall_usual(t, w->nr, w->a);
+	}
+	while (w->done < w->a[2] || !w->a[2]) {
+		const uint64_t left = w->a[2] - w->done, n = kind == S_IFIFO && left > PIECE ? PIECE : left;
+		if (!is_ready(w->a[0], OUT))
+			return WOULD_BLOCK;
+		const uint64_t b[6] = { w->a[0], w->a[1] + w->done, n, DONT_WAIT };
+		const long got = syscall_usual(t, kind == S_IFSOCK ? __NR_sendto : __NR_write, b);
+		if (got == -EAGAIN)
+			return WOULD_BLOCK;
+		const long ret = written(t, w, got);
+		if (ret || !w->a[2])
+			return ret;
+	}
+	return (long)w->done;
+}
+
+/* From a pipe to another file, or back. */
+static long try_move(struct thread *t, struct attempt *w)
+{
+	const bool sendfile = w->nr == __NR_sendfile, tee = w->nr == __NR_tee;
+	const uint64_t in = w->a[sendfile ? 1 : 0], out = w->a[sendfile ? 0 : tee ? 1 : 2];
+	if (w->nr == __NR_vmsplice ? !is_ready(w->a[0], OUT) : !is_ready(in, IN) || !is_ready(out, OUT))
+		return WOULD_BLOCK;
+	const long ret = syscall_usual(t, w->nr, w->a);
+	if (ret > 0 && w->nr != __NR_vmsplice)
+		files_written(t, out);
+	turn_progress();
+	return ret == -EAGAIN ? found_nothing(t, ret) : ret;
+}
+
+/* ---- poll, select, epoll ---- */
+
+#define SET_BYTES 1024			/* of select: 8192 descriptors */
+
+static long try_poll(struct thread *t, struct attempt *w)
+{
+	const uint64_t zero[2] = { 0, 0 };
+	uint64_t b[6] = { w->a[0], w->a[1], w->a[2], w->a[3], w->a[4], w->a[5] };
+	uint8_t sets[3][SET_BYTES];
+	const bool select = w->nr == __NR_select || w->nr == __NR_pselect6;
+	const uint64_t bytes = select ? ((uint32_t)w->a[0] + 63u) / 64 * 8 : 0;
+	if (bytes > SET_BYTES)
+		return -EINVAL;
+	for (int i = 0; select && i < 3; i++)
+		if (w->a[1 + i] && !copy_guest(sets[i], (const void *)w->a[1 + i], bytes))
+			return -EFAULT;
+	switch (w->nr) {
+	case __NR_poll: b[2] = 0; break;
+	case __NR_ppoll: b[2] = (uint64_t)zero; break;
+	case __NR_select:
+	case __NR_pselect6: b[4] = (uint64_t)zero; break;
+	case __NR_epoll_wait:
+	case __NR_epoll_pwait: b[3] = 0; break;
+	default: b[3] = (uint64_t)zero; break;		/* epoll_pwait2 */
+	}
+	const long ret = syscall_usual(t, w->nr, b);
+	if (ret)
+		return ret;
+	if (w->until != NEVER_NS && H()->clock >= w->until)
+		return found_nothing(t, 0);
+	for (int i = 0; select && i < 3; i++)
+		if (w->a[1 + i])
+			hermetic_put(t, w->a[1 + i], sets[i], bytes);
+	return WOULD_BLOCK;
+}
+
+/* Of all descriptors, one that is a pipe from outside: the run waits for it. */
+static int64_t outside_of(const struct attempt *w)
+{
+	if (w->nr != __NR_poll && w->nr != __NR_ppoll)
+		return -1;
+	for (uint64_t i = 0; i < (uint32_t)w->a[1] && i < 64; i++) {
+		struct { int32_t fd; int16_t events, revents; } p;
+		if (!copy_guest(&p, (const void *)(w->a[0] + i * 8), sizeof(p)))
+			return -1;
+		if (p.fd >= 0 && p.events & IN && is_outside(p.fd))
+			return p.fd;
+	}
+	return -1;
+}
+
+/* When the call gives up. */
+static long time_of_poll(struct thread *t, struct attempt *w)
+{
+	const int at = w->nr == __NR_poll || w->nr == __NR_ppoll ? 2 : w->nr == __NR_select || w->nr == __NR_pselect6 ? 4 : 3;
+	const bool ms = w->nr == __NR_poll || w->nr == __NR_epoll_wait || w->nr == __NR_epoll_pwait;
+	uint64_t ns = 0;
+	w->until = NEVER_NS;
+	if (ms) {
+		if ((int32_t)w->a[at] < 0)
+			return 0;
+		ns = (uint32_t)w->a[at] * 1000000ull;
+	} else {
+		if (!w->a[at])
+			return 0;
+		if (w->nr == __NR_select) {
+			uint64_t v[2];
+			if (!copy_guest(v, (const void *)w->a[at], sizeof(v)))
+				return -EFAULT;
+			ns = v[0] * NS + v[1] * 1000;
+		} else {
+			const long err = read_timespec(w->a[at], &ns);
+			if (err)
+				return err;
+		}
+	}
+	w->until = ns ? clock_now(t) + ns : 0;
+	return 0;
+}
+
+static long do_poll(struct thread *t, struct attempt *w)
+{
+	const long err = time_of_poll(t, w);
+	if (err)
+		return err;
+	w->fd = outside_of(w);
+	const long ret = attempt(t, w, try_poll, 0);
+	if (ret == 0 && (w->nr == __NR_select || w->nr == __NR_pselect6))
+		for (int i = 1; i <= 3; i++) {
+			static const uint8_t none[SET_BYTES];
+			if (w->a[i])
+				hermetic_put(t, w->a[i], none, ((uint32_t)w->a[0] + 63u) / 64 * 8);
+		}
+	return ret;
+}
+
+/* ---- sleeping, and waiting for signals ---- */
+
+static long try_nothing(struct thread *t, struct attempt *w)
+{
+	(void)t;
+	(void)w;
+	return WOULD_BLOCK;
+}
+
+static long do_sleep(struct thread *t, struct attempt *w)
+{
+	const bool clocked = w->nr == __NR_clock_nanosleep;
+	const uint64_t request = w->a[clocked ? 2 : 0], rest = w->a[clocked ? 3 : 1];
+	const bool absolute = clocked && w->a[1] & 1, real = (int)w->a[0] == 0 || (int)w->a[0] == 11;
+	uint64_t ns;
+	if (clocked && ((int)w->a[0] == 3 || (int)w->a[0] > 11))
+		return -EINVAL;
+	const long err = read_timespec(request, &ns);
+	if (err)
+		return err;
+	const uint64_t zero = real ? EPOCH_S * NS : UPTIME_S * NS;
+	const uint64_t now = clock_now(t);
+	w->until = absolute ? (ns > zero ? ns - zero : 0) : now + ns;
+	const long ret = attempt(t, w, try_nothing, 0);
+	if (ret == -EINTR && rest && !absolute) {
+		const uint64_t then = H()->clock, left = w->until > then ? w->until - then : 0;
+		const uint64_t v[2] = { left / NS, left % NS };
+		hermetic_put(t, rest, v, sizeof(v));
+	}
+	return ret;
+}
+
+static long try_suspend(struct thread *t, struct attempt *w)
+{
+	const uint64_t zero[2] = { 0, 0 };
+	const uint64_t b[6] = { 0, 0, (uint64_t)zero, w->a[0], w->a[1] };
+	const long ret = syscall_usual(t, __NR_ppoll, b);
+	return ret ? ret : WOULD_BLOCK;
+}
+
+static long try_sigwait(struct thread *t, struct attempt *w)
+{
+	const uint64_t zero[2] = { 0, 0 };
+	const uint64_t b[6] = { w->a[0], w->a[1], (uint64_t)zero, w->a[3] };
+	const long ret = syscall_usual(t, __NR_rt_sigtimedwait, b);
+	return ret == -EAGAIN ? WOULD_BLOCK : show_waited_info(t, w->a, ret);
+}
+
+static long do_sigwait(struct thread *t, struct attempt *w)
+{
+	uint64_t ns;
+	const long err = w->a[2] ? read_timespec(w->a[2], &ns) : 0;
+	if (err)
+		return err;
+	if (w->a[2])
+		w->until = clock_now(t) + ns;
+	return attempt(t, w, try_sigwait, -EAGAIN);
+}
+
+/* ---- children ---- */
+
+#define NO_HANG 1
+
+static long try_wait(struct thread *t, struct attempt *w)
+{
+	uint64_t b[6] = { w->a[0], w->a[1], w->a[2], w->a[3], w->a[4] };
+	struct k_siginfo info = { 0 };
+	int32_t pid;
+	const bool four = w->nr == __NR_wait4;
+	b[four ? 2 : 3] |= NO_HANG;
+	if (!four)
+		b[2] = (uint64_t)&info;
+	const long ret = wait_for_child(t, w->nr, b);
+	__builtin_memcpy(&pid, info.rest, 4);
+	const bool none = four ? ret == 0 : ret == 0 && !pid;
+	if (none && !(w->a[four ? 2 : 3] & NO_HANG))
+		return WOULD_BLOCK;
+	if (!four && ret == 0 && w->a[2] && !hermetic_put(t, w->a[2], &info, 28))
+		return -EFAULT;
+	return none ? found_nothing(t, ret) : ret;
+}
+
+/* ---- locks of files, System V ---- */
+
+#define LOCK_NB_ 4
+#define IPC_NOWAIT_ 04000
+
+static long try_lock(struct thread *t, struct attempt *w)
+{
+	uint64_t b[6] = { w->a[0], w->a[1], w->a[2], w->a[3], w->a[4] };
+	bool wait = true;
+	long nr = w->nr;
+	switch (w->nr) {
+	case __NR_flock:
+		wait = !(b[1] & LOCK_NB_);
+		b[1] |= LOCK_NB_;
+		break;
+	case __NR_fcntl:			/* F_SETLKW, F_OFD_SETLKW: one less does not wait */
+		b[1]--;
+		break;
+	case __NR_semop:
+	case __NR_semtimedop: {
+		struct { uint16_t sem; int16_t op, flags; } ops[64];
+		if (w->a[2] > 64 || !copy_guest(ops, (const void *)w->a[1], w->a[2] * sizeof(ops[0])))
+			return syscall_usual(t, nr, w->a);
+		for (uint64_t i = 0; i < w->a[2]; i++) {
+			wait &= !(ops[i].flags & IPC_NOWAIT_);
+			ops[i].flags |= IPC_NOWAIT_;
+		}
+		b[1] = (uint64_t)ops;
+		b[3] = 0;
+		nr = __NR_semop;
+		break;
+	}
+	default: {				/* msgsnd, msgrcv */
+		const int at = w->nr == __NR_msgsnd ? 3 : 4;
+		wait = !(b[at] & IPC_NOWAIT_);
+		b[at] |= IPC_NOWAIT_;
+		break;
+	}
+	}
+	const long ret = syscall_usual(t, nr, b);
+	if (ret == -EAGAIN || ret == -EACCES || (w->nr == __NR_msgrcv && ret == -42 /* ENOMSG */))
+		return wait ? WOULD_BLOCK : found_nothing(t, ret);
+	turn_progress();
+	return ret;
+}
+
+/* ---- futex ---- */
+
+enum { F_WAIT, F_WAKE, F_REQUEUE = 3, F_CMP_REQUEUE, F_WAKE_OP, F_WAIT_BITSET = 9, F_WAKE_BITSET };
+#define F_PRIVATE 128
+#define F_REALTIME 256
+#define ALL_BITS 0xffffffffu
+
+/* A private one belongs to the process. Others are known by their address alone: who waits for one also looks
+ * at its value, so a wake that does not find it is no harm. */
+static uint64_t space_of(const struct thread *t, uint64_t op)
+{
+	return op & F_PRIVATE ? 2 + (uint64_t)own_task(t)->group : 1;
+}
+
+static struct hermetic_waiter *waiter_new(void)
+{
+	for (uint32_t i = 0; i < HERMETIC_WAITERS; i++)
+		if (!H()->waiters[i].space) {
+			if (i >= H()->n_waiters)
+				H()->n_waiters = i + 1;
+			return &H()->waiters[i];
+		}
+	return NULL;
+}
+
+static struct hermetic_waiter *waiter_of(uint32_t task)
+{
+	for (uint32_t i = 0; i < H()->n_waiters; i++)
+		if (H()->waiters[i].space && H()->waiters[i].task == task)
+			return &H()->waiters[i];
+	return NULL;
+}
+
+/* Of those at that futex, the one that waits longest. */
+static struct hermetic_waiter *first_waiter(uint64_t space, uint64_t at, uint32_t bits)
+{
+	struct hermetic_waiter *first = NULL;
+	for (uint32_t i = 0; i < H()->n_waiters; i++) {
+		struct hermetic_waiter *const w = &H()->waiters[i];
+		if (w->space == space && w->at == at && w->bits & bits && (!first || w->order < first->order) &&
+		    hermetic_task(w->task)->state < HT_ENDING)
+			first = w;
+	}
+	return first;
+}
+
+static uint32_t wake(uint64_t space, uint64_t at, uint32_t most, uint32_t bits)
+{
+	uint32_t n = 0;
+	for (struct hermetic_waiter *w; n < most && (w = first_waiter(space, at, bits)); n++) {
+		hermetic_task(w->task)->woken = 1;
+		w->space = 0;
+	}
+	return n;
+}
+
+static long try_futex(struct thread *t, struct attempt *w)
+{
+	uint32_t v;
+	struct hermetic_waiter *const own = waiter_of(t->hermetic.number);
+	if (!own)			/* it was woken */
+		return 0;
+	if (own->space == 1 && copy_guest(&v, (const void *)w->a[0], 4) && v != (uint32_t)w->a[2]) {
+		own->space = 0;
+		return 0;
+	}
+	return WOULD_BLOCK;
+}
+
+static long futex_wait(struct thread *t, struct attempt *w)
+{
+	const uint64_t op = w->a[1] & ~(uint64_t)(F_PRIVATE | F_REALTIME);
+	uint32_t v;
+	uint64_t ns = 0;
+	if (w->a[0] & 3)
+		return -EINVAL;
+	const long err = w->a[3] ? read_timespec(w->a[3], &ns) : 0;
+	if (err)
+		return err;
+	if (!copy_guest(&v, (const void *)w->a[0], 4))
+		return -EFAULT;
+	if (v != (uint32_t)w->a[2])
+		return -EAGAIN;
+	const uint64_t zero = w->a[1] & F_REALTIME ? EPOCH_S * NS : UPTIME_S * NS;
+	if (w->a[3])
+		w->until = op == F_WAIT ? clock_now(t) + ns : ns > zero ? ns - zero : 0;
+	struct hermetic_waiter *const own = waiter_new();
+	if (!own)
+		return -ENOMEM;
+	*own = (struct hermetic_waiter){ space_of(t, w->a[1]), w->a[0], ++H()->order, t->hermetic.number,
+					 op == F_WAIT ? ALL_BITS : (uint32_t)w->a[5] };
+	w->restarts = !w->a[3];
+	w->for_tasks = own->space != 1;
+	const long ret = attempt(t, w, try_futex, -ETIMEDOUT);
+	struct hermetic_waiter *const still = waiter_of(t->hermetic.number);
+	if (still)
+		still->space = 0;
+	return ret;
+}
+
+/* FUTEX_WAKE_OP: changes the second word, and says what it was. */
+static bool wake_op(uint64_t at, uint32_t code, bool *wakes)
+{
+	uint32_t old, new;
+	const uint32_t op = code >> 28 & 7, cmp = code >> 24 & 15;
+	const int32_t sign = (int32_t)(code << 8) >> 20, than = (int32_t)(code << 20) >> 20;
+	const uint32_t arg = code >> 31 ? 1u << (sign & 31) : (uint32_t)sign;
+	if (!copy_guest(&old, (const void *)at, 4))
+		return false;
+	new = op == 0 ? arg : op == 1 ? old + arg : op == 2 ? old | arg : op == 3 ? old & ~arg : old ^ arg;
+	if (!copy_guest((void *)at, &new, 4))
+		return false;
+	const int32_t was = (int32_t)old;
+	*wakes = cmp == 0 ? was == than : cmp == 1 ? was != than : cmp == 2 ? was < than : cmp == 3 ? was <= than :
+		 cmp == 4 ? was > than : was >= than;
+	return true;
+}
+
+static long do_futex(struct thread *t, struct attempt *w)
+{
+	const uint64_t *const a = w->a;
+	const uint64_t space = space_of(t, a[1]);
+	const uint32_t op = (uint32_t)a[1] & ~(uint32_t)(F_PRIVATE | F_REALTIME);
+	uint32_t v, n;
+	bool wakes = false;
+	switch (op) {
+	case F_WAIT:
+	case F_WAIT_BITSET:
+		return futex_wait(t, w);
+	case F_WAKE:
+		return wake(space, a[0], (uint32_t)a[2], ALL_BITS);
+	case F_WAKE_BITSET:
+		return wake(space, a[0], (uint32_t)a[2], (uint32_t)a[5]);
+	case F_CMP_REQUEUE:
+		if (!copy_guest(&v, (const void *)a[0], 4))
+			return -EFAULT;
+		if (v != (uint32_t)a[5])
+			return -EAGAIN;
+		/* fall through */
+	case F_REQUEUE:
+		n = wake(space, a[0], (uint32_t)a[2], ALL_BITS);
+		for (uint32_t i = 0; i < (uint32_t)a[3]; i++, n++) {
+			struct hermetic_waiter *const moved = first_waiter(space, a[0], ALL_BITS);
+			if (!moved)
+				break;
+			moved->at = a[4];
+		}
+		return n;
+	case F_WAKE_OP:
+		if (!wake_op(a[4], (uint32_t)a[5], &wakes))
+			return -EFAULT;
+		n = wake(space, a[0], (uint32_t)a[2], ALL_BITS);
+		return n + (wakes ? wake(space, a[4], (uint32_t)a[3], ALL_BITS) : 0);
+	default:			/* with priority inheritance: the word has the kernel's id of the owner */
+		return -ENOSYS;
+	}
+}
+
+void turn_thread_ended(struct thread *t)
+{
+	const uint32_t zero = 0;
+	sys1(__NR_set_tid_address, 0);
+	if (!t->hermetic.clear_tid || !copy_guest((void *)t->hermetic.clear_tid, &zero, 4))
+		return;
+	wake(space_of(t, 0), t->hermetic.clear_tid, 1, ALL_BITS);
+	wake(space_of(t, F_PRIVATE), t->hermetic.clear_tid, 1, ALL_BITS);
+}
+
+/* ---- the calls ---- */
+
+static bool is_network(const uint64_t *a)
+{
+	uint16_t family = 0;
+	return a[1] && copy_guest(&family, (const void *)a[1], 2) && family != 1 /* AF_UNIX */ && family != 16 && family;
+}
+
+static long counted(struct thread *t, long nr, const uint64_t *a, bool *done)
+{
+	*done = false;
+	if (!turn_alone() && ++t->hermetic.calls > MANY_CALLS)
+		turn_next(t);
+	(void)nr;
+	(void)a;
+	return 0;
+}
+
+long turn_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
+{
+	struct attempt w = { .nr = nr, .a = a, .until = NEVER_NS, .fd = -1, .restarts = true };
+	*done = true;
+	switch (nr) {
+	case __NR_read:
+	case __NR_readv:
+	case __NR_pread64:
+	case __NR_preadv:
+	case __NR_preadv2:
+	case __NR_recvfrom:
+	case __NR_recvmsg:
+	case __NR_recvmmsg:
+	case __NR_accept:
+	case __NR_accept4:
+		w.fd = (int32_t)a[0];
+		return attempt(t, &w, try_read, 0);
+	case __NR_write:
+	case __NR_writev:
+	case __NR_sendto:
+	case __NR_sendmsg:
+	case __NR_sendmmsg:
+		return attempt(t, &w, try_write, 0);
+	case __NR_sendfile:
+	case __NR_splice:
+	case __NR_tee:
+	case __NR_vmsplice:
+	case __NR_copy_file_range:
+		return attempt(t, &w, try_move, 0);
+	case __NR_poll:
+	case __NR_ppoll:
+	case __NR_select:
+	case __NR_pselect6:
+	case __NR_epoll_wait:
+	case __NR_epoll_pwait:
+	case __NR_epoll_pwait2:
+		w.restarts = false;
+		return do_poll(t, &w);
+	case __NR_nanosleep:
+	case __NR_clock_nanosleep:
+		w.restarts = false;
+		return do_sleep(t, &w);
+	case __NR_pause:
+		w.restarts = false;
+		return attempt(t, &w, try_nothing, 0);
+	case __NR_rt_sigsuspend:
+		w.restarts = false;
+		return attempt(t, &w, try_suspend, 0);
+	case __NR_rt_sigtimedwait:
+		w.restarts = false;
+		return do_sigwait(t, &w);
+	case __NR_wait4:
+	case __NR_waitid:
+		w.for_tasks = true;
+		return attempt(t, &w, try_wait, 0);
+	case __NR_flock:
+		return attempt(t, &w, try_lock, 0);
+	case __NR_semtimedop:
+	case __NR_semop:
+	case __NR_msgrcv:
+	case __NR_msgsnd:
+		w.restarts = false;
+		return attempt(t, &w, try_lock, 0);
+	case __NR_fcntl:
+		if ((int)a[1] == F_SETLKW || (int)a[1] == 38 /* F_OFD_SETLKW */)
+			return attempt(t, &w, try_lock, 0);
+		return counted(t, nr, a, done);
+	case __NR_futex:
+		return do_futex(t, &w);
+	case 449:			/* futex_waitv, and the calls that stand for futex() since Linux 6.7 */
+	case 454:
+	case 455:
+	case 456:
+		return -ENOSYS;
+	case __NR_sched_yield:
+		if (!turn_alone())
+			turn_next(t);
+		return 0;
+	case __NR_connect:
+	case __NR_bind:
+		if (is_network(a))
+			hermetic_note_left(HERMETIC_NETWORK);
+		return counted(t, nr, a, done);
+	default:
+		return counted(t, nr, a, done);
+	}
+}

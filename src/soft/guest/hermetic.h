@@ -1,0 +1,116 @@
+/* The still world (`--hermetic`): the program sees nothing that changes from run to run, unless it
+ * changes it itself. docs/hermetic.md lists what is fixed, what is left and what is refused.
+ *
+ *	hermetic.c		which system call is answered where; start and end of tasks
+ *	hermetic-random.c	random numbers, from the seed
+ *	hermetic-time.c		clocks, counted in instructions; sleeping; timers
+ *	hermetic-ids.c		process and thread ids, numbered in order of creation
+ *	hermetic-files.c	devices, inode numbers and times of files
+ *	hermetic-listing.c	folders, sorted
+ *	hermetic-host.c		the host's name, memory, load, limits; files of /proc
+ *	hermetic-order.c	whose turn it is: one task runs at a time
+ *
+ * What all processes of the run share is in hermetic_shared() (abi/hermetic-abi.h). Only the task whose
+ * turn it is changes it, so it has no lock.
+ *
+ * Every function that answers a call has the form long NAME(t, nr, a, bool *done): as in guest-room.h.
+ */
+#ifndef SOFT_HERMETIC_H
+#define SOFT_HERMETIC_H
+
+#include "guest-room.h"
+
+#define NS 1000000000ull
+#define NEVER_NS (~0ull)
+#define EPOCH_S 1577836800ull		/* the run starts at 2020-01-01 00:00:00 UTC … */
+#define UPTIME_S 100000ull		/* … on a host that has been up for a day or so … */
+#define FILES_S (EPOCH_S - 86400)	/* … and no file that was there has changed for a day */
+
+static inline struct hermetic_shared *hermetic_shared(void)
+{
+	return (struct hermetic_shared *)ZONE_HERMETIC;
+}
+
+static inline struct hermetic_task *hermetic_task(uint32_t number)
+{
+	return &hermetic_shared()->tasks[number];
+}
+
+static inline struct hermetic_task *own_task(const struct thread *t)
+{
+	return hermetic_task(t->hermetic.number);
+}
+
+/* To the program's memory; makes guarded pages writable. False: the program has no memory there. */
+bool hermetic_put(struct thread *t, uint64_t to, const void *from, size_t n);
+void hermetic_note_left(uint32_t what);			/* HERMETIC_… */
+
+/* hermetic-random.c */
+void random_fill(const struct thread *t, void *to, size_t n);
+void random_start(struct thread *t);
+long random_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
+/* A call that reads has had that result: if it was from a random device, the bytes are replaced. */
+void random_read(struct thread *t, long nr, const uint64_t *a, long ret);
+void random_opened(long fd);
+
+/* hermetic-time.c */
+uint64_t clock_now(struct thread *t);		/* ns since the start of the run; each time it is a bit later */
+void clock_catch_up(struct thread *t);		/* the task's turn ends: the clock knows what it ran */
+void clock_end(struct thread *t);		/* … for the last time */
+void clock_forget(struct thread *t);		/* a new task: it has run nothing */
+uint64_t cpu_of_process(struct thread *t, uint32_t group);	/* ns */
+long time_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
+uint64_t timers_next(struct thread *t);		/* when the next timer of the process is due; NEVER_NS */
+void timers_fire(struct thread *t);		/* those that are due */
+void timers_forked(void);
+void timers_start(struct thread *t);
+bool timers_armed(void);
+void timers_read(struct thread *t, const uint64_t *a);	/* 8 bytes were read: of a timer, how often it was due */
+/* The time of a timespec of the program, in ns, into *ns. 0 or -errno. */
+long read_timespec(uint64_t at, uint64_t *ns);
+
+/* hermetic-ids.c */
+int32_t id_shown(int32_t real);			/* of a task; 0 and less stay */
+int32_t id_real(int32_t shown);			/* 0 and -1 stay, others that are none become 0x7fffffff */
+long ids_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
+/* wait4 or waitid, once. */
+long wait_for_child(struct thread *t, long nr, const uint64_t *a);
+/* rt_sigtimedwait has had that result. */
+long show_waited_info(struct thread *t, const uint64_t *a, long ret);
+/* A path of /proc with the kernel's ids, in `to`; false: it has none. */
+bool ids_path(const char *path, char *to, size_t size);
+/* The first part of a path in /proc, or the name of an entry there, as the program knows it; false: it is
+ * the number of a process that the program does not see. */
+bool ids_entry(const char *name, char *to, size_t size);
+
+/* hermetic-files.c */
+#define HERMETIC_PATH 512
+long files_of_world(struct thread *t, long nr, const uint64_t *a, bool *done);
+uint64_t inode_shown(uint64_t dev, uint64_t ino);
+void files_start(void);
+void files_written(struct thread *t, uint64_t fd);	/* by a call that hermetic-order.c makes */
+bool is_outside(long fd);			/* a pipe that another program than those of the run has, too */
+
+/* hermetic-listing.c */
+long listing_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
+
+/* hermetic-host.c */
+long host_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
+void host_start(void);
+/* A file of /proc or /sys that tells of the host: its descriptor, opened for the program. */
+long host_open(struct thread *t, const char *path, uint64_t flags, bool *done);
+
+/* hermetic-order.c */
+bool turn_alone(void);				/* no other task of the run is there */
+long turn_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
+void turn_wait(struct thread *t);
+void turn_begin_slice(struct thread *t);	/* also where another task can run from now on */
+void turn_give(struct thread *t, uint32_t to);		/* the turn, to that task; returns at once */
+void turn_next(struct thread *t);		/* another task's turn, if one can go on; returns when it is this one's again */
+void turn_leave(struct thread *t, uint32_t state);	/* the task ends, or runs natively: another one's turn */
+void turn_thread_ended(struct thread *t);	/* clears its word, and wakes who waits there */
+/* SIGKILL was sent to the process: waits until it is gone. */
+void turn_killed(int32_t pid);
+void turn_progress(void);			/* others may be able to go on now */
+
+#endif

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""tare stat --hermetic: a run sees a still world, and its counts and output are the same every time.
+usage: stat-hermetic.py TARE PAGES HERMETIC-SHOW HERMETIC-TASKS"""
+import json, os, re, shutil, subprocess, sys, tempfile, time
+from cli import check, check_schema, finish, run, skipped
+
+tare, pages, show, tasks = map(os.path.abspath, sys.argv[1:5])
+folder = tempfile.mkdtemp(prefix="tare-")
+os.chdir(folder)
+os.mkdir("tmp")
+os.environ["TMPDIR"] = os.path.abspath("tmp")
+EVENTS = "instructions:u,branches:u,loads:u,stores:u"
+
+
+def stat(*command, seed=None, options=(), provenance="exact", **how):
+    how.setdefault("stdin", subprocess.DEVNULL)
+    how.setdefault("timeout", 200)
+    p = run(tare, "stat", "-j", "-o", "r.json", "-e", EVENTS, "--hermetic" + (f"={seed}" if seed is not None else ""),
+            *options, "--", *command, **how)
+    check(p.returncode == 0 and os.path.exists("r.json"), command, p.returncode, p.stderr)
+    r = json.load(open("r.json"))
+    check_schema(r, "tare.stat-1")
+    counts = [c["value"] for c in r["runs"][0]["counts"]]
+    check(all(c["provenance"] == provenance for c in r["runs"][0]["counts"]), command, r["runs"][0]["counts"])
+    return counts, p.stdout, r["world"]["hermetic"]["left"], r
+
+
+def still(n, *command, left=(), **how):
+    """n runs are the same, to the byte; the last one."""
+    seen = {}
+    for i in range(n):
+        counts, out, said, r = stat(*command, **how)
+        seen.setdefault((tuple(counts), out), []).append(i)
+        check(said == list(left), command, said)
+    check(len(seen) == 1, *command[:3], f"{len(seen)} results in {n} runs", [c for c, _ in seen], *[o for _, o in seen][:2])
+    return counts, out, r
+
+
+# One program sees all of it.
+os.mkdir("work")
+for name in "cab":
+    open(f"work/{name}", "w").write(name)
+counts, out, r = still(4, show, "work")
+f = dict(line.split("=", 1) for line in out.splitlines() if "=" in line and not line.startswith((" ", "entry", "env", "child")))
+check(f["pid"] == "1000" and f["ppid"] == "999" and f["tid"] == "1000" and f["self"] == "1000", f)
+check(f["proc"] == "0" and f["kill"] == "0", f)
+check(re.findall("child=(.*)", out) == ["1001 1001 1", "1002 1002 2"], re.findall("child=.*", out))
+check(f["time"] == "1577836800" and f["slept"] == "5" and f["goes_on"] == "1", f)
+check(f["uname"].startswith("Linux hermetic "), f["uname"])
+check(re.findall("entry=(.*) ", out) == [".", "..", "a", "b", "c"], re.findall("entry=.*", out))
+check(f["b"].split()[4] == "1577750400.000000000", f["b"])
+new = [line.split("=")[1].split() for line in out.splitlines() if line.startswith("new=")]
+check(len(new) == 2 and new[0][1] != new[1][1], "two files, two inode numbers", new)
+check("1577836800" < new[0][4] < new[1][4], new)
+check(re.findall("env=(.*)", out) == ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/nonexistent",
+                                      "LANG=C.UTF-8", "TZ=UTC", "PYTHONDONTWRITEBYTECODE=1"], re.findall("env=(.*)", out))
+w = r["world"]
+check(w["hermetic"]["seed"] == 0 and w["machine"]["name"] == "x86-64-v2", w)
+check({"time", "random numbers", "process ids", "order of threads", "files", "host"} <= set(w["fixed"]), w)
+check(set(w["left"]) == {"contents of files", "users and permissions"}, w)
+
+# Its own environment, its files' times and the order in which they were made are of no concern.
+os.environ["NOISE"] = "x" * 3000
+for name in "abc":
+    os.unlink(f"work/{name}")
+for name in "bca":
+    open(f"work/{name}", "w").write(name)
+    os.utime(f"work/{name}", (time.time() - 1000, time.time() - 5000))
+again = stat(show, "work")
+check((again[0], again[1]) == (counts, out), "after the files were made again", again[0], counts)
+listing = still(2, "ls", "-la", "work")
+os.utime("work/a")
+check(stat("ls", "-la", "work")[:2] == listing[:2], "ls -la after a file's time changed")
+
+# Another seed: other random numbers, all else stays.
+other = stat(show, "work", seed=7)
+check(stat(show, "work", seed="0x7")[:2] == other[:2], "the same seed, written in another way")
+differs = {a.split("=")[0] for a, b in zip(out.splitlines(), other[1].splitlines()) if a != b}
+check({"random.auxv", "random.getrandom", "random.device", "random.rdrand", "random.rdseed", "mkstemp"} <= differs, differs)
+check(not {"pid", "uname", "time", "slept", "entry", "env", "b", "statfs", "limit.3"} & differs, differs)
+
+# --keep
+kept = stat(show, "work", options=("--keep", "NOISE"))
+check("env=NOISE=" in kept[1], kept[1][:500])
+
+# Threads, also more of them than CPUs; processes; shared memory; timers and signals. With busy neighbours.
+busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+for command in (("queue", "2"), ("queue", "8"), ("atomics", "2"), ("atomics", "8"), ("tree",), ("shared",), ("race",), ("timers",), ("kill",)):
+    # (What a process counted that was killed is not known.)
+    counts, out, _ = still(4, tasks, *command, provenance="incomplete" if command == ("kill",) else "exact")
+    if command == ("tree",):
+        check(sorted(out.strip()) == sorted("3" + "2" * 3 + "1" * 9 + "0" * 27), out)
+    if command == ("shared",):
+        check(out.startswith("shared 40 "), out)
+    if command == ("timers",):
+        for line in ("pause -1 after 7", "poll 0 after 4", "timerfd 8 1 after 3", "timerfd 8 3 after 9", "wait -1 1 after 1",
+                     "wait 1001 300 after 60"):
+            check(line in out.splitlines(), line, out)
+    if command == ("kill",):
+        check(out == "killed 1001 9\nkilled 1002 f\n", out)
+for b in busy:
+    b.kill()
+    b.wait()
+
+# Input from a pipe that comes in pieces.
+results = set()
+for pieces in (1, 7):
+    p = subprocess.Popen([sys.executable, "-c", f"""
+import sys, time
+for i in range({pieces}):
+    sys.stdout.write("a line of text\\n" * (4200 // {pieces})); sys.stdout.flush(); time.sleep(0.02)
+"""], stdout=subprocess.PIPE)
+    r = stat("sh", "-c", "read a; dd bs=4096 2>&1 | cksum; wc -c", stdin=p.stdout)
+    results.add((tuple(r[0]), r[1]))
+    p.wait()
+check(len(results) == 1, "input in pieces", results)
+
+# Programs that people use, where they are.
+PROGRAMS = {
+    "python3": ["-c", "import os, time, random, uuid, tempfile; print(hash('a'), {'x', 'y', 'z'}, os.getpid(), time.time(), "
+                "random.random(), uuid.uuid4(), tempfile.mktemp()); time.sleep(3); print(time.time())"],
+    "perl": ["-e", "my %h = map { $_ => 1 } 1 .. 30; print join(' ', keys %h), ' ', time, ' ', $$, ' ', rand(), \"\\n\""],
+    "node": ["-e", "console.log(Math.random(), Date.now(), process.pid)"],
+    "bash": ["-c", "echo $RANDOM $$; cat <(echo a) <(echo b); sleep 2; date +%s; (sleep 1; echo late) & echo early; wait; mktemp -u"],
+    "xz": ["-T2", "-1", "-k", "-c", "--block-size=64KiB", "input"],
+    "sqlite3": [":memory:", "create table a(x); insert into a values(random()), (random()); select * from a"],
+}
+open("input", "w").write("".join(f"line {i * i}\n" for i in range(40000)))
+for name, arguments in PROGRAMS.items():
+    if not shutil.which(name):
+        skipped(name, "it is not installed")
+        continue
+    how = {} if name != "xz" else {"stdin": subprocess.DEVNULL}
+    if name == "xz":
+        _, out, _ = still(3, "sh", "-c", "xz " + " ".join(arguments[:-1]) + " input | cksum")
+    else:
+        _, out, _ = still(3, name, *arguments)
+    if name in ("python3", "perl", "sqlite3", "node"):
+        check(stat(name, *arguments, seed=1)[1] != out, name, "prints the same with another seed", out)
+
+if shutil.which("make") and shutil.which("cc"):
+    os.mkdir("project")
+    names = [f"m{i}" for i in range(5)]
+    for name in names:
+        open(f"project/{name}.c", "w").write(f"#include <stdio.h>\nint f_{name}(void) {{ return printf(\"{name}\\n\"); }}\n")
+    open("project/main.c", "w").write("int f_m0(void); int main(void) { return f_m0() < 0; }\n")
+    objects = " ".join(f"{n}.o" for n in names + ["main"])
+    open("project/Makefile", "w").write(f"program: {objects}\n\tcc -o $@ {objects}\n%.o: %.c\n\tcc -O1 -c $<\n")
+    build = ("sh", "-c", "cd project; rm -f *.o program; make -s -j4 && ./program && cksum *.o program")
+    stat(*build)                                # so that all runs find the files of a run before them
+    still(3, *build)
+else:
+    skipped("make -j4", "make or cc is not installed")
+
+if shutil.which("rustc"):
+    open("hash.rs", "w").write("""
+use std::collections::HashMap;
+fn main() {
+    let m: HashMap<u32, u32> = (0..100).map(|i| (i, i * i)).collect();
+    let t: Vec<_> = (0..4).map(|i| std::thread::spawn(move || i * 2)).collect();
+    println!("{:?}", m.iter().take(5).collect::<Vec<_>>());
+    println!("{:?}", t.into_iter().map(|t| t.join().unwrap()).collect::<Vec<i32>>());
+}
+""")
+    if run("rustc", "-O", "-o", "hash", "hash.rs").returncode == 0:
+        _, out, _ = still(4, "./hash")
+        check(stat("./hash", seed=1)[1] != out, "a HashMap with another seed", out)
+    else:
+        skipped("rustc", "it does not compile")
+else:
+    skipped("rustc", "it is not installed")
+
+# A file that others may write to is named.
+if shutil.which("python3"):
+    r = stat("python3", "-c", "import mmap; f = open('input', 'r+'); m = mmap.mmap(f.fileno(), 0); print(m[:4])")
+    check(r[2] == ["a file was mapped that others may write to"], r[2])
+    p = run(tare, "stat", "--hermetic", "-e", "instructions:u", "--", "python3", "-c",
+            "import mmap; f = open('input', 'r+'); m = mmap.mmap(f.fileno(), 0)")
+    check("Another run may differ: a file was mapped that others may write to." in p.stderr, p.stderr)
+    check("world: hermetic, seed 0, machine x86-64-v2" in p.stderr, p.stderr)
+
+# With a machine of the caller's choice.
+r = stat("true", options=("--machine", "x86-64-v2,cpus=3"))[3]
+check(r["world"]["machine"]["cpus"] == 3, r["world"])
+
+# What is refused.
+for options, words in ((("--hermetic=abc",), ["seed \"abc\" is no number", "write it as 42"]),
+                       (("--hermetic=-1",), ["is no number"]),
+                       (("--hermetic=18446744073709551616",), ["is no number"]),
+                       (("--hermetic", "--backend", "hw"), ["--hermetic wants the software engine", "--backend hw"])):
+    p = run(tare, "stat", *options, "--", "true")
+    check(p.returncode != 0 and all(w in p.stderr for w in words), options, p.returncode, p.stderr)
+p = run(tare, "stat", "--hermetic", "-p", str(os.getpid()))
+check(p.returncode != 0 and "a process that runs already" in p.stderr, p.stderr)
+
+# compare does not mix worlds.
+def result(name, *options):
+    run(tare, "stat", "-j", "-o", name, "-e", "instructions:u", *options, "--", "true")
+
+
+result("zero.json", "--hermetic")
+result("zero2.json", "--hermetic=0")
+result("seven.json", "--hermetic=7")
+result("host.json", "--machine", "x86-64-v2", "--clean-env")
+check(run(tare, "compare", "zero.json", "zero2.json").returncode == 0, "the same world")
+for other in ("seven.json", "host.json"):
+    p = run(tare, "compare", "zero.json", other)
+    check(p.returncode != 0 and "still world of seed 0" in p.stdout + p.stderr, other, p.returncode, p.stdout, p.stderr)
+
+# annotate
+p = run(tare, "annotate", "--hermetic=3", "-e", "instructions:u", "-o", "p.json", "--", show, "work")
+q = run(tare, "annotate", "--hermetic=3", "-e", "instructions:u", "-o", "q.json", "--", show, "work")
+check(p.returncode == 0 and p.stdout == q.stdout, p.stderr)
+
+shutil.rmtree(folder)
+finish()
