@@ -4,7 +4,7 @@ other namespaces.
 
 usage: process.py SYMBOL-AT READER
 """
-import collections, ctypes, os, pathlib, signal, subprocess, sys
+import collections, ctypes, os, pathlib, shutil, signal, subprocess, sys, tempfile
 from named import check, end, folder, have, run
 
 SYMBOL_AT, READER = sys.argv[1:3]
@@ -135,11 +135,11 @@ def namespaces(tmp):
     if subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True).returncode:
         return          # not root: there is nothing to see
     program, library = build(tmp)
-    inner = tmp / "inner"
+    inner = pathlib.Path(tempfile.mkdtemp(dir="/var/tmp")) / "inner"      # seen there also if the build is in /tmp
     inner.mkdir()
     # The shell is number 1 there, and the program has written its map in the /tmp of its own.
-    script = (f"mount -t tmpfs none /tmp && mount -t tmpfs none {inner} && cp {program} {inner}/moved && "
-              f"cp {library} {inner}/ && exec {inner}/moved {inner}/library.so")
+    script = (f"mount -t tmpfs none {inner} && cp {program} {inner}/moved && cp {library} {inner}/ && "
+              f"mount -t tmpfs none /tmp && exec {inner}/moved {inner}/library.so")
     p, (work, inside, _, memory, number) = start("unshare", "--mount", "--pid", "--fork", "sh", "-c", script)
     children = pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split()
     pid = children[0]
@@ -150,6 +150,7 @@ def namespaces(tmp):
     check(got[1].name == "in_library", got[1])
     check(got[2].name == "inner code", got[2])
     stop(p)
+    shutil.rmtree(inner.parent)
 
 
 for case in ((alive,), (alive, "-no-pie", "-fno-pie"), (alive, "-Wl,-z,noseparate-code"), (deleted,),
