@@ -40,7 +40,7 @@ int32_t id_real(int32_t shown)
 	       hermetic_task(n)->tid : NO_TASK;
 }
 
-/* A session or process group may have the id of a process that is outside of the run. */
+/* A process group (or what setsid() makes) may have the id of a process that is outside of the run. */
 static long group_of(long ret)
 {
 	return ret > 0 ? id_shown((int32_t)ret) : ret;
