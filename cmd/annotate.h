@@ -38,7 +38,7 @@ struct annotate_opts {
 	const char *output, *report, *html, *source;
 	int format;
 	bool aslr, clean_env, refuse, no_inherit;
-	const char *machine, *hermetic;
+	const char *machine, *hermetic, *schedule;
 	struct opt_list keep;
 	unsigned timeout_ms;
 	int delay_ms;			/* -1: counting starts off */

@@ -38,6 +38,7 @@ static const struct opt opts[] = {
 	{ OPT_FLAG, 0, "aslr", NULL, "leave address space randomisation on", TO(annotate_opts, aslr) },
 	{ OPT_STRING, 0, "machine", "NAME", MACHINE_HELP, TO(annotate_opts, machine) },
 	{ OPT_STRING, 0, "hermetic", "SEED", HERMETIC_HELP, TO(annotate_opts, hermetic), .optional = true },
+	{ OPT_STRING, 0, "schedule", "SEED", SCHEDULE_HELP, TO(annotate_opts, schedule) },
 	{ OPT_FLAG, 0, "clean-env", NULL, "run the command in a fixed environment: " CLEAN_ENV_HELP,
 	  TO(annotate_opts, clean_env) },
 	{ OPT_LIST, 0, "keep", "VAR", "with --clean-env or --hermetic, leave this variable in; may be given again",
@@ -192,6 +193,7 @@ static struct tare_codeprofile *run_command(const struct annotate_opts *o, char 
 	const struct tare_measure_options mo = TARE_OPTIONS(measure,
 		.argv = argv, .events = events, .backend = TARE_BACKEND_SOFT, .aslr = o->aslr, .machine = o->machine,
 		.hermetic = o->hermetic,
+		.schedule = o->schedule,
 		.no_inherit = o->no_inherit, .per_task = true, .refuse_uncounted = o->refuse,
 		.timeout_s = o->timeout_ms / 1e3, .stop = &measuring_stop, .code = true,
 		.calls = wants_calls(o), .watch = watch,
@@ -370,6 +372,8 @@ static bool check_options(const struct annotate_opts *o, bool files)
 		      "tare annotate --in FUNCTION -o FILE -- COMMAND makes a profile of the part, which has them";
 	else if (files && o->in.n && (o->per_process || o->per_thread))
 		bad = "--in cannot be combined with --per-process or --per-thread where the profile is in a file";
+	else if (o->schedule && !o->hermetic)
+		bad = "--schedule wants --hermetic; otherwise the host's scheduler orders threads";
 	else if (o->keep.n && !o->clean_env)
 		bad = "--keep wants --clean-env or --hermetic; without it every variable is kept";
 	else if (o->format && !o->output)

@@ -61,6 +61,7 @@ static const struct opt opts[] = {
 	  TO(stat_opts, aslr) },
 	{ OPT_STRING, 0, "machine", "NAME", MACHINE_HELP, TO(stat_opts, machine) },
 	{ OPT_STRING, 0, "hermetic", "SEED", HERMETIC_HELP, TO(stat_opts, hermetic), .optional = true },
+	{ OPT_STRING, 0, "schedule", "SEED", SCHEDULE_HELP, TO(stat_opts, schedule) },
 	{ OPT_FLAG, 0, "clean-env", NULL, "run the command in a fixed environment: "
 	  CLEAN_ENV_HELP, TO(stat_opts, clean_env) },
 	{ OPT_LIST, 0, "keep", "VAR", "with --clean-env or --hermetic, leave this variable in; may be given "
@@ -246,6 +247,8 @@ static bool check_options(const struct stat_opts *o, bool command)
 		bad = "--repeat wants a command to run";
 	else if (o->keep.n && !o->clean_env)
 		bad = "--keep wants --clean-env or --hermetic; without it every variable is kept";
+	else if (o->schedule && !o->hermetic)
+		bad = "--schedule wants --hermetic; otherwise the host's scheduler orders threads";
 	else if (o->hermetic && !command)
 		bad = "--hermetic wants a command to run: a process that runs already has seen another world";
 	else if (o->clean_env && !command)
@@ -550,6 +553,7 @@ static int measure_part(struct stat_session *s, struct stat_run *run,
 		.aslr = o->aslr,
 		.machine = o->machine,
 		.hermetic = o->hermetic,
+		.schedule = o->schedule,
 		.no_inherit = o->no_inherit,
 		.per_task = o->per_thread,
 		.refuse_uncounted = o->refuse,
@@ -832,7 +836,7 @@ static int run(const struct command *self, int argc, char **argv)
 		free_lists(&o);
 		return EXIT_FAILED;
 	}
-	if (!machine_usable(o.machine) || !hermetic_usable(o.hermetic) || !stat_mix_load(&o) ||
+	if (!machine_usable(o.machine) || !hermetic_usable(o.hermetic) || !hermetic_usable(o.schedule) || !stat_mix_load(&o) ||
 	    !gate_control_open(&(struct gate_options){ "stat", o.delay_ms, o.control, false })) {
 		free_lists(&o);
 		return EXIT_FAILED;

@@ -407,6 +407,16 @@ static void put_world(struct buf *out, const struct json_node *h)
 	}
 	json_to_u64(json_get(h, "seed"), &seed);
 	buf_printf(out, "in the still world of seed %llu", (unsigned long long)seed);
+	if (json_to_u64(json_get(h, "schedule"), &seed))
+		buf_printf(out, " and schedule %llu", (unsigned long long)seed);
+}
+
+/* The order of tasks that was asked for, or not. */
+static bool same_schedule(const struct json_node *a, const struct json_node *b)
+{
+	uint64_t x = 0, y = 0;
+	const bool has = json_to_u64(json_get(a, "schedule"), &x);
+	return has == json_to_u64(json_get(b, "schedule"), &y) && x == y;
 }
 
 static void compare_worlds(struct comparison *c)
@@ -419,13 +429,14 @@ static void compare_worlds(struct comparison *c)
 		json_to_u64(json_get(a, "seed"), &seeds[0]);
 	if (b)
 		json_to_u64(json_get(b, "seed"), &seeds[1]);
-	if (a && b && seeds[0] == seeds[1])
+	if (a && b && seeds[0] == seeds[1] && same_schedule(a, b))
 		return;
 	buf_str(&c->differences, "the base was measured ");
 	put_world(&c->differences, a);
 	buf_str(&c->differences, ", the new one ");
 	put_world(&c->differences, b);
-	buf_printf(&c->differences, "; measure both with --hermetic=%llu\n", (unsigned long long)seeds[a ? 0 : 1]);
+	buf_printf(&c->differences, "; measure both with --hermetic=%llu and the same --schedule, or none\n",
+		   (unsigned long long)seeds[a ? 0 : 1]);
 }
 
 /* ---- environment variables ---- */

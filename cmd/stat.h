@@ -36,7 +36,7 @@ struct stat_opts {
 	bool per_thread, no_inherit, exact, aslr, refuse;
 	int backend;			/* enum tare_backend */
 	bool clean_env;
-	const char *machine, *hermetic;
+	const char *machine, *hermetic, *schedule;
 	struct opt_list keep;		/* variables that --clean-env leaves in */
 	unsigned timeout_ms;
 	int delay_ms;			/* -1: counting starts off */

@@ -31,6 +31,10 @@ static void hermetic_json(struct json *j, const struct tare_world *w)
 	}
 	json_object(j, "hermetic");
 	json_u64(j, "seed", w->seed);
+	if (w->scheduled)
+		json_u64(j, "schedule", w->schedule);
+	else
+		json_null(j, "schedule");
 	json_array(j, "left");
 	for (unsigned bit = 1; bit; bit <<= 1)
 		if (w->left & bit && tare_left_text(bit))
@@ -77,6 +81,8 @@ void world_heading(const struct tare_world *w, struct buf *out)
 {
 	if (w && w->hermetic)
 		buf_printf(out, "world: hermetic, seed %" PRIu64 ", ", w->seed);
+	if (w && w->scheduled)
+		buf_printf(out, "schedule %" PRIu64 ", ", w->schedule);
 	if (w && w->machine)
 		buf_printf(out, "machine %s (%u CPU%s)", w->machine, w->cpus, w->cpus == 1 ? "" : "s");
 }

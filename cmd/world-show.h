@@ -13,6 +13,8 @@
 #define HERMETIC_HELP "a still world: random numbers from SEED (0), time from the instructions that ran, fixed process " \
 	"ids, files, environment, and machine x86-64-v2 (see tare-hermetic(7))"
 
+#define SCHEDULE_HELP "with --hermetic, another order of threads and processes, which follows from SEED"
+
 /* Is it a seed? NULL is none, and good. Otherwise the reason is told. */
 bool hermetic_usable(const char *seed);
 

@@ -251,6 +251,8 @@ struct tare_measure_options {
 					 * numbers of this seed ("": 0), and if .machine is NULL, the
 					 * machine x86-64-v2 (tare/world.h); with the software engine
 					 * only */
+	const char *schedule;		/* with .hermetic: NULL: tasks run in order of creation; else in
+					 * an order that follows from this seed */
 };
 #define TARE_MEASURE_OPTIONS_INIT TARE_OPTIONS_INIT(measure)
 

@@ -55,6 +55,8 @@ struct tare_world {
 	struct tare_beyond *beyond;
 	bool hermetic;			/* a still world … */
 	uint64_t seed;			/* … with random numbers of this seed … */
+	bool scheduled;			/* … and an order of tasks that follows from … */
+	uint64_t schedule;		/* … this seed … */
 	unsigned left;			/* … and what happened in it that another run may not repeat:
 					 * enum tare_left */
 };

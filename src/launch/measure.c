@@ -69,6 +69,10 @@ static int check(const struct tare_measure_options *o, struct tare_why *why)
 		err = tare_machine_check(o->machine, why);
 	if (!err && o->hermetic)
 		err = tare_seed_check(o->hermetic, why);
+	if (!err && o->schedule)
+		err = o->hermetic ? tare_seed_check(o->schedule, why) :
+		      why_set(why, TARE_E_INVALID, "schedule: only tasks of a still world (hermetic) have an order that "
+			      "can be chosen");
 	if (err)
 		return err;
 	return backend_refuse_precise(o->events, why);
@@ -319,7 +323,7 @@ static int measure(const struct tare_measure_options *o, struct tare_measurement
 			       "the code that ran (tare_measure_options.code), which is not asked for");
 	}
 	r->m.backend = (enum tare_backend)backend;
-	if (backend == TARE_BACKEND_SOFT && !(r->m.world = world_new(&(struct world_asked){ o->machine, o->hermetic }))) {
+	if (backend == TARE_BACKEND_SOFT && !(r->m.world = world_new(&(struct world_asked){ o->machine, o->hermetic, o->schedule }))) {
 		tare_measurement_free(&r->m);
 		return why_set(w, TARE_E_NOMEM, "a measurement");
 	}

@@ -144,7 +144,8 @@ struct thread {
 		/* What the task that it makes is to find: words for ids, which are written by the maker, by
 		 * the new task, and cleared at its end. */
 		uint64_t parent_tid, child_tid, child_clear;
-		uint32_t calls;		/* system calls since its turn began */
+		uint32_t calls;		/* system calls since its turn began … */
+		uint32_t most_calls;	/* … and after how many another task has its turn */
 		uint64_t clear_tid;	/* the word that is cleared when the thread ends; 0: none */
 		uint64_t slice_end;	/* exact stops: instructions at which its turn ends; 0: it does not */
 	} hermetic;

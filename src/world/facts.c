@@ -40,6 +40,7 @@ struct tare_world *world_new(const struct world_asked *asked)
 	if (!w)
 		return NULL;
 	w->hermetic = asked->hermetic && world_seed(asked->hermetic, &w->seed);
+	w->scheduled = w->hermetic && asked->schedule && world_seed(asked->schedule, &w->schedule);
 	if (!asked->machine || world_parse(asked->machine, &c, NULL))
 		return w;
 	w->machine = c.machine->name;

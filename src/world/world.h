@@ -70,6 +70,7 @@ struct world_leaf {
 struct world_asked {
 	const char *machine;		/* as world_parse() takes it; NULL: the host's CPU */
 	const char *hermetic;		/* a seed; NULL: the host's world */
+	const char *schedule;		/* a seed; NULL: the order of creation */
 };
 #define WORLD_HERMETIC_MACHINE "x86-64-v2"	/* of a still world, unless another one is asked for */
 bool world_seed(const char *text, uint64_t *seed);	/* false: it is none */

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,6 +98,22 @@ static void threads(int n, void *(*a)(void *), void *(*b)(void *))
 
 /* A variable that is read and written in two steps. */
 static volatile long unguarded;
+
+/* Two threads, of which one must be stopped within a few instructions for the other to see it. */
+static volatile int half;
+
+static void *seldom(void *who)
+{
+	for (volatile int k = 0; k < 20000; k++)
+		;
+	if (half)
+		printf("seen\n");
+	half = 1;
+	for (volatile int k = 0; k < 3000; k++)
+		;
+	half = 0;
+	return who;
+}
 
 static void *race(void *who)
 {
@@ -263,8 +280,9 @@ int main(int n, char **v)
 	else if (!strcmp(what, "kill"))
 		kill_children();
 	else {
+		const bool rare = !strcmp(what, "seldom");
 		for (int i = 0; i < 2; i++)
-			pthread_create(&t[i], NULL, race, NULL);
+			pthread_create(&t[i], NULL, rare ? seldom : race, NULL);
 		for (int i = 0; i < 2; i++)
 			pthread_join(t[i], NULL);
 		printf("race %ld\n", unguarded);

@@ -102,6 +102,21 @@ for b in busy:
     b.kill()
     b.wait()
 
+# Other orders: a race that the first order does not show is found, and then shown every time.
+check(stat(tasks, "seldom")[1] == "race 0\n", "the first order shows the race")
+found = None
+for schedule in range(1, 101):
+    if "seen" in stat(tasks, "seldom", options=("--schedule", str(schedule)))[1]:
+        found = schedule
+        break
+check(found, "no order of 100 shows the race")
+if found:
+    counts, out, r = still(3, tasks, "seldom", options=("--schedule", str(found)))
+    check("seen" in out and r["world"]["hermetic"]["schedule"] == found, out, r["world"])
+for command in (("queue", "8"), ("atomics", "8"), ("tree",)):
+    still(2, tasks, *command, options=("--schedule", "5"))
+check(len({stat(tasks, "queue", "8", options=("--schedule", str(s)))[1] for s in range(4)}) > 1, "all orders are the same")
+
 # Input from a pipe that comes in pieces.
 results = set()
 for pieces in (1, 7):
@@ -190,6 +205,8 @@ for options, words in ((("--hermetic=abc",), ["seed \"abc\" is no number", "writ
                        (("--hermetic", "--backend", "hw"), ["--hermetic wants the software engine", "--backend hw"])):
     p = run(tare, "stat", *options, "--", "true")
     check(p.returncode != 0 and all(w in p.stderr for w in words), options, p.returncode, p.stderr)
+p = run(tare, "stat", "--schedule", "1", "--", "true")
+check(p.returncode != 0 and "--schedule wants --hermetic" in p.stderr, p.stderr)
 p = run(tare, "stat", "--hermetic", "-p", str(os.getpid()))
 check(p.returncode != 0 and "a process that runs already" in p.stderr, p.stderr)
 
@@ -203,7 +220,8 @@ result("zero2.json", "--hermetic=0")
 result("seven.json", "--hermetic=7")
 result("host.json", "--machine", "x86-64-v2", "--clean-env")
 check(run(tare, "compare", "zero.json", "zero2.json").returncode == 0, "the same world")
-for other in ("seven.json", "host.json"):
+result("schedule.json", "--hermetic", "--schedule", "1")
+for other in ("seven.json", "host.json", "schedule.json"):
     p = run(tare, "compare", "zero.json", other)
     check(p.returncode != 0 and "still world of seed 0" in p.stdout + p.stderr, other, p.returncode, p.stdout, p.stderr)
 

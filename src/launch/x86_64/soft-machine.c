@@ -58,9 +58,10 @@ _Static_assert((int)HERMETIC_NETWORK == TARE_LEFT_NETWORK && (int)HERMETIC_SHARE
 	       (int)HERMETIC_NATIVE == TARE_LEFT_NATIVE && (int)HERMETIC_LATE_INPUT == TARE_LEFT_LATE_INPUT &&
 	       (int)HERMETIC_FULL == TARE_LEFT_FULL && (int)HERMETIC_UNORDERED == TARE_LEFT_ORDER, "the same bits");
 
-void soft_hermetic_setup(struct soft_hermetic *h, const char *seed)
+void soft_hermetic_setup(struct soft_hermetic *h, const char *seed, const char *schedule)
 {
 	h->on = seed && world_seed(seed, &h->seed);
+	h->scheduled = schedule && world_seed(schedule, &h->schedule);
 }
 
 void soft_hermetic_left(const struct soft_hermetic *h, struct tare_world *w)

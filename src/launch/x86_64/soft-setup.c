@@ -166,7 +166,7 @@ int soft_setup_open(struct soft_setup *s, const struct tare_measure_options *o,
 	s->shared->n_records = 1;	/* record 0 is for tasks beyond SOFT_MAX_RECORDS */
 	s->own = own_image(s->memfd + 1);
 	int bad = soft_machine_setup(&s->shared->machine, o->machine, why);
-	soft_hermetic_setup(&s->shared->hermetic, o->hermetic);
+	soft_hermetic_setup(&s->shared->hermetic, o->hermetic, o->schedule);
 	if (!bad && o->machine)
 		bad = soft_machine_files(s->shared, o->machine, &s->folder, why);
 	if (bad)

@@ -20,6 +20,8 @@
 
 #define SLICE 200000u			/* instructions */
 #define MANY_CALLS 1000
+#define SLICE_POWERS 19			/* with a schedule: 1 to 2^19 - 1 instructions … */
+#define CALL_POWERS 11			/* … and 1 to 2,047 calls */
 #define WOULD_BLOCK (-700)		/* beside the results of gate_call() */
 #define PIECE 4096			/* a pipe with room has room for this */
 #define PATIENCE_MS 1000		/* for input from outside */
@@ -51,6 +53,14 @@ static uint32_t next_random(void)
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
 	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
 	return (uint32_t)(x >> 33);
+}
+
+/* With a schedule, turns of all orders of magnitude are equally frequent: a race of a few instructions is found in
+ * threads that run a thousand as well as in those that run a million. */
+static uint32_t random_length(uint32_t powers)
+{
+	const uint32_t power = next_random() % powers;
+	return (1u << power) + next_random() % (1u << power);
 }
 
 static bool can_go_on(const struct hermetic_task *k)
@@ -186,11 +196,12 @@ void turn_begin_slice(struct thread *t)
 {
 	uint64_t n;
 	t->hermetic.calls = 0;
+	t->hermetic.most_calls = E.shared->hermetic.scheduled ? random_length(CALL_POWERS) : MANY_CALLS;
 	if (!E.stops && others_want_to_run(t))
 		exact_wanted(t);
 	if (!exact_instructions(t, &n))
 		return;
-	t->hermetic.slice_end = turn_alone() ? 0 : n + (E.shared->hermetic.scheduled ? 1 + next_random() % (2 * SLICE) : SLICE);
+	t->hermetic.slice_end = turn_alone() ? 0 : n + (E.shared->hermetic.scheduled ? random_length(SLICE_POWERS) : SLICE);
 	exact_wanted(t);		/* its budget */
 }
 
@@ -880,7 +891,7 @@ static bool is_network(const uint64_t *a)
 static long counted(struct thread *t, long nr, const uint64_t *a, bool *done)
 {
 	*done = false;
-	if (!turn_alone() && ++t->hermetic.calls > MANY_CALLS)
+	if (!turn_alone() && ++t->hermetic.calls > t->hermetic.most_calls)
 		turn_next(t);
 	(void)nr;
 	(void)a;
