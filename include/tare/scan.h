@@ -19,7 +19,9 @@
  *  - narrow: of the others each bit of the mask alone. Where no bit alone counts what the whole mask
  *    does, bits are left out one by one as long as the count stays.
  *  - confirm: what is left is counted again beside `instructions:u`, over other numbers of page
- *    faults and interrupts. So a code that came near by chance is not listed.
+ *    faults and interrupts. So a code that came near by chance is not listed. The code is counted twice,
+ *    and read before and after `instructions:u`: where the two counts differ, an interrupt came
+ *    between the reads, and the work is done again.
  *
  * The work is a loop (4 instructions a round, of them 1 load, 1 store and 1 conditional branch) and
  * pages of memory that are touched for the first time: `rounds` and `pages`, and twice as many. The

@@ -191,9 +191,38 @@ bool scan_may_be_best(const struct tare_scan_found *f)
 	return between(excess, each * t->count) <= each * (SLACK + t->count / 32);
 }
 
-bool scan_is_close(const struct tare_scan_found *f)
+/* Does the excess of instructions:u follow the count, but for one interrupt in each trial? */
+static bool is_excess_but_one(const struct tare_scan_found *f)
 {
-	return distance(f) <= f->n_trials;
+	uint64_t count = 0, excess = 0;
+
+	for (size_t i = 0; i < f->n_trials; i++) {
+		const struct tare_scan_trial *const t = &f->trials[i];
+		if (t->pages)
+			continue;
+		if (t->excess < 0)
+			return false;
+		count += t->count;
+		excess += (uint64_t)t->excess;
+	}
+	const uint64_t each = count ? (excess + count / 2) / count : 0;
+	if (!each || each > MOST_EACH)
+		return false;
+	for (size_t i = 0; i < f->n_trials; i++) {
+		const struct tare_scan_trial *const t = &f->trials[i];
+		if (!t->pages && between((uint64_t)t->excess, each * t->count) > each)
+			return false;
+	}
+	return true;
+}
+
+bool scan_may_improve(const struct tare_scan_found *f, bool apart)
+{
+	if (f->is_excess)
+		return false;
+	if (f->counts != TARE_SCAN_COUNTS_LIKE && apart && is_excess_but_one(f))
+		return true;	/* also where /proc/interrupts has as many as were counted */
+	return !f->exact && distance(f) <= f->n_trials;
 }
 
 int scan_compare(const void *a, const void *b)

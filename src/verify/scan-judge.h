@@ -17,8 +17,10 @@ bool scan_is_possible(enum tare_scan_like like, const struct tare_scan_found *fo
 /* Where one event that counts interrupts is searched for, and not all that are like it: does the last
  * trial agree with /proc/interrupts or with the excess of instructions:u, but for a few? */
 bool scan_may_be_best(const struct tare_scan_found *found);
-/* Is the count wrong by so little that interrupts between two reads may be the reason? */
-bool scan_is_close(const struct tare_scan_found *found);
+/* May the same trials, counted again, prove more? So it is where the counts differ by so little that
+ * interrupts between two reads may be the reason. `apart`: one may have come between the reads of the
+ * candidate and of instructions:u. */
+bool scan_may_improve(const struct tare_scan_found *found, bool apart);
 
 /* From the trials: fills counts, exact, is_excess and the trials' `wanted`. False: the code does not
  * count what is looked for. */

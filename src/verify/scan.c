@@ -35,6 +35,7 @@
 #define PROBE_BITS 8		/* of the mask that the sweep sets */
 #define SWEEP_TRIALS 3
 #define CONFIRM_TRIES 3
+#define READ_TRIES 8		/* of a trial, until no interrupt comes between the reads of two counters */
 #define CALLS 211		/* system calls, which are neither interrupts nor page faults */
 
 struct candidate {
@@ -141,9 +142,11 @@ static int64_t unwrapped(const struct tare_scan *s, int64_t difference)
 }
 
 /* Runs the trials' work with the open trial; counts[k][i] is what event i counted of trial k. Fills
- * interrupts and, where the first event is the one to compare with, wanted. */
+ * interrupts and, where the first event is the one to compare with, wanted. Event `instructions` is
+ * instructions:u, for the excess; it is not looked at in a trial whose excess is INT64_MIN. */
 static int run_trials(const struct tare_scan *s, struct trial *t, struct tare_scan_trial *trials,
-		      size_t n, int64_t (*counts)[TRIAL_EVENTS], struct tare_why *why)
+		      size_t n, size_t instructions, int64_t (*counts)[TRIAL_EVENTS],
+		      struct tare_why *why)
 {
 	for (size_t k = 0; k < n; k++) {
 		struct known_work w = { .rounds = trials[k].rounds, .pages = trials[k].pages,
@@ -160,9 +163,8 @@ static int run_trials(const struct tare_scan *s, struct trial *t, struct tare_sc
 		known_work_finish(&w);
 		if (err)
 			return err;
-		const size_t last = t->o.n - 1;
 		if (trials[k].excess != INT64_MIN)
-			trials[k].excess = unwrapped(s, counts[k][last] - rest[last] -
+			trials[k].excess = unwrapped(s, counts[k][instructions] - rest[instructions] -
 						     (int64_t)(w.rounds * KNOWN_WORK_PER_ROUND));
 		trials[k].interrupts = w.interrupts;
 		trials[k].ticks = w.ticks;
@@ -228,7 +230,7 @@ static int sweep_batch(const struct tare_scan *s, struct trial *t, size_t first,
 	bool open = true;
 
 	for (unsigned k = 0; k < n && open; k++) {
-		const int err = run_trials(s, t, &trials[k], 1, &counts[k], why);
+		const int err = run_trials(s, t, &trials[k], 1, 0, &counts[k], why);
 		if (err)
 			return err;
 		open = false;
@@ -542,66 +544,114 @@ static const char *name_of(const struct tare_scan *s, uint64_t raw)
 	return NULL;
 }
 
-/* Counts the candidate alone, with instructions:u where a counter is left for them, in n more trials; ends
- * before where it cannot be what is looked for. */
-static int confirm_counts(const struct tare_scan *s, const struct coded *c, struct tare_scan_found *f,
-			  size_t n_trials, struct tare_why *why)
-{
-	const struct tare_event *events[3];
-	int64_t counts[1][TRIAL_EVENTS];
+/* The counters of a confirmation. They are read one after the other, the last event first, and an interrupt
+ * between two reads is in one of the counts only. So the candidate is counted twice, and read before and
+ * after instructions:u: where both counts are the same, no such interrupt came. */
+struct confirmation {
 	struct trial t;
+	size_t candidate, instructions, again;
+	bool has_instructions, has_again;
+};
+
+/* Where there are not enough counters, first the second count of the candidate is left out. */
+static int open_confirmation(const struct tare_scan *s, const struct coded *coded,
+			     struct confirmation *c, struct tare_why *why)
+{
+	const struct tare_event *events[4];
 	size_t n = 0;
 
 	if (beside(s))
 		events[n++] = beside(s);
-	const size_t at = n;
-	events[n++] = &c->event;
+	c->candidate = n;
+	events[n++] = &coded->event;
+	c->instructions = n;
 	events[n++] = tare_events_at(s->instructions, 0);
-	int err = trial_open(&(struct trial_options){ .events = events, .n = n }, &t, why);
-	const bool alone = err && is_refusal(err);
-	if (alone)
-		err = trial_open(&(struct trial_options){ .events = events, .n = n - 1 }, &t, why);
+	c->again = n;
+	events[n++] = &coded->event;
+	c->has_instructions = c->has_again = true;
+	int err = trial_open(&(struct trial_options){ .events = events, .n = n }, &c->t, why);
+	if (!err)
+		return 0;
+	c->has_again = false;
+	err = trial_open(&(struct trial_options){ .events = events, .n = n - 1 }, &c->t, why);
+	if (!err || !is_refusal(err))
+		return err;
+	c->has_instructions = false;
+	return trial_open(&(struct trial_options){ .events = events, .n = n - 2 }, &c->t, why);
+}
+
+/* One trial, repeated while the two counts of the candidate differ. *apart: they differ to the end, or the
+ * candidate is counted once only, so an interrupt may have come between two reads. */
+static int confirm_trial(const struct tare_scan *s, struct confirmation *c,
+			 struct tare_scan_trial *trial, bool *apart, struct tare_why *why)
+{
+	const struct tare_scan_trial before = *trial;
+	int64_t counts[1][TRIAL_EVENTS];
+
+	for (unsigned k = 0; k < READ_TRIES; k++) {
+		*trial = before;
+		if (!c->has_instructions)
+			trial->excess = INT64_MIN;
+		const int err = run_trials(s, &c->t, trial, 1, c->instructions, counts, why);
+		if (err)
+			return err;
+		const int64_t n = counts[0][c->candidate];
+		trial->count = n > 0 ? (uint64_t)n : 0;
+		if (!c->has_again)
+			break;
+		if (unwrapped(s, counts[0][c->again] - n) == 0)
+			return 0;
+	}
+	*apart = true;
+	return 0;
+}
+
+/* Counts the candidate alone, with instructions:u where a counter is left for them, in n more trials; ends
+ * before where it cannot be what is looked for. Sets *apart as confirm_trial() does. */
+static int confirm_counts(const struct tare_scan *s, const struct coded *coded,
+			  struct tare_scan_found *f, size_t n_trials, bool *apart,
+			  struct tare_why *why)
+{
+	struct confirmation c;
+	int err = open_confirmation(s, coded, &c, why);
+
 	if (err)
 		return err;
 	for (const size_t end = f->n_trials + n_trials; !err && f->n_trials < end;) {
-		struct tare_scan_trial *const now = &f->trials[f->n_trials];
-		if (alone)
-			now->excess = INT64_MIN;
-		err = run_trials(s, &t, now, 1, counts, why);
-		now->count = counts[0][at] > 0 ? (uint64_t)counts[0][at] : 0;
+		err = confirm_trial(s, &c, &f->trials[f->n_trials], apart, why);
 		f->n_trials++;
 		if (!err && (!scan_is_possible(s->plan.like, f) || (s->for_one && !scan_may_be_best(f))))
 			break;
 	}
-	trial_close(&t);
+	trial_close(&c.t);
 	return err;
 }
 
 static int confirm_long(const struct tare_scan *s, const struct coded *c, struct tare_scan_found *f,
-			struct tare_why *why)
+			bool *apart, struct tare_why *why)
 {
 	f->trials[f->n_trials] = long_trial(s);
-	return confirm_counts(s, c, f, 1, why);
+	return confirm_counts(s, c, f, 1, apart, why);
 }
 
-/* An interrupt between the reads of two counters is in one of them only: what is not exact is
- * counted again. */
+/* What differs by so little that interrupts between two reads may be the reason is counted again. */
 static int confirm_coded(const struct tare_scan *s, const struct coded *c, struct tare_scan_found *f,
 			 bool *found, struct tare_why *why)
 {
 	*found = false;
 	for (unsigned k = 0; k < CONFIRM_TRIES; k++) {
+		bool apart = false;
 		f->n_trials = 0;
 		const size_t n = confirm_trials(s, f->trials);
-		int err = confirm_counts(s, c, f, n, why);
+		int err = confirm_counts(s, c, f, n, &apart, why);
 		if (!err && f->n_trials < n)
 			return 0;
 		if (!err && scan_judge(s->plan.like, f) && f->is_excess)
-			err = confirm_long(s, c, f, why);
+			err = confirm_long(s, c, f, &apart, why);
 		if (err)
 			return !is_refusal(err) ? err : counters_are_gone(s, why) ? TARE_E_STOLEN : 0;
 		*found = scan_judge(s->plan.like, f);
-		if (!*found || f->exact || f->is_excess || !scan_is_close(f))
+		if (!*found || !scan_may_improve(f, apart))
 			break;
 	}
 	return 0;
@@ -908,7 +958,8 @@ int scan_try(struct tare_scan *s, uint64_t raw, struct tare_scan_found *f, bool 
 	memcpy(f->event, coded.name, sizeof(f->event));
 	int err = confirm_coded(s, &coded, f, found, why);
 	if (!err && *found && !f->is_excess) {
-		err = confirm_long(s, &coded, f, why);
+		bool apart;
+		err = confirm_long(s, &coded, f, &apart, why);
 		*found = !err && scan_judge(s->plan.like, f);
 	}
 	return err && is_refusal(err) ? 0 : err;

@@ -191,6 +191,39 @@ static void test_judge(void **state)
 	assert_false(scan_judge(TARE_SCAN_COUNT, &f));
 }
 
+/* When trials are made again. */
+static void test_again(void **state)
+{
+	/* An interrupt between the reads of the two counters, and /proc/interrupts has what was counted. */
+	struct tare_scan_found f = FOUND({ 100, 0, 24, 23, .count = 24 }, { 10, 300, 1, 301, .count = 1 },
+					 { 200, 0, 46, 46, .count = 46 });
+	assert_true(scan_judge(TARE_SCAN_INTERRUPTS, &f));
+	assert_true(f.exact && !f.is_excess);
+	assert_true(scan_may_improve(&f, true));
+	/* no interrupt came between the reads: the event and the instructions differ */
+	assert_false(scan_may_improve(&f, false));
+	/* in the long trial; /proc/interrupts is far off */
+	f = FOUND({ 100, 0, 24, 48, .count = 24 }, { 200, 0, 46, 92, .count = 46 },
+		  { 999, 0, 310, 602, .count = 300 });
+	assert_true(scan_judge(TARE_SCAN_INTERRUPTS, &f));
+	assert_true(!f.exact && !f.is_excess);
+	assert_true(scan_may_improve(&f, true));
+	/* more than one interrupt is missing from the instructions */
+	f = FOUND({ 100, 0, 24, 22, .count = 24 }, { 200, 0, 46, 44, .count = 46 });
+	assert_true(scan_judge(TARE_SCAN_INTERRUPTS, &f));
+	assert_false(scan_may_improve(&f, true));
+	/* proved */
+	f = FOUND({ 100, 0, 25, 24, .count = 24 }, { 200, 0, 47, 46, .count = 46 });
+	assert_true(scan_judge(TARE_SCAN_INTERRUPTS, &f));
+	assert_true(f.is_excess);
+	assert_false(scan_may_improve(&f, true));
+	/* page faults, in one trial one more than there were */
+	f = FOUND({ 100, 0, 9, 8, .count = 0 }, { 10, 300, 1, 300, .count = 301 });
+	assert_true(scan_judge(TARE_SCAN_PAGE_FAULTS, &f));
+	assert_false(f.exact);
+	assert_true(scan_may_improve(&f, false));
+}
+
 static void test_order(void **state)
 {
 	struct tare_scan_found f[3] = {
@@ -211,7 +244,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bits), cmocka_unit_test(test_space),
-		cmocka_unit_test(test_judge), cmocka_unit_test(test_order),
+		cmocka_unit_test(test_judge), cmocka_unit_test(test_again),
+		cmocka_unit_test(test_order),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
