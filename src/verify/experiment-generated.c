@@ -504,7 +504,7 @@ static int run(struct verify *v, struct tare_why *why)
 		err = examine_engine(v, &g, why);
 	for (size_t i = 0; !err && !v->soft && i < v->n_subjects; i++) {
 		struct subject *const s = &v->subjects[i];
-		if (!s->event || s->kind < 0 || s->dead || s->counts_uops)
+		if (!s->event || s->absent || s->kind < 0 || s->dead || s->counts_uops)
 			continue;
 		verify_progress(v, "%zu generated instructions: %s", g.n_forms, s->name);
 		err = examine(v, s, &g, why);

@@ -13,6 +13,7 @@
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 #define INTERRUPTS 1000		/* a virtual second, by default */
 #define RANDOM "random:"
+#define OPCODE "opcode:"	/* behind RANDOM */
 
 /* ---- rows ---- */
 
@@ -455,6 +456,7 @@ static const struct {
 	{ NUMBER("throttle", 400, 1000000, set_throttle),
 	  .about = "an event with N samples in 4 virtual ms stops until these are over (400)" },
 	{ .name = "random:SEED", .about = "flaws drawn from the seed; alone in the list" },
+	{ .name = "random:opcode:SEED", .about = "an opcode, of all, that an event counts wrongly, drawn from the seed" },
 };
 
 const char *tare_run_flaw(size_t i, const char **about)
@@ -526,13 +528,18 @@ bool model_flaws_are_random(const char *list)
 
 static int random_flaws(struct planting *p, const char *list, struct tare_why *why)
 {
-	const char *const text = list + strlen(RANDOM);
+	const char *text = list + strlen(RANDOM);
+	const bool opcode = strncmp(text, OPCODE, strlen(OPCODE)) == 0;
+	text += opcode ? strlen(OPCODE) : 0;
 	char *end;
 	const uint64_t seed = strtoull(text, &end, 10);
 	if (*end || *text < '0' || *text > '9')
-		return why_set(why, TARE_E_INVALID, "flaws %.100s: wants random:SEED with a number, and no "
-			       "other flaw", list);
-	flaws_draw(p, seed);
+		return why_set(why, TARE_E_INVALID, "flaws %.100s: wants random:SEED or random:opcode:SEED with a "
+			       "number, and no other flaw", list);
+	if (opcode)
+		flaws_draw_opcode(p, seed);
+	else
+		flaws_draw(p, seed);
 	return 0;
 }
 

@@ -7,6 +7,11 @@
  */
 #include "model.h"
 
+#include "decode.h"
+
+#include <tare/code.h>
+
+#include <stdio.h>
 #include <string.h>
 
 struct draw {
@@ -201,12 +206,18 @@ static void draw_dead(struct draw *d)
 	f->early_rows &= ~group;
 }
 
-void flaws_draw(struct planting *p, uint64_t seed)
+static struct draw start_draw(struct planting *p, uint64_t seed)
 {
 	struct draw d = { .p = p, .state = seed };
 	for (const char *c = p->model->name; *c; c++)
 		d.state = (d.state ^ (uint8_t)*c) * 0x100000001b3ull;
 	find_groups(&d);
+	return d;
+}
+
+void flaws_draw(struct planting *p, uint64_t seed)
+{
+	struct draw d = start_draw(p, seed);
 	if (one_in(&d, 7) || !d.n_groups)
 		return;
 	draw_interrupts(&d);
@@ -218,4 +229,89 @@ void flaws_draw(struct planting *p, uint64_t seed)
 	draw_counters(&d);
 	draw_surroundings(&d);
 	draw_dead(&d);
+}
+
+/* ---- one opcode of all ---- */
+
+enum { LEGACY = 0, VEX = 1, EVEX = 3 };
+
+/* Prefixes, opcode and ModRM byte of an instruction with that opcode; zeros follow. `variant` chooses the mandatory
+ * prefix, the width, and whether VEX and EVEX have a third register. Returns where the ModRM byte would be. */
+static size_t write_opcode(uint8_t *b, unsigned encoding, unsigned map, uint8_t opcode, unsigned variant)
+{
+	static const uint8_t prefixes[] = { 0, 0x66, 0xf3, 0xf2 };
+	const uint8_t prefix = (uint8_t)(variant & 3), wide = variant >> 2 & 1, third = variant & 8 ? 15 : 12;
+	size_t n = 0;
+	memset(b, 0, 15);
+	if (encoding == VEX) {
+		b[n++] = 0xc4;
+		b[n++] = (uint8_t)(0xe0 | map);
+		b[n++] = (uint8_t)(wide << 7 | third << 3 | prefix);
+	} else if (encoding == EVEX) {
+		b[n++] = 0x62;
+		b[n++] = (uint8_t)(0xf0 | map);
+		b[n++] = (uint8_t)(wide << 7 | third << 3 | 4 | prefix);
+		b[n++] = 0x08;
+	} else {
+		if (prefix)
+			b[n++] = prefixes[prefix];
+		if (map)
+			b[n++] = 0x0f;
+		if (map > 1)
+			b[n++] = map == 2 ? 0x38 : 0x3a;
+	}
+	b[n++] = opcode;
+	return n;
+}
+
+/* Is there such an instruction, in any variant, that is no branch and repeats nothing? *reg is ANY_REG where
+ * the ModRM byte makes no other instruction of it. */
+static bool is_opcode(unsigned encoding, unsigned map, uint8_t opcode, unsigned field, uint8_t *reg)
+{
+	for (unsigned variant = 0; variant < 32; variant++) {
+		uint8_t b[15];
+		struct insn in;
+		char name[32];
+		const size_t at = write_opcode(b, encoding, map, opcode, variant & 15);
+		b[at] = (uint8_t)((variant & 16 ? 0xc1 : 0x07) | field << 3);
+		if (decode_insn(&in, b, sizeof(b)) <= 0 || in.opcode_off + 1u != at || in.flow != FLOW_NEXT ||
+		    in.special != SPECIAL_NONE || in.classes & (CLASS_BRANCH | CLASS_REP | CLASS_DIV))
+			continue;
+		tare_code_opcode_name(b, sizeof(b), name, sizeof(name));
+		*reg = strchr(name, '/') ? (uint8_t)field : ANY_REG;
+		return true;
+	}
+	return false;
+}
+
+static void draw_opcode(struct draw *d)
+{
+	static const uint8_t encodings[] = { LEGACY, LEGACY, VEX, EVEX };
+	static const char *const starts[] = { "", "0f", "0f38", "0f3a" };
+	const uint64_t group = d->groups[next(d) % d->n_groups];
+	struct vpmu_insns set = { .set = INSNS_OPCODE, .mask = 0xff, .prefix = ANY_PREFIX };
+	unsigned field;
+	do {
+		set.encoding = encodings[next(d) % 4];
+		set.map = (uint8_t)from_to(d, set.encoding ? 1 : 0, 3);
+		set.opcode = (uint8_t)next(d);
+		field = (unsigned)from_to(d, 0, 7);
+	} while (!is_opcode(set.encoding, set.map, set.opcode, field, &set.reg));
+	const int n = snprintf(set.name, sizeof(set.name), "%s%s%02x", set.encoding == VEX ? "vex" :
+			       set.encoding == EVEX ? "evex" : "", starts[set.map], set.opcode);
+	if (set.reg != ANY_REG)
+		snprintf(set.name + n, sizeof(set.name) - (size_t)n, "/%u", set.reg);
+	const bool missed = one_in(d, 3) && row_of(d, group)->kind == SOFT_INSTRUCTIONS;
+	flaw_add_insns(d->p, &set, group, missed ? -1 : (int)from_to(d, 1, 3));
+}
+
+void flaws_draw_opcode(struct planting *p, uint64_t seed)
+{
+	struct draw d = start_draw(p, seed);
+	if (one_in(&d, 7) || !d.n_groups)
+		return;
+	draw_opcode(&d);
+	if (one_in(&d, 2))
+		draw_interrupts(&d);
+	draw_cause(&d, CAUSE_FAULT, 2, 2);
 }

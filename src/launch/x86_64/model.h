@@ -81,6 +81,8 @@ void flaw_add_interrupts(struct planting *p, uint64_t rows);
 /* Moves the interrupt event to that code. */
 void flaw_hide_interrupts(struct planting *p, uint64_t code);
 void flaws_draw(struct planting *p, uint64_t seed);
+/* One opcode of all that the engine's decoder knows, for one event; with it perhaps interrupts and page faults. */
+void flaws_draw_opcode(struct planting *p, uint64_t seed);
 
 /* An instruction that a flaw may be about, and what every run of it counts as. */
 struct model_insn {
