@@ -517,7 +517,7 @@ static const char *missing_experiment(const struct certificate *c, const struct 
 	       !certificate_did(c, "registers") ? "registers" : NULL;
 }
 
-static const struct json_node *row_of(const struct certificate *c, const struct tare_event *e)
+const struct json_node *certificate_row(const struct certificate *c, const struct tare_event *e)
 {
 	const char *const role = tare_role_name(e->role);
 	const struct json_node *const events = json_get(c->root, "events");
@@ -568,6 +568,30 @@ static const char *bad_of(const struct certificate *c, const struct json_node *r
 	return NULL;
 }
 
+static bool has_verdict(const struct json_node *row)
+{
+	const char *const verdict = row ? text_of(row, "verdict") : "";
+	return !strcmp(verdict, "deterministic") || !strcmp(verdict, "deviates");
+}
+
+const char *certificate_is_useless(const struct certificate *c, const struct tare_event *e, char *text, size_t size)
+{
+	const struct json_node *const row = certificate_row(c, e);
+	const char *const bad = row && has_verdict(row) ? bad_of(c, row) : NULL;
+	if (!row)
+		snprintf(text, size, "the certificate does not have this event");
+	else if (!has_verdict(row))
+		snprintf(text, size, "the certificate's verdict on it: %.40s", text_of(row, "verdict"));
+	else if (strchr(text_of(row, "letters"), 'U'))
+		snprintf(text, size, "it counts micro-operations");
+	else if (bad)
+		snprintf(text, size, "`tare verify` found: %.160s", bad);
+	else
+		return NULL;
+	text_printable(text, strlen(text));
+	return text;
+}
+
 void certificate_of_event(const struct certificate *c, const struct tare_event *e,
 			  struct certificate_says *says)
 {
@@ -582,9 +606,8 @@ void certificate_of_event(const struct certificate *c, const struct tare_event *
 			 c->why, c->state == CERTIFICATE_NONE ? "" : ")");
 		return;
 	}
-	const struct json_node *const row = row_of(c, e);
-	const char *const verdict = row ? text_of(row, "verdict") : "";
-	if (strcmp(verdict, "deterministic") && strcmp(verdict, "deviates")) {
+	const struct json_node *const row = certificate_row(c, e);
+	if (!has_verdict(row)) {
 		snprintf(says->text, sizeof(says->text), "corrected by a table only: the certificate of "
 			 "%.10s has no verdict on it", c->date);
 		return;
@@ -613,7 +636,7 @@ void certificate_of_event(const struct certificate *c, const struct tare_event *
 
 bool certificate_skid(const struct certificate *c, const struct tare_event *e, uint64_t *events)
 {
-	const struct json_node *const row = c->state == CERTIFICATE_VALID ? row_of(c, e) : NULL;
+	const struct json_node *const row = c->state == CERTIFICATE_VALID ? certificate_row(c, e) : NULL;
 	return row && json_to_u64(json_get(row, "skid"), events);
 }
 

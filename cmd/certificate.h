@@ -61,6 +61,11 @@ struct certificate_says {
 };
 void certificate_of_event(const struct certificate *c, const struct tare_event *e,
 			  struct certificate_says *says);
+/* The entry of an event, or of the one with its role; NULL: there is none. */
+const struct json_node *certificate_row(const struct certificate *c, const struct tare_event *e);
+/* Why nothing can be calculated from what the certificate says of an event: it has no verdict, or its counters are
+ * bad. NULL: it can. */
+const char *certificate_is_useless(const struct certificate *c, const struct tare_event *e, char *text, size_t size);
 /* How late the interrupt of an overflow of this event came, at most, in events. False: there is no valid
  * certificate, or it does not have it. */
 bool certificate_skid(const struct certificate *c, const struct tare_event *e, uint64_t *events);

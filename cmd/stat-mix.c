@@ -72,22 +72,6 @@ static bool same_text(const struct json_node *n, const char *text)
 	return n && n->type == JSON_STRING && text && !strcmp(n->text, text);
 }
 
-/* The certificate's name of an event: the event itself, or the one with its role. */
-static const char *certified_name(const struct certificate *c, const struct tare_event *e)
-{
-	const struct json_node *const events = json_get(c->root, "events");
-	const char *found = NULL;
-	for (const struct json_node *n = events ? events->first : NULL; n; n = n->next) {
-		const struct json_node *const name = json_get(n, "event");
-		if (same_text(name, e->name))
-			return name->text;
-		if (!found && e->role != TARE_ROLE_OTHER && name && name->type == JSON_STRING &&
-		    same_text(json_get(n, "role"), tare_role_name(e->role)))
-			found = name->text;
-	}
-	return found;
-}
-
 /* By how much one run of an opcode deviates. */
 struct deviating {
 	struct { char name[32]; double amount; } *list;
@@ -191,22 +175,18 @@ static size_t read_deviations(const struct json_node *all, const char *event, bo
 	return lost;
 }
 
-/* What the CPU counts too much (or too little) of an event. False: the certificate does not know the
- * event. *lost: so many of its deviations cannot be traced to one opcode, and the sum is not right. */
-static bool deviation_of(const struct certificate *c, const struct tare_event *e, const struct opcodes *o,
-			 double *sum, size_t *lost)
+/* What the CPU counts too much (or too little) of the certificate's event of that name. *lost: so many of its
+ * deviations cannot be traced to one opcode, and the sum is not right. */
+static double deviation_of(const struct certificate *c, const char *event, const struct opcodes *o, size_t *lost)
 {
-	const char *const event = c->root ? certified_name(c, e) : NULL;
 	struct deviating d = { 0 };
-	*sum = 0;
-	if (!event)
-		return false;
+	double sum = 0;
 	read_deviations(json_get(c->root, "deviations"), event, false, &d);
 	*lost = read_deviations(json_get(c->root, "deviations"), event, true, &d);
 	for (size_t i = 0; i < d.n; i++)
-		*sum += d.list[i].amount * (double)runs_of(o, d.list[i].name);
+		sum += d.list[i].amount * (double)runs_of(o, d.list[i].name);
 	free(d.list);
-	return true;
+	return sum;
 }
 
 static struct opcodes opcodes_of_mix(const struct tare_code_mix *mix)
@@ -223,21 +203,43 @@ struct adjusted {
 	uint64_t count;
 	double deviation, result;
 	size_t lost;			/* deviations that cannot be traced to one opcode: no result */
+	char others[8];			/* letters of causes that are not in a mix */
+	char why[240];			/* no result, and why; "": there is one */
 };
 
+/* Interrupts, page faults, exceptions, the first use of the FPU. What the event itself subtracts is none of them. */
+static void find_others(const struct json_node *row, const struct tare_event *e, char *out)
+{
+	const struct json_node *const letters = json_get(row, "letters");
+	const bool minus = e->kind == TARE_EVENT_MINUS || e->kind == TARE_EVENT_MINUS_TOTAL;
+	const bool faults = e->kind == TARE_EVENT_MINUS_TOTAL && e->minus_total & TARE_MINUS_PAGE_FAULTS;
+	for (const char *l = letters && letters->type == JSON_STRING ? letters->text : ""; *l; l++)
+		if (strchr("hpEF", *l) && strlen(out) < 4 && !(*l == 'h' && minus) && !(*l == 'p' && faults))
+			out[strlen(out)] = *l;
+}
+
+/* False: the event was not counted. */
 static bool adjust(const struct stat_session *s, size_t i, const struct opcodes *o, bool engine,
 		   struct adjusted *a)
 {
+	const struct certificate *const c = certificate_here();
+	const struct tare_event *const e = stat_event(s, i);
 	struct stat_series v;
+	*a = (struct adjusted){ 0 };
 	stat_series(s, i, &v);
-	const bool ok = v.sum.n && deviation_of(certificate_here(), stat_event(s, i), o, &a->deviation,
-						 &a->lost);
-	if (ok) {
-		a->count = v.values[v.sum.n - 1];
-		a->result = (double)a->count + (engine ? a->deviation : -a->deviation);
-	}
+	const bool ok = v.sum.n;
+	a->count = ok ? v.values[v.sum.n - 1] : 0;
 	stat_series_free(&v);
-	return ok;
+	if (!ok || certificate_is_useless(c, e, a->why, sizeof(a->why)))
+		return ok;
+	const struct json_node *const row = certificate_row(c, e);
+	a->deviation = deviation_of(c, json_get(row, "event")->text, o, &a->lost);
+	a->result = (double)a->count + (engine ? a->deviation : -a->deviation);
+	find_others(row, e, a->others);
+	if (a->lost)
+		snprintf(a->why, sizeof(a->why), "%zu deviation%s not of one opcode", a->lost,
+			 a->lost == 1 ? " is" : "s are");
+	return true;
 }
 
 static void put_signed(struct buf *out, double v)
@@ -249,10 +251,37 @@ static void put_signed(struct buf *out, double v)
 	buf_free(&number);
 }
 
+static const char *word_of(char letter)
+{
+	return letter == 'h' ? "interrupts" : letter == 'p' ? "page faults" :
+	       letter == 'E' ? "exceptions" : "the first use of the FPU";
+}
+
+static void adjusted_row(const struct adjusted *a, const char *name, bool engine, struct buf *out)
+{
+	if (a->why[0]) {
+		buf_printf(out, "%20s%20s  %s: %s\n", "?", "", name, a->why);
+		return;
+	}
+	struct buf number = { 0 };
+	buf_grouped(&number, a->result > 0 ? (uint64_t)(a->result + 0.5) : 0);
+	buf_printf(out, "%20s", number.data);
+	buf_free(&number);
+	put_signed(out, a->deviation);
+	buf_printf(out, "  %s", name);
+	for (const char *l = a->others; *l; l++)
+		buf_printf(out, "%s%s", l > a->others ? ", " : engine ? "; besides, it counts " :
+			   "; still in it: ", word_of(*l));
+	buf_str(out, "\n");
+}
+
 static void adjusted_text(const struct stat_session *s, const struct opcodes *o, bool engine, struct buf *out)
 {
 	const struct certificate *const c = certificate_here();
 	bool any = false;
+	if (c->state == CERTIFICATE_EXPIRED || c->state == CERTIFICATE_DAMAGED)
+		buf_printf(out, "\n What the counters of this machine show is not predicted: the certificate %s: %s\n",
+			   c->state == CERTIFICATE_EXPIRED ? "has expired" : "is damaged", c->why);
 	if (c->state != CERTIFICATE_VALID || !certificate_did(c, "instructions"))
 		return;
 	for (size_t i = 0; i < s->n_events; i++) {
@@ -265,17 +294,7 @@ static void adjusted_text(const struct stat_session *s, const struct opcodes *o,
 				   c->date, c->part[0] ? ", which is of a part (" : "", c->part,
 				   c->part[0] ? ")" : "", engine ? "predicted" : "corrected", "deviation");
 		any = true;
-		if (a.lost) {
-			buf_printf(out, "%20s%20s  %s: %zu deviations are not of one opcode\n", "?", "",
-				   stat_event(s, i)->name, a.lost);
-			continue;
-		}
-		struct buf number = { 0 };
-		buf_grouped(&number, (uint64_t)(a.result + 0.5));
-		buf_printf(out, "%20s", number.data);
-		buf_free(&number);
-		put_signed(out, a.deviation);
-		buf_printf(out, "  %s\n", stat_event(s, i)->name);
+		adjusted_row(&a, stat_event(s, i)->name, engine, out);
 	}
 }
 
@@ -294,15 +313,16 @@ static void adjusted_json(struct json *j, const struct stat_session *s, const st
 		json_u64(j, "count", a.count);
 		if (c->part[0])
 			json_str(j, "part", c->part);
-		if (a.lost) {
-			json_u64(j, "not_traced", a.lost);
-			json_str(j, "certificate", c->date);
-			json_end(j);
-			continue;
-		}
-		json_f64(j, "deviation", a.deviation);
-		json_f64(j, engine ? "predicted" : "corrected", a.result);
 		json_str(j, "certificate", c->date);
+		if (a.lost)
+			json_u64(j, "not_traced", a.lost);
+		if (a.why[0]) {
+			json_str(j, "no_result", a.why);
+		} else {
+			json_f64(j, "deviation", a.deviation);
+			json_f64(j, engine ? "predicted" : "corrected", a.result);
+			json_str(j, "other_causes", a.others);
+		}
 		json_end(j);
 	}
 	json_end(j);
