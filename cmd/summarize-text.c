@@ -15,19 +15,6 @@ struct shown {
 	bool hits, blocked, load, hashing;
 };
 
-static struct shown columns_of(const struct tare_summary *s)
-{
-	struct shown c = { 0 };
-	for (size_t i = 0; i < s->n_rows; i++) {
-		const struct tare_summary_row *const r = &s->rows[i];
-		c.hits |= r->hits > 0;
-		c.blocked |= r->blocked > 0;
-		c.load |= r->load > 0;
-		c.hashing |= r->hashing > 0;
-	}
-	return c;
-}
-
 double self_percent(int64_t self, uint64_t total)
 {
 	return (double)self / (double)total * 100.0;
@@ -108,7 +95,7 @@ static void share_cell(struct long_grid *g, int64_t self, uint64_t total)
 static void own_row(struct long_grid *g, const struct tare_summary *s, const struct shown *c,
 		    const struct tare_summary_row *r)
 {
-	text_cell(g, r->name);
+	long_grid_text(g, r->name, r->name_len);
 	value_cell(g, s->info, r->self);
 	share_cell(g, r->self, s->total);
 	value_cell(g, s->info, (int64_t)r->time);
@@ -248,44 +235,69 @@ static void extreme_row(struct long_grid *g, const struct listing *l, const int6
 		.hashing = n[HASHING] });
 }
 
-/* Measures the rows without making their texts, of which there may be millions: of a
- * column, no number is wider than the smallest and the largest. (Times are: 999 ns, 1.000 us.) */
-static void measure_rows(const struct listing *l, struct long_grid *g)
+/* What the rows that are shown have at least and at most: there may be millions. */
+struct extremes {
+	int64_t least[NUMBERS], most[NUMBERS];
+	size_t rows;
+};
+
+static void note_columns(struct shown *c, const struct tare_summary_row *r)
+{
+	c->hits |= r->hits > 0;
+	c->blocked |= r->blocked > 0;
+	c->load |= r->load > 0;
+	c->hashing |= r->hashing > 0;
+}
+
+static void note_numbers(struct extremes *x, const struct tare_summary_row *r)
+{
+	int64_t n[NUMBERS];
+	numbers_of(r, n);
+	for (size_t k = 0; k < NUMBERS; k++) {
+		if (!x->rows)
+			x->least[k] = x->most[k] = n[k];
+		widen(n[k], &x->least[k], &x->most[k]);
+	}
+	x->rows++;
+}
+
+/* The columns that any row fills; of the rows that are shown, extremes and the width of the names. */
+static void look_over(struct listing *l, struct long_grid *g, struct extremes *x)
 {
 	const struct tare_summary *const s = l->s;
-	int64_t least[NUMBERS], most[NUMBERS], n[NUMBERS];
-	size_t shown = 0;
-	own_title(g, &l->columns);
-	for (size_t i = 0; i < s->n_rows && (!l->o->top || shown < l->o->top); i++) {
+	for (size_t i = 0; i < s->n_rows; i++) {
 		const struct tare_summary_row *const r = l->rows[i];
-		if (i + AHEAD < s->n_rows)
-			__builtin_prefetch(l->rows[i + AHEAD]->name);
-		if (!summarize_shows(s, r, l->o))
+		note_columns(&l->columns, r);
+		if ((l->o->top && x->rows == l->o->top) || !summarize_shows(s, r, l->o))
 			continue;
-		numbers_of(r, n);
-		for (size_t k = 0; k < NUMBERS; k++) {
-			if (!shown)
-				least[k] = most[k] = n[k];
-			widen(n[k], &least[k], &most[k]);
-		}
-		long_grid_name(g, r->name, strlen(r->name));
-		shown++;
+		note_numbers(x, r);
+		if (r->name_len > g->width[0])		/* no text is wider than its bytes */
+			long_grid_name(g, r->name, r->name_len);
 	}
-	if (shown) {
-		extreme_row(g, l, least);
-		extreme_row(g, l, most);
+}
+
+/* Measures the rows without making their texts: of a column, no number is wider than the
+ * smallest and the largest. (Times are: 999 ns, 1.000 us.) */
+static int measure_rows(struct listing *l, struct long_grid *g, struct tare_why *why)
+{
+	const struct shown *const c = &l->columns;
+	struct extremes x = { .rows = 0 };
+	look_over(l, g, &x);
+	g->columns = (size_t)5 + c->hits + c->blocked + c->load + c->hashing;
+	if (l->s->info->is_time)
+		return put_rows(l, g, why);
+	own_title(g, c);
+	if (x.rows) {
+		extreme_row(g, l, x.least);
+		extreme_row(g, l, x.most);
 	}
+	return 0;
 }
 
 static int put_table(struct listing *l, struct tare_why *why)
 {
-	const struct shown *const c = &l->columns;
-	struct long_grid g = { .columns = (size_t)5 + c->hits + c->blocked + c->load + c->hashing };
-	int err = 0;
-	if (l->s->info->is_time)
-		err = put_rows(l, &g, why);
-	else
-		measure_rows(l, &g);
+	struct long_grid g = { .columns = 1 };
+	const int err = measure_rows(l, &g, why);
 	g.out = l->out;
 	own_head(l->s, l->out);
 	return err < 0 ? err : put_rows(l, &g, why);
@@ -327,7 +339,7 @@ static void put_end(const struct listing *l)
 int summarize_text(const struct tare_summary *s, const struct summarize_show *o, struct buf *out,
 		   int fd, struct tare_why *why)
 {
-	struct listing l = { .s = s, .o = o, .columns = columns_of(s), .out = out, .fd = fd,
+	struct listing l = { .s = s, .o = o, .out = out, .fd = fd,
 			     .rows = summarize_sorted(s, o->sort) };
 	int err = 0;
 	if (l.rows)

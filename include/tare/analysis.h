@@ -64,7 +64,8 @@ struct tare_summary_row {
 	uint64_t misses, hits;	/* of rustc's queries */
 	uint64_t blocked;
 	int64_t load, hashing;
-	uint64_t reserved[4];
+	uint64_t name_len;	/* bytes of `name` */
+	uint64_t reserved[3];
 };
 
 struct tare_artifact {

@@ -36,12 +36,16 @@ static struct name_slot *find_slot(const struct names *t, const char *text, size
 	}
 }
 
+#define NAMES_MANY (1u << 18)
+
 static bool grow_slots(struct names *t)
 {
-	const uint32_t n_slots = t->n_slots ? 2 * t->n_slots : 256;
+	/* Many are copied less often: nearly every page of them is written anew. */
+	const uint32_t n_slots = t->n_slots ? (t->n_slots < NAMES_MANY ? 2 : 4) * t->n_slots : 256;
 	struct name_slot *const slots = large_grow(NULL, 0, n_slots * sizeof(*slots));
 	if (!slots)
 		return false;
+	large_fill(slots, n_slots * sizeof(*slots));
 	for (uint32_t n = 0; n < t->n_slots; n++) {
 		if (!t->slots[n].number)
 			continue;
@@ -124,6 +128,7 @@ void resolver_init(struct resolver *r, struct tare_profile *p, struct names *nam
 	r->n_direct = mode == RESOLVE_TEXT ? 1 : bytes < DIRECT_BYTES ? bytes + 1 : DIRECT_BYTES;
 	r->direct = calloc(r->n_direct, sizeof(*r->direct));
 	r->none = 0;
+	r->calls = mode == RESOLVE_ARGS ? calloc(1, sizeof(*r->calls)) : NULL;
 	if (!r->direct) {
 		r->direct = &r->none;
 		r->n_direct = 1;
@@ -136,6 +141,7 @@ void resolver_free(struct resolver *r)
 {
 	buf_free(&r->scratch);
 	buf_free(&r->text);
+	free(r->calls);
 	if (r->direct != &r->none)
 		free(r->direct);
 }
@@ -169,6 +175,9 @@ static bool add_name_text(struct resolver *r, uint64_t id)
 {
 	struct event_name n;
 	const size_t from = r->scratch.len;
+	r->has_args = true;
+	if (r->calls && plain_call(r->calls, r->p, strings_addr(r->p, id), &r->scratch))
+		return true;
 	r->text.len = 0;
 	r->err = strings_text(r->p, id, &r->text, r->why);
 	if (r->err < 0)

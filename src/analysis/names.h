@@ -11,6 +11,7 @@
 #define ANALYSIS_NAMES_H
 
 #include "buf.h"
+#include "plain-call.h"
 #include "reader.h"
 
 #define NO_NAME UINT32_MAX
@@ -73,6 +74,7 @@ struct resolver {
 	struct names *names;
 	enum resolve_mode mode;
 	struct buf scratch, text;
+	struct plain_calls *calls;	/* with RESOLVE_ARGS; or NULL */
 	struct tare_why *why;
 	int err;
 	uint32_t has_args;		/* of the last one resolved slowly */

@@ -266,6 +266,12 @@ static bool intervals(struct pass *s, struct thread *t, const struct block *b, s
 	return true;
 }
 
+static struct other *other_of(struct tare_summary_store *st, uint32_t row)
+{
+	st->other_end = row < st->other_end ? st->other_end : row + 1;
+	return &st->other[row];
+}
+
 /* The same where rows are kinds or threads: what is inside an interval of its own row
  * is not to count again in the row's whole. */
 static bool intervals_again(struct pass *s, struct thread *t, const struct block *b, size_t i,
@@ -287,7 +293,7 @@ static bool intervals_again(struct pass *s, struct thread *t, const struct block
 		if (!open)
 			return false;
 		if (*open && b->cell[i] / st->n_rows + 1 != st->number[PLANE_HASHING])
-			st->other[b->cell[i] % st->n_rows].again += end - start;
+			other_of(st, b->cell[i] % st->n_rows)->again += end - start;
 		++*open;
 		if (!intervals(s, t, b, i, i + 1))
 			return false;
@@ -309,12 +315,13 @@ static bool instant_or_integer(struct pass *s, const struct mm_event *e, unsigne
 	if (__builtin_expect(!row || !summary_have_rows(st), 0))
 		return false;
 	if (is_instant) {
-		st->cells[row].hits += !(st->other[row].flags & ROW_COUNTED_HITS);
+		st->cells[row].hits += row >= st->other_end || !(st->other[row].flags & ROW_COUNTED_HITS);
 	} else if (class == KIND_ARTIFACT) {
-		st->other[row].flags |= ROW_ARTIFACT;
-		st->other[row].artifact += e->p1;
+		struct other *const other = other_of(st, row);
+		other->flags |= ROW_ARTIFACT;
+		other->artifact += e->p1;
 	} else {
-		st->other[row].flags |= ROW_USED | ROW_COUNTED_HITS;
+		other_of(st, row)->flags |= ROW_USED | ROW_COUNTED_HITS;
 		s->counted_hits = true;
 		st->cells[row].hits += e->p1;
 	}
@@ -565,11 +572,22 @@ HOT bool block_intervals(struct pass *s, const struct block *b, struct waiting *
 	return true;
 }
 
+/* Most profiles have kinds whose plane no interval is in, and reading it would take memory. */
+static void note_planes(struct tare_summary_store *st, const struct block *b)
+{
+	uint32_t last = 0;
+	for (size_t i = 0; i < b->n_intervals; i++)
+		last = b->cell[i] > last ? b->cell[i] : last;
+	if (__builtin_expect(last / st->n_rows >= st->used_planes, 0))
+		st->used_planes = last / st->n_rows + 1;
+}
+
 HOT bool block_back(struct pass *s, struct block *b, const uint8_t *records, size_t n,
 		    struct waiting *w, const int wide, const int by_label)
 {
 	if (!look_up_block(s, b, records, n, w, wide, by_label))
 		return false;
+	note_planes(s->store, b);
 	if (!s->counted_hits && all_hits(b))
 		hits(s, b);
 	else if (!odd_others(s, records, n))
@@ -636,6 +654,8 @@ static int summarize(struct pass *s, struct tare_summary *out,
 	s->labels = malloc(sizeof(*s->labels));
 	if (!s->labels)
 		return why_set(s->why, TARE_E_NOMEM, "%.120s: summary", s->p->path);
+	if (o->by == TARE_BY_ARGS)		/* an event id has a dozen bytes and more */
+		s->store->n_rows_at_once = s->p->streams[MM_STRINGS].size / 16;
 	resolver_init(s->labels, s->p, &s->store->names,
 		      o->by == TARE_BY_ARGS ? RESOLVE_ARGS : RESOLVE_LABEL, s->why);
 	int err = kinds_init(&s->kinds, s->p, &s->store->names, s->why);
@@ -682,6 +702,7 @@ int tare_summarize(struct tare_profile *p, const struct tare_summarize_options *
 	s->info = &p->info;
 	st->number[PLANE_PLAIN] = 1;
 	st->n_planes = 1;
+	st->used_planes = 1;		/* hits are in it, too */
 	struct pass pass = { .p = p, .store = st, .by = o.by, .why = why };
 	err = summarize(&pass, s, &o);
 	if (err < 0) {

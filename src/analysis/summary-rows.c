@@ -16,24 +16,29 @@ static const struct cell *cell_of(const struct tare_summary_store *st, enum plan
 {
 	static const struct cell none;
 	const unsigned number = st->number[plane];
-	return number ? &st->cells[(size_t)(number - 1) * st->n_rows + row] : &none;
+	return number && number <= st->used_planes ? &st->cells[(size_t)(number - 1) * st->n_rows + row] : &none;
 }
 
 static int64_t self_of(const struct tare_summary_store *st, uint32_t row)
 {
 	uint64_t self = 0;
-	for (uint32_t plane = 0; plane < st->n_planes; plane++) {
+	for (uint32_t plane = 0; plane < st->used_planes; plane++) {
 		const struct cell *const c = &st->cells[(size_t)plane * st->n_rows + row];
 		self += c->sum - c->inner;
 	}
 	return (int64_t)self;
 }
 
+static uint8_t flags_of(const struct tare_summary_store *st, uint32_t row)
+{
+	return row < st->other_end ? st->other[row].flags : 0;
+}
+
 /* Whether there is anything to show of it. */
 static bool has_row(const struct tare_summary_store *st, uint32_t row)
 {
-	bool any = st->other[row].flags & ROW_USED;
-	for (uint32_t plane = 0; plane < st->n_planes; plane++) {
+	bool any = flags_of(st, row) & ROW_USED;
+	for (uint32_t plane = 0; plane < st->used_planes; plane++) {
 		const struct cell *const c = &st->cells[(size_t)plane * st->n_rows + row];
 		any |= c->n || c->hits;
 	}
@@ -72,7 +77,8 @@ static void add_up(const struct tare_summary_store *st, uint32_t row, struct tar
 	memset(out->reserved, 0, sizeof(out->reserved));
 	out->self = self_of(st, row);
 	/* Hashing is inside its query, whose time it already is. */
-	out->time = plain->sum + other->sum + blocked->sum + load->sum - st->other[row].again;
+	out->time = plain->sum + other->sum + blocked->sum + load->sum -
+		    (row < st->other_end ? st->other[row].again : 0);
 	out->misses = plain->n;
 	out->count = plain->n + other->n;
 	out->hits = plain->hits;
@@ -103,6 +109,7 @@ static void make_rows(struct tare_summary *s, const uint32_t *order, size_t n)
 		}
 		add_up(st, order[i], &s->rows[i]);
 		s->rows[i].name = text_of(st, order[i]);
+		s->rows[i].name_len = names_len(&st->names, order[i] - 1);
 	}
 	s->n_rows = n;
 }
@@ -130,7 +137,7 @@ static bool find_rows(struct tare_summary *s)
 	for (uint32_t row = 1; ok && row <= most; row++) {
 		order[n] = row;
 		n += has_row(st, row);
-		if (st->other[row].flags & ROW_ARTIFACT)
+		if (flags_of(st, row) & ROW_ARTIFACT)
 			ok = add_artifact(s, row);
 	}
 	st->rows_bytes = rows_bytes(n);

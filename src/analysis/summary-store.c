@@ -33,10 +33,13 @@ static void move_cells(struct tare_summary_store *st, struct cell *cells, uint32
 		}
 }
 
+/* No more than this is taken on a guess. */
+#define ROWS_AT_ONCE (4u << 20)
+
 bool summary_grow_rows(struct tare_summary_store *st)
 {
 	uint32_t n = st->n_rows ? st->n_rows : 256;
-	while (n < st->names.n + 1)
+	while (n < st->names.n + 1 || (n < st->n_rows_at_once && n < ROWS_AT_ONCE))
 		n *= 4;				/* cells are copied, and take no memory before they are used */
 	if (n > UINT32_MAX / PLANES)
 		return false;

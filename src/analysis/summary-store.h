@@ -51,9 +51,12 @@ struct tare_summary_store {
 	struct cell *cells;	/* made_planes times n_rows */
 	struct other *other;	/* by row */
 	uint32_t n_rows;
+	uint64_t n_rows_at_once;	/* a guess of how many there will be; 0: a few */
 	uint8_t number[PLANES];	/* of a class's plane among them, + 1; 0: no such kind yet */
 	uint32_t n_planes;
 	uint32_t made_planes;	/* `cells` has them */
+	uint32_t used_planes;	/* intervals are in no plane behind these */
+	uint32_t other_end;	/* rows from here on have nothing in `other` */
 	size_t rows_bytes;	/* of the summary's rows */
 	char *texts;		/* that rows and artifacts point to: those of `names` before */
 	struct threads threads;

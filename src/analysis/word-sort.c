@@ -10,6 +10,7 @@
 #define DIGITS 256u
 #define NEAR 8u			/* items ahead */
 #define FAR 16u
+#define MANY 4096u
 
 struct keyed {
 	uint64_t word;
@@ -93,10 +94,12 @@ static void sort_from(const struct sorter *s, struct keyed *k, size_t n, unsigne
 {
 	for (;; i++) {
 		bool any = false;
-		if (s->ahead)
+		/* Words behind the second lie where that was, if that is still in the cache. */
+		const bool ahead = s->ahead && (i < 2 || n > MANY);
+		if (ahead)
 			look_ahead(s, k, n);
 		for (size_t j = 0; j < n; j++) {
-			if (s->ahead && j + NEAR < n)
+			if (ahead && j + NEAR < n)
 				look_at(s, k, n, j);
 			any |= s->word(s->arg, k[j].item, i, &k[j].word);
 		}

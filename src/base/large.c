@@ -36,6 +36,16 @@ void *large_grow(void *array, size_t old, size_t n)
 	return map;
 }
 
+void large_fill(void *array, size_t n)
+{
+#ifdef MADV_POPULATE_WRITE
+	if (n >= LARGE_BYTES)
+		madvise(array, n, MADV_POPULATE_WRITE);
+#else
+	(void)array, (void)n;
+#endif
+}
+
 void large_free(void *array, size_t n)
 {
 	if (n >= LARGE_BYTES && array)

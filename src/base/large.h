@@ -20,6 +20,9 @@
 /* From `old` bytes (NULL: 0) to no fewer than that; bytes that were not there are 0. NULL: out of
  * memory. */
 void *large_grow(void *array, size_t old, size_t n);
+/* All of the array will soon be written, here and there: takes its memory at once, which saves a page
+ * fault or two for each page. */
+void large_fill(void *array, size_t n);
 void large_free(void *array, size_t n);
 
 #endif

@@ -113,6 +113,10 @@ uint64_t strings_label_id(struct tare_profile *p, uint64_t id);
 /* The bytes of a stream at `off`: how many of them lie side by side (0: past the end). */
 size_t stream_span(const struct tare_profile *p, const struct stream *s, uint64_t off,
 		   const uint8_t **bytes);
+/* The page of it that the byte at `off` is in: its first byte, where that is in the stream, and how
+ * many there are. NULL: past the end. */
+const uint8_t *stream_page(const struct tare_profile *p, const struct stream *s, uint64_t off,
+			   uint64_t *from, size_t *len);
 /* n bytes at off, which may lie in several pages; false when the stream ends before. */
 bool stream_copy(const struct tare_profile *p, const struct stream *s, uint64_t off,
 		 void *out, size_t n);

@@ -72,6 +72,17 @@ static size_t find_piece(const struct stream *s, uint64_t off)
 	return find_between(s, off, 0, s->n);
 }
 
+const uint8_t *stream_page(const struct tare_profile *p, const struct stream *s, uint64_t off,
+			   uint64_t *from, size_t *len)
+{
+	if (off >= s->size)
+		return NULL;
+	const size_t i = find_piece(s, off);
+	*from = s->pieces[i].stream_off;
+	*len = s->pieces[i + 1].stream_off - *from;
+	return p->bytes + s->pieces[i].file_off;
+}
+
 size_t stream_span(const struct tare_profile *p, const struct stream *s, uint64_t off,
 		   const uint8_t **bytes)
 {
