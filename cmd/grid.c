@@ -124,6 +124,7 @@ void grid_plain(const struct grid *g, struct buf *out)
 	uint32_t *const width = w ? cell_widths(g, w) : NULL;
 	if (!width || g->failed || buf_failed(&g->text))
 		out->failed = true;
+	size_t line = out->len;
 	for (size_t i = 0; !out->failed && i < g->n; i++) {
 		const size_t column = i % g->columns;
 		size_t len;
@@ -132,10 +133,15 @@ void grid_plain(const struct grid *g, struct buf *out)
 		if (column)
 			pad(out, gap + 2);
 		add_flat(out, text, len);
-		if (column + 1 == g->columns)
-			buf_chr(out, '\n');
-		else if (!column)
-			pad(out, gap);
+		if (column + 1 < g->columns) {
+			if (!column)
+				pad(out, gap);
+			continue;
+		}
+		while (out->len > line && out->data[out->len - 1] == ' ')	/* empty last cells */
+			out->len--;
+		buf_chr(out, '\n');
+		line = out->len;
 	}
 	free(width);
 	free(w);

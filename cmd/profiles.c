@@ -31,10 +31,43 @@ static char *with_extension(const char *path)
 	return NULL;
 }
 
+static int is_profile(const struct dirent *e)
+{
+	const char *const dot = strrchr(e->d_name, '.');
+	return dot && strcmp(dot, ".mm_profdata") == 0;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+	return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* For a command that shows one profile. */
+static void complain_directory(const char *path)
+{
+	struct dirent **names;
+	const int n = scandir(path, &names, is_profile, alphasort);
+	const char *const slash = path[strlen(path) - 1] == '/' ? "" : "/";
+	if (n > 0)
+		complain("%s is a directory with %d profile%s; name one of them: %s%s%s", path, n,
+			 n == 1 ? "" : "s", path, slash, names[0]->d_name);
+	else
+		complain("%s is a directory without profiles; name a .mm_profdata file", path);
+	for (int i = 0; i < n; i++)
+		free(names[i]);
+	if (n >= 0)
+		free(names);
+}
+
 struct tare_profile *profile_get(const char *path)
 {
 	struct tare_profile *p;
 	struct tare_why why = { 0 };
+	if (is_directory(path)) {
+		complain_directory(path);
+		return NULL;
+	}
 	char *const longer = with_extension(path);
 	const int err = tare_profile_open(longer ? longer : path, &p, &why);
 	free(longer);
@@ -62,12 +95,6 @@ static bool add(struct list *l, const char *path)
 	return l->items[l->n] && ++l->n;
 }
 
-static int is_profile(const struct dirent *e)
-{
-	const char *const dot = strrchr(e->d_name, '.');
-	return dot && strcmp(dot, ".mm_profdata") == 0;
-}
-
 static bool add_directory(struct list *l, const char *path)
 {
 	struct dirent **names;
@@ -93,10 +120,7 @@ struct tare_profile **profiles_get(const char *const *paths, size_t *n)
 {
 	struct list l = { 0 };
 	for (size_t i = 0; i < *n; i++) {
-		struct stat st;
-		const bool dir = strcmp(paths[i], "-") != 0 && stat(paths[i], &st) == 0 &&
-				 S_ISDIR(st.st_mode);
-		if (!(dir ? add_directory(&l, paths[i]) : add(&l, paths[i]))) {
+		if (!(is_directory(paths[i]) ? add_directory(&l, paths[i]) : add(&l, paths[i]))) {
 			profiles_close(l.items, l.n);
 			return NULL;
 		}

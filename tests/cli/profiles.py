@@ -637,6 +637,30 @@ def check_long_names(tmp):
         check(r.returncode == 0 and row and len(row[0]) < 300, command, row and len(row[0]))
 
 
+def check_folder(tmp):
+    """A command that shows one profile names one of the folder's."""
+    folder = f"{tmp}/a folder"
+    os.mkdir(folder)
+    r = run(TARE, "view", folder)
+    check(r.returncode == 1 and "is a directory without profiles" in r.stderr, r.stderr)
+    path = f"{folder}/b.mm_profdata"
+    for name in ("b", "c"):
+        write_profile(f"{folder}/{name}.mm_profdata", PLAIN, [b"Query", b"work"], [(0, 1, 5, 0, 1)])
+    r = run(TARE, "view", folder)
+    check(r.returncode == 1 and f"is a directory with 2 profiles; name one of them: {path}" in r.stderr, r.stderr)
+    check(run(TARE, "summarize", folder).returncode == 0, "both of them")
+
+
+def check_line_ends(tmp):
+    """Cells that are empty at the end of a row are not blanks there."""
+    paths = [f"{tmp}/end-{i}.mm_profdata" for i in range(3)]
+    for path, end in zip(paths, (9, 9, 12)):
+        write_profile(path, PLAIN, [b"Query", b"same", b"other"], [(0, 1, 1, 0, 5), (0, 2, 1, 6, end)])
+    for command in (["aggregate", *paths], ["diff", "-a", paths[0], paths[2]]):
+        text = run(TARE, *command).stdout
+        check("same" in text and not re.search(r"[ \t]$", text, re.M), command, text)
+
+
 def check_empty(tmp):
     path = f"{tmp}/none.mm_profdata"
     write_profile(path, PLAIN, [b"Query"], [])
@@ -863,6 +887,8 @@ with tempfile.TemporaryDirectory() as tmp:
     check_thread_schedules(tmp)
     check_long_names(tmp)
     check_empty(tmp)
+    check_folder(tmp)
+    check_line_ends(tmp)
     check_crox_args(tmp)
     check_run_groups(tmp)
     check_many_runs(tmp)
