@@ -1,6 +1,8 @@
 /* tare stat, inside: what was asked, what was measured, and the ways to show it.
  *
- *	cmd-stat.c       options, the loop over the runs
+ *	cmd-stat.c       options, and what is said at the end
+ *	stat-defaults.c  the events without -e
+ *	stat-runs.c      the runs
  *	stat-exact.c     --exact: batches that fit the counters, and their witness
  *	stat-blind.c     multiplexed counts that may be wrong
  *	stat-events.c    -d, -M, --all-user: what they make of the list of events
@@ -199,6 +201,13 @@ bool stat_add_metrics(struct stat_session *s, struct buf *text);
 void stat_place_metrics(struct stat_session *s);	/* once the list is parsed */
 void stat_skip_event(struct stat_session *s, const char *name);
 void stat_explain(const struct stat_session *s);	/* -v, on stderr */
+
+/* Without -e. */
+void stat_default_events(struct stat_session *s, struct buf *text);
+
+/* All runs; intervals are written to `out` as they end. 0, or the exit status: the error is out. */
+struct output;
+int stat_all_runs(struct stat_session *s, struct output *out);
 
 /* --exact. 0 or a negative error. */
 int stat_plan_batches(struct stat_session *s, struct tare_why *why);
