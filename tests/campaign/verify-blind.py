@@ -132,7 +132,7 @@ def check_surroundings(what, finding, flaws):
     if cause == "early-read":
         check(-amount <= numbers["none"] <= -1 and numbers["lfence"] == 0, *what, amount, finding)
     elif not is_noisy(flaws, name):
-        got = numbers["per_switch"] if cause == "switch" else (numbers["with"] - numbers["without"]) / 2
+        got = numbers.get("per_switch") if cause == "switch" else (numbers["with"] - numbers["without"]) / 2
         check(got == amount, *what, amount, finding)
 
 
