@@ -12,9 +12,15 @@
 
 int bare_open(struct bare *b, const struct tare_encoding *e, unsigned how)
 {
+	return bare_open_period(b, e, how, 0);
+}
+
+int bare_open_period(struct bare *b, const struct tare_encoding *e, unsigned how, uint64_t period)
+{
 	struct perf_event_attr attr;
 	*b = (struct bare){ .fd = -1 };
 	perf_attr_fill(&attr, e);
+	attr.sample_period = period;
 	attr.pinned = (how & BARE_PINNED) != 0;
 	attr.disabled = (how & BARE_STOPPED) != 0;
 	if (how & BARE_SILENT)

@@ -31,6 +31,8 @@ struct bare {
 
 /* 0, or a negative errno: then it is not open, and bare_close() is allowed. */
 int bare_open(struct bare *b, const struct tare_encoding *e, unsigned how);
+/* With an interrupt after so many events, and again; 0: none. */
+int bare_open_period(struct bare *b, const struct tare_encoding *e, unsigned how, uint64_t period);
 void bare_close(struct bare *b);
 
 /* It has a counter now. */

@@ -27,6 +27,7 @@ struct ask {
 	const struct bare *b;
 	int pattern;
 	bool by_pmc;
+	struct steady_code none;	/* no code; the width of the registers */
 };
 
 static inline __attribute__((always_inline)) bool get(const struct ask *a, uint64_t *value)
@@ -63,7 +64,7 @@ static int count_nothing(void *arg, int64_t *value)
 		bare_stop(a->b);
 		fine &= bare_read(a->b, &after) == 0;
 	}
-	*value = (int64_t)(after - before);
+	*value = steady_difference(&a->none, before, after);
 	return fine ? 0 : TARE_E_STOLEN;
 }
 
@@ -108,7 +109,7 @@ static void patterns_of(struct verify *v, const struct subject *s, bool by_pmc)
 	bare_stop(&b);
 	int err = 0;
 	for (int p = 0; !err && p < PATTERNS; p++) {
-		struct ask ask = { &b, p, by_pmc };
+		struct ask ask = { &b, p, by_pmc, { .bits = v->bits } };
 		err = steady_count(count_nothing, &ask, &seen[p]);
 	}
 	if (err)
@@ -156,7 +157,9 @@ static void run_steady(void *arg)
 static int count_trial(void *arg, int64_t *value)
 {
 	struct serial_ask *const a = arg;
-	return trial_run(&a->trial, &a->code, value, &a->why);
+	const int err = trial_run(&a->trial, &a->code, value, &a->why);
+	*value = steady_difference(a->code.argument, 0, (uint64_t)*value);
+	return err;
 }
 
 /* 1: counted; 0: this CPU does not have the instruction, or user space may not read. */

@@ -6,8 +6,7 @@
  * The kernel starts a register half of its range below the end, 2^47 events on most CPUs: nothing
  * runs that long. If the end is near (a driver that starts elsewhere, 32-bit counters), a fresh
  * counter is taken beyond it. Otherwise a period makes the kernel start the register that far
- * before its end, which is the same wrap, with an interrupt; that way only the doctor's loop is
- * counted.
+ * before its end, which is the same wrap, with an interrupt.
  */
 #include "steady.h"
 
@@ -17,7 +16,6 @@
 #include <stdio.h>
 
 #define NEAR 3000000ull		/* events that can be waited for */
-#define ROUNDS 5000		/* of the doctor's loop: most runs of it meet no interrupt */
 #define QUICK_BITS 25		/* a jump of a register that is narrower than said is waited for */
 #define LONG_BITS 29
 
@@ -133,43 +131,53 @@ static void cross(struct verify *v, const struct subject *s, uint64_t left,
 		judge(v, s, &c, left, &across, &beside);
 }
 
-/* The doctor's loop, with a period that puts the end of the register in its middle, or without. */
+/* Code with the event, counted with a period that puts the end of the register into it, or without. */
 struct by_period {
-	const struct tare_encoding *event;
-	unsigned fired;			/* ends that the last run with a period has seen */
+	const struct subject *s;
+	struct steady_code code;
 };
+
+static int count_in_new(const struct by_period *c, uint64_t period, int64_t *value)
+{
+	struct bare b;
+	uint64_t before = 0, after = 0;
+	if (bare_open_period(&b, &c->s->event->base, BARE_PINNED, period) < 0)
+		return TARE_E_IO;
+	int err = bare_read(&b, &before);
+	steady_code_run(&c->code);
+	if (!err)
+		err = bare_read(&b, &after);
+	bare_close(&b);
+	*value = steady_difference(&c->code, before, after);
+	return err ? TARE_E_STOLEN : 0;
+}
+
+static uint64_t period_of(const struct by_period *c)
+{
+	return (uint64_t)(c->code.events * 3 / 4);
+}
 
 static int count_with_end(void *arg, int64_t *value)
 {
-	struct by_period *const c = arg;
-	const struct tare_doctor_probes *const p = tare_doctor_probes();
-	uint64_t n = 0;
-	const int err = p->overflow(p->arg, c->event, ROUNDS, &n, &c->fired);
-	*value = (int64_t)n;
-	return err || !c->fired ? TARE_E_IO : 0;
+	return count_in_new(arg, period_of(arg), value);
 }
 
 static int count_without_end(void *arg, int64_t *value)
 {
-	const struct by_period *const c = arg;
-	const struct tare_doctor_probes *const p = tare_doctor_probes();
-	uint64_t n = 0;
-	const int err = p->count(p->arg, c->event, TARE_REGION_LOOP, ROUNDS, &n);
-	*value = (int64_t)n;
-	return err ? TARE_E_IO : 0;
+	return count_in_new(arg, 0, value);
 }
 
 /* The interrupt at the end of the period is counted too, by an event that counts interrupts. */
-static bool is_own_interrupt(const struct subject *s, const struct by_period *c, int64_t difference)
+static bool is_own_interrupt(const struct subject *s, int64_t difference)
 {
-	return s->per_interrupt != 0 && fabs((double)difference - s->per_interrupt * c->fired) < 0.5;
+	return s->per_interrupt != 0 && fabs((double)difference - s->per_interrupt) < 0.5;
 }
 
-static void judge_period(struct verify *v, const struct subject *s, const struct by_period *c,
-			 const struct steady *with, const struct steady *without)
+static void judge_period(struct verify *v, const struct subject *s, const struct steady *with,
+			 const struct steady *without)
 {
 	const enum steady_compare is = steady_compare(with, without);
-	const bool own = is_own_interrupt(s, c, with->value - without->value);
+	const bool own = is_own_interrupt(s, with->value - without->value);
 	char got[32], want[32];
 	struct tare_verify_finding *f;
 	steady_number(with->value, got, sizeof(got));
@@ -192,21 +200,22 @@ static void judge_period(struct verify *v, const struct subject *s, const struct
 }
 
 /* Interrupts disturb some of the runs: what most of them agree on is compared. */
-static void cross_by_period(struct verify *v, const struct subject *s, unsigned width)
+static void cross_by_period(struct verify *v, const struct subject *s, const struct steady_code *code,
+			    unsigned width)
 {
-	struct by_period c = { .event = &s->event->base };
+	struct by_period c = { .s = s, .code = *code };
 	struct steady with, without;
-	int64_t once;
-	int err = count_with_end(&c, &once);
-	if (!err)
-		err = steady_count(count_with_end, &c, &with);
+	int err = period_of(&c) ? steady_count(count_with_end, &c, &with) : TARE_E_IO;
 	if (!err)
 		err = steady_count(count_without_end, &c, &without);
 	if (!err) {
-		judge_period(v, s, &c, &with, &without);
+		judge_period(v, s, &with, &without);
 		return;
 	}
 	struct tare_verify_finding *const f =
+		err == TARE_E_STOLEN ?
+		verify_find(v, "wrap", s->name, TARE_VERDICT_INFO,
+			    "inconclusive: the counter was taken away in the middle") :
 		verify_find(v, "wrap", s->name, TARE_VERDICT_INFO,
 			    "not tried: the end of a register of %u bits is too far away, and no "
 			    "period makes it near here", width);
@@ -226,7 +235,7 @@ static void wrap_of(struct verify *v, const struct subject *s)
 	if (!open)
 		return;
 	if (code.events <= 1 || left >= NEAR) {
-		cross_by_period(v, s, width);
+		cross_by_period(v, s, &code, width);
 		return;
 	}
 	const uint64_t times = 2 * (left / (uint64_t)code.events + 1);

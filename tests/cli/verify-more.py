@@ -48,7 +48,7 @@ for cpu, registers in ("zen2", [6, 6]), ("skylake", [5, 4]):        # the fifth 
     check(found["wrap"][1]["numbers"]["across"] == found["wrap"][1]["numbers"]["elsewhere"] > 0, found["wrap"])
     for f in found["wrap"][2:]:
         n = f["numbers"]
-        check("not tried" in f["text"] or n["across"] == n["elsewhere"] > 0, f)
+        check(n["across"] == n["elsewhere"] > 0, f)
     check(len(found["threads"]) == 2, found["threads"])
     for f in found["threads"]:
         check(f["numbers"]["threads"] >= 3 and f["numbers"]["deviating"] == 0, f)
@@ -179,6 +179,15 @@ found = verify("zen2", "wrap", flaws="wrap,early-reads=60,interrupts=1000", even
 check([f["verdict"] for f in found["wrap"]] == ["good"] * 3, found["wrap"])
 found = verify("zen2", "registers", "migration", flaws="narrow=18", events="instructions:u,branches:u")
 check(all(f["verdict"] == "good" or "not tried" in f["text"] for f in found["registers"] + found["migration"]), found)
+# … nor of a read that comes too early, of which there is one in each run.
+for bits in 16, 18:
+    found = verify("westmere", "serialisers", flaws=f"narrow={bits},early-reads=21", events="instructions:u")["serialisers"]
+    check(found[0]["verdict"] == "caveat" and -21 <= found[0]["numbers"]["none"] < 0, bits, found)
+# Every event is taken beyond the end of its register by a period, whatever it counts.
+found = verify("skylake", "wrap", flaws="interrupts=1000", events="instructions:u,branches:u,cond-branches:u,loads:u,stores:u")["wrap"]
+crossed = {f["event"]: f["numbers"] for f in found if "across" in f["numbers"]}
+check(len(crossed) == 5 and all(f["verdict"] == "good" for f in found), found)
+check(all(n["across"] == n["elsewhere"] > 1000 for n in crossed.values()), crossed)
 # … also of flaws that verify cannot look up: what the seed plants, and nothing else
 for seed in 0, 3, 15, 21:
     cpu = "zen2"
