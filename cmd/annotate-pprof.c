@@ -9,6 +9,7 @@
 #include "annotate.h"
 
 #include "sink.h"
+#include "utf8.h"
 #include "why.h"
 
 #include <stdlib.h>
@@ -109,7 +110,14 @@ static uint32_t number_of(struct numbers *t, uint32_t a, uint32_t b, uint32_t c,
 /* Strings are written where they are first needed; the order of fields is free. */
 static uint64_t string(struct pprof *w, const char *text)
 {
-	put_bytes(&w->out, PROFILE_STRING_TABLE, text, strlen(text));
+	struct buf utf8 = { 0 };
+	for (size_t left = strlen(text), n; left; left -= n ? n : 1, text += n ? n : 1) {
+		n = utf8_length((const unsigned char *)text, left);
+		buf_add(&utf8, n ? text : UTF8_REPLACEMENT, n ? n : strlen(UTF8_REPLACEMENT));
+	}
+	w->out.failed |= utf8.failed;
+	put_bytes(&w->out, PROFILE_STRING_TABLE, utf8.data, utf8.len);
+	buf_free(&utf8);
 	return w->n_strings++;
 }
 

@@ -10,6 +10,7 @@
 #include "profiles.h"
 #include "quantity.h"
 #include "sink.h"
+#include "utf8.h"
 #include "why.h"
 
 #include <stdarg.h>
@@ -126,9 +127,12 @@ static int add_frame(void *arg, const struct tare_stack *s)
 
 static void escape(struct sink *out, const char *text, size_t len)
 {
-	for (size_t i = 0; i < len; i++) {
+	for (size_t i = 0, n; i < len; i += n ? n : 1) {
 		const unsigned char c = (unsigned char)text[i];
-		if (c == '<')
+		n = utf8_length((const unsigned char *)text + i, len - i);
+		if (!n)
+			sink_str(out, UTF8_REPLACEMENT);
+		else if (c == '<')
 			sink_str(out, "&lt;");
 		else if (c == '>')
 			sink_str(out, "&gt;");
@@ -139,7 +143,7 @@ static void escape(struct sink *out, const char *text, size_t len)
 		else if (c < 0x20 || c == 0x7F)		/* not allowed in XML */
 			sink_str(out, " ");
 		else
-			sink_add(out, &text[i], 1);
+			sink_add(out, &text[i], n);
 	}
 }
 

@@ -1,7 +1,10 @@
 #include "html.h"
 
+#include "utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char style[] =
 	":root { color-scheme: light dark; --line: #8884; --soft: #8882; --good: #2a8f4e; --bad: #c4432b;"
@@ -39,7 +42,13 @@ static const char script[] =
 
 void html_text(struct buf *b, const char *text)
 {
-	for (; *text; text++) {
+	for (size_t left = strlen(text), n; left; left -= n, text += n) {
+		n = utf8_length((const unsigned char *)text, left);
+		if (n != 1) {
+			buf_add(b, n ? text : UTF8_REPLACEMENT, n ? n : strlen(UTF8_REPLACEMENT));
+			n += !n;
+			continue;
+		}
 		switch (*text) {
 		case '<': buf_str(b, "&lt;"); break;
 		case '>': buf_str(b, "&gt;"); break;

@@ -19,7 +19,7 @@
 
 void html_begin(struct buf *b, const char *title);
 void html_end(struct buf *b);
-/* Text from anywhere: <, > and & are escaped, and quotes. */
+/* Text from anywhere: <, > and & are escaped, and quotes; what is no UTF-8 becomes U+FFFD. */
 void html_text(struct buf *b, const char *text);
 /* <h2>, or with a paragraph after it. `about` may be NULL. */
 void html_heading(struct buf *b, const char *title, const char *about);

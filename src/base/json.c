@@ -1,4 +1,5 @@
 #include "json.h"
+#include "utf8.h"
 
 #include "clocale.h"
 #include "why.h"
@@ -20,35 +21,6 @@ static void newline(struct json *j)
 		buf_str(j->out, "  ");
 }
 
-/* Length of the valid UTF-8 sequence at s, or 0. */
-static size_t utf8_length(const unsigned char *s, size_t left)
-{
-	const unsigned char c = s[0];
-	size_t n;
-	unsigned min;
-	if (c < 0x80)
-		return 1;
-	if (c >= 0xc2 && c <= 0xdf)
-		n = 2, min = 0x80;
-	else if (c >= 0xe0 && c <= 0xef)
-		n = 3, min = 0x800;
-	else if (c >= 0xf0 && c <= 0xf4)
-		n = 4, min = 0x10000;
-	else
-		return 0;
-	if (left < n)
-		return 0;
-	unsigned code = c & (0x7fu >> n);
-	for (size_t i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (s[i] & 0x3fu);
-	}
-	if (code < min || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
-		return 0;
-	return n;
-}
-
 static void quoted(struct buf *out, const char *text, size_t len)
 {
 	const unsigned char *s = (const unsigned char *)text;
@@ -56,7 +28,7 @@ static void quoted(struct buf *out, const char *text, size_t len)
 	for (size_t i = 0; i < len;) {
 		const size_t n = utf8_length(s + i, len - i);
 		if (n == 0) {
-			buf_str(out, "\xef\xbf\xbd");
+			buf_str(out, UTF8_REPLACEMENT);
 			i++;
 		} else if (n > 1) {
 			buf_add(out, s + i, n);

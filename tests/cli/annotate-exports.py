@@ -155,5 +155,34 @@ check(any(name == "inner" and vector.get(n, 0) == 1000 * size for n, _, size, na
       [(b, vector.get(b[0])) for b in blocks if b[3] == "inner"])
 check(all(where.startswith("prog+0x") for _, where, _, name in blocks if name in ("inner", "main")), "places")
 
+# Names and source that are no UTF-8: the page, the flame graph and the strings of pprof are UTF-8 nevertheless.
+with open("odd.c", "wb") as f:
+    f.write(b"""static volatile unsigned sink;
+__attribute__((noinline)) void odd(unsigned n)
+{
+	while (n--)			/* caf\xe9 */
+		sink ^= n;
+}
+int main(void)
+{
+	odd(100000);
+	return 0;
+}
+""")
+p = run("cc", "-g", "-O1", "odd.c", "-o", "odd")
+check(p.returncode == 0, p.stderr)
+p = run("objcopy", "--redefine-sym", "odd=inn\udce9r<", "odd")		# (the byte e9)
+check(p.returncode == 0, p.stderr)
+p = run(tare, "annotate", "--calls", "--html", "odd.html", "--format", "flamegraph", "-o", "odd.svg", "--report", "/dev/null",
+        "--", "./odd")
+check(p.returncode == 0, p.stderr)
+for name in ("odd.html", "odd.svg"):
+    text = open(name, "rb").read().decode()		# strict
+    check("inn\ufffdr&lt;" in text, name, [x for x in text.splitlines() if "inn" in x][:3])
+check("caf\ufffd" in open("odd.html").read(), "source")
+p = run(tare, "annotate", "-o", "odd.profile", "--report", "/dev/null", "--", "./odd")
+check(p.returncode == 0, p.stderr)
+check(any(stack[0][0] == "inn\ufffdr<" for stack, _ in pprof(export("pprof", "odd.profile"))[1]), "pprof")
+
 shutil.rmtree(folder)
 finish()
