@@ -785,13 +785,16 @@ static unsigned table_load_length(uint64_t pc)
 	return (bytes & 0xffffff) == 0x8a0c8b && table == cache.where.table ? 3 : 0;
 }
 
-/* mov rdx, gs:[rax + …] or back. On a stack that is not aligned, what the shadow has for a context may
- * be any number: it leads to the contexts or to the shadow. */
+/* An instruction with gs:[rax + disp32] or gs:[rcx + disp32]. On a stack that is not aligned, what the shadow
+ * has for a context may be any number: it leads to the contexts or to the shadow. */
 static bool is_context_access(uint64_t pc)
 {
-	uint32_t bytes;
-	__builtin_memcpy(&bytes, (const void *)pc, 4);
-	return (bytes & ~0x20000u) == 0x90894865;
+	const uint8_t *p = (const uint8_t *)pc;
+	if (*p++ != 0x65)
+		return false;
+	p += *p == 0x48;
+	p += *p == 0x0f;
+	return (p[1] & 0xc6) == 0x80;
 }
 
 /* A fault of an instruction that the engine has added, because a table is not mapped there: maps

@@ -109,6 +109,8 @@ void budget_use(struct thread *t, uint32_t block)
 		const unsigned k = (unsigned)__builtin_ctz(rest);
 		*bank_of(t, block, k) += block_at(block)->vec[k];
 	}
+	for (int k = 0; calls_add_ahead() && k < SOFT_EVENTS; k++)
+		calls_count(t, k, block_at(block)->vec[k]);
 }
 
 static uint64_t left_of(const struct vpmu_task_mem *m, unsigned kind)

@@ -69,6 +69,9 @@ static void grow_slot_hash(void)
 
 static uint32_t find_slot(uint64_t site, uint64_t target, uint8_t kind, bool make);
 
+/* What is no site: the indirect branch there always goes to the same target. */
+#define SLOT_CONSTANT 254
+
 /* Gives a new site one of the places of its function, while there are. */
 static uint8_t new_place(uint64_t site)
 {
@@ -103,6 +106,21 @@ uint32_t calls_site(uint64_t pc, uint64_t target, uint8_t kind, bool make)
 uint32_t calls_target(uint64_t pc, bool make)
 {
 	return find_slot(0, pc, 0, make);
+}
+
+/* Of all PLT stubs .eh_frame makes one function; but a context of one of them has one jump. */
+uint32_t calls_site_constant(uint64_t pc, uint64_t target, uint8_t kind, bool make)
+{
+	const uint32_t n = find_slot(pc, 0, SLOT_CONSTANT, make);
+	const uint32_t was = info_at(n)->slot;
+	if (!make || (was && info_at(was)->target == target))
+		return was;
+	const uint32_t slot = find_slot(pc, target, kind, true);
+	if (kind == TAIL)
+		info_at(slot)->place = 0;
+	else if (was)			/* the code must not become longer */
+		info_at(slot)->place = info_at(was)->place;
+	return info_at(n)->slot = slot;
 }
 
 bool calls_slots_full(void)
@@ -332,27 +350,39 @@ static uint32_t jump_to_function(struct thread *t, uint32_t n, uint64_t site,
 
 /* ---- changes ---- */
 
-static void acc_zero(struct thread *t, unsigned event)
+static uint64_t *sums_of_cur(const struct thread *t)
 {
-	mem_zero(calls_of(t)->acc + CALLS_BANKS * event, 8 * CALLS_BANKS);
+	return ((struct calls_hot *)((uint64_t)t + THREAD_NODES + calls_of(t)->cur))->sums;
 }
 
-static void acc_flush(struct thread *t)
+static uint64_t accumulated(const struct thread *t, unsigned k)
 {
-	struct calls_thread *const c = calls_of(t);
-	uint64_t *const sums = ((struct calls_hot *)((uint64_t)t + THREAD_NODES + c->cur))->sums;
-	const unsigned n = calls_bits(cache.calls);
-	for (unsigned k = 0; k < n; k++) {
-		for (unsigned i = 0; i < CALLS_BANKS; i++)
-			sums[k] += c->acc[CALLS_BANKS * k + i];
-		acc_zero(t, k);
-	}
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < CALLS_BANKS; i++)
+		sum += calls_of(t)->acc[CALLS_BANKS * k + i];
+	return sum;
+}
+
+/* The first events up to `to`; … */
+static void leave_cur(struct thread *t, unsigned to)
+{
+	for (unsigned k = 0; k < to; k++)
+		sums_of_cur(t)[k] += accumulated(t, k);
+}
+
+/* … those between. */
+static void enter_cur(struct thread *t, unsigned from, unsigned to)
+{
+	for (unsigned k = from; k < to; k++)
+		sums_of_cur(t)[k] -= accumulated(t, k);
 }
 
 static void change_to(struct thread *t, uint32_t n)
 {
-	acc_flush(t);
+	const unsigned events = calls_bits(cache.calls);
+	leave_cur(t, events);
 	calls_of(t)->cur = offset_of(n);
+	enter_cur(t, 0, events);
 }
 
 static uint32_t current(const struct thread *t)
@@ -590,16 +620,12 @@ static uint32_t context_at(struct thread *t, uint32_t was, uint64_t sp, uint64_t
 	return to;
 }
 
-/* A return has changed to the context in the shadow already. */
 void calls_recover_return(struct thread *t, uint64_t sp, uint64_t pc)
 {
 	const struct shadow_word w = shadow_at(t, sp);
-	struct calls_thread *const c = calls_of(t);
-	const uint32_t from = number_of(c->prev), number = call_number(w);
-	if (!number || *return_pc(number) != pc || !is_node(t, w.node)) {
-		c->cur = c->prev;
-		change_to(t, context_at(t, current(t), sp, pc));
-	}
+	const uint32_t from = current(t), number = call_number(w);
+	const bool right = number && *return_pc(number) == pc && is_node(t, w.node);
+	change_to(t, right ? number_of(w.node) : context_at(t, from, sp, pc));
 	watch_change(t, from);
 }
 
@@ -616,12 +642,8 @@ static void arrive(struct thread *t, uint64_t pc)
 	const uint32_t fid = (uint32_t)c->from_fid;
 	const struct function f = function_at(pc);
 	if (fid == FID_RETURN) {
-		const struct shadow_word w = shadow_at(t, c->return_sp);
-		const uint32_t number = call_number(w), from = current(t);
-		const bool right = number && *return_pc(number) == pc && is_node(t, w.node);
-		change_to(t, right ? number_of(w.node) : context_at(t, from, c->return_sp, pc));
-		watch_change(t, from);
-	} else if (fid == f.fid || fid == FID_RETURNED) {
+		calls_recover_return(t, c->return_sp, pc);
+	} else if (fid == f.fid) {
 		return;
 	} else if (fid == FID_CALL || f.start == pc || f.fid == FID_UNKNOWN) {
 		transition(t, calls_target(pc, true), calls_from_site(c->from));
@@ -648,21 +670,21 @@ void calls_arrived(struct thread *t)
 
 /* ---- signals ---- */
 
-void calls_recover(struct thread *t, enum calls_state state, uint64_t pc)
+void calls_recover(struct thread *t, enum calls_state state, unsigned events, uint64_t pc)
 {
-	struct calls_thread *const c = calls_of(t);
 	switch (state) {
-	case CALLS_FLUSHED:
-		acc_zero(t, c->flushing);
+	case CALLS_LEFT:
+		enter_cur(t, 0, events);
 		break;
-	case CALLS_UNCOUNTED:
+	case CALLS_ENTERING:
 		hot_of(t, current(t))->calls++;
+		enter_cur(t, events, calls_bits(cache.calls));
 		break;
 	case CALLS_RETURNING:
-		c->cur = c->prev;
+		enter_cur(t, events, calls_bits(cache.calls));
 		break;
-	case CALLS_ARRIVING_FLUSHED:
-		acc_zero(t, c->flushing);
+	case CALLS_ARRIVING_LEFT:
+		enter_cur(t, 0, events);
 		arrive(t, pc);
 		break;
 	case CALLS_ARRIVING:
@@ -815,7 +837,8 @@ void calls_fold(struct thread *t)
 	if (!t->calls_mapped)
 		return;
 	if (cache.calls) {
-		acc_flush(t);
+		leave_cur(t, events);
+		mem_zero(c->acc, sizeof(c->acc));
 		for (uint32_t n = 1; n <= c->n_nodes; n++) {
 			struct calls_hot *const hot = hot_of(t, n);
 			uint64_t any = hot->calls | (node_at(t, n)->logged ? 0 : 1);

@@ -6,8 +6,9 @@
  *	watched.c		functions that switch counting
  *
  * A *context* is a node of a thread's own tree. `cur` is the one that runs. Code adds what a block is
- * worth to the thread's *accumulators*, CALLS_BANKS for each event. A change of context *flushes* them:
- * adds them to the sums of `cur` and sets them to 0.
+ * worth to the thread's *accumulators*, CALLS_BANKS for each event. A change of context *leaves* `cur`, that
+ * is, adds the accumulators to its sums, and *enters* the next context: subtracts them from its sums. So
+ * the sums of every context but `cur` are what was counted while it ran, whatever the accumulators were.
  *
  * A call stores `cur` in the shadow of the stack, beside its number; the return takes it back. So
  * longjmp, exceptions and switches of stacks need nothing of their own: where a function goes on, the
@@ -109,17 +110,15 @@ struct calls_syscall {
 struct calls_thread {
 	uint64_t acc[SOFT_EVENTS * CALLS_BANKS];	/* of the events that are wanted, in a row */
 	uint64_t cur;			/* contexts are offsets in the hot part here */
-	uint64_t prev;			/* the one that the last return left */
 	uint64_t from;			/* an indirect branch: calls_from_word() of its site, … */
-	uint64_t from_fid;		/* … and its function; FID_CALL, FID_RETURN */
+	uint64_t from_fid;		/* … and its function; FID_CALL */
 	uint64_t slot;			/* for the common lookup: the slot's offset, … */
 	uint64_t hash;			/* … calls_hash_of() it, … */
 	uint64_t to;			/* … and the answer */
 	uint64_t back;			/* where it goes on */
-	uint64_t return_sp;		/* with FID_RETURN: where the return address was */
+	uint64_t return_sp;		/* with FID_RETURN, for C: where the return address was */
 	uint8_t followed;		/* enum calls_watch that counting has followed (part_follow()) */
 	uint8_t n_requests;
-	uint32_t flushing;		/* which event, where there are several (CALLS_FLUSHED) */
 	struct calls_request {		/* of functions that were entered or left, until part_follow() */
 		uint32_t what;		/* one of enum soft_watch */
 		uint32_t number;
@@ -134,7 +133,6 @@ struct calls_thread {
 #define FID_CALL 0u
 #define FID_UNKNOWN 1u
 #define FID_RETURN 0xffffffffu		/* a return whose context C finds */
-#define FID_RETURNED 0xfffffffeu	/* a return that has changed its context */
 
 /* Offsets in a thread's memory. */
 #define CALLS_SLOTS	(THREAD_CALLS + 0x100000)	/* struct calls_slot */
@@ -152,6 +150,10 @@ static inline struct calls_thread *calls_of(const struct thread *t)
 	return (struct calls_thread *)((uint64_t)t + THREAD_CALLS);
 }
 
+/* The kinds of sites (enum tare_code_context_kind). */
+#define CALLS_CALL 3
+#define CALLS_TAIL 4
+
 /* A call site, or a target of indirect branches. */
 struct slot_info {
 	uint64_t site;			/* 0: a target */
@@ -161,22 +163,31 @@ struct slot_info {
 	bool is_start;			/* the target is the first instruction of its function */
 	uint8_t place;			/* a site's in calls_hot.child; CALLS_CHILDREN: none */
 	uint8_t n_sites;		/* of SLOT_FUNCTION: places that are taken */
+	uint32_t slot;			/* of SLOT_CONSTANT: the site that it is now */
 };
 
-/* What a signal in translated code finds half done (struct mark). */
+/* What a signal in translated code finds half done (struct mark; its `added` says for how many events). */
 enum calls_state {
 	CALLS_NOTHING,
-	CALLS_FLUSHED,		/* the accumulators of an event were added to its sum, and are to be 0 */
-	CALLS_UNCOUNTED,	/* the context has changed, but the call is not counted */
-	CALLS_RETURNING,	/* a return has begun to change it: undo */
-	CALLS_ARRIVING,		/* an indirect branch is to change it */
-	CALLS_ARRIVING_FLUSHED,	/* both */
+	CALLS_LEFT,		/* so many events of `cur` are left: undo */
+	CALLS_ENTERING,		/* `cur` is the next context, so many events are entered; the call is not counted */
+	CALLS_RETURNING,	/* the same of a return, which counts nothing */
+	CALLS_ARRIVING,		/* an indirect branch is to change the context */
+	CALLS_ARRIVING_LEFT,	/* both */
 	CALLS_TAKEN_ADDED,	/* the accumulator of a taken branch was bumped, but not its cell */
 };
+/* In these states the block has added all that it is worth. */
+static inline bool calls_is_changing(unsigned state)
+{
+	return state >= CALLS_LEFT && state <= CALLS_ARRIVING_LEFT;
+}
 
 /* calls.c */
 NEEDS_LOCK uint32_t calls_site(uint64_t pc, uint64_t target, uint8_t kind, bool make);
 NEEDS_LOCK uint32_t calls_target(uint64_t pc, bool make);
+/* The same for an indirect branch that always goes to `target` (slots.c), which is not known when the block
+ * is written once more (`make` false). */
+NEEDS_LOCK uint32_t calls_site_constant(uint64_t pc, uint64_t target, uint8_t kind, bool make);
 const struct slot_info *slot_info_at(uint32_t slot);
 /* Where in the hash table the answers of a slot are: its part, and what is added to the key, of which
  * the low 16 bits count. In units of 8 bytes, a multiple of 4. */
@@ -204,10 +215,9 @@ static inline unsigned calls_bits(uint32_t set)
 	return n;
 }
 /* Undoes or completes what a signal found half done. */
-NEEDS_LOCK void calls_recover(struct thread *t, enum calls_state state, uint64_t pc);
+NEEDS_LOCK void calls_recover(struct thread *t, enum calls_state state, unsigned events, uint64_t pc);
 NEEDS_LOCK uint64_t calls_recover_lookup(struct thread *t);	/* in the common lookup: the pc */
-/* The thread has returned to pc by the return address at `sp`: was it the one that a call left
- * there? */
+/* The thread has returned to pc by the return address at `sp`, and is still in the context of what returns. */
 NEEDS_LOCK void calls_recover_return(struct thread *t, uint64_t sp, uint64_t pc);
 NEEDS_LOCK void calls_fold(struct thread *t);
 NEEDS_LOCK void calls_forget_sites(void);	/* the cache is empty */

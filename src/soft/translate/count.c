@@ -117,7 +117,7 @@ void count_ahead(uint32_t id, uint8_t vec[SOFT_EVENTS])
 {
 	const struct block *b = block_at(id);
 	__builtin_memcpy(vec, b->vec, SOFT_EVENTS);
-	if (!adds_ahead(&cache.modes[b->mode]))
+	if (!adds_ahead(&cache.modes[b->mode]) && (b->mode || !calls_add_ahead()))
 		return;
 	while (b->flags & BLOCK_FALLS && block_at(++id)->runs_from) {
 		b = block_at(id);
@@ -131,12 +131,16 @@ void count_left(struct thread *t, uint32_t id)
 	const struct mode *const m = &cache.modes[block_at(id)->mode];
 	if (counts_in_cells(m))
 		++*cell_of(t, id);
-	if (!m->acc)
+	const bool calls = calls_add_ahead() && !block_at(id)->mode;
+	if (!m->acc && !calls)
 		return;
 	uint8_t vec[SOFT_EVENTS];
 	count_ahead(id, vec);
-	for (int k = 0; k < SOFT_EVENTS; k++)
+	for (int k = 0; k < SOFT_EVENTS; k++) {
 		count_add_acc(t, k, -(int64_t)vec[k], m);
+		if (calls)
+			calls_count(t, k, -(int64_t)vec[k]);
+	}
 }
 
 struct block_to_run count_tick(struct thread *t, const struct link *l)

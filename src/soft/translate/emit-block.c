@@ -116,7 +116,7 @@ static void emit_jump_back(struct emit *e, uint64_t top)
 
 /* The check at the top of blocks that indirect branches reach: the tables know only the
  * low half of an address. */
-void emit_jump_entry(struct emit *e, uint64_t pc, bool start)
+void emit_jump_entry(struct emit *e, uint64_t pc, bool start, bool flags_free)
 {
 	struct mark m = plain(pc, 0, e);
 	m.rcx_in_s0 = true;
@@ -131,7 +131,7 @@ void emit_jump_entry(struct emit *e, uint64_t pc, bool start)
 	bn(e, 2, 0x898d), b4(e, 0 - (uint32_t)(pc >> 32));	/* lea ecx, [rcx - high] */
 	emit_jump_back(e, miss);
 	if (cache.calls)
-		emit_arrival(e, pc, start, miss);
+		emit_arrival(e, pc, start, flags_free, miss);
 	else
 		gs_load(e, RCX, OFF_S0);
 }
@@ -158,9 +158,20 @@ static void emit_compare_halves(struct emit *e, uint64_t pc, uint64_t wrong)
 	emit_jump_back(e, wrong);
 }
 
+/* … where flags are free. */
+static void emit_compare_plain(struct emit *e, uint64_t pc, uint64_t wrong, struct mark *m)
+{
+	mov_imm64(e, RCX, pc);
+	mark(e, *m);
+	bn(e, 4, 0x240c3b48);					/* cmp rcx, [rsp] */
+	m->flags_gone = true;
+	mark(e, *m);
+	b1(e, 0x75), b1(e, (uint8_t)(wrong - (here(e) + 1)));	/* jne wrong */
+}
+
 /* The check of returns, which have left the program's return address on the stack. It may be
  * any other, because the shadow is only what the last call there wrote. */
-void emit_return_entry(struct emit *e, uint64_t pc)
+void emit_return_entry(struct emit *e, uint64_t pc, bool flags_free)
 {
 	struct mark m = plain(pc, 0, e);
 	m.rcx_in_s0 = true;
@@ -170,10 +181,14 @@ void emit_return_entry(struct emit *e, uint64_t pc)
 	const uint64_t wrong = here(e);
 	b1(e, 0xe9);						/* wrong: jmp return_lookup */
 	b4(e, (uint32_t)(e->seg->return_lookup - (here(e) + 4)));
-	if (cache.has_bmi2)
+	if (flags_free)
+		emit_compare_plain(e, pc, wrong, &m);
+	else if (cache.has_bmi2)
 		emit_compare_at_once(e, pc, wrong);
 	else
 		emit_compare_halves(e, pc, wrong);
+	if (cache.calls)
+		m = emit_return_context(e, pc, flags_free, m);
 	gs_load(e, RCX, OFF_S0);
 	m = plain(pc, 0, e);
 	m.rsp_adjust = 8;
@@ -391,14 +406,20 @@ static void emit_taken_budget(struct emit *e, const struct plan *p, const struct
 	gs_load(e, RCX, OFF_S3);
 }
 
+/* Does the direct call or jump at the end of the block change the context? */
+static bool changes_context(const struct block *b, unsigned flow, uint64_t target, uint64_t next)
+{
+	return (flow == FLOW_JMP && b->flags & BLOCK_TAIL) || (flow == FLOW_CALL && cache.calls && target != next);
+}
+
 /* Writes the block. Returns the pc that it goes on at without a branch; 0: it does not. */
 uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint32_t id)
 {
 	uint64_t next = 0;
 	if (b->flags & BLOCK_JUMP_ENTRY)
-		emit_jump_entry(e, b->pc, false);
+		emit_jump_entry(e, b->pc, false, false);
 	else if (b->flags & BLOCK_RETURN_ENTRY)
-		emit_return_entry(e, b->pc);
+		emit_return_entry(e, b->pc, false);
 	if (b->flags & BLOCK_CHECKED)
 		emit_check(e, b);
 	emit_taken_budget(e, p, b, id);
@@ -407,8 +428,11 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 	const struct mode *const mode = &cache.modes[b->mode];
 	const uint32_t taken_id = cache.counts_taken || mode->taken ? id + 1 : 0;
 	e->inverted = b->flags & BLOCK_INVERTED;
+	e->free_at_target = b->flags & BLOCK_FLAGS_FREE_AT_TARGET;
 	if (b->runs_from)
 		e->bumped = BUMPED_ALL;
+	if (b->runs_from && calls_add_ahead())
+		e->added = ADDED_ALL;
 	for (int i = 0; i < p->n; i++) {
 		const struct insn *const in = &p->in[i];
 		const uint8_t *const s = p->src + p->off[i];
@@ -501,7 +525,14 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 			}
 			continue;
 		}
-		const uint64_t target = next + (uint64_t)in->imm;
+		uint64_t target = next + (uint64_t)in->imm;
+		struct transition to = { .call = in->flow == FLOW_CALL, .flags_free = e->free_at_target };
+		if (changes_context(b, in->flow, target, next)) {
+			const uint8_t kind = to.call ? CALLS_CALL : CALLS_TAIL;
+			to.slot = b->constant ? calls_site_constant(pc, target, kind, !e->dry) :
+				  calls_site(pc, target, kind, !e->dry);
+			target = slot_info_at(to.slot)->target;
+		}
 		switch (in->flow) {
 		case FLOW_JCC:
 			if (counts_rarer_way(b)) {
@@ -516,15 +547,13 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 			break;
 		case FLOW_JMP:
 			next = target;
-			if (b->flags & BLOCK_TAIL)
-				emit_transition(e, pc, target, false, m,
-						plain(target, (unsigned)i + 1, e));
+			if (to.slot)
+				emit_transition(e, to, m, plain(target, (unsigned)i + 1, e));
 			break;
 		case FLOW_CALL:
 			m = push_return(e, next, m);
-			if (cache.calls && target != next)
-				emit_transition(e, pc, target, true, m,
-						plain(target, (unsigned)i + 1, e));
+			if (to.slot)
+				emit_transition(e, to, m, plain(target, (unsigned)i + 1, e));
 			next = target;
 			break;
 		case FLOW_JMP_IND:
@@ -544,7 +573,7 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 			return 0;
 		}
 		/* (what comes next is the branch itself, where that is an indirect one of the program) */
-		mark(e, b->constant ? m : plain(next, (unsigned)i + 1, e));
+		mark(e, b->constant && !to.slot ? m : plain(next, (unsigned)i + 1, e));
 		return next;
 	}
 	mark(e, plain(next, (unsigned)p->n, e));

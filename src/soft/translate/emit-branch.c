@@ -1,4 +1,5 @@
 /* Branches, calls, returns. See emit.h, and docs/engine.md for the reasons. */
+#include "calls.h"
 #include "emit.h"
 #include "sys.h"
 #include "text.h"
@@ -67,8 +68,6 @@ static void emit_lookup(struct emit *e, int r, struct mark m)
 static void emit_plain_ret(struct emit *e, struct mark m)
 {
 	bn(e, 4, 0x240c8b48);					/* mov rcx, [rsp] */
-	if (cache.calls)
-		m = emit_return_context(e, m);
 	mark(e, m);
 	bn(e, 6, 0x248cb70f6765);				/* movzx ecx, word gs:[esp + SHADOW] */
 	b4(e, SHADOW);
@@ -107,13 +106,12 @@ void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, struct m
 		emit_plain_ret(e, m);
 		return;
 	}
-	const struct mark before = m;
-	uint8_t *const by_c = cache.calls ? emit_return_from(e, &m) : NULL;
-	emit_lookup(e, RCX, pop_return(e, in, m));
-	if (!by_c)
+	if (!cache.calls) {
+		emit_lookup(e, RCX, pop_return(e, in, m));
 		return;
-	land(e, by_c);
-	leave_for(e, RCX, pop_return(e, in, before));
+	}
+	emit_return_from(e, m);
+	leave_for(e, RCX, pop_return(e, in, m));
 }
 
 /* A return that the shadow was wrong about is looked up in T, as an indirect jump is. */
@@ -124,7 +122,7 @@ void emit_return_lookup(struct emit *e)
 	m.pc_on_stack = true;
 	m.rsp_adjust = 8;
 	mark(e, m);
-	if (cache.calls) {			/* the context was wrong, too: C looks */
+	if (cache.calls) {			/* C finds the context, too */
 		b1(e, 0xb9), b4(e, 0);		/* mov ecx, 0 */
 		jump_through(e, (uint32_t)returns_base());
 		return;
@@ -285,7 +283,9 @@ void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t t
 	const uint8_t bumped = e->bumped, added = e->added;
 	struct mark at = plain(target, m.retired + 1u, e);
 	if (tail)
-		emit_transition(e, m.pc, target, false, m, at);
+		emit_transition(e, (struct transition){
+				.slot = calls_site(m.pc, target, CALLS_TAIL, !e->dry),
+				.flags_free = e->free_at_target }, m, at);
 	if (taken_id) {
 		at.taken = true;
 		inc_taken(e, taken_id, at);
@@ -296,6 +296,7 @@ void emit_jcc(struct emit *e, const struct insn *in, uint64_t target, uint32_t t
 	}
 	mark(e, at);
 	jump_to(e, target);
+	e->flags_gone = false;
 	const uint32_t over = (uint32_t)(e->w - rel) - (tail ? 4 : 1);
 	__builtin_memcpy(rel, &over, tail ? 4 : 1);
 }

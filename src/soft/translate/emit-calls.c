@@ -4,8 +4,6 @@
 
 #define FIELD(name) ((uint32_t)(THREAD_CALLS + offsetof(struct calls_thread, name)))
 
-#define KIND_CALL 3
-#define KIND_TAIL 4
 #define HOT(name) (THREAD_NODES + offsetof(struct calls_hot, name))
 
 static uint32_t slot_off(uint32_t slot)
@@ -31,10 +29,11 @@ static void based_load(struct emit *e, unsigned reg, unsigned base, uint64_t off
 	based_op(e, 0x8b, reg, base, off);
 }
 
-/* mov ecx, gs:[rax + off] */
-static void load_ecx_of_rax(struct emit *e, uint64_t off)
+/* mov r32, gs:[base + off] */
+static void based_load32(struct emit *e, unsigned reg, unsigned base, uint64_t off)
 {
-	bn(e, 3, 0x888b65), b4(e, GS(off));
+	bn(e, 3, 0x808b65 | (reg << 3 | base) << 16);
+	b4(e, GS(off));
 }
 
 static void based_store(struct emit *e, unsigned reg, unsigned base, uint64_t off)
@@ -42,10 +41,15 @@ static void based_store(struct emit *e, unsigned reg, unsigned base, uint64_t of
 	based_op(e, 0x89, reg, base, off);
 }
 
-/* mov ecx, gs:[off] */
+/* mov r32, gs:[off] */
+static void load32(struct emit *e, unsigned reg, uint32_t off)
+{
+	bn(e, 4, 0x25048b65 | reg << 19), b4(e, GS(off));
+}
+
 static void load_ecx(struct emit *e, uint32_t off)
 {
-	bn(e, 4, 0x250c8b65), b4(e, GS(off));
+	load32(e, RCX, off);
 }
 
 /* mov dword gs:[off], v  /  mov qword gs:[off], v */
@@ -67,7 +71,7 @@ static uint8_t *jump_unless_zero(struct emit *e)
 	return e->w - 4;
 }
 
-void land(struct emit *e, uint8_t *rel32)
+static void land(struct emit *e, uint8_t *rel32)
 {
 	const uint32_t d = (uint32_t)(e->w - rel32 - 4);
 	__builtin_memcpy(rel32, &d, 4);
@@ -79,29 +83,69 @@ static void add_rdx(struct emit *e)
 	bn(e, 4, 0x110c8d48);
 }
 
-/* rax is the context: adds the accumulators to its sums, and sets them to 0. (To load the sums of the
- * next context into the accumulators instead would take no additions, but then each call waits for the
- * stores of the same function's last call.) `flushed`: the state of a signal in between. */
-static void flush(struct emit *e, struct mark m, enum calls_state flushed)
+/* ---- leaving and entering a context ---- */
+
+/* rdx = what is accumulated of an event. Without flags `scratch` helps. */
+static void load_accumulated(struct emit *e, unsigned k, bool flags_free, unsigned scratch)
 {
-	const unsigned n = calls_bits(cache.calls), state = m.calls;
-	for (unsigned k = 0; k < n; k++) {
-		based_load(e, RDX, RAX, HOT(sums) + 8 * k);
-		for (unsigned i = 0; i < CALLS_BANKS; i++) {
-			gs_load(e, RCX, FIELD(acc) + 8 * (k * CALLS_BANKS + i));
-			bn(e, 4, 0x0a148d48);			/* lea rdx, [rdx + rcx] */
+	const uint32_t at = FIELD(acc) + 8 * k * CALLS_BANKS;
+	gs_load(e, RDX, at);
+	for (unsigned i = 1; i < CALLS_BANKS; i++) {
+		if (flags_free) {
+			gs_op(e, 0x03, RDX, at + 8 * i);		/* add rdx, gs:[…] */
+		} else {
+			gs_load(e, (int)scratch, at + 8 * i);
+			bn(e, 4, 0x02148d48 | scratch << 27);		/* lea rdx, [rdx + scratch] */
 		}
-		if (n > 1)
-			store_imm(e, FIELD(flushing), k);
-		based_store(e, RDX, RAX, HOT(sums) + 8 * k);
-		m.calls = flushed & 7;
-		mark(e, m);
-		b1(e, 0xb9), b4(e, 0);				/* mov ecx, 0 */
-		for (unsigned i = 0; i < CALLS_BANKS; i++)
-			gs_store(e, RCX, FIELD(acc) + 8 * (k * CALLS_BANKS + i));
-		m.calls = state & 7;
-		mark(e, m);
 	}
+}
+
+/* Adds what is accumulated to the sums of the context in `base`, and `m` says so. */
+static void leave_context(struct emit *e, unsigned base, bool flags_free, struct mark *m)
+{
+	const unsigned n = calls_bits(cache.calls);
+	const unsigned state = m->calls == CALLS_ARRIVING ? CALLS_ARRIVING_LEFT : CALLS_LEFT;
+	for (unsigned k = 0; k < n; k++) {
+		const uint64_t sum = HOT(sums) + 8 * k;
+		load_accumulated(e, k, flags_free, RCX);
+		if (flags_free) {
+			mark(e, *m);
+			based_op(e, 0x01, RDX, base, sum);		/* add gs:[sum], rdx */
+		} else {
+			based_load(e, RCX, base, sum);
+			bn(e, 4, 0x110c8d48);				/* lea rcx, [rcx + rdx] */
+			mark(e, *m);
+			based_store(e, RCX, base, sum);
+		}
+		m->calls = state & 7;
+		m->added = (k + 1) & 31;
+		mark(e, *m);
+	}
+}
+
+/* Subtracts it from those of the context in rcx, which is cur now; rdx is what is accumulated of the last
+ * event. Without flags rax helps. */
+static void enter_context(struct emit *e, bool flags_free, struct mark *m)
+{
+	const unsigned n = calls_bits(cache.calls);
+	for (unsigned k = 0; k < n; k++) {
+		const uint64_t sum = HOT(sums) + 8 * k;
+		m->added = k & 31;
+		mark(e, *m);
+		if (n > 1)
+			load_accumulated(e, k, flags_free, RAX);
+		if (flags_free) {
+			based_op(e, 0x29, RDX, RCX, sum);		/* sub gs:[sum], rdx */
+			continue;
+		}
+		bn(e, 3, 0xd2f748);					/* not rdx */
+		based_load(e, RAX, RCX, sum);
+		bn(e, 5, 0x0110448d48);					/* lea rax, [rax + rdx + 1] */
+		mark(e, *m);
+		based_store(e, RAX, RCX, sum);
+	}
+	m->added = n & 31;
+	mark(e, *m);
 }
 
 /* jrcxz to a place within a few bytes. Returns where its rel8 is. */
@@ -137,7 +181,7 @@ static void find_for_site(struct emit *e, uint32_t slot)
 	const uint8_t place = slot_info_at(slot)->place;
 	const uint64_t child = HOT(child) + 8ull * place;
 	if (place < CALLS_CHILDREN) {
-		load_ecx_of_rax(e, child);
+		based_load32(e, RCX, RAX, child);
 		bn(e, 2, 0x898d), b4(e, 0 - slot);		/* lea ecx, [rcx - slot] */
 	} else {
 		bn(e, 4, 0x90b60f65), b4(e, GS(HOT(mix)));	/* movzx edx, byte gs:[rax + mix] */
@@ -149,7 +193,7 @@ static void find_for_site(struct emit *e, uint32_t slot)
 	uint8_t *const back = ask_lookup(e, slot);
 	land_short(e, found);
 	if (place < CALLS_CHILDREN)
-		load_ecx_of_rax(e, child + 4);
+		based_load32(e, RCX, RAX, child + 4);
 	else
 		based_load(e, RCX, RDX, slot_off(slot) + offsetof(struct calls_slot, to));
 	land(e, back);
@@ -177,63 +221,133 @@ static void find_for_target(struct emit *e, uint32_t slot)
 	bn(e, 2, 0xeb);						/* jmp over … */
 	uint8_t *const over = e->w - 1;
 	land_short(e, in_context);
-	load_ecx_of_rax(e, HOT(branch_to));
+	based_load32(e, RCX, RAX, HOT(branch_to));
 	land_short(e, over);
 	land(e, back);
 }
 
-/* rcx is the next context: changes to it. `done` is the mark after that; rcx, rdx and rax are spilled. */
-static void change(struct emit *e, struct mark done)
+/* Changes from cur to the context in rcx. rcx, rdx and rax are spilled; m is the mark before. */
+static void change(struct emit *e, bool flags_free, struct mark m, struct mark done)
 {
-	based_load(e, RAX, RCX, HOT(calls));
-	bn(e, 4, 0x01408d48);					/* lea rax, [rax + 1] */
+	load32(e, RAX, FIELD(cur));
+	if (!flags_free)
+		gs_store(e, RCX, FIELD(to));
+	leave_context(e, RAX, flags_free, &m);
+	if (!flags_free)
+		gs_load(e, RCX, FIELD(to));
+	mark(e, m);
 	gs_store(e, RCX, FIELD(cur));
-	done.rcx_in_s0 = true;
-	done.in_s2 = RDX;
-	done.in_s3 = RAX;
-	done.calls = CALLS_UNCOUNTED;
-	mark(e, done);
-	based_store(e, RAX, RCX, HOT(calls));
-	done.calls = CALLS_NOTHING;
-	mark(e, done);
+	struct mark in = done;
+	in.rcx_in_s0 = true;
+	in.in_s2 = RDX;
+	in.in_s3 = RAX;
+	in.calls = CALLS_ENTERING;
+	enter_context(e, flags_free, &in);
+	if (flags_free) {
+		based_op(e, 0xff, 0, RCX, HOT(calls));			/* inc gs:[calls] */
+	} else {
+		based_load(e, RAX, RCX, HOT(calls));
+		bn(e, 4, 0x01408d48);					/* lea rax, [rax + 1] */
+		mark(e, in);
+		based_store(e, RAX, RCX, HOT(calls));
+	}
+	in.calls = CALLS_NOTHING;
+	in.added = done.added;
+	mark(e, in);
 	gs_load(e, RAX, OFF_S3);
 	gs_load(e, RDX, OFF_S2);
 	gs_load(e, RCX, OFF_S0);
-	done.rcx_in_s0 = false;
-	done.in_s2 = done.in_s3 = -1;
+	mark(e, done);
+}
+
+/* The same for a site whose answer the context has, where flags are free: rax is only spilled where the common
+ * lookup is asked. rcx is the context; rcx and rdx are spilled. */
+static void change_at_once(struct emit *e, uint32_t slot, struct mark m, struct mark done)
+{
+	const uint64_t child = HOT(child) + 8ull * slot_info_at(slot)->place;
+	const bool one = calls_bits(cache.calls) == 1;
+	const struct mark before = m;
+	mark(e, m);
+	bn(e, 3, 0xb98165), b4(e, GS(child)), b4(e, slot);		/* cmp dword gs:[rcx + child], slot */
+	m.flags_gone = true;
+	mark(e, m);
+	bn(e, 6, 0x840f);						/* je */
+	uint8_t *const found = e->w - 4;
+	gs_store(e, RAX, OFF_S3);
+	m.in_s3 = RAX;
+	mark(e, m);
+	bn(e, 3, 0xc88948);						/* mov rax, rcx */
+	store_imm64(e, FIELD(from), 0);
+	land(e, ask_lookup(e, slot));
+	load32(e, RAX, FIELD(cur));
+	leave_context(e, RAX, true, &m);
+	gs_load(e, RAX, OFF_S3);
+	m.in_s3 = -1;
+	mark(e, m);
+	bn(e, 2, 0xeb);							/* jmp */
+	uint8_t *const over = e->w - 1;
+	land(e, found);
+	m = before;
+	m.flags_gone = true;
+	leave_context(e, RCX, true, &m);
+	based_load32(e, RCX, RCX, child + 4);
+	land_short(e, over);
+	mark(e, m);
+	gs_store(e, RCX, FIELD(cur));
+	struct mark in = done;
+	in.rcx_in_s0 = true;
+	in.in_s2 = RDX;
+	in.calls = CALLS_ENTERING;
+	if (!one)
+		mark(e, in);
+	enter_context(e, true, &in);
+	based_op(e, 0xff, 0, RCX, HOT(calls));				/* inc gs:[calls] */
+	in.calls = CALLS_NOTHING;
+	in.added = done.added;
+	mark(e, in);
+	gs_load(e, RDX, OFF_S2);
+	gs_load(e, RCX, OFF_S0);
 	mark(e, done);
 }
 
 /* A direct call or a jump to another function: m is the mark before the instruction, done the one
  * after it. */
-void emit_transition(struct emit *e, uint64_t pc, uint64_t target, bool call, struct mark m,
-		     struct mark done)
+void emit_transition(struct emit *e, struct transition to, struct mark m, struct mark done)
 {
-	const uint32_t slot = calls_site(pc, target, call ? KIND_CALL : KIND_TAIL, !e->dry);
+	const bool at_once = to.flags_free && slot_info_at(to.slot)->place < CALLS_CHILDREN;
+	e->flags_gone = done.flags_gone = to.flags_free;
 	mark(e, m);
 	gs_store(e, RCX, OFF_S0);
-	gs_store(e, RDX, OFF_S2);
-	gs_store(e, RAX, OFF_S3);
 	m.rcx_in_s0 = true;
+	gs_store(e, RDX, OFF_S2);
 	m.in_s2 = RDX;
-	m.in_s3 = RAX;
 	mark(e, m);
-	gs_load(e, RAX, FIELD(cur));
+	if (!at_once) {
+		gs_store(e, RAX, OFF_S3);
+		m.in_s3 = RAX;
+	}
 	mark(e, m);
-	if (call) {
-		bn(e, 5, 0x2484896765);				/* mov gs:[esp + SHADOW + 4], eax */
+	load32(e, at_once ? RCX : RAX, FIELD(cur));
+	mark(e, m);
+	if (to.call) {
+		/* mov gs:[esp + SHADOW + 4], ecx or eax */
+		bn(e, 5, at_once ? 0x248c896765 : 0x2484896765);
 		b4(e, SHADOW + 4);
 	}
 	mark(e, m);
-	flush(e, m, CALLS_FLUSHED);
-	find_for_site(e, slot);
-	change(e, done);
+	if (at_once) {
+		change_at_once(e, to.slot, m, done);
+		return;
+	}
+	find_for_site(e, to.slot);
+	m.flags_gone = to.flags_free;
+	change(e, to.flags_free, m, done);
 }
 
 /* An indirect branch says where it comes from. */
 void emit_from(struct emit *e, uint64_t pc, bool call)
 {
-	const uint32_t site = calls_site(pc, 0, call ? KIND_CALL : KIND_TAIL, !e->dry);
+	const uint32_t site = calls_site(pc, 0, call ? CALLS_CALL : CALLS_TAIL, !e->dry);
 	store_imm64(e, FIELD(from), calls_from_word(site));
 	store_imm(e, FIELD(from_fid), call ? FID_CALL : e->dry ? 0 : function_at(pc).fid);
 }
@@ -253,20 +367,9 @@ void emit_save_context(struct emit *e, struct mark m)
 	gs_load(e, RDX, OFF_S2);
 }
 
-#define FROM_IS (8 + 6 + 2)		/* bytes of from_is() */
-#define RETURNED_OVER (8 + 6 + 7)	/* of a load, a lea, and jrcxz with its jump */
-
-/* If what an indirect branch has said it comes from is `fid`, jumps over so many bytes. */
-static void from_is(struct emit *e, uint32_t fid, unsigned over)
-{
-	load_ecx(e, FIELD(from_fid));
-	bn(e, 2, 0x898d), b4(e, 0 - fid);			/* lea ecx, [rcx - fid] */
-	bn(e, 2, 0xe3 | over << 8);				/* jrcxz */
-}
-
 /* At an entry, where an indirect branch arrives at pc; the program's rcx is in s0. `start`: pc is the
  * first instruction of its function. Elsewhere, what comes from another function is C's. */
-void emit_arrival(struct emit *e, uint64_t pc, bool start, uint64_t miss)
+void emit_arrival(struct emit *e, uint64_t pc, bool start, bool flags_free, uint64_t miss)
 {
 	struct mark m = plain(pc, 0, e);
 	const uint32_t slot = calls_target(pc, !e->dry);
@@ -274,20 +377,16 @@ void emit_arrival(struct emit *e, uint64_t pc, bool start, uint64_t miss)
 	m.calls = CALLS_ARRIVING;
 	mark(e, m);
 	const uint32_t fid = slot_info_at(slot)->fid;
-	if (start && fid == FID_UNKNOWN)
-		from_is(e, FID_RETURNED, RETURNED_OVER);	/* the context has changed already */
+	load_ecx(e, FIELD(from_fid));
+	bn(e, 2, 0x898d), b4(e, 0 - fid);			/* lea ecx, [rcx - fid] */
 	if (!start) {
-		from_is(e, fid, FROM_IS + 5);
-		from_is(e, FID_RETURNED, 5);
-		b1(e, 0xe9);
+		bn(e, 3, 0xe905e3);				/* jrcxz over jmp miss */
 		b4(e, (uint32_t)(miss - (here(e) + 4)));
 		m.calls = CALLS_NOTHING;
 		mark(e, m);
 		gs_load(e, RCX, OFF_S0);
 		return;
 	}
-	load_ecx(e, FIELD(from_fid));
-	bn(e, 2, 0x898d), b4(e, 0 - fid);			/* lea ecx, [rcx - fid] */
 	uint8_t *const other = jump_unless_zero(e);
 	gs_load(e, RCX, OFF_S0);
 	mark(e, plain(pc, 0, e));
@@ -301,66 +400,60 @@ void emit_arrival(struct emit *e, uint64_t pc, bool start, uint64_t miss)
 	m.in_s2 = RDX;
 	m.in_s3 = RAX;
 	mark(e, m);
-	gs_load(e, RAX, FIELD(cur));
-	flush(e, m, CALLS_ARRIVING_FLUSHED);
+	load32(e, RAX, FIELD(cur));
 	find_for_target(e, slot);
-	change(e, plain(pc, 0, e));
+	e->flags_gone = m.flags_gone = flags_free;
+	change(e, flags_free, m, plain(pc, 0, e));
 	land(e, same);
 }
 
-/* A return, with the program's rcx in s0: back to the context in the shadow. */
-struct mark emit_return_context(struct emit *e, struct mark m)
+/* A return has come back to pc, with the program's rcx in s0: back to the context in the shadow. m is the mark
+ * before; returns the one after, with rcx still in s0. */
+struct mark emit_return_context(struct emit *e, uint64_t pc, bool flags_free, struct mark m)
 {
-	mark(e, m);
 	gs_store(e, RDX, OFF_S2);
-	gs_store(e, RAX, OFF_S3);
 	m.in_s2 = RDX;
-	m.in_s3 = RAX;
 	mark(e, m);
-	gs_load(e, RAX, FIELD(cur));
-	flush(e, m, CALLS_FLUSHED);
-	gs_store(e, RAX, FIELD(prev));
-	m.calls = CALLS_RETURNING;
+	if (!flags_free) {
+		gs_store(e, RAX, OFF_S3);
+		m.in_s3 = RAX;
+	}
 	mark(e, m);
+	const unsigned from = flags_free ? RCX : RAX;
+	load32(e, from, FIELD(cur));
+	m.flags_gone = flags_free;
+	leave_context(e, from, flags_free, &m);
 	bn(e, 5, 0x248c8b6765);					/* mov ecx, gs:[esp + SHADOW + 4] */
 	b4(e, SHADOW + 4);
 	mark(e, m);
 	gs_store(e, RCX, FIELD(cur));
-	gs_load(e, RAX, OFF_S3);
+	e->flags_gone = flags_free;
+	struct mark in = plain(pc, 0, e);
+	in.rsp_adjust = m.rsp_adjust;
+	in.rcx_in_s0 = true;
+	in.in_s2 = RDX;
+	in.in_s3 = flags_free ? -1 : RAX;
+	in.calls = CALLS_RETURNING;
+	enter_context(e, flags_free, &in);
+	in.calls = CALLS_NOTHING;
+	in.added = 0;
+	mark(e, in);
+	if (!flags_free)
+		gs_load(e, RAX, OFF_S3);
 	gs_load(e, RDX, OFF_S2);
-	m.in_s2 = m.in_s3 = -1;
-	mark(e, m);
-	return m;
+	in.in_s2 = in.in_s3 = -1;
+	mark(e, in);
+	return in;
 }
 
-/* A return with an operand, or one that is run alone: it is looked up as a jump is. If a call has left
- * this return address, the context in the shadow is right; else C finds it. The program's rcx is in
- * s0. Returns where the rel32 of the jump to the code for C is, or NULL; *m is the mark after it. */
-uint8_t *emit_return_from(struct emit *e, struct mark *m)
+/* A return with an operand, or one that is run alone, is looked up as a jump is: C finds its context. The
+ * program's rcx is in s0. */
+void emit_return_from(struct emit *e, struct mark m)
 {
-	const struct mark before = *m;
 	bn(e, 4, 0x240c8b48);					/* mov rcx, [rsp], which may fault */
-	mark(e, before);
+	mark(e, m);
 	bn(e, 5, 0x2524894865), b4(e, GS(FIELD(return_sp)));	/* mov gs:[return_sp], rsp */
 	store_imm(e, FIELD(from_fid), FID_RETURN);
-	if (e->single)
-		return NULL;
-	gs_store(e, RDX, OFF_S2);
-	struct mark in = before;
-	in.in_s2 = RDX;
-	mark(e, in);
-	bn(e, 6, 0x248cb70f6765), b4(e, SHADOW);		/* movzx ecx, word gs:[esp + SHADOW] */
-	mov_imm64(e, RDX, (uint64_t)return_minus(0));
-	bn(e, 4, 0xca0c8b48);					/* mov rcx, [rdx + rcx * 8] */
-	bn(e, 4, 0x24148b48);					/* mov rdx, [rsp] */
-	add_rdx(e);
-	mark(e, in);
-	gs_load(e, RDX, OFF_S2);
-	mark(e, before);
-	uint8_t *const wrong = jump_unless_zero(e);
-	*m = emit_return_context(e, before);
-	store_imm(e, FIELD(from_fid), FID_RETURNED);
-	return wrong;
 }
 
 /* edx = the mix of the context and the word of an indirect branch */
@@ -416,6 +509,40 @@ void emit_calls_lookup(struct emit *e)
 	exit_here(e, EXIT_CALLS);
 }
 
+/* Where the counted block that was written last has what it adds. Guarded by the lock. */
+static uint8_t *amounts[SOFT_EVENTS];
+
+void acc_add_more(const uint8_t *vec)
+{
+	for (unsigned k = 0; k < SOFT_EVENTS; k++)
+		if (cache.calls >> k & 1 && vec[k])
+			*amounts[k] = (uint8_t)(*amounts[k] + vec[k]);
+}
+
+struct mark acc_take_back(struct emit *e, uint32_t head, const uint8_t *vec, bool flags_free, struct mark m)
+{
+	unsigned i = 0;
+	for (unsigned k = 0; k < SOFT_EVENTS; k++) {
+		if (!(cache.calls >> k & 1))
+			continue;
+		const uint32_t at = acc_at(i++, head);
+		if (!vec[k])
+			continue;
+		mark(e, m);
+		if (flags_free) {
+			gs_op(e, 0x83, 5, at);				/* sub */
+			b1(e, vec[k]);
+		} else {
+			gs_load(e, RCX, at);
+			bn(e, 4, 0x498d48 | (uint64_t)(uint8_t)-vec[k] << 24);	/* lea rcx, [rcx - n] */
+			mark(e, m);
+			gs_store(e, RCX, at);
+		}
+		m.bumped++;
+	}
+	return m;
+}
+
 /* add gs:[acc], n for each event; all flags are free. */
 void acc_add_plain(struct emit *e, uint32_t id, struct mark m)
 {
@@ -429,6 +556,8 @@ void acc_add_plain(struct emit *e, uint32_t id, struct mark m)
 			bn(e, 5, 0x2504834865);
 			b4(e, GS(acc_at(i, id)));
 			b1(e, b->vec[k]);
+			if (!e->dry)
+				amounts[k] = e->w - 1;
 		}
 		m.added = (uint8_t)++i & 31;
 	}
@@ -449,6 +578,8 @@ void acc_add_through_rcx(struct emit *e, uint32_t id, struct mark m)
 			gs_load(e, RCX, at);
 			mark(e, m);
 			b1(e, 0x48), b1(e, 0x8d), b1(e, 0x49), b1(e, b->vec[k]);
+			if (!e->dry)
+				amounts[k] = e->w - 1;
 			mark(e, m);
 			gs_store(e, RCX, at);
 		}

@@ -87,6 +87,8 @@ static void note_amount(const struct emit *e, unsigned k)
 
 void add_more(const uint8_t *vec)
 {
+	if (calls_add_ahead() && !cache.mode)
+		acc_add_more(vec);
 	for (unsigned k = 0; k < SOFT_EVENTS; k++)
 		if (cache.modes[cache.mode].acc >> k & 1 && vec[k])
 			*amounts[k] = (uint8_t)(*amounts[k] + vec[k]);
@@ -207,6 +209,8 @@ static struct mark take_back(struct emit *e, uint32_t id, bool flags_free, struc
 	const uint32_t want = cache.modes[block_at(id)->mode].acc, head = chain_head(id);
 	uint8_t vec[SOFT_EVENTS];
 	count_ahead(id, vec);
+	if (calls_add_ahead() && !block_at(id)->mode)
+		return acc_take_back(e, head, vec, flags_free, m);
 	for (unsigned k = 0; k < SOFT_EVENTS; k++) {
 		if (!(want >> k & 1) || !vec[k])
 			continue;

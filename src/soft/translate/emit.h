@@ -41,6 +41,7 @@ struct mark {
 	signed rsp_adjust : 18;	/* to be added to rsp */
 	unsigned calls : 3;	/* enum calls_state: a change of context that is half done */
 	unsigned added : 5;	/* how many events were added to the context; or ADDED_ALL */
+	bool flags_gone : 1;	/* a change of context has replaced the flags, which the program does not read */
 };
 _Static_assert(sizeof(struct mark) == 16, "two registers");
 
@@ -51,6 +52,7 @@ struct emit {
 	bool dry;
 	bool single;		/* one instruction: all exits lead to the dispatcher */
 	bool inverted;		/* the branch at the end jumps when the program's does not */
+	bool free_at_target;	/* BLOCK_FLAGS_FREE_AT_TARGET of the block */
 	uint64_t pc;		/* of the block */
 	uint32_t back_to;	/* a twin: jumps to its own pc go to this block */
 	uint32_t bumps;		/* the next link is a side exit that bumps this block's cell; or 0 */
@@ -59,6 +61,7 @@ struct emit {
 	uint64_t want;
 	struct mark found;
 	uint8_t bumped, added;
+	bool flags_gone;	/* of the marks from now on */
 	bool cell_only;		/* a side exit: bumps a cell and counts nothing */
 };
 
@@ -154,7 +157,7 @@ static inline void mov_imm64(struct emit *e, int r, uint64_t v)
 static inline struct mark plain(uint64_t pc, unsigned retired, const struct emit *e)
 {
 	return (struct mark){ .pc = pc, .retired = (uint8_t)retired, .bumped = e->bumped,
-			      .added = e->added, .in_s2 = -1, .in_s3 = -1, .biased = -1 };
+			      .added = e->added, .flags_gone = e->flags_gone, .in_s2 = -1, .in_s3 = -1, .biased = -1 };
 }
 
 static inline void mark(struct emit *e, struct mark m)
@@ -201,8 +204,9 @@ void emit_loop(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t
 
 /* emit-block.c */
 bool ends_block(const struct insn *in);
-void emit_jump_entry(struct emit *e, uint64_t pc, bool start);
-void emit_return_entry(struct emit *e, uint64_t pc);
+/* flags_free: the block at pc writes all flags before it reads them. */
+void emit_jump_entry(struct emit *e, uint64_t pc, bool start, bool flags_free);
+void emit_return_entry(struct emit *e, uint64_t pc, bool flags_free);
 void emit_side_exit(struct emit *e, const struct block *b);
 uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint32_t id);
 
@@ -218,17 +222,23 @@ void trace_insn(struct emit *e, const struct insn *in, const uint8_t *s, uint64_
 NEEDS_LOCK uint64_t slot_target(const struct insn *in, const uint8_t *src, uint64_t pc);
 
 /* emit-calls.c, where calls are followed */
-void emit_transition(struct emit *e, uint64_t pc, uint64_t target, bool call, struct mark m,
-	struct mark done);
+struct transition {
+	uint32_t slot;		/* of the site */
+	bool call;
+	bool flags_free;	/* the code at the target writes all flags before it reads them */
+};
+void emit_transition(struct emit *e, struct transition to, struct mark m, struct mark done);
 void emit_from(struct emit *e, uint64_t pc, bool call);
 void emit_save_context(struct emit *e, struct mark m);
-void emit_arrival(struct emit *e, uint64_t pc, bool start, uint64_t miss);
-struct mark emit_return_context(struct emit *e, struct mark m);
-uint8_t *emit_return_from(struct emit *e, struct mark *m);
-void land(struct emit *e, uint8_t *rel32);	/* a jump leads here */
+void emit_arrival(struct emit *e, uint64_t pc, bool start, bool flags_free, uint64_t miss);
+void emit_return_from(struct emit *e, struct mark m);
+struct mark emit_return_context(struct emit *e, uint64_t pc, bool flags_free, struct mark m);
 void emit_calls_lookup(struct emit *e);
 void acc_add_plain(struct emit *e, uint32_t id, struct mark m);
 void acc_add_through_rcx(struct emit *e, uint32_t id, struct mark m);
+/* The counted block that was written last adds so much more; a side exit takes it back. */
+void acc_add_more(const uint8_t *vec);
+struct mark acc_take_back(struct emit *e, uint32_t head, const uint8_t *vec, bool flags_free, struct mark m);
 struct mark acc_add_taken(struct emit *e, uint32_t id, bool flags_free, struct mark m);
 
 /* translate.c */

@@ -187,7 +187,7 @@ static struct function search(const struct table *t, uint64_t pc)
 		return none;
 	const uint32_t fid = (uint32_t)start;
 	return (struct function){ .start = start, .end = end && end < next ? end : next,
-				  .fid = fid > FID_UNKNOWN && fid < FID_RETURNED ? fid : 2 };
+				  .fid = fid > FID_UNKNOWN && fid < FID_RETURN ? fid : 2 };
 }
 
 /* The size of a stub, if the code at `start` is a PLT: one entry of the table is for all of its stubs.

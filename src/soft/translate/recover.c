@@ -76,9 +76,9 @@ static void write_dry(struct segment *s, uint32_t id, uint64_t code)
 	}
 	if (b->flags & BLOCK_ENTRY_ONLY) {
 		if (b->flags & BLOCK_RETURN_ENTRY)
-			emit_return_entry(e, b->pc);
+			emit_return_entry(e, b->pc, b->flags & BLOCK_FLAGS_FREE_AT_TARGET);
 		else
-			emit_jump_entry(e, b->pc, b->flags & BLOCK_TAIL);
+			emit_jump_entry(e, b->pc, b->flags & BLOCK_TAIL, b->flags & BLOCK_FLAGS_FREE_AT_TARGET);
 		mark(e, plain(b->pc, 0, e));
 		return;
 	}
@@ -130,15 +130,18 @@ bool flags_are_lost(uint64_t code)
 	if (!id)
 		return false;
 	const struct block *const b = block_at(id);
-	if (b->flags & (BLOCK_ENTRY_ONLY | BLOCK_RETURN_LOOKUP))
+	if (b->flags & BLOCK_RETURN_LOOKUP)
 		return false;
 	write_dry(s, id, code);
+	if (dry_emit.found.flags_gone || b->flags & BLOCK_ENTRY_ONLY)
+		return dry_emit.found.flags_gone;
 	if (b->flags & BLOCK_SIDE_EXIT)
 		return b->flags & BLOCK_FLAGS_FREE_AT_TARGET && dry_emit.found.bumped;
 	if (dry_emit.found.left && b->flags & BLOCK_FLAGS_FREE_AT_TARGET)
 		return true;
 	return flags_lost_at(&dry_plan, b, dry_emit.found.retired,
-			     cache.calls ? dry_emit.found.added : dry_emit.found.bumped);
+			     cache.calls ? dry_emit.found.added || calls_is_changing(dry_emit.found.calls) :
+			     dry_emit.found.bumped);
 }
 
 /* The same for the call graph. `sp` is the stack pointer as the CPU had it. */
@@ -147,23 +150,23 @@ static void recover_context(struct thread *t, const struct block *b, uint64_t sp
 	const struct mark *const m = &dry_emit.found;
 	if (b->flags & BLOCK_RETURN_LOOKUP && b->flags & BLOCK_TAIL)
 		*pc = calls_recover_lookup(t);
-	else if (m->pc_on_stack)
-		calls_recover_return(t, sp, *pc);
 	else
-		calls_recover(t, m->calls, *pc);
+		calls_recover(t, m->calls, m->added, *pc);
+	if (m->pc_on_stack)
+		calls_recover_return(t, sp, *pc);
 }
 
 /* What the instructions of the block that are done are worth, less what was added. */
-static void recover_sums(struct thread *t, const struct block *b, const uint8_t *done)
+static void recover_sums(struct thread *t, const uint8_t *ahead, const uint8_t *done)
 {
 	const struct mark *const m = &dry_emit.found;
 	unsigned i = 0;
 	for (int k = 0; k < SOFT_EVENTS; k++) {
 		if (!(cache.calls >> k & 1))
 			continue;
-		const bool added = i++ < m->added || m->added == ADDED_ALL;
+		const bool added = i++ < m->added || m->added == ADDED_ALL || calls_is_changing(m->calls);
 		const bool taken = k == SOFT_TAKEN && m->taken && m->calls == CALLS_TAKEN_ADDED;
-		calls_count(t, k, (int64_t)done[k] - (added ? b->vec[k] : 0) - taken);
+		calls_count(t, k, (int64_t)done[k] - (added ? ahead[k] : 0) - taken);
 	}
 }
 
@@ -175,16 +178,20 @@ static void recover_side_exit(struct thread *t, const struct block *b)
 	uint8_t vec[SOFT_EVENTS];
 	if (counts_in_cells(m))
 		*cell_of(t, b->bumps) += done != BUMPED_ALL;
-	if (!m->acc)
+	const uint32_t calls = calls_add_ahead() && !block_at(b->bumps)->mode ? cache.calls : 0;
+	if (!m->acc && !calls)
 		return;
 	count_ahead(b->bumps, vec);
 	for (int k = 0; k < SOFT_EVENTS; k++) {
-		if (!(m->acc >> k & 1) || !vec[k])
+		if (!((m->acc | calls) >> k & 1) || !vec[k])
 			continue;
-		if (!done)
-			count_add_acc(t, k, -(int64_t)vec[k], m);
-		else if (done != BUMPED_ALL)
-			done--;
+		if (done) {
+			done -= done != BUMPED_ALL;
+			continue;
+		}
+		count_add_acc(t, k, -(int64_t)vec[k], m);
+		if (calls)
+			calls_count(t, k, -(int64_t)vec[k]);
 	}
 }
 
@@ -216,11 +223,11 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	plan_vector(p, e->found.retired, done);
 	if ((cache.counts_taken || mode->taken) && e->found.retired == p->n)
 		done[SOFT_TAKEN] = (uint8_t)(b->vec[SOFT_TAKEN] + e->found.taken);
-	if (cache.calls)
-		recover_sums(t, b, done);
 	unsigned bumped = e->found.bumped;
 	uint8_t ahead[SOFT_EVENTS];
 	count_ahead(id, ahead);
+	if (cache.calls)
+		recover_sums(t, ahead, done);
 	for (int k = 0; k < SOFT_EVENTS; k++) {
 		const bool was = bumped > 0;
 		if (mode->acc >> k & 1 && b->vec[k] && bumped && bumped != BUMPED_ALL)

@@ -437,7 +437,7 @@ static bool worth_following(uint64_t next)
 static uint64_t constant_target(const struct plan *p)
 {
 	const int last = p->n - 1;
-	if (E.vpmu || cache.calls || trace_wanted() || p->step[last].simple)
+	if (E.vpmu || trace_wanted() || p->step[last].simple)
 		return 0;
 	return slot_target(&p->in[last], p->src + p->off[last], p->pc + p->off[last]);
 }
@@ -462,14 +462,15 @@ static bool is_constant_stub(uint64_t pc)
 static bool can_add_ahead(uint32_t last, const uint8_t *vec)
 {
 	const struct mode *const m = &cache.modes[cache.mode];
+	const uint32_t events = m->acc | (calls_add_ahead() && !cache.mode ? cache.calls : 0);
 	uint8_t sum[SOFT_EVENTS];
-	if (!m->acc)
+	if (!events)
 		return true;
 	while (block_at(last)->runs_from)
 		last--;
 	count_ahead(last, sum);
 	for (int k = 0; k < SOFT_EVENTS; k++)
-		if (m->acc >> k & 1 && vec[k] && (!block_at(last)->vec[k] || sum[k] + vec[k] > MOST_AHEAD))
+		if (events >> k & 1 && vec[k] && (!block_at(last)->vec[k] || sum[k] + vec[k] > MOST_AHEAD))
 			return false;
 	return true;
 }
@@ -564,10 +565,13 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 		b->inc_how = INC_NONE;
 		b->inc_at = MAX_INSNS;
 	}
-	if (!(flags & UNCOUNTED) || cache.calls)
+	if (!(flags & UNCOUNTED) || (cache.calls && !calls_add_ahead()))
 		place_counter(p, b);
 	if (cache.calls && leads_elsewhere(p))
 		b->flags |= BLOCK_TAIL;
+	if (cache.calls && !(flags & BLOCK_SINGLE) && (b->flags & BLOCK_TAIL || last_flow(p) == FLOW_CALL) &&
+	    !flags_live_at(pc + p->off[p->n] + (uint64_t)p->in[p->n - 1].imm))
+		b->flags |= BLOCK_FLAGS_FREE_AT_TARGET | BLOCK_RELIES_ON_NEXT;
 	if (taken_id) {
 		const uint32_t last = p->step[p->n - 1].classes;
 		block_at(taken_id)->pc = pc;
@@ -630,22 +634,43 @@ static void close_loop(struct segment *s, uint32_t id, uint32_t edge)
 	link_to(edge, to);
 }
 
-/* Writes an entry alone, with a jump to the block. Returns its address. */
-static uint64_t put_entry(struct segment *s, uint64_t pc, uint32_t src, enum arrival how)
+/* Does the block itself write all flags before it reads them? (The code behind it may change while the
+ * block's entries stay.) */
+
+static bool writes_all_flags(const struct block *b)
 {
+	const uint8_t *const src = block_src(b);
+	unsigned need = FLAG_ARITH;
+	for (unsigned off = 0; off < b->src_len && need;) {
+		struct step s;
+		struct insn in;
+		if (decode_step(&s, &in, src + off, b->src_len - off) <= 0 || s.flags_read & need ||
+		    shows_flags(&s, &in))
+			return false;
+		need &= ~(unsigned)s.flags_written;
+		off += s.len;
+	}
+	return !need;
+}
+
+/* Writes an entry alone, with a jump to the block `to`. Returns its address. */
+static uint64_t put_entry(struct segment *s, uint32_t to, enum arrival how)
+{
+	const uint64_t pc = block_at(to)->pc;
+	const bool free = cache.calls && writes_all_flags(block_at(to));
 	const uint32_t id = new_block();
 	struct block *const n = block_at(id);
-	*n = (struct block){ .pc = pc, .code = s->hot, .src = src,
-			     .flags = BLOCK_ENTRY_ONLY | BLOCK_DEAD };
+	*n = (struct block){ .pc = pc, .code = s->hot, .src = block_at(to)->src,
+			     .flags = BLOCK_ENTRY_ONLY | BLOCK_DEAD | (free ? BLOCK_FLAGS_FREE_AT_TARGET : 0) };
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
 	s->ids[s->n_ids++] = id;
 	if (how == ARRIVE_BY_RETURN) {
 		n->flags |= BLOCK_RETURN_ENTRY;
-		emit_return_entry(&e, pc);
+		emit_return_entry(&e, pc, free);
 	} else {
 		if (cache.calls && slot_info_at(calls_target(pc, true))->is_start)
 			n->flags |= BLOCK_TAIL;
-		emit_jump_entry(&e, pc, n->flags & BLOCK_TAIL);
+		emit_jump_entry(&e, pc, n->flags & BLOCK_TAIL, free);
 	}
 	jump_to(&e, pc);
 	s->hot = (uint64_t)e.w;
@@ -827,7 +852,7 @@ uint32_t translate(uint64_t pc, enum arrival how, enum problem *why)
 	const uint64_t begin = begin_at(pc);
 	const bool alone = !(cache.counts_taken && cache.calls) && may_uncount() && E.n_running == 1;
 	const uint32_t id = translate_chain(segment_for(pc), pc,
-					    cache.calls && how == ARRIVE_BY_JUMP ? 0 :
+					    cache.calls ? 0 :
 					    how == ARRIVE_BY_JUMP ? BLOCK_JUMP_ENTRY :
 					    how == ARRIVE_BY_RETURN ? BLOCK_RETURN_ENTRY : 0, alone, why);
 	cache.ticks += ticks() - begin;
@@ -893,10 +918,10 @@ uint64_t entry_code(uint32_t id, enum arrival how)
 	const struct block *const b = block_at(id);
 	if (how == ARRIVE_BY_JUMP)
 		return ENTRY_AT + (b->flags & BLOCK_JUMP_ENTRY ? b->code :
-				   put_entry(segment_for(b->pc), b->pc, b->src, how));
+				   put_entry(segment_for(b->pc), id, how));
 	if (b->flags & BLOCK_RETURN_ENTRY)
 		return b->code + ENTRY_AT;
 	if (b->returns)
 		return *return_at(b->returns);
-	return put_entry(segment_for(b->pc), b->pc, b->src, how) + ENTRY_AT;
+	return put_entry(segment_for(b->pc), id, how) + ENTRY_AT;
 }

@@ -275,6 +275,9 @@ struct code_cache {
 
 extern struct code_cache cache;
 
+/* The same of the accumulators of the call graph, in code of mode 0. */
+static inline bool calls_add_ahead(void) { return cache.calls && !cache.counts_taken; }
+
 static inline struct block *block_at(uint32_t id) { return (struct block *)ZONE_BLOCKS + id; }
 static inline struct link *link_at(uint32_t id) { return (struct link *)ZONE_LINKS + id; }
 static inline uint64_t *counts_of(struct thread *t)
