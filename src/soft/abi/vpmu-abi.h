@@ -365,6 +365,7 @@ struct vpmu_shared {
 	uint32_t rdpmc_writers;		/* a program has opened that file for writing */
 	uint64_t rdpmc_dev, rdpmc_ino;	/* that file */
 	uint8_t ring_units[VPMU_RING_UNITS];	/* 1: part of a ring */
+	uint32_t rings_hidden;		/* rings with records that their readers do not see yet */
 	uint64_t past_irqs;		/* interrupts of tasks whose slots are used again */
 	/* /proc/interrupts: where the numbers of the line LOC are in the launcher's file, and which
 	 * CPU's column is which. */

@@ -131,6 +131,8 @@ TAKES_VPMU_LOCK void vpmu_before_exec(struct thread *t, bool native);
 TAKES_VPMU_LOCK void vpmu_exec_failed(struct thread *t);
 /* Makes the code count what is wanted of this task, if another task has changed that. */
 TAKES_LOCK void vpmu_follow(struct thread *t);
+/* A system call is over: the process sees what other tasks have written into the rings that it has mapped. */
+TAKES_VPMU_LOCK void vpmu_called(struct thread *t);
 /* A copy of the file with the virtual interrupts up to now: a descriptor. */
 TAKES_VPMU_LOCK long vpmu_open_interrupts(struct thread *t, const char *file, uint64_t flags);
 void vpmu_note_writer(long fd);				/* a file of the model was opened for writing */

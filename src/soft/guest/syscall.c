@@ -345,8 +345,11 @@ uint64_t syscall_exit(struct thread *t, const struct link *l)
 	const long ret = E.hermetic ? hermetic_syscall(t, nr, a) : syscall_usual(t, nr, a);
 	if (logs)
 		log_syscall(t, l->target - SYSCALL_SIZE, nr, ret);
-	if (E.vpmu)
+	if (E.vpmu) {
+		if (nr != __NR_rt_sigreturn)	/* it does not wait for anything */
+			vpmu_called(t);
 		vpmu_follow(t);
+	}
 	if (ret == GATE_ABORTED || ret == GATE_RESTART) {
 		t->pc = l->target - SYSCALL_SIZE;
 		traced_undone(t);

@@ -807,6 +807,8 @@ static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 	e->maps++;
 	e->had_page = 1;
 	e->map_pages = (uint32_t)(size / PAGE);
+	if (data)
+		vpmu_sampler(i)->ring.reader = E.pid;
 	vpmu_schedule(e->slot);
 	vpmu_unlock();
 	return at;
@@ -818,6 +820,17 @@ bool event_mapped_here(uint32_t event)
 		if (maps[k].size && maps[k].event == event)
 			return true;
 	return false;
+}
+
+void vpmu_called(struct thread *t)
+{
+	if (!vpmu_maps || !__atomic_load_n(&vpmu()->rings_hidden, __ATOMIC_RELAXED))
+		return;
+	vpmu_lock(t);
+	for (uint32_t k = 0; k < end_map; k++)
+		if (maps[k].size && vpmu_event(maps[k].event)->sampler)
+			ring_show(maps[k].event);
+	vpmu_unlock();
 }
 
 /* An exec unmaps the events' pages. */

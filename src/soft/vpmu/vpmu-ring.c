@@ -6,16 +6,22 @@
  *
  * One thing is better than a kernel can do: when a ring is full and another process reads it, the
  * task waits for the reader, in no virtual time. So a profile is complete however slow the reader
- * is. A reader that does not move for WAIT_NS (it is stopped, or waits for this task) is
+ * is. A reader that does not move for WAIT_NS (it is stopped, or waits for this task, or does something else) is
  * waited for once; then records are lost as usual, until it moves again. The event of a reader that was
  * killed ends.
- */
+ *
+ * Another thing is better, too: data_head changes only when the process that reads the ring has made a
+ * system call (vpmu_called()). perf_mmap__push() of perf reads data_head twice, writes the records up to the
+ * second value to its file, and goes on at the first: records that come between are twice in the file. On a
+ * busy machine a process often loses its CPU there. A reader that has used SPIN_NS of CPU time without a
+ * system call makes none: it sees the records then, if the task goes on writing, or when the task ends. */
 #include "vpmu-sampling.h"
 
 #include "sys.h"
 #include "text.h"
 
 #define WAIT_NS 2000000000ull
+#define SPIN_NS 5000000ull
 
 static uint8_t unit_mapped[VPMU_RING_UNITS];
 
@@ -96,6 +102,7 @@ void ring_free(uint32_t i)
 	struct vpmu_ring *const r = &vpmu_sampler(i)->ring;
 	if (!r->size)
 		return;
+	ring_show(i);
 	mark_units(r, 0);
 	sys4(__NR_fallocate, E.reserved_fd, FALLOC_PUNCH, VPMU_RINGS_OFFSET + r->at, r->size);
 	*r = (struct vpmu_ring){ 0 };
@@ -140,9 +147,68 @@ static uint64_t tail_of(uint32_t owner)
 	return __atomic_load_n(&p->data_tail, __ATOMIC_ACQUIRE);
 }
 
+void ring_show(uint32_t i)
+{
+	struct vpmu_ring *const r = &vpmu_sampler(i)->ring;
+	if (!r->hidden)
+		return;
+	struct perf_event_mmap_page *const p = vpmu_page(i);
+	/* pairs with the reader, which reads data_head before the records */
+	__atomic_store_n(&p->data_head, r->head, __ATOMIC_RELEASE);
+	r->hidden = 0;
+	r->hidden_since = 0;
+	vpmu()->rings_hidden--;
+}
+
+void rings_show_of(uint32_t slot)
+{
+	for (uint32_t i = vpmu()->rings_hidden ? vpmu_slot(slot)->events : 0; i; i = vpmu_event(i)->next) {
+		const uint32_t owner = ring_of(i);
+		if (owner)
+			ring_show(owner);
+	}
+}
+
+/* How much CPU time the reader's process has used. If it cannot be known (it is in another PID namespace), the
+ * time. */
+static uint64_t reader_ns(const struct vpmu_ring *r)
+{
+	const int clock = (int)(~(uint32_t)r->reader << 3 | 2);	/* as clock_getcpuclockid() */
+	int64_t ts[2];
+	if (sys2(__NR_clock_gettime, clock, ts) < 0)
+		return now_ns();
+	return (uint64_t)ts[0] * 1000000000ull + (uint64_t)ts[1];
+}
+
+#define LOOK_EVERY 64		/* records: reading the time is a system call */
+
+/* A record was written. In overwrite mode a reader stops the ring before it reads. */
+static void publish(uint32_t owner)
+{
+	struct vpmu_ring *const r = &vpmu_sampler(owner)->ring;
+	vpmu()->rings_hidden += !r->hidden++;
+	bool now = r->overwrite || event_mapped_here(owner);
+	if (!now && r->hidden % LOOK_EVERY == 0) {
+		const uint64_t ns = reader_ns(r);
+		if (!r->hidden_since)
+			r->hidden_since = ns;
+		now = ns - r->hidden_since > SPIN_NS;
+	}
+	if (now)
+		ring_show(owner);
+}
+
 static void wake(struct vpmu_ring *r)
 {
 	__atomic_store_n(&r->ready, 1, __ATOMIC_RELEASE);
+}
+
+/* On a busy machine a reader may have to wait long for a CPU. `used`: its CPU time at the beginning. */
+static bool may_still_read(const struct vpmu_ring *r, uint64_t begin, uint64_t used)
+{
+	const uint64_t waited = now_ns() - begin;
+	return waited < WAIT_NS ||
+	       (waited < LONGEST_WAIT_NS && reader_ns(r) - used < WAIT_NS && task_wants_cpu(r->reader));
 }
 
 /* Gives another process that reads the ring some time. False: there is none, or it does not
@@ -155,7 +221,8 @@ static bool wait_for_reader(const struct moment *m, uint32_t owner, uint64_t siz
 	if (event_mapped_here(owner) || s->ring.stuck_at == tail + 1 || size >= s->ring.size)
 		return false;
 	wake(&s->ring);
-	for (unsigned naps = 1; now_ns() - begin < WAIT_NS; naps++) {
+	const uint64_t used = reader_ns(&s->ring);
+	for (unsigned naps = 1; may_still_read(&s->ring, begin, used); naps++) {
 		vpmu_unlock();
 		sys2(__NR_nanosleep, nap, 0);
 		vpmu_lock(m->t);
@@ -165,6 +232,8 @@ static bool wait_for_reader(const struct moment *m, uint32_t owner, uint64_t siz
 			return false;
 		if (has_room(&s->ring, s, tail_of(owner), size))
 			return true;
+		if (s->ring.hidden && reader_ns(&s->ring) - used > SPIN_NS)
+			ring_show(owner);
 	}
 	s->ring.stuck_at = tail_of(owner) + 1;
 	return false;
@@ -183,9 +252,8 @@ static void advance(uint32_t owner, uint64_t n)
 {
 	struct vpmu_sampler *const s = vpmu_sampler(owner);
 	struct vpmu_ring *const r = &s->ring;
-	struct perf_event_mmap_page *const p = vpmu_page(owner);
 	r->head = s->backward ? r->head - n : r->head + n;
-	__atomic_store_n(&p->data_head, r->head, __ATOMIC_RELEASE);
+	publish(owner);
 	if ((s->backward ? -r->head : r->head) - r->wakeup > r->watermark) {
 		r->wakeup += r->watermark;
 		wake(r);

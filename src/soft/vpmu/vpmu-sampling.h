@@ -48,8 +48,11 @@ struct vpmu_ring {
 	uint64_t head;		/* grows downwards with attr.write_backward */
 	uint64_t wakeup, watermark;	/* as in the kernel's struct perf_buffer */
 	uint64_t lost;		/* records for which there was no room, not reported yet */
+	uint64_t hidden_since;	/* reader_ns() soon after records began to be missing in data_head, or 0 */
 	uint64_t stuck_at;	/* 1 + data_tail of a reader that let a writer wait in vain */
 	uint32_t events;	/* samples since the last wake-up */
+	uint32_t hidden;	/* records that are not in data_head */
+	int32_t reader;		/* the process that has mapped it last */
 	uint32_t overwrite, paused;
 	uint32_t ready;		/* poll() has something to say */
 };
@@ -133,6 +136,8 @@ uint64_t access_address(const struct thread *t, unsigned kind, bool precise);	/*
 /* vpmu-ring.c */
 NEEDS_VPMU_LOCK long ring_make(uint32_t event, uint64_t pages, bool overwrite);
 NEEDS_VPMU_LOCK void ring_free(uint32_t event);
+NEEDS_VPMU_LOCK void ring_show(uint32_t event);	/* data_head is up to date, if it has a ring */
+NEEDS_VPMU_LOCK void rings_show_of(uint32_t slot);	/* … of the rings that this task writes to */
 /* The event whose ring gets the records of the event; 0: none does. */
 NEEDS_VPMU_LOCK uint32_t ring_of(uint32_t event);
 NEEDS_VPMU_LOCK long ring_redirect(uint32_t event, uint32_t to);

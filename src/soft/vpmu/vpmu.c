@@ -893,6 +893,7 @@ void vpmu_ended(struct thread *t)
 	uint32_t next;
 	sampling_last(t);
 	sideband_exit(t);
+	rings_show_of(t->vpmu.slot);
 	update_all(t->vpmu.slot);
 	for (uint32_t i = s->events; i; i = next) {
 		struct vpmu_event *const e = vpmu_event(i);
@@ -923,6 +924,7 @@ void vpmu_before_exec(struct thread *t, bool native)
 	vpmu_note_usage(t);
 	vpmu_lock(t);
 	sampling_last(t);
+	rings_show_of(t->vpmu.slot);
 	vpmu_slot(t->vpmu.slot)->native = native;
 	vpmu_slot(t->vpmu.slot)->execing = t->is_vfork ? 2 : 1;
 	vpmu_slot(t->vpmu.slot)->pid = (int32_t)sys0(__NR_getpid);
