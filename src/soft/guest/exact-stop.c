@@ -22,6 +22,7 @@
 
 #define NEVER (~0ull)
 #define PORTION (1 << 20)		/* at most, of a limit */
+#define FAR_FROM_LIMIT (8 * PORTION)
 #define PATIENCE_NS 2000000000ull
 
 static struct vpmu_task_mem *mem_of(const struct thread *t)
@@ -114,6 +115,29 @@ static bool take(struct thread *t, uint32_t i)
 	}
 }
 
+/* What the task has not used of its portion. */
+static uint64_t unused_of(const struct thread *t, uint32_t i)
+{
+	return t->exact.at[i] - 1 - total(t, rule_at(i)->event);
+}
+
+static void return_portion(struct thread *t, uint32_t i)
+{
+	const uint64_t unused = unused_of(t, i);
+	give_back(t, i, unused);
+	t->exact.at[i] -= unused;
+}
+
+/* The end of a portion is an exact stop, which costs more than the ticks on the way there. So while the
+ * limit is far away, a task takes its next portion before the end of this one. */
+static void renew(struct thread *t, uint32_t i)
+{
+	if (unused_of(t, i) >= PORTION / 4 || pool_read(&rule_at(i)->pool).left < FAR_FROM_LIMIT)
+		return;
+	return_portion(t, i);
+	take(t, i);
+}
+
 /* The task gives everything back that it has not used. Its next block asks. */
 static void give_all_back(struct thread *t)
 {
@@ -121,9 +145,7 @@ static void give_all_back(struct thread *t)
 		const struct soft_stop *const r = rule_at(i);
 		if (r->then != THEN_OVER || !t->exact.taken[i])
 			continue;
-		const uint64_t now = total(t, r->event);
-		give_back(t, i, t->exact.at[i] - 1 - now);
-		t->exact.at[i] = now + 1;
+		return_portion(t, i);
 		count_use_up(mem_of(t), r->event);
 		if (r->event == SOFT_TAKEN)
 			mem_of(t)->taken_budget = 0;
@@ -276,8 +298,11 @@ void exact_tick(struct thread *t, const struct block_to_run *next)
 {
 	for (uint32_t i = 0; i < E.shared->n_stops; i++) {
 		const struct soft_stop *const r = rule_at(i);
-		/* after a system call the task has no portion */
-		if (r->then == THEN_OVER && !t->exact.taken[i] && pool_read(&rule_at(i)->pool).left > 0)
+		if (r->then != THEN_OVER)
+			continue;
+		if (t->exact.taken[i])
+			renew(t, i);
+		else if (pool_read(&rule_at(i)->pool).left > 0)	/* after a system call it has none */
 			take(t, i);
 	}
 	set_budgets(t, next);
