@@ -237,6 +237,7 @@ uint64_t engine_main(void)
 	}
 	if (E.hermetic)
 		hermetic_start(t);
+	kept_start(t);
 	if (E.shared->flags & SOFT_FLAG_VPMU)
 		vpmu_start(t);
 	else if (E.shared->n_stops)

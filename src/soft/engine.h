@@ -290,6 +290,8 @@ static inline void arena_grow(uint64_t base, uint64_t *mapped, uint64_t need)
 void arena_empty(uint64_t base, uint64_t mapped);	/* all zero again, pages given back */
 NEEDS_LOCK void *heap_alloc(size_t size);	/* under the lock */
 NEEDS_LOCK void heap_empty(void);	/* under the lock */
+uint64_t heap_bytes(void);			/* in use */
+void heap_take(uint64_t used);			/* so many are in use, whatever is in them */
 bool threads_overlap(uint64_t start, uint64_t end);	/* those outside the zone */
 uint64_t thread_address(uint32_t n);			/* where the n-th may be */
 

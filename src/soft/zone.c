@@ -80,6 +80,18 @@ void *heap_alloc(size_t size)
 	return (void *)(ZONE_HEAP + at);
 }
 
+uint64_t heap_bytes(void)
+{
+	return heap_used;
+}
+
+void heap_take(uint64_t used)
+{
+	arena_grow(ZONE_HEAP, &heap_mapped, used);
+	heap_used = used;
+	heap_touched = PAGE_UP(used);
+}
+
 void arena_empty(uint64_t base, uint64_t mapped)
 {
 	if (mapped)

@@ -39,6 +39,7 @@
 #define ZONE_HEAP	(ZONE_BASE + 0x500000000ull - ARENA_SMALL)
 #define ZONE_RETURNS	(ZONE_BASE + 0x700000000ull - ARENA_SMALL)
 #define ZONE_SCRATCH	(ZONE_BASE + 0x780000000ull)	/* while the cache is emptied */
+#define ZONE_KEPT	(ZONE_BASE + 0x7c0000000ull)	/* struct kept_head */
 #define ZONE_CACHE	(ZONE_BASE + 0x800000000ull)	/* caches that need no near code */
 #define ZONE_TABLE	(ZONE_BASE + 0x900000000ull)	/* T, when it is far (place.c): 16 GiB */
 #define ZONE_THREADS	(ZONE_BASE + 0x1000000000ull)
@@ -268,6 +269,32 @@ struct soft_dump {
 };
 #define SOFT_MAX_DUMPS 16384
 
+/* Code that one process of a run has translated and another one of the same program may use
+ * (translate/kept.c): in the run's memfd from KEPT_FILE_OFFSET on. */
+struct soft_file {
+	uint64_t dev, ino, size;
+	uint64_t mtime_s, mtime_ns, ctime_s, ctime_ns;
+};
+enum soft_kept_state {
+	KEPT_FREE,
+	KEPT_TAKEN,		/* being filled in */
+	KEPT_SEEN,		/* a process of the program has started */
+	KEPT_WRITING,
+	KEPT_READY,
+	KEPT_NOT,		/* cannot be kept */
+};
+struct soft_kept {
+	uint32_t state;		/* enum soft_kept_state; atomic */
+	uint32_t pad;
+	struct soft_file program;
+	uint64_t offset;	/* in the memfd: struct kept_head */
+	uint64_t head_size;
+};
+#define SOFT_MAX_KEPT 32
+#define KEPT_FILE_OFFSET (192ull << 20)
+#define KEPT_MAX	(1ull << 30)	/* room for all of them: most is for parts of T, which have holes */
+#define KEPT_MAX_BYTES	(64ull << 20)	/* … of this memory at most */
+
 /* Where a block of the engine (struct block) has its vector, the length of its source and the number of its
  * instructions; its address is at 0. live-code.c reads them. */
 #define BLOCK_VEC_AT 45u
@@ -305,6 +332,9 @@ struct soft_shared {
 		uint32_t dumps;		/* number N is dumps[N - 1], if it is one of SOFT_MAX_DUMPS */
 		uint32_t missed;	/* requests not obeyed: a debugger held a thread */
 	} parts;
+	uint64_t kept_used;	/* bytes from KEPT_FILE_OFFSET on that are given out (atomic) … */
+	uint64_t kept_bytes;	/* … and how much memory they take (atomic) */
+	struct soft_kept kept[SOFT_MAX_KEPT];
 	struct soft_slot slots[SOFT_SLOTS];
 	struct soft_record records[SOFT_MAX_RECORDS];
 	struct soft_dump dumps[SOFT_MAX_DUMPS];

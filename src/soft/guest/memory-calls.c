@@ -210,8 +210,11 @@ static long do_mmap(struct thread *t, const uint64_t *args)
 	if (a[2] & PROT_EXEC || overlaps_code(t, start, start + len))
 		new_code(t, start, start + len, (int)a[2] & PROT_ALL, (a[3] & MAP_KIND) != MAP_PRIVATE,
 			 a[3] & MAP_ANONYMOUS);
-	if (a[2] & PROT_EXEC && !(a[3] & MAP_ANONYMOUS))
+	if (a[2] & PROT_EXEC && !(a[3] & MAP_ANONYMOUS)) {
 		rseq_look_at_file((long)(int32_t)a[4]);
+		if (!(a[2] & PROT_WRITE) && (a[3] & MAP_KIND) == MAP_PRIVATE)
+			kept_mapped((long)(int32_t)a[4], start, start + len);
+	}
 	return at;
 }
 

@@ -270,6 +270,7 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 	const int parent = E.pid;
 	E.pid = (int32_t)sys0(__NR_getpid);
 	aliases_in_child();
+	kept_never();
 	E.lock = 0;
 	cache.stopping = 0;
 	t->tid = (int32_t)sys0(__NR_gettid);
@@ -450,6 +451,8 @@ void thread_exit(struct thread *t, long nr, const uint64_t *a)
 		if (!t->is_vfork)
 			lock_take();	/* and keep it: no other thread may fold the counts again */
 		count_fold_all(REC_DONE);
+		if (nr == __NR_exit_group && !t->is_vfork && !guest.mem_open)
+			kept_save(t);
 	} else {
 		lock_take();
 		count_fold(t);

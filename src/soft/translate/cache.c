@@ -398,6 +398,11 @@ void cache_drop(uint32_t id)
 	drop(id, true);
 }
 
+void cache_drop_chain(uint32_t id)
+{
+	drop(id, false);
+}
+
 /* ---- emptying ---- */
 
 /* The code of dropped blocks stays in the cache, because a thread may still be running it. When
@@ -448,6 +453,7 @@ void cache_empty(void)
 	segments_empty();
 	table_empty();
 	pages_save();
+	kept_forget();
 	heap_empty();
 	arena_empty(ZONE_BLOCKS, blocks_mapped);
 	arena_empty(ZONE_LINKS, links_mapped);
@@ -579,12 +585,26 @@ uint64_t cache_exit(struct thread *t, uint32_t id, uint32_t flushes)
 	return code ? code : cache_lookup(t);
 }
 
+void cache_take(uint32_t blocks, uint32_t links)
+{
+	cache.n_blocks = blocks;
+	cache.n_links = links;
+	arena_grow(ZONE_BLOCKS, &blocks_mapped, (blocks + 1ull) * sizeof(struct block));
+	arena_grow(ZONE_LINKS, &links_mapped, (links + 1ull) * sizeof(struct link));
+	if (CELL_BYTES(blocks) > cache.counts_mapped)
+		count_map_cells(CELL_BYTES(blocks));
+}
+
+void cache_touch(void)
+{
+	zone_touch(ZONE_BLOCKS, FIRST_BLOCKS);
+	zone_touch(ZONE_LINKS, FIRST_LINKS);
+}
+
 void cache_init(void)
 {
 	count_map_cells(1);
 	arena_grow(ZONE_BLOCKS, &blocks_mapped, FIRST_BLOCKS);
 	arena_grow(ZONE_LINKS, &links_mapped, FIRST_LINKS);
-	zone_touch(ZONE_BLOCKS, FIRST_BLOCKS);
-	zone_touch(ZONE_LINKS, FIRST_LINKS);
 	arena_grow(ZONE_RETURNS, &next_mapped, MAX_RETURNS * 4);
 }

@@ -246,7 +246,7 @@ void count_fold(struct thread *t)
 	if (logs)
 		calls_fold(t);
 	__atomic_fetch_add(&r->folding, 1, __ATOMIC_SEQ_CST);
-	if (!t->record || r->is_thread)
+	if (!t->record || r->is_thread || t->is_vfork)	/* (what a vfork child translates is its parent's) */
 		return;
 	r->blocks = cache.flushed_blocks + cache.n_blocks;
 	r->code_bytes = cache.code_bytes;

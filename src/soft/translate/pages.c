@@ -303,6 +303,52 @@ void pages_forget(uint64_t start, uint64_t end)
 	pages_each(start, end, page_forget);
 }
 
+/* ---- code that is kept for another process ---- */
+
+/* The page is not found while this bit of its address is set: it belongs to a file that is not
+ * mapped yet. */
+#define PAGE_HIDDEN 1u
+
+struct pages_kept pages_keep(void)
+{
+	return (struct pages_kept){ (uint64_t)pages, pages_size, pages_used };
+}
+
+void pages_take(const struct pages_kept *k)
+{
+	pages = recent = (struct page *)k->at;
+	pages_size = k->size;
+	pages_used = k->used;
+}
+
+uint32_t pages_hide(uint64_t start, uint64_t end, uint32_t *list)
+{
+	uint32_t n = 0;
+	for (uint64_t i = 0; i < pages_size; i++) {
+		if (pages[i].addr < start || pages[i].addr >= end)
+			continue;
+		pages[i].addr |= PAGE_HIDDEN;
+		list[n++] = (uint32_t)i;
+	}
+	return n;
+}
+
+uint64_t pages_hidden(uint32_t place, uint64_t size)
+{
+	return size == pages_size && pages[place].addr & PAGE_HIDDEN ? PAGE_DOWN(pages[place].addr) : 0;
+}
+
+/* (A page that is in the table already has had other code: two of one address there must not be.) */
+bool pages_show(const uint32_t *list, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (page_slot(PAGE_DOWN(pages[list[i]].addr))->addr)
+			return false;
+	for (uint32_t i = 0; i < n; i++)
+		pages[list[i]].addr &= ~(uint64_t)PAGE_HIDDEN;
+	return true;
+}
+
 /* ---- when the cache is emptied ---- */
 
 static struct page *saved;

@@ -46,6 +46,7 @@ void region_clear(uint64_t start, uint64_t end)
 {
 	code_log_maps_changed();
 	functions_forget(start, end);
+	kept_code_changes(start, end);
 	for (uint32_t i = 0; i < cache.n_regions; i++) {
 		struct region *const r = &cache.regions[i];
 		if (r->end <= start || r->start >= end)
@@ -139,6 +140,8 @@ static void maps_line(const char *p, void *arg)
 		q++;
 	}
 	region_set(start, end, prot, p[3] == 's', *q == '0' && prot & PROT_WRITE);
+	if (!(prot & PROT_WRITE) && p[3] == 'p')
+		kept_line(q, start, end);
 }
 
 void regions_init(void)

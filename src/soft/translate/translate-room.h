@@ -56,6 +56,10 @@ NEEDS_LOCK uint32_t block_of_code(struct segment *s, uint64_t code);
 NEEDS_LOCK struct segment *segment_for(uint64_t pc);
 bool segment_has_ids(const struct segment *s);		/* room for a few more */
 
+/* The ids of so many blocks and links are in use, whatever they are (kept.c). */
+NEEDS_LOCK void cache_take(uint32_t blocks, uint32_t links);
+void cache_touch(void);			/* none are, but soon will be: populates their memory */
+
 /* translate.c */
 /* Taken branches are asked for, and at the end of this block code counts only one of both ways, the
  * rarer one. (Other blocks that may end in a taken branch bump its cell where it is taken.) */
@@ -110,6 +114,26 @@ NEEDS_LOCK void pages_release(uint64_t start, uint64_t end);
  * written often. */
 NEEDS_LOCK void pages_save(void);
 NEEDS_LOCK void pages_restore(void);
+
+/* What another process of the program can take over, with the heap (kept.c). */
+struct pages_kept {
+	uint64_t at, size, used;
+};
+NEEDS_LOCK struct pages_kept pages_keep(void);
+NEEDS_LOCK void pages_take(const struct pages_kept *k);
+/* block_find() finds no block of these pages until pages_show(). Returns how many they are; the
+ * list says where they are in the table, which has that size. */
+NEEDS_LOCK uint32_t pages_hide(uint64_t start, uint64_t end, uint32_t *list);
+NEEDS_LOCK bool pages_show(const uint32_t *list, uint32_t n);	/* false: they stay hidden */
+/* The address of a page of the list; 0: the table, which had that size, has grown since. */
+NEEDS_LOCK uint64_t pages_hidden(uint32_t place, uint64_t size);
+
+NEEDS_LOCK void cache_drop_chain(uint32_t id);	/* the block's; the program's code has not changed */
+
+/* kept.c */
+NEEDS_LOCK void kept_line(const char *line, uint64_t start, uint64_t end);	/* of /proc/self/maps */
+NEEDS_LOCK void kept_code_changes(uint64_t start, uint64_t end);
+NEEDS_LOCK void kept_forget(void);	/* the cache is being emptied */
 
 /* alias.c */
 /* Are all mappings known through which the shared code at pc can be written? */

@@ -14,6 +14,7 @@
  *	stop.c		keeping the other threads out of the cache
  *	count.c		cells to events
  *	budget.c	how many events may happen before C is asked
+ *	kept.c		code for the next process of the same program
  *	code-log.c	which code ran how often, for a profile
  *	trace.c		which memory it used, for a simulation
  *	calls.c, emit-calls.c, functions.c	the call graph (calls.h)
@@ -493,6 +494,14 @@ NEEDS_LOCK void aliases_in_child(void);		/* from now on it must not write them *
 TAKES_LOCK void slots_protected(struct thread *t, uint64_t start, uint64_t end);
 /* … and the next call may change that, or the memory. The thread must not be inside. */
 TAKES_LOCK void slots_touched(struct thread *t, uint64_t start, uint64_t end);
+
+/* kept.c */
+/* The first thread of an image, before anything is translated: takes code over, if there is any. */
+void kept_start(struct thread *t);
+/* The program has mapped code of a file, privately and not for writing. */
+TAKES_LOCK void kept_mapped(long fd, uint64_t start, uint64_t end);
+NEEDS_LOCK void kept_save(const struct thread *t);	/* the process ends, all counts are folded */
+void kept_never(void);			/* this process does not keep its code for others */
 
 /* shadow.c */
 /* A fault of the calling thread. True: it was in the shadow of its stack, which is mapped there

@@ -1,0 +1,241 @@
+/* A process writes the code that it has translated for the next processes of its program: kept.c says
+ * what for. */
+#include "kept.h"
+#include "sys.h"
+
+#define MAX_KEPT_BLOCKS	200000u
+#define SETTLED_S	2		/* a file must be unchanged for longer */
+
+static const struct unit *unit_of(uint64_t pc)
+{
+	for (uint32_t i = 0; i < kept.n_units; i++)
+		if (pc >= kept.units[i].start && pc < kept.units[i].end)
+			return &kept.units[i];
+	return NULL;
+}
+
+static bool settled(const struct soft_file *f)
+{
+	uint64_t now[2];
+	if (f->dev == ~0ull)
+		return true;
+	return sys2(__NR_clock_gettime, CLOCK_REALTIME, now) == 0 && f->mtime_s + SETTLED_S < now[0] &&
+	       f->ctime_s + SETTLED_S < now[0];
+}
+
+/* Is the block part of a unit, with the block that it falls into? */
+static bool is_in_unit(uint32_t id)
+{
+	const struct block *const b = block_at(id), *const next = b + (cache.counts_taken ? 2 : 1);
+	const struct unit *const u = unit_of(b->pc);
+	return u && b->pc + b->src_len <= u->end && !b->src && !(b->flags & BLOCK_CHECKED) &&
+	       (!(b->flags & BLOCK_FALLS) || unit_of(next->pc) == u);
+}
+
+/* The block whose code has that address; 0: none. (A link that is not used any more has its site nowhere.) */
+static uint32_t block_with(uint64_t code)
+{
+	struct segment *const s = segment_of(code);
+	return s ? block_of_code(s, code) : 0;
+}
+
+/* Does a block that is not dropped lead to another unit by that link? */
+static bool crosses(const struct link *l)
+{
+	uint32_t from = block_with(l->site);
+	if (from && block_at(from)->flags & BLOCK_SIDE_EXIT && l->side)
+		from = block_with(link_at(l->side)->site);
+	if (!from || (block_at(from)->flags & (BLOCK_DEAD | BLOCK_ENTRY_ONLY | BLOCK_SIDE_EXIT)) == BLOCK_DEAD)
+		return false;
+	return unit_of(block_at(from)->pc) != unit_of(l->target);
+}
+
+static bool all_settled(void)
+{
+	for (uint32_t i = 0; i < kept.n_units; i++)
+		if (kept.units[i].end && !settled(&kept.units[i].file))
+			return false;
+	return true;
+}
+
+static bool can_be_kept(void)
+{
+	if (!kept_is_plain() || kept.too_many || cache.flushes || cache.mode || cache.n_modes || cache.precise ||
+	    cache.no_tsc || cache.traced || cache.n_returns >= MAX_RETURNS - 1 || cache.n_blocks > MAX_KEPT_BLOCKS ||
+	    cache.n_segments > MAX_PIECES / 2 - 2 || pages_guarded() || E.n_running != 1 ||
+	    kept_limited(RLIMIT_FSIZE) || !all_settled())
+		return false;
+	/* where a slot of a table leads belongs to this process */
+	for (uint32_t id = 1; id <= cache.n_blocks; id++)
+		if (block_at(id)->constant && !(block_at(id)->flags & BLOCK_DEAD))
+			cache_drop_chain(id);
+	for (uint32_t id = 1; id <= cache.n_blocks; id++)
+		if (!(block_at(id)->flags & (BLOCK_DEAD | BLOCK_SINGLE)) && !is_in_unit(id))
+			return false;
+	for (uint32_t id = 1; id <= cache.n_links; id++)
+		if (crosses(link_at(id)))
+			return false;
+	return true;
+}
+
+/* What R and the table of pages have of one unit. */
+static void list_unit(struct kept_unit *u, uint32_t *n_backs, uint32_t *n_pages)
+{
+	u->back = *n_backs;
+	u->page = *n_pages;
+	for (uint32_t id = 1; id <= cache.n_blocks; id++) {
+		const struct block *const b = block_at(id);
+		if (b->pc < u->unit.start || b->pc >= u->unit.end || b->flags & BLOCK_DEAD)
+			continue;
+		/* (T gets an address when a jump comes there for the second time: here it is the next
+		 * process's first) */
+		if (b->flags & BLOCK_JUMP_ENTRY && (!table_is_mapped(b->pc) || !*table_cell(b->pc)))
+			entry_set(b->pc, entry_code(id, ARRIVE_BY_JUMP));
+		for (uint32_t n = b->returns; n; n = *return_next(n))
+			kept_backs()[(*n_backs)++] = (struct kept_back){ .code = *return_at(n), .n = n };
+	}
+	u->n_backs = *n_backs - u->back;
+	u->n_pages = pages_hide(u->unit.start, u->unit.end, kept_pages() + u->page);
+	u->hash = kept_hash(&u->unit, kept_pages() + u->page, u->n_pages, pages_keep().size);
+	*n_pages += u->n_pages;
+}
+
+/* A piece of memory, from the page of `at` on. */
+static void add_piece(struct kept_head *h, uint64_t at, uint64_t end, uint32_t prot)
+{
+	h->pieces[h->n_pieces++] = (struct piece){ .at = PAGE_DOWN(at), .size = PAGE_UP(end) - PAGE_DOWN(at),
+						   .prot = prot };
+}
+
+static void describe(struct kept_head *h)
+{
+	const uint32_t rw = PROT_READ | PROT_WRITE;
+	h->magic = KEPT_MAGIC;
+	h->where = cache.where;
+	h->n_blocks = cache.n_blocks;
+	h->n_links = cache.n_links;
+	h->n_entries = cache.n_entries;
+	h->n_returns = cache.n_returns;
+	h->n_segments = cache.n_segments;
+	h->live_blocks = cache.live_blocks;
+	h->dead_blocks = cache.dead_blocks;
+	h->code_bytes = cache.code_bytes;
+	h->source_bytes = cache.source_bytes;
+	h->heap = heap_bytes();
+	h->pages = pages_keep();
+	h->return_0 = *return_at(0);
+	h->n_hoods = cache.n_hoods;
+	for (uint32_t i = 0; i < cache.n_hoods; i++) {
+		h->hoods[i] = cache.hoods[i];
+		h->current[i] = cache.hoods[i].cur ? 1 + (uint32_t)(cache.hoods[i].cur - cache.segments) : 0;
+	}
+	add_piece(h, ZONE_BLOCKS, ZONE_BLOCKS + (cache.n_blocks + 1ull) * sizeof(struct block), rw);
+	add_piece(h, ZONE_LINKS, ZONE_LINKS + (cache.n_links + 1ull) * sizeof(struct link), rw);
+	add_piece(h, ZONE_HEAP, ZONE_HEAP + h->heap, rw);
+	add_piece(h, entries_base(), entries_base() + (cache.n_entries + 1ull) * 8, rw);
+	add_piece(h, ZONE_RETURNS, ZONE_RETURNS + (cache.n_returns + 1ull) * 4, rw);
+	for (uint32_t i = 0; i < cache.n_segments; i++) {
+		const struct segment *const s = h->segments + i;
+		h->segments[i] = cache.segments[i];
+		if (PAGE_UP(s->hot) < PAGE_DOWN(s->cold)) {
+			add_piece(h, s->base, s->hot, PROT_ALL);
+			add_piece(h, s->cold, s->end, PROT_ALL);
+		} else {
+			add_piece(h, s->base, s->end, PROT_ALL);
+		}
+	}
+}
+
+static bool is_zero(const uint64_t *page)
+{
+	uint64_t any = 0;
+	for (unsigned i = 0; i < PAGE / 8; i++)
+		any |= page[i];
+	return !any;
+}
+
+/* Pages of zeros stay holes of the memfd. */
+static bool write_out(uint64_t at, uint64_t size, uint64_t offset)
+{
+	for (uint64_t done = 0, n; done < size; done += n) {
+		n = PAGE;
+		if (is_zero((const uint64_t *)(at + done)))
+			continue;
+		while (done + n < size && !is_zero((const uint64_t *)(at + done + n)))
+			n += PAGE;
+		if (__atomic_add_fetch(&E.shared->kept_bytes, n, __ATOMIC_RELAXED) > KEPT_MAX_BYTES)
+			return false;
+		if (sys4(__NR_pwrite64, E.reserved_fd, at + done, n, offset + done) != (long)n)
+			return false;
+	}
+	return true;
+}
+
+/* T of a unit, where it is mapped. */
+static bool write_table(const struct kept_unit *u)
+{
+	bool ok = true;
+	for (uint64_t pc = u->unit.start; pc < u->unit.end && ok; pc += PAGE)
+		if (table_is_mapped(pc))
+			ok = write_out((uint64_t)table_cell(pc), 4 * PAGE, u->table + 4 * (pc - u->unit.start));
+	return ok;
+}
+
+/* Gives all parts their places in the memfd. Returns where they end. */
+static uint64_t place_parts(struct kept_head *h, uint64_t offset)
+{
+	for (uint32_t i = 0; i < h->n_pieces; i++) {
+		h->pieces[i].offset = offset;
+		offset += h->pieces[i].size;
+	}
+	for (uint32_t i = 0; i < h->n_units; i++) {
+		h->units[i].table = offset;
+		offset += table_piece(&h->units[i]).size;
+	}
+	return offset;
+}
+
+static bool save(struct soft_kept *k)
+{
+	const uint64_t lists = (cache.n_returns + 1ull) * sizeof(struct kept_back) + pages_keep().used * 4;
+	const uint64_t head_size = PAGE_UP(sizeof(struct kept_head) + lists);
+	if (!can_be_kept() || !zone_try_map(ZONE_KEPT, head_size))
+		return false;
+	struct kept_head *const h = kept_head();
+	uint32_t n_backs = 0, n_pages = 0;
+	h->n_backs = cache.n_returns;
+	for (uint32_t i = 0; i < kept.n_units; i++) {
+		if (!kept.units[i].end)
+			continue;
+		struct kept_unit *const u = &h->units[h->n_units++];
+		u->unit = kept.units[i];
+		list_unit(u, &n_backs, &n_pages);
+	}
+	h->n_pages = n_pages;
+	describe(h);
+	const uint64_t size = place_parts(h, head_size);
+	const uint64_t used = __atomic_fetch_add(&E.shared->kept_used, size, __ATOMIC_RELAXED);
+	if (used + size > KEPT_MAX)
+		return false;
+	k->offset = KEPT_FILE_OFFSET + used;
+	k->head_size = head_size;
+	place_parts(h, k->offset + head_size);
+	bool ok = true;
+	for (uint32_t i = 0; i < h->n_pieces && ok; i++)
+		ok = write_out(h->pieces[i].at, h->pieces[i].size, h->pieces[i].offset);
+	for (uint32_t i = 0; i < h->n_units && ok; i++)
+		ok = write_table(&h->units[i]);
+	/* (the last byte, so that all holes are part of the file) */
+	return ok && write_out(ZONE_KEPT, head_size, k->offset) &&
+	       sys4(__NR_pwrite64, E.reserved_fd, "", 1, k->offset + size - 1) == 1;
+}
+
+void kept_save(const struct thread *t)
+{
+	struct soft_kept *const k = kept.save_to;
+	uint32_t state = KEPT_SEEN;
+	if (!k || !t->record || !__atomic_compare_exchange_n(&k->state, &state, KEPT_WRITING, false,
+							      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&k->state, save(k) ? KEPT_READY : KEPT_NOT, __ATOMIC_RELEASE);
+}
