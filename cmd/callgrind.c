@@ -3,11 +3,13 @@
 #include "accesses.h"
 #include "buf.h"
 #include "cachesim.h"
+#include "clean-env.h"
 #include "command.h"
 #include "complain.h"
 #include "function-rules.h"
 #include "measuring.h"
 #include "sink.h"
+#include "world-show.h"
 
 #include <tare/tare.h>
 
@@ -27,6 +29,7 @@
 
 struct callgrind {
 	const char *out_file, *log_file;
+	const char *machine, *hermetic, *schedule;	/* tare's own; NULL: not given */
 	int log_fd;
 	bool quiet, verbose, trace_children, dump_instr, no_lines, separate_threads, skip_plt_off;
 	bool cache_sim, instr_later, collect_later;
@@ -204,6 +207,22 @@ static bool is_ignored(const char *option)
 	return !strcmp(option, "-v") || !strcmp(option, "--verbose") || !strcmp(option, "-d");
 }
 
+/* The world that the command sees: options that valgrind does not have. */
+static bool parse_world(struct callgrind *c, const char *option)
+{
+	const char *const machine = value_of(option, "--machine"), *const hermetic = value_of(option, "--hermetic"),
+			  *const schedule = value_of(option, "--schedule");
+	if (machine)
+		c->machine = machine;
+	else if (hermetic || !strcmp(option, "--hermetic"))
+		c->hermetic = hermetic ? hermetic : "";
+	else if (schedule)
+		c->schedule = schedule;
+	else
+		return false;
+	return true;
+}
+
 /* EXIT_GOOD, or the status to end with. */
 static int parse_option(struct callgrind *c, const char *option)
 {
@@ -228,7 +247,7 @@ static int parse_option(struct callgrind *c, const char *option)
 		c->log_fd = atoi(v);
 	else if (!strcmp(option, "-q") || !strcmp(option, "--quiet"))
 		c->quiet = true;
-	else if (!is_ignored(option))
+	else if (!parse_world(c, option) && !is_ignored(option))
 		return usage_error("%s: no option of callgrind that is known here; tare-callgrind(1) lists them", option);
 	return EXIT_GOOD;
 }
@@ -248,6 +267,9 @@ static void help(void)
 	     "  --toggle-collect=FUNCTION  count only while FUNCTION runs; * and ? as in file names\n"
 	     "  --dump-before=FUNCTION, --dump-after=FUNCTION   a further file there\n"
 	     "  --zero-before=FUNCTION     forget what was counted until there\n"
+	     "  --machine=NAME             the command sees this CPU (tare-machine(7))\n"
+	     "  --hermetic[=SEED]          every run is the same (tare-hermetic(7))\n"
+	     "  --schedule=SEED            with --hermetic: another order of threads\n"
 	     "  --skip-plt=no              show the stubs of PLTs as functions\n"
 	     "  --log-file=FILE, --log-fd=N, -q\n"
 	     "  --version");
@@ -585,6 +607,18 @@ static bool write_profiles(struct callgrind *c, const struct tare_measurement *m
 	return true;
 }
 
+static void say_world(const struct callgrind *c, const struct tare_world *w)
+{
+	struct buf text = { 0 };
+	world_heading(w, &text);
+	if (text.len)
+		say(c, "%.*s", (int)text.len, text.data);
+	for (unsigned bit = 1; w && w->hermetic && bit; bit <<= 1)
+		if (w->left & bit && tare_left_text(bit))
+			say(c, "Another run may differ: %s", tare_left_text(bit));
+	buf_free(&text);
+}
+
 static int run(struct callgrind *c)
 {
 	struct tare_events *events;
@@ -606,6 +640,7 @@ static int run(struct callgrind *c)
 				  .stop = &measuring_stop, .code = true, .calls = true, .valgrind = true,
 				  .starts_off = (c->instr_later ? TARE_OFF_PROCESS : 0u) |
 						(c->collect_later ? TARE_OFF_THREADS : 0u),
+				  .machine = c->machine, .hermetic = c->hermetic, .schedule = c->schedule,
 				  .watch = watch,
 				  .trace = sim ? cachesim_trace(sim) : NULL), &m, &why);
 	if (status < 0) {
@@ -616,6 +651,7 @@ static int run(struct callgrind *c)
 		if (!ok)
 			complain("%s: no memory for its simulated caches", c->command[0]);
 		status = measuring_caught ? 128 + measuring_caught : m->exit_status;
+		say_world(c, m->world);
 		ok = ok && write_profiles(c, m, events, &s);
 		function_rules_found(&c->rules);	/* as with callgrind, the status is the command's */
 		status = ok ? status : EXIT_FAILED;
@@ -641,7 +677,13 @@ int callgrind_main(int argc, char **argv)
 		return EXIT_FAILED;
 	say(&c, "tare-callgrind " TARE_VERSION ", callgrind's files with exact counts");
 	say(&c, "Command: %s", c.command[0]);
+	char **const ours = environ;
+	if (c.hermetic)
+		environ = clean_environment(&(struct opt_list){ 0 }, true);
 	status = run(&c);
+	if (c.hermetic)
+		clean_environment_free(environ);
+	environ = ours;
 	function_rules_free(&c.rules);
 	if (c.log != stderr)
 		fclose(c.log);

@@ -33,6 +33,9 @@ struct record_opts {
 
 static const char *const backends[] = { "auto", "native", "soft", NULL };
 
+#define NO_STILL_WORLD "a profile has times of the host, so runs would still differ; for counts that are the same every time: " \
+	"tare stat --hermetic, or tare annotate --hermetic for those of functions"
+
 static const struct opt opts[] = {
 	{ OPT_STRING, 'c', "counter", "NAME", "the counter: wall-time (default), instructions:u, "
 	  "instructions-minus-irqs:u, any event", TO(record_opts, counter) },
@@ -54,6 +57,8 @@ static const struct opt opts[] = {
 	  "(default: 0)", TO(record_opts, seed) },
 	{ OPT_FLAG, 0, "aslr", NULL, "leave address randomisation on", TO(record_opts, aslr) },
 	{ OPT_FLAG, 'q', "quiet", NULL, "do not list the profiles", TO(record_opts, quiet) },
+	{ OPT_REFUSED, 0, "hermetic", .help = NO_STILL_WORLD },
+	{ OPT_REFUSED, 0, "schedule", .help = NO_STILL_WORLD },
 	{ OPT_END },
 };
 

@@ -19,6 +19,9 @@ struct run_opts {
 	bool aslr, list, cycles, kernel_as_user, show_flaws;
 };
 
+#define NO_STILL_WORLD "the virtual PMU's clocks and interrupts are the host's, so runs would still differ; for counts that are " \
+	"the same every time: tare stat --hermetic"
+
 static const struct opt opts[] = {
 	{ OPT_STRING, 'c', "cpu", "MODEL", "the CPU model (default: the one nearest to this machine's)",
 	  TO(run_opts, cpu) },
@@ -37,6 +40,8 @@ static const struct opt opts[] = {
 	{ OPT_FLAG, 0, "show-flaws", NULL, "print what --flaws plants, as JSON, and run nothing",
 	  TO(run_opts, show_flaws) },
 	{ OPT_FLAG, 'l', "list", NULL, "show the models and the flaws", TO(run_opts, list) },
+	{ OPT_REFUSED, 0, "hermetic", .help = NO_STILL_WORLD },
+	{ OPT_REFUSED, 0, "schedule", .help = NO_STILL_WORLD },
 	{ OPT_END },
 };
 

@@ -31,6 +31,8 @@ struct verify_opts {
 static const char *const interrupts_from[] = { "table", "vendor", "scan", NULL };
 static const char *const backends[] = { "auto", "hw", "soft", NULL };
 
+#define NO_STILL_WORLD "what is examined is this host, with its interrupts; a still world is the software engine's: tare stat --hermetic"
+
 static const struct opt opts[] = {
 	{ OPT_GROUP, .help = "What is examined" },
 	{ OPT_EVENTS, 'e', "event", "LIST", "these events (default: all of the CPU whose counts "
@@ -64,6 +66,8 @@ static const struct opt opts[] = {
 	  "examined", TO(verify_opts, certificate) },
 	{ OPT_FLAG, 0, "no-certificate", NULL, "write none", TO(verify_opts, no_certificate) },
 	{ OPT_FLAG, 'l', "list", NULL, "show the kernels and the experiments", TO(verify_opts, list) },
+	{ OPT_REFUSED, 0, "hermetic", .help = NO_STILL_WORLD },
+	{ OPT_REFUSED, 0, "schedule", .help = NO_STILL_WORLD },
 	{ OPT_END },
 };
 

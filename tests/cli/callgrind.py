@@ -36,6 +36,19 @@ for line in lines:
     skip = line.startswith("calls=")
 check(own == totals(path)[0], own, totals(path))
 
+# A still world: the same file each time.
+files = set()
+for i in range(3):
+    p = run(callgrind, "--hermetic=5", "--schedule=2", f"--callgrind-out-file={here}/still{i}", "/bin/sh", "-c", "echo $$; date")
+    check(p.returncode == 0 and p.stdout.startswith("1000\n"), p.stdout, p.stderr)
+    check("world: hermetic, seed 5, schedule 2, machine x86-64-v2" in p.stderr, p.stderr)
+    files.add("".join(l for l in open(f"{here}/still{i}") if not l.startswith("pid:")))
+check(len(files) == 1, "three files differ")
+p = run(callgrind, "--schedule=2", "/bin/true")
+check(p.returncode != 0 and "hermetic" in p.stderr, p.stderr)
+p = run(callgrind, "--machine=no-such", "/bin/true")
+check(p.returncode != 0 and "no-such" in p.stderr, p.stderr)
+
 # Simulated caches, where there is a disassembler.
 p = run(callgrind, "--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64",
         f"--callgrind-out-file={here}/sim", "/bin/true")

@@ -117,6 +117,9 @@ for command in (("queue", "8"), ("atomics", "8"), ("tree",)):
     still(2, tasks, *command, options=("--schedule", "5"))
 check(len({stat(tasks, "queue", "8", options=("--schedule", str(s)))[1] for s in range(4)}) > 1, "all orders are the same")
 
+# A child whose counts are left out is in the same world.
+still(2, "sh", "-c", "echo $$; date; sh -c 'echo $$'", options=("--no-inherit",))
+
 # Input from a pipe that comes in pieces.
 results = set()
 for pieces in (1, 7):
@@ -209,6 +212,12 @@ p = run(tare, "stat", "--schedule", "1", "--", "true")
 check(p.returncode != 0 and "--schedule wants --hermetic" in p.stderr, p.stderr)
 p = run(tare, "stat", "--hermetic", "-p", str(os.getpid()))
 check(p.returncode != 0 and "a process that runs already" in p.stderr, p.stderr)
+
+for command in ("run", "record", "verify"):
+    for option in ("--hermetic", "--hermetic=3", "--schedule=3"):
+        p = run(tare, command, option, "--", "true")
+        check(p.returncode == 125 and f"{command}: {option.split('=')[0]}: " in p.stderr and "tare stat --hermetic" in p.stderr,
+              command, p.returncode, p.stderr)
 
 # compare does not mix worlds.
 def result(name, *options):

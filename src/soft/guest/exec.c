@@ -318,7 +318,7 @@ static long exec_now(struct thread *t, long nr, const uint64_t *a)
 
 	if (will_fail(dir, path, flags))
 		return gate(t, nr, a);		/* for the kernel's own error */
-	if (E.shared->flags & SOFT_FLAG_NO_INHERIT && E.shared->records[t->record].parent)
+	if (E.shared->flags & SOFT_FLAG_NO_INHERIT && E.shared->records[t->record].parent && !E.hermetic)
 		return exec_native(t, nr, a, WHY_NO_INHERIT);
 	const uint32_t reason = reason_against(dir, path, flags, 0);
 	if (reason)
