@@ -641,6 +641,7 @@ static int run(struct callgrind *c)
 				  .starts_off = (c->instr_later ? TARE_OFF_PROCESS : 0u) |
 						(c->collect_later ? TARE_OFF_THREADS : 0u),
 				  .machine = c->machine, .hermetic = c->hermetic, .schedule = c->schedule,
+				  .on_deadlock = world_deadlock,
 				  .watch = watch,
 				  .trace = sim ? cachesim_trace(sim) : NULL), &m, &why);
 	if (status < 0) {

@@ -194,6 +194,7 @@ static struct tare_codeprofile *run_command(const struct annotate_opts *o, char 
 		.argv = argv, .events = events, .backend = TARE_BACKEND_SOFT, .aslr = o->aslr, .machine = o->machine,
 		.hermetic = o->hermetic,
 		.schedule = o->schedule,
+		.on_deadlock = world_deadlock,
 		.no_inherit = o->no_inherit, .per_task = true, .refuse_uncounted = o->refuse,
 		.timeout_s = o->timeout_ms / 1e3, .stop = &measuring_stop, .code = true,
 		.calls = wants_calls(o), .watch = watch,

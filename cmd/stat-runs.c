@@ -7,6 +7,7 @@
 #include "program.h"
 #include "stat.h"
 #include "term.h"
+#include "world-show.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -163,6 +164,7 @@ static int measure_part(struct stat_session *s, struct stat_run *run,
 		.machine = o->machine,
 		.hermetic = o->hermetic,
 		.schedule = o->schedule,
+		.on_deadlock = world_deadlock,
 		.no_inherit = o->no_inherit,
 		.per_task = o->per_thread,
 		.refuse_uncounted = o->refuse,

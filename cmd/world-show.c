@@ -23,6 +23,19 @@ bool hermetic_usable(const char *seed)
 	return false;
 }
 
+void world_deadlock(const struct tare_world *w, void *arg)
+{
+	enum { ENOUGH = 20 };
+	(void)arg;
+	caution("deadlock: all tasks of the run wait for each other, and will do so until it is ended:");
+	for (size_t i = 0; i < w->n_waits && i < ENOUGH; i++) {
+		const struct tare_wait *const k = &w->waits[i];
+		fprintf(stderr, "  %s %d (%s) waits %s\n", k->pid == k->tid ? "process" : "thread", k->tid, k->comm, k->what);
+	}
+	if (w->n_waits > ENOUGH)
+		fprintf(stderr, "  … and %zu more\n", w->n_waits - ENOUGH);
+}
+
 static void hermetic_json(struct json *j, const struct tare_world *w)
 {
 	if (!w || !w->hermetic) {
@@ -39,6 +52,16 @@ static void hermetic_json(struct json *j, const struct tare_world *w)
 	for (unsigned bit = 1; bit; bit <<= 1)
 		if (w->left & bit && tare_left_text(bit))
 			json_str(j, NULL, tare_left_text(bit));
+	json_end(j);
+	json_array(j, "deadlock");
+	for (size_t i = 0; i < w->n_waits; i++) {
+		json_object(j, NULL);
+		json_i64(j, "pid", w->waits[i].pid);
+		json_i64(j, "tid", w->waits[i].tid);
+		json_str(j, "comm", w->waits[i].comm);
+		json_str(j, "waits", w->waits[i].what);
+		json_end(j);
+	}
 	json_end(j);
 	json_end(j);
 }
@@ -92,6 +115,8 @@ void world_beyond(const struct tare_world *w, struct buf *out)
 	for (unsigned bit = 1; w && w->hermetic && bit; bit <<= 1)
 		if (w->left & bit && tare_left_text(bit))
 			buf_printf(out, "\n Another run may differ: %s.\n", tare_left_text(bit));
+	if (w && w->n_waits)
+		buf_printf(out, "\n The run was ended in a deadlock: all %zu tasks waited for each other.\n", w->n_waits);
 	if (!w || !w->n_beyond)
 		return;
 	buf_printf(out, "\n Code beyond %s was translated, and runs as on this host:", w->machine);

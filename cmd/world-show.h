@@ -15,6 +15,9 @@
 
 #define SCHEDULE_HELP "with --hermetic, another order of threads and processes, which follows from SEED"
 
+/* tare_measure_options.on_deadlock: says on standard error what the tasks wait for. */
+void world_deadlock(const struct tare_world *w, void *arg);
+
 /* Is it a seed? NULL is none, and good. Otherwise the reason is told. */
 bool hermetic_usable(const char *seed);
 

@@ -44,6 +44,14 @@ struct tare_beyond {
 	uint64_t reserved[2];
 };
 
+/* A task of a still world in which all tasks wait for each other. */
+struct tare_wait {
+	int pid, tid;			/* as the program knows them */
+	char comm[16];			/* its name; "" if it was gone when it was looked for */
+	char what[104];			/* what it waits for, as a clause: "for thread 1001 to end" */
+	uint64_t reserved[2];
+};
+
 /* What a run saw. */
 struct tare_world {
 	const char *machine;		/* NULL: the host; else its name, "x86-64-v2" … */
@@ -59,6 +67,10 @@ struct tare_world {
 	uint64_t schedule;		/* … this seed … */
 	unsigned left;			/* … and what happened in it that another run may not repeat:
 					 * enum tare_left */
+	/* All tasks of the still world waited for each other when the run was ended (or while
+	 * tare_measure_options.on_deadlock is called): each of them. */
+	size_t n_waits;
+	struct tare_wait *waits;
 };
 
 enum tare_left {

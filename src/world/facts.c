@@ -54,6 +54,7 @@ void world_free(struct tare_world *w)
 	if (!w)
 		return;
 	free(w->beyond);
+	free(w->waits);
 	free(w);
 }
 

@@ -67,7 +67,7 @@ void soft_hermetic_setup(struct soft_hermetic *h, const char *seed, const char *
 void soft_hermetic_left(const struct soft_hermetic *h, struct tare_world *w)
 {
 	if (w && h->on)
-		w->left = __atomic_load_n(&h->left, __ATOMIC_RELAXED) & ~HERMETIC_DEADLOCK;
+		w->left = __atomic_load_n(&h->left, __ATOMIC_RELAXED);
 }
 
 int soft_machine_setup(struct soft_machine *m, const char *text, struct tare_why *why)

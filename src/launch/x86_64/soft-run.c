@@ -10,6 +10,7 @@
 #include "left-out.h"
 #include "measure-room.h"
 #include "privilege.h"
+#include "soft-deadlock.h"
 #include "soft-machine.h"
 #include "soft-results.h"
 #include "soft-setup.h"
@@ -99,6 +100,12 @@ static bool is_left_out(const struct soft *s)
 	return s->o->leave_out && *s->o->leave_out;
 }
 
+static uint64_t look_until(const struct soft *s, const struct watch *w)
+{
+	const uint64_t until = watch_until(w), look = launch_now_ns() + DEADLOCK_LOOK_NS;
+	return s->o->hermetic && look < until ? look : until;
+}
+
 static void watch_command(struct soft *s)
 {
 	struct watch w;
@@ -107,7 +114,9 @@ static void watch_command(struct soft *s)
 	w.before_kill = look_before_kill;
 	w.arg = s;
 	uint64_t look_ns = s->child.start_ns + LOOK_NS;
-	while (!child_wait(&s->child, watch_until(&w), w.wake)) {
+	while (!child_wait(&s->child, look_until(s, &w), w.wake)) {
+		if (!s->m->stopped && !s->m->timed_out)
+			soft_deadlock_look(s->setup.memfd, s->o, s->m->world);
 		if (launch_now_ns() >= look_ns) {
 			const uint64_t begin = launch_now_ns();
 			soft_results_look(&s->results);
@@ -206,6 +215,9 @@ static double run_to_end(struct soft *s)
 {
 	const uint64_t ticks = __builtin_ia32_rdtsc(), begin_ns = launch_now_ns();
 	watch_command(s);
+	/* In a still world the others may wait for the command's turn to end. */
+	if (s->o->hermetic && (s->m->timed_out || s->m->stopped))
+		soft_stop_rest(s->setup.shared);
 	const uint64_t end_ns = launch_now_ns(), end_ticks = __builtin_ia32_rdtsc();
 	s->m->wall_ns = end_ns - s->child.start_ns;
 	if (s->hooks->before_reap)

@@ -165,12 +165,17 @@ static bool kill_all(struct soft_shared *shared)
 
 #define ROUNDS 2000		/* of a millisecond: processes that were just forked */
 
+void soft_stop_rest(struct soft_shared *shared)
+{
+	for (int i = 0; i < ROUNDS && kill_all(shared); i++)
+		usleep(1000);
+}
+
 static void end_run(struct soft_stops *s, pid_t asker)
 {
 	for (int i = 0; i < ROUNDS && !soft_results_look(s->results); i++)
 		usleep(1000);
-	for (int i = 0; i < ROUNDS && kill_all(s->results->shared); i++)
-		usleep(1000);
+	soft_stop_rest(s->results->shared);
 	kill(asker, SIGKILL);
 }
 

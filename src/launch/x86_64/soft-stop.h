@@ -24,4 +24,7 @@ void soft_stop_serve(struct soft_stops *s, struct soft_slot *slot);
 /* Fills m->stops and m->limited. 0 or TARE_E_NOMEM. */
 int soft_stop_results(const struct soft_stops *s, struct tare_measurement *m);
 
+/* Kills what is left of the run. */
+void soft_stop_rest(struct soft_shared *shared);
+
 #endif

@@ -22,7 +22,6 @@ struct soft_hermetic {
 #define HERMETIC_SHARED		2u	/* a shared mapping of a file that may be written */
 #define HERMETIC_NATIVE		4u	/* a process ran without the engine */
 #define HERMETIC_LATE_INPUT	8u	/* input from outside kept the run waiting */
-#define HERMETIC_DEADLOCK	16u	/* all tasks waited for each other */
 #define HERMETIC_FULL		32u	/* a table was full: more tasks or files than it holds */
 #define HERMETIC_UNORDERED	64u	/* several tasks ran at the same time */
 
@@ -59,7 +58,12 @@ struct hermetic_task {
 	uint32_t woken;		/* futex: another task has woken it */
 	uint64_t alarm_at, alarm_every;	/* of a process: setitimer's timer while it execs */
 	uint32_t outside_fd;	/* HT_WAITS: for that descriptor, plus 1, from outside of the run */
-	uint32_t for_tasks;	/* HT_WAITS: for what only a task of the run can do */
+	uint32_t for_tasks;	/* HT_WAITS: for what only a task of the run can do … */
+	int32_t wait_nr;	/* … with this system call … */
+	uint32_t wait_pad;
+	uint64_t wait_a[3];	/* … and these arguments … */
+	int32_t wait_for;	/* … it seems for this task, as the program knows it; 0: not known … */
+	uint32_t wait_mutex;	/* … which holds a mutex */
 	uint32_t held_by;	/* a vfork child: number of its parent's task, plus 1 */
 };
 
@@ -85,14 +89,18 @@ struct hermetic_shared {
 	uint32_t n_live;	/* tasks that have not ended, and run in the engine */
 	uint32_t first_live;	/* all tasks before it have ended */
 	uint32_t ending;	/* number of the task that ends, plus 1 */
-	uint32_t idle_turns;	/* how often in a row all tasks waited */
+	uint32_t idle_turns;	/* how often in a row all tasks waited, and nothing happened */
+	uint32_t deadlock;	/* all tasks wait for each other, and have done so for a while (atomic) */
+	uint32_t pad;
 	uint32_t n_waiters;	/* places of `waiters` ever used */
 	uint32_t random_open;	/* a program has opened a random device, or got one */
 	uint32_t n_outside;
 	uint32_t n_devices;
 	uint32_t n_files;
 	uint64_t clock;		/* ns since the start of the run */
-	uint64_t progress;	/* bumped when a task does what may let another one go on */
+	uint64_t progress;	/* bumped when a task does what may let another one go on … */
+	uint64_t idle_progress;	/* … or, so often, because all wait and look again */
+	uint64_t busy_progress;	/* the difference, when all waited last */
 	uint64_t turns;		/* how often the turn changed */
 	uint64_t order;		/* of waiters */
 	uint64_t limits[16][2];	/* of the command: soft, hard */

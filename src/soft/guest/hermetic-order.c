@@ -26,6 +26,7 @@
 #define PIECE 4096			/* a pipe with room has room for this */
 #define PATIENCE_MS 1000		/* for input from outside */
 #define LOST_NS 100000000		/* after so long a task looks whether the one that runs is still there */
+#define LOOK_TURNS 100			/* so often, 1 ms apart, all waited: what for? (hermetic-deadlock.c) */
 #define IN 1				/* POLLIN, POLLOUT */
 #define OUT 4
 #define O_NONBLOCK_ 04000
@@ -201,6 +202,8 @@ void turn_begin_slice(struct thread *t)
 		exact_wanted(t);
 	if (!exact_instructions(t, &n))
 		return;
+	if (!turn_alone())
+		deadlock_or_orphaned();
 	t->hermetic.slice_end = turn_alone() ? 0 : n + (E.shared->hermetic.scheduled ? random_length(SLICE_POWERS) : SLICE);
 	exact_wanted(t);		/* its budget */
 }
@@ -214,8 +217,12 @@ void turn_wait(struct thread *t)
 		const uint32_t go = __atomic_load_n(&k->go, __ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&H()->running, __ATOMIC_ACQUIRE) == own)
 			break;
-		if (sys4(__NR_futex, &k->go, FUTEX_WAIT, go, longest) == -ETIMEDOUT)
+		const long ret = sys4(__NR_futex, &k->go, FUTEX_WAIT, go, longest);
+		if (ret == -ETIMEDOUT)
 			take_over(t);
+		/* (One from within the run was progress, too.) */
+		if (ret == -EINTR && t->pending && k->state == HT_WAITS)
+			k->woken = 1;
 	}
 	sys0(__NR_getppid);		/* signals that were sent before come now */
 	await_end();
@@ -256,10 +263,11 @@ static void idle(struct thread *t)
 			h->clock = next;
 		return;
 	}
-	if (!outside && for_tasks && for_tasks == h->n_live && ++h->idle_turns > 500)
-		hermetic_note_left(HERMETIC_DEADLOCK);
+	deadlock_notice(outside ? 0 : for_tasks);
+	deadlock_or_orphaned();
 	sys2(__NR_nanosleep, nap, 0);
 	h->progress++;
+	h->idle_progress++;
 }
 
 void turn_next(struct thread *t)
@@ -320,7 +328,6 @@ struct attempt {
 	const uint64_t *a;
 	uint64_t done;			/* bytes written already */
 	uint64_t until;			/* NEVER_NS: it has no time */
-	bool for_tasks;			/* it waits for what only tasks of the run can do */
 	bool restarts;			/* after a handler with SA_RESTART */
 	int64_t fd;			/* that it waits for; -1: none or several */
 };
@@ -350,12 +357,11 @@ static long attempt(struct thread *t, struct attempt *w, try_it *again, long at_
 		const uint64_t timer = timers_next(t);
 		k->until = w->until < timer ? w->until : timer;
 		k->seen = H()->progress;
-		k->for_tasks = w->for_tasks;
+		k->for_tasks = H()->idle_turns >= LOOK_TURNS && waits_for_tasks(t, w->nr, w->a) && k->until == NEVER_NS;
 		k->outside_fd = w->fd >= 0 && is_outside(w->fd) ? (uint32_t)w->fd + 1 : 0;
 		k->state = HT_WAITS;
 		turn_next(t);
 		k->outside_fd = 0;
-		H()->idle_turns = 0;
 		if (t->pending)
 			return interrupted(t, w);
 	}
@@ -365,6 +371,12 @@ static bool is_ready(uint64_t fd, int events)
 {
 	struct { int32_t fd; int16_t events, revents; } p = { (int32_t)fd, (int16_t)events, 0 };
 	return sys3(__NR_poll, &p, 1, 0) != 0;
+}
+
+/* A task that is alone waits in the kernel for what comes from outside. */
+static bool waits_natively(uint64_t fd)
+{
+	return turn_alone() && !timers_armed() && !is_inside((int32_t)fd);
 }
 
 static bool is_nonblocking(uint64_t fd)
@@ -414,7 +426,7 @@ static long try_read(struct thread *t, struct attempt *w)
 {
 	const bool wait = w->nr != __NR_recvfrom && w->nr != __NR_recvmsg ? true :
 			  !(w->a[w->nr == __NR_recvfrom ? 3 : 2] & DONT_WAIT);
-	if (!(turn_alone() && !timers_armed()) && wait && !is_ready(w->a[0], IN) && !is_nonblocking(w->a[0]))
+	if (wait && !is_ready(w->a[0], IN) && !waits_natively(w->a[0]) && !is_nonblocking(w->a[0]))
 		return WOULD_BLOCK;
 	const long ret = syscall_usual(t, w->nr, w->a);
 	if (ret == -EAGAIN)
@@ -444,7 +456,8 @@ static long try_write(struct thread *t, struct attempt *w)
 	struct k_stat st;
 	const bool known = sys2(__NR_fstat, (int32_t)w->a[0], &st) == 0;
 	const uint32_t kind = known ? st.mode & S_IFMT : 0;
-	if (kind == S_IFREG || !known || (turn_alone() && !timers_armed()) || is_nonblocking(w->a[0])) {
+	const bool has_end = kind == S_IFIFO || kind == S_IFSOCK;
+	if (kind == S_IFREG || !known || (!has_end && turn_alone()) || waits_natively(w->a[0]) || is_nonblocking(w->a[0])) {
 		const long ret = syscall_usual(t, w->nr, w->a);
 		if (ret == -EAGAIN)
 			return found_nothing(t, ret);
@@ -453,7 +466,7 @@ static long try_write(struct thread *t, struct attempt *w)
 		turn_progress();
 		return ret;
 	}
-	if (w->nr != __NR_write || (kind != S_IFIFO && kind != S_IFSOCK)) {
+	if (w->nr != __NR_write || !has_end) {
 		if (!is_ready(w->a[0], OUT))
 			return WOULD_BLOCK;
 		turn_progress();
@@ -804,7 +817,6 @@ static long futex_wait(struct thread *t, struct attempt *w)
 	*own = (struct hermetic_waiter){ space_of(t, w->a[1]), w->a[0], ++H()->order, t->hermetic.number,
 					 op == F_WAIT ? ALL_BITS : (uint32_t)w->a[5] };
 	w->restarts = !w->a[3];
-	w->for_tasks = own->space != 1;
 	const long ret = attempt(t, w, try_futex, -ETIMEDOUT);
 	struct hermetic_waiter *const still = waiter_of(t->hermetic.number);
 	if (still)
@@ -951,7 +963,6 @@ long turn_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 		return do_sigwait(t, &w);
 	case __NR_wait4:
 	case __NR_waitid:
-		w.for_tasks = true;
 		return attempt(t, &w, try_wait, 0);
 	case __NR_flock:
 		return attempt(t, &w, try_lock, 0);

@@ -9,6 +9,7 @@
  *	hermetic-listing.c	folders, sorted
  *	hermetic-host.c		the host's name, memory, load, limits; files of /proc
  *	hermetic-order.c	whose turn it is: one task runs at a time
+ *	hermetic-deadlock.c	all wait for each other
  *
  * What all processes of the run share is in hermetic_shared() (abi/hermetic-abi.h). Only the task whose
  * turn it is changes it, so it has no lock.
@@ -112,5 +113,12 @@ void turn_thread_ended(struct thread *t);	/* clears its word, and wakes who wait
 /* SIGKILL was sent to the process: waits until it is gone. */
 void turn_killed(int32_t pid);
 void turn_progress(void);			/* others may be able to go on now */
+
+/* hermetic-deadlock.c */
+/* Can only a task of the run end the wait in that call? Notes what it waits for. */
+bool waits_for_tasks(struct thread *t, long nr, const uint64_t *a);
+bool is_inside(int64_t fd);			/* a pipe or socket whose other end only the run has */
+void deadlock_or_orphaned(void);	/* ends the process where nobody would */
+void deadlock_notice(uint32_t for_tasks);	/* all wait, so many of them for tasks of the run */
 
 #endif
