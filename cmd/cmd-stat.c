@@ -59,6 +59,9 @@ static const struct opt opts[] = {
 	{ OPT_STRING, 0, "machine", "NAME", MACHINE_HELP, TO(stat_opts, machine) },
 	{ OPT_STRING, 0, "hermetic", "SEED", HERMETIC_HELP, TO(stat_opts, hermetic), .optional = true },
 	{ OPT_STRING, 0, "schedule", "SEED", SCHEDULE_HELP, TO(stat_opts, schedule) },
+	{ OPT_UINT, 0, "layouts", "K", "run K times, each time with the stack, the program, its libraries, the heap and the "
+	  "environment at other addresses (layouts 1 to K): how much counts move by layout alone", TO(stat_opts, layouts),
+	  .min = 2, .max = 10000 },
 	{ OPT_FLAG, 0, "clean-env", NULL, "run the command in a fixed environment: "
 	  CLEAN_ENV_HELP, TO(stat_opts, clean_env) },
 	{ OPT_LIST, 0, "keep", "VAR", "with --clean-env or --hermetic, leave this variable in; may be given "
@@ -244,6 +247,13 @@ static bool check_options(const struct stat_opts *o, bool command)
 		bad = "--repeat wants a command to run";
 	else if (o->keep.n && !o->clean_env)
 		bad = "--keep wants --clean-env or --hermetic; without it every variable is kept";
+	else if (o->layouts && (o->repeat != 1 || o->interval_ms))
+		bad = "--layouts makes one run of each layout; it cannot be combined with --repeat or --interval-print";
+	else if (o->layouts && (o->backend == TARE_BACKEND_HW || o->mix_from || o->aslr))
+		bad = "--layouts wants the software engine, which moves the program, without --aslr; leave --backend hw, "
+		      "--mix-from and --aslr out";
+	else if (o->layouts && (!command || o->pid || o->tid))
+		bad = "--layouts wants a command to run: a process that runs already cannot be moved";
 	else if (o->schedule && !o->hermetic)
 		bad = "--schedule wants --hermetic; otherwise the host's scheduler orders threads";
 	else if (o->hermetic && !command)
@@ -434,10 +444,12 @@ static int run(const struct command *self, int argc, char **argv)
 		free_lists(&o);
 		return EXIT_FAILED;
 	}
-	if (o.mix || o.functions || o.in.n || o.machine || o.hermetic)
+	if (o.mix || o.functions || o.in.n || o.machine || o.hermetic || o.layouts)
 		o.backend = TARE_BACKEND_SOFT;
 	if (o.mix_from)
 		o.backend = TARE_BACKEND_HW;
+	if (o.layouts)
+		o.repeat = o.layouts;
 	measuring_attached = o.pid || o.tid;
 	struct stat_stops stops = { 0 };
 	struct stat_session s = { .o = &o, .stops = &stops, .argv = argv + first };

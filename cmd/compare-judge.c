@@ -4,7 +4,9 @@
  * stand: equal counts are the same, and a difference is a change, even if it is one. That the
  * program does the same is seen where the runs of each file agree and one of the files has at
  * least two runs. Counts that vary by themselves (hash seeds, addresses, time), and all raw
- * counts, are judged by how much they vary (noise.h). Scaled counts are estimates, and times
+ * counts, are judged by how much they vary (noise.h). Runs of different layouts (stat --layouts)
+ * show the band in which layout alone moves a count: a count in the other file's band is the same.
+ * Scaled counts are estimates, and times
  * vary with the machine: neither is judged unless asked for. */
 #include "compare.h"
 #include "noise.h"
@@ -151,6 +153,25 @@ static void judge_values(struct compare_line *l, const struct compare_rules *r, 
 	}
 }
 
+/* Exact counts of different layouts: a change is real if the bands do not touch. */
+static void judge_bands(struct compare_line *l, const struct compare_rules *r)
+{
+	const struct summary *const a = &l->base->sum, *const b = &l->new->sum;
+	struct buf text = { 0 };
+	if (a->min == b->min && a->max == b->max) {
+		set(l, COMPARE_SAME, "%s", "");
+		return;
+	}
+	if (a->min > b->max || b->min > a->max) {
+		judge_change(l, r, l->delta);
+		return;
+	}
+	const struct summary *const wider = a->max - a->min > b->max - b->min ? a : b;
+	put_real(&text, (double)(wider->max - wider->min) / 2, 1);
+	set(l, COMPARE_SAME, "inside the band in which layout alone moves it (±%s)", text.data);
+	buf_free(&text);
+}
+
 static void judge_line(struct compare_line *l, const struct compare_rules *r)
 {
 	double allowed = 0;
@@ -175,7 +196,10 @@ static void judge_line(struct compare_line *l, const struct compare_rules *r)
 	if (!refuse(l, r, threshold, &test)) {
 		l->varies = is_proof(l->base->provenance) &&
 			    (!one_value(l->base) || !one_value(l->new));
-		judge_values(l, r, threshold, &test);
+		if (l->layouts && !threshold && is_proof(l->base->provenance) && is_proof(l->new->provenance))
+			judge_bands(l, r);
+		else
+			judge_values(l, r, threshold, &test);
 	}
 	noise_test_free(&test);
 }
@@ -202,6 +226,7 @@ static void add_line(struct comparison *c, const char *event)
 		.event = event,
 		.base = compare_find(c->base, event),
 		.new = compare_find(c->new, event),
+		.layouts = c->base->layouts || c->new->layouts,
 	};
 }
 

@@ -182,6 +182,8 @@ static const char *load_tree(struct compare_file *f)
 	f->environment = object_at(f->root, "environment");
 	f->program = object_at(f->root, "program");
 	f->aslr_off = true_at(f->environment, "aslr_off");
+	if (!json_to_u64(json_get(json_get(f->root, "options"), "layouts"), &f->layouts))
+		f->layouts = 0;
 	f->same_status = true;
 	/* By itself, so that the array of the others may move. */
 	struct compare_series elapsed = { .event = "elapsed", .unit = "ns",

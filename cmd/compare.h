@@ -38,6 +38,7 @@ struct compare_file {
 	const struct json_node *cpu_facts;	/* family, model and so on; NULL: unknown */
 	const struct json_node *environment, *program;	/* NULL: the file does not say */
 	bool aslr_off;
+	uint64_t layouts;		/* of stat --layouts; 0: all runs had the same layout */
 	size_t n_runs, n_complete;
 	size_t n_parts;			/* complete runs of which only parts were counted */
 	bool same_status;		/* of all complete runs */
@@ -78,6 +79,7 @@ struct compare_line {
 	double allowed;			/* what a threshold lets pass; 0: none given */
 	enum compare_verdict verdict;
 	bool varies;			/* an exact count that is not the same in all runs */
+	bool layouts;			/* the runs of one of the files had different layouts */
 	char reason[192];		/* or "" */
 };
 

@@ -277,6 +277,8 @@ static void options_json(struct json *j, const struct stat_session *s)
 {
 	json_object(j, "options");
 	json_u64(j, "repeat", s->o->repeat);
+	if (s->o->layouts)
+		json_u64(j, "layouts", s->o->layouts);
 	json_bool(j, "inherit", !s->o->no_inherit);
 	json_bool(j, "exact", s->o->exact);
 	json_bool(j, "aslr", s->o->aslr);

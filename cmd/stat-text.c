@@ -5,6 +5,7 @@
 #include "term.h"
 #include "world-show.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -443,6 +444,23 @@ static void put_corrections(struct buf *b, const struct stat_session *s)
 	}
 }
 
+/* --layouts: how far each count was moved. */
+static void put_bands(struct buf *b, const struct stat_session *s)
+{
+	buf_printf(b, "\n By layout alone, over %zu layouts:\n", stat_counted_runs(s));
+	for (size_t i = 0; i < s->n_events; i++) {
+		struct stat_series v;
+		stat_series(s, i, &v);
+		const double middle = (double)v.sum.min / 2 + (double)v.sum.max / 2;
+		if (v.sum.n && v.sum.min == v.sum.max)
+			buf_printf(b, "   %s does not move\n", stat_event(s, i)->name);
+		else if (v.sum.n)
+			buf_printf(b, "   %s moves from %" PRIu64 " to %" PRIu64 " (±%.2g %%)\n", stat_event(s, i)->name, v.sum.min,
+				   v.sum.max, 50 * (double)(v.sum.max - v.sum.min) / middle);
+		stat_series_free(&v);
+	}
+}
+
 static void put_notes(struct buf *b, const struct stat_session *s)
 {
 	const struct tare_measurement *const m = stat_part(&s->runs[0]);
@@ -452,6 +470,8 @@ static void put_notes(struct buf *b, const struct stat_session *s)
 	if (s->skipped[0])
 		buf_printf(b, "\n Not available here: %s (see `tare doctor`).\n", s->skipped);
 	world_beyond(last->world, b);
+	if (s->o->layouts)
+		put_bands(b, s);
 	if (m->aslr_note)
 		buf_printf(b, "\n %s.\n", m->aslr_note);
 	if (uncounted(s))

@@ -29,6 +29,7 @@
 struct stat_opts {
 	const char *events;
 	unsigned repeat;		/* 0: until interrupted */
+	unsigned layouts;		/* --layouts: run i has layout i + 1; 0: all have the kernel's */
 	bool json;
 	const char *separator;		/* -x; NULL: text */
 	const char *output;

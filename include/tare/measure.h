@@ -251,12 +251,15 @@ struct tare_measure_options {
 					 * numbers of this seed ("": 0), and if .machine is NULL, the
 					 * machine x86-64-v2 (tare/world.h); with the software engine
 					 * only */
+	const char *schedule;		/* with .hermetic: NULL: tasks run in order of creation; else in
+					 * an order that follows from this seed */
 	/* With .hermetic: all tasks wait for each other, world->waits (tare/world.h) says what for, and the run
 	 * goes on like that until it is ended. Called by the thread that called tare_measure(), with .arg. NULL:
 	 * nothing is */
 	void (*on_deadlock)(const struct tare_world *world, void *arg);
-	const char *schedule;		/* with .hermetic: NULL: tasks run in order of creation; else in
-					 * an order that follows from this seed */
+	unsigned layout;		/* 0: stack, program, libraries and heap are where the kernel puts them; else
+					 * where this number says: other addresses with each number, the same in
+					 * every run. With the software engine only, and not with .aslr */
 };
 #define TARE_MEASURE_OPTIONS_INIT TARE_OPTIONS_INIT(measure)
 

@@ -216,6 +216,19 @@ static int backend_of_stops(const struct tare_measure_options *o, struct measure
 	return tare_backend_for(o->events, TARE_BACKEND_SOFT, NULL, 0, why);
 }
 
+/* Only the engine moves a program. */
+static int layout_backend(const struct tare_measure_options *o, struct measured *r, struct tare_why *why)
+{
+	if (is_attached(o) || o->backend == TARE_BACKEND_HW || o->aslr) {
+		why_set(why, TARE_E_INVALID, "layout %u: the software engine puts a command there that it starts, without "
+			"address space randomisation", o->layout);
+		why_remedy(why, "count a command in software (--backend soft), without --aslr");
+		return TARE_E_INVALID;
+	}
+	snprintf(r->reason, sizeof(r->reason), "only the software engine moves a program");
+	return tare_backend_for(o->events, TARE_BACKEND_SOFT, NULL, 0, why);
+}
+
 static int machine_backend(const struct tare_measure_options *o, struct measured *r,
 			   struct tare_why *why)
 {
@@ -245,6 +258,8 @@ static int backend_of_run(const struct tare_measure_options *o, struct measured 
 			  struct tare_why *why)
 {
 	const pid_t target = o->pid ? o->pid : o->tid;
+	if (o->layout && (target || o->aslr || o->backend != TARE_BACKEND_SOFT))
+		return layout_backend(o, r, why);
 	if (o->machine && (target || o->backend != TARE_BACKEND_SOFT))
 		return machine_backend(o, r, why);
 	if (o->n_stops && o->backend == TARE_BACKEND_AUTO)

@@ -214,6 +214,8 @@ uint64_t engine_main(void)
 		t->regs[i] = soft_start.regs[i];
 	t->pc = soft_start.rip;
 	t->rflags = soft_start.rflags;
+	if (E.shared->layout.on)
+		layout_start(t);
 	shadow_fault(t, shadow_of(t, t->regs[RSP] - 64));
 	cache_init();
 	places_init();

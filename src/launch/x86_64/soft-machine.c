@@ -58,6 +58,28 @@ _Static_assert((int)HERMETIC_NETWORK == TARE_LEFT_NETWORK && (int)HERMETIC_SHARE
 	       (int)HERMETIC_NATIVE == TARE_LEFT_NATIVE && (int)HERMETIC_LATE_INPUT == TARE_LEFT_LATE_INPUT &&
 	       (int)HERMETIC_FULL == TARE_LEFT_FULL && (int)HERMETIC_UNORDERED == TARE_LEFT_ORDER, "the same bits");
 
+static uint64_t next_random(uint64_t *state)
+{
+	uint64_t x = *state += 0x9e3779b97f4a7c15u;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
+
+/* As far as address space randomisation moves things, or as far as there is room. */
+void soft_layout_setup(struct soft_layout *l, unsigned number)
+{
+	enum { PAGE = 4096, STACK = 65536, PROGRAM_PAGES = 32768, LIBRARY_PAGES = 65536, HEAP_PAGES = 8192 };
+	uint64_t state = number;
+	if (!number)
+		return;
+	l->on = 1;
+	l->stack = (uint32_t)(next_random(&state) % (STACK / 16) * 16);
+	l->program = next_random(&state) % PROGRAM_PAGES * PAGE;
+	l->libraries = next_random(&state) % LIBRARY_PAGES * PAGE;
+	l->heap = next_random(&state) % HEAP_PAGES * PAGE;
+}
+
 void soft_hermetic_setup(struct soft_hermetic *h, const char *seed, const char *schedule)
 {
 	h->on = seed && world_seed(seed, &h->seed);

@@ -14,6 +14,8 @@ int soft_machine_setup(struct soft_machine *m, const char *text, struct tare_why
 /* Lists in `w`, which may be NULL, what the program used beyond the machine. 0 or TARE_E_NOMEM. */
 int soft_machine_beyond(const struct soft_machine *m, struct tare_world *w);
 
+/* tare_measure_options.layout. */
+void soft_layout_setup(struct soft_layout *l, unsigned number);
 /* The still world of a run: tare_measure_options.hermetic and .schedule, which are good; NULL: there is none. */
 void soft_hermetic_setup(struct soft_hermetic *h, const char *seed, const char *schedule);
 /* Notes in `w`, which may be NULL, what happened that another run may not repeat. */

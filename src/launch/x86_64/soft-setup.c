@@ -167,6 +167,7 @@ int soft_setup_open(struct soft_setup *s, const struct tare_measure_options *o,
 	s->own = own_image(s->memfd + 1);
 	int bad = soft_machine_setup(&s->shared->machine, o->machine, why);
 	soft_hermetic_setup(&s->shared->hermetic, o->hermetic, o->schedule);
+	soft_layout_setup(&s->shared->layout, o->layout);
 	if (!bad && o->machine)
 		bad = soft_machine_files(s->shared, o->machine, &s->folder, why);
 	if (bad)

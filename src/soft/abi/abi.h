@@ -326,6 +326,13 @@ struct soft_shared {
 	struct soft_machine machine;
 	struct soft_files files;
 	struct soft_hermetic hermetic;
+	struct soft_layout {		/* where a program is put (guest/layout.c) */
+		uint32_t on;
+		uint32_t stack;		/* bytes further down, a multiple of 16 */
+		uint64_t program;	/* … and its own code and data, if they can be moved; a multiple of pages */
+		uint64_t libraries;	/* … and what is mapped later; a multiple of pages */
+		uint64_t heap;		/* bytes further up: its break; a multiple of pages */
+	} layout;
 	struct {		/* what programs asked for (atomic) */
 		uint32_t on, off;	/* times that counting of a process or thread went on or off */
 		uint32_t zeroed;

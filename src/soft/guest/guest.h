@@ -90,6 +90,9 @@ bool machine_ask(uint32_t leaf, uint32_t sub, uint32_t answer[4]);
 /* machine-calls.c */
 void machine_start(struct thread *t);			/* a new image, if E.machine */
 
+/* layout.c */
+void layout_start(struct thread *t);	/* a new image, if soft_shared.layout.on */
+
 /* hermetic.c */
 TAKES_LOCK void hermetic_start(struct thread *t);	/* a new image, if E.hermetic */
 
