@@ -7,7 +7,18 @@
 
 struct engine E;
 
-/* The program set TF: its instructions run one by one, with a trap after each. */
+static void raise_trap(struct thread *t)
+{
+	uint64_t flags;
+	if (t->step.pushf && copy_guest(&flags, (const void *)t->regs[RSP], 8)) {
+		flags |= FLAG_TF;
+		copy_guest((void *)t->regs[RSP], &flags, 8);
+	}
+	signal_raise(t, SIGTRAP, TRAP_TRACE, t->pc, X86_TRAP_DB, 0);
+}
+
+/* The program set TF: its instructions run one by one, with a trap after each. A signal that waits comes
+ * after the trap of an instruction that has retired, and before the next instruction. */
 static void single_step(struct thread *t)
 {
 	if (t->step.trap) {
@@ -15,17 +26,14 @@ static void single_step(struct thread *t)
 		if (!t->step.flags_loaded)
 			t->rflags |= FLAG_TF;
 		t->step.flags_loaded = false;
-		if (t->step.pushf) {
-			uint64_t flags;
-			if (copy_guest(&flags, (const void *)t->regs[RSP], 8)) {
-				flags |= FLAG_TF;
-				copy_guest((void *)t->regs[RSP], &flags, 8);
-			}
-		}
-		signal_raise(t, SIGTRAP, TRAP_TRACE, t->pc, X86_TRAP_DB, 0);
+		if (t->step.done)
+			raise_trap(t);
 	}
+	if (!(t->rflags & FLAG_TF) || t->pending || t->signal.held & ~t->signal.mask)
+		return;
 	t->rflags &= ~(uint64_t)FLAG_TF;
 	t->step.trap = true;
+	t->step.done = false;
 	t->code.single_pc = t->pc;
 	uint8_t op = 0;
 	t->step.pushf = copy_guest(&op, (const void *)t->pc, 1) && op == 0x9c;
@@ -88,6 +96,7 @@ uint64_t engine_exit(struct thread *t)
 	t->code.falling_into = 0;
 	if (t->traced.step)
 		t->traced.step = STEP_RAN;
+	t->step.done = true;
 	if (id == EXIT_CALLS)
 		t->pc = calls_exit(t);
 	else if (cache.calls && id == EXIT_INDIRECT)
@@ -111,8 +120,11 @@ uint64_t engine_exit(struct thread *t)
 		if (code)
 			return code;
 	}
-	if (t->traced.step && (l.kind == LINK_TICK || l.kind == LINK_TRACE || l.kind == LINK_STALE))
-		t->traced.step = STEP_ARMED;	/* it left before the instruction */
+	if (link_is_before(l.kind)) {		/* it left before the instruction */
+		t->step.done = false;
+		if (t->traced.step)
+			t->traced.step = STEP_ARMED;
+	}
 	const uint32_t flushes = cache.flushes;
 	left_cache(t);
 	switch (l.kind) {

@@ -80,6 +80,7 @@ struct thread {
 		uint8_t stop_after[SOFT_EVENTS];
 		bool stop_before;	/* … or up to the instruction before that, if there is one */
 		uint64_t last_pc;	/* of the last instruction of that run */
+		bool has_run;		/* recover(): the instruction that ran alone has retired */
 		int64_t corr[SOFT_EVENTS];	/* parts of blocks, and what was folded */
 		int64_t vdso_corr[SOFT_EVENTS];	/* … of these, in the vDSO */
 		uint64_t way_corr;	/* the same for soft_record.way (count_way) */
@@ -150,7 +151,8 @@ struct thread {
 		uint64_t slice_end;	/* exact stops: instructions at which its turn ends; 0: it does not */
 	} hermetic;
 	struct {			/* the program single-steps itself (TF) */
-		bool trap;		/* trap after the instruction */
+		bool trap;		/* trap after the instruction, … */
+		bool done;		/* … which has retired */
 		bool flags_loaded;	/* … which was a popf or iret, and has its own TF */
 		bool pushf;		/* … which was a pushf, and shows TF */
 	} step;
@@ -158,6 +160,7 @@ struct thread {
 		uint8_t step;		/* enum traced_step */
 		uint8_t showing;	/* the signal that the tracer is shown; 0: none … */
 		bool let_through;	/* … and the tracer has not suppressed it */
+		bool unseen;		/* thread.pending is a signal that the tracer is still to be shown */
 	} traced;
 	struct {			/* signal.c; what the program sees, if nothing is said */
 		uint64_t mask;

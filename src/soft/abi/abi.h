@@ -246,8 +246,8 @@ struct soft_record {
 	int32_t tracer;		/* the task that does, or waits for the next image; 0: none */
 	uint32_t trace_options;	/* of its PTRACE_SEIZE */
 	uint32_t trace_state;	/* futex: enum soft_tracing */
-	uint32_t step;		/* the tracer single-steps it: 1 until the step is done, with the signal
-				 * that is delivered first << 8 */
+	uint32_t step;		/* the tracer single-steps it, until the step is done: STEP_WANTED, with the
+				 * signal that is delivered first << STEP_SIGNAL */
 	uint64_t before[SOFT_EVENTS];	/* of the same task, in the images before its last exec */
 	uint64_t way;		/* with stops: a hash of the code that ran, for struct tare_stop */
 	/* Counting parts of the program (translate/on-off.c): */

@@ -38,6 +38,8 @@ void signal_altstack(struct thread *t);			/* sets the engine's signal stack */
 /* Goes on at t->pc, with the program's signal mask and that FP state (0: the initial one). */
 void signal_leave(struct thread *t, uint64_t fpstate, uint64_t fp_flags)
 	__attribute__((noreturn));
+/* The instruction that the program or its tracer single-steps has not retired. */
+void step_undone(struct thread *t);
 void signal_take_regs(struct thread *t, const struct k_sigcontext *m);
 /* The action that the kernel gets where the program's is `act`. */
 struct k_sigaction signal_kernel_action(int sig, const struct k_sigaction *act);
@@ -98,6 +100,11 @@ enum { TRACED_HEARD = 1, TRACED_READY };	/* soft_record.traced */
 #define TRACED_STEPPED (-0x7a34)	/* of the task itself, for its tracer: a step is done, … */
 #define TRACED_EXECED (-0x7a35)	/* … there is a new image, … */
 #define TRACED_RELEASE (-0x7a36)	/* … it must be detached, so that the launcher can attach */
+/* soft_record.step: */
+#define STEP_WANTED 1
+#define STEP_TELLS 2		/* the task is about to stop because the step is done, … */
+#define STEP_SHOWS 4		/* … or because the signal came, whose number is << STEP_SIGNAL */
+#define STEP_SIGNAL 8
 static inline bool traced_code_of_signal(int32_t code)
 {
 	return code == TRACED_KICK || (code <= TRACED_STEPPED && code >= TRACED_RELEASE);
@@ -108,6 +115,8 @@ TAKES_LOCK void traced_code(struct thread *t);	/* a traced process has mapped co
 /* A step of the tracer ends with a signal: the tracer is shown the signal first. True: the tracer has
  * suppressed it. */
 TAKES_LOCK bool traced_suppresses(struct thread *t, const struct k_siginfo *info);
+/* The signal has come to the engine and was kept from the tracer. */
+bool traced_is_unseen(const struct thread *t, const struct k_siginfo *info);
 void traced_handler(struct thread *t);	/* a handler begins: that was the step */
 void traced_undone(struct thread *t);	/* the instruction has not retired */
 /* An exec: the tracer lets the launcher attach; and attaches again, if the exec has failed. */

@@ -529,6 +529,12 @@ void signal_take_regs(struct thread *t, const struct k_sigcontext *m)
 
 static void keep(struct thread *t, const struct k_siginfo *info, struct k_ucontext *uc)
 {
+	if (t->pending && held_index(info->signo) < 0) {
+		/* it came just before the kernel's mask was set for the one that waits: it is pending again */
+		sys4(__NR_rt_tgsigqueueinfo, sys0(__NR_getpid), sys0(__NR_gettid), info->signo, info);
+		uc->sigmask = ~SYNC_SIGNALS;
+		return;
+	}
 	if (t->pending) {
 		hold(t, info);
 		return;
@@ -542,13 +548,24 @@ static void keep(struct thread *t, const struct k_siginfo *info, struct k_uconte
 	if (size)
 		t->signal.pending_uc.mc.fpstate = (uint64_t)t + THREAD_FP;
 	t->signal.pending_forced = false;
+	t->traced.unseen = traced_is_unseen(t, info);
 	t->pending = 1;
 	uc->sigmask = ~SYNC_SIGNALS;	/* one at a time */
+}
+
+void step_undone(struct thread *t)
+{
+	traced_undone(t);
+	if (!t->step.trap)
+		return;
+	t->rflags |= FLAG_TF;
+	t->step.trap = false;
 }
 
 void signal_deliver_pending(struct thread *t)
 {
 	struct k_siginfo info = t->signal.pending_info;
+	step_undone(t);			/* it may have come after single_step() */
 	if (t->signal.pending_forced)
 		info.addr = t->pc;		/* a seccomp filter: after its system call */
 	if (t->signal.pending_stale) {			/* a handler has returned since */
@@ -557,6 +574,13 @@ void signal_deliver_pending(struct thread *t)
 		t->signal.pending_uc.flags |= fp_save(t);
 	}
 	t->pending = 0;
+	const uint64_t blocked = t->signal.has_temp_mask ? t->signal.temp_mask : t->signal.mask;
+	if (!t->signal.pending_forced && blocked & ~SYNC_SIGNALS & SIG_BIT(info.signo)) {
+		/* by the handler of a trap that came first: it is pending again */
+		const struct k_ucontext *const uc = &t->signal.pending_uc;
+		sys4(__NR_rt_tgsigqueueinfo, sys0(__NR_getpid), sys0(__NR_gettid), info.signo, &info);
+		signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
+	}
 	deliver(t, &info, &t->signal.pending_uc, t->signal.pending_forced);
 }
 
@@ -564,6 +588,7 @@ void signal_deliver_pending(struct thread *t)
 static struct k_ucontext *live_context(struct thread *t)
 {
 	struct k_ucontext *const uc = &t->signal.pending_uc;
+	t->signal.pending_stale = t->pending;
 	*uc = (struct k_ucontext){ .flags = UC_SS | fp_save(t) };
 	uc->mc.fpstate = (uint64_t)t + THREAD_FP;
 	return uc;
@@ -574,6 +599,7 @@ void signal_deliver_held(struct thread *t)
 	const uint64_t due = t->signal.held & ~t->signal.mask;
 	if (!due)
 		return;
+	step_undone(t);
 	const int sig = __builtin_ctzll(due) + 1;
 	t->signal.held &= ~SIG_BIT(sig);
 	const struct k_siginfo info = t->signal.held_info[held_index(sig)];
@@ -601,14 +627,16 @@ static bool within(uint64_t pc, const char *from, const char *to)
 	return pc >= (uint64_t)from && pc < (uint64_t)to;
 }
 
-/* The instruction that the program or its tracer single-steps did not finish. */
-static void step_undone(struct thread *t)
+/* The program or its tracer single-steps, and the instruction is done: the trap comes before a signal that
+ * is not of the instruction. */
+static bool step_comes_first(struct thread *t)
 {
-	traced_undone(t);
-	if (!t->step.trap)
-		return;
-	t->rflags |= FLAG_TF;
-	t->step.trap = false;
+	if (!t->code.has_run || (!t->step.trap && !t->traced.step))
+		return false;
+	t->step.done = true;
+	if (t->traced.step)
+		t->traced.step = STEP_RAN;
+	return true;
 }
 
 /* The signal came in the cache. */
@@ -623,6 +651,10 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 		die("a signal at an unknown place of the cache", code);
 	left_cache(t);
 	lock_drop();
+	if (!sync && step_comes_first(t)) {
+		keep(t, info, uc);
+		signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
+	}
 	step_undone(t);
 	if (smc) {
 		t->code.single_pc = t->pc;
@@ -695,7 +727,8 @@ static void kicked(struct thread *t, const struct k_siginfo *info, struct k_ucon
 		die("a signal at an unknown place of the cache", pc);
 	left_cache(t);
 	lock_drop();
-	step_undone(t);
+	if (!step_comes_first(t))
+		step_undone(t);
 	if (info->code == VPMU_KICK)
 		vpmu_follow(t);
 	t->exit_link = 1;
@@ -890,8 +923,10 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 		l.text[l.len] = '\0';
 		die(l.text, pc);
 	}
-	if (within(pc, glue_enter_begin, glue_enter_end))
+	if (within(pc, glue_enter_begin, glue_enter_end)) {
+		step_undone(t);
 		deliver(t, info, uc, false);
+	}
 	if (pc == (uint64_t)gate_insn && uc->mc.rcx == (uint64_t)gate_after) {
 		keep(t, info, uc);
 		uc->mc.rip = (uint64_t)gate_after;

@@ -417,7 +417,7 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 			t->regs[RAX] = (uint64_t)ret;
 			t->pc = next;
 		} else {
-			traced_undone(t);
+			step_undone(t);
 		}
 	} else if (in.special == SPECIAL_SHSTK && in.map == 1 && in.opcode == 0x1e) {
 		t->pc = next;		/* no shadow stack here: rdssp is a nop */

@@ -352,7 +352,7 @@ uint64_t syscall_exit(struct thread *t, const struct link *l)
 	}
 	if (ret == GATE_ABORTED || ret == GATE_RESTART) {
 		t->pc = l->target - SYSCALL_SIZE;
-		traced_undone(t);
+		step_undone(t);
 		if (ret == GATE_ABORTED)
 			uncount_syscall(t);
 		return resume(t);

@@ -12,7 +12,7 @@
  *
  * Steps. When the tracer single-steps the task (soft_record.step), one instruction of the program runs
  * alone, and the task sends itself a SIGTRAP (TRACED_STEPPED), at which the kernel stops it as after a
- * real step. Signals that come meanwhile are kept from the tracer, because only this engine knows
+ * real step. Signals that come before this stop are kept from the tracer, because only this engine knows
  * whether the instruction has retired: a step that is done is told first, and then, or if the
  * instruction has not retired, the signal is sent once more, for the tracer to see. A step that
  * delivers a signal ends before the first instruction of the handler.
@@ -93,13 +93,25 @@ static void trap(struct thread *t, int32_t code)
 	stop_with(t, &info);
 }
 
+/* The tracer's engine ends the step when it sees this stop. Signals that come before it are still kept from the
+ * tracer, because they would look as if the instruction had not retired. The kernel drops the SIGTRAP
+ * where another one, a kick, is pending: it is sent again. */
+#define TELL_TRIES 8
+
+static void tell_step(struct thread *t, struct soft_record *r)
+{
+	r->step |= STEP_TELLS;
+	for (int i = 0; i < TELL_TRIES && r->step & STEP_TELLS; i++)
+		trap(t, TRACED_STEPPED);
+	if (r->step & STEP_TELLS)	/* there is no tracer any more */
+		r->step = 0;
+}
+
 void traced_step(struct thread *t)
 {
 	struct soft_record *const r = own_record(t);
-	if (t->traced.step == STEP_RAN && r->step) {
-		r->step = 0;
-		trap(t, TRACED_STEPPED);
-	}
+	if (t->traced.step == STEP_RAN && r->step)
+		tell_step(t, r);
 	t->traced.step = STEP_NONE;
 	if (!r->step || t->pending || t->signal.held & ~t->signal.mask)
 		return;			/* a signal goes first: traced_suppresses() */
@@ -119,25 +131,32 @@ void traced_handler(struct thread *t)
 		t->traced.step = STEP_RAN;
 }
 
+bool traced_is_unseen(const struct thread *t, const struct k_siginfo *info)
+{
+	const uint32_t step = own_record(t)->step;
+	return step && step >> STEP_SIGNAL != (uint32_t)info->signo;
+}
+
 bool traced_suppresses(struct thread *t, const struct k_siginfo *info)
 {
 	struct soft_record *const r = own_record(t);
 	const uint64_t open = ~SYNC_SIGNALS & ~SIG_BIT(info->signo);
 	uint64_t mask;
-	if (!r->step || t->pending)
+	if ((!r->step && !t->traced.unseen) || t->pending)
 		return false;
-	if (r->step >> 8 == (uint32_t)info->signo) {	/* the tracer's own choice */
-		r->step = 1;
+	t->traced.unseen = false;
+	if (r->step >> STEP_SIGNAL == (uint32_t)info->signo) {	/* the tracer's own choice */
+		r->step = STEP_WANTED;
 		return false;
 	}
-	r->step = 0;
 	t->traced.let_through = false;
 	t->traced.showing = (uint8_t)info->signo;
+	r->step = STEP_SHOWS | (uint32_t)info->signo << STEP_SIGNAL;
 	sys4(__NR_rt_sigprocmask, SIG_SETMASK, &open, &mask, SIGSET_SIZE);
 	stop_with(t, info);
 	sys4(__NR_rt_sigprocmask, SIG_SETMASK, &mask, 0, SIGSET_SIZE);
 	t->traced.showing = 0;
-	r->step &= 1;
+	r->step &= STEP_WANTED;
 	return !t->traced.let_through;
 }
 

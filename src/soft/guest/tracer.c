@@ -153,7 +153,7 @@ static long single_step(struct thread *t, struct soft_record *r, const uint64_t 
 {
 	const struct k_siginfo kick = { .signo = SIGTRAP, .code = TRACED_KICK };
 	const uint64_t go_on[6] = { PTRACE_CONT, a[1], 0, a[3] };
-	__atomic_store_n(&r->step, 1 | (uint32_t)(a[3] & 0xff) << 8, __ATOMIC_RELEASE);
+	__atomic_store_n(&r->step, STEP_WANTED | (uint32_t)(a[3] & 0xff) << STEP_SIGNAL, __ATOMIC_RELEASE);
 	if (!is_in_engine(t, r->tid))
 		sys4(__NR_rt_tgsigqueueinfo, r->pid, r->tid, SIGTRAP, &kick);
 	const long ret = gate(t, __NR_ptrace, go_on);
@@ -235,6 +235,8 @@ static bool hidden(struct thread *t, int32_t tid, int32_t *stop)
 		return release(r, t);
 	if (code == TRACED_EXECED)
 		*stop |= PTRACE_EVENT_EXEC << 8;
+	if (code == TRACED_STEPPED || (r->step & STEP_SHOWS && r->step >> STEP_SIGNAL == (uint32_t)*stop))
+		r->step = 0;		/* from now on it sees all signals again */
 	if (code == TRACED_EXECED || code == TRACED_STEPPED)
 		return false;
 	if (!r->step && code != TRACED_KICK && code != STOP_KICK && code != VPMU_KICK)

@@ -48,6 +48,7 @@ static bool recover_stub(struct thread *t, const struct segment *s, uint64_t cod
 	if (!is_stub(code, &id) && !(code >= s->base + 12 && is_stub(code - 12, &id)))
 		return false;
 	*pc = link_at(id)->target;
+	t->code.has_run = !link_is_before(link_at(id)->kind);
 	if (link_at(id)->kind == LINK_SIDE_EXIT)
 		count_left(t, link_at(id)->bumps);
 	if (link_at(id)->kind == LINK_TICK)
@@ -201,6 +202,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 	if (!s)
 		return false;
 	t->code.falling_into = 0;			/* it has entered that block */
+	t->code.has_run = false;
 	const uint32_t id = block_of_code(s, code);
 	if (!id)
 		return recover_stub(t, s, code, pc);
@@ -219,6 +221,7 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 		return true;
 	}
 	uint8_t done[SOFT_EVENTS];
+	t->code.has_run = e->found.retired;
 	const struct mode *const mode = &cache.modes[b->mode];
 	plan_vector(p, e->found.retired, done);
 	if ((cache.counts_taken || mode->taken) && e->found.retired == p->n)

@@ -116,6 +116,12 @@ enum link_kind {
 	LINK_STALE,		/* a checked block found other bytes; target: the block itself */
 };
 
+/* Does the link leave a block before its first instruction? */
+static inline bool link_is_before(enum link_kind kind)
+{
+	return kind == LINK_TICK || kind == LINK_TRACE || kind == LINK_STALE;
+}
+
 struct link {
 	uint64_t target;
 	union {
@@ -333,8 +339,8 @@ static inline void left_cache(struct thread *t)
 
 /* recover.c */
 /* The program's state at an address of the cache: *pc, and `regs`, which come in as the CPU's.
- * Corrects the counts, so that they are those of the instructions before *pc. False: there is no
- * code at the address. */
+ * Corrects the counts, so that they are those of the instructions before *pc. Sets t->code.has_run.
+ * False: there is no code at the address. */
 NEEDS_LOCK bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc);
 /* The same, but the counts stay as they are, and `t` may be another thread, which is stopped. */
 NEEDS_LOCK bool recover_view(const struct thread *t, uint64_t code, uint64_t regs[16],
