@@ -228,9 +228,21 @@ static void put_events(struct pprof *w)
 	}
 }
 
+/* The object of the program that ran first; else 0. */
+static uint32_t main_object(const struct tare_codeprofile *p)
+{
+	for (uint32_t i = 0; p->n_tasks && i < p->n_objects; i++)
+		if (!strcmp(p->objects[i].path, p->tasks[0].exe))
+			return i;
+	return 0;
+}
+
+/* pprof takes the first one for the program. */
 static void put_objects(struct pprof *w)
 {
-	for (uint32_t i = 0; i < w->p->n_objects; i++) {
+	const uint32_t main = main_object(w->p);
+	for (uint32_t n = 0; n < w->p->n_objects; n++) {
+		const uint32_t i = n == 0 ? main : n <= main ? n - 1 : n;
 		put_number(&w->message, MAPPING_ID, i + 1u);
 		put_number(&w->message, MAPPING_FILENAME, string(w, w->p->objects[i].path));
 		put_number(&w->message, MAPPING_BUILD_ID, string(w, w->p->objects[i].build_id));

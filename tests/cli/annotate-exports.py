@@ -63,6 +63,7 @@ def pprof(data):
     for data in top[3]:
         m = fields(data)
         mappings[m[1][0]] = strings[m[5][0]]
+    check(os.path.basename(next(iter(mappings.values()))) in ("prog", "odd"), "the program comes first", mappings)
     for data in top[5]:
         f = fields(data)
         check(f[1][0] and f[1][0] not in functions, "ids of functions")
