@@ -48,6 +48,8 @@ extern "C" {
 TARE_INLINE int tare_region_start(void);
 /* … stops, … */
 TARE_INLINE int tare_region_stop(void);
+/* … goes on if it was off and stops if it was on, … */
+TARE_INLINE int tare_region_toggle(void);
 /* … or starts again at 0: what was counted since the start, or since the last dump, is dropped. */
 TARE_INLINE int tare_region_zero(void);
 /* What was counted since the start, or since the last dump, is a result of its own, with this name
@@ -57,7 +59,8 @@ TARE_INLINE int tare_region_dump(const char *name);
 /* ---- how: not for use ---- */
 
 enum tare_region_request_ {
-	TARE_REGION_START_ = 't' << 24 | 'a' << 16, TARE_REGION_STOP_, TARE_REGION_ZERO_, TARE_REGION_DUMP_
+	TARE_REGION_START_ = 't' << 24 | 'a' << 16, TARE_REGION_STOP_, TARE_REGION_ZERO_, TARE_REGION_DUMP_,
+	TARE_REGION_TOGGLE_
 };
 
 /* A request to the software engine, in the form of valgrind's client requests. 1: it was obeyed. */
@@ -207,8 +210,9 @@ static inline int tare_region_linked_(struct tare_region_link_ *l)
 	return l->state == 1;
 }
 
-/* Tells the measuring command, with the counters off; waits for its answer if that is due. */
-static inline void tare_region_tell_(const struct tare_region_link_ *l, char what, const char *name)
+/* Tells the measuring command, with the counters off; waits for its answer if that is due, and returns it:
+ * for a toggle, '+' or '-'. */
+static inline char tare_region_tell_(const struct tare_region_link_ *l, char what, const char *name)
 {
 	char text[128];
 	size_t n = 1;
@@ -216,9 +220,10 @@ static inline void tare_region_tell_(const struct tare_region_link_ *l, char wha
 	while (name && *name && n < sizeof(text) - 8)
 		text[n++] = *name++;
 	if (send(l->socket, text, n, MSG_NOSIGNAL) < 0 || what == '+' || what == '-')
-		return;
+		return what;
 	while (recv(l->socket, text, sizeof(text), 0) < 0 && errno == EINTR)
 		;
+	return text[0];
 }
 
 __attribute__((noinline, unused))
@@ -228,6 +233,8 @@ static int tare_region_counters_(char what, const char *name)
 	const unsigned long enable = 0x2400, disable = 0x2401;	/* PERF_EVENT_IOC_… */
 	const int err = errno;
 	const int linked = l->state != 2 && tare_region_linked_(l);
+	if (linked && what == 't')
+		what = tare_region_tell_(l, what, name);
 	if (linked && what != '-')
 		tare_region_tell_(l, what, name);
 	/* in the same order, so that each counter sees the same number of instructions of these */
@@ -247,6 +254,11 @@ TARE_INLINE int tare_region_start(void)
 TARE_INLINE int tare_region_stop(void)
 {
 	return tare_region_ask_(TARE_REGION_STOP_, NULL) || tare_region_counters_('-', NULL);
+}
+
+TARE_INLINE int tare_region_toggle(void)
+{
+	return tare_region_ask_(TARE_REGION_TOGGLE_, NULL) || tare_region_counters_('t', NULL);
 }
 
 TARE_INLINE int tare_region_zero(void)

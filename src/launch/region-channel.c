@@ -248,6 +248,10 @@ static void serve_client(struct region *r, int fd)
 		return;
 	}
 	text[n] = '\0';
+	if (text[0] == 't') {		/* which of the two is it? That follows. */
+		send(fd, r->on ? "-" : "+", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+		return;
+	}
 	const bool on = text[0] == '+' || (text[0] != '-' && r->on);
 	r->parts->on += on && !r->on;
 	r->parts->off += !on && r->on;

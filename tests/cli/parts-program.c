@@ -1,5 +1,6 @@
 /* Counts parts of itself, for stat-parts.py:
  *
+ *	parts-program toggle TIMES N		the same by toggling
  *	parts-program region TIMES N [more]	TIMES regions (tare/region.h) of N rounds; more: zero and dump
  *	parts-program control CTL ACK N PAGES	enables counting by the descriptors of --control, makes N
  *						rounds, touches PAGES pages, and disables counting
@@ -22,6 +23,22 @@ __attribute__((noinline)) static void rounds(unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		x++;
+}
+
+static int toggles(char **argv)
+{
+	const int times = atoi(argv[0]);
+	const unsigned n = (unsigned)atoi(argv[1]);
+	int obeyed = 0;
+	rounds(1000);
+	for (int i = 0; i < times; i++) {
+		obeyed += tare_region_toggle();
+		rounds(n);
+		obeyed += tare_region_toggle();
+		rounds(17);
+	}
+	printf("%d\n", obeyed);
+	return 0;
 }
 
 static int regions(char **argv, int more)
@@ -123,6 +140,8 @@ static int threads(char **argv)
 
 int main(int argc, char **argv)
 {
+	if (argc == 4 && !strcmp(argv[1], "toggle"))
+		return toggles(argv + 2);
 	if (argc >= 4 && !strcmp(argv[1], "region"))
 		return regions(argv + 2, argc > 4);
 	if (argc == 6 && !strcmp(argv[1], "control"))

@@ -81,6 +81,7 @@ check(re.search(r'Dump 2 "a dump" \(process \d+\):\n +15 +instructions:u$', p.st
 # ---- tare/region.h ----
 
 check(run(program, "region", "3", "100").stdout == "0\n", "natively nobody obeys")
+check(run(program, "toggle", "3", "100").stdout == "0\n", "natively nobody toggles")
 
 
 def region(*args, **how):
@@ -110,6 +111,17 @@ for backend, inside in (("soft", ()), ("hw", (tare, "run", "--"))):
     check(a + b <= values(r["counts"])[0] < a + b + 1000, f"{backend}: {a} + {b}, {r['counts']}")
     obeyed, r = measured("0", "1000")
     check(r["counts"][0]["error"] == "NEVER_ON", r["counts"])
+
+    def toggled(*args):
+        return region("--backend", backend, "--", program, "toggle", *args, inside=inside)
+    obeyed, one = toggled("1", "1000")
+    check(obeyed == 2 and one["parts"]["on"] == one["parts"]["off"] == 1, one)
+    _, longer = toggled("1", "3000")
+    check([b - a for a, b in zip(values(one["counts"]), values(longer["counts"]))] == step, (one["counts"], longer["counts"]))
+    obeyed, ten = toggled("10", "1000")
+    check(obeyed == 20 and ten["parts"]["on"] == ten["parts"]["off"] == 10, ten["parts"])
+    check(values(ten["counts"]) == [10 * v for v in values(one["counts"])],
+          f"{backend}: ten toggled parts {values(ten['counts'])}, one {values(one['counts'])}")
 
 # Counting is on from the start without --delay: only what is stopped is left out.
 _, whole = stat("-e", "instructions:u", "--backend", "hw", "--", program, "region", "0", "1",

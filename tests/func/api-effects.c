@@ -695,7 +695,7 @@ static void running(void)
 static void parts_of_itself(void)
 {
 	errno = ERANGE;
-	CHECK(!tare_region_start() && !tare_region_zero() && !tare_region_dump("x") && !tare_region_stop(),
+	CHECK(!tare_region_start() && !tare_region_toggle() && !tare_region_zero() && !tare_region_dump("x") && !tare_region_stop(),
 	      "regions");
 	CHECK(errno == ERANGE, "errno");
 }

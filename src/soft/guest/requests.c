@@ -30,6 +30,7 @@ enum {
 	REGION_STOP,
 	REGION_ZERO,
 	REGION_DUMP,
+	REGION_TOGGLE,
 };
 
 static const uint8_t preamble[16] = {
@@ -66,6 +67,9 @@ void client_request(struct thread *t)
 	case REGION_STOP:
 		part_switch(t, false);
 		break;
+	case REGION_TOGGLE:
+		part_switch(t, part_process_is_off(t));
+		break;
 	case CALLGRIND_TOGGLE:
 		part_toggle(t);
 		break;
@@ -85,5 +89,5 @@ void client_request(struct thread *t)
 	default:
 		return;
 	}
-	t->regs[RDX] = args[0] >= REGION_START && args[0] <= REGION_DUMP;	/* of callgrind's: 0 */
+	t->regs[RDX] = args[0] >= REGION_START && args[0] <= REGION_TOGGLE;	/* of callgrind's: 0 */
 }

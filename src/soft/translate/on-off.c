@@ -233,6 +233,11 @@ void part_switch(struct thread *t, bool on)
 	release_others();
 }
 
+bool part_process_is_off(const struct thread *t)
+{
+	return t->code.off & OFF_PROCESS;
+}
+
 /* The first request of a run that waits for one is a toggle: from now on each thread has its own
  * switch, which is off. */
 static void wait_no_longer(struct thread *t)

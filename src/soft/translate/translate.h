@@ -407,6 +407,7 @@ void part_inherit(struct thread *t, const struct thread *parent);	/* a new threa
 void part_forked(struct thread *t, struct soft_record *r);	/* the child of a fork, with its new record */
 /* Requests of the program. The thread must not be inside. */
 TAKES_LOCK void part_switch(struct thread *t, bool on);	/* all threads of the process */
+bool part_process_is_off(const struct thread *t);
 TAKES_LOCK void part_toggle(struct thread *t);
 TAKES_LOCK void part_zero(struct thread *t);		/* what the process has counted … */
 TAKES_LOCK void part_zero_thread(struct thread *t);	/* … or the thread, since the last dump */
