@@ -136,32 +136,6 @@ static int count_journey(void *arg, int64_t *value)
 	return err ? TARE_E_STOLEN : 0;
 }
 
-static void judge_places(struct verify *v, const char *experiment, const struct subject *s,
-			 const struct steady_code *code, const struct steady *one,
-			 const struct steady *other, const char *where)
-{
-	char got[32], want[32], limit[48];
-	struct tare_verify_finding *f;
-	double least;
-	const enum steady_compare is = steady_compare_means(one, other, code, &least);
-	if (steady_silent(v, experiment, s, code, one))
-		return;
-	if (is == STEADY_UNSETTLED) {
-		steady_unsettled(v, experiment, s, steady_is(one) ? other : one);
-		return;
-	}
-	if (is == STEADY_SAME)
-		f = verify_find(v, experiment, s->name, TARE_VERDICT_GOOD, "the same %s; %s would show",
-				where, steady_limit(code, least, limit, sizeof(limit)));
-	else
-		f = verify_find(v, experiment, s->name, TARE_VERDICT_BAD, "%s %s, %s without",
-				steady_number(steady_shown(other), got, sizeof(got)), where,
-				steady_number(steady_shown(one), want, sizeof(want)));
-	verify_number(f, "with", (double)steady_shown(other));
-	verify_number(f, "without", (double)steady_shown(one));
-	verify_number(f, "limit", least / code->events);
-}
-
 static int migrate(struct verify *v, const struct subject *s, int here, int there,
 		   const char *experiment, const char *where)
 {
@@ -198,7 +172,7 @@ static int migrate(struct verify *v, const struct subject *s, int here, int ther
 			    "counted); open it for each kind", where,
 			    100.0 * (double)go.value / (double)stay.value);
 	else if (!err)
-		judge_places(v, experiment, s, &code, &stay, &go, where);
+		steady_judge(v, experiment, s, &code, &stay, &go, where);
 	return 0;
 }
 
@@ -271,7 +245,7 @@ static int sibling(struct verify *v, const struct subject *s, int cpu)
 		pthread_join(spinner.thread, NULL);
 		snprintf(where, sizeof(where), "with its sibling, CPU %d, busy", cpu);
 		if (!err)
-			judge_places(v, "sibling", s, &code, &idle, &busy, where);
+			steady_judge(v, "sibling", s, &code, &idle, &busy, where);
 	}
 	if (err)
 		verify_find(v, "sibling", s->name, TARE_VERDICT_INFO,
@@ -290,6 +264,7 @@ static int run_sibling(struct verify *v, struct tare_why *why)
 			    "may use)", sched_getcpu());
 		return 0;
 	}
+	steady_have_threads();
 	for (size_t i = 0; !err && i < v->n_subjects; i++) {
 		if (!steady_can(&v->subjects[i]))
 			continue;

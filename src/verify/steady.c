@@ -4,6 +4,7 @@
 #include "doctor-region.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -252,4 +253,42 @@ void steady_unsettled(struct verify *v, const char *experiment, const struct sub
 		steady_number(seen->max, high, sizeof(high)));
 	verify_number(f, "agreeing", seen->agreeing);
 	verify_number(f, "runs", seen->runs);
+}
+
+void steady_judge(struct verify *v, const char *experiment, const struct subject *s,
+		  const struct steady_code *code, const struct steady *one,
+		  const struct steady *other, const char *where)
+{
+	char got[32], want[32], limit[48];
+	struct tare_verify_finding *f;
+	double least;
+	const enum steady_compare is = steady_compare_means(one, other, code, &least);
+	if (steady_silent(v, experiment, s, code, one))
+		return;
+	if (is == STEADY_UNSETTLED) {
+		steady_unsettled(v, experiment, s, steady_is(one) ? other : one);
+		return;
+	}
+	if (is == STEADY_SAME)
+		f = verify_find(v, experiment, s->name, TARE_VERDICT_GOOD, "the same %s; %s would show",
+				where, steady_limit(code, least, limit, sizeof(limit)));
+	else
+		f = verify_find(v, experiment, s->name, TARE_VERDICT_BAD, "%s %s, %s without",
+				steady_number(steady_shown(other), got, sizeof(got)), where,
+				steady_number(steady_shown(one), want, sizeof(want)));
+	verify_number(f, "with", (double)steady_shown(other));
+	verify_number(f, "without", (double)steady_shown(one));
+	verify_number(f, "limit", least / code->events);
+}
+
+static void *do_nothing(void *arg)
+{
+	return arg;
+}
+
+void steady_have_threads(void)
+{
+	pthread_t thread;
+	if (pthread_create(&thread, NULL, do_nothing, NULL) == 0)
+		pthread_join(thread, NULL);
 }

@@ -87,6 +87,13 @@ char *steady_number(int64_t value, char *out, size_t size);
  * that nothing can be concluded. False: it counts. */
 bool steady_silent(struct verify *v, const char *experiment, const struct subject *s,
 		   const struct steady_code *code, const struct steady *seen);
+/* libc's read(2) executes more in a process that has had a second thread. Makes it such a process, so that counts with and
+ * without another thread can be compared. */
+void steady_have_threads(void);
+/* Adds the finding whether the code counts the same with something ("with a move to CPU 1") as without it. */
+void steady_judge(struct verify *v, const char *experiment, const struct subject *s,
+		  const struct steady_code *code, const struct steady *without, const struct steady *with,
+		  const char *what);
 /* Adds the finding that nothing can be concluded: the runs do not agree. */
 void steady_unsettled(struct verify *v, const char *experiment, const struct subject *s,
 		      const struct steady *seen);

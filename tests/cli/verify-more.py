@@ -2,13 +2,13 @@
 """tare verify: the experiments on registers, reads and surroundings, and the invariants between
 events. On a flawless virtual PMU all of them are clean; what is planted is found.
 usage: verify-more.py TARE PAGES"""
-import json, os, signal, subprocess, sys, tempfile
-from cli import check, check_schema, finish, need_engine, run
+import glob, json, os, signal, subprocess, sys, tempfile
+from cli import check, check_schema, finish, need_engine, run, skipped
 
 tare = os.path.abspath(sys.argv[1])
 need_engine(tare)
 FOLDER = tempfile.TemporaryDirectory()
-EXPERIMENTS = ["registers", "loaded", "wrap", "migration", "sibling", "threads", "patterns",
+EXPERIMENTS = ["registers", "loaded", "wrap", "migration", "sibling", "threads", "contended", "patterns",
                "serialisers", "replay", "multiplexing"]
 VERDICTS = []               # of the events of the last report
 
@@ -53,6 +53,9 @@ for cpu, registers in ("zen2", [6, 6]), ("skylake", [5, 4]):        # the fifth 
     for f in found["threads"]:
         check(f["numbers"]["threads"] >= 3 and f["numbers"]["deviating"] == 0, f)
     check(found["sibling"] and found["migration"], found)
+    check([f["event"] for f in found["contended"]] == ["instructions:u", "cond-branches:u"], found["contended"])
+    check(all(f["verdict"] == "good" and f["numbers"]["with"] == f["numbers"]["without"] >= 6000
+              for f in found["contended"]), found["contended"])
     check(len(found["patterns"]) == 4, found["patterns"])
     for f in found["patterns"]:
         n = f["numbers"]
@@ -174,6 +177,27 @@ first, second = (f["numbers"] for f in found["serialisers"])
 check([f["verdict"] for f in found["serialisers"]] == ["caveat", "good"], found["serialisers"])
 check(-5 <= first["none"] <= -1 and first["lfence"] == first["mfence"] == first["cpuid"] == second["none"] == 0, first, second)
 check(all(f["verdict"] == "good" or "none of the" in f["text"] for f in found["threads"]), found["threads"])
+# A busy sibling, where sysfs says that there is one: the other thread by itself changes no count.
+LISTS = sorted(glob.glob("/sys/devices/system/cpu/cpu*/topology/thread_siblings_list"))
+TWO = os.path.join(FOLDER.name, "siblings")
+with open(TWO, "w") as f:
+    f.write("0-1\n")
+BIND = " && ".join(f"mount --bind {TWO} {name}" for name in LISTS[:2]) or "false"
+if run("unshare", "-rm", "sh", "-c", BIND).returncode:
+    skipped("a busy sibling", "no mount namespace here, or one CPU")
+else:
+    p = run("unshare", "-rm", "sh", "-c", BIND + ' && exec "$@"', "sh", tare, "run", "--cpu", "zen2", "--", tare, "verify",
+            "--quick", "-j", "-e", "instructions:u,branches:u", "--kernel", "nops", "--experiment", "sibling")
+    found = [f for f in json.loads(p.stdout)["findings"] if f["experiment"] == "sibling"]
+    check([f["verdict"] for f in found] == ["good", "good"] and "busy" in found[0]["text"], found)
+# Locked instructions that count again only while another thread fights for the line.
+for n in 16, 500:
+    found = verify("zen2", "contended", flaws=f"contended={n}")["contended"]
+    check([f["verdict"] for f in found] == ["bad", "bad"], n, found)
+    check(all(f["numbers"]["with"] > f["numbers"]["without"] for f in found), n, found)
+    check("a thread that fights for the cache line" in found[0]["text"], found)
+found = verify("zen2", "contended", flaws="contended=16,interrupts=30000")["contended"]
+check([f["verdict"] for f in found] == ["bad", "bad"], "under interrupts", found)
 # A read that comes too early is no fault of the end of a register, and an end of it in the middle none of a move.
 found = verify("zen2", "wrap", flaws="wrap,early-reads=60,interrupts=1000", events="instructions:u")
 check([f["verdict"] for f in found["wrap"]] == ["good"] * 3, found["wrap"])

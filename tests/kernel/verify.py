@@ -60,6 +60,6 @@ check([f["event"] for f in found["skid"]] == ["INST_RETIRED:u"], found["skid"])
 check(found["skid"][0]["numbers"]["overflows"] == 200 and found["skid"][0]["numbers"]["most"] > 1000, found["skid"])
 for name in "loaded", "wrap", "threads", "patterns", "replay":
     check(found[name][0]["verdict"] == "good", found[name])
-for name in "migration", "sibling", "serialisers", "multiplexing":
+for name in "migration", "sibling", "contended", "serialisers", "multiplexing":
     check("not tried" in found[name][0]["text"], found[name])
 finish()

@@ -178,6 +178,11 @@ static void set_speclock(struct planting *p, uint64_t n)
 {
 	p->out->speclock = (uint32_t)n;
 }
+static void set_contended(struct planting *p, uint64_t n)
+{
+	p->out->speclock = (uint32_t)n;
+	p->out->contended = true;
+}
 static void plant_overcounts(struct planting *p, bool assumed)
 {
 	for (int i = 0; i < MODEL_OVERCOUNTS && p->model->overcount[i].amount; i++) {
@@ -430,6 +435,8 @@ static const struct {
 	  .about = "with more tasks than CPUs, each context switch adds N instructions (10)" },
 	{ NUMBER("speclockmap", 64, 1000000, set_speclock),
 	  .about = "after one of N locked instructions, what came before it is counted again (64)" },
+	{ NUMBER("contended", 64, 1000000, set_contended),
+	  .about = "the same, only while the process has several threads (64)" },
 	{ NUMBER("overcount", 0, 0, set_overcount),
 	  .about = "instructions that this CPU counts more than once (core2 to westmere, k10, bobcat, jaguar)" },
 	{ NUMBER("paper", 0, 0, set_paper),

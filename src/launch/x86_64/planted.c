@@ -123,7 +123,7 @@ static void put_all(struct planted_list *l, const struct vpmu_model *table)
 	put_rows(l);
 	put_undocumented(l, table);
 	put_pmu(l, "interrupts", f->irq_period ? PER_SECOND / f->irq_period : 0, 0);
-	put_pmu(l, "speclockmap", f->speclock, 0);
+	put_pmu(l, f->contended ? "contended" : "speclockmap", f->speclock, 0);
 	if (f->bad_counter)
 		put(l, (struct tare_run_planted){ .event = "", .role = "", .cause = "register",
 						  .letter = "", .what = f->bad_amount < 0 ? "loses" : "doubles",

@@ -148,6 +148,7 @@ struct vpmu_flaws {
 	uint64_t seed;
 	uint64_t irq_period;	/* instructions between two interrupts, on average */
 	uint32_t speclock;	/* one of so many locked instructions replays */
+	uint32_t contended;	/* … only while another thread of the process lives */
 	uint32_t watchdog;	/* the NMI watchdog holds a counter */
 	uint32_t held;		/* mask of counters that pinned events of another program hold */
 	uint64_t move_at;	/* every so many instructions an event moves to another counter */

@@ -223,7 +223,7 @@ void vpmu_locked(struct thread *t)
 	const uint32_t acc = cache.modes[cache.mode].acc;
 	if (!acc)
 		return;
-	const bool replay = s->locks++ != s->locks_before &&
+	const bool replay = s->locks++ != s->locks_before && (!vpmu()->flaws.contended || E.n_own > 1) &&
 			    vpmu_mix(vpmu_seed(t->vpmu.slot) + s->locks) % one_of == 0;
 	for (unsigned k = 0; k < SOFT_EVENTS; k++) {
 		if (!(acc >> k & 1))
