@@ -142,6 +142,26 @@ static void refine(const struct verify *v, const struct subject *s, struct fit *
 	f->error = error;
 }
 
+#define FEW_RUNS 6
+#define FEW_ODDS 50	/* one in so many quotients of noise is a whole number in all of a few runs */
+
+/* In a few runs noise may have the same quotient everywhere: there it must be a whole number, and that no chance. An
+ * interrupt between the reads of two counters is in one of them only. */
+struct few_runs {
+	size_t runs;
+	double odds, number;
+	bool whole;
+};
+
+static void add_to_few(struct few_runs *few, double interrupts, double excess)
+{
+	const double number = round(excess / interrupts), off = fabs(excess - number * interrupts);
+	few->whole = (few->runs ? few->whole && number == few->number : true) &&
+		     off < (interrupts >= 20 ? 1.5 : 0.5);
+	few->number = number;
+	few->odds = (few->runs++ ? few->odds : 1) * interrupts;
+}
+
 /* One run of each kernel, or interrupts that came as often in each run, cannot be compared with
  * each other. Then with nothing: every interrupt of plain code is taken for the excess of its run,
  * where the quotient is the same everywhere. Most kernels that have interrupts must be plain: what a single
@@ -151,6 +171,7 @@ static bool fit_plain(const struct verify *v, const struct subject *s, enum inte
 {
 	double low = INFINITY, high = -INFINITY, x = 0, y = 0;
 	size_t interrupted = 0, plain = 0;
+	struct few_runs few = { 0 };
 	*f = (struct fit){ 0 };
 	for (size_t k = 0; k < v->n_kernels; k++) {
 		bool has = false, used = false;
@@ -161,6 +182,7 @@ static bool fit_plain(const struct verify *v, const struct subject *s, enum inte
 			if (!(irqs >= 4) || fabs(excess_of(s, o)) >= (double)v->loops[k] / 2)
 				continue;
 			used = true;
+			add_to_few(&few, irqs, excess_of(s, o));
 			low = fmin(low, excess_of(s, o) / irqs);
 			high = fmax(high, excess_of(s, o) / irqs);
 			x += irqs;
@@ -170,6 +192,8 @@ static bool fit_plain(const struct verify *v, const struct subject *s, enum inte
 		plain += used;
 	}
 	if (!(x > 0) || 2 * plain <= interrupted)
+		return false;
+	if (few.runs < FEW_RUNS && !(few.whole && few.odds >= FEW_ODDS))
 		return false;
 	f->seen = x;
 	f->slope = y / x;
