@@ -3,6 +3,7 @@
 #include "sampling.h"
 
 #include <stdbool.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #define TURNS 40000u
@@ -110,8 +111,37 @@ static void only_looks(void)
 	close(go);
 }
 
+/* A child that runs without end. */
+static pid_t run_child(void)
+{
+	const pid_t pid = fork();
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		loop(1000000);
+}
+
+/* An event on a task that runs: what is counted is sampled, from the first instruction on. */
+static void from_the_first(void)
+{
+	const pid_t child = run_child();
+	for (int turn = 0; turn < 20; turn++) {
+		int fd;
+		uint64_t n = 0;
+		struct ring r = open_ring(child, 8, &fd);
+		while (n < 1000)
+			take(&r, &n);
+		munmap(r.page, r.size + PAGE);
+		close(fd);
+	}
+	kill(child, SIGKILL);
+	CHECK(waitpid(child, NULL, 0) == child, "waitpid");
+}
+
 int main(void)
 {
+	from_the_first();
 	looks_twice(1);
 	looks_twice(64);
 	only_looks();

@@ -236,6 +236,7 @@ struct vpmu_event {
 	uint32_t user_read;	/* rdpmc was allowed when it was opened */
 	uint32_t no_user;	/* exclude_user: counts nothing */
 	uint32_t throttled;	/* too many samples (flaws.throttle): counts nothing until the next tick */
+	uint32_t unnoticed;	/* enabled while its task's code runs: counts nothing until that stops for overflows */
 	uint32_t copy_of;	/* the event of the parent task it was copied from */
 	uint64_t value;
 	uint64_t total;		/* like value, but never reset: what the counter register holds */
@@ -267,6 +268,7 @@ struct vpmu_slot {
 	uint32_t ticks;		/* … and whether it must watch the clock … */
 	uint32_t budgets;	/* … or other events, by their budgets (1 << enum soft_event) */
 	uint32_t stale;		/* its budgets must be computed again: vpmu_follow() */
+	uint32_t unnoticed;	/* some of its events are */
 	uint32_t ordinal;	/* a number that is the same in every run, for seeds */
 	uint32_t made;		/* how many tasks it has made */
 	uint32_t has_clock;

@@ -338,6 +338,7 @@ static void fill_event(struct vpmu_event *e, const struct perf_event_attr *attr,
 	e->no_user = attr->exclude_user;
 	e->user_read = vpmu()->rdpmc != 0;
 	e->state = attr->disabled ? VE_OFF : VE_INACTIVE;
+	e->unnoticed = !attr->disabled;
 }
 
 /* The first CPU that the task may run on: all its code counts for the events of that CPU. */

@@ -82,7 +82,7 @@ static void change_mode(struct thread *t, uint32_t want, uint32_t budgets)
 void vpmu_follow(struct thread *t)
 {
 	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
-	/* pairs with has_followed(): a task that opens a counter writes `want`, then reads this */
+	/* pairs with vpmu_has_followed(): a task that opens a counter writes `want`, then reads this */
 	__atomic_store_n(&s->in_call, 0, __ATOMIC_SEQ_CST);
 	const uint32_t want = __atomic_load_n(&s->want, __ATOMIC_SEQ_CST);
 	if (!covers(&cache.modes[cache.mode], want, watched(s)))
@@ -101,7 +101,7 @@ void vpmu_pauses(struct thread *t)
 	__atomic_store_n(&vpmu_slot(t->vpmu.slot)->in_call, 1, __ATOMIC_SEQ_CST);
 }
 
-static bool has_followed(const struct vpmu_slot *s)
+bool vpmu_has_followed(const struct vpmu_slot *s)
 {
 	if (!s->tid || s->ended || __atomic_load_n(&s->in_call, __ATOMIC_SEQ_CST))
 		return true;
@@ -110,21 +110,34 @@ static bool has_followed(const struct vpmu_slot *s)
 	return covers(&m, s->want, watched(s)) && !s->stale;
 }
 
+static long send_kick(const struct vpmu_slot *s)
+{
+	struct k_siginfo info = { .signo = SIGTRAP, .code = VPMU_KICK };
+	return sys4(__NR_rt_tgsigqueueinfo, s->pid, s->tid, SIGTRAP, &info);
+}
+
+void vpmu_goes_on(struct thread *t)
+{
+	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
+	__atomic_store_n(&s->in_call, 0, __ATOMIC_SEQ_CST);
+	if (!vpmu_has_followed(s))
+		send_kick(s);
+}
+
 #define KICKS 2000
 #define KICK_NS 200000
 
 static void kick(struct thread *t, struct vpmu_slot *s)
 {
 	static const int64_t nap[2] = { 0, KICK_NS };
-	struct k_siginfo info = { .signo = SIGTRAP, .code = VPMU_KICK };
 	const uint64_t begin = now_ns();
 	for (int i = 0; i < (s->deaf ? 1 : KICKS); i++) {
-		if (has_followed(s))
+		if (vpmu_has_followed(s))
 			return;
 		/* on a busy machine the task may have to wait long for a CPU */
 		if (i == KICKS - 1 && now_ns() - begin < LONGEST_WAIT_NS && task_wants_cpu(s->tid))
 			i = 0;
-		const long err = sys4(__NR_rt_tgsigqueueinfo, s->pid, s->tid, SIGTRAP, &info);
+		const long err = send_kick(s);
 		if (err == -ESRCH)
 			s->ended = 1;
 		if (err < 0)
@@ -142,7 +155,7 @@ static void kick(struct thread *t, struct vpmu_slot *s)
 void vpmu_tell(struct thread *t)
 {
 	for (uint32_t i = 1; i <= vpmu()->n_slots; i++)
-		if (i != t->vpmu.slot && !has_followed(vpmu_slot(i)))
+		if (i != t->vpmu.slot && !vpmu_has_followed(vpmu_slot(i)))
 			kick(t, vpmu_slot(i));
 }
 

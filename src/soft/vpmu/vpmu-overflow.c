@@ -188,6 +188,7 @@ void sampling_budgets(struct thread *t, uint64_t clock, const struct block_to_ru
 	for (unsigned k = 0; k < SOFT_EVENTS; k++)
 		left[k] = BUDGET_NEVER;
 	t->code.stops = 0;
+	vpmu_noticed(t->vpmu.slot);
 	s->stale = 0;
 	const uint32_t addresses = s->budgets ? find_left(t, left) : 0;
 	for (uint32_t rest = kinds; rest; rest &= rest - 1) {
@@ -282,7 +283,6 @@ static void overflow(struct moment *m, uint32_t i)
 	const bool last = s->limit && --s->limit == 0;
 	account(m, i);
 	next_overflow(s, e, vpmu_total(e));
-	vpmu_slot(e->slot)->stale = 1;
 	sample_put(m, i, period);
 	if (last) {
 		vpmu_set_state(i, false);
@@ -368,6 +368,7 @@ void sampling_call(struct thread *t)
 	if (!t->vpmu.stepping && !(vpmu()->flaws.skid && vpmu_slot(t->vpmu.slot)->budgets))
 		return;
 	overflows_at(t, true);
+	vpmu_slot(t->vpmu.slot)->stale = 1;	/* the next overflows are others */
 }
 
 void vpmu_stepped(struct thread *t)

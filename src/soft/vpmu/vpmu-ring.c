@@ -211,9 +211,7 @@ static bool may_still_read(const struct vpmu_ring *r, uint64_t begin, uint64_t u
 	       (waited < LONGEST_WAIT_NS && reader_ns(r) - used < WAIT_NS && task_wants_cpu(r->reader));
 }
 
-/* Gives another process that reads the ring some time. False: there is none, or it does not
- * read. */
-static bool wait_for_reader(const struct moment *m, uint32_t owner, uint64_t size)
+static bool wait_for_room(const struct moment *m, uint32_t owner, uint64_t size)
 {
 	static const int64_t nap[2] = { 0, 100000 };
 	struct vpmu_sampler *const s = vpmu_sampler(owner);
@@ -237,6 +235,19 @@ static bool wait_for_reader(const struct moment *m, uint32_t owner, uint64_t siz
 	}
 	s->ring.stuck_at = tail_of(owner) + 1;
 	return false;
+}
+
+/* Gives another process that reads the ring some time. False: there is none, or it does not read. The task
+ * looks at what is wanted of it afterwards: the reader must not wait for that where it enables an event. */
+static bool wait_for_reader(const struct moment *m, uint32_t owner, uint64_t size)
+{
+	const bool pauses = vpmu_slot(m->t->vpmu.slot)->in_call;
+	if (!pauses)
+		vpmu_pauses(m->t);
+	const bool room = wait_for_room(m, owner, size);
+	if (!pauses)
+		vpmu_goes_on(m->t);
+	return room;
 }
 
 /* Copies the bytes to a position in the ring, around its end. */

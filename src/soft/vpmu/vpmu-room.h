@@ -82,6 +82,8 @@ NEEDS_VPMU_LOCK void vpmu_schedule_new(uint32_t event);
 NEEDS_VPMU_LOCK void vpmu_move(uint32_t slot);
 NEEDS_VPMU_LOCK void vpmu_set_state(uint32_t event, bool on);
 NEEDS_VPMU_LOCK void vpmu_want(uint32_t slot);
+/* The task stops for overflows from now on: events that others enabled meanwhile begin to count. */
+NEEDS_VPMU_LOCK void vpmu_noticed(uint32_t slot);
 /* Would the group and an event of that row fit on an unused PMU? */
 NEEDS_VPMU_LOCK bool vpmu_fits(uint32_t leader, uint32_t extra_row);
 NEEDS_VPMU_LOCK uint32_t vpmu_new_event(uint32_t slot);
@@ -113,6 +115,10 @@ uint32_t vpmu_decoy_wanted(uint64_t code);
 
 /* vpmu-clock.c */
 NEEDS_VPMU_LOCK void vpmu_tell(struct thread *t);	/* signals tasks that must count more */
+/* Ends what vpmu_pauses() began, where C goes on without vpmu_follow(): a signal makes the task follow soon. */
+void vpmu_goes_on(struct thread *t);
+/* Does the task's code count what is wanted of it, and stop where it must? So does a task in a system call. */
+bool vpmu_has_followed(const struct vpmu_slot *s);
 /* Until when the task may run: the clock and its events. `next`: the block that it is about to run,
  * or NULL. */
 NEEDS_VPMU_LOCK void vpmu_set_budgets(struct thread *t, const struct block_to_run *next);

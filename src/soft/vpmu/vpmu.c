@@ -112,7 +112,7 @@ static bool is_on_bad(const struct vpmu_event *e)
 static uint64_t counted(const struct vpmu_event *e, uint64_t g)
 {
 	const struct vpmu_flaws *const f = &vpmu()->flaws;
-	const uint64_t d = e->throttled ? 0 : g - e->base;
+	const uint64_t d = e->throttled || e->unnoticed ? 0 : g - e->base;
 	if (!is_on_bad(e))
 		return d;
 	const uint64_t wrong = (e->on_bad + d) / f->bad_one_of - e->on_bad / f->bad_one_of;
@@ -274,7 +274,7 @@ static void set_entry(const struct vpmu_event *e)
 	const struct vpmu_row *const row = &vpmu()->model.rows[e->row];
 	if (!may_rdpmc(vpmu_slot(e->slot)->may_rdpmc))
 		return;
-	if (e->row == VPMU_DECOY_ROW || vpmu_is_flawed(e->row) || e->no_user || e->software)
+	if (e->row == VPMU_DECOY_ROW || vpmu_is_flawed(e->row) || e->no_user || e->software || e->unnoticed)
 		return;
 	struct vpmu_pmc *const p = entry_of_counter(e->slot, e->counter);
 	/* the sum includes rdpmc itself, which the value must not */
@@ -462,6 +462,14 @@ static bool place_all(uint32_t slot)
 	return waits;
 }
 
+/* Does code that counts it watch a budget? */
+static bool has_budget(uint32_t i)
+{
+	const struct vpmu_event *const e = vpmu_event(i);
+	return !e->software && vpmu()->model.rows[e->row].kind < SOFT_EVENTS && e->sampler &&
+	       vpmu_sampler(i)->on && !e->elsewhere;
+}
+
 static void want_event(struct vpmu_slot *s, uint32_t i)
 {
 	const struct vpmu_event *const e = vpmu_event(i);
@@ -470,8 +478,32 @@ static void want_event(struct vpmu_slot *s, uint32_t i)
 		return;
 	s->want |= ALL_INSTRUCTIONS;	/* the clock */
 	s->want |= e->row == VPMU_DECOY_ROW ? vpmu_decoy_wanted(e->code) : vpmu_wanted(e->row);
-	if (kind < SOFT_EVENTS && e->sampler && vpmu_sampler(i)->on && !e->elsewhere)
+	if (has_budget(i))
 		s->budgets |= 1u << kind | (vpmu()->flaws.skid ? ALL_INSTRUCTIONS : 0);
+}
+
+/* Events that were just enabled, by another task whose code still runs without stopping for them: what it
+ * executes until it stops would be counted, but not sampled. */
+static void find_unnoticed(uint32_t slot)
+{
+	struct vpmu_slot *const s = vpmu_slot(slot);
+	for (uint32_t i = s->events; i; i = vpmu_event(i)->next) {
+		struct vpmu_event *const e = vpmu_event(i);
+		e->unnoticed = e->unnoticed && e->state == VE_ACTIVE && has_budget(i) && !vpmu_has_followed(s);
+		s->unnoticed |= e->unnoticed;
+	}
+}
+
+void vpmu_noticed(uint32_t slot)
+{
+	struct vpmu_slot *const s = vpmu_slot(slot);
+	if (!s->unnoticed)
+		return;
+	update_all(slot);
+	s->unnoticed = 0;
+	for (uint32_t i = s->events; i; i = vpmu_event(i)->next)
+		vpmu_event(i)->unnoticed = 0;
+	vpmu_schedule(slot);
 }
 
 void vpmu_schedule(uint32_t slot)
@@ -489,14 +521,17 @@ void vpmu_schedule(uint32_t slot)
 	s->waits = !s->ended && place_all(slot);
 	for (uint32_t i = s->events; i; i = vpmu_event(i)->next) {
 		struct vpmu_event *const e = vpmu_event(i);
-		if (e->state == VE_ACTIVE) {
+		if (e->state == VE_ACTIVE)
 			e->base = gross(e, vpmu_clock(slot));
-			set_entry(e);
-		}
-		vpmu_show(i);
 	}
 	vpmu_want(slot);
 	s->stale |= s->budgets && sampling_stops_late(slot);
+	find_unnoticed(slot);
+	for (uint32_t i = s->events; i; i = vpmu_event(i)->next) {
+		if (vpmu_event(i)->state == VE_ACTIVE)
+			set_entry(vpmu_event(i));
+		vpmu_show(i);
+	}
 	const bool timed = s->waits || f->move_at || f->steal_at || (f->throttle && s->budgets);
 	if (timed && s->events && !s->ticks) {
 		s->ticks = 1;
@@ -565,6 +600,7 @@ void vpmu_set_state(uint32_t i, bool on)
 		return;
 	if (on && e->state < VE_INACTIVE) {
 		e->state = VE_INACTIVE;
+		e->unnoticed = 1;
 		if (e->sampler)
 			vpmu_sampler(i)->since = vpmu_clock(e->slot);
 	} else if (!on && e->state >= VE_INACTIVE) {
