@@ -162,12 +162,16 @@ int diverge_search_parting(struct diverge *v, struct parting *at)
 
 /* ---- memory ---- */
 
-static int narrow_memory(struct diverge *v, uint32_t task, const struct flow_memory *m, uint64_t *lo, uint64_t *hi)
+/* `close`: only the last stops, one after the other, and others before as in look_around(). Stops change when other
+ * threads run, so that some write the memory in time only if there are stops as in the pair that parted. */
+static int narrow_memory(struct diverge *v, uint32_t task, const struct flow_memory *m, bool close, uint64_t *lo,
+			 uint64_t *hi)
 {
 	struct pair p;
-	const uint64_t from = *lo ? *lo : 1, every = step_of(from, *hi);
+	const uint64_t least = *lo ? *lo : 1, from = close && *hi > least + BEFORE ? *hi - BEFORE : least;
+	const uint64_t every = step_of(from, *hi);
 	const struct probe_request r = { .first = *hi - (*hi - from) / every * every, .every = every, .until = *hi,
-					 .task = task, .watched = m };
+					 .task = task, .watched = m, .coarse = close && from > 1 ? step_of(0, *hi) : 0 };
 	const int err = diverge_pair_run(v, r, &p);
 	if (err)
 		return err;
@@ -194,7 +198,7 @@ int diverge_search_memory(struct diverge *v, uint32_t task, const struct flow_me
 	*lo = 0;
 	const unsigned most = tries_of(v, count);
 	for (unsigned tries = 0; tries < most && hi - *lo > 1; ) {
-		const int got = narrow_memory(v, task, m, lo, &hi);
+		const int got = narrow_memory(v, task, m, tries % 2 == 1, lo, &hi);
 		if (got < 0)
 			return got;
 		if (got == 0) {		/* this pair parted before, or the memory was the same */
