@@ -22,6 +22,7 @@
 #define LOOPS 128u		/* passes of a sequence: a deviation in each makes so many */
 #define TRIES 3			/* runs of a sequence; their median counts */
 #define SMALLEST 0.25		/* deviation per pass that is looked into */
+#define FIRST_SEQUENCES 16	/* that tell whether opcodes are to blame */
 #define MOST_CULPRITS 32	/* opcodes that are named for one event */
 #define QUICK_PART 10		/* --quick: one of so many forms */
 
@@ -37,6 +38,7 @@ struct search {
 	unsigned named;			/* … and opcodes, several of which are an opcode's */
 	unsigned sets;			/* of instructions that deviate only together */
 	unsigned replays;		/* … at random, after locked instructions */
+	unsigned fractions;		/* forms that deviate by no whole number */
 	size_t *order;			/* the forms that are tried */
 	size_t forms;			/* … so many */
 	bool no_fp;			/* floating point is left out */
@@ -157,6 +159,7 @@ static void name_culprit(struct search *q, size_t form, double amount)
 		return;
 	/* an interrupt or two are in the median at most */
 	const double off = fabs(amount - round(amount));
+	q->fractions += off >= SMALLEST / 2;
 	amount = off < SMALLEST / 2 ? round(amount) : amount;
 	tare_code_opcode_name(f->bytes, f->size, opcode, sizeof(opcode));
 	q->culprits++;
@@ -245,6 +248,15 @@ static int search_in(struct search *q, const size_t *which, size_t n, double who
 
 /* ---- the experiment ---- */
 
+/* Nearly all of the first sequences deviate. Either the event counts a whole class of opcodes, each of which
+ * adds a whole number, as the conditional branches of Nehalem do; or it deviates for another reason, and no
+ * opcode is to blame. */
+static bool is_everywhere(const struct search *q)
+{
+	const bool opcodes = q->culprits && !q->fractions && !q->sets && !q->replays && !q->frame;
+	return q->sequences == FIRST_SEQUENCES && q->deviating > FIRST_SEQUENCES * 3 / 4 && !opcodes;
+}
+
 static int walk(struct search *q, struct tare_why *why)
 {
 	size_t which[GENERATED_LONGEST];
@@ -256,12 +268,11 @@ static int walk(struct search *q, struct tare_why *why)
 		int err = deviation(q, which, n, &d, why);
 		q->sequences++;
 		q->deviating += fabs(d) >= SMALLEST;
-		/* An event that deviates everywhere has another cause than single opcodes. */
-		q->everywhere = q->sequences == 16 && q->deviating > 12;
-		if (!err && q->everywhere)
-			return 0;
 		if (!err)
 			err = search_in(q, which, n, d, why);
+		q->everywhere = is_everywhere(q);
+		if (!err && q->everywhere)
+			return 0;
 		if (!err)
 			err = verify_stopped(q->v, why);
 		if (err)

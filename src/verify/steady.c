@@ -205,8 +205,8 @@ bool steady_jump(const struct bare *counter, const struct steady_code *code, uin
 
 bool steady_can(const struct subject *s)
 {
-	return s->event && s->event->kind == TARE_EVENT_PERF && !s->event->needs_engine && !s->dead &&
-	       !s->unsteady;
+	return s->event && s->event->kind == TARE_EVENT_PERF && !s->event->needs_engine && !s->absent &&
+	       !s->dead && !s->unsteady;
 }
 
 char *steady_number(int64_t value, char *out, size_t size)

@@ -474,8 +474,11 @@ static int choose_kernels(struct verify *v, struct tare_why *why)
 		names[v->n_kernels++] = k->name;
 	}
 	r->n_kernels = v->n_kernels;
-	return v->n_kernels ? 0 : why_set(why, TARE_E_INVALID,
-					  "verify: this machine can run none of the kernels");
+	if (v->n_kernels)
+		return 0;
+	why_set(why, TARE_E_INVALID, "verify: none of the kernels can run: %s", r->skipped[0]);
+	why_remedy(why, "`tare verify --list` shows the kernels");
+	return TARE_E_INVALID;
 }
 
 /* ---- what counts ---- */

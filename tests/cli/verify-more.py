@@ -73,6 +73,10 @@ for cpu, registers in ("zen2", [6, 6]), ("skylake", [5, 4]):        # the fifth 
         n = f["numbers"]
         check(n["turn_ms"] == 4 and n["unseen"] == 0 and n["truth"] > 1000000, f)
         check(n["greatest_error"] < 0.01 if n["phase_ms"] < 1 else n["greatest_error"] > 0.05, f)
+# An event that this CPU does not have is in no experiment.
+found = verify("nehalem", *EXPERIMENTS, events="instructions:u,ARITH:MUL:u")
+check(VERDICTS == ["deterministic", "not-available"] and found["registers"], VERDICTS, found["registers"])
+check(not [f for e in found for f in found[e] if f["event"] == "ARITH:MUL:u"], found)
 # The engine has no registers, and says so.
 for names in [], ["registers", "loaded"]:
     p = run(tare, "verify", "--quick", "-r", "1", "-e", "instructions:u", "--kernel", "nops", "--backend", "soft",

@@ -43,6 +43,10 @@ check(p.returncode == 0, p.returncode, p.stderr)
 check(report["backend"] == "soft" and not report["simulated"], report["backend"])
 check_clean(report, "engine")
 check("kernels" in p.stderr and "instructions" in p.stderr, "the plan:", p.stderr)
+lacking = [w.split(": this machine lacks ") for w in report["skipped"] if ": this machine lacks " in w]
+for kernel, what in lacking[:1]:
+    p = run(tare, "verify", "--kernel", kernel)
+    check(p.returncode == 125 and not p.stdout and kernel in p.stderr and what in p.stderr and "--list" in p.stderr, p)
 
 # A virtual PMU without a flaw.
 for cpu in "zen2", "skylake":
