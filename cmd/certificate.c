@@ -92,7 +92,12 @@ static bool is_of_this_machine(struct certificate *c, const struct json_node *ma
 {
 	struct identity id;
 	identify(&id);
-	const struct json_node *const cpu = json_get(machine, "cpu");
+	const struct json_node *const cpu = json_get(machine, "cpu"), *const simulated = json_get(machine, "simulated");
+	if (!simulated || simulated->type != JSON_BOOL || simulated->truth != id.simulated) {
+		snprintf(c->why, sizeof(c->why), "the PMU was %s one and is %s one now",
+			 id.simulated ? "a real" : "a virtual", id.simulated ? "a virtual" : "a real");
+		return false;
+	}
 	return !differs(c, "the CPU", json_get(cpu, "brand"), id.cpu.brand) &&
 	       !number_differs(c, "the CPU's family", json_get(cpu, "family"), id.cpu.family) &&
 	       !number_differs(c, "the CPU's model", json_get(cpu, "model"), id.cpu.model) &&
@@ -139,7 +144,7 @@ static bool read_all(const char *path, struct buf *b)
 	ssize_t n;
 	while ((n = read(fd, part, sizeof(part))) > 0 && b->len < LARGEST)
 		buf_add(b, part, (size_t)n);
-	const int err = errno;
+	const int err = n > 0 ? EFBIG : errno;
 	close(fd);
 	errno = err;
 	return n == 0 && !buf_failed(b);
@@ -159,10 +164,18 @@ static const char *text_of(const struct json_node *object, const char *key)
 	return n && n->type == JSON_STRING ? n->text : "";
 }
 
-static bool is_number(const struct json_node *object, const char *key)
+/* 2026-11-19T04:38:03Z */
+static bool is_date(const char *text)
+{
+	struct tm t = { 0 };
+	const char *const end = strptime(text, "%Y-%m-%dT%H:%M:%SZ", &t);
+	return end && !*end;
+}
+
+static bool is_number(const struct json_node *object, const char *key, double least)
 {
 	double v;
-	return json_to_f64(json_get(object, key), &v) && isfinite(v);
+	return json_to_f64(json_get(object, key), &v) && isfinite(v) && v >= least;
 }
 
 /* The numbers that are read later. */
@@ -171,12 +184,12 @@ static bool has_numbers(const struct json_node *events)
 	for (const struct json_node *e = events->first; e; e = e->next) {
 		const struct json_node *const causes = json_get(e, "causes"), *const skid = json_get(e, "skid");
 		uint64_t late;
-		if (!is_number(e, "residue") || !causes || causes->type != JSON_ARRAY)
+		if (!is_number(e, "residue", 0) || !causes || causes->type != JSON_ARRAY)
 			return false;
 		if (skid && skid->type != JSON_NULL && !json_to_u64(skid, &late))
 			return false;
 		for (const struct json_node *n = causes->first; n; n = n->next)
-			if (!is_number(n, "amount"))
+			if (!is_number(n, "amount", -INFINITY))
 				return false;
 	}
 	return true;
@@ -236,15 +249,18 @@ static void parse(struct certificate *c, const struct buf *b)
 		return;
 	}
 	if (!has_numbers(events)) {
-		damaged(c, "an event has no \"residue\", a \"skid\" that is no number, or a cause no \"amount\"");
+		damaged(c, "an event has no \"residue\" or one below 0, a \"skid\" that is no number, or a cause no \"amount\"");
 		return;
 	}
 	if (!describe_part(json_get(c->root, "part"), c->part, sizeof(c->part))) {
 		damaged(c, "\"part\", of what it is, is missing");
 		return;
 	}
+	if (!is_date(text_of(c->root, "date"))) {
+		damaged(c, "\"date\" is no date");
+		return;
+	}
 	snprintf(c->date, sizeof(c->date), "%s", text_of(c->root, "date"));
-	text_printable(c->date, strlen(c->date));
 	c->state = CERTIFICATE_VALID;
 	if (!is_of_this_machine(c, json_get(c->root, "machine"))) {
 		text_printable(c->why, strlen(c->why));

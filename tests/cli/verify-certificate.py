@@ -119,6 +119,10 @@ for what, damage, state, word in (
         ("another schema", lambda t: t.replace("certificate/1", "stat/1"), "damaged", "tare.certificate/1"),
         ("no events", lambda t: t.replace('"events"', '"nothing"'), "damaged", "events"),
         ("no residue", lambda t: re.sub(r'"residue": [^,]*', '"residue": "x"', t), "damaged", "residue"),
+        ("a residue below 0", lambda t: re.sub(r'"residue": [^,]*', '"residue": -5', t), "damaged", "residue"),
+        ("no date", lambda t: re.sub(r'("date": ")[^"]*', r"\g<1>2026-99-99", t), "damaged", "date"),
+        ("too large", lambda t: t + " " * (65 << 20), "damaged", "too large"),
+        ("a real PMU's", lambda t: t.replace('"simulated": true', '"simulated": false'), "expired", "PMU"),
         ("no part", lambda t: t.replace('"part"', '"whole"'), "damaged", "part"),
         ("a part of nothing", lambda t: re.sub(r'"part": \{[^}]*\}', '"part": {}', t), "damaged", "part"),
         ("no amount", lambda t: re.sub(r'"amount": [^,]*', '"amount": -1e999', t, 1), "damaged", "amount")):
