@@ -78,7 +78,8 @@ static void events_table(struct buf *b, const struct tare_verify_report *r)
 /* ---- plots ---- */
 
 /* To the right of a bar is room for what it is. */
-enum { WIDTH = 1000, LEFT = 340, RIGHT = 740, RUNS_RIGHT = 800, ROW = 26, TOP = 30 };
+enum { WIDTH = 1000, LEFT = 340, RIGHT = 680, RUNS_RIGHT = 800, ROW = 26, TOP = 30 };
+#define CHARACTER 8		/* of a number, at most so wide */
 
 static const char *const colours[TARE_CAUSE_COUNT] = {
 	"#4477aa", "#ee6677", "#228833", "#ccbb44", "#aa3377", "#66ccee", "#888888",
@@ -104,15 +105,21 @@ static double bar_length(double count, double most)
 	return count < 1 ? 0 : (RIGHT - LEFT) * log10(1 + count) / log10(1 + fmax(most, 9));
 }
 
+/* A line for each power of ten; numbers as far as there is room. */
 static void scale(struct buf *b, double most, int height)
 {
+	double end = 0;
 	for (double at = 1; at <= fmax(most, 9) * 1.001; at *= 10) {
 		const double x = LEFT + bar_length(at, most);
 		char text[64];
 		number_text(text, sizeof(text), at, false);
 		buf_printf(b, "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", x, x, TOP - 6,
 			   height);
+		const double half = (double)strlen(text) * CHARACTER / 2;
+		if (x - half < end)
+			continue;
 		html_svg_text(b, x, TOP - 12, "mid", text);
+		end = x + half;
 	}
 }
 
