@@ -112,7 +112,7 @@ verify("--certificate")
 text = open(path).read()
 for what, damage, state, word in (
         ("another kernel", lambda t: re.sub(r'("kernel": ")[^"]*', r"\g<1>1.2.3", t), "expired", "1.2.3"),
-        ("other microcode", lambda t: re.sub(r'("microcode": ")[^"]*', r"\g<1>0x1", t), "expired", "microcode"),
+        ("other microcode", lambda t: re.sub(r'("microcode": ")[^"]*', r"\g<1>0x1d", t), "expired", "microcode"),
         ("half of it", lambda t: t[:len(t) // 2], "damaged", "damaged"),
         ("nothing", lambda t: "", "damaged", "damaged"),
         ("no JSON", lambda t: "\x1b[31m certificate", "damaged", "damaged"),
