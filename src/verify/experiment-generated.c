@@ -23,6 +23,7 @@
 #define TRIES 3			/* runs of a sequence; their median counts */
 #define SMALLEST 0.25		/* deviation per pass that is looked into */
 #define FIRST_SEQUENCES 16	/* that tell whether opcodes are to blame */
+#define SLACK 4.0		/* in a run of known code: interrupts between two reads */
 #define MOST_CULPRITS 32	/* opcodes that are named for one event */
 #define QUICK_PART 10		/* --quick: one of so many forms */
 
@@ -248,12 +249,33 @@ static int search_in(struct search *q, const size_t *which, size_t n, double who
 
 /* ---- the experiment ---- */
 
+/* Known code, interrupts and page faults subtracted: opcodes add the same in each run, a whole number in each
+ * pass. */
+static bool only_opcodes_deviate(const struct search *q)
+{
+	const struct verify *const v = q->v;
+	for (size_t k = 0; k < v->n_kernels; k++) {
+		const double passes = (double)v->loops[k];
+		double least = INFINITY, most = -INFINITY;
+		for (unsigned r = 0; r < v->runs; r++) {
+			const double rest = verify_rest(v, q->s, &q->s->seen[k * v->runs + r]);
+			least = fmin(least, rest);
+			most = fmax(most, rest);
+		}
+		const double middle = (least + most) / 2;
+		if (most - least > SLACK || fabs(middle - round(middle / passes) * passes) > SLACK)
+			return false;
+	}
+	return true;
+}
+
 /* Nearly all of the first sequences deviate. Either the event counts a whole class of opcodes, each of which
  * adds a whole number, as the conditional branches of Nehalem do; or it deviates for another reason, and no
  * opcode is to blame. */
 static bool is_everywhere(const struct search *q)
 {
-	const bool opcodes = q->culprits && !q->fractions && !q->sets && !q->replays && !q->frame;
+	const bool opcodes = q->culprits && !q->fractions && !q->sets && !q->replays && !q->frame &&
+			     only_opcodes_deviate(q);
 	return q->sequences == FIRST_SEQUENCES && q->deviating > FIRST_SEQUENCES * 3 / 4 && !opcodes;
 }
 
