@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define RUNS 10			/* the paper's */
 #define QUICK_RUNS 3
@@ -527,13 +528,28 @@ static int try_engine(struct verify *v, struct tare_why *why)
 	return err < 0 ? err : 0;
 }
 
+/* The kernel looks at permissions first: with them an event may have no PMU all the same. Sysfs names the PMUs
+ * to everybody. */
+static bool has_no_pmu(void)
+{
+	struct perf_facts f;
+	perf_facts_read(&f, "");
+	return !f.n_pmus && access("/sys/bus/event_source/devices/software", F_OK) == 0;
+}
+
 static int choose_backend(struct verify *v, struct tare_why *why)
 {
 	struct tare_why hw_why = { 0 };
 	if (v->o.backend != TARE_BACKEND_SOFT) {
-		const int err = try_hardware(v, &hw_why);
+		int err = try_hardware(v, &hw_why);
 		if (!err)
 			return 0;
+		const bool forbidden = err == TARE_E_PARANOID || err == TARE_E_PERMISSION;
+		if (forbidden && has_no_pmu())
+			err = why_set(&hw_why, TARE_E_NO_PMU, "verify: /sys/bus/event_source/devices has no PMU of a CPU");
+		else if (forbidden)
+			why_remedy(&hw_why, "as root: sysctl kernel.perf_event_paranoid=1; or examine the software "
+				   "engine: `tare verify --backend soft`");
 		/* A reason to count something else: there is no PMU, or a container's filter hides it,
 		 * which the user cannot change from inside. */
 		const bool none = err == TARE_E_NO_PMU || err == TARE_E_NO_PERF ||

@@ -45,7 +45,7 @@ check_clean(report, "engine")
 check("kernels" in p.stderr and "instructions" in p.stderr, "the plan:", p.stderr)
 lacking = [w.split(": this machine lacks ") for w in report["skipped"] if ": this machine lacks " in w]
 for kernel, what in lacking[:1]:
-    p = run(tare, "verify", "--kernel", kernel)
+    p = run(tare, "verify", "--backend", "soft", "--kernel", kernel)
     check(p.returncode == 125 and not p.stdout and kernel in p.stderr and what in p.stderr and "--list" in p.stderr, p)
 
 # A virtual PMU without a flaw.
@@ -83,6 +83,20 @@ if can_refuse():
         check(why in ("a seccomp filter forbids perf_event_open", "this kernel has no perf_event_open"), error, why)
         p = run(tare, *how, "--backend", "hw", preexec_fn=refuse("perf_event_open", error=error))
         check(p.returncode == 1 and not p.stdout and "perf_event_open" in p.stderr, error, p.returncode, p.stderr)
+
+# No permission, as for users where perf_event_paranoid is 3: an error with the way out where there is a PMU; where
+# sysfs has none, permission would not help, and the engine counts.
+if can_refuse():
+    has_pmu = any(re.match("cpu|armv", name) for name in os.listdir("/sys/bus/event_source/devices"))
+    refused = refuse("perf_event_open", error=errno.EACCES)
+    p = run(tare, *how, preexec_fn=refused)
+    if has_pmu:
+        check(p.returncode == 1 and not p.stdout and "tare verify --backend soft" in p.stderr, p.returncode, p.stderr)
+    else:
+        check(p.returncode == 0 and "because this machine shows no hardware counters" in p.stdout, p.returncode, p.stderr)
+    p = run(tare, *how, "--backend", "hw", preexec_fn=refused)
+    check(p.returncode == 1 and not p.stdout and ("--backend soft" if has_pmu else "event_source") in p.stderr,
+          p.returncode, p.stderr)
 
 # No permission, and nothing that could count.
 if can_refuse():
