@@ -136,6 +136,12 @@ static void put_row(struct grid *g, const struct table *t, const bool *shown,
 	grid_cell(g, verdict, strlen(verdict));
 }
 
+/* What has one number or none is a sentence only; so are moves, which no column shows. */
+static bool is_row(const struct tare_verify_finding *f, const struct table *t)
+{
+	return !strcmp(f->experiment, t->experiment) && f->n_numbers > 1 && !number_of(f, "moves");
+}
+
 static void put_table(struct buf *b, const struct tare_verify_report *r, const struct table *t)
 {
 	bool shown[COLUMNS] = { false };
@@ -151,7 +157,7 @@ static void put_table(struct buf *b, const struct tare_verify_report *r, const s
 			grid_cell(&g, t->columns[c].title, strlen(t->columns[c].title));
 	grid_cell(&g, "VERDICT", 7);
 	for (size_t i = 0; i < r->n_findings; i++)
-		if (!strcmp(r->findings[i].experiment, t->experiment) && r->findings[i].n_numbers > 1) {
+		if (is_row(&r->findings[i], t)) {
 			put_row(&g, t, shown, &r->findings[i]);
 			rows++;
 		}

@@ -118,7 +118,7 @@ static unsigned take_samples(const struct probe *p, enum iret_call call, struct 
 	return n;
 }
 
-static void probe(const struct probe *p, struct iret_answer *a)
+static void probe(const struct probe *p, enum tare_role role, struct iret_answer *a)
 {
 	struct sample s[SAMPLES + 1], plain = { 0 }, interrupt = { 0 };
 
@@ -129,6 +129,10 @@ static void probe(const struct probe *p, struct iret_answer *a)
 	if (!n || !a->samples || same * 2 <= n) {
 		snprintf(a->what, sizeof(a->what), n ? "the kernel does not take int 0x80" :
 						       "the counter cannot be read by rdpmc");
+		return;
+	}
+	if (role == TARE_ROLE_INSTRUCTIONS && !plain.entry && !plain.exit) {
+		snprintf(a->what, sizeof(a->what), "it counts nothing");
 		return;
 	}
 	a->entry = interrupt.entry - plain.entry;
@@ -161,7 +165,7 @@ static void ask_here(const struct tare_event *event, struct iret_answer *a)
 		return;
 	}
 	memset(p.low, 0, page);
-	probe(&p, a);
+	probe(&p, event->role, a);
 }
 
 /* ---- in the caller ---- */

@@ -167,6 +167,10 @@ check(not e["causes"] and not e["letters"] and "counts nothing" in e["reason"], 
 check(events["instructions"]["verdict"] == "deterministic", events["instructions"])
 check({f["event"] for f in report["findings"]} == {"instructions:u", None}, report["findings"])
 check([f["experiment"] for f in report["findings"] if not f["event"]] == ["interrupts"], report["findings"])
+# … nor is anything said of when it counts an interrupt.
+report, events, status = verify("skylake", "dead=instructions", "-e", "loads:u", "--kernel", "int_arith", "--experiment", "iret")
+texts = [f["text"] for f in report["findings"] if f["experiment"] == "iret" and f["event"] != "HW_INTERRUPTS.RECEIVED:u"]
+check(len(texts) == 1 and "not known" in texts[0] and "it counts nothing" in texts[0], texts)
 # One experiment alone has those with it whose results it needs, and what it finds explains the difference.
 LEFT = "exceptions, lazy-fp, instructions, generated: not asked for"
 for alone, flaws, letters, left in (("page-faults", "faults=3", "p", LEFT), ("interrupts", "interrupts=20000,faults", "hp", LEFT),

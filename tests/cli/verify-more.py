@@ -102,6 +102,11 @@ for cpu in "zen2", "haswell", "core2":
     moves = [f for f in found["registers"] if "moved to another register" in f["text"]]
     check(len(moves) == 1 and moves[0]["numbers"]["moves"] > 1 and moves[0]["numbers"]["deviating"] == 0, cpu,
           found["registers"])
+# … and they are a sentence, not a row without numbers
+p = run(tare, "run", "--cpu", "skylake", "--flaws", "moved=1", "--", tare, "verify", "--quick", "-e", "branches:u", "--kernel",
+        "nops", "--experiment", "registers")
+rows = [line.split() for line in p.stdout.split("(registers)")[-1].splitlines() if line.startswith("branches:u ")]
+check(len(rows) == 1 and len(rows[0]) > 5 and "moved to another register" in p.stdout, p.stdout)
 # An event with one register: it stays there when others move, and where others hold the register, nothing is good.
 def precise(flaws, *experiments):
     names = [w for e in experiments for w in ("--experiment", e)]
