@@ -572,7 +572,9 @@ uint64_t cache_exit(struct thread *t, uint32_t id, uint32_t flushes)
 	const uint32_t extension = to ? 0 : chain_extend(t, id);
 	enum problem ignored;		/* cache_lookup() finds it again */
 	if (!to)
-		to = extension ? extension : translate(t->pc, ARRIVE_DIRECTLY, &ignored);
+		to = extension ? extension :
+		     l->kind == LINK_SIDE_EXIT && !l->linked ? translate_side_exit(id, &ignored) :
+		     translate(t->pc, ARRIVE_DIRECTLY, &ignored);
 	if (to && !extension && !l->linked) {
 		if (l->kind == LINK_SIDE_EXIT)
 			put_side_exit(id);

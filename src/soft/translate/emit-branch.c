@@ -307,7 +307,8 @@ void emit_side_exit(struct emit *e, const struct block *b)
 	struct mark m = plain(b->pc, 0, e);
 	inc_left(e, b->bumps, b->flags & BLOCK_FLAGS_FREE_AT_TARGET, m);
 	mark(e, plain(b->pc, 0, e));
-	jump_to(e, b->pc);
+	if (!(b->flags & BLOCK_FALLS))
+		jump_to(e, b->pc);
 }
 
 void emit_loop(struct emit *e, const struct insn *in, const uint8_t *s, uint64_t pc,

@@ -42,9 +42,7 @@ static uint32_t block_with(uint64_t code)
 /* Does a block that is not dropped lead to another unit by that link? */
 static bool crosses(const struct link *l)
 {
-	uint32_t from = block_with(l->site);
-	if (from && block_at(from)->flags & BLOCK_SIDE_EXIT && l->side)
-		from = block_with(link_at(l->side)->site);
+	const uint32_t from = block_with(l->kind == LINK_JUMP && l->side ? link_at(l->side)->site : l->site);
 	if (!from || (block_at(from)->flags & (BLOCK_DEAD | BLOCK_ENTRY_ONLY | BLOCK_SIDE_EXIT)) == BLOCK_DEAD)
 		return false;
 	return unit_of(block_at(from)->pc) != unit_of(l->target);

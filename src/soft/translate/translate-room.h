@@ -75,8 +75,10 @@ NEEDS_LOCK void chain_choose(struct thread *t, uint32_t link);
 /* Writes the block that the link leads to right behind the unfinished chain. 0: the link does not
  * leave that chain, or the block cannot be there. */
 NEEDS_LOCK uint32_t chain_extend(struct thread *t, uint32_t link);
-/* Writes the code of a side exit, and links it. */
+/* Writes the code of a side exit, and links it. The second one also writes the block that it leads
+ * to, right behind it. */
 NEEDS_LOCK void put_side_exit(uint32_t link);
+NEEDS_LOCK uint32_t translate_side_exit(uint32_t link, enum problem *why);
 NEEDS_LOCK void put_return_lookup(struct segment *s);	/* of a new segment */
 NEEDS_LOCK void put_calls_lookup(struct segment *s);	/* the same, where calls are followed */
 /* The address at which a jump or a return enters the block. Writes an entry, if there is none. */

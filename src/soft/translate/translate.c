@@ -847,15 +847,39 @@ uint32_t chain_extend(struct thread *t, uint32_t link)
 	return id;
 }
 
+/* Writes a chain for pc, which the thread arrives at in that way. */
+static uint32_t translate_into(struct segment *s, uint64_t pc, enum arrival how, enum problem *why)
+{
+	const bool alone = !(cache.counts_taken && cache.calls) && may_uncount() && E.n_running == 1;
+	return translate_chain(s, pc,
+			       cache.calls ? 0 :
+			       how == ARRIVE_BY_JUMP ? BLOCK_JUMP_ENTRY :
+			       how == ARRIVE_BY_RETURN ? BLOCK_RETURN_ENTRY : 0, alone, why);
+}
+
 uint32_t translate(uint64_t pc, enum arrival how, enum problem *why)
 {
 	const uint64_t begin = begin_at(pc);
-	const bool alone = !(cache.counts_taken && cache.calls) && may_uncount() && E.n_running == 1;
-	const uint32_t id = translate_chain(segment_for(pc), pc,
-					    cache.calls ? 0 :
-					    how == ARRIVE_BY_JUMP ? BLOCK_JUMP_ENTRY :
-					    how == ARRIVE_BY_RETURN ? BLOCK_RETURN_ENTRY : 0, alone, why);
+	const uint32_t id = translate_into(segment_for(pc), pc, how, why);
 	cache.ticks += ticks() - begin;
+	return id;
+}
+
+/* Writes the code of a side exit, and returns its id. It ends in a jump, unless it is to fall into
+ * the code that is written next. */
+static uint32_t write_side_exit(struct segment *s, const struct link *l, bool falls)
+{
+	const uint32_t id = new_block();
+	struct block *const b = block_at(id);
+	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
+	*b = (struct block){ .pc = l->target, .code = s->hot, .bumps = l->bumps,
+			     .flags = BLOCK_SIDE_EXIT | BLOCK_DEAD | (falls ? BLOCK_FALLS : 0) };
+	if (!flags_live_at(l->target))
+		b->flags |= BLOCK_FLAGS_FREE_AT_TARGET;
+	s->ids[s->n_ids++] = id;
+	emit_side_exit(&e, b);
+	s->hot = (uint64_t)e.w;
+	b->code_len = (uint16_t)(s->hot - b->code);
 	return id;
 }
 
@@ -866,21 +890,39 @@ void put_side_exit(uint32_t link)
 	struct segment *const s = segment_for(l->target);
 	if (!in_reach(l->site, s->hot))
 		return;
-	const uint32_t id = new_block();
-	struct block *const b = block_at(id);
-	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
-	*b = (struct block){ .pc = l->target, .code = s->hot, .bumps = l->bumps,
-			     .flags = BLOCK_SIDE_EXIT | BLOCK_DEAD };
 	readable_reset();
-	if (!flags_live_at(l->target))
-		b->flags |= BLOCK_FLAGS_FREE_AT_TARGET;
-	s->ids[s->n_ids++] = id;
-	emit_side_exit(&e, b);
+	const uint32_t id = write_side_exit(s, l, false);
 	link_at(cache.n_links)->side = link;	/* the link of the jump at its end */
-	s->hot = (uint64_t)e.w;
-	b->code_len = (uint16_t)(s->hot - b->code);
 	l->linked = true;
-	link_patch(l->site, b->code);
+	link_patch(l->site, block_at(id)->code);
+}
+
+/* The same, and writes the chain that it leads to right behind it. 0: *why tells why there is none. */
+uint32_t translate_side_exit(uint32_t link, enum problem *why)
+{
+	struct link *const l = link_at(link);
+	struct segment *const s = segment_for(l->target);
+	if (!in_reach(l->site, s->hot))
+		return translate(l->target, ARRIVE_DIRECTLY, why);
+	const uint64_t begin = begin_at(l->target);
+	const uint32_t id = write_side_exit(s, l, true);
+	/* A link without a jump, so that the side exit is forgotten when the block is dropped. */
+	const uint32_t fall = new_link(l->target, LINK_JUMP);
+	link_discard(link_at(fall));
+	link_at(fall)->side = link;
+	const uint32_t to = translate_into(s, l->target, ARRIVE_DIRECTLY, why);
+	cache.ticks += ticks() - begin;
+	if (!to) {
+		s->hot = block_at(id)->code;
+		s->n_ids--;
+		return 0;
+	}
+	link_at(fall)->linked = true;
+	link_at(fall)->next = block_at(to)->in_links;
+	block_at(to)->in_links = fall;
+	l->linked = true;
+	link_patch(l->site, block_at(id)->code);
+	return to;
 }
 
 /* For a store that changes its own page, for single-stepping, and for a run that ends at an event
