@@ -289,8 +289,11 @@ struct soft_kept {
 	struct soft_file program;
 	uint64_t offset;	/* in the memfd: struct kept_head */
 	uint64_t head_size;
+	uint64_t size;		/* with everything behind it, and holes */
+	uint32_t stored;	/* the launcher has it from a file (launch/kept-store.h) */
+	uint32_t again;		/* a process writes it once more, to another place (atomic) */
 };
-#define SOFT_MAX_KEPT 32
+#define SOFT_MAX_KEPT 128
 #define KEPT_FILE_OFFSET (192ull << 20)
 #define KEPT_MAX	(1ull << 30)	/* room for all of them: most is for parts of T, which have holes */
 #define KEPT_MAX_BYTES	(64ull << 20)	/* … of this memory at most */
@@ -362,6 +365,8 @@ struct soft_shared {
 #define SOFT_FLAG_OFF_UNTIL_ASKED (1u << 10)	/* off, until the first request of either kind */
 #define SOFT_FLAG_VALGRIND	(1u << 11)	/* RUNNING_ON_VALGRIND is 1 */
 #define SOFT_FLAG_WATCH		(1u << 12)	/* functions switch counting; with SOFT_FLAG_CALLS */
+
+#define SOFT_FLAG_KEEP		(1u << 13)	/* the launcher stores kept code in files */
 
 #define ENGINE_FILE_OFFSET	(112ull << 20)
 _Static_assert(sizeof(struct soft_shared) <= ENGINE_FILE_OFFSET, "layout");

@@ -2,6 +2,7 @@
  * what for. */
 #include "kept.h"
 #include "sys.h"
+#include "text.h"
 
 #define MAX_KEPT_BLOCKS	200000u
 #define SETTLED_S	2		/* a file must be unchanged for longer */
@@ -169,14 +170,28 @@ static bool write_out(uint64_t at, uint64_t size, uint64_t offset)
 	return true;
 }
 
-/* T of a unit, where it is mapped. */
-static bool write_table(const struct kept_unit *u)
+/* The pages of T that blocks have entries in. The others are not read: what is mapped of the memfd would get
+ * memory by that. */
+static bool write_table(const struct kept_unit *u, uint64_t base)
 {
-	bool ok = true;
-	for (uint64_t pc = u->unit.start; pc < u->unit.end && ok; pc += PAGE)
-		if (table_is_mapped(pc))
-			ok = write_out((uint64_t)table_cell(pc), 4 * PAGE, u->table + 4 * (pc - u->unit.start));
-	return ok;
+	static uint64_t written[KEPT_MAX / PAGE / 64];
+	const uint64_t pages = 4 * (u->unit.end - u->unit.start) / PAGE, words = (pages + 63) / 64;
+	if (pages > KEPT_MAX / PAGE)
+		return false;
+	mem_zero(written, words * 8);
+	for (uint32_t id = 1; id <= cache.n_blocks; id++) {
+		const struct block *const b = block_at(id);
+		if (b->flags & BLOCK_DEAD || b->pc < u->unit.start || b->pc >= u->unit.end ||
+		    !table_is_mapped(b->pc) || !*table_cell(b->pc))
+			continue;
+		const uint64_t n = 4 * (b->pc - u->unit.start) / PAGE;
+		if (written[n / 64] >> n % 64 & 1)
+			continue;
+		written[n / 64] |= 1ull << n % 64;
+		if (!write_out(PAGE_DOWN(table_cell(b->pc)), PAGE, base + u->table + n * PAGE))
+			return false;
+	}
+	return true;
 }
 
 /* Gives all parts their places in the memfd. Returns where they end. */
@@ -197,7 +212,10 @@ static bool save(struct soft_kept *k)
 {
 	const uint64_t lists = (cache.n_returns + 1ull) * sizeof(struct kept_back) + pages_keep().used * 4;
 	const uint64_t head_size = PAGE_UP(sizeof(struct kept_head) + lists);
-	if (!can_be_kept() || !zone_try_map(ZONE_KEPT, head_size))
+	if (kept.taken)
+		sys2(__NR_munmap, ZONE_KEPT, kept.from->head_size);
+	kept.taken = false;
+	if (!zone_try_map(ZONE_KEPT, head_size))
 		return false;
 	struct kept_head *const h = kept_head();
 	uint32_t n_backs = 0, n_pages = 0;
@@ -217,23 +235,69 @@ static bool save(struct soft_kept *k)
 		return false;
 	k->offset = KEPT_FILE_OFFSET + used;
 	k->head_size = head_size;
-	place_parts(h, k->offset + head_size);
+	k->size = size;
 	bool ok = true;
 	for (uint32_t i = 0; i < h->n_pieces && ok; i++)
-		ok = write_out(h->pieces[i].at, h->pieces[i].size, h->pieces[i].offset);
+		ok = write_out(h->pieces[i].at, h->pieces[i].size, k->offset + h->pieces[i].offset);
 	for (uint32_t i = 0; i < h->n_units && ok; i++)
-		ok = write_table(&h->units[i]);
+		ok = write_table(&h->units[i], k->offset);
 	/* (the last byte, so that all holes are part of the file) */
 	return ok && write_out(ZONE_KEPT, head_size, k->offset) &&
 	       sys4(__NR_pwrite64, E.reserved_fd, "", 1, k->offset + size - 1) == 1;
+}
+
+/* ---- again, for other runs ---- */
+
+#define ADDS_BLOCKS	200u
+
+/* Is all kept code in use, and is the rest that has been translated worth keeping, too? */
+static bool adds_much(void)
+{
+	const struct kept_head *const h = kept_head();
+	for (uint32_t i = 0; i < h->n_units; i++)
+		if (!kept.has_table[i])
+			return false;
+	return cache.live_blocks >= h->live_blocks + h->live_blocks / 8 + ADDS_BLOCKS;
+}
+
+static struct soft_kept *free_place(const struct soft_file *program)
+{
+	for (uint32_t i = 0; i < SOFT_MAX_KEPT; i++) {
+		struct soft_kept *const k = &E.shared->kept[i];
+		uint32_t state = KEPT_FREE;
+		if (!__atomic_compare_exchange_n(&k->state, &state, KEPT_TAKEN, false, __ATOMIC_ACQUIRE,
+						 __ATOMIC_RELAXED))
+			continue;
+		k->program = *program;
+		return k;
+	}
+	return NULL;
+}
+
+/* What there is does not fit this process, or it has much to add. One process of the program does that in a run;
+ * the processes of this run stay with what there is. */
+static void save_again(struct soft_kept *old)
+{
+	uint32_t again = 0;
+	if (kept.taken && !adds_much())
+		return;
+	if (!can_be_kept() || (kept.taken && (!adds_much() || cache.dead_blocks > cache.live_blocks)) ||
+	    !__atomic_compare_exchange_n(&old->again, &again, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	struct soft_kept *const k = free_place(&old->program);
+	if (k)
+		__atomic_store_n(&k->state, save(k) ? KEPT_READY : KEPT_NOT, __ATOMIC_RELEASE);
 }
 
 void kept_save(const struct thread *t)
 {
 	struct soft_kept *const k = kept.save_to;
 	uint32_t state = KEPT_SEEN;
-	if (!k || !t->record || !__atomic_compare_exchange_n(&k->state, &state, KEPT_WRITING, false,
-							      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	if (!k || !t->record)
 		return;
-	__atomic_store_n(&k->state, save(k) ? KEPT_READY : KEPT_NOT, __ATOMIC_RELEASE);
+	if (kept.again)
+		save_again(k);
+	else if (__atomic_compare_exchange_n(&k->state, &state, KEPT_WRITING, false, __ATOMIC_ACQUIRE,
+					     __ATOMIC_RELAXED))
+		__atomic_store_n(&k->state, can_be_kept() && save(k) ? KEPT_READY : KEPT_NOT, __ATOMIC_RELEASE);
 }

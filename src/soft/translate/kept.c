@@ -62,7 +62,7 @@ static bool same_file(const struct soft_file *a, const struct soft_file *b)
 static bool map_piece(const struct piece *p)
 {
 	return sys6(__NR_mmap, (long)p->at, (long)p->size, p->prot, MAP_PRIVATE | MAP_FIXED, E.reserved_fd,
-		    (long)p->offset) == (long)p->at;
+		    (long)(kept.from->offset + p->offset)) == (long)p->at;
 }
 
 static bool map_nothing(const struct piece *p)
@@ -254,16 +254,20 @@ static void take(struct thread *t, const struct kept_head *h)
 
 static bool take_from(struct thread *t, const struct soft_kept *k)
 {
-	const struct piece lists = { .at = ZONE_KEPT, .size = k->head_size, .offset = k->offset, .prot = PROT_READ };
+	const struct piece lists = { .at = ZONE_KEPT, .size = k->head_size, .prot = PROT_READ };
 	if (!zone_try_map(ZONE_KEPT, k->head_size))
 		return false;
-	if (!map_piece(&lists) || !fits(kept_head()) || !map_segments(kept_head()))
+	kept.from = k;
+	if (!map_piece(&lists) || !fits(kept_head()) || !map_segments(kept_head())) {
+		sys2(__NR_munmap, ZONE_KEPT, k->head_size);
 		return false;
+	}
 	take(t, kept_head());
 	return true;
 }
 
-/* The place of the program; a new one, if there is none. NULL: all are taken. */
+/* The place of the program; a new one, if there is none. NULL: all are taken, or it is the first process of the
+ * program, and such a process only writes for other runs. */
 static struct soft_kept *place_of(const struct soft_file *program)
 {
 	for (uint32_t i = 0; i < SOFT_MAX_KEPT; i++) {
@@ -273,7 +277,7 @@ static struct soft_kept *place_of(const struct soft_file *program)
 						__ATOMIC_ACQUIRE)) {
 			k->program = *program;
 			__atomic_store_n(&k->state, KEPT_SEEN, __ATOMIC_RELEASE);
-			return NULL;
+			return E.shared->flags & SOFT_FLAG_KEEP ? k : NULL;
 		}
 		if (state != KEPT_TAKEN && same_file(&k->program, program))
 			return k;
@@ -301,7 +305,8 @@ static bool take_of_program(struct thread *t)
 		return false;
 	struct soft_kept *const k = place_of(&kept.units[0].file);
 	const uint32_t state = k ? __atomic_load_n(&k->state, __ATOMIC_ACQUIRE) : KEPT_NOT;
-	if (state == KEPT_SEEN)
+	kept.again = state == KEPT_READY && E.shared->flags & SOFT_FLAG_KEEP;
+	if (state == KEPT_SEEN || kept.again)
 		kept.save_to = k;
 	return state == KEPT_READY && take_from(t, k);
 }

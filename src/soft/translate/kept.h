@@ -16,7 +16,7 @@ struct unit {
 /* A unit as it is kept, and which part of each list belongs to it. */
 struct kept_unit {
 	struct unit unit;
-	uint64_t table;			/* where in the memfd its part of T is */
+	uint64_t table;			/* where its part of T is, from the struct kept_head on */
 	uint64_t hash;			/* of the program's pages that blocks were made from */
 	uint32_t back, n_backs, page, n_pages;
 };
@@ -25,7 +25,7 @@ struct kept_back {			/* what R has for the number of a call */
 	uint32_t n, pad;
 };
 struct piece {
-	uint64_t at, size, offset;	/* in the memfd */
+	uint64_t at, size, offset;	/* from the struct kept_head on */
 	uint32_t prot, pad;
 };
 
@@ -50,9 +50,11 @@ extern struct kept_code {
 	uint32_t n_units;
 	bool too_many;
 	struct soft_kept *save_to;	/* this process is to write, if it can */
+	bool again;			/* … though another process has written */
+	const struct soft_kept *from;	/* taken: what this process runs */
 	bool taken;			/* this process runs kept code */
 	bool waiting[MAX_UNITS];	/* taken: the unit is not in use yet */
-	bool has_table[MAX_UNITS];	/* its part of T is mapped */
+	bool has_table[MAX_UNITS];	/* it is in use, and its part of T is mapped */
 } kept;
 
 static inline struct kept_head *kept_head(void) { return (struct kept_head *)ZONE_KEPT; }
