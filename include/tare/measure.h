@@ -154,6 +154,13 @@ struct tare_measurement {
 	struct tare_parts *parts;	/* NULL: the whole run was counted */
 	struct tare_world *world;	/* what the program saw (tare/world.h); NULL: the host, with
 					 * hardware counters */
+	struct {			/* with tare_measure_options.keep_code */
+		uint64_t read, written;	/* programs whose code came from the folder, and went there */
+		uint64_t damaged;	/* files that were not used: other bytes than were written, or another
+					 * owner */
+		struct tare_why problem;	/* code 0; or why code could not be kept. The counts are right
+						 * in any case */
+	} kept;
 };
 
 /* How counting can start, besides on. The software engine knows all of them, hardware counters
@@ -260,6 +267,13 @@ struct tare_measure_options {
 	unsigned layout;		/* 0: stack, program, libraries and heap are where the kernel puts them; else
 					 * where this number says: other addresses with each number, the same in
 					 * every run. With the software engine only, and not with .aslr */
+	/* The software engine reads code that earlier runs have translated from this folder, and writes what it
+	 * translates there, so that short programs take less time. The counts are the same. The folder is made if
+	 * it does not exist; only this user may have access to it (mode 0700). Files that were used longest ago
+	 * are removed where it exceeds keep_code_bytes (0: 256 MiB). Without effect with hardware counters, .aslr,
+	 * .code, .machine, .hermetic and stops. NULL: nothing is kept */
+	const char *keep_code;
+	uint64_t keep_code_bytes;
 };
 #define TARE_MEASURE_OPTIONS_INIT TARE_OPTIONS_INIT(measure)
 

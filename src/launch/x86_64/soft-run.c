@@ -7,6 +7,7 @@
 #include "soft-run.h"
 
 #include "code.h"
+#include "kept-store.h"
 #include "left-out.h"
 #include "measure-room.h"
 #include "privilege.h"
@@ -269,10 +270,15 @@ int soft_run(const struct tare_measure_options *o, const struct soft_hooks *hook
 	if (!err)
 		err = soft_trace_start(&s.trace, o->trace, s.setup.memfd, s.setup.shared, why);
 	if (!err)
+		err = kept_store_open(&s.tracer.store, o, &s.setup, why);
+	if (!err)
 		err = start(&s, why);
 	if (!err)
 		err = collect(&s, run_to_end(&s), why);
 	soft_tracer_stop(&s.tracer);
+	if (!err)
+		kept_store_write(s.tracer.store, m);
+	kept_store_close(s.tracer.store);
 	soft_trace_stop(s.trace);
 	soft_setup_close(&s.setup);
 	soft_results_free(&s.results);

@@ -1,6 +1,7 @@
 #include "soft-tracer.h"
 
 #include "find-task.h"
+#include "kept-store.h"
 #include "soft-stop.h"
 #include "soft-watch.h"
 #include "why.h"
@@ -77,6 +78,7 @@ static void at_exec(struct soft_tracer *s, const struct traced *t)
 		r->before[k] = old->before[k] + old->counts[k];
 	if (index)
 		soft_tracer_name(t->pid, r);
+	kept_store_read(s->store, t->pid);
 	struct image image;
 	const bool first = t->pid == s->child && !t->record;
 	int err = soft_setup_image(s->setup, first, (int)t->reserved_fd, &image);

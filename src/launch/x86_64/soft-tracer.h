@@ -44,6 +44,7 @@ struct soft_tracer {
 	void (*went_native)(uint32_t vslot, void *arg);
 	void *arg;
 	struct soft_stops *stops;	/* answers REQ_STOP and REQ_OVER */
+	struct kept_store *store;	/* NULL: none */
 	pthread_t thread;
 	bool runs;
 	sem_t attached;		/* posted when attach_result is known */
