@@ -3,6 +3,7 @@
 #include "command.h"
 #include "complain.h"
 #include "gate.h"
+#include "keep-code.h"
 #include "measuring.h"
 #include "output.h"
 #include "stat.h"
@@ -66,6 +67,7 @@ static const struct opt opts[] = {
 	  CLEAN_ENV_HELP, TO(stat_opts, clean_env) },
 	{ OPT_LIST, 0, "keep", "VAR", "with --clean-env or --hermetic, leave this variable in; may be given "
 	  "again", TO(stat_opts, keep) },
+	{ OPT_STRING, 0, "keep-code", "FOLDER", KEEP_CODE_HELP, TO(stat_opts, keep_code), .optional = true },
 	{ OPT_UINT, 0, "timeout", "MS", "end the command after MS milliseconds",
 	  TO(stat_opts, timeout_ms), .min = 10, .max = 4e9 },
 	{ OPT_LIST, 0, "limit", "EVENT=N", "end the command, with all that it has started, when it "
@@ -218,6 +220,12 @@ static const char *conflict(const struct stat_opts *o)
 		       "process that runs already";
 	if (o->in.n && (o->per_thread || o->interval_ms || o->delay_ms || o->null || o->mix))
 		return "--in cannot be combined with --per-thread, --interval-print, --delay, --null or --mix";
+	if (o->keep_code && (o->backend == TARE_BACKEND_HW || o->mix_from || o->pid || o->tid))
+		return "--keep-code wants the software engine and a command to run: nothing else translates code";
+	if (o->keep_code && (o->aslr || o->machine || o->hermetic || o->mix || o->functions || o->in.n || o->stop_at.n ||
+			     o->limit.n))
+		return "--keep-code cannot be combined with --aslr, --machine, --hermetic, --mix, --functions, --in, "
+		       "--stop-at or --limit: code of such runs is not kept";
 	if (o->all_user && o->all_kernel)
 		return "--all-user and --all-kernel cannot be combined; without both, all is "
 		       "counted";
@@ -386,6 +394,14 @@ static void warn_of_statuses(const struct stat_session *s)
 	}
 }
 
+static void tell_of_kept_code(const struct stat_session *s)
+{
+	for (size_t r = 0; r < s->n_runs; r++)
+		for (size_t i = 0; i < s->runs[r].n_parts; i++)
+			if (s->runs[r].parts[i])
+				keep_code_tell(s->keep_code, s->runs[r].parts[i]);
+}
+
 /* The first event that was asked for and got no count; NULL: all did. */
 static const struct tare_why *lacking(const struct stat_session *s)
 {
@@ -439,7 +455,8 @@ static int run(const struct command *self, int argc, char **argv)
 		free_lists(&o);
 		return EXIT_FAILED;
 	}
-	if (!machine_usable(o.machine) || !hermetic_usable(o.hermetic) || !hermetic_usable(o.schedule) || !stat_mix_load(&o) ||
+	struct keep_code keep_code;
+	if (!keep_code_choose(&keep_code, o.keep_code) || !machine_usable(o.machine) || !hermetic_usable(o.hermetic) || !hermetic_usable(o.schedule) || !stat_mix_load(&o) ||
 	    !gate_control_open(&(struct gate_options){ "stat", o.delay_ms, o.control, false })) {
 		free_lists(&o);
 		return EXIT_FAILED;
@@ -452,7 +469,7 @@ static int run(const struct command *self, int argc, char **argv)
 		o.repeat = o.layouts;
 	measuring_attached = o.pid || o.tid;
 	struct stat_stops stops = { 0 };
-	struct stat_session s = { .o = &o, .stops = &stops, .argv = argv + first };
+	struct stat_session s = { .o = &o, .keep_code = &keep_code, .stops = &stops, .argv = argv + first };
 	struct output out;
 	tare_cpu_detect(&s.cpu);
 	if ((o.stop_at.n || o.limit.n) && o.backend == TARE_BACKEND_AUTO)
@@ -481,6 +498,7 @@ static int run(const struct command *self, int argc, char **argv)
 	bool written = print(&s, &out);
 	written &= output_close(&out);
 	warn_of_statuses(&s);
+	tell_of_kept_code(&s);
 	gate_control_close();
 	if (s.n_runs && !o.json && (o.separator || o.interval_ms))
 		name_blind_spots(&s);

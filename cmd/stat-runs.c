@@ -2,6 +2,7 @@
 #include "complain.h"
 #include "complain.h"
 #include "gate.h"
+#include "keep-code.h"
 #include "measuring.h"
 #include "output.h"
 #include "program.h"
@@ -178,6 +179,8 @@ static int measure_part(struct stat_session *s, struct stat_run *run,
 		.schedule = o->schedule,
 		.on_deadlock = world_deadlock,
 		.layout = o->layouts ? (unsigned)s->n_runs + 1 : 0,
+		.keep_code = s->keep_code->folder[0] ? s->keep_code->folder : NULL,
+		.keep_code_bytes = s->keep_code->bytes,
 		.no_inherit = o->no_inherit,
 		.per_task = o->per_thread,
 		.refuse_uncounted = o->refuse,

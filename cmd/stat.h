@@ -41,6 +41,7 @@ struct stat_opts {
 	bool clean_env;
 	const char *machine, *hermetic, *schedule;
 	struct opt_list keep;		/* variables that --clean-env leaves in */
+	const char *keep_code;		/* NULL: not given; "": without a folder */
 	unsigned timeout_ms;
 	int delay_ms;			/* -1: counting starts off */
 	const char *control;		/* NULL: none */
@@ -125,6 +126,7 @@ struct stat_asked_metric {
 
 struct stat_session {
 	const struct stat_opts *o;
+	struct keep_code *keep_code;
 	const struct stat_stops *stops;
 	char *const *argv;		/* the command; may be empty when attached */
 	char **envp;			/* its environment */
