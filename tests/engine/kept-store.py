@@ -1,0 +1,339 @@
+#!/usr/bin/env python3
+"""Code that runs take over from earlier runs (tare stat --keep-code, launch/x86_64/kept-store.c).
+
+usage: kept-store.py same TARE AGAIN PROGRAM...
+       kept-store.py early TARE LIBRARY PROGRAM...
+       kept-store.py damaged|folder|writers|full|evicted TARE
+       kept-store.py rebuilt TARE PROGRAM1 PROGRAM2 LIBRARY1 LIBRARY2
+
+same: second and third runs count what the first counts. early: a first run ends before main(), so that all
+that is special in the program first happens in code from the folder. The others: what can happen to a file, or to the
+folder; the counts must stay the same.
+"""
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tool"))
+import checking             # noqa: E402
+import counting             # noqa: E402
+from checking import check  # noqa: E402
+
+what, tare, *files = sys.argv[1:]
+counting.need_engine()
+folder = os.path.realpath(tempfile.mkdtemp())
+KEPT = f"{folder}/kept"
+EVENTS = "instructions,branches,cond-branches,taken-branches,loads,stores,calls,returns,indirect-branches,syscalls"
+ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+TRUE = os.path.realpath("/bin/true")
+DAMAGED = b"of kept code had been changed or damaged"
+HEAD = 128      # bytes of struct file_head
+
+
+class Run:
+    def __init__(self, p, path):
+        if p.returncode:
+            sys.exit(f"{p.args}: status {p.returncode}: {p.stderr.decode()}")
+        run = json.load(open(path))["runs"][0]
+        self.warned = DAMAGED in p.stderr
+        self.err = p.stderr
+        self.blocks = run["translated"]["blocks"]
+        # (Which of two tasks is the first may differ.)
+        self.counts = sorted([t["comm"], *[c["value"] for c in t["counts"]]] for t in run["tasks"])
+        self.total = [c["value"] for c in run["counts"]]
+        if any(t["comm"] == "sh" for t in run["tasks"]):
+            # What a shell runs depends on process ids, and on which of its children ends first.
+            self.counts = [c for c in self.counts if c[0] != "sh"]
+            self.total = []
+
+
+def command(path, events, keep, *program):
+    return [tare, "stat", "--per-thread", "-e", events, "-j", "-o", path, *([f"--keep-code={keep}"] if keep else []), "--",
+            *program]
+
+
+def stat(*program, events=EVENTS, keep=KEPT, env=None, **options):
+    path = f"{folder}/result.json"
+    return Run(subprocess.run(command(path, events, keep, *program), env=ENV | (env or {}), stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, check=False, **options), path)
+
+
+def kept_files():
+    return sorted(n for n in os.listdir(KEPT) if n.endswith(".kept"))
+
+
+def the_file():
+    names = kept_files()
+    check(len(names) == 1, names)
+    return f"{KEPT}/{names[0]}"
+
+
+def settle():
+    """Code of a file that was changed just now is not kept."""
+    time.sleep(3.1)
+
+
+def same():
+    again, *programs = files
+    commands = [[TRUE], ["/bin/ls", "/usr"], ["/usr/bin/env"], ["/usr/bin/sort", "/etc/passwd"], ["/bin/gzip", "--version"],
+                ["/bin/sh", "-c", "/bin/true; ls / | sort | cat; (/bin/true; exec env)"], [again, "3", TRUE],
+                *[[p] for p in programs]]
+    for program in commands:
+        if not os.path.exists(program[0]):
+            continue
+        for events in EVENTS, "instructions:u":
+            alone = stat(*program, events=events, keep=None)
+            runs = [stat(*program, events=events) for _ in range(3)]
+            check(all(r.counts == alone.counts and r.total == alone.total for r in runs), program, events, alone.counts,
+                  [r.counts for r in runs])
+            check(not any(r.err for r in runs), program, [r.err for r in runs])
+    alone, first = stat(TRUE, keep=None), stat(TRUE)
+    check(0 < first.blocks < alone.blocks / 2, "a run translates what it took from the folder", first.blocks, alone.blocks)
+    # What a run adds is kept, too: the first one stops with an error.
+    shutil.rmtree(KEPT)
+    stat("/usr/bin/sort", "--version")
+    alone = stat("/usr/bin/sort", "/etc/passwd", keep=None)
+    runs = [stat("/usr/bin/sort", "/etc/passwd") for _ in range(3)]
+    check(all(r.counts == alone.counts for r in runs), alone.counts, [r.counts for r in runs])
+    check(runs[2].blocks < runs[0].blocks < alone.blocks, alone.blocks, [r.blocks for r in runs])
+    # Another way of counting is another file, and -r N reads what its first run has written.
+    p = subprocess.run([tare, "stat", "-r", "4", "-j", "-o", f"{folder}/result.json", "-e", "loads", f"--keep-code={KEPT}", "--", TRUE],
+                       env=ENV, stderr=subprocess.PIPE, check=True)
+    values = [r["counts"][0]["value"] for r in json.load(open(f"{folder}/result.json"))["runs"]]
+    check(len(set(values)) == 1 and not p.stderr, values, p.stderr)
+
+
+def early():
+    """Output and status of a program in code from the folder are those of a native run."""
+    library, *programs = files
+    for program in programs:
+        now, first = (["/usr/bin/env", f"LD_PRELOAD={library}", f"TARE_TEST_EARLY={n}", program] for n in (0, 1))
+        native = counting.native(now, env=ENV)
+        wanted = native.out, native.err, native.status if native.status >= 0 else 128 - native.status
+        for events in EVENTS, "instructions:u":
+            keep = [tare, "stat", "-e", events, "-o", "/dev/null", f"--keep-code={KEPT}", "--"]
+            subprocess.run(keep + first, env=ENV, capture_output=True, check=True)
+            check(len(kept_files()) == 1, "kept", program, kept_files())
+            for _ in range(2):
+                got = subprocess.run(keep + now, env=ENV, input=b"", capture_output=True, check=False)
+                check((got.stdout, got.stderr, got.returncode) == wanted, program, events, wanted, got)
+            shutil.rmtree(KEPT)
+
+
+def damaged():
+    alone = stat(TRUE, keep=None)
+    stat(TRUE)
+    good = open(the_file(), "rb").read()
+
+    def try_with(content, *which):
+        with open(the_file(), "wb") as f:
+            f.write(content)
+        got = stat(TRUE)
+        check(got.counts == alone.counts, *which, alone.counts, got.counts)
+        check(got.warned, "no warning", *which, got.err)
+        check(got.blocks == alone.blocks, "changed code was used", *which, got.blocks, alone.blocks)
+
+    for size in [0, 1, HEAD - 1, HEAD, HEAD + 1, HEAD + 16, len(good) - 1, len(good) - 4096,
+                 *range(5000, len(good), len(good) // 12)]:
+        try_with(good[:size], "cut to", size)
+    try_with(good + b"\0", "longer")
+    try_with(good + good, "twice")
+    try_with(bytes(len(good)), "zeros")
+    for at in [*range(0, HEAD, 4), HEAD, HEAD + 9, HEAD + 31, *range(HEAD + 40, len(good), len(good) // 29), len(good) - 1]:
+        for bit in 1, 128:
+            if at % 3 == 0 or bit == 1:
+                content = bytearray(good)
+                content[at] ^= bit
+                try_with(content, "changed", bit, "of byte", at)
+    # Two pages of the code exchanged
+    content = bytearray(good)
+    a, b = len(good) - 4 * 4096, len(good) - 9 * 4096
+    content[a:a + 4096], content[b:b + 4096] = content[b:b + 4096], content[a:a + 4096]
+    try_with(content, "pages exchanged")
+    os.chmod(the_file(), 0o644)
+    got = stat(TRUE)
+    check(got.warned and got.counts == alone.counts, "readable by others", got.err)
+    got = stat(TRUE)
+    check(not got.err and got.blocks < alone.blocks / 2 and got.counts == alone.counts, "good again", got.err, got.blocks)
+    # A link is not followed.
+    name = the_file()
+    os.rename(name, f"{folder}/elsewhere")
+    os.symlink(f"{folder}/elsewhere", name)
+    got = stat(TRUE)
+    check(got.blocks == alone.blocks and got.counts == alone.counts and not os.path.islink(name), "a link", got.blocks)
+    os.unlink(name)
+    os.mkfifo(name, 0o600)
+    check(stat(TRUE).counts == alone.counts, "a FIFO")
+
+
+def refuses(status, text, *options, env=None):
+    p = subprocess.run([tare, "stat", *options, "-e", "instructions:u", "--", TRUE], env=ENV | (env or {}),
+                       capture_output=True, check=False)
+    check(p.returncode not in (0, 1) if status is None else p.returncode == status, p.args, p.returncode)
+    check(text in p.stderr.decode(), p.args, text, p.stderr)
+
+
+def folder_checks():
+    """Whose folder it is, how options and variables name it."""
+    for mode in 0o755, 0o777, 0o770, 0o701:
+        os.mkdir(KEPT)
+        os.chmod(KEPT, mode)
+        refuses(None, f"has mode {mode:03o}", f"--keep-code={KEPT}")
+        refuses(None, f"chmod 700 '{KEPT}'", env={"TARE_KEEP_CODE": KEPT})
+        check(os.listdir(KEPT) == [], os.listdir(KEPT))
+        os.rmdir(KEPT)
+    other = "/"             # belongs to another user, or is open to others
+    if os.geteuid() == 0:
+        os.mkdir(KEPT, 0o700)
+        os.chown(KEPT, 1, 1)
+        other = KEPT
+    refuses(None, "belongs to user" if os.stat(other).st_uid != os.geteuid() else "has mode", f"--keep-code={other}")
+    if other == KEPT:
+        os.rmdir(KEPT)
+        stat(TRUE)
+        os.chown(the_file(), 1, 1)
+        check(stat(TRUE).warned, "a file of another user")
+        shutil.rmtree(KEPT)
+    open(f"{folder}/file", "w").close()
+    refuses(None, f"{folder}/file", f"--keep-code={folder}/file")
+    refuses(None, f"{folder}/file/deep", f"--keep-code={folder}/file/deep")
+    refuses(None, "TARE_KEEP_CODE is \"yes\"", env={"TARE_KEEP_CODE": "yes"})
+    refuses(None, "TARE_KEEP_CODE_SIZE is \"-1\"", f"--keep-code={KEPT}", env={"TARE_KEEP_CODE_SIZE": "-1"})
+    refuses(None, "neither XDG_CACHE_HOME nor HOME", "--keep-code")
+    for option in ("--aslr", "--hermetic", "--mix", "--functions", "--limit=instructions=1G", "--backend=hw"):
+        refuses(None, "--keep-code", f"--keep-code={KEPT}", option)
+    check(not os.path.exists(KEPT), "nothing was made")
+    cases = [({"XDG_CACHE_HOME": f"{folder}/a/b"}, f"{folder}/a/b/tare/code"), ({"HOME": f"{folder}/c"}, f"{folder}/c/.cache/tare/code"),
+             ({"TARE_KEEP_CODE": f"{folder}/d", "HOME": f"{folder}/e"}, f"{folder}/d")]
+    for env, path in cases:
+        subprocess.run([tare, "stat", *([] if "TARE_KEEP_CODE" in env else ["--keep-code"]), "-o", "/dev/null", "-e", "instructions:u",
+                        "--", TRUE], env=ENV | env, check=True)
+        check(os.stat(path).st_mode & 0o777 == 0o700 and len(os.listdir(path)) == 1, path)
+    for off in "0", "":
+        subprocess.run([tare, "stat", "-o", "/dev/null", "-e", "instructions:u", "--", TRUE],
+                       env=ENV | {"TARE_KEEP_CODE": off, "HOME": f"{folder}/off"}, check=True)
+    check(not os.path.exists(f"{folder}/off"), "off")
+    # Without effect, where code cannot be kept; nothing is said.
+    p = subprocess.run([tare, "stat", "--aslr", "-o", "/dev/null", "-e", "instructions:u", "--", TRUE],
+                       env=ENV | {"TARE_KEEP_CODE": f"{folder}/g"}, stderr=subprocess.PIPE, check=True)
+    check(not p.stderr and not os.listdir(f"{folder}/g"), p.stderr)
+
+
+def writers():
+    commands = [[TRUE], ["/usr/bin/env"], ["/bin/sh", "-c", "/bin/true; /usr/bin/env"]]
+    alone = [stat(*c, keep=None) for c in commands]
+    for turn in range(6):
+        running = []
+        for i in range(2):
+            for n, c in enumerate(commands):
+                path = f"{folder}/result-{i}-{n}.json"
+                running.append((alone[n], path, subprocess.Popen(command(path, EVENTS, KEPT, *c), env=ENV,
+                                                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)))
+        for wanted, path, p in running:
+            err = p.communicate()[1]
+            got = Run(subprocess.CompletedProcess(p.args, p.returncode, b"", err), path)
+            check(got.counts == wanted.counts, "beside others", turn, wanted.counts, got.counts)
+            check(not err, turn, err)
+        check(not [n for n in os.listdir(KEPT) if n.startswith("new-")], os.listdir(KEPT))
+        for c, wanted in zip(commands, alone):
+            got = stat(*c)
+            check(got.counts == wanted.counts and not got.err and got.blocks < wanted.blocks, c, got.err)
+        if turn % 2:
+            shutil.rmtree(KEPT)
+
+
+def full():
+    alone = stat(TRUE, keep=None)
+
+    def small():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (65536, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+    for _ in range(2):
+        got = stat(TRUE, preexec_fn=small)
+        check(got.counts == alone.counts and got.err.count(b"\n") == 1 and b"limit on the size of files" in got.err, got.err)
+        check(kept_files() == [], kept_files())
+    stat(TRUE)
+    check(len(kept_files()) == 1, kept_files())
+    # A file system without room, where one can be mounted
+    shutil.rmtree(KEPT)
+    os.mkdir(KEPT, 0o700)
+    if subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", KEPT], capture_output=True, check=False).returncode:
+        counting.skipped("a full file system", "no mount namespace here")
+        return
+    script = ('mount -t tmpfs -o size=100k,mode=700 none "$0" && "$@" || exit 1; '
+              'for f in "$0"/*; do [ ! -e "$f" ] || exit 2; done')
+    path = f"{folder}/result.json"
+    p = subprocess.run(["unshare", "-rm", "sh", "-c", script, KEPT, "env", "-i", *[f"{n}={v}" for n, v in ENV.items()],
+                        *command(path, EVENTS, KEPT, TRUE)], env=ENV, capture_output=True, check=False)
+    got = Run(p, path)
+    check(got.counts == alone.counts and b"No space left on device" in got.err and got.err.count(b"\n") == 1, got.err)
+
+
+def rebuilt():
+    program, library = f"{folder}/program", f"{folder}/library.so"
+
+    def put(source, target):
+        shutil.copy(source, target + ".new")
+        os.rename(target + ".new", target)
+
+    def alone():
+        return stat(program, library, keep=None).counts
+
+    put(files[0], program)
+    put(files[2], library)
+    settle()
+    changes = [lambda f, t: shutil.copyfile(f, t),                   # in place
+               put,                                                  # another file
+               lambda f, t: (shutil.copystat(t, folder + "/times") or put(f, t) or shutil.copystat(folder + "/times", t))]
+    open(folder + "/times", "w").close()
+    wanted = alone()
+    for change in changes:
+        for target, versions in (program, files[1::-1]), (library, files[3:1:-1]):
+            for source in versions:
+                for _ in range(2):
+                    check(stat(program, library).counts == wanted, "before", target)
+                change(source, target)
+                before, wanted = wanted, alone()
+                check(before != wanted, "another program", target)
+                check(stat(program, library).counts == wanted, "just now", target)
+                settle()
+                for _ in range(2):
+                    check(stat(program, library).counts == wanted, "after", target)
+
+
+def evicted():
+    commands = [[TRUE], ["/usr/bin/env"], ["/bin/ls", "/usr"], ["/usr/bin/sort", "/etc/passwd"], ["/usr/bin/expr", "1"],
+                ["/bin/sh", "-c", ":"], ["/bin/cat", "/etc/passwd"], [TRUE], ["/usr/bin/id"]]
+    os.mkdir(KEPT, 0o700)
+    with open(KEPT + "/notes.txt", "wb") as f:
+        f.write(bytes(5 << 20))
+    with open(KEPT + "/new-1-1-0123456789abcdef0123456789abcdef.kept", "wb") as f:
+        f.write(bytes(5 << 20))         # of a process that was killed
+    os.utime(f.name, (1, 1))
+    removed = 0
+    for program in commands * 2:
+        if not os.path.exists(program[0]):
+            continue
+        before = {n: os.stat(f"{KEPT}/{n}").st_mtime_ns for n in kept_files()}
+        size = {"TARE_KEEP_CODE_SIZE": "3"}
+        check(stat(*program, env=size).counts == stat(*program, keep=None, env=size).counts, program)
+        after = {n: os.stat(f"{KEPT}/{n}") for n in kept_files()}
+        total = sum(s.st_size for s in after.values())
+        check(0 < total <= 3 << 20, total)
+        gone = [before[n] for n in before if n not in after]
+        stayed = [s.st_mtime_ns for s in after.values()]
+        check(not gone or max(gone) <= min(stayed), "the oldest go first", gone, stayed)
+        removed += len(gone)
+    check(removed > 3, removed)
+    check(os.path.getsize(KEPT + "/notes.txt") == 5 << 20, "a file that is not ours stays")
+
+
+{"same": same, "early": early, "damaged": damaged, "folder": folder_checks, "writers": writers, "full": full,
+ "rebuilt": rebuilt, "evicted": evicted}[what]()
+shutil.rmtree(folder)
+checking.finish()
