@@ -12,7 +12,7 @@ import sys
 import suite
 
 # What one run costs: a way to run a program -> the head of its column.
-COUNTING = {"tare": "instructions", "all events": "all events"}
+COUNTING = {"tare": "instructions", "kept": "with kept code", "all events": "all events"}
 PROFILES = {"profile": "profile", "with names": "with names", "call graph": "call graph"}
 PEERS = {"valgrind none": "valgrind none", "qemu counting": "qemu counting", "callgrind": "callgrind",
          "lackey": "lackey"}
@@ -68,15 +68,17 @@ def machines(results):
 
 
 def startup(results):
-    out = ["| | CPU | native ms | tare ms | more | × |", "|---|---|---|---|---|---|"]
+    out = ["| | CPU | native ms | tare ms | more | × | kept ms | more | × |", "|---|---|---|---|---|---|---|---|---|"]
     names = list(dict.fromkeys(n for r in results for n in r["startup"]))
     for n in names:
         for r in results:
             row = r["startup"].get(n, {})
             if "tare" in row and "native" in row:
-                out.append(f"| {n} | {r['label']} | {row['native'] * 1e3:.1f} | {row['tare'] * 1e3:.1f} | "
-                           f"{(row['tare'] - row['native']) * 1e3:.1f} ms | "
-                           f"{row['tare'] / max(row['native'], 1e-9):.1f} |")
+                cells = [f"{row['native'] * 1e3:.1f}"]
+                for way in ("tare", "kept"):
+                    cells += ([f"{row[way] * 1e3:.1f}", f"{(row[way] - row['native']) * 1e3:.1f} ms",
+                               f"{row[way] / max(row['native'], 1e-9):.1f}"] if way in row else ["–"] * 3)
+                out.append(f"| {n} | {r['label']} | " + " | ".join(cells) + " |")
     return [*out, ""] if len(out) > 2 else []
 
 
@@ -135,7 +137,8 @@ def page(results):
            "Made by `make bench` (`bench/run`): × native CPU time (user plus system, whole tree of processes),",
            "minimum of interleaved rounds. Each CPU that was measured has its columns, by the version of tare",
            "that it was measured with; the figures of different CPUs are of different days.", "", *machines(results)]
-    out += section("Counting", [], ratios_table(results, COUNTING))
+    out += section("Counting", ["With kept code: instructions, and code that an earlier run has translated is read from a folder",
+                                "(`tare stat --keep-code`)."], ratios_table(results, COUNTING))
     out += section("Profiles", ["`tare annotate`: without names, with functions and lines, and with the call graph; the",
                                 "time of reading symbols and making the profile is in it."],
                    ratios_table(results, PROFILES))
@@ -143,7 +146,8 @@ def page(results):
         "qemu counting: qemu-user with a plugin that adds the length of each block that is entered",
         "(bench/qemu-count.c); a dash is a program that it cannot run. callgrind and lackey: one run each, on",
         "inputs a tenth the size."], ratios_table(results, PEERS))
-    out += section("Start-up", [], startup(results))
+    out += section("Start-up", ["Of 200 short commands, most run several times in the script: processes take over code from each",
+                                "other also without kept code. Kept: a later run with `tare stat --keep-code`."], startup(results))
     out += section("Two busy threads", [
         "Wall seconds of the same work per thread; 1.0 is perfect. Two processes share nothing but the",
         "machine: what they lose against one is the machine's."], threads(results))
