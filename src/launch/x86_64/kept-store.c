@@ -1,5 +1,6 @@
 #include "kept-store.h"
 
+#include "measure-room.h"
 #include "why.h"
 
 #include <cpuid.h>
@@ -515,10 +516,12 @@ static bool write_parts(struct kept_store *s, int fd, const struct soft_kept *k,
 /* Returns 0 or an errno. */
 static int write_file(struct kept_store *s, const struct soft_kept *k, struct file_head *h, const struct file_run *runs)
 {
-	char name[NAME_SIZE], new_name[NAME_SIZE + 40];
+	static unsigned files;			/* atomic */
+	char name[NAME_SIZE], new_name[NAME_SIZE + 60];
 	file_name(s, &k->program, name);
-	snprintf(new_name, sizeof(new_name), BEGINNING "%d-%u-%s", (int)getpid(), (unsigned)(k - s->shared->kept), name);
-	unlinkat(s->dir, new_name, 0);		/* of an earlier process of that number, which was killed */
+	/* (Process numbers are not enough: of other containers they can be the same.) */
+	snprintf(new_name, sizeof(new_name), BEGINNING "%d-%u-%llx-%s", (int)getpid(),
+		 __atomic_fetch_add(&files, 1, __ATOMIC_RELAXED), (unsigned long long)launch_now_ns(), name);
 	const int fd = openat(s->dir, new_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return errno;
@@ -552,7 +555,7 @@ static void write_place(struct kept_store *s, const struct soft_kept *k)
 struct listed {
 	struct timespec used;
 	uint64_t size;
-	char name[NAME_SIZE + 40];
+	char name[NAME_SIZE + 60];
 };
 
 /* Other files that may be in the folder are left alone. */
