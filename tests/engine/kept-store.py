@@ -102,10 +102,18 @@ def same():
     check(all(r.counts == alone.counts for r in runs), alone.counts, [r.counts for r in runs])
     check(runs[2].blocks < runs[0].blocks < alone.blocks, alone.blocks, [r.blocks for r in runs])
     # Another way of counting is another file, and -r N reads what its first run has written.
-    p = subprocess.run([tare, "stat", "-r", "4", "-j", "-o", f"{folder}/result.json", "-e", "loads", f"--keep-code={KEPT}", "--", TRUE],
-                       env=ENV, stderr=subprocess.PIPE, check=True)
-    values = [r["counts"][0]["value"] for r in json.load(open(f"{folder}/result.json"))["runs"]]
-    check(len(set(values)) == 1 and not p.stderr, values, p.stderr)
+    def several(*options):
+        subprocess.run([tare, "stat", *options, "-j", "-o", f"{folder}/result.json", "-e", "loads", "--", TRUE], env=ENV, check=True)
+        runs = json.load(open(f"{folder}/result.json"))["runs"]
+        return [r["counts"][0]["value"] for r in runs], [r["translated"]["blocks"] for r in runs]
+
+    values, blocks = several("-r", "4", f"--keep-code={KEPT}")
+    check(len(set(values)) == 1 and max(blocks[1:]) < blocks[0] / 2, values, blocks)
+    alone = several("--layouts", "3")[0]
+    for _ in range(3):
+        values, blocks = several("--layouts", "3", f"--keep-code={KEPT}")
+        check(values == alone, "layouts", values, alone)
+    check(max(blocks) < first.blocks * 2, "each layout has its code", blocks)
 
 
 def early():

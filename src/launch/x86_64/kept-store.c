@@ -134,7 +134,8 @@ static void add_cpu(struct sum *s)
 static struct hash context_of(const struct soft_shared *shared)
 {
 	const char *const without = getenv("TARE_ENGINE_WITHOUT");
-	const uint64_t numbers[] = { VERSION, shared->event_mask, shared->flags, sizeof(*shared), 0, 0, 0, 0 };
+	const struct soft_layout *const l = &shared->layout;
+	const uint64_t numbers[] = { VERSION, shared->event_mask, shared->flags, sizeof(*shared), l->on, l->program, l->libraries, 0 };
 	struct utsname kernel = { .release = "" };
 	struct sum s;
 	sum_begin(&s);
