@@ -71,6 +71,31 @@ static void rwx(void)
 	munmap(p, 8192);
 }
 
+/* A function that begins in one page and ends in the next, where the second page changes so often that the
+ * engine stops guarding it; and one that begins in a page that cannot be written. */
+static void across_pages(void)
+{
+	uint8_t *const p = map(2 * 4096, RWX), *const f = p + 4096 - 1;
+	int wrong = 0;
+	emit(f, 0);
+	for (int i = 0; i < 100; i++) {
+		if (i == 50)
+			mprotect(p, 4096, RX);
+		memcpy(f + 1, &i, 4);
+		wrong += call(f) != i;
+	}
+	uint8_t *const q = map(2 * 4096, RWX), *const g = q + 4096 - 1;
+	emit(g, 0);
+	mprotect(q, 4096, RX);
+	for (int i = 0; i < 100; i++) {
+		memcpy(g + 1, &i, 4);
+		wrong += call(g) != i;
+	}
+	printf("across pages: %d wrong\n", wrong);
+	munmap(p, 2 * 4096);
+	munmap(q, 2 * 4096);
+}
+
 static void dual(void)
 {
 	const int fd = memfd_create("code", MFD_CLOEXEC);
@@ -262,6 +287,7 @@ int main(void)
 {
 	wx();
 	rwx();
+	across_pages();
 	dual();
 	remapped();
 	by_kernel();

@@ -487,6 +487,62 @@ static bool leads_elsewhere(const struct plan *p)
 	return (to < from.start || to >= from.end) && function_at(to).fid != from.fid;
 }
 
+/* Code of a read-only mapping that can be written through another one, which the engine knows. */
+static bool is_aliased(const struct region *r, uint64_t pc)
+{
+	return r->shared && !(r->prot & PROT_WRITE) && alias_known(pc);
+}
+
+/* Can the engine hear of stores to it? */
+static bool guardable(const struct region *r, uint64_t pc)
+{
+	return !r->shared || is_aliased(r, pc);
+}
+
+/* Must a block with code of this page look for changes by itself? If not, the page is guarded now, where it
+ * can be written at all. */
+static bool must_check(uint64_t pc)
+{
+	const struct region *const r = region_find(pc);
+	if (!r || !guardable(r, pc))
+		return r;
+	if (!(r->prot & PROT_WRITE || is_aliased(r, pc)))
+		return false;
+	page_guard(PAGE_DOWN(pc));
+	return page_is_checked(PAGE_DOWN(pc));
+}
+
+/* The same of the pages behind the first one of a block. */
+static bool more_pages_must_check(uint64_t pc, uint64_t len)
+{
+	for (uint64_t page = PAGE_DOWN(pc) + PAGE; page < pc + len; page += PAGE)
+		if (must_check(page))
+			return true;
+	return false;
+}
+
+/* Decodes the block in `r`, which may go on to `end`. A run that ends at an event is of one instruction (*stops
+ * is 0) where it cannot be guarded; that needs no guard, because it runs once, now. */
+static bool plan_block(struct plan *p, const struct region *r, uint64_t pc, uint64_t end, unsigned flags,
+		       uint32_t *stops, bool *checked)
+{
+	if (*stops && must_check(pc))
+		*stops = 0;
+	bool one = flags & BLOCK_SINGLE && !*stops;
+	*checked = one ? !guardable(r, pc) : must_check(pc);
+	for (;;) {
+		const int max = one ? 1 : *checked ? MAX_CHECKED : trace_wanted() ? MAX_TRACED : MAX_INSNS;
+		if (!decode_block(p, pc, (const uint8_t *)pc, end - pc, max, *checked))
+			return false;
+		if (one || *checked || !more_pages_must_check(pc, p->off[p->n]))
+			return true;
+		if (flags & BLOCK_SINGLE)
+			one = true, *stops = 0;
+		else
+			*checked = true;
+	}
+}
+
 /* Translates the block at pc into the segment. */
 static struct made translate_block(struct segment *s, uint64_t pc, unsigned flags, uint32_t back_to)
 {
@@ -503,21 +559,11 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 	end = readable_end(pc, end - pc > 15 * MAX_INSNS ? pc + 15 * MAX_INSNS : end);
 	if (end == pc)
 		return (struct made){ .why = PROBLEM_BAD_INSN };
-	const bool aliased = r->shared && !(r->prot & PROT_WRITE) && alias_known(pc);
-	bool checked = r->shared && !aliased;
-	const bool writable = r->prot & PROT_WRITE || aliased;	/* here or in its second mapping */
-	if (writable && !(flags & BLOCK_SINGLE)) {
-		checked |= page_is_checked(PAGE_DOWN(pc));
-		if (!checked)
-			page_guard(PAGE_DOWN(pc));
-	}
+	const bool writable = r->prot & PROT_WRITE || is_aliased(r, pc);
 	struct plan *const p = &the_plan;
-	/* (code that can change under a block that nothing guards runs one by one) */
-	const uint32_t stops = flags & BLOCK_SINGLE && !writable && !checked ?
-			       thread_self()->code.stops : 0;
-	const int max = flags & BLOCK_SINGLE && !stops ? 1 : checked ? MAX_CHECKED :
-			trace_wanted() ? MAX_TRACED : MAX_INSNS;
-	if (!decode_block(p, pc, (const uint8_t *)pc, end - pc, max, checked))
+	uint32_t stops = flags & BLOCK_SINGLE ? thread_self()->code.stops : 0;
+	bool checked;
+	if (!plan_block(p, r, pc, end, flags, &stops, &checked))
 		return (struct made){ .why = PROBLEM_BAD_INSN };
 	if (stops)
 		cut_at_stop(p, stops, thread_self()->code.stop_after, thread_self()->code.stop_before);
@@ -526,9 +572,6 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 		plan_direct(p, constant);
 	if (flags & BLOCK_SINGLE)
 		thread_self()->code.last_pc = pc + p->off[p->n - 1];
-	if (writable && !(flags & BLOCK_SINGLE) && !checked)
-		for (uint64_t page = PAGE_DOWN(pc) + PAGE; page < pc + p->off[p->n]; page += PAGE)
-			page_guard(page);
 	uint8_t vec[SOFT_EVENTS];
 	plan_vector(p, p->n, vec);
 	if (flags & UNCOUNTED && !can_add_ahead(cache.n_blocks - cache.counts_taken, vec)) {
