@@ -1,5 +1,7 @@
 /* Threads and processes that depend on their order: hermetic-tasks WHAT [N]. What is printed shows the order. */
 #include <errno.h>
+#include <fcntl.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -11,8 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -262,6 +268,195 @@ static void kill_children(void)
 	}
 }
 
+/* ---- locks whose owner ends, and with priority inheritance ---- */
+
+static struct both { pthread_mutex_t robust, inherits; int count; } *both;
+
+static void *die_with_lock(void *who)
+{
+	pthread_mutex_lock(&both->robust);
+	return who;
+}
+
+static void take_robust(const char *what)
+{
+	const int err = pthread_mutex_lock(&both->robust);
+	printf("%s: %s\n", what, err == EOWNERDEAD ? "owner died" : err ? strerror(err) : "free");
+	pthread_mutex_consistent(&both->robust);
+	pthread_mutex_unlock(&both->robust);
+	fflush(stdout);
+}
+
+static void *count_with_lock(void *who)
+{
+	for (int i = 0; i < 200; i++) {
+		pthread_mutex_lock(&both->inherits);
+		const int seen = both->count;
+		usleep(i % 3 == 0);
+		both->count = seen + 1;
+		pthread_mutex_unlock(&both->inherits);
+	}
+	return who;
+}
+
+static void locks(void)
+{
+	pthread_mutexattr_t a;
+	pthread_t t[4];
+	struct timespec soon = { 0 };
+	both = mmap(NULL, sizeof(*both), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pthread_mutexattr_init(&a);
+	pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(&both->robust, &a);
+	pthread_create(&t[0], NULL, die_with_lock, NULL);
+	pthread_join(t[0], NULL);
+	take_robust("a thread");
+	for (int how = 0; how < 3; how++) {
+		const pid_t child = fork();
+		if (!child) {
+			die_with_lock(NULL);
+			if (how == 2)
+				usleep(1000);
+			if (how == 1)
+				raise(SIGTERM);
+			_exit(0);
+		}
+		if (how < 2)
+			waitpid(child, NULL, 0);
+		else
+			usleep(100);		/* it has the lock, and will die while it is waited for */
+		take_robust(how == 0 ? "a process" : how == 1 ? "a killed one" : "while one waits");
+	}
+	while (wait(NULL) > 0)
+		;
+	pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_INHERIT);
+	if (pthread_mutex_init(&both->inherits, &a))
+		printf("no priority inheritance\n");
+	for (int i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, count_with_lock, NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	printf("count %d\n", both->count);
+	fflush(stdout);
+	if (!fork()) {
+		pthread_mutex_lock(&both->inherits);
+		usleep(10000);
+		_exit(0);
+	}
+	usleep(1000);
+	clock_gettime(CLOCK_REALTIME, &soon);
+	soon.tv_nsec += 1000000;
+	printf("try %d", pthread_mutex_trylock(&both->inherits) == EBUSY);
+	printf(" wait %d", pthread_mutex_timedlock(&both->inherits, &soon) == ETIMEDOUT);
+	printf(" died %d\n", pthread_mutex_lock(&both->inherits) == EOWNERDEAD);
+}
+
+/* ---- what says who sent it, and what waits for another process ---- */
+
+static void senders(void)
+{
+	struct signalfd_siginfo info;
+	struct ucred who;
+	char text[8];
+	union { struct cmsghdr h; char bytes[CMSG_SPACE(sizeof(who))]; } control;
+	struct iovec v = { text, sizeof(text) };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	sigset_t set;
+	int p[2];
+	const int on = 1;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	const int fd = signalfd(-1, &set, 0);
+	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, p) || setsockopt(p[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)))
+		return;
+	if (!fork()) {
+		kill(getppid(), SIGUSR1);
+		_exit(send(p[1], "hello", 6, 0) != 6);
+	}
+	for (int i = 0; i < 2; i++)
+		if (read(fd, &info, sizeof(info)) == sizeof(info))
+			printf("signal %d from %d\n", info.ssi_signo, info.ssi_pid);
+	recvmsg(p[0], &m, 0);
+	memcpy(&who, CMSG_DATA(&control.h), sizeof(who));
+	printf("%s from %d\n", text, who.pid);
+	wait(NULL);
+}
+
+static void meet(const char *queue)
+{
+	char text[64];
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	struct mq_attr attr = { .mq_maxmsg = 1, .mq_msgsize = sizeof(text) };
+	/* a reader that comes first, and a writer that does */
+	if (mkfifo("meet", 0600))
+		perror("meet");
+	for (int i = 0; i < 2; i++) {
+		const pid_t child = fork();
+		if (!child) {
+			usleep(i * 1000);
+			const int fd = open("meet", O_WRONLY);
+			_exit(write(fd, "met", 4) != 4);
+		}
+		usleep(!i * 1000);
+		const int fd = open("meet", O_RDONLY);
+		printf("FIFO %zd\n", read(fd, text, sizeof(text)));
+		close(fd);
+		waitpid(child, NULL, 0);
+	}
+	unlink("meet");
+	snprintf(text, sizeof(text), "/tare-%s", queue);
+	const mqd_t q = mq_open(text, O_CREAT | O_RDWR, 0600, &attr);
+	mq_unlink(text);
+	fflush(stdout);
+	if (q >= 0 && !fork()) {
+		for (int i = 0; i < 3; i++)
+			mq_send(q, "a message", 10, 0);
+		_exit(0);
+	}
+	for (int i = 0; q >= 0 && i < 3; i++)
+		printf("queue %zd\n", mq_receive(q, text, sizeof(text), NULL));
+	/* more callers than the listener lets wait */
+	snprintf(name.sun_path, sizeof(name.sun_path), "meet");
+	const int l = socket(AF_UNIX, SOCK_STREAM, 0);
+	if (bind(l, (struct sockaddr *)&name, sizeof(name)) || listen(l, 0))
+		perror("meet");
+	fflush(stdout);
+	for (int i = 0; i < 4; i++)
+		if (!fork()) {
+			const int s = socket(AF_UNIX, SOCK_STREAM, 0);
+			_exit(connect(s, (struct sockaddr *)&name, sizeof(name)) || write(s, &i, sizeof(i)) != sizeof(i));
+		}
+	usleep(1000);
+	for (int i = 0, who; i < 4; i++) {
+		const int s = accept(l, NULL, NULL);
+		if (read(s, &who, sizeof(who)) == sizeof(who))
+			printf("caller %d\n", who);
+		close(s);
+	}
+	while (wait(NULL) > 0)
+		;
+	unlink("meet");
+}
+
+/* Two children end one after the other while this process waits: does it get one signal or two? */
+static void children(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	sigaction(SIGCHLD, &sa, NULL);
+	for (int i = 0; i < 40; i++) {
+		if (i % 2 && !fork())
+			_exit(0);
+		if (!fork())
+			_exit(0);
+		while (wait(NULL) > 0)
+			;
+		printf("children %d\n", n_signals);
+	}
+}
+
 int main(int n, char **v)
 {
 	const char *const what = v[1];
@@ -279,6 +474,14 @@ int main(int n, char **v)
 		timers();
 	else if (!strcmp(what, "kill"))
 		kill_children();
+	else if (!strcmp(what, "locks"))
+		locks();
+	else if (!strcmp(what, "senders"))
+		senders();
+	else if (!strcmp(what, "meet"))
+		meet(n > 2 ? v[2] : "meet");
+	else if (!strcmp(what, "children"))
+		children();
 	else {
 		const bool rare = !strcmp(what, "seldom");
 		for (int i = 0; i < 2; i++)

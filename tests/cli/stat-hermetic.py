@@ -85,7 +85,8 @@ check("env=NOISE=" in kept[1], kept[1][:500])
 
 # Threads, also more of them than CPUs; processes; shared memory; timers and signals. With busy neighbours.
 busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
-for command in (("queue", "2"), ("queue", "8"), ("atomics", "2"), ("atomics", "8"), ("tree",), ("shared",), ("race",), ("timers",), ("kill",)):
+for command in (("queue", "2"), ("queue", "8"), ("atomics", "2"), ("atomics", "8"), ("tree",), ("shared",), ("race",), ("timers",), ("kill",),
+                ("locks",), ("senders",), ("meet", str(os.getpid()))):
     # (What a process counted that was killed is not known.)
     counts, out, _ = still(4, tasks, *command, provenance="incomplete" if command == ("kill",) else "exact")
     if command == ("tree",):
@@ -98,6 +99,16 @@ for command in (("queue", "2"), ("queue", "8"), ("atomics", "2"), ("atomics", "8
             check(line in out.splitlines(), line, out)
     if command == ("kill",):
         check(out == "killed 1001 9\nkilled 1002 f\n", out)
+    if command == ("locks",):
+        check(out == "a thread: owner died\na process: owner died\na killed one: owner died\nwhile one waits: owner died\n"
+                     "count 800\ntry 1 wait 1 died 1\n", out)
+    if command == ("senders",):
+        check(out == "signal 10 from 1001\nsignal 17 from 1001\nhello from 1001\n", out)
+    if command[0] == "meet":
+        check(out.startswith("FIFO 4\nFIFO 4\n") and sorted(out.split("caller ")[1:]) == [f"{i}\n" for i in range(4)], out)
+# Two children that end at the same time send one signal or two.
+still(20, tasks, "children")
+still(20, "sh", "-c", "true | cat")
 for b in busy:
     b.kill()
     b.wait()

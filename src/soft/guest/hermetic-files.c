@@ -200,7 +200,7 @@ static long do_open(struct thread *t, long nr, const uint64_t *a)
 	}
 	if (changes)
 		look_at(&n, is_at(nr) ? (int)a[0] : AT_FDCWD, a[at]);
-	const long fd = syscall_usual(t, nr, b);
+	const long fd = turn_open(t, nr, b, flags);
 	if (fd < 0)
 		return fd;
 	if (changes && !n.was)

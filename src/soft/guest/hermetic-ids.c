@@ -5,7 +5,6 @@
 #include "sys.h"
 #include "text.h"
 
-#define NO_TASK 0x7fffffff		/* higher than any id of the kernel's */
 #define LAUNCHER (HERMETIC_FIRST_PID - 1)
 
 /* The number of the task; -1: it is none of the run. Ids are used again, so the last one counts. */
@@ -158,7 +157,6 @@ static long do_ioctl(struct thread *t, const uint64_t *a, bool *done)
 
 #define SOCKET_LEVEL 1
 #define PEER_CREDENTIALS 17
-#define CREDENTIALS 2			/* SCM_CREDENTIALS */
 
 static long do_getsockopt(struct thread *t, const uint64_t *a, bool *done)
 {
@@ -172,6 +170,73 @@ static long do_getsockopt(struct thread *t, const uint64_t *a, bool *done)
 		hermetic_put(t, a[3], &id, 4);
 	}
 	return ret;
+}
+
+/* ---- what is read ---- */
+
+#define CREDENTIALS 2			/* SCM_CREDENTIALS */
+#define INFO_BYTES 128			/* struct signalfd_siginfo … */
+#define INFO_SIGNAL 0
+#define INFO_CODE 8
+#define INFO_PID 12
+#define INFO_TIMES 56			/* … ssi_utime, ssi_stime */
+
+/* The length of what was read alone does not say that it was from a signalfd. */
+static bool is_signalfd(int32_t fd)
+{
+	char name[32];
+	struct line path = { 0 };
+	line_str(&path, "/proc/self/fd/");
+	line_num(&path, (uint64_t)(uint32_t)fd, 10);
+	const long n = sys4(__NR_readlinkat, AT_FDCWD, path.text, name, sizeof(name) - 1);
+	if (n <= 0)
+		return false;
+	name[n] = '\0';
+	return text_equal(name, "anon_inode:[signalfd]");
+}
+
+static void show_signals(struct thread *t, uint64_t at, uint64_t n)
+{
+	static const uint64_t no_times[2] = { 0, 0 };
+	for (; n >= INFO_BYTES; at += INFO_BYTES, n -= INFO_BYTES) {
+		struct k_siginfo info = { 0 };
+		uint32_t word[INFO_PID / 4 + 1];
+		if (!copy_guest(word, (const void *)at, sizeof(word)))
+			return;
+		info.signo = (int32_t)word[INFO_SIGNAL / 4];
+		info.code = (int32_t)word[INFO_CODE / 4];
+		if (!info_has_pid(&info))
+			continue;
+		const int32_t pid = id_shown((int32_t)word[INFO_PID / 4]);
+		hermetic_put(t, at + INFO_PID, &pid, sizeof(pid));
+		if (info.signo == SIGCHLD)
+			hermetic_put(t, at + INFO_TIMES, no_times, sizeof(no_times));
+	}
+}
+
+/* The ids of senders that came with a message. */
+static void show_senders(struct thread *t, uint64_t message)
+{
+	struct { uint64_t to, to_len, iov, n_iov, control, control_len; } m;
+	struct { uint64_t len; int32_t level, type, pid; } c;
+	if (!copy_guest(&m, (const void *)message, sizeof(m)) || !m.control)
+		return;
+	for (uint64_t at = 0; at + sizeof(c) <= m.control_len; at += (c.len + 7) & ~7ull) {
+		if (!copy_guest(&c, (const void *)(m.control + at), sizeof(c)) || c.len < 16)
+			return;
+		if (c.level != SOCKET_LEVEL || c.type != CREDENTIALS)
+			continue;
+		const int32_t pid = id_shown(c.pid);
+		hermetic_put(t, m.control + at + 16, &pid, sizeof(pid));
+	}
+}
+
+void ids_read(struct thread *t, long nr, const uint64_t *a, long ret)
+{
+	if (nr == __NR_recvmsg && ret >= 0)
+		show_senders(t, a[1]);
+	if (nr == __NR_read && ret > 0 && ret % INFO_BYTES == 0 && hermetic_shared()->signal_fds && is_signalfd((int32_t)a[0]))
+		show_signals(t, a[1], (uint64_t)ret);
 }
 
 /* ---- waiting for children ---- */
@@ -400,6 +465,10 @@ long ids_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 		return do_ioctl(t, a, done);
 	case __NR_getsockopt:
 		return do_getsockopt(t, a, done);
+	case __NR_signalfd:
+	case __NR_signalfd4:
+		hermetic_shared()->signal_fds = 1;
+		return syscall_usual(t, nr, a);
 	default:
 		*done = false;
 		return 0;

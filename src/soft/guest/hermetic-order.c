@@ -150,6 +150,9 @@ static void await_end(void)
 	if (!process || !await_process(k->pid))
 		while (!is_gone(k) && now_ns() - begin < LONGEST_WAIT_NS)
 			sys2(__NR_nanosleep, nap, 0);
+	/* It is seen to be gone before its parent gets SIGCHLD. Both happen under a lock of the kernel that is taken
+	 * to look at a process group, so after this call the signal has been sent. */
+	sys2(__NR_kill, 0, 0);
 	for (uint32_t i = process ? k->group : h->ending - 1; i < h->n_tasks; i++)
 		if (h->tasks[i].state == HT_ENDING && (process ? h->tasks[i].group == k->group : &h->tasks[i] == k))
 			h->tasks[i].state = HT_ENDED;
@@ -208,7 +211,18 @@ void turn_begin_slice(struct thread *t)
 	exact_wanted(t);		/* its budget */
 }
 
-void turn_wait(struct thread *t)
+/* Signals come when it is the task's turn: of two that are the same the kernel keeps one, and others are in its order,
+ * however long the task has no CPU. (Where there are several threads, a blocked one would not be chosen.) Returns what
+ * was blocked before. */
+static uint64_t hold_signals(const struct thread *t)
+{
+	const uint64_t all = thread_is_last(t) ? ~SYNC_SIGNALS : 0;
+	uint64_t was;
+	sys4(__NR_rt_sigprocmask, SIG_BLOCK, &all, &was, SIGSET_SIZE);
+	return was;
+}
+
+static void wait_held(struct thread *t, uint64_t mask)
 {
 	struct hermetic_task *const k = own_task(t);
 	const uint32_t own = t->hermetic.number + 1;
@@ -218,18 +232,25 @@ void turn_wait(struct thread *t)
 		if (__atomic_load_n(&H()->running, __ATOMIC_ACQUIRE) == own)
 			break;
 		const long ret = sys4(__NR_futex, &k->go, FUTEX_WAIT, go, longest);
-		if (ret == -ETIMEDOUT)
+		if (ret == -ETIMEDOUT) {
+			deadlock_or_orphaned();
 			take_over(t);
+		}
 		/* (One from within the run was progress, too.) */
 		if (ret == -EINTR && t->pending && k->state == HT_WAITS)
 			k->woken = 1;
 	}
-	sys0(__NR_getppid);		/* signals that were sent before come now */
 	await_end();
+	sys4(__NR_rt_sigprocmask, SIG_SETMASK, &mask, 0, SIGSET_SIZE);	/* signals that were sent before come now */
 	k->state = HT_READY;
 	k->woken = 0;
 	timers_fire(t);
 	turn_begin_slice(t);
+}
+
+void turn_wait(struct thread *t)
+{
+	wait_held(t, hold_signals(t));
 }
 
 /* All tasks wait. The clock goes on, or the host's time. */
@@ -277,8 +298,9 @@ void turn_next(struct thread *t)
 	for (;;) {
 		const int64_t next = pick(t->hermetic.number);
 		if (next >= 0 && next != t->hermetic.number) {
+			const uint64_t mask = hold_signals(t);
 			turn_give(t, (uint32_t)next);
-			turn_wait(t);
+			wait_held(t, mask);
 			return;
 		}
 		if (next >= 0) {
@@ -330,6 +352,7 @@ struct attempt {
 	uint64_t until;			/* NEVER_NS: it has no time */
 	bool restarts;			/* after a handler with SA_RESTART */
 	int64_t fd;			/* that it waits for; -1: none or several */
+	int64_t opened;			/* a FIFO that has no other end yet; -1: none */
 };
 
 typedef long try_it(struct thread *t, struct attempt *w);
@@ -420,6 +443,36 @@ static long read_more(struct thread *t, const uint64_t *a, long ret)
 	return ret;
 }
 
+#define CANONICAL 2			/* ICANON: read line by line */
+
+/* What is written to a terminal reaches its other end in pieces, by a thread of the kernel. poll() waits for that
+ * thread where there is nothing to read. So a raw terminal is read until there is nothing left: all that was written. */
+static bool is_raw_terminal(uint64_t fd)
+{
+	struct k_stat st;
+	struct { uint32_t iflag, oflag, cflag, lflag; uint8_t line, cc[19]; } termios;
+	int32_t n, packets = 0;
+	if (sys2(__NR_fstat, (int32_t)fd, &st) < 0 || (st.mode & S_IFMT) != S_IFCHR)
+		return false;
+	if (sys3(__NR_ioctl, (int32_t)fd, TIOCGPTN, &n) == 0)
+		return sys3(__NR_ioctl, (int32_t)fd, TIOCGPKT, &packets) == 0 && !packets;
+	return sys3(__NR_ioctl, (int32_t)fd, TCGETS, &termios) == 0 && !(termios.lflag & CANONICAL);
+}
+
+static long read_terminal(struct thread *t, const uint64_t *a, long ret)
+{
+	if (ret <= 0 || (uint64_t)ret >= a[2] || !is_raw_terminal(a[0]))
+		return ret;
+	while ((uint64_t)ret < a[2] && !t->pending && is_ready(a[0], IN)) {
+		const uint64_t b[6] = { a[0], a[1] + (uint64_t)ret, a[2] - (uint64_t)ret };
+		const long more = syscall_usual(t, __NR_read, b);
+		if (more <= 0)
+			break;
+		ret += more;
+	}
+	return ret;
+}
+
 #define DONT_WAIT 0x40			/* MSG_DONTWAIT */
 
 static long try_read(struct thread *t, struct attempt *w)
@@ -432,11 +485,12 @@ static long try_read(struct thread *t, struct attempt *w)
 	if (ret == -EAGAIN)
 		return found_nothing(t, ret);
 	random_read(t, w->nr, w->a, ret);
+	ids_read(t, w->nr, w->a, ret);
 	if (ret == 8 && w->nr == __NR_read)
 		timers_read(t, w->a);
 	if (ret > 0)
 		turn_progress();
-	return w->nr == __NR_read ? read_more(t, w->a, ret) : ret;
+	return w->nr == __NR_read ? read_terminal(t, w->a, read_more(t, w->a, ret)) : ret;
 }
 
 /* ---- writing ---- */
@@ -597,6 +651,62 @@ static long do_poll(struct thread *t, struct attempt *w)
 	return ret;
 }
 
+/* ---- FIFOs ---- */
+
+#define O_PATH_ 010000000
+#define ACCESS 3			/* O_RDONLY, O_WRONLY, O_RDWR */
+
+static bool is_fifo(const uint64_t *a)
+{
+	struct k_stat st;
+	return sys4(__NR_newfstatat, (int32_t)a[0], a[1], &st, 0) == 0 && (st.mode & S_IFMT) == S_IFIFO;
+}
+
+/* The end for reading is open: a writer has come, or is there. */
+static bool has_writer(int64_t fd)
+{
+	uint8_t byte;
+	return is_ready((uint64_t)fd, IN) || sys3(__NR_read, fd, &byte, 1) == -EAGAIN;
+}
+
+static long try_open(struct thread *t, struct attempt *w)
+{
+	if (w->opened < 0) {
+		const long fd = syscall_usual(t, w->nr, w->a);
+		if (fd == -ENXIO)
+			return WOULD_BLOCK;
+		if (fd < 0)
+			return fd;
+		turn_progress();		/* the other end need not wait any longer */
+		w->opened = fd;
+	}
+	if ((w->a[2] & ACCESS) == O_RDONLY && !has_writer(w->opened))
+		return WOULD_BLOCK;
+	const long flags = sys2(__NR_fcntl, w->opened, F_GETFL);
+	sys3(__NR_fcntl, w->opened, F_SETFL, flags & ~(long)O_NONBLOCK_);
+	return w->opened;
+}
+
+/* Who opens a FIFO for writing without waiting is told that nobody reads; who opens it for reading gets it, and
+ * waits then. */
+long turn_open(struct thread *t, long nr, const uint64_t *a, uint64_t flags)
+{
+	uint64_t b[6] = { a[0], a[1], flags | O_NONBLOCK_, a[3] };
+	struct attempt w = { .nr = __NR_openat, .a = b, .until = NEVER_NS, .fd = -1, .restarts = true, .opened = -1 };
+	if (nr == __NR_open || nr == __NR_creat) {
+		b[0] = (uint64_t)AT_FDCWD;
+		b[1] = a[0];
+		b[3] = a[nr == __NR_open ? 2 : 1];
+	}
+	if ((turn_alone() && !timers_armed()) || nr == __NR_openat2 || flags & (O_NONBLOCK_ | O_PATH_) ||
+	    (flags & ACCESS) > O_WRONLY || !is_fifo(b))
+		return syscall_usual(t, nr, a);
+	const long ret = attempt(t, &w, try_open, 0);
+	if ((ret < 0 || ret != w.opened) && w.opened >= 0)
+		sys1(__NR_close, w.opened);
+	return ret;
+}
+
 /* ---- sleeping, and waiting for signals ---- */
 
 static long try_nothing(struct thread *t, struct attempt *w)
@@ -725,9 +835,50 @@ static long try_lock(struct thread *t, struct attempt *w)
 	return ret;
 }
 
+/* A message queue has a time at which it gives up: one that is over. */
+static long try_queue(struct thread *t, struct attempt *w)
+{
+	const uint64_t over[2] = { 0 };
+	const uint64_t b[6] = { w->a[0], w->a[1], w->a[2], w->a[3], (uint64_t)over };
+	const long ret = syscall_usual(t, w->nr, b);
+	if (ret == -ETIMEDOUT)
+		return WOULD_BLOCK;
+	if (ret == -EAGAIN)
+		return found_nothing(t, ret);
+	turn_progress();
+	return ret;
+}
+
+static long do_queue(struct thread *t, struct attempt *w)
+{
+	uint64_t ns = 0;
+	const long err = w->a[4] ? read_timespec(w->a[4], &ns) : 0;
+	if (err)
+		return err;
+	if (w->a[4])
+		w->until = ns > EPOCH_S * NS ? ns - EPOCH_S * NS : 0;
+	return attempt(t, w, try_queue, -ETIMEDOUT);
+}
+
+/* A local socket whose listener has as many waiting as it wants. */
+static long try_connect(struct thread *t, struct attempt *w)
+{
+	const long flags = sys2(__NR_fcntl, (int32_t)w->a[0], F_GETFL);
+	if (flags < 0 || flags & O_NONBLOCK_)
+		return syscall_usual(t, w->nr, w->a);
+	sys3(__NR_fcntl, (int32_t)w->a[0], F_SETFL, flags | O_NONBLOCK_);
+	const long ret = syscall_usual(t, w->nr, w->a);
+	sys3(__NR_fcntl, (int32_t)w->a[0], F_SETFL, flags);
+	if (ret == -EAGAIN)
+		return WOULD_BLOCK;
+	turn_progress();
+	return ret;
+}
+
 /* ---- futex ---- */
 
-enum { F_WAIT, F_WAKE, F_REQUEUE = 3, F_CMP_REQUEUE, F_WAKE_OP, F_WAIT_BITSET = 9, F_WAKE_BITSET };
+enum { F_WAIT, F_WAKE, F_REQUEUE = 3, F_CMP_REQUEUE, F_WAKE_OP, F_LOCK_PI, F_UNLOCK_PI, F_TRYLOCK_PI, F_WAIT_BITSET,
+       F_WAKE_BITSET, F_LOCK_PI2 = 13 };
 #define F_PRIVATE 128
 #define F_REALTIME 256
 #define ALL_BITS 0xffffffffu
@@ -824,6 +975,60 @@ static long futex_wait(struct thread *t, struct attempt *w)
 	return ret;
 }
 
+/* ---- locks with priority inheritance ---- */
+
+static long try_inherits(struct thread *t, struct attempt *w)
+{
+	long ret;
+	if (!waiter_of(t->hermetic.number))	/* it was given the lock */
+		return 0;
+	return inherits_try(t, w->a[0], true, &ret) ? ret : WOULD_BLOCK;
+}
+
+static long inherits_wait(struct thread *t, struct attempt *w, uint32_t op)
+{
+	uint64_t ns;
+	const bool real = op == F_LOCK_PI || w->a[1] & F_REALTIME;
+	const uint64_t zero = (real ? EPOCH_S : UPTIME_S) * NS;
+	const long err = w->a[3] ? read_timespec(w->a[3], &ns) : 0;
+	if (err)
+		return err;
+	if (w->a[3])
+		w->until = ns > zero ? ns - zero : 0;
+	struct hermetic_waiter *const own = waiter_new();
+	if (!own)
+		return -ENOMEM;
+	*own = (struct hermetic_waiter){ space_of(t, w->a[1]), w->a[0], ++H()->order, t->hermetic.number, ALL_BITS };
+	const long ret = attempt(t, w, try_inherits, -ETIMEDOUT);
+	struct hermetic_waiter *const still = waiter_of(t->hermetic.number);
+	if (still)
+		still->space = 0;
+	return ret == -EINTR ? GATE_RESTART : ret;	/* whatever its handler says */
+}
+
+static long inherits_call(struct thread *t, struct attempt *w, uint32_t op)
+{
+	const uint64_t space = space_of(t, w->a[1]), at = w->a[0];
+	long ret;
+	if (op == F_TRYLOCK_PI)
+		return inherits_try(t, at, false, &ret) ? ret : -EAGAIN;
+	if (op != F_UNLOCK_PI)
+		return inherits_try(t, at, false, &ret) ? ret : inherits_wait(t, w, op);
+	struct hermetic_waiter *const next = first_waiter(space, at, ALL_BITS);
+	if (!next) {
+		turn_progress();		/* of a process that has it at another address */
+		return inherits_unlock(t, at, 0, false);
+	}
+	const uint64_t was = next->space;
+	next->space = 0;
+	ret = inherits_unlock(t, at, HERMETIC_FIRST_PID + next->task, first_waiter(space, at, ALL_BITS));
+	if (ret)
+		next->space = was;
+	else
+		hermetic_task(next->task)->woken = 1;
+	return ret;
+}
+
 /* FUTEX_WAKE_OP: changes the second word, and says what it was. */
 static bool wake_op(uint64_t at, uint32_t code, bool *wakes)
 {
@@ -877,19 +1082,28 @@ static long do_futex(struct thread *t, struct attempt *w)
 			return -EFAULT;
 		n = wake(space, a[0], (uint32_t)a[2], ALL_BITS);
 		return n + (wakes ? wake(space, a[4], (uint32_t)a[3], ALL_BITS) : 0);
-	default:			/* with priority inheritance: the word has the kernel's id of the owner */
+	case F_LOCK_PI:
+	case F_LOCK_PI2:
+	case F_TRYLOCK_PI:
+	case F_UNLOCK_PI:
+		return inherits_call(t, w, op);
+	default:			/* FUTEX_WAIT_REQUEUE_PI and its like, which glibc does not use */
 		return -ENOSYS;
 	}
+}
+
+void turn_wake_word(struct thread *t, uint64_t at)
+{
+	wake(space_of(t, 0), at, 1, ALL_BITS);
+	wake(space_of(t, F_PRIVATE), at, 1, ALL_BITS);
 }
 
 void turn_thread_ended(struct thread *t)
 {
 	const uint32_t zero = 0;
 	sys1(__NR_set_tid_address, 0);
-	if (!t->hermetic.clear_tid || !copy_guest((void *)t->hermetic.clear_tid, &zero, 4))
-		return;
-	wake(space_of(t, 0), t->hermetic.clear_tid, 1, ALL_BITS);
-	wake(space_of(t, F_PRIVATE), t->hermetic.clear_tid, 1, ALL_BITS);
+	if (t->hermetic.clear_tid && copy_guest((void *)t->hermetic.clear_tid, &zero, 4))
+		turn_wake_word(t, t->hermetic.clear_tid);
 }
 
 /* ---- the calls ---- */
@@ -912,7 +1126,7 @@ static long counted(struct thread *t, long nr, const uint64_t *a, bool *done)
 
 long turn_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 {
-	struct attempt w = { .nr = nr, .a = a, .until = NEVER_NS, .fd = -1, .restarts = true };
+	struct attempt w = { .nr = nr, .a = a, .until = NEVER_NS, .fd = -1, .restarts = true, .opened = -1 };
 	*done = true;
 	switch (nr) {
 	case __NR_read:
@@ -987,10 +1201,26 @@ long turn_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 		if (!turn_alone())
 			turn_next(t);
 		return 0;
+	case __NR_mq_timedsend:
+	case __NR_mq_timedreceive:
+		return do_queue(t, &w);
 	case __NR_connect:
+		if (!is_network(a) && !turn_alone())
+			return attempt(t, &w, try_connect, 0);
+		/* fall through */
 	case __NR_bind:
 		if (is_network(a))
 			hermetic_note_left(HERMETIC_NETWORK);
+		turn_progress();
+		return counted(t, nr, a, done);
+	case __NR_close:		/* the other end of a pipe may wait for that */
+	case __NR_close_range:
+	case __NR_dup2:
+	case __NR_dup3:
+	case __NR_shutdown:
+	case __NR_semctl:
+	case __NR_msgctl:
+		turn_progress();
 		return counted(t, nr, a, done);
 	default:
 		return counted(t, nr, a, done);

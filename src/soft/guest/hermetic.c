@@ -14,7 +14,8 @@ typedef long answer(struct thread *t, long nr, const uint64_t *a, bool *done);
 long hermetic_syscall(struct thread *t, long nr, const uint64_t *a)
 {
 	static answer *const answers[] = {
-		time_syscall, ids_syscall, files_of_world, listing_syscall, host_syscall, random_syscall, turn_syscall,
+		time_syscall, ids_syscall, files_of_world, listing_syscall, host_syscall, random_syscall, robust_syscall,
+		turn_syscall,
 	};
 	bool done = false;
 	for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
@@ -179,6 +180,7 @@ void hermetic_ends(struct thread *t, bool whole)
 	struct hermetic_shared *const h = hermetic_shared();
 	struct hermetic_task *const k = own_task(t);
 	clock_end(t);
+	robust_ended(t, whole);
 	if (!whole)
 		turn_thread_ended(t);
 	for (uint32_t i = k->group; whole && i < h->n_tasks; i++)

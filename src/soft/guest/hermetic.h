@@ -9,6 +9,7 @@
  *	hermetic-listing.c	folders, sorted
  *	hermetic-host.c		the host's name, memory, load, limits; files of /proc
  *	hermetic-order.c	whose turn it is: one task runs at a time
+ *	hermetic-robust.c	locks whose owner died, and those with priority inheritance
  *	hermetic-deadlock.c	all wait for each other
  *
  * What all processes of the run share is in hermetic_shared() (abi/hermetic-abi.h). Only the task whose
@@ -71,9 +72,12 @@ void timers_read(struct thread *t, const uint64_t *a);	/* 8 bytes were read: of 
 long read_timespec(uint64_t at, uint64_t *ns);
 
 /* hermetic-ids.c */
+#define NO_TASK 0x7fffffff		/* higher than any id of the kernel's */
 int32_t id_shown(int32_t real);			/* of a task; 0 and less stay */
-int32_t id_real(int32_t shown);			/* 0 and -1 stay, others that are none become 0x7fffffff */
+int32_t id_real(int32_t shown);			/* 0 and -1 stay, others that are none become NO_TASK */
 long ids_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
+/* A call that reads has had that result: ids in what it gave, of senders of signals and messages, are replaced. */
+void ids_read(struct thread *t, long nr, const uint64_t *a, long ret);
 /* wait4 or waitid, once. */
 long wait_for_child(struct thread *t, long nr, const uint64_t *a);
 /* rt_sigtimedwait has had that result. */
@@ -104,6 +108,8 @@ long host_open(struct thread *t, const char *path, uint64_t flags, bool *done);
 /* hermetic-order.c */
 bool turn_alone(void);				/* no other task of the run is there */
 long turn_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
+/* open, openat, openat2 or creat, with these flags: a FIFO waits for its other end. */
+long turn_open(struct thread *t, long nr, const uint64_t *a, uint64_t flags);
 void turn_wait(struct thread *t);
 void turn_begin_slice(struct thread *t);	/* also where another task can run from now on */
 void turn_give(struct thread *t, uint32_t to);		/* the turn, to that task; returns at once */
@@ -112,7 +118,16 @@ void turn_leave(struct thread *t, uint32_t state);	/* the task ends, or runs nat
 void turn_thread_ended(struct thread *t);	/* clears its word, and wakes who waits there */
 /* SIGKILL was sent to the process: waits until it is gone. */
 void turn_killed(int32_t pid);
+void turn_wake_word(struct thread *t, uint64_t at);	/* one that waits at that futex */
 void turn_progress(void);			/* others may be able to go on now */
+
+/* hermetic-robust.c */
+long robust_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
+void robust_ended(struct thread *t, bool whole);	/* the thread, or its process, ends */
+/* Takes the lock, or says with WAITERS in the word that the task waits. False: another task has it. */
+bool inherits_try(struct thread *t, uint64_t at, bool waits, long *ret);
+/* Gives it back: to the task with that id, behind which `more` wait; 0: to nobody. */
+long inherits_unlock(struct thread *t, uint64_t at, uint32_t next, bool more);
 
 /* hermetic-deadlock.c */
 /* Can only a task of the run end the wait in that call? Notes what it waits for. */
