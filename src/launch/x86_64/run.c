@@ -91,7 +91,9 @@ static int make_files(struct run *r, struct vpmu_shared *v, struct soft_shared *
 	soft_files_setup(&shared->files, has_folder ? shared->files.dir : r->folder.path, FILES_VPMU);
 	if (!shared->files.dir[0])
 		return why_set(why, TARE_E_IO, "no folder for the files of the CPU");
-	err = model_files(v, marker, shared->files.dir);
+	if (has_folder)			/* the model's come over the machine's */
+		err = soft_machine_files(shared, r->o->machine);
+	err = err ? err : model_files(v, marker, shared->files.dir);
 	return err ? why_errno(why, TARE_E_IO, err, "files in %s", shared->files.dir) : 0;
 }
 

@@ -153,12 +153,15 @@ static void put_file(const char *name, const char *text, void *arg)
 		return;
 	const size_t start = (size_t)snprintf(path, sizeof(path), "%s/", f->dir);
 	snprintf(path + start, sizeof(path) - start, "%s", name);
-	for (char *p = path + start; (p = strchr(p, '/')); *p++ = '/') {
-		*p = '\0';
-		if (mkdir(path, 0755) < 0 && errno != EEXIST)
-			f->err = errno;
+	FILE *out = fopen(path, "we");
+	if (!out && errno == ENOENT) {
+		for (char *p = path + start; (p = strchr(p, '/')); *p++ = '/') {
+			*p = '\0';
+			if (mkdir(path, 0755) < 0 && errno != EEXIST)
+				f->err = errno;
+		}
+		out = fopen(path, "we");
 	}
-	FILE *const out = fopen(path, "we");
 	if (!out) {
 		f->err = errno;
 		return;
@@ -168,19 +171,23 @@ static void put_file(const char *name, const char *text, void *arg)
 		f->err = errno;
 }
 
-int soft_machine_files(struct soft_shared *shared, const char *text, struct run_folder *folder,
-		       struct tare_why *why)
+int soft_machine_files(struct soft_shared *shared, const char *text)
 {
 	struct world_choice c;
-	int err = world_parse(text, &c, why);
+	struct folder f = { .dir = shared->files.dir };
+	if (shared->files.made)
+		return shared->files.err;
+	if (world_parse(text, &c, NULL) == 0)
+		world_files(&c, put_file, &f);
+	shared->files.err = f.err;
+	__atomic_store_n(&shared->files.made, 1, __ATOMIC_RELEASE);
+	return f.err;
+}
+
+int soft_machine_folder(struct soft_shared *shared, struct run_folder *folder, struct tare_why *why)
+{
+	const int err = run_folder_make(folder, why);
 	if (!err)
-		err = run_folder_make(folder, why);
-	if (err)
-		return err;
-	struct folder f = { .dir = folder->path };
-	world_files(&c, put_file, &f);
-	if (f.err)
-		return why_errno(why, TARE_E_IO, f.err, "files in %s", folder->path);
-	soft_files_setup(&shared->files, folder->path, FILES_MACHINE);
-	return 0;
+		soft_files_setup(&shared->files, folder->path, FILES_MACHINE);
+	return err;
 }

@@ -244,6 +244,9 @@ static int collect(struct soft *s, double ns_per_tick, struct tare_why *why)
 		return why_set(why, TARE_E_NOMEM, "the stops of %s", s->o->argv[0]);
 	if (soft_machine_beyond(&s->setup.shared->machine, s->m->world))
 		return why_set(why, TARE_E_NOMEM, "the machine of %s", s->o->argv[0]);
+	const struct soft_files *const files = &s->setup.shared->files;
+	if (files->err)
+		return why_errno(why, TARE_E_IO, files->err, "files of the machine in %s", files->dir);
 	soft_hermetic_left(&s->setup.shared->hermetic, s->m->world);
 	int err = refused(s, why);
 	if (!err)

@@ -169,7 +169,7 @@ int soft_setup_open(struct soft_setup *s, const struct tare_measure_options *o,
 	soft_hermetic_setup(&s->shared->hermetic, o->hermetic, o->schedule);
 	soft_layout_setup(&s->shared->layout, o->layout);
 	if (!bad && o->machine)
-		bad = soft_machine_files(s->shared, o->machine, &s->folder, why);
+		bad = soft_machine_folder(s->shared, &s->folder, why);
 	if (bad)
 		soft_setup_close(s);
 	else if (o->machine)

@@ -111,6 +111,7 @@ enum soft_request {
 	REQ_STOP,		/* the task has stopped at an event: soft_slot.stopped */
 	REQ_OVER,		/* a limit is exceeded: the launcher ends all processes */
 	REQ_WATCH,		/* which function of a mapping is watched: soft_slot.watch */
+	REQ_FILES,		/* a file of the machine is wanted: the launcher writes them all */
 	REQ_HANDED,		/* ready to become native: the launcher sets the registers of
 				 * soft_slot.stopped, and the task never sees an answer */
 };

@@ -57,6 +57,8 @@ struct soft_machine {
 
 struct soft_files {
 	uint32_t of;			/* FILES_…; 0: there is none */
+	uint32_t made;			/* the machine's are written: when a program wants the first one (REQ_FILES) … */
+	int32_t err;			/* … or with this errno */
 	uint64_t proc_dev, sys_dev;	/* of /proc and /sys */
 	char dir[256];			/* no slash at the end */
 };

@@ -350,9 +350,17 @@ static bool is_shown(const char *to, const char *name)
 	return text_equal(to + text_len(files()->dir), name);
 }
 
+/* Writing them takes longer than many a program runs, and most ask for none. */
+static void make_files(struct thread *t)
+{
+	if (files()->of & FILES_MACHINE && !__atomic_load_n(&files()->made, __ATOMIC_ACQUIRE))
+		ask_launcher(t, REQ_FILES, NULL);
+}
+
 static long led_call(struct thread *t, long nr, const uint64_t *a, const char *to)
 {
 	uint64_t b[6] = { a[0], a[1], a[2], a[3], a[4], a[5] };
+	make_files(t);
 	if (is_forbidden(nr, a, to))
 		return -EACCES;
 	if (!opens(nr)) {
