@@ -80,6 +80,8 @@ enum tare_left {
 	TARE_LEFT_LATE_INPUT = 8,	/* a pipe from outside gave nothing for a second */
 	TARE_LEFT_FULL = 32,		/* more tasks, files or devices than there are numbers for */
 	TARE_LEFT_ORDER = 64,		/* several tasks ran at the same time */
+	TARE_LEFT_TERMINAL = 128,	/* input was written to a pseudo terminal: a thread of the
+					 * kernel echoes it, and edits lines, some time later */
 };
 
 /* What one of these values means, as a clause; NULL for another value. */

@@ -67,6 +67,7 @@ const char *tare_left_text(unsigned left)
 	case TARE_LEFT_LATE_INPUT: return "input from outside came late";
 	case TARE_LEFT_FULL: return "there were more tasks, files or devices than there are fixed numbers";
 	case TARE_LEFT_ORDER: return "several threads or processes ran at the same time";
+	case TARE_LEFT_TERMINAL: return "a pseudo terminal's input and echo came when the kernel did it";
 	default: return NULL;
 	}
 }

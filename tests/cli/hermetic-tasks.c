@@ -457,6 +457,22 @@ static void children(void)
 	}
 }
 
+/* A process that goes on when the command has ended. */
+static void left_behind(void)
+{
+	int p[2];
+	char c;
+	if (pipe(p) || fork())
+		return;
+	close(p[1]);
+	for (volatile int i = 0; i < 3000000; i++)
+		;
+	if (read(p[0], &c, 1) == 0)		/* the command has ended */
+		for (volatile int i = 0; i < 100000000; i++)
+			;
+	_exit(0);
+}
+
 int main(int n, char **v)
 {
 	const char *const what = v[1];
@@ -480,6 +496,8 @@ int main(int n, char **v)
 		senders();
 	else if (!strcmp(what, "meet"))
 		meet(n > 2 ? v[2] : "meet");
+	else if (!strcmp(what, "left"))
+		left_behind(), usleep(1000);
 	else if (!strcmp(what, "children"))
 		children();
 	else {

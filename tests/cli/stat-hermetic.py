@@ -109,6 +109,8 @@ for command in (("queue", "2"), ("queue", "8"), ("atomics", "2"), ("atomics", "8
 # Two children that end at the same time send one signal or two.
 still(20, tasks, "children")
 still(20, "sh", "-c", "true | cat")
+# What the command leaves behind is counted until the command ends: its counts are not those of the whole, but the same.
+still(10, tasks, "left", provenance="incomplete")
 for b in busy:
     b.kill()
     b.wait()

@@ -216,5 +216,10 @@ for options in (("--backend", "hw"), ("-p", str(os.getpid()))):
     p = run(tare, "stat", "--machine", "x86-64-v2", *options, "true")
     check(p.returncode == 125 and "--machine wants" in p.stderr, options, p.stderr)
 
+# Its files are written when a program wants one: most want none.
+_, out = stat("x86-64-v2", "sh", "-c", "ls tmp/tare-run-*; echo then; cat /proc/cpuinfo >/dev/null; ls tmp/tare-run-*")
+before, then = out.split("then\n")
+check(before == "lock\n" and {"cpu", "cpuinfo", "lock", "node"} <= set(then.split()), out)
+
 shutil.rmtree(folder)
 finish()

@@ -24,6 +24,7 @@ struct soft_hermetic {
 #define HERMETIC_LATE_INPUT	8u	/* input from outside kept the run waiting */
 #define HERMETIC_FULL		32u	/* a table was full: more tasks or files than it holds */
 #define HERMETIC_UNORDERED	64u	/* several tasks ran at the same time */
+#define HERMETIC_TERMINAL	128u	/* input was written to a pseudo terminal */
 
 #define HERMETIC_TASKS		65536u
 #define HERMETIC_FILES		(1u << 20)

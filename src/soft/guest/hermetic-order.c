@@ -183,6 +183,15 @@ static void take_over(struct thread *t)
 	h->progress++;
 }
 
+/* The command has ended, and so has the measurement: somebody takes the turn, which nobody has. */
+static void go_on_alone(const struct thread *t)
+{
+	uint32_t nobody = 0;
+	if (__atomic_load_n(&E.shared->closed, __ATOMIC_ACQUIRE))
+		__atomic_compare_exchange_n(&H()->running, &nobody, t->hermetic.number + 1, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED);
+}
+
 /* May another task have to run before this one blocks or ends? If all others wait, and none for its time, they
  * can wait until then, and the task needs no slices. */
 static bool others_want_to_run(const struct thread *t)
@@ -234,6 +243,7 @@ static void wait_held(struct thread *t, uint64_t mask)
 		const long ret = sys4(__NR_futex, &k->go, FUTEX_WAIT, go, longest);
 		if (ret == -ETIMEDOUT) {
 			deadlock_or_orphaned();
+			go_on_alone(t);
 			take_over(t);
 		}
 		/* (One from within the run was progress, too.) */
@@ -326,6 +336,17 @@ void hermetic_reached(struct thread *t, uint64_t now)
 		turn_next(t);
 }
 
+static bool command_ends(const struct hermetic_task *k)
+{
+	const struct hermetic_shared *const h = H();
+	if (k->group || k->state != HT_ENDING)
+		return false;
+	for (uint32_t i = 0; i < h->n_tasks; i++)
+		if (!h->tasks[i].group && h->tasks[i].state < HT_ENDING && h->tasks[i].state != HT_FREE)
+			return false;
+	return true;
+}
+
 void turn_leave(struct thread *t, uint32_t state)
 {
 	struct hermetic_shared *const h = H();
@@ -335,7 +356,8 @@ void turn_leave(struct thread *t, uint32_t state)
 		hermetic_task(k->held_by - 1)->state = HT_READY;
 	k->held_by = 0;
 	h->progress++;
-	const int64_t next = pick(t->hermetic.number);
+	/* (Tasks that the command leaves behind stand still until their counts are taken: go_on_alone().) */
+	const int64_t next = command_ends(k) ? -1 : pick(t->hermetic.number);
 	if (next >= 0)
 		turn_give(t, (uint32_t)next);
 	else
@@ -445,16 +467,22 @@ static long read_more(struct thread *t, const uint64_t *a, long ret)
 
 #define CANONICAL 2			/* ICANON: read line by line */
 
+static bool is_master(uint64_t fd)
+{
+	int32_t n;
+	return sys3(__NR_ioctl, (int32_t)fd, TIOCGPTN, &n) == 0;
+}
+
 /* What is written to a terminal reaches its other end in pieces, by a thread of the kernel. poll() waits for that
  * thread where there is nothing to read. So a raw terminal is read until there is nothing left: all that was written. */
 static bool is_raw_terminal(uint64_t fd)
 {
 	struct k_stat st;
 	struct { uint32_t iflag, oflag, cflag, lflag; uint8_t line, cc[19]; } termios;
-	int32_t n, packets = 0;
+	int32_t packets = 0;
 	if (sys2(__NR_fstat, (int32_t)fd, &st) < 0 || (st.mode & S_IFMT) != S_IFCHR)
 		return false;
-	if (sys3(__NR_ioctl, (int32_t)fd, TIOCGPTN, &n) == 0)
+	if (is_master(fd))
 		return sys3(__NR_ioctl, (int32_t)fd, TIOCGPKT, &packets) == 0 && !packets;
 	return sys3(__NR_ioctl, (int32_t)fd, TCGETS, &termios) == 0 && !(termios.lflag & CANONICAL);
 }
@@ -511,6 +539,8 @@ static long try_write(struct thread *t, struct attempt *w)
 	const bool known = sys2(__NR_fstat, (int32_t)w->a[0], &st) == 0;
 	const uint32_t kind = known ? st.mode & S_IFMT : 0;
 	const bool has_end = kind == S_IFIFO || kind == S_IFSOCK;
+	if (kind == S_IFCHR && !turn_alone() && is_master(w->a[0]))
+		hermetic_note_left(HERMETIC_TERMINAL);
 	if (kind == S_IFREG || !known || (!has_end && turn_alone()) || waits_natively(w->a[0]) || is_nonblocking(w->a[0])) {
 		const long ret = syscall_usual(t, w->nr, w->a);
 		if (ret == -EAGAIN)
