@@ -1,7 +1,7 @@
 /* speedscope's file format: per thread the opening and closing of frames in order.
  *
  * The file gives an interval when it ends, and walking backwards gives the points
- * last first. They are put into an unnamed file, 16 bytes each, and read from its
+ * last first. They are put into an unnamed file, 8 bytes each, and read from its
  * end: no memory grows with the events.
  */
 #include "event-text.h"
@@ -16,12 +16,23 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define CHUNK 4096
+#define CHUNK 8192u
 
-struct mark {
-	uint64_t at;
-	uint64_t frame;		/* << 1 | opens */
+/* A point in the unnamed file: its frame << 1 | opens, and above these 32 bits how much later
+ * the point was that was put there before. Where one of both has no room, there are three words: the
+ * time of the point before, the frame, and WIDE. */
+#define MARK_BITS 32
+#define WIDE UINT32_MAX
+
+/* What begins all lines that open, or close, one frame. */
+struct head {
+	uint64_t frame;			/* as in struct mark */
+	size_t len;			/* 0: none yet */
+	char text[48];
 };
+
+#define HEADS 1024u
+#define LINE_BYTES 80u			/* at most, with the bytes that are copied along */
 
 struct frame {
 	uint64_t start, end;
@@ -34,23 +45,48 @@ struct scope {
 	struct sink out;
 	struct event_texts texts;
 	int spool;
-	uint64_t n_marks;		/* in the spool */
-	struct mark marks[CHUNK];
+	uint64_t n_words;		/* in the spool */
+	uint64_t words[CHUNK];
 	size_t n;
+	uint64_t at;			/* of the last mark */
 	struct frame *stack;
 	uint32_t depth, cap;
 	uint64_t first, last;
+	struct head heads[HEADS];
+	struct near_digits near;
 	struct tare_why *why;
 };
 
-static int put_mark(struct scope *s, uint64_t at, uint32_t frame, bool opens)
+static int write_words(struct scope *s)
 {
-	s->marks[s->n++] = (struct mark){ at, (uint64_t)frame << 1 | opens };
-	if (s->n < CHUNK)
-		return 0;
+	const size_t n = s->n;
 	s->n = 0;
-	s->n_marks += CHUNK;
-	return spool_write(s->spool, s->marks, sizeof(s->marks), s->why);
+	s->n_words += n;
+	return spool_write(s->spool, s->words, n * sizeof(*s->words), s->why);
+}
+
+static inline __attribute__((always_inline)) int put_word(struct scope *s, uint64_t word)
+{
+	s->words[s->n++] = word;
+	return __builtin_expect(s->n == CHUNK, 0) ? write_words(s) : 0;
+}
+
+static __attribute__((noinline)) int put_wide(struct scope *s, uint64_t before, uint64_t frame)
+{
+	int err = put_word(s, before);
+	if (err == 0)
+		err = put_word(s, frame);
+	return err == 0 ? put_word(s, WIDE) : err;
+}
+
+static inline __attribute__((always_inline)) int put_mark(struct scope *s, uint64_t at, uint32_t name,
+							  bool opens)
+{
+	const uint64_t frame = (uint64_t)name << 1 | opens, before = s->at, later = before - at;
+	s->at = at;
+	if (__builtin_expect((later >> (64 - MARK_BITS)) != 0, 0) || __builtin_expect(frame >= WIDE, 0))
+		return put_wide(s, before, frame);
+	return put_word(s, later << MARK_BITS | frame);
 }
 
 static int leave(struct scope *s)
@@ -59,35 +95,42 @@ static int leave(struct scope *s)
 	return put_mark(s, f->start, f->name, true);
 }
 
-static int enter(struct scope *s, const struct mm_event *e)
+static bool grow_stack(struct scope *s)
 {
-	const uint64_t end = e->p2 < e->p1 ? e->p1 : e->p2;
-	int err = 0;
-	while (err == 0 && s->depth) {
+	const uint32_t cap = s->cap ? 2 * s->cap : 64;
+	struct frame *const stack = realloc(s->stack, cap * sizeof(*stack));
+	if (!stack)
+		return false;
+	s->stack = stack;
+	s->cap = cap;
+	return true;
+}
+
+static inline __attribute__((always_inline)) int enter(struct scope *s, const struct mm_event *e)
+{
+	const uint64_t start = e->p1, end = e->p2 < e->p1 ? e->p1 : e->p2;
+	while (s->depth) {
 		const struct frame *const top = &s->stack[s->depth - 1];
-		if (top->start <= e->p1 && end <= top->end)
+		if (top->start <= start && end <= top->end)
 			break;
-		err = leave(s);
+		s->depth--;
+		const int err = put_mark(s, top->start, top->name, true);
+		if (__builtin_expect(err < 0, 0))
+			return err;
 	}
-	if (err < 0)
-		return err;
 	const uint32_t name = resolve(s->texts.labels, e->id);
-	if (name == NO_NAME)
+	if (__builtin_expect(name == NO_NAME, 0))
 		return s->texts.labels->err;
-	if (s->texts.kinds.slot[kinds_slot(&s->texts.kinds, e->kind)].name == NO_NAME)
+	if (__builtin_expect(s->texts.kinds.slot[kinds_slot(&s->texts.kinds, e->kind)].name == NO_NAME, 0))
 		return s->texts.kinds.resolver->err;
-	if (s->depth == s->cap) {
-		const uint32_t cap = s->cap ? 2 * s->cap : 64;
+	if (__builtin_expect(s->depth == s->cap, 0)) {
 		if (s->depth > NESTING_MOST)
 			return nesting_error(s->p, NESTING_MOST, s->why);
-		struct frame *const stack = realloc(s->stack, cap * sizeof(*stack));
-		if (!stack)
+		if (!grow_stack(s))
 			return why_set(s->why, TARE_E_NOMEM, "export");
-		s->stack = stack;
-		s->cap = cap;
 	}
-	s->stack[s->depth++] = (struct frame){ e->p1, end, name };
-	s->first = e->p1 < s->first ? e->p1 : s->first;
+	s->stack[s->depth++] = (struct frame){ start, end, name };
+	s->first = start < s->first ? start : s->first;
 	s->last = end > s->last ? end : s->last;
 	return put_mark(s, end, name, false);
 }
@@ -129,49 +172,75 @@ static int collect(struct scope *s, const struct place *place)
 	return err;
 }
 
-static inline char *before(char *at, const char *text, size_t n)
-{
-	return memcpy(at - n, text, n);
-}
-
-/* Values never go back, even where intervals overlap. Each line is put together from its
- * end, as digits are. */
-static void write_chunk(struct scope *s, size_t n, uint64_t *at, bool *first)
+/* A line up to its value. */
+static const struct head *head_of(struct scope *s, uint64_t frame)
 {
 	static const char opens[] = ",\n{\"type\":\"O\",\"frame\":";
 	static const char closes[] = ",\n{\"type\":\"C\",\"frame\":";
-	static const char value[] = ",\"at\":";
-	while (n--) {
-		const struct mark *const m = &s->marks[n];
-		char line[96];
-		char *const end = line + sizeof(line);
-		char *p = before(end, "}", 1);
-		*at = m->at > *at ? m->at : *at;
-		p = u64_digits(p, *at);
-		p = before(p, value, sizeof(value) - 1);
-		p = u64_digits(p, m->frame >> 1);
-		p = before(p, m->frame & 1 ? opens : closes, sizeof(opens) - 1);
-		if (*first)
-			p += 2;
-		*first = false;
-		sink_add(&s->out, p, (size_t)(end - p));
+	struct head *const h = &s->heads[frame % HEADS];
+	if (__builtin_expect(h->len && h->frame == frame, 1))
+		return h;
+	char text[24];
+	char *const end = text + sizeof(text);
+	const char *const number = u64_digits(end, frame >> 1);
+	char *at = mempcpy(h->text, frame & 1 ? opens : closes, sizeof(opens) - 1);
+	at = mempcpy(at, number, (size_t)(end - number));
+	at = mempcpy(at, ",\"at\":", 6);
+	h->frame = frame;
+	h->len = (size_t)(at - h->text);
+	return h;
+}
+
+/* Values never go back, even where intervals overlap. */
+static void write_line(struct scope *s, uint64_t frame, uint64_t at, bool first)
+{
+	const struct head *const h = head_of(s, frame);
+	char *const line = sink_room(&s->out, LINE_BYTES);
+	memcpy(line, h->text, sizeof(h->text));
+	char *end = u64_near(&s->near, line + h->len, at);
+	*end++ = '}';
+	if (__builtin_expect(first, 0)) {
+		end -= 2;			/* without the comma and the end of the line before */
+		memmove(line, line + 2, (size_t)(end - line));
 	}
+	sink_filled(&s->out, end);
+}
+
+/* The words before those in memory. */
+static int read_words(struct scope *s)
+{
+	s->n = s->n_words < CHUNK ? s->n_words : CHUNK;
+	s->n_words -= s->n;
+	const size_t bytes = s->n * sizeof(*s->words);
+	const ssize_t n = pread(s->spool, s->words, bytes, (off_t)(s->n_words * sizeof(*s->words)));
+	return n == (ssize_t)bytes ? 0
+	       : why_errno(s->why, TARE_E_IO, n < 0 ? errno : EIO, "temporary file");
+}
+
+static inline int take_word(struct scope *s, uint64_t *word)
+{
+	const int err = __builtin_expect(!s->n, 0) ? read_words(s) : 0;
+	*word = err == 0 ? s->words[--s->n] : 0;
+	return err;
 }
 
 static int write_reversed(struct scope *s)
 {
-	uint64_t at = s->first;
-	bool first = true;
-	write_chunk(s, s->n, &at, &first);
-	while (s->n_marks) {
-		s->n_marks -= CHUNK;
-		const ssize_t n = pread(s->spool, s->marks, sizeof(s->marks),
-					(off_t)(s->n_marks * sizeof(struct mark)));
-		if (n != (ssize_t)sizeof(s->marks))
-			return why_errno(s->why, TARE_E_IO, n < 0 ? errno : EIO, "temporary file");
-		write_chunk(s, CHUNK, &at, &first);
+	uint64_t at = s->first, mark_at = s->at, before, frame;
+	for (bool first = true; s->n || s->n_words; first = false, mark_at = before) {
+		int err = take_word(s, &frame);
+		before = mark_at + (frame >> MARK_BITS);
+		frame &= UINT32_MAX;
+		if (__builtin_expect(frame == WIDE, 0)) {
+			err = take_word(s, &frame);
+			if (err == 0)
+				err = take_word(s, &before);
+		}
+		if (__builtin_expect(err < 0, 0))
+			return err;
+		at = mark_at > at ? mark_at : at;
+		write_line(s, frame, at, first);
 	}
-	s->n = 0;
 	return 0;
 }
 
@@ -190,7 +259,8 @@ static int one_thread(struct scope *s, const struct place *place, bool *first)
 	if (lseek(s->spool, 0, SEEK_SET) < 0)
 		return why_errno(s->why, TARE_E_IO, errno, "temporary file");
 	s->n = 0;
-	s->n_marks = 0;
+	s->n_words = 0;
+	s->at = UINT64_MAX;
 	s->first = UINT64_MAX;
 	s->last = 0;
 	int err = collect(s, place);

@@ -57,7 +57,7 @@ int sink_buf(const struct buf *b, int (*write)(void *, const void *, size_t), vo
 	return s.sys_errno ? output_error(s.sys_errno, why) : 0;
 }
 
-static const char pairs[] =
+const char digit_pairs[] =
 	"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
 	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
 	"8081828384858687888990919293949596979899";
@@ -69,18 +69,18 @@ static inline char *digits(char *end, uint64_t v)
 		const uint32_t four = (uint32_t)(v % 10000);
 		v /= 10000;
 		end -= 4;
-		memcpy(end, pairs + 2 * (four / 100), 2);
-		memcpy(end + 2, pairs + 2 * (four % 100), 2);
+		memcpy(end, digit_pairs + 2 * (four / 100), 2);
+		memcpy(end + 2, digit_pairs + 2 * (four % 100), 2);
 	}
 	uint32_t rest = (uint32_t)v;
 	if (rest >= 100) {
 		end -= 2;
-		memcpy(end, pairs + 2 * (rest % 100), 2);
+		memcpy(end, digit_pairs + 2 * (rest % 100), 2);
 		rest /= 100;
 	}
 	if (rest >= 10) {
 		end -= 2;
-		memcpy(end, pairs + 2 * rest, 2);
+		memcpy(end, digit_pairs + 2 * rest, 2);
 	} else {
 		*--end = (char)('0' + rest);
 	}
@@ -99,9 +99,24 @@ char *u64_grouped(char *end, uint64_t v)
 		end -= 4;
 		end[0] = ',';
 		end[1] = (char)('0' + three / 100);
-		memcpy(end + 2, pairs + 2 * (three % 100), 2);
+		memcpy(end + 2, digit_pairs + 2 * (three % 100), 2);
 	}
 	return digits(end, v);
+}
+
+char *u64_not_near(struct near_digits *d, char *at, uint64_t v)
+{
+	char text[24];
+	char *const end = text + sizeof(text);
+	const char *const start = digits(end, v);
+	const size_t len = (size_t)(end - start);
+	memcpy(at, start, len);
+	d->high = v / 10000;
+	if (d->high) {
+		d->len = (uint32_t)len - 4;
+		memcpy(d->text, start, d->len);
+	}
+	return at + len;
 }
 
 void sink_u64(struct sink *s, uint64_t v)
@@ -118,7 +133,7 @@ void sink_milli(struct sink *s, uint64_t v)
 	char *const end = text + sizeof(text);
 	const unsigned rest = (unsigned)(v % 1000);
 	end[-1] = (char)('0' + rest % 10);
-	memcpy(end - 3, pairs + 2 * (rest / 10), 2);
+	memcpy(end - 3, digit_pairs + 2 * (rest / 10), 2);
 	end[-4] = '.';
 	const char *const at = digits(end - 4, v / 1000);
 	sink_add(s, at, (size_t)(end - at));

@@ -205,7 +205,7 @@ def check_speedscope(path, p):
     frames = scope["shared"]["frames"]
     check(all(isinstance(f["name"], str) for f in frames), "frames")
     check(len(scope["profiles"]) == len({e[3] for e in p.events if e[5] < INTEGER}), "profiles")
-    total = 0
+    total, found = 0, []
     for profile in scope["profiles"]:
         check(profile["type"] == "evented" and profile["unit"] in UNITS, "profile", profile["name"])
         at, stack = profile["startValue"], []
@@ -213,13 +213,17 @@ def check_speedscope(path, p):
             check(at <= e["at"] <= profile["endValue"], path, "speedscope time", e)
             at = e["at"]
             if e["type"] == "O":
-                stack.append(e["frame"])
+                stack.append((e["frame"], at))
                 total += 1
             else:
-                check(stack and stack.pop() == e["frame"], path, "speedscope nesting", e)
+                frame, start = stack.pop() if stack else (None, None)
+                check(frame == e["frame"], path, "speedscope nesting", e)
+                found.append((frames[e["frame"]]["name"], start, at))
             check(0 <= e["frame"] < len(frames), "frame number")
         check(not stack, path, "speedscope: frames left open")
     check(total == len([e for e in p.events if e[5] < INTEGER]), path, "speedscope intervals")
+    want = [(e[1], e[4], e[5]) for e in p.events if e[5] < INTEGER]
+    check(sorted(found) == sorted(want), path, "speedscope's names and values")
 
 
 def check_csv(path, p):
@@ -839,6 +843,18 @@ def check_bounds(tmp):
         check(r.returncode == 0, command, r.stderr)
 
 
+def check_far_apart(tmp):
+    """Values whose distances need more than 32 bits, between others that do not."""
+    path, events, at = f"{tmp}/far.mm_profdata", [], 0
+    for i in range(12000):
+        start = at + (1, 0, 9999, 10000, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32, 3 << 32)[i % 9]
+        inner = start + (i % 3 << 31)
+        at = inner + (0, 1, 1 << 32)[i // 9 % 3]
+        events += [(0, 1, i % 2, inner, at), (0, 2, i % 2, start, at)]
+    write_profile(path, b'{"start_time":1,"process_id":2,"cmd":"x"}', [b"Query", b"inner", b"outer"], events)
+    check_speedscope(path, Profile(path))
+
+
 def check_bad_input(tmp):
     for name, content, what in (("empty", b"", "empty"), ("text", b"hello, world", "MMPD"),
                                 ("seven", b"MMPD\7\0\0\0", "version 7"),
@@ -888,6 +904,7 @@ with tempfile.TemporaryDirectory() as tmp:
     check_long_names(tmp)
     check_empty(tmp)
     check_folder(tmp)
+    check_far_apart(tmp)
     check_line_ends(tmp)
     check_crox_args(tmp)
     check_run_groups(tmp)
