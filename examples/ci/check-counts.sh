@@ -33,6 +33,14 @@ report() {
 	[ -z "${TARE_REPORT:-}" ] || cat >>"$TARE_REPORT"
 }
 
+# A name as a shell wants it typed.
+quoted() {
+	case $1 in
+	*[!A-Za-z0-9_./+-]*) printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")" ;;
+	*) printf '%s' "$1" ;;
+	esac
+}
+
 # Libraries choose code by CPU; runners differ. Without this the same program executes
 # other instructions on another machine. (x86; harmless elsewhere.)
 GLIBC_TUNABLES=${GLIBC_TUNABLES:-glibc.cpu.hwcaps=-AVX2,-AVX512F,-AVX512VL,-ERMS,-FSRM}
@@ -52,7 +60,7 @@ done
 }
 if [ ! -e "$baseline" ]; then
 	echo "$0: NOTHING WAS COMPARED: there is no $baseline" >&2
-	echo "To make it: mv $result $baseline, and commit it." >&2
+	echo "To make it: mv $(quoted "$result") $(quoted "$baseline"), and commit it." >&2
 	echo "**Nothing was compared**: there is no \`$baseline\`; \`$result\` can become it." | report
 	exit 2
 fi

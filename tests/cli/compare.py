@@ -149,6 +149,11 @@ env = dict(os.environ, TARE=tare, TARE_EVENTS="page-faults", TARE_RUNS="5")
 p = run("sh", script, "counts.json", pages, "100", env=dict(env, TARE_REPORT="none.md"))
 check(p.returncode == 2 and "NOTHING WAS COMPARED: there is no counts.json" in p.stderr, p.returncode, p.stderr)
 check("**Nothing was compared**" in open("none.md").read() and not os.path.exists("counts.json"), "report")
+# What it says to type makes the baseline, whatever its name.
+for name in ("counts 1", "it's ü", "plain"):
+    p = run("sh", script, f"{name}.json", "true", env=dict(env, TARE_EVENTS="task-clock", TARE_RUNS="1"))
+    typed = re.search("^To make it: (mv .*), and commit it.$", p.stderr, re.M)
+    check(typed and run("sh", "-c", typed[1]).returncode == 0 and os.path.exists(f"{name}.json"), name, p.stderr)
 with_report = dict(env, TARE_REPORT="report.md", TARE_ARGS="-T page-faults=4")
 
 
