@@ -94,13 +94,6 @@ def same():
             check(not any(r.err for r in runs), program, [r.err for r in runs])
     alone, first = stat(TRUE, keep=None), stat(TRUE)
     check(0 < first.blocks < alone.blocks / 2, "a run translates what it took from the folder", first.blocks, alone.blocks)
-    # What a run adds is kept, too: the first one stops with an error.
-    shutil.rmtree(KEPT)
-    stat("/usr/bin/sort", "--version")
-    alone = stat("/usr/bin/sort", "/etc/passwd", keep=None)
-    runs = [stat("/usr/bin/sort", "/etc/passwd") for _ in range(3)]
-    check(all(r.counts == alone.counts for r in runs), alone.counts, [r.counts for r in runs])
-    check(runs[2].blocks < runs[0].blocks < alone.blocks, alone.blocks, [r.blocks for r in runs])
     # Another way of counting is another file, and -r N reads what its first run has written.
     def several(*options):
         subprocess.run([tare, "stat", *options, "-j", "-o", f"{folder}/result.json", "-e", "loads", "--", TRUE], env=ENV, check=True)
@@ -297,6 +290,11 @@ def rebuilt():
     put(files[0], program)
     put(files[2], library)
     settle()
+    # What a run adds is kept, too: the first one does not load the library.
+    stat(program)
+    runs = [stat(program, library) for _ in range(3)]
+    check(all(r.counts == alone() for r in runs), alone(), [r.counts for r in runs])
+    check(runs[2].blocks < runs[0].blocks < stat(program, library, keep=None).blocks, [r.blocks for r in runs])
     changes = [lambda f, t: shutil.copyfile(f, t),                   # in place
                put,                                                  # another file
                lambda f, t: (shutil.copystat(t, folder + "/times") or put(f, t) or shutil.copystat(folder + "/times", t))]
@@ -339,7 +337,7 @@ def evicted():
         stayed = [s.st_mtime_ns for s in after.values()]
         check(not gone or max(gone) <= min(stayed), "the oldest go first", gone, stayed)
         removed += len(gone)
-    check(removed > 3, removed)
+    check(removed, "nothing was removed")
     check(os.path.getsize(KEPT + "/notes.txt") == 5 << 20, "a file that is not ours stays")
 
 

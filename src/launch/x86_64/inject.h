@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 extern const unsigned char engine_elf_start[], engine_elf_end[];	/* soft/engine-image.S */
+extern const unsigned char engine_digest[64];			/* of its bytes, in text */
 
 /* A file with the engine's image, open in the tracee. */
 struct image {

@@ -5,6 +5,7 @@
 #include "text.h"
 
 #define MAX_KEPT_BLOCKS	200000u
+#define MAX_STORED_BLOCKS 80000u	/* for other runs: each run copies all of them, some 200 bytes each */
 #define SETTLED_S	2		/* a file must be unchanged for longer */
 
 static const struct unit *unit_of(uint64_t pc)
@@ -57,17 +58,31 @@ static bool all_settled(void)
 	return true;
 }
 
+static uint32_t most_blocks(void)
+{
+	return E.shared->flags & SOFT_FLAG_KEEP ? MAX_STORED_BLOCKS : MAX_KEPT_BLOCKS;
+}
+
+/* Is enough left of the live blocks that there were, for what it costs other runs to copy them? */
+static bool enough_left(uint32_t before)
+{
+	return !(E.shared->flags & SOFT_FLAG_KEEP) || cache.live_blocks >= before - before / 3;
+}
+
 static bool can_be_kept(void)
 {
 	if (!kept_is_plain() || kept.too_many || cache.flushes || cache.mode || cache.n_modes || cache.precise ||
-	    cache.no_tsc || cache.traced || cache.n_returns >= MAX_RETURNS - 1 || cache.n_blocks > MAX_KEPT_BLOCKS ||
+	    cache.no_tsc || cache.traced || cache.n_returns >= MAX_RETURNS - 1 || cache.n_blocks > most_blocks() ||
 	    cache.n_segments > MAX_PIECES / 2 - 2 || pages_guarded() || E.n_running != 1 ||
 	    kept_limited(RLIMIT_FSIZE) || !all_settled())
 		return false;
+	const uint32_t live = cache.live_blocks;
 	/* where a slot of a table leads belongs to this process */
 	for (uint32_t id = 1; id <= cache.n_blocks; id++)
 		if (block_at(id)->constant && !(block_at(id)->flags & BLOCK_DEAD))
 			cache_drop_chain(id);
+	if (!enough_left(live))
+		return false;
 	for (uint32_t id = 1; id <= cache.n_blocks; id++)
 		if (!(block_at(id)->flags & (BLOCK_DEAD | BLOCK_SINGLE)) && !is_in_unit(id))
 			return false;
@@ -248,7 +263,7 @@ static bool save(struct soft_kept *k)
 
 /* ---- again, for other runs ---- */
 
-#define ADDS_BLOCKS	200u
+#define ADDS_BLOCKS	100u
 
 /* Is all kept code in use, and is the rest that has been translated worth keeping, too? */
 static bool adds_much(void)
@@ -257,7 +272,7 @@ static bool adds_much(void)
 	for (uint32_t i = 0; i < h->n_units; i++)
 		if (!kept.has_table[i])
 			return false;
-	return cache.live_blocks >= h->live_blocks + h->live_blocks / 8 + ADDS_BLOCKS;
+	return cache.live_blocks >= h->live_blocks + h->live_blocks / 16 + ADDS_BLOCKS;
 }
 
 static struct soft_kept *free_place(const struct soft_file *program)

@@ -9,6 +9,9 @@
  *	process 2	writes what it has at its end to the run's memfd (kept_save())
  *	process 3 …	map that, privately, at their start (kept_start())
  *
+ * Where the launcher stores code for other runs (SOFT_FLAG_KEEP, launch/kept-store.h), process 1 writes already, and what
+ * it finds in the memfd may be from an earlier run.
+ *
  * What is kept are the arenas of blocks, links and the heap, the code of the segments, and lists of what
  * R, T and the table of pages have. Cells are not: each process counts from 0. The blocks of one
  * mapped file are a *unit*. A unit is out of use (its pages are hidden, R and T do not lead to it) until
