@@ -180,7 +180,7 @@ static int check_folder(const struct kept_store *s, struct tare_why *why)
 	if (st.st_mode & 077) {
 		why_set(why, TARE_E_PERMISSION, "the folder for kept code, %s, has mode %03o: others have access to it",
 			s->path, (unsigned)st.st_mode & 0777);
-		why_remedy(why, "chmod 700 '%s', or name another folder", s->path);
+		why_remedy(why, "name another folder; if this one is for kept code only: chmod 700 '%s'", s->path);
 		return why->code;
 	}
 	return 0;
