@@ -18,7 +18,7 @@
 #include "sys.h"
 #include "text.h"
 
-#define SLICE 200000u			/* instructions */
+#define SLICE 2000000u			/* instructions */
 #define MANY_CALLS 1000
 #define SLICE_POWERS 19			/* with a schedule: 1 to 2^19 - 1 instructions … */
 #define CALL_POWERS 11			/* … and 1 to 2,047 calls */
