@@ -40,6 +40,55 @@ threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
 [t.join() for t in threads]
 print(a.execute('select w, x from t').fetchall())
 """
+PROCESSES = """
+import asyncio, multiprocessing, os, random, threading, time
+def square(x):
+    time.sleep(random.random() / 100)
+    return os.getpid(), x * x
+async def wait(i):
+    await asyncio.sleep(random.random())
+    p = await asyncio.create_subprocess_exec('date', '+%N', stdout=-1)
+    print(i, (await p.communicate())[0], time.monotonic())
+async def several():
+    await asyncio.gather(*[wait(i) for i in range(3)])
+with multiprocessing.Pool(3) as pool:
+    print(pool.map(square, range(12)))
+asyncio.run(several())
+"""
+SERVER = r"""
+use IO::Socket::UNIX; use POSIX ':sys_wait_h';
+$| = 1;
+$SIG{CHLD} = sub { while ((my $p = waitpid(-1, WNOHANG)) > 0) { print "reaped $p\n" } };
+my $s = IO::Socket::UNIX->new(Local => 'here', Listen => 1) or die;
+for my $i (1 .. 4) {
+    next if fork;
+    my $c = IO::Socket::UNIX->new(Peer => 'here') or die;
+    print $c "caller $i ", rand, "\n";
+    print <$c>;
+    exit;
+}
+for (my $n = 0; $n < 4;) {
+    my $c = $s->accept or next;
+    $n++;
+    unless (fork) { my $l = <$c>; print $c "answer to $l"; exit }
+}
+select undef, undef, undef, 0.5 for 1 .. 9;
+"""
+PIPES = """
+seq 3000 | sort -R | sort -n | md5sum
+true | cat
+(sleep 0.2; echo second) & (sleep 0.1; echo first) & wait
+mkfifo p; (echo through a FIFO > p) & cat p
+tar cf - f | gzip -9 > f.tgz
+seq 60 | xargs -P 4 -n 9 sh -c 'echo $$ $#'
+trap 'echo signal' USR1; kill -USR1 $$
+"""
+GIT = """
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+git init -q . 2>/dev/null
+for i in 1 2 3; do seq $i$i$i > f$i; git add f$i; git commit -qm $i; done
+git repack -adfq; git fsck; git log --oneline; git diff HEAD~2 | md5sum
+"""
 
 
 def put(name, text):
@@ -82,6 +131,15 @@ PROGRAMS = {
     "fork-tree": ([], None, [tasks, "tree"], False),
     "shared-memory": ([], None, [tasks, "shared"], False),
     "timers": ([], None, [tasks, "timers"], False),
+    "locks": ([], None, [tasks, "locks"], False),
+    "senders": ([], None, [tasks, "senders"], False),
+    "meet": ([], None, [tasks, "meet", str(os.getpid())], False),
+    "children": ([], None, [tasks, "children"], False),
+    "left-behind": ([], None, [tasks, "left"], False),
+    "pipes": (["sh", "seq", "tar", "gzip"], lambda: put("f", "a file\n" * 5000), ["sh", "-c", PIPES], False),
+    "git": (["git"], None, ["sh", "-c", GIT], False),
+    "python-processes": (["python3"], lambda: put("m.py", PROCESSES), ["python3", "m.py"], True),
+    "perl-server": (["perl"], None, ["perl", "-e", SERVER], False),
     "xz": (["xz"], lambda: put("input", "".join(f"line {i * i}\n" for i in range(40000))),
            ["xz", "-T2", "-1", "-k", "-f", "--block-size=64KiB", "input"], False),
     "make": (["make", "cc"], lambda: project(5), ["make", "-s", "-j4"], True),
