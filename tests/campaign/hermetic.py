@@ -78,7 +78,7 @@ PIPES = """
 seq 3000 | sort -R | sort -n | md5sum
 true | cat
 (sleep 0.2; echo second) & (sleep 0.1; echo first) & wait
-mkfifo p; (echo through a FIFO > p) & cat p
+mkfifo p; (echo through a FIFO > p) & cat p; rm p
 tar cf - f | gzip -9 > f.tgz
 seq 60 | xargs -P 4 -n 9 sh -c 'echo $$ $#'
 trap 'echo signal' USR1; kill -USR1 $$
@@ -163,7 +163,8 @@ def folder_hash():
     for at, folders, files in os.walk("."):
         folders.sort()
         for f in sorted(files):
-            h.update(f"{at}/{f}".encode() + b"\0" + open(f"{at}/{f}", "rb").read())
+            regular = os.path.isfile(f"{at}/{f}") # not a socket or FIFO
+            h.update(f"{at}/{f}".encode() + b"\0" + (open(f"{at}/{f}", "rb").read() if regular else b""))
     return h.hexdigest()[:16]
 
 
