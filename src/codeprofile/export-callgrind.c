@@ -100,6 +100,13 @@ static void use_file(struct writer *w, uint32_t file, uint32_t own)
 
 /* ---- calls ---- */
 
+/* A call that began before counting did was not counted. It is written as one call, because callgrind_annotate takes
+ * what 0 calls cost for the caller's own. In a later part it was counted in an earlier one: 0, as callgrind writes. */
+static uint64_t calls_shown(const struct writer *w, const struct tare_codeprofile_edge *e)
+{
+	return e->calls || w->o->part > 1 ? e->calls : 1;
+}
+
 static void put_call(struct writer *w, const struct tare_codeprofile_edge *e)
 {
 	const struct tare_codeprofile *const p = w->p;
@@ -110,7 +117,7 @@ static void put_call(struct writer *w, const struct tare_codeprofile_edge *e)
 		put_object(w, "cob", to->object);
 	put_file(w, "cfi", to->file);
 	put_function(w, "cfn", callee);
-	put(w, "calls=%" PRIu64 " ", e->calls);
+	put(w, "calls=%" PRIu64 " ", calls_shown(w, e));
 	put_position(w, to->offset, to->line);
 	sink_str(&w->to, "\n");
 	put_position(w, site ? site->offset : p->functions[e->caller].offset, site ? site->line : 0);
@@ -125,8 +132,7 @@ static bool any_count(const struct writer *w, const int64_t *counts)
 	return false;
 }
 
-/* What a PLT stub calls is shown as called by its callers. A call that was made while counting was off, or before the
- * last dump, has counts and is made 0 times. */
+/* What a PLT stub calls is shown as called by its callers. */
 static bool is_shown(const struct writer *w, const struct tare_codeprofile_edge *e)
 {
 	return w->instead[e->caller] == e->caller && (e->calls || any_count(w, e->counts));

@@ -124,6 +124,13 @@ for line in text.splitlines():
     skip = line.startswith("calls=")
 check(seen == rec, seen, rec)
 
+# callgrind_annotate takes the cost of 0 calls for the caller's own: functions that only called have none.
+text = files("--toggle-collect=leaf")["out"]
+check("\ncalls=0 " not in text, text)
+if shutil.which("callgrind_annotate"):
+    p = run("callgrind_annotate", f"{here}/out", env=dict(os.environ, LC_ALL="C"))
+    check(p.returncode == 0 and re.search(r":leaf\b", p.stdout) and not re.search(r"^.*%\)  \S*:(_start|inner|rec)\b", p.stdout, re.M), p.stdout, p.stderr)
+
 # Dumps and zero.
 out = files("--dump-before=rec", "--dump-after=jump")
 check([(n, total(t)) for n, t in out.items()] ==
