@@ -278,6 +278,15 @@ static void place_rows(struct builder *b)
 		p->contexts[i].counts = kept[CONTEXTS] + i * e;
 }
 
+/* What a function executes itself is part of what it executes with all that it calls. Contexts do not say so of a
+ * function that was only jumped to, where nothing says that a function begins there. */
+static void include_own(const struct tare_codeprofile_function *f, int64_t *inclusive, size_t n)
+{
+	for (size_t e = 0; e < n; e++)
+		if (inclusive[e] < f->counts[e])
+			inclusive[e] = f->counts[e];
+}
+
 static bool sum_inclusive(struct tare_codeprofile *p)
 {
 	if (!p->has_calls)
@@ -286,8 +295,10 @@ static bool sum_inclusive(struct tare_codeprofile *p)
 	p->store->counts[INCLUSIVE] = rows;
 	if (!rows || !inclusive_sum(p, rows, &p->store->counts[EDGES]))
 		return false;
-	for (size_t i = 0; i < p->n_functions; i++)
+	for (size_t i = 0; i < p->n_functions; i++) {
+		include_own(&p->functions[i], rows + i * p->n_events, p->n_events);
 		p->functions[i].inclusive = rows + i * p->n_events;
+	}
 	return true;
 }
 

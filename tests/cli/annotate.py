@@ -154,6 +154,11 @@ check("different events" in annotate("one", "other", status=1).stderr, "other ev
 
 # What a profile in a file does not have is refused, and what would be ignored, too.
 annotate("--calls", "--per-process", "-o", "rich", "--report", "/dev/null", "--", "./prog")
+# What a function executes itself is part of its inclusive count, also where it was only jumped to and no call is known
+# (gcc's start files: frame_dummy jumps to register_tm_clones).
+r = json.loads(annotate("-j", "rich", status=0).stdout)
+check(r["rows"] and all(x["inclusive"]["instructions"] >= x["counts"]["instructions"] for x in r["rows"]),
+      [x for x in r["rows"] if x["inclusive"]["instructions"] < x["counts"]["instructions"]])
 for args, says in ((["--tree", "one"], "--tree wants a profile that was made with --calls"),
                    (["--calls", "one"], "--calls wants a profile that was made with --calls"),
                    (["--per-process", "one"], "--per-process wants a profile"),
