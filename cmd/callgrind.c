@@ -339,15 +339,16 @@ static bool file_name(const char *pattern, pid_t pid, struct buf *name)
 
 struct file {
 	int fd;
+	int failed;			/* errno of a write that failed; or 0 */
 };
 
 static int write_bytes(void *arg, const void *bytes, size_t n)
 {
-	const struct file *const f = arg;
+	struct file *const f = arg;
 	for (const char *at = bytes; n;) {
 		const ssize_t wrote = write(f->fd, at, n);
 		if (wrote < 0 && errno != EINTR)
-			return errno;
+			return f->failed = errno;
 		if (wrote > 0) {
 			at += wrote;
 			n -= (size_t)wrote;
@@ -386,7 +387,7 @@ static bool write_file(const struct callgrind *c, const struct tare_codeprofile 
 		return false;
 	}
 	buf_str(&name, suffix);
-	struct file f = { open(name.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) };
+	struct file f = { .fd = open(name.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) };
 	const struct tare_output out = { write_bytes, &f };
 	bool ok = f.fd >= 0;
 	if (!ok)
@@ -395,7 +396,10 @@ static bool write_file(const struct callgrind *c, const struct tare_codeprofile 
 			.no_lines = c->no_lines, .fold_plt = !c->skip_plt_off, .pid = pid, .part = part, .desc = desc,
 			.creator = "tare-callgrind-" TARE_VERSION), &out, &why) < 0) {
 		struct stat st;
-		complain_why(&why);
+		if (f.failed)
+			complain_errno(f.failed, "%s", name.data);
+		else
+			complain_why(&why);
 		if (fstat(f.fd, &st) == 0 && S_ISREG(st.st_mode))	/* half a file; never a device */
 			unlink(name.data);
 		ok = false;

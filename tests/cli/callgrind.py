@@ -126,7 +126,7 @@ p = run(callgrind, "-q", "/no/such/program")
 check(p.returncode == 127, p.returncode, p.stderr)
 if os.path.exists("/dev/full"):
     p = run(callgrind, "--callgrind-out-file=/dev/full", "-q", "true")
-    check(p.returncode == 125 and "No space" in p.stderr and stat_of.S_ISCHR(os.stat("/dev/full").st_mode), p.returncode,
+    check(p.returncode == 125 and p.stderr == "tare: /dev/full: No space left on device\n" and stat_of.S_ISCHR(os.stat("/dev/full").st_mode), p.returncode,
           p.stderr)
 
 # Its own reader.
