@@ -69,8 +69,8 @@ def ifunc():
     text = main("pick") + function("implementation", "nop", "nop", "ret") + \
         function("resolver", "lea implementation(%rip), %rax", "ret", binding=".local") + \
         "\t.globl pick\n\t.type pick, @gnu_indirect_function\n\t.set pick, resolver\n"
-    # (Without .eh_frame_hdr, as gcc links static programs, the engine does not know which jumps are tail calls.)
-    for name, options in (("ifunc", ()), ("ifunc-static", ("-static", "-Wl,--eh-frame-hdr"))):
+    # (gcc links static programs without .eh_frame_hdr: the engine makes a table of .eh_frame.)
+    for name, options in (("ifunc", ()), ("ifunc-static", ("-static", "-Wl,--eh-frame-hdr")), ("ifunc-frames", ("-static",))):
         link(name, text, *options)
         for calls in (False, True):
             rows = annotate(f"./{name}", calls=calls)
@@ -78,6 +78,26 @@ def ifunc():
             known(rows, "pick@plt", name, 1000, calls=1000, inclusive=4000)
             known(rows, "implementation", name, 3000, calls=1000, inclusive=3000)
             known(rows, "pick", name, 2, calls=1)
+
+
+def jumped():
+    """A longjmp out of a recursion: what runs afterwards is no part of it, also in a static program."""
+    text = """#include <setjmp.h>
+        static jmp_buf place;
+        volatile long sum;
+        __attribute__((noinline)) void after(long n) { for (long i = 0; i < n; i++) sum += i; }
+        __attribute__((noinline)) void deep(int n) { if (!n) longjmp(place, 1); deep(n - 1); after(1); }
+        int main(void) { if (!setjmp(place)) deep(20); after(100000); return 0; }
+        """
+    with open("jumped.c", "w") as f:
+        f.write(text)
+    for name, options in (("jumped", ()), ("jumped-static", ("-static",)), ("jumped-pie", ("-static-pie",))):
+        p = run("cc", "-O1", "-o", name, "jumped.c", *options)
+        check(p.returncode == 0, name, p.stderr)
+        rows = annotate(f"./{name}", calls=True)
+        deep, after, main = (rows[(f, name)]["inclusive"]["instructions"] for f in ("deep", "after", "main"))
+        check(deep < 10000 < 300000 < after < main, name, deep, after, main)
+        check(rows[("deep", name)]["calls"] == 21 and rows[("after", name)]["calls"] == 1, name, rows[("deep", name)])
 
 
 def executed():
@@ -103,6 +123,7 @@ def executed():
 
 plt()
 ifunc()
+jumped()
 executed()
 shutil.rmtree(folder)
 finish()

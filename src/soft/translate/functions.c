@@ -1,6 +1,7 @@
 /* Which function an address belongs to, from the unwind tables of the files that are mapped:
  * .eh_frame_hdr has the starts of all functions, sorted, and is in memory also in stripped files.
  * The program may have damaged it, so each part is read as the program's memory is, and checked.
+ * Static programs mostly lack it: a table of the same form is made of their .eh_frame.
  *
  * Code without such a table (JIT code) is one function, FID_UNKNOWN.
  */
@@ -12,12 +13,16 @@
 
 #define MAX_TABLES 512
 #define MOST_FUNCTIONS (1u << 24)
+#define MADE_ROWS (ZONE_RETURNS + (52ull << 20))	/* behind the watched functions; of the program's own file only */
+#define MOST_MADE (1u << 20)
+_Static_assert(52 + 8 <= 64, "before the hash of calls.c");
 #define LARGEST (1u << 20)	/* a larger one is many, such as those that V8 has built in */
 
 struct table {
 	uint64_t start, end;		/* of the mapping */
-	uint64_t hdr;			/* its .eh_frame_hdr; 0: none */
-	uint32_t n;
+	uint64_t rows;			/* of 4 + 4 bytes: where a function starts, and its FDE, … */
+	uint64_t from;			/* … counted from here */
+	uint32_t n;			/* 0: there are none */
 };
 
 static struct table tables[MAX_TABLES];
@@ -90,12 +95,99 @@ static bool read_at(void *to, uint64_t from, size_t n)
 	return copy_guest(to, (const void *)from, n);
 }
 
-/* The ELF file that is mapped from `base` on: its .eh_frame_hdr, if it has the usual form. */
-static void find_hdr(struct table *t, uint64_t base)
+/* The end of the function, from its FDE, if that has the usual form: length, CIE, start, size. */
+static uint64_t end_of(uint64_t start, uint64_t fde)
+{
+	uint32_t f[4];
+	if (!read_at(f, fde, sizeof(f)) || fde + 8 + (uint64_t)(int64_t)(int32_t)f[2] != start)
+		return 0;
+	return start + f[3];
+}
+
+/* ---- making a table ---- */
+
+struct row {
+	int32_t start, fde;
+};
+
+/* Where .eh_frame of the program's file is linked to, if `like` is the start of that file. */
+static uint64_t find_frames(const Elf64_Ehdr *like, uint64_t *size)
 {
 	Elf64_Ehdr e;
-	uint64_t bias = 0, hdr = 0;
-	bool biased = false;
+	uint64_t at = 0;
+	const long fd = own_open(AT_FDCWD, "/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	if (sys4(__NR_pread64, fd, &e, sizeof(e), 0) == sizeof(e) && mem_equal(&e, like, sizeof(e)) &&
+	    e.e_shentsize == sizeof(Elf64_Shdr) && e.e_shstrndx < e.e_shnum) {
+		Elf64_Shdr names, s;
+		char name[10];
+		if (sys4(__NR_pread64, fd, &names, sizeof(names), e.e_shoff + e.e_shstrndx * sizeof(s)) != sizeof(s))
+			names.sh_offset = 0;
+		for (unsigned i = 0; i < e.e_shnum && !at; i++) {
+			if (sys4(__NR_pread64, fd, &s, sizeof(s), e.e_shoff + i * sizeof(s)) != sizeof(s))
+				break;
+			if (s.sh_flags & SHF_ALLOC &&
+			    sys4(__NR_pread64, fd, name, sizeof(name), names.sh_offset + s.sh_name) == sizeof(name) &&
+			    mem_equal(name, ".eh_frame", sizeof(name))) {
+				at = s.sh_addr;
+				*size = s.sh_size;
+			}
+		}
+	}
+	sys1(__NR_close, fd);
+	return at;
+}
+
+/* (The rows are nearly sorted: the linker writes both in the order of its input.) */
+static void sort_rows(struct row *rows, uint32_t n)
+{
+	static const uint32_t gaps[] = { 886577, 340991, 131149, 50443, 19401, 7462, 2870, 1104, 425, 163, 63, 24, 9, 4, 1 };
+	for (unsigned g = 0; g < sizeof(gaps) / sizeof(*gaps); g++)
+		for (uint32_t i = gaps[g]; i < n; i++) {
+			const struct row r = rows[i];
+			uint32_t at = i;
+			for (; at >= gaps[g] && rows[at - gaps[g]].start > r.start; at -= gaps[g])
+				rows[at] = rows[at - gaps[g]];
+			rows[at] = r;
+		}
+}
+
+/* The records of .eh_frame: CIEs and FDEs of the usual form (end_of()). */
+static void make_table(struct table *t, uint64_t at, uint64_t end)
+{
+	static struct table made;		/* the file has several mappings if the program changes one in part */
+	struct row *const rows = (struct row *)MADE_ROWS;
+	uint32_t head[3];
+	if (!made.rows) {
+		zone_map(MADE_ROWS, MOST_MADE * sizeof(*rows));
+		made = (struct table){ .rows = MADE_ROWS, .from = at };
+		for (uint64_t next; at + 16 <= end && made.n < MOST_MADE; at = next) {
+			if (!read_at(head, at, sizeof(head)) || head[0] < 12 || head[0] > end - at)
+				break;
+			next = at + 4 + head[0];
+			const uint64_t start = at + 8 + (uint64_t)(int64_t)(int32_t)head[2];
+			const int64_t d = (int64_t)(start - made.from);
+			const uint64_t to = head[1] ? end_of(start, at) : 0;
+			if (to > start && to - start <= LARGEST && d == (int32_t)d && at - made.from <= INT32_MAX)
+				rows[made.n++] = (struct row){ (int32_t)d, (int32_t)(at - made.from) };
+		}
+		sort_rows(rows, made.n);
+		at = made.from;
+	}
+	if (made.from == at) {
+		t->rows = made.rows;
+		t->from = made.from;
+		t->n = made.n;
+	}
+}
+
+/* The ELF file that is mapped from `base` on: its .eh_frame_hdr, if it has the usual form. */
+static void find_table(struct table *t, uint64_t base)
+{
+	Elf64_Ehdr e;
+	uint64_t bias = 0, hdr = 0, size = 0;
+	bool biased = false, dynamic = false;
 	if (!read_at(&e, base, sizeof(e)) || !mem_equal(e.e_ident, ELFMAG, SELFMAG) ||
 	    e.e_phentsize != sizeof(Elf64_Phdr) || e.e_phnum > 256)
 		return;
@@ -109,7 +201,11 @@ static void find_hdr(struct table *t, uint64_t base)
 		}
 		if (p.p_type == PT_GNU_EH_FRAME)
 			hdr = p.p_vaddr;
+		dynamic |= p.p_type == PT_INTERP;
 	}
+	const uint64_t frames = biased && !hdr && !dynamic ? find_frames(&e, &size) : 0;
+	if (frames)
+		make_table(t, bias + frames, bias + frames + size);
 	uint8_t head[12];
 	uint32_t n;
 	/* version 1; pointers of 4 bytes; a count of 4; a table of 4 + 4 bytes, relative to it */
@@ -119,7 +215,8 @@ static void find_hdr(struct table *t, uint64_t base)
 	__builtin_memcpy(&n, head + 8, 4);
 	if (!n || n > MOST_FUNCTIONS)
 		return;
-	t->hdr = bias + hdr;
+	t->from = bias + hdr;
+	t->rows = t->from + sizeof(head);
 	t->n = n;
 }
 
@@ -136,7 +233,7 @@ static const struct table *table_of(uint64_t pc)
 	struct table *const t = &tables[n_tables++];
 	*t = (struct table){ .start = s.start ? s.start : pc, .end = s.start ? s.end : pc + 1 };
 	if (s.has_base)
-		find_hdr(t, s.base);
+		find_table(t, s.base);
 	if (s.start)
 		watch_mapped(s.start, s.end);
 	return t;
@@ -147,20 +244,11 @@ static const struct table *table_of(uint64_t pc)
 static bool start_of(const struct table *t, uint32_t i, uint64_t *start, uint64_t *fde)
 {
 	int32_t row[2];
-	if (!read_at(row, t->hdr + 12 + i * 8ull, sizeof(row)))
+	if (!read_at(row, t->rows + i * 8ull, sizeof(row)))
 		return false;
-	*start = t->hdr + (uint64_t)(int64_t)row[0];
-	*fde = t->hdr + (uint64_t)(int64_t)row[1];
+	*start = t->from + (uint64_t)(int64_t)row[0];
+	*fde = t->from + (uint64_t)(int64_t)row[1];
 	return true;
-}
-
-/* The end of the function, from its FDE, if that has the usual form: length, CIE, start, size. */
-static uint64_t end_of(uint64_t start, uint64_t fde)
-{
-	uint32_t f[4];
-	if (!read_at(f, fde, sizeof(f)) || fde + 8 + (uint64_t)(int64_t)(int32_t)f[2] != start)
-		return 0;
-	return start + f[3];
 }
 
 static struct function search(const struct table *t, uint64_t pc)
