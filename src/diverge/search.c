@@ -197,8 +197,11 @@ int diverge_search_memory(struct diverge *v, uint32_t task, const struct flow_me
 	uint64_t hi = count;
 	*lo = 0;
 	const unsigned most = tries_of(v, count);
-	for (unsigned tries = 0; tries < most && hi - *lo > 1; ) {
-		const int got = narrow_memory(v, task, m, tries % 2 == 1, lo, &hi);
+	/* (each second time, also after a pair that showed something: else memory that differs from the start on
+	 * would be followed back by BEFORE instructions for each pair) */
+	bool close = false;
+	for (unsigned tries = 0; tries < most && hi - *lo > 1; close = !close) {
+		const int got = narrow_memory(v, task, m, close, lo, &hi);
 		if (got < 0)
 			return got;
 		if (got == 0) {		/* this pair parted before, or the memory was the same */
