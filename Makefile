@@ -32,7 +32,7 @@ BUILD ?= build
 WERROR ?= false
 TESTS ?= true
 # Only /usr has the folders of the distribution: lib/x86_64-linux-gnu, lib64.
-LIBDIR ?= $(shell tools/libdir $(PREFIX))
+LIBDIR ?= $(shell tools/libdir "$(PREFIX)")
 
 ARM64 = $(BUILD)-arm64
 
@@ -64,7 +64,7 @@ needs:
 
 $(BUILD)/build.ninja: | needs
 	@mkdir -p $(BUILD)
-	@meson setup $(BUILD) --prefix=$(PREFIX) --libdir=$(LIBDIR) -Dwerror=$(WERROR) -Dtests=$(TESTS) \
+	@meson setup $(BUILD) --prefix="$(PREFIX)" --libdir="$(LIBDIR)" -Dwerror=$(WERROR) -Dtests=$(TESTS) \
 		>$(BUILD)/setup.log 2>&1 || { cat $(BUILD)/setup.log; exit 1; }
 
 $(BUILD)-san/build.ninja:
@@ -121,16 +121,16 @@ abi:
 
 # The build may have been set up for another prefix.
 install: all
-	@meson configure $(BUILD) -Dprefix=$(PREFIX) -Dlibdir=$(LIBDIR)
+	@meson configure $(BUILD) -Dprefix="$(PREFIX)" -Dlibdir="$(LIBDIR)"
 	@ninja -C $(BUILD) >$(BUILD)/ninja.log 2>&1 || { cat $(BUILD)/ninja.log; exit 1; }
-	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild --quiet
+	@DESTDIR="$(DESTDIR)" meson install -C $(BUILD) --no-rebuild --quiet
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig 2>/dev/null || true
 	@echo "installed to $(DESTDIR)$(PREFIX)"
-	@[ -n "$(DESTDIR)" ] || tools/after-install $(PREFIX) $(LIBDIR)
+	@[ -n "$(DESTDIR)" ] || tools/after-install "$(PREFIX)" "$(LIBDIR)"
 
 # Removes what `make install` with the same PREFIX and DESTDIR puts in place.
 uninstall: $(BUILD)/build.ninja
-	@meson configure $(BUILD) -Dprefix=$(PREFIX) -Dlibdir=$(LIBDIR)
+	@meson configure $(BUILD) -Dprefix="$(PREFIX)" -Dlibdir="$(LIBDIR)"
 	@ninja -C $(BUILD) build.ninja >$(BUILD)/ninja.log 2>&1 || { cat $(BUILD)/ninja.log; exit 1; }
 	@tools/uninstall $(BUILD) "$(DESTDIR)"
 

@@ -115,25 +115,30 @@ with tempfile.TemporaryDirectory(prefix="tare-") as tmp:
         wanted = {p.name for p in source.glob(kind)}
         check(wanted and wanted <= {p.name for p in (root / place).glob("*")}, kind, "not in", place)
 
-    # A prefix of one's own: the lines that are printed make the README's line work.
-    own = tmp / "own"
-    shutil.copytree(root, own, symlinks=True)
-    its_pc = own / pc.relative_to(root)
-    its_pc.write_text(its_pc.read_text().replace(f"prefix={prefix}", f"prefix={own}"))
-    clean = {k: v for k, v in os.environ.items() if k not in ("PKG_CONFIG_PATH", "LD_LIBRARY_PATH")}
-    lines = run(source / "tools/after-install", own, libdir.relative_to(root), env=clean)
-    for name in ("PATH", "PKG_CONFIG_PATH", "LD_LIBRARY_PATH"):
-        check(f"  export {name}={own}" in lines, name, lines)
-    exports = "\n".join(l for l in lines.splitlines() if l.startswith("  export "))
-    run("sh", "-euc", f"{exports}\ncd {own}\ncc -D_GNU_SOURCE {outside} -o outside "
-        f"$(pkg-config --cflags --libs tare)\n./outside {event}\ntare --version", env=clean)
-    check(run("sh", "-euc", f"{exports}\n{source}/tools/after-install {own} {libdir.relative_to(root)}",
-              env=clean) == "", "nothing to say where everything is found")
+    # A prefix of one's own: the lines that are printed make the README's line work. (pkg-config
+    # quotes a folder with spaces for a shell that reads its output again.)
+    for name, quoted, command in (("own", "{}", ""), ("it's my own, ü", "'{}'", "eval ")):
+        own = tmp / name
+        shutil.copytree(root, own, symlinks=True)
+        its_pc = own / pc.relative_to(root)
+        prefix_line = "prefix=" + re.sub(r"([^\w./-])", r"\\\1", str(own))
+        its_pc.write_text(its_pc.read_text().replace(f"prefix={prefix}", prefix_line))
+        clean = {k: v for k, v in os.environ.items() if k not in ("PKG_CONFIG_PATH", "LD_LIBRARY_PATH")}
+        lines = run(source / "tools/after-install", own, libdir.relative_to(root), env=clean)
+        for variable, folder in (("PATH", own / "bin"), ("PKG_CONFIG_PATH", its_pc.parent),
+                                 ("LD_LIBRARY_PATH", own / libdir.relative_to(root))):
+            text = quoted.format(str(folder).replace("'", "'\\''"))
+            check(f"  export {variable}={text}" in lines, variable, lines)
+        exports = "\n".join(l for l in lines.splitlines() if l.startswith("  export "))
+        run("sh", "-euc", f"{exports}\n{command}cc -D_GNU_SOURCE {outside} -o outside "
+            f"$(pkg-config --cflags --libs tare)\n./outside {event}\ntare --version", env=clean, cwd=own)
+        check(run("sh", "-euc", f'{exports}\n{source}/tools/after-install "$1" "$2"', "sh", own,
+                  libdir.relative_to(root), env=clean) == "", "nothing to say where everything is found")
+        shutil.rmtree(own)
 
     # What was installed goes, and nothing else.
     stranger = root / "share/man/man1/stranger.1"
     stranger.write_text("")
-    shutil.rmtree(own)
     run(source / "tools/uninstall", build, tmp)
     left = [p for p in root.rglob("*") if not p.is_dir()]
     check(left == [stranger], "left behind", left)

@@ -87,6 +87,13 @@ check(p.returncode == 0 and "meson setup --reconfigure" in log, "cmocka was inst
 shutil.rmtree(tmp / "b")
 p, log = make(whole, "TESTS=false", "PREFIX=~/.local")
 check("-Dtests=false" in log and f"--prefix={tmp}/.local --libdir=lib " in log, log)
+# A folder with what a shell would take for its own.
+p, log = make(whole, "install", "TESTS=false", "PREFIX=/of my;own", f"DESTDIR={tmp}/d;d")
+check(p.returncode == 0 and "-Dprefix=/of my;own -Dlibdir=lib" in log, p.stdout, p.stderr, log)
+check(f"installed to {tmp}/d;d/of my;own" in p.stdout, p.stdout)
+shutil.rmtree(tmp / "b")
+p, log = make(whole, "TESTS=false", "PREFIX=/of my;own")
+check(p.returncode == 0 and "--prefix=/of my;own --libdir=lib " in log, p.stdout, p.stderr, log)
 shutil.rmtree(tmp / "b")
 
 # The head of the Makefile names every target, and no other.
