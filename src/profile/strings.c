@@ -49,24 +49,29 @@ static inline __attribute__((always_inline)) void index_entries(struct index_pas
 	uint32_t *const dense = pass->p->dense;
 	uint16_t *const two = pass->p->narrow;
 	const uint64_t n_dense = pass->p->n_dense;
+	const size_t size = wide ? 16 : 8;
+	const uint64_t first = pass->number;
 	uint64_t duplicates = 0, bits = 0;
-	for (size_t i = 0; i < len; i += wide ? 16 : 8, pass->number++) {
+	for (size_t i = 0; i < len; i += size) {
 		const uint64_t id = wide ? mm_u64(bytes + i) : mm_u32(bytes + i);
 		const uint64_t addr = wide ? mm_u64(bytes + i + 8) : mm_u32(bytes + i + 4);
 		__builtin_prefetch((const void *)((uintptr_t)bytes + i + 4096));
 		if (__builtin_expect(id >= n_dense, 0)) {
+			pass->number = first + i / size;
 			store_other(pass, id, addr);
 			continue;
 		}
 		const uint32_t before = narrow ? two[id] : dense[id];
-		const uint32_t now = addr < UINT32_MAX ? (uint32_t)addr : UINT32_MAX;
+		const uint64_t now = narrow || addr < UINT32_MAX ? addr : UINT32_MAX;
 		bits |= now;
-		duplicates += (before != 0) & (before != now);
+		if (__builtin_expect(before != 0, 0))
+			duplicates += before != now;
 		if (narrow)
 			two[id] = (uint16_t)now;
 		else
-			dense[id] = now;
+			dense[id] = (uint32_t)now;
 	}
+	pass->number = first + len / size;
 	pass->duplicates += duplicates;
 	pass->too_wide |= narrow && bits > UINT16_MAX;
 }
