@@ -336,8 +336,8 @@ static void differences(const struct tare_aggregate *a, struct buf *out)
 	if (!a->n_regions)
 		return;
 	buf_printf(out, "\nThe runs went different ways at %" PRIu64 " place%s; %" PRIu64
-		   " intervals there were not compared.\n", a->n_regions,
-		   a->n_regions == 1 ? "" : "s", a->n_skipped);
+		   " interval%s there %s not compared.\n", a->n_regions, a->n_regions == 1 ? "" : "s",
+		   a->n_skipped, a->n_skipped == 1 ? "" : "s", a->n_skipped == 1 ? "was" : "were");
 	size_t *const runs = calloc(a->n_runs, sizeof(*runs));
 	struct column *const columns = calloc(a->n_runs, sizeof(*columns));
 	if (runs && columns)

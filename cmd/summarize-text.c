@@ -154,7 +154,8 @@ static void own_head(const struct tare_summary *s, struct buf *out)
 		buf_printf(out, " (%s)", i->provenance);
 	buf_str(out, ", ");
 	buf_grouped(out, i->n_events);
-	buf_printf(out, " events, %zu thread%s\n\n", s->n_threads, s->n_threads == 1 ? "" : "s");
+	buf_printf(out, " event%s, %zu thread%s\n\n", i->n_events == 1 ? "" : "s", s->n_threads,
+		   s->n_threads == 1 ? "" : "s");
 }
 
 /* A table under way. */

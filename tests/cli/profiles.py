@@ -843,6 +843,19 @@ def check_bounds(tmp):
         check(r.returncode == 0, command, r.stderr)
 
 
+def check_one_of_each(tmp):
+    """One event, one interval: the words around the numbers."""
+    for name, extra in (("one", []), ("two", [(0, 1, 1, 3, 4)])):
+        write_profile(f"{tmp}/{name}.mm_profdata", b'{"start_time":1,"process_id":2,"cmd":"x"}', [b"Query", b"a"],
+                      [(0, 1, 1, 1, 2)] + extra + [(0, 1, 1, k, k + 1) for k in range(10, 50, 2)] * bool(extra))
+    text = run(TARE, "summarize", f"{tmp}/one").stdout
+    check(" 1 event, 1 thread\n" in text, text)
+    write_profile(f"{tmp}/three.mm_profdata", b'{"start_time":1,"process_id":2,"cmd":"x"}', [b"Query", b"a"],
+                  [(0, 1, 1, 1, 2)] + [(0, 1, 1, k, k + 1) for k in range(10, 50, 2)])
+    text = run(TARE, "aggregate", f"{tmp}/two", f"{tmp}/three").stdout
+    check(re.search("at 1 place; (1 interval there was|[02-9] intervals there were) not compared", text), text)
+
+
 def check_far_apart(tmp):
     """Values whose distances need more than 32 bits, between others that do not."""
     path, events, at = f"{tmp}/far.mm_profdata", [], 0
@@ -904,6 +917,7 @@ with tempfile.TemporaryDirectory() as tmp:
     check_long_names(tmp)
     check_empty(tmp)
     check_folder(tmp)
+    check_one_of_each(tmp)
     check_far_apart(tmp)
     check_line_ends(tmp)
     check_crox_args(tmp)
