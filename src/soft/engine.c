@@ -80,7 +80,7 @@ static uint64_t tick_again(struct thread *t, const struct link *l, const struct 
 {
 	if (t->step.trap || t->traced.step || t->rflags & FLAG_TF || t->signal.held || t->task.trace_asked)
 		return 0;
-	const uint64_t code = cache_again(l->bumps);
+	const uint64_t code = l->target == block_at(l->bumps)->pc ? cache_again(l->bumps) : 0;
 	if (!code || !vpmu_tick_again(t, next))
 		return 0;
 	t->pc = l->target;

@@ -43,7 +43,7 @@ def each_instruction():
         first = next((k for k, (a, b) in enumerate(zip(got, want)) if a != b), min(len(got), len(want)))
         check(got == want and len(want) > 10, os.path.basename(program), len(got), len(want), "differ at", first,
               got[first:first + 3], want[first:first + 3])
-        for period in 3, 50:
+        for period in 3, 19, 50:
             got = recorded("-e", "instructions:u", "-c", str(period), command=[program])
             check(got == want[period - 1::period], os.path.basename(program), "every", period, len(got), len(want))
 

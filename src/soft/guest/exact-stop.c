@@ -258,18 +258,6 @@ static void stops_reached(struct thread *t, int64_t call)
 		hermetic_reached(t, total(t, SOFT_INSTRUCTIONS));
 }
 
-#define NEAR 128		/* runs are limited one by one; more than twice BUDGET_LATE */
-
-static void set_budget(struct thread *t, unsigned kind, uint64_t left, const struct block_to_run *next)
-{
-	if (!cache.modes[cache.mode].late || kind == SOFT_TAKEN)
-		budget_set(t, kind, left, next);
-	else if (left > NEAR)
-		budget_set(t, kind, left - BUDGET_LATE, next);
-	else
-		budget_limit(t, kind, left);
-}
-
 static void set_budgets(struct thread *t, const struct block_to_run *next)
 {
 	const uint32_t kinds = cache.modes[cache.mode].budgets;
@@ -291,7 +279,7 @@ static void set_budgets(struct thread *t, const struct block_to_run *next)
 	t->code.stops = 0;
 	for (unsigned k = 0; k < SOFT_EVENTS; k++)
 		if (kinds >> k & 1)
-			set_budget(t, k, left[k], next);
+			budget_set(t, k, left[k], next);
 }
 
 void exact_tick(struct thread *t, const struct block_to_run *next)
@@ -366,7 +354,7 @@ static void add_mode(uint32_t events, bool late)
 {
 	E.stops = true;
 	cache.modes[++cache.n_modes] = (struct mode){
-		.acc = events, .cells = true, .budgets = events, .late = late,
+		.acc = events, .cells = true, .budgets = events, .late = late ? BUDGET_LATE : 0,
 		.taken = events >> SOFT_TAKEN & 1,
 	};
 	cache.mode = cache.n_modes;

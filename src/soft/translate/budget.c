@@ -74,18 +74,29 @@ static void set(struct thread *t, unsigned kind, uint64_t left, const struct blo
 		budget_share(t, kind, left, next);
 }
 
-void budget_set(struct thread *t, unsigned kind, uint64_t left, const struct block_to_run *next)
+/* So many events before the stop, the budget ends. */
+static uint64_t late_for(unsigned kind)
 {
-	const uint64_t in_next = next ? next->vec[kind] : SOON;
-	if (in_next >= left)
-		limit_run(t, kind, left);
-	set(t, kind, left, next);
+	return kind == SOFT_TAKEN ? 0 : cache.modes[cache.mode].late;
 }
 
-void budget_limit(struct thread *t, unsigned kind, uint64_t left)
+/* So few are missing that runs are limited one by one: enough of them that a block which asked late does not
+ * ask again at once. */
+static bool is_near(unsigned kind, uint64_t left)
 {
-	limit_run(t, kind, left);
-	budget_share(t, kind, 1, NULL);
+	return left <= late_for(kind) * 5 / 2 + 8;
+}
+
+void budget_set(struct thread *t, unsigned kind, uint64_t left, const struct block_to_run *next)
+{
+	const uint64_t early = late_for(kind), in_next = (next ? next->vec[kind] : SOON) + early;
+	const bool near = early && is_near(kind, left);
+	if (in_next >= left || near)
+		limit_run(t, kind, left);
+	if (near)
+		budget_share(t, kind, 1, NULL);
+	else
+		set(t, kind, left - early, next);
 }
 
 static uint64_t *bank_of(struct thread *t, uint32_t block, unsigned kind)
@@ -127,12 +138,12 @@ bool budget_again(struct thread *t, const struct block_to_run *next)
 	const struct vpmu_task_mem *const m = mem_of(t);
 	for (uint32_t rest = kinds; rest; rest &= rest - 1) {
 		const unsigned k = (unsigned)__builtin_ctz(rest);
-		if ((int64_t)left_of(m, k) <= next->vec[k])
+		if ((int64_t)left_of(m, k) <= next->vec[k] + (int64_t)late_for(k) || is_near(k, left_of(m, k)))
 			return false;
 	}
 	for (uint32_t rest = kinds; rest; rest &= rest - 1) {
 		const unsigned k = (unsigned)__builtin_ctz(rest);
-		set(t, k, left_of(m, k), next);
+		set(t, k, left_of(m, k) - late_for(k), next);
 	}
 	return true;
 }

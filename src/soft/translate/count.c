@@ -96,14 +96,9 @@ void count_way(struct thread *t, uint64_t pc, uint16_t len, int64_t runs)
 /* The first instructions of the block have run, before it asked. */
 static void count_first(struct thread *t, const struct block *b, const struct mode *m)
 {
-	struct step steps[BUDGET_LATE];
-	struct insn in;
 	const uint8_t *const src = block_src(b);
-	uint16_t off = 0;
-	for (int i = 0; i < b->inc_at; i++)
-		off += (uint16_t)decode_step(&steps[i], &in, src + off, b->src_len - off);
 	uint8_t vec[SOFT_EVENTS];
-	count_vec(vec, steps, b->inc_at);
+	const uint16_t off = plan_first(src, b->src_len, b->inc_at, vec);
 	for (int k = 0; k < SOFT_EVENTS; k++)
 		count_add(t, k, vec[k], m);
 	for (int k = 0; in_vdso(b->pc) && k < SOFT_EVENTS; k++)

@@ -64,6 +64,8 @@ void cache_touch(void);			/* none are, but soon will be: populates their memory 
 /* Taken branches are asked for, and at the end of this block code counts only one of both ways, the
  * rarer one. (Other blocks that may end in a taken branch bump its cell where it is taken.) */
 bool counts_rarer_way(const struct block *b);
+/* What the first n instructions of the code at `src` are worth; returns their bytes. */
+uint16_t plan_first(const uint8_t *src, unsigned len, int n, uint8_t *vec);
 enum problem { PROBLEM_NONE, PROBLEM_NOT_EXECUTABLE, PROBLEM_BAD_INSN };
 /* Writes a new block for pc, and those that follow it in a chain. 0: *why tells the reason. */
 NEEDS_LOCK uint32_t translate(uint64_t pc, enum arrival how, enum problem *why);

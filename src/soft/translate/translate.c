@@ -307,9 +307,9 @@ static void place_counter(const struct plan *p, struct block *b)
 		b->inc_how = tail ? INC_IN_TAIL : INC_SPILL;
 		at = tail ? p->n - 1 : 0;
 	}
-	/* a block with budgets asks before it runs, or where flags are free */
+	/* a block with budgets asks before it runs, or soon, where flags are free */
 	const struct mode *const mode = &cache.modes[cache.mode];
-	if (mode->budgets && ((at && !mode->late) || b->inc_how == INC_IN_TAIL)) {
+	if (mode->budgets && (at > mode->late || b->inc_how == INC_IN_TAIL)) {
 		b->flags &= (uint16_t)~BLOCK_RELIES_ON_NEXT;
 		b->inc_how = INC_SPILL;
 		at = 0;
@@ -322,6 +322,20 @@ void plan_vector(const struct plan *p, int n, uint8_t *vec)
 	count_vec(vec, p->step, n);
 	if (E.vpmu)
 		vpmu_count_insns(vec, p->in, n);
+}
+
+uint16_t plan_first(const uint8_t *src, unsigned len, int n, uint8_t *vec)
+{
+	struct step step[BUDGET_LATE];
+	struct insn in[BUDGET_LATE];
+	uint16_t off = 0;
+	for (int i = 0; i < n; i++)
+		off += (uint16_t)(E.vpmu ? decode_whole(&step[i], &in[i], src + off, len - off) :
+				  decode_step(&step[i], &in[i], src + off, len - off));
+	count_vec(vec, step, n);
+	if (E.vpmu)
+		vpmu_count_insns(vec, in, n);
+	return off;
 }
 
 static uint32_t nowhere;

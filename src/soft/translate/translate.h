@@ -221,9 +221,9 @@ struct mode {
 	uint32_t acc;			/* events to add up: 1 << enum soft_event; 0: cells */
 	bool cells;			/* with acc: cells are bumped, too, after what acc adds */
 	uint32_t budgets;		/* events whose budgets code watches: 1 << enum soft_event */
-	/* A block asks where flags are free, not at its start: faster, but it may have done up to
-	 * BUDGET_LATE events by then. (Budgets of taken branches are never late.) */
-	bool late;
+	/* A block may ask where flags are free, not at its start, behind at most so many instructions: faster,
+	 * but it may have made as many events by then. (Budgets of taken branches are never late.) */
+	uint8_t late;
 	bool taken;			/* taken branches have an id, and a cell, of their own */
 	bool locked;			/* leave the cache after each locked instruction */
 	bool fp;			/* … and when x87 or SSE exception flags change */
@@ -383,13 +383,12 @@ struct block_to_run count_tick(struct thread *t, const struct link *l);
 NEEDS_LOCK void count_map_cells(uint64_t bytes);
 
 /* budget.c: of modes with `budgets`. Only C of the thread itself sets its budgets, out of the cache. */
-#define BUDGET_LATE 48			/* instructions of a block, at most */
+#define BUDGET_LATE 48			/* instructions of a block, at most: mode.late of `tare stat` */
 #define BUDGET_NEVER (1ull << 55)	/* the top byte of a bank says whether its budget is used up */
 /* So many events of the kind are missing to the next stop. If `next`, the block that the thread is
- * about to run, has as many, only the first part of it will run (thread.code.stops). */
+ * about to run, has as many, only the first part of it will run (thread.code.stops); so it is if only a few are
+ * missing. */
 void budget_set(struct thread *t, unsigned kind, uint64_t left, const struct block_to_run *next);
-/* The same where fewer are missing than a block may have: the next run is limited in any case. */
-void budget_limit(struct thread *t, unsigned kind, uint64_t left);
 /* So many events may happen, less one, until the thread must ask. `next`, or NULL, need not ask if it has
  * fewer. */
 void budget_share(struct thread *t, unsigned kind, uint64_t left, const struct block_to_run *next);

@@ -22,6 +22,10 @@
  * vpmu_stepped() finds the overflow with the program's state right after the instruction. If it
  * has not, budgets are shared out again.
  *
+ * In a process that sees the flags of its faults (cache.precise), a load or store leaves no flag free before
+ * it. There a block asks behind its first instructions, up to four, if flags are free then (mode.late), and
+ * budgets end as many events early.
+ *
  * Only C of the task itself writes its budgets, out of the cache. A task that changes events of
  * another one sets `stale` in its slot and kicks it (vpmu_tell()).
  *
