@@ -245,27 +245,45 @@ static bool is_limit(const struct stat_stops *s, size_t i)
 	return s->rules[i].then == TARE_STOP_END;
 }
 
-static void put_stop_line(struct buf *out, const struct stat_stops *s, size_t i,
+/* How often threads stopped by rule `i`: in the last run, or, if there were several, in each of them. */
+static void put_hits(struct buf *out, const struct stat_session *s, size_t i)
+{
+	uint64_t least = UINT64_MAX, most = 0;
+	for (size_t r = 0; r < s->n_runs; r++) {
+		const struct tare_measurement *const m = stat_part(&s->runs[r]);
+		const uint64_t hits = i < m->n_stops ? m->stops[i].hits : 0;
+		least = hits < least ? hits : least;
+		most = hits > most ? hits : most;
+	}
+	buf_printf(out, "\n --stop-at %s: ", s->stops->texts[i]);
+	if (!most)
+		buf_str(out, "no thread came so far.\n");
+	else if (least < most)
+		buf_printf(out, "from %" PRIu64 " to %" PRIu64 " stops in a run.\n", least, most);
+	else
+		buf_printf(out, "%" PRIu64 " stop%s%s.\n", most, most == 1 ? "" : "s",
+			   s->n_runs > 1 ? " in each run" : "");
+}
+
+static void put_stop_line(struct buf *out, const struct stat_session *session, size_t i,
 			  const struct tare_stop_result *r)
 {
+	const struct stat_stops *const s = session->stops;
 	if (is_limit(s, i) && r->ended)
 		buf_printf(out, "\n The command was ended: it exceeded --limit %s (process %d, at 0x%" PRIx64
 				"). The counts cover only part of the run.\n", s->texts[i], (int)r->pid,
 			   r->pc);
 	else if (is_limit(s, i))
 		buf_printf(out, "\n Within --limit %s.\n", s->texts[i]);
-	else if (!r->hits)
-		buf_printf(out, "\n --stop-at %s: no thread came so far.\n", s->texts[i]);
 	else
-		buf_printf(out, "\n --stop-at %s: %" PRIu64 " stop%s.\n", s->texts[i], r->hits,
-			   r->hits == 1 ? "" : "s");
+		put_hits(out, session, i);
 }
 
 void stat_stops_text(const struct stat_session *s, struct buf *out)
 {
 	const struct tare_measurement *const m = stat_part(&s->runs[s->n_runs - 1]);
 	for (size_t i = 0; i < m->n_stops; i++)
-		put_stop_line(out, s->stops, i, &m->stops[i]);
+		put_stop_line(out, s, i, &m->stops[i]);
 	if (tare_stop_names_note(s->stops->names))
 		buf_printf(out, "\n %s\n", tare_stop_names_note(s->stops->names));
 }
@@ -295,12 +313,14 @@ void stat_stops_json(struct json *j, const struct stat_session *s, const struct 
 	json_end(j);
 }
 
-/* For output that has no place for it (-x, -I): what ended the command. */
+/* For output that has no place for it (-x, -I): what ended the command, and stops that were not reached. */
 void stat_stops_warn(const struct stat_session *s)
 {
 	const struct tare_measurement *const m = stat_part(&s->runs[s->n_runs - 1]);
 	for (size_t i = 0; i < m->n_stops; i++)
-		if (m->stops[i].ended)
+		if (!is_limit(s->stops, i) && !m->stops[i].hits)
+			caution("--stop-at %s: no thread came so far", s->stops->texts[i]);
+		else if (m->stops[i].ended)
 			caution("the command exceeded --limit %s and was ended: the counts cover only part of "
 				"the run", s->stops->texts[i]);
 }

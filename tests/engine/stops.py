@@ -153,6 +153,17 @@ status, text, result, _ = stat(["--stop-at", f"instructions={total + 1}"], [prog
 check(status == 0 and not dumps(text) and result["runs"][0]["stops"][0]["hits"] == 0, text)
 p = subprocess.run([tare, "stat", "--stop-at", "instructions=1G", "--", "true"], stderr=subprocess.PIPE)
 check(b"--stop-at instructions=1G: no thread came so far" in p.stderr, p.stderr)
+p = subprocess.run([tare, "stat", "-x,", "--stop-at", "instructions=1G", "--", "true"], stderr=subprocess.PIPE)
+check(b"--stop-at instructions=1G: no thread came so far" in p.stderr, p.stderr)
+# Of several runs, the stops of each.
+p = subprocess.run([tare, "stat", "-r", "3", "--stop-at", "instructions=1000", "--then", "continue", "--", "true"],
+                   stderr=subprocess.PIPE)
+check(b"--stop-at instructions=1000: 1 stop in each run." in p.stderr, p.stderr)
+p = subprocess.run([tare, "stat", "-r", "2", "--stop-at", "instructions=10k", "--every", "--then", "continue", "--",
+                    "sh", "-c", f"[ -e {folder}/ran ] && for i in 1 2 3 4 5 6 7 8 9; do for j in 1 2 3 4 5 6 7 8 9; do "
+                                f"for k in 1 2 3 4 5 6 7 8 9; do :; done; done; done; : > {folder}/ran"],
+                   stderr=subprocess.PIPE)
+check(re.search(rb"--stop-at instructions=10k: from \d+ to \d+ stops in a run\.", p.stderr), p.stderr)
 
 
 def count_of(result):
