@@ -118,6 +118,12 @@ def tails():
     same("tail_leaf's caller is main's case", all("main" in p for p in g.paths("tail_leaf")), True)
 
 
+def flags():
+    g = Graph([CASES, "flags"])
+    same("calls of returns", g.calls(None, "returns"), 99)
+    same("leaf: no carry was wrong", g.calls(None, "leaf"), 1)
+
+
 def longjmps():
     g = Graph([CASES, "longjmps"])
     same("jumps", g.calls(None, "jumps"), 9 * 6)
@@ -187,7 +193,7 @@ def exceptions():
          sorted({"catches" in p for p in g.paths("leaf2")}), [False, True])
 
 
-for case in (recursion, tails, longjmps, signals, stacks, tasks, jit, exceptions):
+for case in (recursion, tails, flags, longjmps, signals, stacks, tasks, jit, exceptions):
     before = len(failures)
     case()
     print(f"{case.__name__}: {'ok' if len(failures) == before else 'FAILED'}")

@@ -249,11 +249,30 @@ static void jit(void)
 	}
 }
 
+/* ---- flags over a return ---- */
+
+/* Where `ret` goes is read from the shadow of the stack, and the code there (2) reads no flags. The return goes
+ * elsewhere, though, to code that reads the carry. The first time 2 is reached without a return. */
+__asm__(".text\n.type wrong_carries,@function\nwrong_carries: .cfi_startproc\n"
+	"xor %eax, %eax\nmov $100, %ecx\njmp 2f\n"
+	"1: call returns\n2: add $0, %edx\nlea 3f(%rip), %rdx\n"
+	"push %rdx\nclc\nret\n"
+	"3: adc $0, %eax\ndec %ecx\njnz 1b\nret\n.cfi_endproc\n.size wrong_carries,.-wrong_carries\n"
+	".type returns,@function\nreturns: .cfi_startproc\nnop\nret\n.cfi_endproc\n.size returns,.-returns\n");
+unsigned wrong_carries(void);
+
+static void flags(void)
+{
+	if (wrong_carries() == 0)
+		leaf();
+}
+
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; void (*run)(void); } cases[] = {
 		{ "recursion", recursion }, { "tails", tails }, { "longjmps", longjmps },
 		{ "signals", signals }, { "stacks", stacks }, { "tasks", tasks }, { "jit", jit },
+		{ "flags", flags },
 	};
 	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (!strcmp(argv[1], cases[i].name))

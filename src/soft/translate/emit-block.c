@@ -158,17 +158,6 @@ static void emit_compare_halves(struct emit *e, uint64_t pc, uint64_t wrong)
 	emit_jump_back(e, wrong);
 }
 
-/* … where flags are free. */
-static void emit_compare_plain(struct emit *e, uint64_t pc, uint64_t wrong, struct mark *m)
-{
-	mov_imm64(e, RCX, pc);
-	mark(e, *m);
-	bn(e, 4, 0x240c3b48);					/* cmp rcx, [rsp] */
-	m->flags_gone = true;
-	mark(e, *m);
-	b1(e, 0x75), b1(e, (uint8_t)(wrong - (here(e) + 1)));	/* jne wrong */
-}
-
 /* The check of returns, which have left the program's return address on the stack. It may be
  * any other, because the shadow is only what the last call there wrote. */
 void emit_return_entry(struct emit *e, uint64_t pc, bool flags_free)
@@ -181,9 +170,8 @@ void emit_return_entry(struct emit *e, uint64_t pc, bool flags_free)
 	const uint64_t wrong = here(e);
 	b1(e, 0xe9);						/* wrong: jmp return_lookup */
 	b4(e, (uint32_t)(e->seg->return_lookup - (here(e) + 4)));
-	if (flags_free)
-		emit_compare_plain(e, pc, wrong, &m);
-	else if (cache.has_bmi2)
+	/* (Also where the code here reads no flags: the code at another address may.) */
+	if (cache.has_bmi2)
 		emit_compare_at_once(e, pc, wrong);
 	else
 		emit_compare_halves(e, pc, wrong);
