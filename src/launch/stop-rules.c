@@ -46,12 +46,9 @@ int tare_stop_parse(const char *text, const struct tare_cpu *cpu, struct tare_ev
 	if (!equals || equals == text)
 		return why_set(why, TARE_E_INVALID, "\"%s\" is not EVENT=N, as in instructions=1000000",
 			       text);
-	if (!parse_number(equals + 1, n))
+	if (!parse_number(equals + 1, n) || !*n || *n > STOP_MAX_N)
 		return why_set(why, TARE_E_INVALID, "\"%s\" in \"%s\" is not a number of events "
-			       "(decimal, up to 2^64-1; 1_000_000, 5k, 5M, 5G)", equals + 1, text);
-	if (!*n || *n > STOP_MAX_N)
-		return why_set(why, TARE_E_INVALID, "%s: the number of events is from 1 to %" PRIu64,
-			       text, STOP_MAX_N);
+			       "(decimal, from 1 to %" PRIu64 "; 1_000_000, 5k, 5M, 5G)", equals + 1, text, STOP_MAX_N);
 	char *const name = strndup(text, (size_t)(equals - text));
 	if (!name)
 		return why_set(why, TARE_E_NOMEM, "an event");
