@@ -259,6 +259,6 @@ def generate(folder, scale=1.0):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
     generate(sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 1.0)
