@@ -371,6 +371,16 @@ static uint32_t stride(uint32_t id)
 	return cache.counts_taken || cache.modes[block_at(id)->mode].taken ? 2 : 1;
 }
 
+/* Its bytes may change from now on, and another thread may be in its code: recover() needs what they were. */
+static void keep_source(struct block *b)
+{
+	if (b->src || E.n_running == 1)
+		return;
+	uint8_t *const kept = heap_alloc(b->src_len);
+	if (copy_guest(kept, (const void *)b->pc, b->src_len))
+		b->src = (uint32_t)((uint64_t)kept - ZONE_HEAP);
+}
+
 /* Drops the block and the whole chain that it is part of. */
 static void drop(uint32_t id, bool changed)
 {
@@ -383,6 +393,8 @@ static void drop(uint32_t id, bool changed)
 			b->flags |= BLOCK_DEAD;
 			cache.live_blocks--;
 			cache.dead_blocks++;
+			if (changed)
+				keep_source(b);
 			unlink_all(b, changed);
 			leave_tables(id);
 			block_forget(id);

@@ -513,6 +513,17 @@ static bool guardable(const struct region *r, uint64_t pc)
 	return !r->shared || is_aliased(r, pc);
 }
 
+/* Can the bytes of a block change while a thread runs it? */
+static bool may_change(uint64_t pc, uint64_t len)
+{
+	for (uint64_t at = pc; at < pc + len; at = PAGE_DOWN(at) + PAGE) {
+		const struct region *const r = region_find(at);
+		if (!r || r->anon || r->shared || r->prot & PROT_WRITE)
+			return true;
+	}
+	return false;
+}
+
 /* Must a block with code of this page look for changes by itself? If not, the page is guarded now, where it
  * can be written at all. */
 static bool must_check(uint64_t pc)
@@ -607,7 +618,7 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 	if (!stops)
 		flags &= ~KEPT;
 	b->flags = (uint16_t)(flags | (checked ? BLOCK_CHECKED : 0));
-	if (writable || checked || r->anon || code_log_wanted()) {
+	if (checked || code_log_wanted() || may_change(pc, b->src_len)) {
 		/* (before it, for a trace: where the block is defined) */
 		uint64_t *const defined = heap_alloc(trace_wanted() ? 8 + b->src_len : b->src_len);
 		uint8_t *const kept = trace_wanted() ? (uint8_t *)(defined + 1) : (uint8_t *)defined;
