@@ -156,6 +156,13 @@ static const struct opt opts[] = {
 
 /* ---- options ---- */
 
+/* Such runs keep no code, whatever TARE_KEEP_CODE says. */
+static bool keeps_no_code(const struct stat_opts *o)
+{
+	return o->backend == TARE_BACKEND_HW || o->mix_from || o->pid || o->tid || o->aslr || o->machine || o->hermetic ||
+	       o->mix || o->functions || o->in.n || o->stop_at.n || o->limit.n;
+}
+
 /* What perf allows and what would mean nothing, or something else than it seems. */
 static const char *conflict(const struct stat_opts *o)
 {
@@ -222,8 +229,7 @@ static const char *conflict(const struct stat_opts *o)
 		return "--in cannot be combined with --per-thread, --interval-print, --delay, --null or --mix";
 	if (o->keep_code && (o->backend == TARE_BACKEND_HW || o->mix_from || o->pid || o->tid))
 		return "--keep-code wants the software engine and a command to run: nothing else translates code";
-	if (o->keep_code && (o->aslr || o->machine || o->hermetic || o->mix || o->functions || o->in.n || o->stop_at.n ||
-			     o->limit.n))
+	if (o->keep_code && keeps_no_code(o))
 		return "--keep-code cannot be combined with --aslr, --machine, --hermetic, --mix, --functions, --in, "
 		       "--stop-at or --limit: code of such runs is not kept";
 	if (o->all_user && o->all_kernel)
@@ -455,8 +461,8 @@ static int run(const struct command *self, int argc, char **argv)
 		free_lists(&o);
 		return EXIT_FAILED;
 	}
-	struct keep_code keep_code;
-	if (!keep_code_choose(&keep_code, o.keep_code) || !machine_usable(o.machine) || !hermetic_usable(o.hermetic) || !hermetic_usable(o.schedule) || !stat_mix_load(&o) ||
+	struct keep_code keep_code = { .folder = "" };
+	if ((!keeps_no_code(&o) && !keep_code_choose(&keep_code, o.keep_code)) || !machine_usable(o.machine) || !hermetic_usable(o.hermetic) || !hermetic_usable(o.schedule) || !stat_mix_load(&o) ||
 	    !gate_control_open(&(struct gate_options){ "stat", o.delay_ms, o.control, false })) {
 		free_lists(&o);
 		return EXIT_FAILED;

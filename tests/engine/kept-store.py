@@ -222,9 +222,11 @@ def folder_checks():
                        env=ENV | {"TARE_KEEP_CODE": off, "HOME": f"{folder}/off"}, check=True)
     check(not os.path.exists(f"{folder}/off"), "off")
     # Without effect, where code cannot be kept; nothing is said.
-    p = subprocess.run([tare, "stat", "--aslr", "-o", "/dev/null", "-e", "instructions:u", "--", TRUE],
-                       env=ENV | {"TARE_KEEP_CODE": f"{folder}/g"}, stderr=subprocess.PIPE, check=True)
-    check(not p.stderr and not os.listdir(f"{folder}/g"), p.stderr)
+    for env in {"TARE_KEEP_CODE": f"{folder}/g"}, {"TARE_KEEP_CODE": f"{folder}/file"}, {"TARE_KEEP_CODE": "1"}:
+        for option in "--aslr", "--hermetic", "--mix":
+            p = subprocess.run([tare, "stat", option, "-o", "/dev/null", "-e", "instructions:u", "--", TRUE],
+                               env=ENV | env, stderr=subprocess.PIPE, check=True)
+            check(not p.stderr and not os.path.exists(f"{folder}/g"), p.stderr)
 
 
 def writers():

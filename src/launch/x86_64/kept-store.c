@@ -227,7 +227,7 @@ int kept_store_open(struct kept_store **store, const struct tare_measure_options
 		    struct tare_why *why)
 {
 	*store = NULL;
-	if (!o->keep_code)
+	if (!o->keep_code || !can_be_kept(o, setup->shared))
 		return 0;
 	struct kept_store *const s = calloc(1, sizeof(*s));
 	if (s)
@@ -239,7 +239,7 @@ int kept_store_open(struct kept_store **store, const struct tare_measure_options
 		return why_set(why, TARE_E_NOMEM, "kept code");
 	}
 	const int err = open_folder(s, why);
-	if (err || !can_be_kept(o, s->shared)) {
+	if (err) {
 		kept_store_close(s);
 		return err;
 	}
