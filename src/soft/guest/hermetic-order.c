@@ -692,11 +692,12 @@ static bool is_fifo(const uint64_t *a)
 	return sys4(__NR_newfstatat, (int32_t)a[0], a[1], &st, 0) == 0 && (st.mode & S_IFMT) == S_IFIFO;
 }
 
-/* The end for reading is open: a writer has come, or is there. */
+/* The end for reading is open: a writer has come, or is there. (What a writer outside of the run writes meanwhile is not
+ * to be read here: the kernel takes nothing out that it cannot put anywhere.) */
 static bool has_writer(int64_t fd)
 {
-	uint8_t byte;
-	return is_ready((uint64_t)fd, IN) || sys3(__NR_read, fd, &byte, 1) == -EAGAIN;
+	static const uint8_t read_only;
+	return is_ready((uint64_t)fd, IN) || sys3(__NR_read, fd, &read_only, 1) < 0;
 }
 
 static long try_open(struct thread *t, struct attempt *w)
