@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -457,6 +459,111 @@ static void children(void)
 	}
 }
 
+/* ---- what lets another task go on, while all sleep or wait ---- */
+
+static double since(double begin)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9 - begin;
+}
+
+static void *wait_for_events(void *fd)
+{
+	struct epoll_event e;
+	const double begin = since(0);
+	const int n = epoll_wait(*(int *)fd, &e, 1, -1);
+	printf("epoll %d after %.1f\n", n, since(begin));
+	return NULL;
+}
+
+static void sleeper(int i, int fd)
+{
+	usleep(100000);
+	if (i)
+		mkdir("wakes", 0700);
+	else if (lockf(fd, F_ULOCK, 0))
+		perror("lockf");
+	for (i = 0; i < 20; i++)
+		sleep(1);
+	_exit(0);
+}
+
+/* One waits for the end of a pipe, and then answers. The last of its writers closes it as its n-th call. */
+static double answer_after(int n)
+{
+	int p[2], q[2];
+	char c;
+	if (pipe(p) || pipe(q))
+		return -1;
+	if (!fork()) {
+		close(p[1]);
+		if (read(p[0], &c, 1) || write(q[1], "x", 1) != 1)
+			_exit(1);
+		_exit(0);
+	}
+	close(p[0]);
+	usleep(1000);
+	for (int i = 0; i < n; i++)
+		umask(022);
+	close(p[1]);
+	struct pollfd f = { q[0], POLLIN, 0 };
+	const double begin = since(0);
+	const int ret = poll(&f, 1, 10000);
+	const double time = since(begin);
+	close(q[0]);
+	close(q[1]);
+	wait(NULL);
+	return ret == 1 ? time : 100;
+}
+
+static void wakes(void)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	char text[4096];
+	pthread_t t;
+	int p[2], fd = open("wakes.lock", O_RDWR | O_CREAT, 0600), ep = epoll_create1(0);
+	if (!fork()) {
+		lockf(fd, F_LOCK, 0);
+		sleeper(0, fd);
+	}
+	usleep(1000);
+	double begin = since(0);
+	int got = lockf(fd, F_LOCK, 0);
+	printf("lockf %d after %.1f\n", got, since(begin));
+	unlink("wakes.lock");
+	wait(NULL);
+
+	fd = inotify_init();
+	inotify_add_watch(fd, ".", IN_CREATE);
+	fflush(stdout);
+	if (!fork())
+		sleeper(1, fd);
+	begin = since(0);
+	got = read(fd, text, sizeof(text)) > 0;
+	printf("inotify %d after %.1f\n", got, since(begin));
+	close(fd);
+	rmdir("wakes");
+	wait(NULL);
+
+	if (pipe(p) || write(p[1], "x", 1) != 1)
+		return;
+	pthread_create(&t, NULL, wait_for_events, &ep);
+	usleep(100000);
+	epoll_ctl(ep, EPOLL_CTL_ADD, p[0], &e);
+	for (int i = 0; i < 20; i++)
+		sleep(1);
+	pthread_join(t, NULL);
+
+	fflush(stdout);
+	double most = 0;
+	for (int n = 980; n < 1010; n++) {
+		const double time = answer_after(n);
+		most = time > most ? time : most;
+	}
+	printf("answers after %.1f\n", most);
+}
+
 /* A process that goes on when the command has ended. */
 static void left_behind(void)
 {
@@ -498,6 +605,8 @@ int main(int n, char **v)
 		meet(n > 2 ? v[2] : "meet");
 	else if (!strcmp(what, "left"))
 		left_behind(), usleep(1000);
+	else if (!strcmp(what, "wakes"))
+		wakes();
 	else if (!strcmp(what, "children"))
 		children();
 	else {

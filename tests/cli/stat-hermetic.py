@@ -86,7 +86,7 @@ check("env=NOISE=" in kept[1], kept[1][:500])
 # Threads, also more of them than CPUs; processes; shared memory; timers and signals. With busy neighbours.
 busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
 for command in (("queue", "2"), ("queue", "8"), ("atomics", "2"), ("atomics", "8"), ("tree",), ("shared",), ("race",), ("timers",), ("kill",),
-                ("locks",), ("senders",), ("meet", str(os.getpid()))):
+                ("locks",), ("senders",), ("meet", str(os.getpid())), ("wakes",)):
     # (What a process counted that was killed is not known.)
     counts, out, _ = still(4, tasks, *command, provenance="incomplete" if command == ("kill",) else "exact")
     if command == ("tree",):
@@ -106,6 +106,8 @@ for command in (("queue", "2"), ("queue", "8"), ("atomics", "2"), ("atomics", "8
         check(out == "signal 10 from 1001\nsignal 17 from 1001\nhello from 1001\n", out)
     if command[0] == "meet":
         check(out.startswith("FIFO 4\nFIFO 4\n") and sorted(out.split("caller ")[1:]) == [f"{i}\n" for i in range(4)], out)
+    if command == ("wakes",):
+        check(out == "lockf 0 after 0.1\ninotify 1 after 0.1\nepoll 1 after 0.1\nanswers after 0.0\n", out)
 # Two children that end at the same time send one signal or two.
 still(20, tasks, "children")
 still(20, "sh", "-c", "true | cat")

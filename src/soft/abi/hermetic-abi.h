@@ -94,7 +94,8 @@ struct hermetic_shared {
 	uint32_t deadlock;	/* all tasks wait for each other, and have done so for a while (atomic) */
 	uint32_t n_waiters;	/* places of `waiters` ever used */
 	uint32_t random_open;	/* a program has opened a random device, or got one */
-	uint32_t signal_fds;	/* a program has made a signalfd */
+	uint32_t signal_fds;	/* a program has made a signalfd … */
+	uint32_t notifies;	/* … or is told of changes in folders */
 	uint32_t n_outside;
 	uint32_t n_devices;
 	uint32_t n_files;

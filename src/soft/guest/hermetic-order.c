@@ -823,6 +823,8 @@ static long try_wait(struct thread *t, struct attempt *w)
 /* ---- locks of files, System V ---- */
 
 #define LOCK_NB_ 4
+#define F_SETLK_ 6
+#define F_OFD_SETLK_ 37
 #define IPC_NOWAIT_ 04000
 
 static long try_lock(struct thread *t, struct attempt *w)
@@ -1155,6 +1157,14 @@ static long counted(struct thread *t, long nr, const uint64_t *a, bool *done)
 	return 0;
 }
 
+/* The call is made behind this one, in the same turn: who looks before it finds nothing, and would not look again. */
+static long lets_others_go_on(struct thread *t, long nr, const uint64_t *a, bool *done)
+{
+	const long ret = counted(t, nr, a, done);
+	turn_progress();
+	return ret;
+}
+
 long turn_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 {
 	struct attempt w = { .nr = nr, .a = a, .until = NEVER_NS, .fd = -1, .restarts = true, .opened = -1 };
@@ -1220,6 +1230,8 @@ long turn_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 	case __NR_fcntl:
 		if ((int)a[1] == F_SETLKW || (int)a[1] == 38 /* F_OFD_SETLKW */)
 			return attempt(t, &w, try_lock, 0);
+		if ((int)a[1] == F_SETLK_ || (int)a[1] == F_OFD_SETLK_)		/* it may unlock */
+			return lets_others_go_on(t, nr, a, done);
 		return counted(t, nr, a, done);
 	case __NR_futex:
 		return do_futex(t, &w);
@@ -1242,8 +1254,7 @@ long turn_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 	case __NR_bind:
 		if (is_network(a))
 			hermetic_note_left(HERMETIC_NETWORK);
-		turn_progress();
-		return counted(t, nr, a, done);
+		return lets_others_go_on(t, nr, a, done);
 	case __NR_close:		/* the other end of a pipe may wait for that */
 	case __NR_close_range:
 	case __NR_dup2:
@@ -1251,8 +1262,8 @@ long turn_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 	case __NR_shutdown:
 	case __NR_semctl:
 	case __NR_msgctl:
-		turn_progress();
-		return counted(t, nr, a, done);
+	case __NR_epoll_ctl:		/* what is ready may be waited for from now on */
+		return lets_others_go_on(t, nr, a, done);
 	default:
 		return counted(t, nr, a, done);
 	}

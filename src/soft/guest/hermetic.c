@@ -20,6 +20,8 @@ long hermetic_syscall(struct thread *t, long nr, const uint64_t *a)
 	bool done = false;
 	for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
 		const long ret = answers[i](t, nr, a, &done);
+		if (done && hermetic_shared()->notifies)	/* another one may wait to be told of it */
+			turn_progress();
 		if (done)
 			return ret;
 	}
@@ -32,6 +34,10 @@ long hermetic_syscall(struct thread *t, long nr, const uint64_t *a)
 	}
 	if (nr == __NR_shmat)
 		guest.shares_memory = true;
+	if (nr == __NR_inotify_init || nr == __NR_inotify_init1)
+		hermetic_shared()->notifies = 1;
+	if (hermetic_shared()->notifies)
+		turn_progress();
 	return syscall_usual(t, nr, a);
 }
 
@@ -66,6 +72,7 @@ static void take_place(struct thread *t)
 	if (k->state >= HT_ENDING)		/* the first thread had ended */
 		h->n_live++;
 	k->state = HT_READY;
+	turn_progress();		/* an end of a pipe may have been closed on exec */
 	if (!k->held_by)
 		return;
 	/* its parent mostly waits for it at once */
