@@ -376,14 +376,23 @@ static void senders(void)
 		return;
 	if (!fork()) {
 		kill(getppid(), SIGUSR1);
-		_exit(send(p[1], "hello", 6, 0) != 6);
+		if (send(p[1], "hello", 6, 0) != 6)
+			_exit(1);
+		who = (struct ucred){ getpid(), getuid(), getgid() };
+		control.h = (struct cmsghdr){ CMSG_LEN(sizeof(who)), SOL_SOCKET, SCM_CREDENTIALS };
+		memcpy(CMSG_DATA(&control.h), &who, sizeof(who));
+		memcpy(text, "again", 6);
+		_exit(sendmsg(p[1], &m, 0) != sizeof(text));
 	}
 	for (int i = 0; i < 2; i++)
 		if (read(fd, &info, sizeof(info)) == sizeof(info))
 			printf("signal %d from %d\n", info.ssi_signo, info.ssi_pid);
-	recvmsg(p[0], &m, 0);
-	memcpy(&who, CMSG_DATA(&control.h), sizeof(who));
-	printf("%s from %d\n", text, who.pid);
+	close(p[1]);
+	for (int i = 0; i < 2; i++) {
+		const ssize_t got = recvmsg(p[0], &m, MSG_DONTWAIT);
+		memcpy(&who, CMSG_DATA(&control.h), sizeof(who));
+		printf("%s from %d\n", got > 0 ? text : "nothing", who.pid);
+	}
 	wait(NULL);
 }
 

@@ -103,7 +103,7 @@ for command in (("queue", "2"), ("queue", "8"), ("atomics", "2"), ("atomics", "8
         check(out == "a thread: owner died\na process: owner died\na killed one: owner died\nwhile one waits: owner died\n"
                      "count 800\ntry 1 wait 1 died 1\n", out)
     if command == ("senders",):
-        check(out == "signal 10 from 1001\nsignal 17 from 1001\nhello from 1001\n", out)
+        check(out == "signal 10 from 1001\nsignal 17 from 1001\nhello from 1001\nagain from 1001\n", out)
     if command[0] == "meet":
         check(out.startswith("FIFO 4\nFIFO 4\n") and sorted(out.split("caller ")[1:]) == [f"{i}\n" for i in range(4)], out)
     if command == ("wakes",):

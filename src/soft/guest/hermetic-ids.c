@@ -239,6 +239,35 @@ void ids_read(struct thread *t, long nr, const uint64_t *a, long ret)
 		show_signals(t, a[1], (uint64_t)ret);
 }
 
+/* ---- what is sent ---- */
+
+const uint64_t *ids_sent(const uint64_t *a, struct message_sent *s)
+{
+	struct { uint64_t len; int32_t level, type, pid; } c;
+	char *const control = (char *)s->control;
+	bool any = false;
+	if (!copy_guest(s->m, (const void *)a[1], sizeof(s->m)) || !s->m[MESSAGE_CONTROL] ||
+	    s->m[MESSAGE_CONTROL + 1] > sizeof(s->control) ||
+	    !copy_guest(control, (const void *)s->m[MESSAGE_CONTROL], s->m[MESSAGE_CONTROL + 1]))
+		return a;
+	for (uint64_t at = 0; at + sizeof(c) <= s->m[MESSAGE_CONTROL + 1]; at += (c.len + 7) & ~7ull) {
+		__builtin_memcpy(&c, control + at, sizeof(c));
+		if (c.len < 16 || c.len > sizeof(s->control))
+			break;
+		if (c.level != SOCKET_LEVEL || c.type != CREDENTIALS)
+			continue;
+		const int32_t pid = id_real(c.pid);
+		__builtin_memcpy(control + at + 16, &pid, sizeof(pid));
+		any = true;
+	}
+	if (!any)
+		return a;
+	s->m[MESSAGE_CONTROL] = (uint64_t)control;
+	for (int i = 0; i < 6; i++)
+		s->a[i] = i == 1 ? (uint64_t)s->m : a[i];
+	return s->a;
+}
+
 /* ---- waiting for children ---- */
 
 /* What the child ran counts for its parent from now on. */

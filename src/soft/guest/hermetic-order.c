@@ -1185,9 +1185,13 @@ long turn_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 	case __NR_write:
 	case __NR_writev:
 	case __NR_sendto:
-	case __NR_sendmsg:
 	case __NR_sendmmsg:
 		return attempt(t, &w, try_write, 0);
+	case __NR_sendmsg: {
+		struct message_sent sent;
+		w.a = ids_sent(a, &sent);
+		return attempt(t, &w, try_write, 0);
+	}
 	case __NR_sendfile:
 	case __NR_splice:
 	case __NR_tee:

@@ -78,6 +78,10 @@ int32_t id_real(int32_t shown);			/* 0 and -1 stay, others that are none become 
 long ids_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
 /* A call that reads has had that result: ids in what it gave, of senders of signals and messages, are replaced. */
 void ids_read(struct thread *t, long nr, const uint64_t *a, long ret);
+/* sendmsg with the sender's ids: its arguments with the kernel's ids, in `s`. */
+#define MESSAGE_CONTROL 4		/* of struct msghdr: msg_control, msg_controllen */
+struct message_sent { uint64_t a[6], m[7], control[32]; };
+const uint64_t *ids_sent(const uint64_t *a, struct message_sent *s);
 /* wait4 or waitid, once. */
 long wait_for_child(struct thread *t, long nr, const uint64_t *a);
 /* rt_sigtimedwait has had that result. */
