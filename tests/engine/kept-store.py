@@ -5,6 +5,7 @@ usage: kept-store.py same TARE AGAIN PROGRAM...
        kept-store.py early TARE LIBRARY PROGRAM...
        kept-store.py damaged|folder|writers|full|evicted TARE
        kept-store.py rebuilt TARE PROGRAM1 PROGRAM2 LIBRARY1 LIBRARY2
+       kept-store.py replaced TARE LIBRARY1 LIBRARY2
 
 same: second and third runs count what the first counts. early: a first run ends before main(), so that all
 that is special in the program first happens in code from the folder. The others: what can happen to a file, or to the
@@ -316,6 +317,30 @@ def rebuilt():
                     check(stat(program, library).counts == wanted, "after", target)
 
 
+def replaced():
+    """Code of a library that is not there any more goes in the end."""
+    library = f"{folder}/library.so"
+    program = ["/usr/bin/env", f"LD_PRELOAD={library}", TRUE]
+
+    def old():
+        return [n for n in os.listdir(KEPT) if os.stat(f"{KEPT}/{n}").st_mtime < 100]
+
+    shutil.copy(files[0], library)
+    settle()
+    for _ in range(3):
+        stat(*program)
+    check(len(os.listdir(KEPT)) == 1 and not old(), os.listdir(KEPT))
+    shutil.copy(files[1], library + ".new")
+    os.rename(library + ".new", library)
+    settle()
+    wanted = stat(*program, keep=None).counts
+    after = []
+    for _ in range(5):
+        check(stat(*program).counts == wanted, "after", library)
+        after.append((len(os.listdir(KEPT)), len(old())))
+    check(after == [(1, 1), (1, 1), (0, 0), (1, 0), (1, 0)], after)
+
+
 def evicted():
     commands = [[TRUE], ["/usr/bin/env"], ["/bin/ls", "/usr"], ["/usr/bin/sort", "/etc/passwd"], ["/usr/bin/expr", "1"],
                 ["/bin/sh", "-c", ":"], ["/bin/cat", "/etc/passwd"], [TRUE], ["/usr/bin/id"]]
@@ -344,6 +369,6 @@ def evicted():
 
 
 {"same": same, "early": early, "damaged": damaged, "folder": folder_checks, "writers": writers, "full": full,
- "rebuilt": rebuilt, "evicted": evicted}[what]()
+ "rebuilt": rebuilt, "replaced": replaced, "evicted": evicted}[what]()
 shutil.rmtree(folder)
 checking.finish()

@@ -396,6 +396,15 @@ out:
 	return outcome;
 }
 
+/* In so many runs one after the other, another file was where the code has one of the program's: that is the
+ * time of such a file, in seconds. */
+#define MOST_STRIKES 3
+
+static time_t strikes(const struct stat *st)
+{
+	return st->st_mtim.tv_sec > 0 && st->st_mtim.tv_sec < MOST_STRIKES ? st->st_mtim.tv_sec : 0;
+}
+
 static enum outcome read_file(struct kept_store *s, const char *name, struct soft_kept *k)
 {
 	const int fd = openat(s->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -407,7 +416,7 @@ static enum outcome read_file(struct kept_store *s, const char *name, struct sof
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077) &&
 	    read_all(fd, &h, sizeof(h), 0) && head_fits(s, &h, &k->program, (uint64_t)st.st_size))
 		outcome = read_parts(s, fd, &h, k);
-	if (outcome == READ)
+	if (outcome == READ && !strikes(&st))
 		futimens(fd, NULL);		/* what was used last is removed last */
 	else if (outcome == DAMAGED)
 		unlinkat(s->dir, name, 0);
@@ -631,6 +640,24 @@ static bool is_outdated(const struct soft_shared *shared, uint32_t i)
 	return false;
 }
 
+/* After a library was replaced, code of the old one is in the way of the new one's: the third run that finds
+ * that removes the file. */
+static void look_at_age(const struct kept_store *s, const struct soft_kept *k)
+{
+	char name[NAME_SIZE];
+	struct stat st;
+	file_name(s, &k->program, name);
+	if (fstatat(s->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	const time_t n = strikes(&st);
+	const bool outdated = __atomic_load_n(&k->outdated, __ATOMIC_RELAXED);
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = n + 1 } };
+	if (outdated && n + 1 >= MOST_STRIKES)
+		unlinkat(s->dir, name, 0);
+	else if (outdated || n)
+		utimensat(s->dir, name, outdated ? times : NULL, AT_SYMLINK_NOFOLLOW);
+}
+
 void kept_store_write(struct kept_store *s, struct tare_measurement *m)
 {
 	if (!s)
@@ -639,6 +666,8 @@ void kept_store_write(struct kept_store *s, struct tare_measurement *m)
 		const struct soft_kept *const k = &s->shared->kept[i];
 		if (__atomic_load_n(&k->state, __ATOMIC_ACQUIRE) == KEPT_READY && !k->stored && !is_outdated(s->shared, i))
 			write_place(s, k);
+		else if (k->stored && !is_outdated(s->shared, i))
+			look_at_age(s, k);
 	}
 	if (s->written)
 		remove_oldest(s);

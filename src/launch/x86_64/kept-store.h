@@ -12,7 +12,8 @@
  * copied into the run's memfd, with a hash over all of its bytes on the way: what the hash is of is what processes
  * map. A file that does not fit, is damaged or belongs to another user is not used; the run goes on without it, and
  * replaces it at its end. Files are written beside their place and renamed, so a reader finds the old one or the new
- * one. What was used longest ago is removed when the folder exceeds its size.
+ * one. What was used longest ago is removed when the folder exceeds its size. A file that has code of a library which the
+ * program does not have any more is removed after three such runs.
  *
  *	struct file_head
  *	struct file_run …	which parts of the code are there; the rest are holes. Padded to STEP bytes

@@ -286,7 +286,7 @@ enum soft_kept_state {
 };
 struct soft_kept {
 	uint32_t state;		/* enum soft_kept_state; atomic */
-	uint32_t pad;
+	uint32_t outdated;	/* a process has another file where it has the code of one (atomic) */
 	struct soft_file program;
 	uint64_t offset;	/* in the memfd: struct kept_head */
 	uint64_t head_size;

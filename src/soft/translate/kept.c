@@ -99,6 +99,8 @@ static void look_for(const struct unit *m)
 {
 	for (uint32_t i = 0; kept.taken && i < kept_head()->n_units; i++) {
 		const struct kept_unit *const u = &kept_head()->units[i];
+		if (kept.waiting[i] && u->unit.start < m->end && m->start < u->unit.end && !same_file(&u->unit.file, &m->file))
+			__atomic_store_n(&kept.from->outdated, 1, __ATOMIC_RELAXED);
 		if (!kept.waiting[i] || u->unit.start != m->start || u->unit.end != m->end ||
 		    !same_file(&u->unit.file, &m->file))
 			continue;
@@ -255,7 +257,7 @@ static void take(struct thread *t, const struct kept_head *h)
 	r->source_bytes = r->had_source = cache.source_bytes;
 }
 
-static bool take_from(struct thread *t, const struct soft_kept *k)
+static bool take_from(struct thread *t, struct soft_kept *k)
 {
 	const struct piece lists = { .at = ZONE_KEPT, .size = k->head_size, .prot = PROT_READ };
 	if (!zone_try_map(ZONE_KEPT, k->head_size))

@@ -51,7 +51,7 @@ extern struct kept_code {
 	bool too_many;
 	struct soft_kept *save_to;	/* this process is to write, if it can */
 	bool again;			/* … though another process has written */
-	const struct soft_kept *from;	/* taken: what this process runs */
+	struct soft_kept *from;	/* taken: what this process runs */
 	bool taken;			/* this process runs kept code */
 	bool waiting[MAX_UNITS];	/* taken: the unit is not in use yet */
 	bool has_table[MAX_UNITS];	/* it is in use, and its part of T is mapped */
