@@ -1,4 +1,6 @@
 /* A conditional branch whose rarer way leads to code that goes on in two ways, and then changes. */
+#include <setjmp.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,9 +47,40 @@ static void sides(int prot)
 	}
 }
 
+/* … and to where no code is, or only later. */
+static sigjmp_buf back;
+
+static void at_fault(int sig)
+{
+	siglongjmp(back, sig);
+}
+
+static void nowhere(void)
+{
+	const uintptr_t from = 0x20000000, to = 0x31000000;
+	/* xor %eax, %eax; cmp %esi, %edi; je to; mov $7, %eax; ret */
+	unsigned char code[] = { 0x31, 0xc0, 0x39, 0xf7, 0x0f, 0x84, 0, 0, 0, 0, 0xb8, 7, 0, 0, 0, 0xc3 };
+	static const unsigned char side[] = { 0xb8, 1, 0, 0, 0, 0xc3 };		/* mov $1, %eax; ret */
+	const int32_t far = (int32_t)(to - (from + 10));
+	memcpy(code + 6, &far, 4);
+	function *const f = put(from, PROT_READ | PROT_EXEC, code, sizeof(code));
+	volatile int faults = 0, sum = 0;
+	signal(SIGSEGV, at_fault);
+	for (volatile int i = 0; i < 300; i++) {
+		if (i == 200)
+			put(to, PROT_READ | PROT_EXEC, side, sizeof(side));
+		if (sigsetjmp(back, 1))
+			faults++;
+		else
+			sum += f(i, i % 3 ? -1 : i);
+	}
+	printf("%d faults, %d\n", faults, sum);
+}
+
 int main(void)
 {
 	sides(PROT_READ | PROT_EXEC);
 	sides(PROT_READ | PROT_WRITE | PROT_EXEC);
+	nowhere();
 	return 0;
 }

@@ -983,6 +983,11 @@ uint32_t translate_side_exit(uint32_t link, enum problem *why)
 	if (!to) {
 		s->hot = block_at(id)->code;
 		s->n_ids--;
+		if (cache.n_blocks == id && cache.n_links == fall) {	/* a program may try it again and again */
+			*block_at(id) = (struct block){ 0 };
+			cache.n_blocks--;
+			cache.n_links--;
+		}
 		return 0;
 	}
 	link_at(fall)->linked = true;
