@@ -732,7 +732,9 @@ long turn_open(struct thread *t, long nr, const uint64_t *a, uint64_t flags)
 	if ((turn_alone() && !timers_armed()) || nr == __NR_openat2 || flags & (O_NONBLOCK_ | O_PATH_) ||
 	    (flags & ACCESS) > O_WRONLY || !is_fifo(b))
 		return syscall_usual(t, nr, a);
-	const long ret = attempt(t, &w, try_open, 0);
+	long ret = attempt(t, &w, try_open, 0);
+	if (ret < 0 && w.opened >= 0 && (ret = try_open(t, &w)) == WOULD_BLOCK)		/* a writer came before the signal */
+		ret = interrupted(t, &w);
 	if ((ret < 0 || ret != w.opened) && w.opened >= 0)
 		sys1(__NR_close, w.opened);
 	return ret;
