@@ -111,6 +111,12 @@ for command in (("queue", "2"), ("queue", "8"), ("atomics", "2"), ("atomics", "8
 # Two children that end at the same time send one signal or two.
 still(20, tasks, "children")
 still(20, "sh", "-c", "true | cat")
+# The end of a child, which sends SIGCHLD, comes while its last answer is awaited.
+_, out, _ = still(3, "sh", "-c", """mkfifo p q
+(for i in 1 2 3 4 5; do read x < p; echo $x-$x > q; done) &
+for i in 1 2 3 4 5; do echo $i > p; read y < q; echo $y; done
+wait; rm p q""")
+check(out == "1-1\n2-2\n3-3\n4-4\n5-5\n", out)
 # What the command leaves behind is counted until the command ends: its counts are not those of the whole, but the same.
 still(10, tasks, "left", provenance="incomplete")
 for b in busy:
