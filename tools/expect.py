@@ -30,7 +30,7 @@ Blocks, on lines of their own, nest:
     //@ native WHY          not checked by single-stepping, and why
     //@ exit N              the exit status (default 0)
 
-In the kernels of src/verify (docs/kernels.md), where one pass of a loop is divided into cases,
+In the kernels of src/known (docs/kernels.md), where one pass of a loop is divided into cases,
 by macros of theirs:
 
     //@ about WORDS         what the section is

@@ -75,7 +75,7 @@ struct tare_doctor_report {
 	struct tare_doctor_result *results;
 };
 
-/* Code whose counts are known by inspection (src/verify/ARCH/doctor-region.S). */
+/* Code whose counts are known by inspection (src/known/ARCH/regions.S). */
 enum tare_region {
 	TARE_REGION_LOOP,	/* n rounds: 4 instructions, of which 1 load, 1 store and
 				 * 1 conditional branch */

@@ -1,7 +1,7 @@
 /* Bare counters. */
 #include "bare.h"
 
-#include "doctor-region.h"
+#include "pmc-bare.h"
 
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -26,7 +26,7 @@ int bare_open_period(struct bare *b, const struct tare_encoding *e, unsigned how
 	if (how & BARE_SILENT)
 		attr.exclude_user = attr.exclude_kernel = attr.exclude_hv = 1;
 	struct perf_event_attr ask = attr;
-	doctor_read_ask(&ask);
+	pmc_bare_ask(&ask);
 	b->fd = perf_open(&ask, 0, -1, -1);
 	if (b->fd < 0)			/* a kernel that does not know the question */
 		b->fd = perf_open(&attr, 0, -1, -1);
@@ -95,7 +95,7 @@ bool bare_pmc(const struct bare *b, uint64_t *value)
 		if (!index)
 			return false;
 		const unsigned shift = 64u - p->pmc_width;
-		*value = (uint64_t)((int64_t)(doctor_read_pmc(index) << shift) >> shift) +
+		*value = (uint64_t)((int64_t)(pmc_bare_read(index) << shift) >> shift) +
 			 (uint64_t)p->offset;
 		__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	} while (p->lock != seq);

@@ -10,7 +10,7 @@
  */
 #include "steady.h"
 
-#include "doctor-region.h"
+#include "pmc-bare.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static uint64_t distance(const struct bare *b)
 	uint64_t value;
 	if (!bare_pmc(b, &value) || !b->page->index || !b->page->pmc_width)
 		return UINT64_MAX;
-	const uint64_t reg = doctor_read_pmc(b->page->index);
+	const uint64_t reg = pmc_bare_read(b->page->index);
 	const uint64_t mask = b->page->pmc_width < 64 ? (1ull << b->page->pmc_width) - 1 : ~0ull;
 	return (~reg & mask) + 1;
 }

@@ -1,8 +1,8 @@
 /* Work with a known number of instructions and page faults. */
 #include "known-work.h"
 
-#include "doctor-region.h"
 #include "interrupts.h"
+#include "regions.h"
 #include "why.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ static void work(void *arg)
 	const size_t page = w->pages ? w->size / w->pages : 0;
 	uint64_t cell = 0;
 
-	doctor_region_loop(w->rounds, &cell);
+	region_loop(w->rounds, &cell);
 	for (uint64_t i = 0; i < w->pages; i++)
 		*(volatile char *)(w->memory + i * page) = 1;
 	for (uint64_t i = 0; i < w->calls; i++)

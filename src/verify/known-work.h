@@ -7,7 +7,7 @@
  *	known_work_stop(&w);			fills w.interrupts and w.ticks
  *	known_work_finish(&w);			unmaps the pages
  *
- * The loop takes 4 instructions a round (doctor-region.h). What the rest takes, call, touching of
+ * The loop takes 4 instructions a round (regions.h). What the rest takes, call, touching of
  * pages and return, is counted by running the work again with 0 rounds over the pages that are
  * touched already (known_work_rest()). So the excess of `instructions:u` is known too.
  */

@@ -1,7 +1,7 @@
 /* Steady counts. */
 #include "steady.h"
 
-#include "doctor-region.h"
+#include "regions.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -10,11 +10,11 @@
 #include <string.h>
 
 #define INSTRUCTIONS 30000
-#define LOOP_INSTRUCTIONS 4	/* of a round of doctor_region_loop() */
+#define LOOP_INSTRUCTIONS 4	/* of a round of region_loop() */
 
-static void region_loop(uint64_t loops, void *memory)
+static void run_region(uint64_t loops, void *memory)
 {
-	doctor_region_loop(loops, memory);
+	region_loop(loops, memory);
 }
 
 /* After such an instruction a read that does not serialise cannot come too early. */
@@ -52,7 +52,7 @@ bool steady_code_for(const struct verify *v, const struct subject *s, struct ste
 		}
 	}
 	if (!best || (s->kind >= 0 && !best->each[s->kind])) {
-		*code = (struct steady_code){ .run = region_loop, .loops = INSTRUCTIONS / LOOP_INSTRUCTIONS,
+		*code = (struct steady_code){ .run = run_region, .loops = INSTRUCTIONS / LOOP_INSTRUCTIONS,
 					      .memory = v->memory, .events = 1, .bits = v->bits,
 					      .name = "a loop" };
 		return s->kind < 0;

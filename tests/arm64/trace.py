@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The arm64 kernels of src/verify: executed == written beside their instructions.
+"""The arm64 kernels of src/known: executed == written beside their instructions.
 
 usage: trace.py QEMU-AARCH64 LOOPS=N START.S (SOURCE.S PROGRAM)...
 

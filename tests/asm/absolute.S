@@ -1,4 +1,4 @@
-/* absolute: operands with absolute and 32-bit addresses. The kernels of src/verify lack them,
+/* absolute: operands with absolute and 32-bit addresses. The kernels of src/known lack them,
  * because a shared library can be anywhere. */
 #include "kernel.inc"
 	.globl	_start

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The kernels of src/verify: counted == written beside their instructions.
+"""The kernels of src/known: counted == written beside their instructions.
 
 usage: kernels.py step|engine|vpmu LOOPS=N START.S (SOURCE.S PROGRAM)...
        kernels.py full KERNEL-RUN

@@ -1,4 +1,4 @@
-/* A kernel of src/verify as a program: runs its loop LOOPS times. */
+/* A kernel of src/known as a program: runs its loop LOOPS times. */
 #include "kernel.inc"
 	.globl	_start
 _start:

@@ -5,7 +5,7 @@ after CASE.
 usage: assembler.py SOURCE"""
 import pathlib, re, sys
 
-files = sorted(pathlib.Path(sys.argv[1], "src/verify").glob("*/kernels/*.S"))
+files = sorted(pathlib.Path(sys.argv[1], "src/known").glob("*/kernels/*.S"))
 bad = 0
 for path in files:
     for number, line in enumerate(path.read_text().split("\n"), 1):

@@ -1,4 +1,4 @@
-/* The forms of the generated kernels (src/verify/generated.h) that this CPU runs, one on each line: encoding (0, vex,
+/* The forms of the generated kernels (src/known/generated.h) that this CPU runs, one on each line: encoding (0, vex,
  * evex), map, opcode, middle field of the ModRM byte, and the opcode's name. */
 #include "decode.h"
 #include "generated.h"

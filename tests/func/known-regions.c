@@ -3,8 +3,8 @@
  *
  * Each region is stepped for 0 and for n rounds in a child; the difference is
  * what n rounds execute, to the instruction. */
-#include "doctor-region.h"
 #include "func.h"
+#include "regions.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -65,12 +65,12 @@ int main(void)
 	/* x86: lock add, dec, jnz; xor, xor, cpuid, dec, jnz and a last xor,
 	 * cpuid. arm64: ldxr, add, stxr, cbnz, subs, b.ne cannot be stepped (a
 	 * step clears the reservation); subs, b.ne. */
-	bool good = check_region("loop", doctor_region_loop, 4, 0);
+	bool good = check_region("loop", region_loop, 4, 0);
 #ifdef __x86_64__
-	good &= check_region("locked", doctor_region_locked, 3, 0);
-	good &= check_region("cpuid", doctor_region_cpuid, 5, 2);
+	good &= check_region("locked", region_locked, 3, 0);
+	good &= check_region("cpuid", region_cpuid, 5, 2);
 #else
-	good &= check_region("cpuid", doctor_region_cpuid, 2, 0);
+	good &= check_region("cpuid", region_cpuid, 2, 0);
 #endif
 	return good ? 0 : 1;
 }

@@ -16,8 +16,8 @@
  *
  * x86-64 only; elsewhere generated_open() says so.
  */
-#ifndef VERIFY_GENERATED_H
-#define VERIFY_GENERATED_H
+#ifndef KNOWN_GENERATED_H
+#define KNOWN_GENERATED_H
 
 #include "kernel.h"
 

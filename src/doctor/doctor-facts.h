@@ -1,8 +1,8 @@
 /* What files say about this machine: read once, from below a root directory.
  *
  * A number that could not be read is FACT_ABSENT; a text is "". */
-#ifndef VERIFY_DOCTOR_FACTS_H
-#define VERIFY_DOCTOR_FACTS_H
+#ifndef DOCTOR_FACTS_H
+#define DOCTOR_FACTS_H
 
 #include <limits.h>
 #include <stdbool.h>

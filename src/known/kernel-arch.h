@@ -1,6 +1,6 @@
 /* What kernels need of the architecture (ARCH/kernel-arch.c). */
-#ifndef VERIFY_KERNEL_ARCH_H
-#define VERIFY_KERNEL_ARCH_H
+#ifndef KNOWN_KERNEL_ARCH_H
+#define KNOWN_KERNEL_ARCH_H
 
 #include "kernel.h"
 

@@ -21,8 +21,8 @@
  * call is not, because the caller's compiler chooses it. Differences of two runs with different
  * `loops` need only `each`.
  */
-#ifndef VERIFY_KERNEL_H
-#define VERIFY_KERNEL_H
+#ifndef KNOWN_KERNEL_H
+#define KNOWN_KERNEL_H
 
 #include <tare/cpu.h>
 #include <tare/err.h>

@@ -1,6 +1,6 @@
 /* Floating-point code of the experiments E and F (ARCH/fp-code.c). */
-#ifndef VERIFY_FP_CODE_H
-#define VERIFY_FP_CODE_H
+#ifndef KNOWN_FP_CODE_H
+#define KNOWN_FP_CODE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /* Reading a counter in user space: PMEVCNTRn_EL0, and PMCCNTR_EL0 for cycles. */
-#include "doctor-region.h"
+#include "pmc-bare.h"
 
 #define USER_ACCESS 2		/* config1 bit 1: armv8_pmuv3's "rdpmc" */
 #define CYCLE_INDEX 32
 
-void doctor_read_ask(struct perf_event_attr *attr)
+void pmc_bare_ask(struct perf_event_attr *attr)
 {
 	attr->config1 |= USER_ACCESS;
 }
@@ -15,7 +15,7 @@ void doctor_read_ask(struct perf_event_attr *attr)
 		break;
 
 /* The number is part of the instruction, so each counter has its own. */
-uint64_t doctor_read_pmc(unsigned index)
+uint64_t pmc_bare_read(unsigned index)
 {
 	uint64_t v = 0;
 

@@ -11,8 +11,8 @@
  * … too many, as if it had run more often, and always so with a rival. A kernel takes the place that
  * it adds to from the start of its memory.
  */
-#ifndef VERIFY_LOOPS_H
-#define VERIFY_LOOPS_H
+#ifndef KNOWN_LOOPS_H
+#define KNOWN_LOOPS_H
 
 #include "kernel.h"
 

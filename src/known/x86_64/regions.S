@@ -1,16 +1,16 @@
 /* Code whose counts are known: see enum tare_region in <tare/doctor.h>.
  *
- *	void doctor_region_X(uint64_t n, uint64_t *cell);
+ *	void region_X(uint64_t n, uint64_t *cell);
  *
  * Entry and exit are the same for every n (0 included), so the difference of
  * two counts is that of the rounds alone. */
 	.text
 
 /* per round: 4 instructions, 1 load, 1 store, 1 conditional branch */
-	.globl	doctor_region_loop
-	.hidden	doctor_region_loop
-	.type	doctor_region_loop, @function
-doctor_region_loop:
+	.globl	region_loop
+	.hidden	region_loop
+	.type	region_loop, @function
+region_loop:
 	test	%rdi, %rdi
 	jz	2f
 1:	mov	(%rsi), %rax		/* load */
@@ -18,26 +18,26 @@ doctor_region_loop:
 	dec	%rdi
 	jnz	1b			/* conditional branch */
 2:	ret
-	.size	doctor_region_loop, . - doctor_region_loop
+	.size	region_loop, . - region_loop
 
 /* per round: 1 locked instruction */
-	.globl	doctor_region_locked
-	.hidden	doctor_region_locked
-	.type	doctor_region_locked, @function
-doctor_region_locked:
+	.globl	region_locked
+	.hidden	region_locked
+	.type	region_locked, @function
+region_locked:
 	test	%rdi, %rdi
 	jz	2f
 1:	lock addq $1, (%rsi)
 	dec	%rdi
 	jnz	1b
 2:	ret
-	.size	doctor_region_locked, . - doctor_region_locked
+	.size	region_locked, . - region_locked
 
 /* per round: 1 conditional branch, a CPUID before and after it */
-	.globl	doctor_region_cpuid
-	.hidden	doctor_region_cpuid
-	.type	doctor_region_cpuid, @function
-doctor_region_cpuid:
+	.globl	region_cpuid
+	.hidden	region_cpuid
+	.type	region_cpuid, @function
+region_cpuid:
 	push	%rbx
 	test	%rdi, %rdi
 	jz	2f
@@ -50,6 +50,6 @@ doctor_region_cpuid:
 	cpuid
 2:	pop	%rbx
 	ret
-	.size	doctor_region_cpuid, . - doctor_region_cpuid
+	.size	region_cpuid, . - region_cpuid
 
 	.section .note.GNU-stack, "", @progbits

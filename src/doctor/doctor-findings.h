@@ -4,10 +4,10 @@
  *
  * The enumerator is FIND_CHECK_NAME. A check makes a finding by its enumerator
  * and adds what it saw; the texts here say what that does to a count and what
- * a person can do. tests/unit/verify-doctor.c produces every row.
+ * a person can do. tests/unit/doctor-scripted.c produces every row.
  */
-#ifndef VERIFY_DOCTOR_FINDINGS_H
-#define VERIFY_DOCTOR_FINDINGS_H
+#ifndef DOCTOR_FINDINGS_H
+#define DOCTOR_FINDINGS_H
 
 /* X(CHECK, "id", "title"), in the order of the report */
 #define DOCTOR_CHECKS(X)                                                       \

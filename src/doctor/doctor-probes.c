@@ -2,9 +2,10 @@
  *
  * Everything is undone before a probe returns, and what could kill the caller
  * (an rdpmc that traps, a traced exec) happens in a child. */
-#include "doctor-region.h"
 #include "perf-attr.h"
 #include "perf-facts.h"
+#include "pmc-bare.h"
+#include "regions.h"
 #include "soft-run.h"
 
 #include <tare/doctor.h>
@@ -86,9 +87,9 @@ static void run_region(enum tare_region region, uint64_t n)
 	uint64_t cell = 0;
 
 	switch (region) {
-	case TARE_REGION_LOOP: doctor_region_loop(n, &cell); break;
-	case TARE_REGION_LOCKED: doctor_region_locked(n, &cell); break;
-	case TARE_REGION_CPUID: doctor_region_cpuid(n, &cell); break;
+	case TARE_REGION_LOOP: region_loop(n, &cell); break;
+	case TARE_REGION_LOCKED: region_locked(n, &cell); break;
+	case TARE_REGION_CPUID: region_cpuid(n, &cell); break;
 	}
 }
 
@@ -268,7 +269,7 @@ static uint64_t read_page(const volatile struct perf_event_mmap_page *page)
 		const unsigned index = page->index, shift = 64 - page->pmc_width;
 		value = (uint64_t)page->offset;
 		if (index)
-			value += (uint64_t)((int64_t)(doctor_read_pmc(index) << shift) >> shift);
+			value += (uint64_t)((int64_t)(pmc_bare_read(index) << shift) >> shift);
 		atomic_thread_fence(memory_order_acquire);
 	} while (page->lock != seq);
 	return value;
@@ -283,7 +284,7 @@ static int read_in_user_space(const struct tare_encoding *e, struct tare_rdpmc_a
 
 	perf_attr_fill(&attr, e);
 	attr.pinned = 1;
-	doctor_read_ask(&attr);
+	pmc_bare_ask(&attr);
 	const int fd = perf_open(&attr, 0, -1, -1);
 	if (fd < 0)
 		return fd;

@@ -5,8 +5,8 @@
  *	if (d->facts.nmi_watchdog == 0)
  *		return doctor_find(d, FIND_WATCHDOG_OFF, "kernel.nmi_watchdog is 0");
  */
-#ifndef VERIFY_DOCTOR_CHECKS_H
-#define VERIFY_DOCTOR_CHECKS_H
+#ifndef DOCTOR_CHECKS_H
+#define DOCTOR_CHECKS_H
 
 #include "doctor-facts.h"
 #include "doctor-findings.h"
