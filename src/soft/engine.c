@@ -1,6 +1,7 @@
 /* Start, and the dispatcher: the one file that sees all rooms. */
 #include "decode.h"
 #include "guest.h"
+#include "still.h"
 #include "sys.h"
 #include "translate.h"
 #include "vpmu.h"

@@ -15,6 +15,7 @@ SEES = {
     "soft/abi": [], "soft/decode": ["soft/abi"], "soft": ["soft/abi"],
     "soft/translate": ["soft/decode", "soft", "soft/abi"],
     "soft/guest": ["soft/translate", "soft/decode", "soft", "soft/abi"],
+    "soft/still": ["soft/guest", "soft/translate", "soft/decode", "soft", "soft/abi"],
     "soft/vpmu": ["soft/guest", "soft/translate", "soft/decode", "soft", "soft/abi"],
     "launch": ["soft/decode", "soft/abi", "counter", "world", "base"], "profile": ["base"],
     "record": ["counter", "profile", "base"], "analysis": ["profile", "base"],

@@ -1,4 +1,4 @@
-/* All tasks of a still world wait for each other: the engine notices that (soft/guest/hermetic-deadlock.c), and the
+/* All tasks of a still world wait for each other: the engine notices that (soft/still/hermetic-deadlock.c), and the
  * caller is told. By the thread that runs soft_run().
  */
 #ifndef LAUNCH_SOFT_DEADLOCK_H

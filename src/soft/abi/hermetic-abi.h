@@ -1,6 +1,6 @@
 /* The still world (`--hermetic`): what the processes of a run share about it. The launcher fills
  * soft_shared.hermetic in before the run; struct hermetic_shared is in the run's memfd at
- * HERMETIC_FILE_OFFSET, all 0 at first, and the engine's own (soft/guest/hermetic*.c).
+ * HERMETIC_FILE_OFFSET, all 0 at first, and the engine's own (soft/still/hermetic*.c).
  */
 #ifndef SOFT_HERMETIC_ABI_H
 #define SOFT_HERMETIC_ABI_H

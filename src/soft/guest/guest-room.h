@@ -51,9 +51,6 @@ void signals_as_engine(struct thread *t);
 /* The process leaves the engine: the kernel gets the program's actions, stack and held signals. All
  * signals are blocked until the launcher sets the program's mask. */
 void signals_hand_back(struct thread *t);
-/* Like signal_probe(), for an instruction that probably faults and was counted already. If it does
- * not fault, the program goes on after it. Not for an instruction with an operand through gs. */
-void signal_try(struct thread *t) __attribute__((noreturn));
 TAKES_LOCK void signal_fatal(struct thread *t, int sig) __attribute__((noreturn));
 void mask_set(struct thread *t, uint64_t app_mask);
 void fp_learn(void);					/* fills guest.fp in, from CPUID */
@@ -66,7 +63,6 @@ void uncount(struct thread *t, uint64_t pc);		/* the instruction there did not r
  * the cache by the program's. */
 TAKES_LOCK void fp_own_address(struct thread *t, uint64_t at, unsigned size);
 
-int modrm_rm(const struct insn *in);
 void memory_fault(struct thread *t, const struct insn *in, uint64_t at, bool write)
 	__attribute__((noreturn));
 
@@ -134,32 +130,6 @@ TAKES_LOCK long ptrace_registers(struct thread *t, const uint64_t *a);
 /* syscall.c */
 /* A call that needs nothing but writable memory. */
 TAKES_LOCK long plain_syscall(struct thread *t, long nr, const uint64_t *a);
-
-/* A call as the host answers it, or what stands for it: all but the still world. */
-TAKES_LOCK long syscall_usual(struct thread *t, long nr, const uint64_t *a);
-
-/* hermetic*.c, each if E.hermetic */
-TAKES_LOCK long hermetic_syscall(struct thread *t, long nr, const uint64_t *a);
-void hermetic_insn(struct thread *t, const struct insn *in);	/* rdtsc, rdtscp, rdrand, rdseed */
-/* The task is about to make another one, with these flags of clone and addresses for ids; false: there is no
- * room for one. It has, or not: returns the result that the program sees. */
-bool hermetic_making(struct thread *t, uint64_t flags, uint64_t parent_tid, uint64_t child_tid);
-long hermetic_made(struct thread *t, long ret, uint64_t flags);
-void hermetic_inherit(struct thread *c, const struct thread *parent);	/* a thread or vfork child */
-void hermetic_begins(struct thread *t);			/* … in it: waits for its turn */
-void hermetic_forked(struct thread *t);			/* the same in the child of a fork */
-void hermetic_ends(struct thread *t, bool whole_process);	/* before the call that ends it */
-void hermetic_native(struct thread *t, bool is);	/* execs natively; or has failed to */
-void hermetic_siginfo(struct k_siginfo *info);		/* process ids as the program knows them */
-/* Instructions up to the next stop of the task, which has run `now`; and it has come there. */
-uint64_t hermetic_left(struct thread *t, uint64_t now);
-void hermetic_reached(struct thread *t, uint64_t now);
-void hermetic_settle(struct thread *t);		/* the clock knows what the thread ran, without budgets */
-void hermetic_counts_from(struct thread *t, uint64_t n);	/* exact_instructions() begins with that */
-void hermetic_execing(struct thread *t);
-/* exact-stop.c */
-bool exact_instructions(const struct thread *t, uint64_t *n);	/* if code adds them up: how many it ran */
-TAKES_LOCK bool exact_wanted(struct thread *t);	/* from now on they are, and hermetic_left() is asked; false: not now */
 
 /* seccomp.c */
 long seccomp_syscall(struct thread *t, long nr, const uint64_t *a);

@@ -9,17 +9,16 @@
  *	exact-stop.c	stopping a task at its N-th event
  *	special.c	instructions that C runs for the program
  *	machine*.c	the CPU that the program sees (--machine): instructions, calls
- *	hermetic*.c	the still world (--hermetic, hermetic.h)
  *	fpstate.c	the FP state in a signal frame
  *	procfs*.c	/proc without the engine (procfs.h)
  *	shown-files.c	files that show another CPU than the host's
  *	rseq.c, seccomp.c, ptrace.c, traced.c
  *
- * This header is what vpmu and engine.c use; what only the files of this room share is in
+ * This header is what vpmu, still and engine.c use; what only the files of this room share is in
  * guest-room.h. The room sees translate, decode and the root.
  *
- * It asks of the virtual PMU above it (declared at the end): its part in system calls, the
- * life of tasks, cpuid and rdpmc. It gives translate what that asks for: signal_probe() and
+ * It asks of the still world and of the virtual PMU above it (declared at the end): their part in system calls, the
+ * life of tasks, and instructions such as rdtsc, cpuid and rdpmc. It gives translate what that asks for: signal_probe() and
  * vsyscall() (translate.h).
  */
 #ifndef SOFT_GUEST_H
@@ -57,6 +56,8 @@ TAKES_LOCK uint64_t syscall_exit(struct thread *t, const struct link *l);
 long gate(struct thread *t, long nr, const uint64_t *args);
 /* The same for calls about signals, and those that set a mask while they wait. */
 TAKES_LOCK long signal_syscall(struct thread *t, long nr, const uint64_t *a);
+/* A call as the host answers it, or what stands for it: all but the still world. */
+TAKES_LOCK long syscall_usual(struct thread *t, long nr, const uint64_t *a);
 
 /* memory-calls.c */
 TAKES_LOCK long memory_syscall(struct thread *t, long nr, const uint64_t *a);
@@ -68,6 +69,9 @@ void signal_deliver_held(struct thread *t);		/* returns if the program blocks th
 /* Delivers a signal that an instruction of the program at t->pc raises. */
 void signal_raise(struct thread *t, int sig, int code, uint64_t addr, int trapno, int err)
 	__attribute__((noreturn));
+/* Like signal_probe(), for an instruction that probably faults and was counted already. If it does
+ * not fault, the program goes on after it. Not for an instruction with an operand through gs. */
+void signal_try(struct thread *t) __attribute__((noreturn));
 
 /* special.c */
 /* An instruction that C runs, by its link. The address of the code to go on at. */
@@ -78,6 +82,7 @@ TAKES_LOCK void fp_env_stored(struct thread *t, uint64_t pc);
 struct insn;
 uint64_t operand_address(const struct thread *t, const struct insn *in, const uint8_t *s, uint64_t pc);
 uint64_t segment_base(const struct thread *t, uint8_t prefix);
+int modrm_rm(const struct insn *in);		/* the register that its ModRM.rm names */
 
 /* thread.c */
 bool thread_is_last(const struct thread *self);		/* of its process */
@@ -93,9 +98,6 @@ void machine_start(struct thread *t);			/* a new image, if E.machine */
 /* layout.c */
 void layout_start(struct thread *t);	/* a new image, if soft_shared.layout.on */
 
-/* hermetic.c */
-TAKES_LOCK void hermetic_start(struct thread *t);	/* a new image, if E.hermetic */
-
 /* rseq.c */
 void rseq_init(void);					/* refuses a program that uses rseq */
 
@@ -110,6 +112,29 @@ void exact_start(struct thread *t);	/* a new image, if soft_shared.n_stops */
 /* As vpmu_tick() and vpmu_stepped(), if E.stops. */
 void exact_tick(struct thread *t, const struct block_to_run *next);
 TAKES_LOCK void exact_stepped(struct thread *t);
+bool exact_instructions(const struct thread *t, uint64_t *n);	/* if code adds them up: how many it ran */
+TAKES_LOCK bool exact_wanted(struct thread *t);	/* from now on they are, and hermetic_left() is asked; false: not now */
+
+/* ---- what this room asks of still, each only if E.hermetic ---- */
+
+TAKES_LOCK long hermetic_syscall(struct thread *t, long nr, const uint64_t *a);
+void hermetic_insn(struct thread *t, const struct insn *in);	/* rdtsc, rdtscp, rdrand, rdseed */
+/* The task is about to make another one, with these flags of clone and addresses for ids; false: there is no
+ * room for one. It has, or not: returns the result that the program sees. */
+bool hermetic_making(struct thread *t, uint64_t flags, uint64_t parent_tid, uint64_t child_tid);
+long hermetic_made(struct thread *t, long ret, uint64_t flags);
+void hermetic_inherit(struct thread *c, const struct thread *parent);	/* a thread or vfork child */
+void hermetic_begins(struct thread *t);			/* … in it: waits for its turn */
+void hermetic_forked(struct thread *t);			/* the same in the child of a fork */
+void hermetic_ends(struct thread *t, bool whole_process);	/* before the call that ends it */
+void hermetic_native(struct thread *t, bool is);	/* execs natively; or has failed to */
+void hermetic_siginfo(struct k_siginfo *info);		/* process ids as the program knows them */
+/* Instructions up to the next stop of the task, which has run `now`; and it has come there. */
+uint64_t hermetic_left(struct thread *t, uint64_t now);
+void hermetic_reached(struct thread *t, uint64_t now);
+void hermetic_settle(struct thread *t);		/* the clock knows what the thread ran, without budgets */
+void hermetic_counts_from(struct thread *t, uint64_t n);	/* exact_instructions() begins with that */
+void hermetic_execing(struct thread *t);
 
 /* ---- what this room asks of vpmu, each under `tare run` only (E.vpmu) ---- */
 

@@ -1,6 +1,6 @@
 /* What tells of the host: its name and kernel, memory, load, limits, and the files of /proc and /sys that have
  * these or the state of processes. Such a file is made when the program opens it for reading. */
-#include "hermetic.h"
+#include "still-room.h"
 #include "sys.h"
 #include "text.h"
 

@@ -1,7 +1,7 @@
 /* Random numbers of the still world. Each task has a sequence of its own, which follows from the seed and
  * from the task's number: what other tasks ask for does not change it. */
 #include "decode.h"
-#include "hermetic.h"
+#include "still-room.h"
 #include "sys.h"
 #include "text.h"
 

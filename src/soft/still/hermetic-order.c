@@ -14,7 +14,7 @@
  * A wait for a pipe that comes from outside of the run takes no time: the run stands still until there is input,
  * but for a second at most.
  */
-#include "hermetic.h"
+#include "still-room.h"
 #include "sys.h"
 #include "text.h"
 

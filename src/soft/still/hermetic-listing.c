@@ -1,6 +1,6 @@
 /* Folders in the still world are sorted by name. The first call for a folder reads all of it, so the program
  * sees what was in it then; a rewind reads it again. */
-#include "hermetic.h"
+#include "still-room.h"
 #include "sys.h"
 #include "text.h"
 

@@ -1,26 +1,15 @@
-/* The still world (`--hermetic`): the program sees nothing that changes from run to run, unless it
- * changes it itself. docs/hermetic.md lists what is fixed, what is left and what is refused.
- *
- *	hermetic.c		which system call is answered where; start and end of tasks
- *	hermetic-random.c	random numbers, from the seed
- *	hermetic-time.c		clocks, counted in instructions; sleeping; timers
- *	hermetic-ids.c		process and thread ids, numbered in order of creation
- *	hermetic-files.c	devices, inode numbers and times of files
- *	hermetic-listing.c	folders, sorted
- *	hermetic-host.c		the host's name, memory, load, limits; files of /proc
- *	hermetic-order.c	whose turn it is: one task runs at a time
- *	hermetic-robust.c	locks whose owner died, and those with priority inheritance
- *	hermetic-deadlock.c	all wait for each other
+/* Inside the room still: what its files share.
  *
  * What all processes of the run share is in hermetic_shared() (abi/hermetic-abi.h). Only the task whose
  * turn it is changes it, so it has no lock.
  *
- * Every function that answers a call has the form long NAME(t, nr, a, bool *done): as in guest-room.h.
+ * Every function that answers a call has the form long NAME(t, nr, a, bool *done): it sets `done` if it has
+ * answered; else its result means nothing and the call is still to be made.
  */
-#ifndef SOFT_HERMETIC_H
-#define SOFT_HERMETIC_H
+#ifndef SOFT_STILL_ROOM_H
+#define SOFT_STILL_ROOM_H
 
-#include "guest-room.h"
+#include "still.h"
 
 #define NS 1000000000ull
 #define NEVER_NS (~0ull)

@@ -7,7 +7,7 @@
  *
  * Timers need exact stops: code gets budgets when the first one is armed.
  */
-#include "hermetic.h"
+#include "still-room.h"
 #include "sys.h"
 #include "text.h"
 

@@ -5,7 +5,7 @@
  * in which nothing happened, each also looks whether only a task of the run can end its wait. A signal from outside
  * can still end some of these waits, so "deadlock" is what the launcher says, and takes back if something happens.
  */
-#include "hermetic.h"
+#include "still-room.h"
 #include "sys.h"
 
 #define DEADLOCK_TURNS 400

@@ -4,7 +4,7 @@
  * A thread registers the list of the robust locks that it holds, in the program's memory. When it ends, those in which its id
  * still is are marked, and one that waits for each is woken, as the kernel's exit_robust_list() does.
  */
-#include "hermetic.h"
+#include "still-room.h"
 
 #define OWNER 0x3fffffffu		/* of a word: who holds the lock, as the program knows it … */
 #define OWNER_DIED 0x40000000u		/* … and did not give it back … */

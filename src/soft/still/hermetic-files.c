@@ -4,7 +4,7 @@
  * does not count. The kernel's own times are no help: whether one is later than the start of the run depends on how
  * long the host takes.
  */
-#include "hermetic.h"
+#include "still-room.h"
 #include "sys.h"
 #include "text.h"
 

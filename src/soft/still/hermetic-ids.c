@@ -1,7 +1,7 @@
 /* Process and thread ids of the still world: HERMETIC_FIRST_PID plus the number of the task, in order of
  * creation. The launcher is one less. All other processes of the host are one stranger, of which the program
  * learns nothing else. */
-#include "hermetic.h"
+#include "still-room.h"
 #include "sys.h"
 #include "text.h"
 

@@ -1,5 +1,5 @@
 /* The still world: which system call is answered where; how tasks begin and end in it. */
-#include "hermetic.h"
+#include "still-room.h"
 #include "sys.h"
 #include "text.h"
 
