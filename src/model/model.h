@@ -6,8 +6,8 @@
  *	model-insns.c	instructions by name or opcode
  *	model-files.c	what sysfs and procfs show on it
  */
-#ifndef LAUNCH_MODEL_H
-#define LAUNCH_MODEL_H
+#ifndef MODEL_H
+#define MODEL_H
 
 #include "vpmu-abi.h"
 

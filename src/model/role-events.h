@@ -8,8 +8,8 @@
  * of one CPU, whose definition may differ from the idea. The virtual PMU shows rows, so it counts
  * those only whose definition is the engine's.
  */
-#ifndef LAUNCH_ROLE_EVENTS_H
-#define LAUNCH_ROLE_EVENTS_H
+#ifndef MODEL_ROLE_EVENTS_H
+#define MODEL_ROLE_EVENTS_H
 
 #include <tare/cpu.h>
 
