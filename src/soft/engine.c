@@ -13,7 +13,7 @@ static void raise_trap(struct thread *t)
 	uint64_t flags;
 	if (t->step.pushf && copy_guest(&flags, (const void *)t->regs[RSP], 8)) {
 		flags |= FLAG_TF;
-		copy_guest((void *)t->regs[RSP], &flags, 8);
+		put_guest(t->regs[RSP], &flags, 8);
 	}
 	signal_raise(t, SIGTRAP, TRAP_TRACE, t->pc, X86_TRAP_DB, 0);
 }

@@ -37,6 +37,9 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 #define PAGE_DOWN(x) ((uint64_t)(x) & ~(PAGE - 1))
 #define PAGE_UP(x) PAGE_DOWN((uint64_t)(x) + PAGE - 1)
 
+/* thread.written: two words that the kernel writes at any time, and the results of a system call. */
+enum { WRITTEN_RSEQ, WRITTEN_TID, WRITTEN_CALL, WRITTEN = WRITTEN_CALL + 8 };
+
 /* One per thread, at ZONE_THREADS + index * THREAD_STRIDE, THREAD_AREA below gs. The first
  * fields are known to glue.S and to emitted code by offset (layout.h). The others
  * belong to the room that is named. */
@@ -186,6 +189,10 @@ struct thread {
 		uint64_t fp_seen;	/* fp_facts.seen, … */
 		int32_t fp_seen_tid;	/* … if this is still its tid: a fork child starts over */
 	} signal;
+	/* What the kernel writes for the thread, and when it likes to; guarded by the lock (outputs.c). */
+	struct written {
+		uint64_t start, end;
+	} written[WRITTEN];
 };
 
 enum traced_step {

@@ -84,6 +84,14 @@ TAKES_LOCK long files_syscall(struct thread *t, long nr, const uint64_t *a, bool
 /* requests.c */
 TAKES_LOCK void client_request(struct thread *t);	/* t->pc: an xchg rbx, rbx, which may end one */
 
+/* outputs.c */
+/* Before a system call of the program, and after it: what the kernel writes for the call is not
+ * guarded meanwhile. False: nothing that matters. */
+TAKES_LOCK bool outputs_begin(struct thread *t, long nr, const uint64_t *a);
+TAKES_LOCK void outputs_end(struct thread *t);
+/* The same of thread.written[which], as long as nothing else is said. */
+TAKES_LOCK void outputs_keep(struct thread *t, unsigned which, uint64_t start, uint64_t size);
+
 /* rseq.c */
 void rseq_look_at_file(long fd);	/* the program maps code of it: refused if it uses rseq */
 long rseq_syscall(struct thread *t, const uint64_t *a);

@@ -97,7 +97,7 @@ static long get_auxv(const uint64_t *a)
 	const uint64_t all = n_vector * sizeof(vector[0]);
 	if (a[3] | a[4])
 		return -EINVAL;
-	return copy_guest((void *)a[1], vector, a[2] < all ? a[2] : all) ? (long)all : -EFAULT;
+	return put_guest(a[1], vector, a[2] < all ? a[2] : all) ? (long)all : -EFAULT;
 }
 
 /* Every process of the run has the engine, and this vector, at the same addresses. */
@@ -134,7 +134,7 @@ static long get_affinity(const struct thread *t, const uint64_t *a)
 	const long err = check_task(a[0]);
 	if (err)
 		return err;
-	return copy_guest((void *)a[2], &mask, 8) ? 8 : -EFAULT;
+	return put_guest(a[2], &mask, 8) ? 8 : -EFAULT;
 }
 
 static long set_affinity(struct thread *t, const uint64_t *a)
@@ -159,8 +159,8 @@ static long set_affinity(struct thread *t, const uint64_t *a)
 static bool rseq_write(uint64_t at, uint32_t cpu)
 {
 	const uint32_t numbers[2] = { 0, cpu }, rest[2] = { 0, 0 };	/* cpu_id_start, cpu_id; node_id, mm_cid */
-	return copy_guest((void *)at, numbers, sizeof(numbers)) &&
-	       copy_guest((void *)(at + 20), rest, sizeof(rest));
+	return put_guest(at, numbers, sizeof(numbers)) &&
+	       put_guest(at + 20, rest, sizeof(rest));
 }
 
 /* As the kernel checks it (kernel/rseq.c). */
@@ -199,7 +199,7 @@ static long do_arch_prctl(const uint64_t *a, bool *done)
 	switch (a[0]) {
 	case ARCH_GET_XCOMP_SUPP:
 	case ARCH_GET_XCOMP_PERM:
-		return copy_guest((void *)a[1], &xcr0, 8) ? 0 : -EFAULT;
+		return put_guest(a[1], &xcr0, 8) ? 0 : -EFAULT;
 	case ARCH_REQ_XCOMP_PERM:	/* no machine has state that must be asked for */
 		return a[1] < 64 ? -EOPNOTSUPP : -EINVAL;
 	default:

@@ -58,7 +58,7 @@ bool machine_cpuid(struct thread *t)
 long machine_getcpu(const uint64_t *a)
 {
 	const uint32_t zero = 0;
-	if ((a[0] && !copy_guest((void *)a[0], &zero, 4)) || (a[1] && !copy_guest((void *)a[1], &zero, 4)))
+	if ((a[0] && !put_guest(a[0], &zero, 4)) || (a[1] && !put_guest(a[1], &zero, 4)))
 		return -EFAULT;
 	return 0;
 }
@@ -142,7 +142,7 @@ static bool may_use(uint64_t at, uint64_t size, bool write)
 	for (int i = 0; i < 2; i++) {
 		uint8_t b;
 		if (!copy_guest(&b, (const void *)ends[i], 1) ||
-		    (write && !copy_guest((void *)ends[i], &b, 1)))
+		    (write && !put_guest(ends[i], &b, 1)))
 			return false;
 	}
 	return true;

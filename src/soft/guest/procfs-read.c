@@ -665,7 +665,7 @@ static bool hand_out(const char *from, uint64_t n)
 {
 	for (uint32_t i = 0; i < req.n && n; i++) {
 		const uint64_t now = req.iov[i].len < n ? req.iov[i].len : n;
-		if (!copy_guest((void *)req.iov[i].base, from, now))
+		if (!put_guest(req.iov[i].base, from, now))
 			return false;
 		from += now;
 		n -= now;

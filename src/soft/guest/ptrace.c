@@ -107,7 +107,7 @@ static long do_getregs(struct thread *t, const uint64_t *a)
 	const long ret = get_regs(t, (int32_t)a[1], &u);
 	if (ret)
 		return ret;
-	return copy_guest((void *)a[3], &u, sizeof(u)) ? 0 : -EFAULT;
+	return put_guest(a[3], &u, sizeof(u)) ? 0 : -EFAULT;
 }
 
 static long do_getregset(struct thread *t, const uint64_t *a)
@@ -128,7 +128,7 @@ static long do_peekuser(struct thread *t, const uint64_t *a)
 	const long ret = gate(t, __NR_ptrace, a);
 	if (ret || a[2] % 8 || a[2] >= sizeof(u) || get_regs(t, (int32_t)a[1], &u))
 		return ret;
-	return copy_guest((void *)a[3], (const char *)&u + a[2], 8) ? 0 : -EFAULT;
+	return put_guest(a[3], (const char *)&u + a[2], 8) ? 0 : -EFAULT;
 }
 
 long ptrace_registers(struct thread *t, const uint64_t *a)

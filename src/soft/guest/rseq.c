@@ -76,8 +76,10 @@ long rseq_syscall(struct thread *t, const uint64_t *a)
 	if (E.machine)
 		return machine_rseq(t, a);
 	const long ret = gate(t, __NR_rseq, a);
-	if (ret == 0)
+	if (ret == 0) {
 		t->task.rseq = a[2] & RSEQ_FLAG_UNREGISTER ? 0 : a[0];
+		outputs_keep(t, WRITTEN_RSEQ, t->task.rseq, t->task.rseq ? (uint32_t)a[1] : 0);
+	}
 	return ret;
 }
 

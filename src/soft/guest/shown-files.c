@@ -483,7 +483,7 @@ static long do_getcwd(struct thread *t, const uint64_t *a)
 	const size_t size = text_len(name) + 1;
 	if (size > a[1])
 		return -ERANGE;		/* ERANGE */
-	return copy_guest((void *)a[0], name, size) ? (long)size : -EFAULT;
+	return put_guest(a[0], name, size) ? (long)size : -EFAULT;
 }
 
 long files_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)

@@ -45,7 +45,7 @@ static long do_sigaction(struct thread *t, const uint64_t *a)
 			return ret;
 		}
 	}
-	if (a[2] && !copy_guest((void *)a[2], &old, sizeof(old)))
+	if (a[2] && !put_guest(a[2], &old, sizeof(old)))
 		return -EFAULT;
 	return 0;
 }
@@ -76,7 +76,7 @@ static long do_sigprocmask(struct thread *t, const uint64_t *a)
 			return ret;
 		}
 	}
-	if (a[2] && !copy_guest((void *)a[2], &old, 8))
+	if (a[2] && !put_guest(a[2], &old, 8))
 		return -EFAULT;
 	return 0;
 }
@@ -109,7 +109,7 @@ static long do_sigaltstack(struct thread *t, const uint64_t *a)
 		return err;
 	old.flags = (old.flags & (int32_t)SS_AUTODISARM) |
 		    (old.size ? (on ? SS_ONSTACK : 0) : SS_DISABLE);
-	if (a[1] && !copy_guest((void *)a[1], &old, sizeof(old)))
+	if (a[1] && !put_guest(a[1], &old, sizeof(old)))
 		return -EFAULT;
 	return 0;
 }
@@ -191,7 +191,7 @@ static long do_sigtimedwait(struct thread *t, const uint64_t *a)
 	t->signal.held &= ~SIG_BIT(sig);
 	for (int i = 0; i < 6; i++)
 		if (t->signal.held_info[i].signo == sig && a[1] &&
-		    !copy_guest((void *)a[1], &t->signal.held_info[i], sizeof(struct k_siginfo)))
+		    !put_guest(a[1], &t->signal.held_info[i], sizeof(struct k_siginfo)))
 			return -EFAULT;
 	return sig;
 }
@@ -203,7 +203,7 @@ static long do_sigpending(struct thread *t, const uint64_t *a)
 	if (ret < 0 || !t->signal.held || a[1] != SIGSET_SIZE || !copy_guest(&set, (const void *)a[0], 8))
 		return ret;
 	set |= t->signal.held & t->signal.mask;
-	return copy_guest((void *)a[0], &set, 8) ? 0 : -EFAULT;
+	return put_guest(a[0], &set, 8) ? 0 : -EFAULT;
 }
 
 long signal_syscall(struct thread *t, long nr, const uint64_t *a)

@@ -497,8 +497,8 @@ static void deliver(struct thread *t, const struct k_siginfo *info, const struct
 	frame_fill(t, &f, info, k, &act, fx);
 	const size_t len = act.flags & SA_SIGINFO ? sizeof(f) : offsetof(struct frame, info);
 	if (!at || !(act.flags & SA_RESTORER) ||
-	    !copy_guest((void *)fx, (const void *)k->mc.fpstate, size) ||
-	    !copy_guest((void *)at, &f, len))
+	    !put_guest(fx, (const void *)k->mc.fpstate, size) ||
+	    !put_guest(at, &f, len))
 		frame_failed(t, sig, k);
 	if (size)
 		fp_own_address(t, fx + 8, 8);

@@ -157,7 +157,7 @@ static bool far_branch(struct thread *t, const struct insn *in, const uint8_t *s
 		uint8_t bytes[16];
 		for (int i = 0; i < 2; i++)
 			mem_copy(bytes + i * size, &frame[i], size);
-		if (!copy_guest((void *)(t->regs[RSP] - 2 * size), bytes, 2 * size))
+		if (!put_guest(t->regs[RSP] - 2 * size, bytes, 2 * size))
 			return false;
 		t->regs[RSP] -= 2 * size;
 	}
@@ -201,7 +201,7 @@ static void store_gs_selector(struct thread *t, const struct insn *in, const uin
 	const uint64_t v = t->task.gs_selector;
 	if (in->map == 1) {					/* push */
 		const unsigned size = in->opsize16 ? 2 : 8;
-		if (!copy_guest((void *)(t->regs[RSP] - size), &v, size))
+		if (!put_guest(t->regs[RSP] - size, &v, size))
 			signal_try(t);
 		t->regs[RSP] -= size;
 		return;
@@ -212,7 +212,7 @@ static void store_gs_selector(struct thread *t, const struct insn *in, const uin
 		return;
 	}
 	const uint64_t at = operand_address(t, in, s, t->pc);
-	if (!copy_guest((void *)at, &v, 2))
+	if (!put_guest(at, &v, 2))
 		memory_fault(t, in, at, true);
 }
 
@@ -319,7 +319,7 @@ void fp_own_address(struct thread *t, uint64_t at, unsigned size)
 	const uint64_t pc = code_origin(code, size == 4);
 	lock_drop();
 	if (pc)
-		copy_guest((void *)at, &pc, size);
+		put_guest(at, &pc, size);
 }
 
 void fp_env_stored(struct thread *t, uint64_t pc)

@@ -94,7 +94,7 @@ static long do_arch_prctl(struct thread *t, const uint64_t *a)
 		app_gs_set(t, a[1]);
 		return 0;
 	case ARCH_GET_GS:
-		return copy_guest((void *)a[1], &t->app_gs, 8) ? 0 : -EFAULT;
+		return put_guest(a[1], &t->app_gs, 8) ? 0 : -EFAULT;
 	case ARCH_SET_CPUID:
 		guest.cpuid_forbidden |= !a[1];
 		return gate(t, __NR_arch_prctl, a);
@@ -159,13 +159,10 @@ static bool may_write_mem(long nr)
 
 #define ALL_MEMORY 0, USER_END
 
-/* A call that needs nothing but writable memory: the kernel cannot write to guarded pages. Most
- * calls fail with EFAULT then and are made again. A read could return fewer bytes instead, so its
- * pages are made writable before. */
+/* A call that needs nothing but writable memory: the kernel cannot write to guarded pages. Then it
+ * fails with EFAULT and is made again. (Calls for which that would be too late: outputs.c.) */
 long plain_syscall(struct thread *t, long nr, const uint64_t *a)
 {
-	if (pages_guarded() && (nr == __NR_read || nr == __NR_pread64 || nr == __NR_recvfrom))
-		pages_unguard(t, a[1], a[1] + a[2]);
 	long ret = gate(t, nr, a);
 	if (ret == -EFAULT && pages_unguard(t, ALL_MEMORY))
 		ret = gate(t, nr, a);
@@ -287,6 +284,9 @@ long syscall_usual(struct thread *t, long nr, const uint64_t *a)
 		return seccomp_syscall(t, nr, a);
 	case __NR_rseq:
 		return rseq_syscall(t, a);
+	case __NR_set_tid_address:
+		outputs_keep(t, WRITTEN_TID, a[0], 4);
+		return plain_syscall(t, nr, a);
 	case __NR_arch_prctl:
 		return do_arch_prctl(t, a);
 	case __NR_prctl:
@@ -342,7 +342,10 @@ uint64_t syscall_exit(struct thread *t, const struct link *l)
 	const bool logs = code_log_wanted();
 	if (logs && nr == __NR_rt_sigreturn)
 		calls_syscall(t, l->target - SYSCALL_SIZE, nr, false);
+	const bool outputs = cache.may_guard && outputs_begin(t, nr, a);
 	const long ret = E.hermetic ? hermetic_syscall(t, nr, a) : syscall_usual(t, nr, a);
+	if (outputs)
+		outputs_end(t);
 	if (logs)
 		log_syscall(t, l->target - SYSCALL_SIZE, nr, ret);
 	if (E.vpmu) {

@@ -319,6 +319,13 @@ static void child_of_fork(struct thread *t, uint32_t record, uint64_t stack)
 		t->regs[RSP] = stack;
 }
 
+/* The word that the kernel clears when the new task ends. */
+static void note_tid(struct thread *t, long nr, const uint64_t *a, const struct request *q)
+{
+	const uint64_t at = nr == __NR_clone3 ? q->args.child_tid : a[3];
+	outputs_keep(t, WRITTEN_TID, at, q->flags & CLONE_CHILD_CLEARTID ? 4 : 0);
+}
+
 static long do_fork(struct thread *t, long nr, const uint64_t *a, struct request *q)
 {
 	long ret;
@@ -335,6 +342,7 @@ static long do_fork(struct thread *t, long nr, const uint64_t *a, struct request
 	}
 	if (ret == 0) {
 		child_of_fork(t, record, q->stack);
+		note_tid(t, nr, a, q);
 		return 0;
 	}
 	record_announced(t, record, ret);
@@ -349,6 +357,7 @@ static long do_thread(struct thread *t, long nr, const uint64_t *a, struct reque
 	lock_drop();
 	if (!c)
 		return -EAGAIN;
+	note_tid(c, nr, a, q);
 	const uint32_t record = record_begin(t, q->flags & CLONE_THREAD);
 	c->record = record;
 	for (int i = 0; i < 16; i++)

@@ -176,7 +176,7 @@ static long get_siginfo(struct thread *t, const uint64_t *a)
 	if (ret || !copy_guest(&info, (const void *)a[3], sizeof(info)) || info.code != TRACED_STEPPED)
 		return ret;
 	info.code = TRAP_TRACE;
-	return copy_guest((void *)a[3], &info, sizeof(info)) ? 0 : -EFAULT;
+	return put_guest(a[3], &info, sizeof(info)) ? 0 : -EFAULT;
 }
 
 long ptrace_syscall(struct thread *t, const uint64_t *a)
@@ -262,7 +262,7 @@ static bool stop_hidden(struct thread *t, long nr, const uint64_t *a, long ret)
 		if (stop == status >> 8)
 			return false;
 		status = stop << 8 | STOPPED;
-		copy_guest((void *)a[1], &status, 4);
+		put_guest(a[1], &status, 4);
 		return false;
 	}
 	if (ret || !copy_guest(&info, (const void *)a[2], sizeof(info)) || !info.pid ||
@@ -272,7 +272,7 @@ static bool stop_hidden(struct thread *t, long nr, const uint64_t *a, long ret)
 	if (hidden(t, info.pid, &info.status))
 		return true;
 	if (info.status != was)
-		copy_guest((void *)a[2], &info, sizeof(info));
+		put_guest(a[2], &info, sizeof(info));
 	return false;
 }
 

@@ -355,7 +355,7 @@ static long show_stat(struct thread *t, uint64_t at, long ret)
 	st.times[1] = st.times[3] = s.mtime % NS;
 	st.times[4] = s.ctime / NS;
 	st.times[5] = s.ctime % NS;
-	return hermetic_put(t, at, &st, sizeof(st)) ? ret : -EFAULT;
+	return put_guest(at, &st, sizeof(st)) ? ret : -EFAULT;
 }
 
 struct k_time { int64_t s; uint32_t ns, pad; };
@@ -398,7 +398,7 @@ static long show_statx(struct thread *t, const uint64_t *a, long ret)
 	x.dev_minor = s.dev & 0xff;
 	x.mnt_id = 1;
 	mem_zero(x.rest, sizeof(x.rest));
-	return hermetic_put(t, a[4], &x, sizeof(x)) ? ret : -EFAULT;
+	return put_guest(a[4], &x, sizeof(x)) ? ret : -EFAULT;
 }
 
 /* A call whose path may name a process: with the kernel's number of it. */
@@ -447,7 +447,7 @@ static long do_readlink(struct thread *t, long nr, const uint64_t *a)
 		copy_text(other, sizeof(other), link, (size_t)ret);
 	}
 	const size_t len = text_len(other) < a[i + 2] ? text_len(other) : a[i + 2];
-	return hermetic_put(t, a[i + 1], other, len) ? (long)len : -EFAULT;
+	return put_guest(a[i + 1], other, len) ? (long)len : -EFAULT;
 }
 
 /* ---- pipes from outside ---- */

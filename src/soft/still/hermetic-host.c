@@ -20,7 +20,7 @@ static long do_uname(struct thread *t, const uint64_t *a)
 	mem_zero(v, sizeof(v));
 	for (int i = 0; i < 6; i++)
 		copy_text(v[i], sizeof(v[i]), fields[i], text_len(fields[i]));
-	return hermetic_put(t, a[0], v, sizeof(v)) ? 0 : -EFAULT;
+	return put_guest(a[0], v, sizeof(v)) ? 0 : -EFAULT;
 }
 
 static long do_sysinfo(struct thread *t, const uint64_t *a)
@@ -32,7 +32,7 @@ static long do_sysinfo(struct thread *t, const uint64_t *a)
 		uint32_t unit, pad2;
 	} v = { .uptime = UPTIME_S + clock_now(t) / NS, .total = RAM, .free = FREE_RAM,
 		.procs = (uint16_t)hermetic_shared()->n_live, .unit = 1 };
-	return hermetic_put(t, a[0], &v, sizeof(v)) ? 0 : -EFAULT;
+	return put_guest(a[0], &v, sizeof(v)) ? 0 : -EFAULT;
 }
 
 static const struct { uint64_t soft, hard; } fixed_limits[LIMITS] = {
@@ -75,7 +75,7 @@ static long do_limits(struct thread *t, long nr, const uint64_t *a)
 	for (int i = 0; i < 2; i++)
 		if (old[i] == host[i])
 			old[i] = i ? fixed_limits[which].hard : fixed_limits[which].soft;
-	return hermetic_put(t, get, old, sizeof(old)) ? 0 : -EFAULT;
+	return put_guest(get, old, sizeof(old)) ? 0 : -EFAULT;
 }
 
 /* struct statfs: type, block size, blocks, free, available, files, free files, id, … */
@@ -92,7 +92,7 @@ static long show_statfs(struct thread *t, uint64_t at, long ret)
 	}
 	v[1] = v[9] = 4096;
 	v[7] = 0;
-	return hermetic_put(t, at, v, sizeof(v)) ? ret : -EFAULT;
+	return put_guest(at, v, sizeof(v)) ? ret : -EFAULT;
 }
 
 /* ---- files ---- */

@@ -71,7 +71,7 @@ static void show_info(struct thread *t, uint64_t at)
 	if (!at || !copy_guest(&info, (const void *)at, sizeof(info)))
 		return;
 	hermetic_siginfo(&info);
-	hermetic_put(t, at, &info, sizeof(info));
+	put_guest(at, &info, sizeof(info));
 }
 
 /* A call with the id in argument `i`. */
@@ -113,14 +113,14 @@ static long do_fcntl(struct thread *t, const uint64_t *a, bool *done)
 		ret = syscall_usual(t, __NR_fcntl, a);
 		if (ret == 0 && copy_guest(&id, (const void *)(a[2] + 4), 4)) {
 			id = id_shown(id);
-			hermetic_put(t, a[2] + 4, &id, 4);
+			put_guest(a[2] + 4, &id, 4);
 		}
 		return ret;
 	case F_GETLK:
 		ret = syscall_usual(t, __NR_fcntl, a);
 		if (ret == 0 && copy_guest(&id, (const void *)(a[2] + PID_IN_FLOCK), 4) && id > 0) {
 			id = id_shown(id);
-			hermetic_put(t, a[2] + PID_IN_FLOCK, &id, 4);
+			put_guest(a[2] + PID_IN_FLOCK, &id, 4);
 		}
 		return ret;
 	default:
@@ -139,7 +139,7 @@ static long do_ioctl(struct thread *t, const uint64_t *a, bool *done)
 		ret = syscall_usual(t, __NR_ioctl, a);
 		if (ret == 0 && copy_guest(&id, (const void *)a[2], 4)) {
 			id = id_shown(id);
-			hermetic_put(t, a[2], &id, 4);
+			put_guest(a[2], &id, 4);
 		}
 		return ret;
 	case TIOCSPGRP: {
@@ -167,7 +167,7 @@ static long do_getsockopt(struct thread *t, const uint64_t *a, bool *done)
 	const long ret = syscall_usual(t, __NR_getsockopt, a);
 	if (ret == 0 && copy_guest(&id, (const void *)a[3], 4)) {
 		id = id_shown(id);
-		hermetic_put(t, a[3], &id, 4);
+		put_guest(a[3], &id, 4);
 	}
 	return ret;
 }
@@ -208,9 +208,9 @@ static void show_signals(struct thread *t, uint64_t at, uint64_t n)
 		if (!info_has_pid(&info))
 			continue;
 		const int32_t pid = id_shown((int32_t)word[INFO_PID / 4]);
-		hermetic_put(t, at + INFO_PID, &pid, sizeof(pid));
+		put_guest(at + INFO_PID, &pid, sizeof(pid));
 		if (info.signo == SIGCHLD)
-			hermetic_put(t, at + INFO_TIMES, no_times, sizeof(no_times));
+			put_guest(at + INFO_TIMES, no_times, sizeof(no_times));
 	}
 }
 
@@ -227,7 +227,7 @@ static void show_senders(struct thread *t, uint64_t message)
 		if (c.level != SOCKET_LEVEL || c.type != CREDENTIALS)
 			continue;
 		const int32_t pid = id_shown(c.pid);
-		hermetic_put(t, m.control + at + 16, &pid, sizeof(pid));
+		put_guest(m.control + at + 16, &pid, sizeof(pid));
 	}
 }
 
@@ -304,7 +304,7 @@ static void put_usage(struct thread *t, uint64_t at, uint64_t ns)
 {
 	const uint64_t v[18] = { ns / NS, ns % NS / 1000, 0, 0, 4096 };
 	if (at)
-		hermetic_put(t, at, v, sizeof(v));
+		put_guest(at, v, sizeof(v));
 }
 
 static bool has_ended(int32_t status)
@@ -328,7 +328,7 @@ long wait_for_child(struct thread *t, long nr, const uint64_t *a)
 		const uint64_t ns = ran_by((int32_t)ret);
 		if (has_ended(status))
 			reaped(t, (int32_t)ret);
-		if (a[1] && !hermetic_put(t, a[1], &status, 4))
+		if (a[1] && !put_guest(a[1], &status, 4))
 			return -EFAULT;
 		put_usage(t, a[3], ns);
 		return shown;
@@ -347,7 +347,7 @@ long wait_for_child(struct thread *t, long nr, const uint64_t *a)
 	if (pid > 0 && !(a[3] & no_wait) && info.code >= CLD_EXITED && info.code <= CLD_DUMPED)
 		reaped(t, pid);
 	/* the kernel writes 28 bytes, and 0 for no child */
-	if (a[2] && !hermetic_put(t, a[2], &info, 28))
+	if (a[2] && !put_guest(a[2], &info, 28))
 		return -EFAULT;
 	put_usage(t, a[4], ns);
 	return 0;

@@ -214,7 +214,7 @@ static long do_getdents(struct thread *t, const uint64_t *a)
 		d->reclen = size;
 		d->type = e->type;
 		mem_copy(d->name, name, len);
-		if (!hermetic_put(t, a[1] + put, out, size))
+		if (!put_guest(a[1] + put, out, size))
 			return put ? (long)put : -EFAULT;
 		put += size;
 	}

@@ -617,7 +617,7 @@ static long try_poll(struct thread *t, struct attempt *w)
 		return found_nothing(t, 0);
 	for (int i = 0; select && i < 3; i++)
 		if (w->a[1 + i])
-			hermetic_put(t, w->a[1 + i], sets[i], bytes);
+			put_guest(w->a[1 + i], sets[i], bytes);
 	return WOULD_BLOCK;
 }
 
@@ -676,7 +676,7 @@ static long do_poll(struct thread *t, struct attempt *w)
 		for (int i = 1; i <= 3; i++) {
 			static const uint8_t none[SET_BYTES];
 			if (w->a[i])
-				hermetic_put(t, w->a[i], none, ((uint32_t)w->a[0] + 63u) / 64 * 8);
+				put_guest(w->a[i], none, ((uint32_t)w->a[0] + 63u) / 64 * 8);
 		}
 	return ret;
 }
@@ -767,7 +767,7 @@ static long do_sleep(struct thread *t, struct attempt *w)
 	if (ret == -EINTR && rest && !absolute) {
 		const uint64_t then = H()->clock, left = w->until > then ? w->until - then : 0;
 		const uint64_t v[2] = { left / NS, left % NS };
-		hermetic_put(t, rest, v, sizeof(v));
+		put_guest(rest, v, sizeof(v));
 	}
 	return ret;
 }
@@ -817,7 +817,7 @@ static long try_wait(struct thread *t, struct attempt *w)
 	const bool none = four ? ret == 0 : ret == 0 && !pid;
 	if (none && !(w->a[four ? 2 : 3] & NO_HANG))
 		return WOULD_BLOCK;
-	if (!four && ret == 0 && w->a[2] && !hermetic_put(t, w->a[2], &info, 28))
+	if (!four && ret == 0 && w->a[2] && !put_guest(w->a[2], &info, 28))
 		return -EFAULT;
 	return none ? found_nothing(t, ret) : ret;
 }
@@ -1074,7 +1074,7 @@ static bool wake_op(uint64_t at, uint32_t code, bool *wakes)
 	if (!copy_guest(&old, (const void *)at, 4))
 		return false;
 	new = op == 0 ? arg : op == 1 ? old + arg : op == 2 ? old | arg : op == 3 ? old & ~arg : old ^ arg;
-	if (!copy_guest((void *)at, &new, 4))
+	if (!put_guest(at, &new, 4))
 		return false;
 	const int32_t was = (int32_t)old;
 	*wakes = cmp == 0 ? was == than : cmp == 1 ? was != than : cmp == 2 ? was < than : cmp == 3 ? was <= than :
@@ -1137,7 +1137,7 @@ void turn_thread_ended(struct thread *t)
 {
 	const uint32_t zero = 0;
 	sys1(__NR_set_tid_address, 0);
-	if (t->hermetic.clear_tid && copy_guest((void *)t->hermetic.clear_tid, &zero, 4))
+	if (t->hermetic.clear_tid && put_guest(t->hermetic.clear_tid, &zero, 4))
 		turn_wake_word(t, t->hermetic.clear_tid);
 }
 

@@ -58,7 +58,7 @@ static bool put_random(struct thread *t, uint64_t to, uint64_t n)
 	for (uint64_t done = 0; done < n; done += PIECE) {
 		const uint64_t len = n - done < PIECE ? n - done : PIECE;
 		random_fill(t, piece, len);
-		if (!hermetic_put(t, to + done, piece, len))
+		if (!put_guest(to + done, piece, len))
 			return false;
 	}
 	return true;

@@ -31,7 +31,7 @@ static void owner_died(struct thread *t, uint64_t entry, int64_t offset, bool pe
 	if ((v & OWNER) != shown_id(t))
 		return;
 	const uint32_t marked = (v & WAITERS) | OWNER_DIED;
-	hermetic_put(t, at, &marked, 4);
+	put_guest(at, &marked, 4);
 	if (v & WAITERS && !(entry & WITH_INHERITANCE))
 		turn_wake_word(t, at);
 }
@@ -92,7 +92,7 @@ bool inherits_try(struct thread *t, uint64_t at, bool waits, long *ret)
 		return true;
 	const bool taken = v & OWNER;
 	v = taken ? v | (waits ? WAITERS : 0) : (v & (OWNER_DIED | WAITERS)) | shown_id(t);
-	if (!hermetic_put(t, at, &v, 4))
+	if (!put_guest(at, &v, 4))
 		*ret = -EFAULT;
 	return *ret || !taken;
 }
@@ -107,5 +107,5 @@ long inherits_unlock(struct thread *t, uint64_t at, uint32_t next, bool more)
 	if ((v & OWNER) != shown_id(t))
 		return -EPERM;
 	v = next ? next | (more ? WAITERS : 0) : 0;
-	return hermetic_put(t, at, &v, 4) ? 0 : -EFAULT;
+	return put_guest(at, &v, 4) ? 0 : -EFAULT;
 }

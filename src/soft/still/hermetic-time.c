@@ -168,7 +168,7 @@ static long do_gettime(struct thread *t, const uint64_t *a)
 	if (!clock_read(t, (int)a[0], &ns))
 		return -EINVAL;
 	const struct spec v = spec_of(ns);
-	return hermetic_put(t, a[1], &v, sizeof(v)) ? 0 : -EFAULT;
+	return put_guest(a[1], &v, sizeof(v)) ? 0 : -EFAULT;
 }
 
 static long do_getres(struct thread *t, const uint64_t *a)
@@ -177,14 +177,14 @@ static long do_getres(struct thread *t, const uint64_t *a)
 	const struct spec v = { 0, id == 5 || id == 6 ? 4000000 : 1 };
 	if (!is_wall(id) && task_of_clock(t, id) < 0)
 		return -EINVAL;
-	return !a[1] || hermetic_put(t, a[1], &v, sizeof(v)) ? 0 : -EFAULT;
+	return !a[1] || put_guest(a[1], &v, sizeof(v)) ? 0 : -EFAULT;
 }
 
 static long do_gettimeofday(struct thread *t, const uint64_t *a)
 {
 	const uint64_t ns = EPOCH_S * NS + clock_now(t);
 	const uint64_t v[2] = { ns / NS, ns % NS / 1000 }, zone = 0;
-	if ((a[0] && !hermetic_put(t, a[0], v, sizeof(v))) || (a[1] && !hermetic_put(t, a[1], &zone, 8)))
+	if ((a[0] && !put_guest(a[0], v, sizeof(v))) || (a[1] && !put_guest(a[1], &zone, 8)))
 		return -EFAULT;
 	return 0;
 }
@@ -192,7 +192,7 @@ static long do_gettimeofday(struct thread *t, const uint64_t *a)
 static long do_time(struct thread *t, const uint64_t *a)
 {
 	const uint64_t s = EPOCH_S + clock_now(t) / NS;
-	return !a[0] || hermetic_put(t, a[0], &s, 8) ? (long)s : -EFAULT;
+	return !a[0] || put_guest(a[0], &s, 8) ? (long)s : -EFAULT;
 }
 
 static long do_times(struct thread *t, const uint64_t *a)
@@ -200,7 +200,7 @@ static long do_times(struct thread *t, const uint64_t *a)
 	const uint32_t group = own_task(t)->group;
 	const uint64_t unit = NS / TICKS_PER_S;
 	const uint64_t v[4] = { cpu_of_process(t, group) / unit, 0, hermetic_task(group)->children / unit, 0 };
-	if (a[0] && !hermetic_put(t, a[0], v, sizeof(v)))
+	if (a[0] && !put_guest(a[0], v, sizeof(v)))
 		return -EFAULT;
 	return (long)((UPTIME_S * NS + hermetic_shared()->clock) / unit);
 }
@@ -218,7 +218,7 @@ static long do_getrusage(struct thread *t, const uint64_t *a)
 	const uint64_t ns = who == USAGE_CHILDREN ? hermetic_task(group)->children :
 			    who == USAGE_THREAD ? own_task(t)->ran : all;
 	const uint64_t v[18] = { ns / NS, ns % NS / 1000, 0, 0, 4096 /* ru_maxrss, in KiB */ };
-	return hermetic_put(t, a[1], v, sizeof(v)) ? 0 : -EFAULT;
+	return put_guest(a[1], v, sizeof(v)) ? 0 : -EFAULT;
 }
 
 /* ---- timers ---- */
@@ -420,7 +420,7 @@ static bool put_itimer(struct thread *t, uint64_t to, const struct timer *r)
 {
 	const uint64_t left = left_of(t, r), every = r && r->at ? r->every : 0;
 	const uint64_t v[4] = { every / NS, every % NS / 1000, left / NS, left % NS / 1000 };
-	return hermetic_put(t, to, v, sizeof(v));
+	return put_guest(to, v, sizeof(v));
 }
 
 static struct timer *itimer(int which)
@@ -482,7 +482,7 @@ static long do_timer_create(struct thread *t, const uint64_t *a)
 	r->signal = e.signal;
 	r->send = e.send;
 	r->tid = e.send == SEND_THREAD_ID ? id_real(e.tid) : 0;
-	if (hermetic_put(t, a[2], &number, 4))
+	if (put_guest(a[2], &number, 4))
 		return 0;
 	r->kind = TIMER_NONE;
 	return -EFAULT;
@@ -496,7 +496,7 @@ static struct timer *posix_timer(uint64_t id)
 static bool put_spec(struct thread *t, uint64_t to, const struct timer *r)
 {
 	const struct spec v[2] = { spec_of(r->at ? r->every : 0), spec_of(left_of(t, r)) };
-	return hermetic_put(t, to, v, sizeof(v));
+	return put_guest(to, v, sizeof(v));
 }
 
 /* timer_settime and timerfd_settime. */
@@ -557,7 +557,7 @@ void timers_read(struct thread *t, const uint64_t *a)
 {
 	struct timer *const r = has_fd_timers ? timer_of(TIMER_FD, (int32_t)a[0]) : NULL;
 	if (r && r->fired) {
-		hermetic_put(t, a[1], &r->fired, 8);
+		put_guest(a[1], &r->fired, 8);
 		r->fired = 0;
 	}
 }

@@ -3,12 +3,6 @@
 #include "sys.h"
 #include "text.h"
 
-bool hermetic_put(struct thread *t, uint64_t to, const void *from, size_t n)
-{
-	return copy_guest((void *)to, from, n) ||
-	       (pages_guarded() && pages_unguard(t, to, to + n) && copy_guest((void *)to, from, n));
-}
-
 typedef long answer(struct thread *t, long nr, const uint64_t *a, bool *done);
 
 long hermetic_syscall(struct thread *t, long nr, const uint64_t *a)
@@ -152,7 +146,7 @@ long hermetic_made(struct thread *t, long ret, uint64_t flags)
 	else
 		turn_begin_slice(t);
 	if (t->hermetic.parent_tid)
-		hermetic_put(t, t->hermetic.parent_tid, &shown, 4);
+		put_guest(t->hermetic.parent_tid, &shown, 4);
 	return shown;
 }
 
@@ -172,7 +166,7 @@ void hermetic_begins(struct thread *t)
 	clock_forget(t);
 	turn_wait(t);
 	if (t->hermetic.child_tid)
-		hermetic_put(t, t->hermetic.child_tid, &shown, 4);
+		put_guest(t->hermetic.child_tid, &shown, 4);
 }
 
 void hermetic_forked(struct thread *t)

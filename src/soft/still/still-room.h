@@ -32,8 +32,6 @@ static inline struct hermetic_task *own_task(const struct thread *t)
 	return hermetic_task(t->hermetic.number);
 }
 
-/* To the program's memory; makes guarded pages writable. False: the program has no memory there. */
-bool hermetic_put(struct thread *t, uint64_t to, const void *from, size_t n);
 void hermetic_note_left(uint32_t what);			/* HERMETIC_… */
 
 /* hermetic-random.c */

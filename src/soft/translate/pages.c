@@ -185,11 +185,25 @@ bool page_is_checked(uint64_t addr)
 	return p && p->checked;
 }
 
+/* Does the kernel write to that page for a thread? A guard would make it fail. */
+static bool kernel_writes(uint64_t page)
+{
+	for (uint32_t i = 0; i < E.n_threads; i++) {
+		const struct thread *const t = thread_at(i);
+		for (unsigned k = 0; t->in_use && k < WRITTEN; k++)
+			if (t->written[k].start < page + PAGE && t->written[k].end > page)
+				return true;
+	}
+	return false;
+}
+
 void page_guard(uint64_t addr)
 {
 	struct page *const p = page_get(addr, true);
 	const struct region *const r = region_find(addr);
 	const uint64_t alias = alias_of_code(addr);
+	if (!p->guarded && kernel_writes(alias ? alias : addr))
+		p->checked = true;
 	if (p->guarded || p->checked || !r || !(alias || r->prot & PROT_WRITE))
 		return;
 	if (sys3(__NR_mprotect, alias ? alias : addr, PAGE,
@@ -269,11 +283,8 @@ bool pages_guarded(void)
 	return n_guarded;
 }
 
-bool pages_unguard(struct thread *t, uint64_t start, uint64_t end)
+NEEDS_LOCK static void unguard_range(uint64_t start, uint64_t end)
 {
-	if (!n_guarded)
-		return false;
-	lock_take();
 	pages_each(start, end, unguard);
 	/* a page is known by the address at which it is executed, not by that of its alias */
 	for (uint64_t a = start; a < end && end - start < ALIAS_SCAN; a += PAGE) {
@@ -281,8 +292,29 @@ bool pages_unguard(struct thread *t, uint64_t start, uint64_t end)
 		if (code)
 			pages_each(code, code + 1, unguard);
 	}
+}
+
+bool pages_unguard(struct thread *t, uint64_t start, uint64_t end)
+{
+	if (!n_guarded)
+		return false;
+	lock_take();
+	unguard_range(start, end);
 	lock_drop();
 	return true;
+}
+
+void pages_written_by_kernel(struct thread *t, unsigned which, uint64_t start, uint64_t size)
+{
+	t->written[which] = (struct written){ start, start + size };
+	if (n_guarded && size)
+		unguard_range(start, start + size);
+}
+
+bool put_guest(uint64_t to, const void *from, size_t n)
+{
+	return copy_guest((void *)to, from, n) ||
+	       (pages_unguard(thread_self(), to, to + n) && copy_guest((void *)to, from, n));
 }
 
 void pages_release(uint64_t start, uint64_t end)

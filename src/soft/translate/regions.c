@@ -91,6 +91,7 @@ void region_set(uint64_t start, uint64_t end, int prot, bool shared, bool anon)
 	region_clear(start, end);
 	if (!(prot & PROT_EXEC))
 		return;
+	cache.may_guard |= prot & PROT_WRITE || shared;
 	const bool ambiguous = share_low_halves(start, end);
 	uint32_t at = 0;
 	while (at < cache.n_regions && cache.regions[at].start < start)

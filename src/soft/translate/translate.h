@@ -250,6 +250,7 @@ struct code_cache {
 	uint32_t n_regions;
 	uint32_t n_hoods;
 	bool has_bmi2;			/* the CPU has rorx */
+	bool may_guard;			/* there has been code that the program can write */
 	bool counts_taken;		/* taken branches were asked for: as mode.taken, in mode 0 */
 	uint32_t calls;			/* contexts count these events: 1 << enum soft_event; 0: calls
 					 * are not followed */
@@ -485,6 +486,11 @@ bool pages_guarded(void);		/* is any page guarded? */
 /* Drops the blocks of guarded pages in the range, and makes these writable again. False: no page
  * of the process is guarded. */
 TAKES_LOCK bool pages_unguard(struct thread *t, uint64_t start, uint64_t end);
+/* The kernel writes to [start, start + size) for thread.written[which] of that thread, now and until
+ * it is called with another range: pages of it are not guarded. */
+NEEDS_LOCK void pages_written_by_kernel(struct thread *t, unsigned which, uint64_t start, uint64_t size);
+/* Writes to the program's memory as the kernel would, also where the engine has guarded a page. */
+TAKES_LOCK bool put_guest(uint64_t to, const void *from, size_t n);
 /* A store of the thread faulted at that address. True: it hit a guarded page, which is writable
  * now, or was made so by another thread; the store is to be tried again. */
 NEEDS_LOCK bool page_written(struct thread *t, uint64_t addr);

@@ -26,7 +26,7 @@ static uint32_t end_map;		/* the highest index ever used, plus 1 */
 static long too_big(uint64_t at)
 {
 	const uint32_t size = sizeof(struct perf_event_attr);
-	copy_guest((void *)(at + offsetof(struct perf_event_attr, size)), &size, 4);
+	put_guest(at + offsetof(struct perf_event_attr, size), &size, 4);
 	return -E2BIG;
 }
 
@@ -715,7 +715,7 @@ static long do_ioctl(struct thread *t, uint32_t i, uint64_t what, uint64_t arg)
 	case PERF_EVENT_IOC_RESET:
 		return switch_event(t, i, (uint32_t)what, arg & PERF_IOC_FLAG_GROUP);
 	case PERF_EVENT_IOC_ID:
-		return copy_guest((void *)arg, &vpmu_event(i)->id, 8) ? 0 : -EFAULT;
+		return put_guest(arg, &vpmu_event(i)->id, 8) ? 0 : -EFAULT;
 	case PERF_EVENT_IOC_PERIOD:
 		return set_period(t, i, arg);
 	case PERF_EVENT_IOC_REFRESH:

@@ -144,7 +144,7 @@ static long look(struct thread *t, int32_t epfd, uint64_t to, long max)
 		const struct k_epoll_event e = { report(m), m->data };
 		if (!e.events)
 			continue;
-		if (!copy_guest((void *)(to + (uint64_t)n * sizeof(e)), &e, sizeof(e))) {
+		if (!put_guest(to + (uint64_t)n * sizeof(e), &e, sizeof(e))) {
 			n = n ? n : -EFAULT;
 			break;
 		}

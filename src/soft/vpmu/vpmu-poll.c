@@ -148,7 +148,7 @@ long poll_call(struct thread *t, long nr, const uint64_t *a, bool *done)
 		return 0;
 	*done = true;
 	const long ret = wait_for(t, fds, a[1], ns, mask);
-	if (ret >= 0 && !copy_guest((void *)a[0], fds, a[1] * sizeof(fds[0])))
+	if (ret >= 0 && !put_guest(a[0], fds, a[1] * sizeof(fds[0])))
 		return -EFAULT;
 	return ret;
 }
@@ -180,7 +180,7 @@ static bool read_sets(struct sets *s, const uint64_t *a)
 static bool write_sets(const struct sets *s, const uint64_t *a)
 {
 	for (int k = 0; k < 3; k++)
-		if (a[1 + k] && !copy_guest((void *)a[1 + k], s->bits[k], bytes_of(a[0])))
+		if (a[1 + k] && !put_guest(a[1 + k], s->bits[k], bytes_of(a[0])))
 			return false;
 	return true;
 }
@@ -226,7 +226,7 @@ static void write_time(uint64_t at, int64_t unit, int64_t left)
 	if (left < 0)
 		left = 0;
 	const int64_t spec[2] = { left / 1000000000, left % 1000000000 / unit };
-	copy_guest((void *)at, spec, sizeof(spec));
+	put_guest(at, spec, sizeof(spec));
 }
 
 static long select_wait(struct thread *t, struct k_pollfd *fds, uint64_t n, int64_t ns, const uint64_t *mask,

@@ -162,7 +162,7 @@ long vpmu_read_event(struct thread *t, uint32_t i, uint64_t to, uint64_t size)
 		return 0;
 	if (size < n * 8)
 		return -ENOSPC;
-	return copy_guest((void *)to, words, n * 8) ? (long)n * 8 : -EFAULT;
+	return put_guest(to, words, n * 8) ? (long)n * 8 : -EFAULT;
 }
 
 struct k_iovec {
