@@ -739,6 +739,28 @@ int tare_scan_run(struct tare_scan *s, struct tare_why *why)
 
 /* ---- opening ---- */
 
+/* The event to compare with; the codes are counted in user mode. */
+static int parse_event(struct tare_scan *s, const char *like, struct tare_why *why)
+{
+	char user[200];
+
+	int err = tare_events_parse(like, &s->cpu, &s->like, why);
+	if (err)
+		return err;
+	if (tare_events_count(s->like) != 1)
+		return why_set(why, TARE_E_INVALID, "\"%.100s\" is %zu events; a scan compares with one",
+			       like, tare_events_count(s->like));
+	if (beside(s)->kind == TARE_EVENT_WALL_TIME || beside(s)->kind == TARE_EVENT_ZERO)
+		return why_set(why, TARE_E_INVALID, "%s is no event that a counter counts", like);
+	if (beside(s)->base.exclude_user)
+		return why_set(why, TARE_E_INVALID, "%s leaves out user mode, in which a scan counts", like);
+	if (!trial_user_name(beside(s), user, sizeof(user)))
+		return 0;
+	tare_events_free(s->like);
+	s->like = NULL;
+	return tare_events_parse(user, &s->cpu, &s->like, why);
+}
+
 static int parse_like(struct tare_scan *s, struct tare_why *why)
 {
 	const char *const like = s->o.like;
@@ -764,13 +786,7 @@ static int parse_like(struct tare_scan *s, struct tare_why *why)
 		return 0;
 	}
 	s->plan.like = TARE_SCAN_EVENT;
-	const int err = tare_events_parse(like, &s->cpu, &s->like, why);
-	if (err)
-		return err;
-	if (tare_events_count(s->like) != 1)
-		return why_set(why, TARE_E_INVALID, "\"%.100s\" is %zu events; a scan compares with one",
-			       like, tare_events_count(s->like));
-	return 0;
+	return parse_event(s, like, why);
 }
 
 static int check_range(const char *what, const struct config_bits *bits, uint64_t first,
@@ -813,16 +829,30 @@ static int plan_space(struct tare_scan *s, struct tare_why *why)
 	return err;
 }
 
-/* Opens what every PMU has, for the one clear error where nothing can be opened. */
-static int plan_counters(struct tare_scan *s, struct tare_why *why)
+static int try_open(const struct tare_event *const *events, size_t n, struct tare_why *why)
 {
-	const struct tare_event *const instructions[] = { tare_events_at(s->instructions, 0) };
 	struct tare_group *g;
 
-	const int err = tare_group_open(instructions, 1, NULL, &g, why);
+	const int err = tare_group_open(events, n, NULL, &g, why);
+	if (!err)
+		tare_group_close(g);
+	return err;
+}
+
+/* Opens what every PMU has, for the one clear error where nothing can be opened; and what every batch has, with
+ * one code beside it. */
+static int plan_counters(struct tare_scan *s, struct tare_why *why)
+{
+	const struct tare_event *const instructions = tare_events_at(s->instructions, 0);
+	const struct tare_event *const both[] = { beside(s), instructions };
+
+	int err = try_open(&instructions, 1, why);
+	if (!err && beside(s))
+		err = try_open(both, 1, why);
+	if (!err && beside(s))
+		err = try_open(both, 2, why);
 	if (err)
 		return err;
-	tare_group_close(g);
 	const int free = perf_free_counters() - (beside(s) ? 1 : 0);
 	const int most = TRIAL_EVENTS - 1;
 	s->plan.counters = (unsigned)(free < 1 ? 1 : free > most ? most : free);

@@ -3,6 +3,7 @@
 
 #include "why.h"
 
+#include <stdio.h>
 #include <string.h>
 
 int trial_open(const struct trial_options *o, struct trial *t, struct tare_why *why)
@@ -30,4 +31,15 @@ void trial_close(struct trial *t)
 	else
 		trial_hw_close(t);
 	t->state = NULL;
+}
+
+bool trial_user_name(const struct tare_event *e, char *name, size_t size)
+{
+	const size_t n = strlen(e->name);
+
+	if (e->needs_engine || e->has_modifier || !n || e->kind == TARE_EVENT_WALL_TIME ||
+	    e->kind == TARE_EVENT_ZERO)
+		return false;
+	snprintf(name, size, "%s%su", e->name, e->name[n - 1] == '/' ? "" : ":");
+	return true;
 }

@@ -67,4 +67,8 @@ int trial_open(const struct trial_options *o, struct trial *t, struct tare_why *
 int trial_run(struct trial *t, const struct trial_code *code, int64_t *counts, struct tare_why *why);
 void trial_close(struct trial *t);
 
+/* Known code runs in user mode: an event that says nothing of modes is counted there. Its name with :u, or false
+ * where it has a modifier or takes none, or is for the engine only. */
+bool trial_user_name(const struct tare_event *e, char *name, size_t size);
+
 #endif

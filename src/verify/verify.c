@@ -131,15 +131,12 @@ static struct subject *add_subject(struct verify *v, const char *name, enum tare
 	return s;
 }
 
-/* Known code runs in user mode: an event that says nothing of modes is counted there. */
 static const struct tare_event *in_user_mode(struct verify *v, const struct tare_event *e)
 {
 	char name[200];
 	struct tare_why why;
-	const size_t n = strlen(e->name);
-	if (e->needs_engine || e->has_modifier || !n)
+	if (!trial_user_name(e, name, sizeof(name)))
 		return e;
-	snprintf(name, sizeof(name), "%s%su", e->name, e->name[n - 1] == '/' ? "" : ":");
 	const struct tare_event *const user = parse_event(v, name, &why);
 	return user ? user : e;
 }

@@ -54,10 +54,10 @@ def zen():
 def others():
     found = events(scan("skylake", "--like", "interrupts", "--codes", "0xc8-0xcf"))
     check([e for e in found if found[e]["is_excess"]] == ["r01cb:u"], found.keys())
-    # another event, and a number; nothing of the kind
-    found = events(scan("skylake", "--like", "instructions:u", "--codes", "0xc0-0xc4", "--masks", "0",
-                        flaws=""))
-    check("r00c0:u" in found and "r00c4:u" not in found, found.keys())
+    # another event, which is counted in user mode as the codes are, and a number; nothing of the kind
+    for name in "instructions:u", "instructions", "cpu/event=0xc0/":
+        found = events(scan("skylake", "--like", name, "--codes", "0xc0-0xc4", "--masks", "0", flaws=""))
+        check("r00c0:u" in found and "r00c4:u" not in found, name, found.keys())
     found = events(scan("skylake", "--like", "400000", "--rounds", "100000", "--codes", "0xc0-0xc4", "--masks",
                         "0", flaws=""))
     check(found and "r00c0:u" in found, found)
@@ -152,7 +152,8 @@ def bad_input():
         check("PMU" not in p.stderr or "tare run -- tare scan" in p.stderr, p.stderr)
     for args, words in (["--codes", "0-0x1000"], ["0x1000", "12 bits"]), (["--masks", "0x100"], ["0x100", "8 bits"]), \
             (["--codes", "9-3"], ["0x9-0x3"]), (["--like", "none-such"], ["none-such"]), \
-            (["--like", "12x"], ["12x"]), (["--like", "instructions,branches"], ["2 events"]):
+            (["--like", "12x"], ["12x"]), (["--like", "instructions,branches"], ["2 events"]), \
+            (["--like", "instructions:k"], ["instructions:k leaves out user mode"]), (["--like", "wall-time"], ["wall-time is no"]):
         p = run(*command("zen2", *args, flaws=""), env=env)
         check(p.returncode == 125 and all(w in p.stderr for w in words) and not p.stdout, args, p.returncode, p.stderr)
     for args, word in (["--codes", "x"], "'x'"), (["--masks", "1-"], "'1-'"), (["operand"], "operand"), \
@@ -160,6 +161,10 @@ def bad_input():
             (["--pages", "18446744073709551615"], "18446744073709551615"):
         p = run(tare, "scan", *args, env=env)
         check(p.returncode == 125 and word in p.stderr, args, p.stderr)
+    # an event that cannot be counted here, or not beside a code: not that the kernel refused all codes
+    for event, flaws in ("cycles", ""), ("instructions", "held=5"):
+        p = run(*command("zen2", "--codes", "0xc0", "--like", event, flaws=flaws), env=env)
+        check(p.returncode == 1 and event in p.stderr and not p.stdout, event, flaws, p.returncode, p.stderr)
     # all counters held by others
     p = run(*command("zen2", "--codes", "0x20", flaws="held"), env=env)
     check(p.returncode == 1 and "counter" in p.stderr, p.stderr)
