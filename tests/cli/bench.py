@@ -37,9 +37,10 @@ for cpu, flaws in ("zen2", ""), ("skylake", "interrupts=100000"), ("sapphirerapi
     check(kinds["serialize"]["measured"] or "serialize" in kinds["serialize"]["missing"], cpu, kinds["serialize"])
     check(rows[("wall-time", "clock", None)]["measured"] and rows[("zero", "zero", None)]["measured"], cpu)
 
-# A counter that counts nothing, that is too narrow, or whose register counts wrongly: no number of instructions.
+# A counter that counts nothing, that is too narrow, or whose register counts wrongly, also only while the counter that
+# is read holds the first one: no number of instructions.
 for flaws, why in ("dead=instructions", "counts nothing of a loop"), ("narrow=16", "of a loop of"), \
-        ("register=0", "of a loop of"):
+        ("register=0", "of a loop of"), ("register=1", "beside another counter"), ("register=2", "beside another counter"):
     doc, rows = bench(tare, "run", "--cpu", "zen2", "--flaws", flaws, "--")
     check(doc["counted_by"] is None and why in doc["why_not"], flaws, doc["counted_by"], doc["why_not"])
     check(all(r["instructions"] is None and r["total"] is None for r in doc["rows"]), flaws, doc["rows"])
