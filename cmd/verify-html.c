@@ -44,6 +44,23 @@ static const char *verdict_class(const struct tare_verify_row *r)
 	}
 }
 
+/* Why an event has no count or no verdict. In the table it would be as wide as three columns. */
+static void reasons(struct buf *b, const struct tare_verify_report *r)
+{
+	for (size_t i = 0; i < r->n_rows; i++) {
+		const struct tare_verify_row *const row = &r->rows[i];
+		if (!row->reason[0])
+			continue;
+		buf_str(b, "<p class=\"dim\"><span class=\"m\">");
+		html_text(b, row->event);
+		buf_str(b, "</span>: ");
+		html_text(b, row->word);
+		buf_str(b, ": ");
+		html_text(b, row->reason);
+		buf_str(b, "</p>\n");
+	}
+}
+
 static void events_table(struct buf *b, const struct tare_verify_report *r)
 {
 	static const char *const titles[] = { "event", "verdict", "expected", "mean", "\xc2\xb1",
@@ -58,7 +75,7 @@ static void events_table(struct buf *b, const struct tare_verify_report *r)
 		const struct tare_verify_row *const row = &r->rows[i];
 		html_row(b, "");
 		html_cell(b, "m", "%s", row->event);
-		html_cell(b, verdict_class(row), "%s%s%s", row->word, row->reason[0] ? ": " : "", row->reason);
+		html_cell(b, verdict_class(row), "%s", row->word);
 		if (row->runs) {
 			number_cell(b, (double)row->expected, false);
 			number_cell(b, row->mean, false);
@@ -73,6 +90,7 @@ static void events_table(struct buf *b, const struct tare_verify_report *r)
 		html_row_end(b);
 	}
 	html_table_end(b);
+	reasons(b, r);
 }
 
 /* ---- plots ---- */

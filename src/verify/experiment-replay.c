@@ -134,8 +134,10 @@ static void judge(struct verify *v, const struct subject *s, const struct watch_
 				"(steps of %ju at most)", rate, gap, (uintmax_t)w->step);
 	verify_number(f, "instructions", instructions);
 	verify_number(f, "events", events);
-	verify_number(f, "instructions_per_event", rate);
-	verify_number(f, "longest_gap", (double)w->longest);
+	if (events > 0) {
+		verify_number(f, "instructions_per_event", rate);
+		verify_number(f, "longest_gap", (double)w->longest);
+	}
 	verify_number(f, "step", (double)w->step);
 	verify_number(f, "useful", events > 0 && frequent && even && !s->n_causes &&
 				   !s->reason[0]);

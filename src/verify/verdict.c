@@ -1,6 +1,6 @@
 /* The verdicts: one row of the report for each subject, from what the sections saw and from the
  * causes that the experiments found. */
-#include "experiment.h"
+#include "steady.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -123,15 +123,28 @@ static bool is_too_noisy(const struct verify *v, const struct tare_verify_row *r
 	return 2 * n > v->n_kernels;
 }
 
+/* Whole where it is large. */
+static const char *signed_number(double n, char *out, size_t size)
+{
+	if (fabs(n) < 1000)
+		snprintf(out, size, "%+.4g", n);
+	else {
+		out[0] = n < 0 ? '-' : '+';
+		steady_number(llround(fabs(n)), out + 1, size - 1);
+	}
+	return out;
+}
+
 /* A difference that no cause explains: by those that were looked for. */
 static void doubt_difference(const struct verify *v, struct subject *s, double difference, const char *of)
 {
-	char names[120];
+	char names[120], number[40];
+	signed_number(difference, number, sizeof(number));
 	if (verify_left_out(v, names, sizeof(names))[0])
-		verify_doubt(s, "the difference of %+.4g in a run of %s is not explained; not tried: %s",
-			     difference, of, names);
+		verify_doubt(s, "the difference of %s in a run of %s is not explained; not tried: %s",
+			     number, of, names);
 	else
-		verify_doubt(s, "no experiment explains the difference of %+.4g in a run of %s", difference, of);
+		verify_doubt(s, "no experiment explains the difference of %s in a run of %s", number, of);
 }
 
 /* What instructions and exceptions count too much in a run of a kernel. Where instructions were not

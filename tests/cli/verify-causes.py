@@ -180,7 +180,10 @@ for alone, flaws, letters, left in (("page-faults", "faults=3", "p", LEFT), ("in
     check(status == 0 and e["word"] == letters and not e["reason"], alone, e["word"], e["reason"])
     check(any(s.startswith(left) for s in report["skipped"]), alone, report["skipped"])
     check_explained(e, alone)
-# What an experiment that did not run would explain, is named.
+# What an experiment that did not run would explain, is named; its size is a number that people read.
+report, events, status = verify("zen2", "exceptions", "-e", "instructions:u", "--experiment", "page-faults")
+check("the difference of +44,000 in a run of fp_exceptions is not explained; not tried: exceptions" in
+      events["instructions"]["reason"], status, events["instructions"]["reason"])
 report, events, status = verify("zen2", "exceptions=3,insn=cpuid", "-e", "instructions:u", "--experiment", "exceptions")
 e = events["instructions"]
 check(status == 2 and e["word"] == "?" and e["letters"] == "E" and "in a run of cpuid_misc is not explained; not tried: "

@@ -35,6 +35,12 @@ for e in r["events"]:
 check(page.count("<circle") == sum(e.get("runs") or 0 for e in r["events"]), "a dot for each run")
 check(any(e["word"].strip("hpEF") in ("D", "M") for e in r["events"]), "nothing deviates: the test is blind")
 
+# Why an event has no verdict stands below the table, once, and not in a cell that makes the table too wide.
+p = run(tare, "run", "--cpu", "k10", "--", tare, "verify", "--quick", "--kernel", "nops", "-e", "instructions:u,r0fff00:u",
+        "--experiment", "registers", "--no-certificate", "--html", timeout=300)
+reason = re.search(r'</table></div>\n<p class="dim"><span class="m">r0fff00:u</span>: (.*?)</p>', p.stdout)
+check(reason and len(reason[1]) > 20 and p.stdout.count(reason[1][5:]) == 1, p.returncode, p.stdout[:3000])
+
 p = run(tare, "verify", "--html", "--json")
 check(p.returncode == 125 and "--json and --html" in p.stderr, p.stderr)
 

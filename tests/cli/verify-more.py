@@ -77,6 +77,10 @@ for cpu, registers in ("zen2", [6, 6]), ("skylake", [5, 4]):        # the fifth 
 found = verify("nehalem", *EXPERIMENTS, events="instructions:u,ARITH:MUL:u")
 check(VERDICTS == ["deterministic", "not-available"] and found["registers"], VERDICTS, found["registers"])
 check(not [f for e in found for f in found[e] if f["event"] == "ARITH:MUL:u"], found)
+# An event that does not come in the ordinary program has neither a rate nor a gap.
+found = verify("zen2", "replay", events="instructions:u,RETIRED_MMX_FP_INSTRUCTIONS:X87_INSTR:u")["replay"]
+check(len(found) == 2 and found[1]["numbers"].keys() == {"instructions", "events", "step", "useful"} and
+      found[1]["numbers"]["events"] == 0 and found[0]["numbers"]["longest_gap"] > 0, found)
 # The engine has no registers, and says so.
 for names in [], ["registers", "loaded"]:
     p = run(tare, "verify", "--quick", "-r", "1", "-e", "instructions:u", "--kernel", "nops", "--backend", "soft",
