@@ -153,7 +153,8 @@ def bad_input():
     for args, words in (["--codes", "0-0x1000"], ["0x1000", "12 bits"]), (["--masks", "0x100"], ["0x100", "8 bits"]), \
             (["--codes", "9-3"], ["0x9-0x3"]), (["--like", "none-such"], ["none-such"]), \
             (["--like", "12x"], ["12x"]), (["--like", "instructions,branches"], ["2 events"]), \
-            (["--like", "instructions:k"], ["instructions:k leaves out user mode"]), (["--like", "wall-time"], ["wall-time is no"]):
+            (["--like", "instructions:k"], ["instructions:k leaves out user mode"]), \
+            (["--like", "wall-time"], ["wall-time is no"]):
         p = run(*command("zen2", *args, flaws=""), env=env)
         check(p.returncode == 125 and all(w in p.stderr for w in words) and not p.stdout, args, p.returncode, p.stderr)
     for args, word in (["--codes", "x"], "'x'"), (["--masks", "1-"], "'1-'"), (["operand"], "operand"), \
