@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,6 +186,23 @@ static bool interpreter_of_script(struct image im, char *const *envp, char out[P
 
 /* ---- libraries ---- */
 
+/* Starts `linker --list program`, which writes to `to`. Without a copy of this process's memory, as fork() would
+ * make it. Returns the process, or -1. */
+static pid_t start_linker(const char *linker, const char *program, char *const *envp, int to)
+{
+	char *const args[] = { (char *)linker, (char *)"--list", (char *)program, NULL };
+	posix_spawn_file_actions_t files;
+	pid_t pid = -1;
+	if (posix_spawn_file_actions_init(&files))
+		return -1;
+	if (posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDWR, 0) ||
+	    posix_spawn_file_actions_adddup2(&files, to, 1) || posix_spawn_file_actions_adddup2(&files, 0, 2) ||
+	    posix_spawn(&pid, linker, &files, NULL, args, envp))
+		pid = -1;
+	posix_spawn_file_actions_destroy(&files);
+	return pid;
+}
+
 /* What `linker --list program` prints. */
 static void ask_linker(const char *linker, const char *program, char *const *envp,
 		       struct buf *out)
@@ -194,15 +212,7 @@ static void ask_linker(const char *linker, const char *program, char *const *env
 	ssize_t n;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return;
-	const pid_t pid = fork();
-	if (pid == 0) {
-		char *const args[] = { (char *)linker, (char *)"--list", (char *)program, NULL };
-		const int null = open("/dev/null", O_RDWR);
-		if (null < 0 || dup2(null, 0) < 0 || dup2(ends[1], 1) < 0 || dup2(null, 2) < 0)
-			_exit(127);
-		execve(linker, args, envp);
-		_exit(127);
-	}
+	const pid_t pid = start_linker(linker, program, envp, ends[1]);
 	close(ends[1]);
 	while (pid > 0 && ((n = read(ends[0], chunk, sizeof(chunk))) > 0 ||
 			   (n < 0 && errno == EINTR)))
@@ -235,12 +245,28 @@ struct libc {
 	struct buf id;
 };
 
+static const char *in_range(const char *from, size_t n, const char *text)
+{
+	return memmem(from, n, text, strlen(text));
+}
+
+/* Most of a library is code and symbols: looks into its read-only data first. */
+static const char *find_text(struct image im, const char *text)
+{
+	Elf64_Phdr p;
+	const char *at = NULL;
+	for (unsigned i = 0; !at && find_segment(im, PT_LOAD, &i, &p);)
+		if (p.p_flags == PF_R && p.p_offset)	/* the first one has the symbols */
+			at = in_range(im.data + p.p_offset, p.p_filesz, text);
+	return at ? at : in_range(im.data, im.size, text);
+}
+
 /* "GNU C Library (Debian GLIBC 2.36-9) stable release version 2.36." is in the file. */
 static void read_banner(struct image im, struct libc *l)
 {
 	static const char start[] = "GNU C Library (", middle[] = "release version ";
 	const char *const end = im.data + im.size;
-	const char *const at = memmem(im.data, im.size, start, sizeof(start) - 1);
+	const char *const at = find_text(im, start);
 	if (!at)
 		return;
 	const char *const build = at + sizeof(start) - 1;
