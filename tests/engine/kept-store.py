@@ -3,7 +3,7 @@
 
 usage: kept-store.py same TARE AGAIN PROGRAM...
        kept-store.py early TARE LIBRARY PROGRAM...
-       kept-store.py damaged|folder|writers|full|evicted TARE
+       kept-store.py damaged|folder|writers|full|evicted|readers TARE
        kept-store.py rebuilt TARE PROGRAM1 PROGRAM2 LIBRARY1 LIBRARY2
        kept-store.py replaced TARE LIBRARY1 LIBRARY2
 
@@ -33,7 +33,7 @@ EVENTS = "instructions,branches,cond-branches,taken-branches,loads,stores,calls,
 ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 TRUE = os.path.realpath("/bin/true")
 DAMAGED = b"of kept code had been changed or damaged"
-HEAD = 128      # bytes of struct file_head
+HEAD = 128      # bytes of struct kept_file_head
 
 
 class Run:
@@ -368,7 +368,43 @@ def evicted():
     check(os.path.getsize(KEPT + "/notes.txt") == 5 << 20, "a file that is not ours stays")
 
 
-{"same": same, "early": early, "damaged": damaged, "folder": folder_checks, "writers": writers, "full": full,
+def readers():
+    """The first process of a program in a run reads the file by itself, the others what the launcher has read."""
+    several = ["/bin/sh", "-c", f"{TRUE}; {TRUE}; {TRUE}; {TRUE}"]
+    alone = stat(*several, keep=None)
+    stat(TRUE)
+    name = the_file()
+    with open(name, "rb") as f:
+        good = f.read()
+    got = stat(*several)
+    check(got.counts == alone.counts and got.blocks < alone.blocks / 2, "four processes", got.counts, alone.counts, got.blocks)
+    for at in HEAD - 1, len(good) // 2, len(good) - 1:
+        content = bytearray(good)
+        content[at] ^= 4
+        with open(name, "wb") as f:
+            f.write(content)
+        got = stat(*several)
+        check(got.counts == alone.counts and got.warned, "four processes, byte", at, got.counts, alone.counts, got.err)
+        got = stat(*several)
+        check(got.counts == alone.counts and not got.warned and got.blocks < alone.blocks / 2, "after byte", at, got.counts, got.blocks)
+    # A process that may not look into the folder counts the same, and the file stays as it is.
+    other = ["setpriv", "--reuid=65534", "--clear-groups", TRUE]
+    if os.getuid() == 0 and shutil.which(other[0]):
+        alone = stat(*other, keep=None)
+        stat(*other)
+        before = os.stat(name).st_ino
+        for _ in range(2):
+            got = stat(*other)
+            check(got.counts == alone.counts and not got.err, "another user", got.counts, alone.counts, got.err)
+        check(os.stat(name).st_ino == before, "another user's process does not replace the file")
+    # A folder whose name is too long for the shared memory: the launcher reads the file.
+    deep = folder + "/" + "/".join(["d" * 200] * 7)
+    runs = [stat(TRUE, keep=deep) for _ in range(3)]
+    alone = stat(TRUE, keep=None)
+    check(all(r.counts == alone.counts for r in runs) and runs[2].blocks < alone.blocks / 2, "a long name", runs[2].blocks)
+
+
+{"readers": readers, "same": same, "early": early, "damaged": damaged, "folder": folder_checks, "writers": writers, "full": full,
  "rebuilt": rebuilt, "replaced": replaced, "evicted": evicted}[what]()
 shutil.rmtree(folder)
 checking.finish()

@@ -1,5 +1,6 @@
 #include "kept-store.h"
 
+#include "kept-abi.h"
 #include "measure-room.h"
 #include "why.h"
 
@@ -18,105 +19,36 @@
 #include <unistd.h>
 
 #define MAGIC		"tarekept"
-#define VERSION		1u
-#define STEP		32u		/* what is hashed at once */
-#define CHUNK		65536u
-#define MAX_RUNS	65536u
 #define PAGE		4096ull
 #define DEFAULT_SIZE	(256ull << 20)
-
-struct hash {
-	uint64_t word[2];
-};
-
-struct file_head {
-	char magic[8];
-	uint32_t version, n_runs;
-	struct hash hash;		/* of the whole file, with 0 here */
-	struct hash context;
-	struct soft_file program;
-	uint64_t size, head_size;	/* struct soft_kept */
-	uint64_t data;			/* bytes of all parts */
-};
-struct file_run {
-	uint64_t offset, size;		/* multiples of pages, in ascending order */
-};
-_Static_assert(sizeof(struct file_head) % STEP == 0, "it is hashed");
 
 struct kept_store {
 	char *path;
 	int dir, memfd;
 	struct soft_shared *shared;
-	struct hash context;
+	struct kept_digest context;
 	uint64_t limit;			/* bytes of the folder */
 	uint64_t read, written, damaged;
 	struct tare_why problem;	/* the first */
-	uint8_t *chunk;			/* CHUNK bytes */
+	uint8_t *chunk;			/* KEPT_CHUNK bytes */
 };
 
 /* ---- hashes ---- */
 
-/* Four sums side by side, so that the CPU works at all of them. Each step is a bijection of the sum and of the word,
- * so a difference in one word alone always shows. It guards against damage, not against a user who wants to
- * deceive himself: nobody else can write the file. */
-struct sum {
-	uint64_t lane[4];
-};
-
-static void sum_begin(struct sum *s)
+/* Of any size: the rest is filled up with zeros. */
+static void sum_add_any(struct kept_sum *s, const void *data, size_t size)
 {
-	*s = (struct sum){ { 0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu, 0xd6e8feb86659fd93u } };
-}
-
-static void sum_add(struct sum *s, const void *data, size_t size)
-{
-	uint64_t lane[4];
-	memcpy(lane, s->lane, sizeof(lane));
-	for (size_t i = 0; i + STEP <= size; i += STEP) {
-		uint64_t word[4];
-		memcpy(word, (const char *)data + i, STEP);
-		for (unsigned k = 0; k < 4; k++)
-			lane[k] = (lane[k] ^ lane[k] >> 29 ^ word[k]) * 0x9e3779b97f4a7c15u;
+	char rest[KEPT_STEP] = { 0 };
+	kept_sum_add(s, data, size);
+	if (size % KEPT_STEP) {
+		memcpy(rest, (const char *)data + size / KEPT_STEP * KEPT_STEP, size % KEPT_STEP);
+		kept_sum_add(s, rest, KEPT_STEP);
 	}
-	memcpy(s->lane, lane, sizeof(lane));
-}
-
-/* … whatever its size is: the rest is filled up with zeros. */
-static void sum_add_any(struct sum *s, const void *data, size_t size)
-{
-	char rest[STEP] = { 0 };
-	sum_add(s, data, size);
-	if (size % STEP) {
-		memcpy(rest, (const char *)data + size / STEP * STEP, size % STEP);
-		sum_add(s, rest, STEP);
-	}
-}
-
-static uint64_t mixed(uint64_t x)
-{
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-	return x ^ x >> 31;
-}
-
-static struct hash sum_end(const struct sum *s)
-{
-	struct hash h = { { 1, 2 } };
-	for (unsigned k = 0; k < 4; k++) {
-		h.word[0] = mixed(h.word[0] ^ s->lane[k]);
-		h.word[1] = mixed(h.word[1] + s->lane[k] * 3);
-	}
-	return h;
-}
-
-static bool same_hash(const struct hash *a, const struct hash *b)
-{
-	return !memcmp(a, b, sizeof(*a));
 }
 
 /* ---- what translated code depends on, besides the program ---- */
 
-static void add_cpu(struct sum *s)
+static void add_cpu(struct kept_sum *s)
 {
 	static const uint32_t leaves[] = { 0, 1, 7, 0x80000001u };
 	for (size_t i = 0; i < sizeof(leaves) / sizeof(*leaves); i++) {
@@ -124,29 +56,29 @@ static void add_cpu(struct sum *s)
 		__get_cpuid_count(leaves[i], 0, &r[1], &r[2], &r[3], &r[4]);
 		if (leaves[i] == 1)
 			r[2] = 0;	/* which of the CPUs this is */
-		sum_add(s, r, sizeof(r));
+		sum_add_any(s, r, sizeof(r));
 	}
 	const uint64_t more[4] = { getauxval(AT_HWCAP), getauxval(AT_HWCAP2) };
-	sum_add(s, more, sizeof(more));
+	sum_add_any(s, more, sizeof(more));
 }
 
 /* The digest of the engine's bytes stands for its version, and for the addresses that it is linked to. */
-static struct hash context_of(const struct soft_shared *shared)
+static struct kept_digest context_of(const struct soft_shared *shared)
 {
 	const char *const without = getenv("TARE_ENGINE_WITHOUT");
 	const struct soft_layout *const l = &shared->layout;
-	const uint64_t numbers[] = { VERSION, shared->event_mask, shared->flags, sizeof(*shared), l->on, l->program, l->libraries, 0 };
+	const uint64_t numbers[] = { KEPT_VERSION, shared->event_mask, shared->flags, sizeof(*shared), l->on, l->program, l->libraries, 0 };
 	struct utsname kernel = { .release = "" };
-	struct sum s;
-	sum_begin(&s);
-	sum_add(&s, engine_digest, sizeof(engine_digest));
-	sum_add(&s, numbers, sizeof(numbers));
+	struct kept_sum s;
+	kept_sum_begin(&s);
+	sum_add_any(&s, engine_digest, sizeof(engine_digest));
+	sum_add_any(&s, numbers, sizeof(numbers));
 	add_cpu(&s);
 	uname(&kernel);
 	sum_add_any(&s, kernel.release, strlen(kernel.release));
 	sum_add_any(&s, kernel.version, strlen(kernel.version));
 	sum_add_any(&s, without ? without : "", without ? strlen(without) : 0);
-	return sum_end(&s);
+	return kept_sum_end(&s);
 }
 
 /* ---- the folder ---- */
@@ -223,6 +155,15 @@ static bool can_be_kept(const struct tare_measure_options *o, const struct soft_
 	       !shared->files.of && !o->aslr;
 }
 
+/* Processes read files by themselves, from where they are. */
+static void tell_folder(const struct kept_store *s)
+{
+	char *const path = realpath(s->path, NULL);
+	if (path && strlen(path) < KEPT_FOLDER_SIZE)
+		memcpy(s->shared->kept_folder, path, strlen(path) + 1);
+	free(path);
+}
+
 int kept_store_open(struct kept_store **store, const struct tare_measure_options *o, const struct soft_setup *setup,
 		    struct tare_why *why)
 {
@@ -232,7 +173,7 @@ int kept_store_open(struct kept_store **store, const struct tare_measure_options
 	struct kept_store *const s = calloc(1, sizeof(*s));
 	if (s)
 		*s = (struct kept_store){ .path = strdup(o->keep_code), .dir = -1, .memfd = setup->memfd,
-					  .shared = setup->shared, .chunk = malloc(CHUNK),
+					  .shared = setup->shared, .chunk = malloc(KEPT_CHUNK),
 					  .limit = o->keep_code_bytes ? o->keep_code_bytes : DEFAULT_SIZE };
 	if (!s || !s->path || !s->chunk) {
 		kept_store_close(s);
@@ -253,6 +194,7 @@ int kept_store_open(struct kept_store **store, const struct tare_measure_options
 		return 0;
 	s->shared->flags |= SOFT_FLAG_KEEP;
 	s->context = context_of(s->shared);
+	tell_folder(s);
 	return 0;
 }
 
@@ -267,19 +209,18 @@ void kept_store_close(struct kept_store *s)
 	free(s);
 }
 
-#define NAME_SIZE 40
 #define NAME_DIGITS 32u
 #define ENDING ".kept"
 #define BEGINNING "new-"	/* of a file that is being written */
 
-static void file_name(const struct kept_store *s, const struct soft_file *program, char name[NAME_SIZE])
+static void file_name(const struct kept_store *s, const struct soft_file *program, char name[KEPT_NAME_SIZE])
 {
-	struct sum sum;
-	sum_begin(&sum);
+	struct kept_sum sum;
+	kept_sum_begin(&sum);
 	sum_add_any(&sum, &s->context, sizeof(s->context));
 	sum_add_any(&sum, program, sizeof(*program));
-	const struct hash h = sum_end(&sum);
-	snprintf(name, NAME_SIZE, "%016llx%016llx" ENDING, (unsigned long long)h.word[0], (unsigned long long)h.word[1]);
+	const struct kept_digest h = kept_sum_end(&sum);
+	snprintf(name, KEPT_NAME_SIZE, "%016llx%016llx" ENDING, (unsigned long long)h.word[0], (unsigned long long)h.word[1]);
 }
 
 /* ---- reading ---- */
@@ -311,68 +252,50 @@ static bool write_all(int fd, const void *from, size_t size, uint64_t at)
 	return true;
 }
 
-static uint64_t runs_bytes(uint32_t n)
-{
-	return (n * sizeof(struct file_run) + STEP - 1) / STEP * STEP;
-}
-
 /* Is the head one that this engine has written for that program, and the file as long as it says? */
-static bool head_fits(const struct kept_store *s, const struct file_head *h, const struct soft_file *program, uint64_t file_size)
+static bool head_fits(const struct kept_store *s, const struct kept_file_head *h, const struct soft_file *program, uint64_t file_size)
 {
-	return !memcmp(h->magic, MAGIC, sizeof(h->magic)) && h->version == VERSION && same_hash(&h->context, &s->context) &&
-	       !memcmp(&h->program, program, sizeof(*program)) && h->n_runs && h->n_runs <= MAX_RUNS &&
+	return !memcmp(h->magic, MAGIC, sizeof(h->magic)) && h->version == KEPT_VERSION && kept_same_digest(&h->context, &s->context) &&
+	       !memcmp(&h->program, program, sizeof(*program)) && h->n_runs && h->n_runs <= KEPT_MAX_RUNS &&
 	       h->size <= KEPT_MAX && h->size % PAGE == 0 && h->head_size <= h->size && h->head_size % PAGE == 0 &&
-	       h->data <= KEPT_MAX_BYTES && file_size == sizeof(*h) + runs_bytes(h->n_runs) + h->data;
-}
-
-static bool runs_fit(const struct file_head *h, const struct file_run *runs)
-{
-	uint64_t end = 0, data = 0;
-	for (uint32_t i = 0; i < h->n_runs; i++) {
-		const struct file_run *const r = &runs[i];
-		if (r->offset % PAGE || r->size % PAGE || !r->size || r->offset < end || r->offset > h->size ||
-		    r->size > h->size - r->offset)
-			return false;
-		end = r->offset + r->size;
-		data += r->size;
-	}
-	return data == h->data;
+	       h->data <= KEPT_MAX_BYTES && file_size == sizeof(*h) + kept_runs_bytes(h->n_runs) + h->data;
 }
 
 enum outcome { NOT_THERE, DAMAGED, NO_ROOM, READ };
 
 /* Copies the parts to their places in the memfd, and adds them to the sum: the bytes that it hashes are those that
  * it writes. */
-static enum outcome copy_in(struct kept_store *s, int fd, const struct file_head *h, const struct file_run *runs, uint64_t to,
-		    struct sum *sum)
+static enum outcome copy_in(struct kept_store *s, int fd, const struct kept_file_head *h, const struct kept_file_run *runs, uint64_t to,
+		    struct kept_sum *sum)
 {
-	uint64_t at = sizeof(*h) + runs_bytes(h->n_runs);
+	uint64_t at = sizeof(*h) + kept_runs_bytes(h->n_runs);
 	for (uint32_t i = 0; i < h->n_runs; i++)
 		for (uint64_t done = 0, n; done < runs[i].size; done += n, at += n) {
-			n = runs[i].size - done < CHUNK ? runs[i].size - done : CHUNK;
+			n = runs[i].size - done < KEPT_CHUNK ? runs[i].size - done : KEPT_CHUNK;
 			if (!read_all(fd, s->chunk, n, at))
 				return DAMAGED;
-			sum_add(sum, s->chunk, n);
+			kept_sum_add(sum, s->chunk, n);
 			if (!write_all(s->memfd, s->chunk, n, to + runs[i].offset + done))
 				return NO_ROOM;
 		}
 	return READ;
 }
 
-static enum outcome read_parts(struct kept_store *s, int fd, struct file_head *h, struct soft_kept *k)
+static enum outcome read_parts(struct kept_store *s, int fd, struct soft_kept *k)
 {
-	struct file_run *const runs = malloc(runs_bytes(h->n_runs));
+	struct kept_file_head head = k->file, *const h = &head;
+	struct kept_file_run *const runs = malloc(kept_runs_bytes(h->n_runs));
 	if (!runs)
 		return NO_ROOM;
 	enum outcome outcome = DAMAGED;
-	const struct hash wanted = h->hash;
-	struct sum sum;
-	sum_begin(&sum);
-	h->hash = (struct hash){ { 0, 0 } };
-	sum_add(&sum, h, sizeof(*h));
-	if (!read_all(fd, runs, runs_bytes(h->n_runs), sizeof(*h)) || !runs_fit(h, runs))
+	const struct kept_digest wanted = h->hash;
+	struct kept_sum sum;
+	kept_sum_begin(&sum);
+	h->hash = (struct kept_digest){ { 0, 0 } };
+	kept_sum_add(&sum, h, sizeof(*h));
+	if (!read_all(fd, runs, kept_runs_bytes(h->n_runs), sizeof(*h)) || !kept_runs_fit(h, runs))
 		goto out;
-	sum_add(&sum, runs, runs_bytes(h->n_runs));
+	kept_sum_add(&sum, runs, kept_runs_bytes(h->n_runs));
 	outcome = NO_ROOM;
 	const uint64_t used = __atomic_fetch_add(&s->shared->kept_used, h->size, __ATOMIC_RELAXED);
 	if (used + h->size > KEPT_MAX ||
@@ -380,8 +303,8 @@ static enum outcome read_parts(struct kept_store *s, int fd, struct file_head *h
 		goto out;
 	const uint64_t to = KEPT_FILE_OFFSET + used;
 	outcome = copy_in(s, fd, h, runs, to, &sum);
-	const struct hash found = sum_end(&sum);
-	if (outcome == READ && !same_hash(&found, &wanted))
+	const struct kept_digest found = kept_sum_end(&sum);
+	if (outcome == READ && !kept_same_digest(&found, &wanted))
 		outcome = DAMAGED;
 	/* (the last byte, so that all holes are part of the memfd) */
 	if (outcome == READ && !write_all(s->memfd, "", 1, to + h->size - 1))
@@ -405,21 +328,22 @@ static time_t strikes(const struct stat *st)
 	return st->st_mtim.tv_sec > 0 && st->st_mtim.tv_sec < MOST_STRIKES ? st->st_mtim.tv_sec : 0;
 }
 
-static enum outcome read_file(struct kept_store *s, const char *name, struct soft_kept *k)
+/* Of the file of the place's program, looks at the head, or reads all of it to the memfd. */
+static enum outcome read_file(struct kept_store *s, struct soft_kept *k, bool whole)
 {
-	const int fd = openat(s->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	const int fd = openat(s->dir, k->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return NOT_THERE;
 	enum outcome outcome = DAMAGED;
 	struct stat st;
-	struct file_head h;
+	struct kept_file_head *const h = &k->file;
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077) &&
-	    read_all(fd, &h, sizeof(h), 0) && head_fits(s, &h, &k->program, (uint64_t)st.st_size))
-		outcome = read_parts(s, fd, &h, k);
+	    read_all(fd, h, sizeof(*h), 0) && head_fits(s, h, &k->program, (uint64_t)st.st_size))
+		outcome = whole ? read_parts(s, fd, k) : READ;
 	if (outcome == READ && !strikes(&st))
 		futimens(fd, NULL);		/* what was used last is removed last */
 	else if (outcome == DAMAGED)
-		unlinkat(s->dir, name, 0);
+		unlinkat(s->dir, k->name, 0);
 	close(fd);
 	return outcome;
 }
@@ -438,44 +362,67 @@ static bool program_of(pid_t pid, struct soft_file *f)
 	return true;
 }
 
-/* The first free place, if the program has none. */
-static struct soft_kept *new_place(const struct kept_store *s, const struct soft_file *program)
+/* The place of the program; the first free one (*is_new), if it has none. NULL: all are taken. */
+static struct soft_kept *place_of(const struct kept_store *s, const struct soft_file *program, bool *is_new)
 {
 	for (uint32_t i = 0; i < SOFT_MAX_KEPT; i++) {
 		struct soft_kept *const k = &s->shared->kept[i];
 		uint32_t state = KEPT_FREE;
-		if (__atomic_compare_exchange_n(&k->state, &state, KEPT_TAKEN, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+		*is_new = __atomic_compare_exchange_n(&k->state, &state, KEPT_TAKEN, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
+		if (*is_new)
 			k->program = *program;
+		if (*is_new || (state != KEPT_TAKEN && !memcmp(&k->program, program, sizeof(*program))))
 			return k;
-		}
-		if (state != KEPT_TAKEN && !memcmp(&k->program, program, sizeof(*program)))
-			return NULL;
 	}
 	return NULL;
 }
 
-/* Until the place has a state, the process, which finds its program's place by itself, does not run. */
+/* The first process of the program, which waits until the place has a state. */
+static void look_for_file(struct kept_store *s, struct soft_kept *k)
+{
+	file_name(s, &k->program, k->name);
+	const bool by_itself = s->shared->kept_folder[0];
+	const enum outcome outcome = read_file(s, k, !by_itself);
+	s->damaged += outcome == DAMAGED;
+	k->stored = outcome == READ;
+	k->read = outcome == READ && !by_itself;
+	__atomic_store_n(&k->state, outcome != READ ? KEPT_SEEN : by_itself ? KEPT_STORED : KEPT_READY, __ATOMIC_RELEASE);
+}
+
+/* The second one: it and all others map the memfd. */
+static void read_for_all(struct kept_store *s, struct soft_kept *k)
+{
+	struct soft_kept now = { .program = k->program };
+	memcpy(now.name, k->name, sizeof(now.name));
+	const enum outcome outcome = read_file(s, &now, true);
+	k->damaged |= outcome == DAMAGED;
+	if (outcome != READ)
+		return;
+	k->offset = now.offset;
+	k->head_size = now.head_size;
+	k->size = now.size;
+	k->read = 1;
+	uint32_t state = KEPT_STORED;
+	__atomic_compare_exchange_n(&k->state, &state, KEPT_READY, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
 void kept_store_read(struct kept_store *s, pid_t pid)
 {
 	struct soft_file program;
-	char name[NAME_SIZE];
+	bool is_new;
 	if (!s || s->dir < 0 || !program_of(pid, &program))
 		return;
-	struct soft_kept *const k = new_place(s, &program);
-	if (!k)
-		return;
-	file_name(s, &program, name);
-	const enum outcome outcome = read_file(s, name, k);
-	s->read += outcome == READ;
-	s->damaged += outcome == DAMAGED;
-	k->stored = outcome == READ;
-	__atomic_store_n(&k->state, outcome == READ ? KEPT_READY : KEPT_SEEN, __ATOMIC_RELEASE);
+	struct soft_kept *const k = place_of(s, &program, &is_new);
+	if (k && is_new)
+		look_for_file(s, k);
+	else if (k && __atomic_load_n(&k->state, __ATOMIC_ACQUIRE) == KEPT_STORED)
+		read_for_all(s, k);
 }
 
 /* ---- writing ---- */
 
 /* The parts of the memfd that are no holes. Returns how many, or 0. */
-static uint32_t list_runs(const struct kept_store *s, const struct soft_kept *k, struct file_run *runs, uint64_t *data)
+static uint32_t list_runs(const struct kept_store *s, const struct soft_kept *k, struct kept_file_run *runs, uint64_t *data)
 {
 	uint32_t n = 0;
 	*data = 0;
@@ -484,50 +431,50 @@ static uint32_t list_runs(const struct kept_store *s, const struct soft_kept *k,
 		if (from < 0 || (uint64_t)from >= end)
 			break;
 		off_t to = lseek(s->memfd, from, SEEK_HOLE);
-		if (to < 0 || n == MAX_RUNS)
+		if (to < 0 || n == KEPT_MAX_RUNS)
 			return 0;
 		if ((uint64_t)to > end)
 			to = (off_t)end;
-		runs[n] = (struct file_run){ (uint64_t)from - k->offset, (uint64_t)(to - from) };
+		runs[n] = (struct kept_file_run){ (uint64_t)from - k->offset, (uint64_t)(to - from) };
 		*data += runs[n++].size;
 		at = (uint64_t)to;
 	}
 	return n;
 }
 
-static bool copy_out(struct kept_store *s, int fd, const struct soft_kept *k, const struct file_head *h,
-		     const struct file_run *runs, struct sum *sum)
+static bool copy_out(struct kept_store *s, int fd, const struct soft_kept *k, const struct kept_file_head *h,
+		     const struct kept_file_run *runs, struct kept_sum *sum)
 {
-	uint64_t at = sizeof(*h) + runs_bytes(h->n_runs);
+	uint64_t at = sizeof(*h) + kept_runs_bytes(h->n_runs);
 	for (uint32_t i = 0; i < h->n_runs; i++)
 		for (uint64_t done = 0, n; done < runs[i].size; done += n, at += n) {
-			n = runs[i].size - done < CHUNK ? runs[i].size - done : CHUNK;
+			n = runs[i].size - done < KEPT_CHUNK ? runs[i].size - done : KEPT_CHUNK;
 			if (!read_all(s->memfd, s->chunk, n, k->offset + runs[i].offset + done))
 				return false;
-			sum_add(sum, s->chunk, n);
+			kept_sum_add(sum, s->chunk, n);
 			if (!write_all(fd, s->chunk, n, at))
 				return false;
 		}
 	return true;
 }
 
-static bool write_parts(struct kept_store *s, int fd, const struct soft_kept *k, struct file_head *h, const struct file_run *runs)
+static bool write_parts(struct kept_store *s, int fd, const struct soft_kept *k, struct kept_file_head *h, const struct kept_file_run *runs)
 {
-	struct sum sum;
-	sum_begin(&sum);
-	sum_add(&sum, h, sizeof(*h));
-	sum_add(&sum, runs, runs_bytes(h->n_runs));
-	if (!copy_out(s, fd, k, h, runs, &sum) || !write_all(fd, runs, runs_bytes(h->n_runs), sizeof(*h)))
+	struct kept_sum sum;
+	kept_sum_begin(&sum);
+	kept_sum_add(&sum, h, sizeof(*h));
+	kept_sum_add(&sum, runs, kept_runs_bytes(h->n_runs));
+	if (!copy_out(s, fd, k, h, runs, &sum) || !write_all(fd, runs, kept_runs_bytes(h->n_runs), sizeof(*h)))
 		return false;
-	h->hash = sum_end(&sum);
+	h->hash = kept_sum_end(&sum);
 	return write_all(fd, h, sizeof(*h), 0);
 }
 
 /* Returns 0 or an errno. */
-static int write_file(struct kept_store *s, const struct soft_kept *k, struct file_head *h, const struct file_run *runs)
+static int write_file(struct kept_store *s, const struct soft_kept *k, struct kept_file_head *h, const struct kept_file_run *runs)
 {
 	static unsigned files;			/* atomic */
-	char name[NAME_SIZE], new_name[NAME_SIZE + 60];
+	char name[KEPT_NAME_SIZE], new_name[KEPT_NAME_SIZE + 60];
 	file_name(s, &k->program, name);
 	/* (Process numbers are not enough: of other containers they can be the same.) */
 	snprintf(new_name, sizeof(new_name), BEGINNING "%d-%u-%llx-%s", (int)getpid(),
@@ -547,11 +494,11 @@ static int write_file(struct kept_store *s, const struct soft_kept *k, struct fi
 
 static void write_place(struct kept_store *s, const struct soft_kept *k)
 {
-	struct file_head h = { .magic = MAGIC, .version = VERSION, .context = s->context, .program = k->program,
+	struct kept_file_head h = { .magic = MAGIC, .version = KEPT_VERSION, .context = s->context, .program = k->program,
 			       .size = k->size, .head_size = k->head_size };
-	struct file_run *const runs = calloc(MAX_RUNS, sizeof(*runs));
+	struct kept_file_run *const runs = calloc(KEPT_MAX_RUNS, sizeof(*runs));
 	h.n_runs = runs ? list_runs(s, k, runs, &h.data) : 0;
-	if (h.n_runs && h.data <= KEPT_MAX_BYTES && sizeof(h) + runs_bytes(h.n_runs) + h.data <= s->limit) {
+	if (h.n_runs && h.data <= KEPT_MAX_BYTES && sizeof(h) + kept_runs_bytes(h.n_runs) + h.data <= s->limit) {
 		const int err = write_file(s, k, &h, runs);
 		if (err)
 			set_problem(s, err, "writing kept code to", NULL);
@@ -565,7 +512,7 @@ static void write_place(struct kept_store *s, const struct soft_kept *k)
 struct listed {
 	struct timespec used;
 	uint64_t size;
-	char name[NAME_SIZE + 60];
+	char name[KEPT_NAME_SIZE + 60];
 };
 
 /* Other files that may be in the folder are left alone. */
@@ -644,7 +591,7 @@ static bool is_outdated(const struct soft_shared *shared, uint32_t i)
  * that removes the file. */
 static void look_at_age(const struct kept_store *s, const struct soft_kept *k)
 {
-	char name[NAME_SIZE];
+	char name[KEPT_NAME_SIZE];
 	struct stat st;
 	file_name(s, &k->program, name);
 	if (fstatat(s->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -664,6 +611,10 @@ void kept_store_write(struct kept_store *s, struct tare_measurement *m)
 		return;
 	for (uint32_t i = 0; s->dir >= 0 && i < SOFT_MAX_KEPT; i++) {
 		const struct soft_kept *const k = &s->shared->kept[i];
+		s->read += k->stored && k->read;
+		s->damaged += k->damaged;
+		if (k->damaged)
+			unlinkat(s->dir, k->name, 0);
 		if (__atomic_load_n(&k->state, __ATOMIC_ACQUIRE) == KEPT_READY && !k->stored && !is_outdated(s->shared, i))
 			write_place(s, k);
 		else if (k->stored && !is_outdated(s->shared, i))

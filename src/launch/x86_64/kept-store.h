@@ -8,16 +8,15 @@
  *	kept_store_write(store, m);			when the run is over
  *	kept_store_close(store);
  *
- * A folder has one file for each program, engine, CPU and way of counting; its name is a hash of these. A file is
- * copied into the run's memfd, with a hash over all of its bytes on the way: what the hash is of is what processes
- * map. A file that does not fit, is damaged or belongs to another user is not used; the run goes on without it, and
+ * A folder has one file for each program, engine, CPU and way of counting; its name is a hash of these. The first
+ * process of a program reads its file into its own memory (soft/translate/kept-read.c); when there is a second one, the file is
+ * copied into the run's memfd, which processes map. There is a hash over all bytes, on the way: what the hash is of is
+ * what runs. A file that does not fit, is damaged or belongs to another user is not used; the run goes on without it, and
  * replaces it at its end. Files are written beside their place and renamed, so a reader finds the old one or the new
  * one. What was used longest ago is removed when the folder exceeds its size. A file that has code of a library which the
  * program does not have any more is removed after three such runs.
  *
- *	struct file_head
- *	struct file_run …	which parts of the code are there; the rest are holes. Padded to STEP bytes
- *	the parts
+ * What is in a file: soft/abi/kept-abi.h.
  *
  * All functions accept NULL for the store. kept_store_read() is called by the tracer thread, the others by the
  * thread that runs soft_run(), before and after the tracer thread exists.

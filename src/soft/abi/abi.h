@@ -282,8 +282,24 @@ enum soft_kept_state {
 	KEPT_SEEN,		/* a process of the program has started */
 	KEPT_WRITING,
 	KEPT_READY,
+	KEPT_STORED,		/* in a file, which the first process reads by itself */
 	KEPT_NOT,		/* cannot be kept */
 };
+struct kept_digest {
+	uint64_t word[2];
+};
+/* What a file of kept code begins with (kept-abi.h). */
+struct kept_file_head {
+	char magic[8];
+	uint32_t version, n_runs;
+	struct kept_digest hash;	/* of the whole file, with 0 here */
+	struct kept_digest context;
+	struct soft_file program;
+	uint64_t size, head_size;	/* struct soft_kept */
+	uint64_t data;			/* bytes of all parts */
+};
+#define KEPT_NAME_SIZE 40
+#define KEPT_FOLDER_SIZE 1024
 struct soft_kept {
 	uint32_t state;		/* enum soft_kept_state; atomic */
 	uint32_t outdated;	/* a process has another file where it has the code of one (atomic) */
@@ -291,8 +307,12 @@ struct soft_kept {
 	uint64_t offset;	/* in the memfd: struct kept_head */
 	uint64_t head_size;
 	uint64_t size;		/* with everything behind it, and holes */
-	uint32_t stored;	/* the launcher has it from a file (launch/kept-store.h) */
+	uint32_t stored;	/* it is from a file (launch/kept-store.h) */
 	uint32_t again;		/* a process writes it once more, to another place (atomic) */
+	uint32_t read;		/* that file was read, and is whole (atomic) */
+	uint32_t damaged;	/* … or is not (atomic) */
+	struct kept_file_head file;	/* … as the launcher saw it */
+	char name[KEPT_NAME_SIZE];
 };
 #define SOFT_MAX_KEPT 128
 #define KEPT_FILE_OFFSET (192ull << 20)
@@ -345,6 +365,7 @@ struct soft_shared {
 	} parts;
 	uint64_t kept_used;	/* bytes from KEPT_FILE_OFFSET on that are given out (atomic) … */
 	uint64_t kept_bytes;	/* … and how much memory they take (atomic) */
+	char kept_folder[KEPT_FOLDER_SIZE];	/* of the files; "": processes cannot read them */
 	struct soft_kept kept[SOFT_MAX_KEPT];
 	struct soft_slot slots[SOFT_SLOTS];
 	struct soft_record records[SOFT_MAX_RECORDS];

@@ -607,6 +607,7 @@ void cache_take(uint32_t blocks, uint32_t links)
 	arena_grow(ZONE_LINKS, &links_mapped, (links + 1ull) * sizeof(struct link));
 	if (CELL_BYTES(blocks) > cache.counts_mapped)
 		count_map_cells(CELL_BYTES(blocks));
+	zone_touch((uint64_t)counts_of(thread_at(0)), CELL_BYTES(blocks));
 }
 
 void cache_touch(void)

@@ -209,13 +209,14 @@ static bool write_table(const struct kept_unit *u, uint64_t base)
 	return true;
 }
 
-/* Gives all parts their places in the memfd. Returns where they end. */
+/* Gives all parts their places in the memfd. Returns where they end. (Pieces and T share no large page: kept-read.c.) */
 static uint64_t place_parts(struct kept_head *h, uint64_t offset)
 {
 	for (uint32_t i = 0; i < h->n_pieces; i++) {
 		h->pieces[i].offset = offset;
 		offset += h->pieces[i].size;
 	}
+	offset = (offset + ARENA_LARGE - 1) / ARENA_LARGE * ARENA_LARGE;
 	for (uint32_t i = 0; i < h->n_units; i++) {
 		h->units[i].table = offset;
 		offset += table_piece(&h->units[i]).size;
@@ -228,7 +229,7 @@ static bool save(struct soft_kept *k)
 	const uint64_t lists = (cache.n_returns + 1ull) * sizeof(struct kept_back) + pages_keep().used * 4;
 	const uint64_t head_size = PAGE_UP(sizeof(struct kept_head) + lists);
 	if (kept.taken)
-		sys2(__NR_munmap, ZONE_KEPT, kept.from->head_size);
+		sys2(__NR_munmap, ZONE_KEPT, kept.mapped);
 	kept.taken = false;
 	if (!zone_try_map(ZONE_KEPT, head_size))
 		return false;

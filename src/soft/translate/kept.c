@@ -9,8 +9,8 @@
  *	process 2	writes what it has at its end to the run's memfd (kept_save())
  *	process 3 …	map that, privately, at their start (kept_start())
  *
- * Where the launcher stores code for other runs (SOFT_FLAG_KEEP, launch/kept-store.h), process 1 writes already, and what
- * it finds in the memfd may be from an earlier run.
+ * Where the launcher stores code for other runs (SOFT_FLAG_KEEP, launch/kept-store.h), process 1 writes already. If there is
+ * a file of an earlier run, process 1 reads it (kept-read.c), and from process 2 on it is in the memfd.
  *
  * What is kept are the arenas of blocks, links and the heap, the code of the segments, and lists of what
  * R, T and the table of pages have. Cells are not: each process counts from 0. The blocks of one
@@ -62,8 +62,18 @@ static bool same_file(const struct soft_file *a, const struct soft_file *b)
 	return mem_equal(a, b, sizeof(*a));
 }
 
+/* What this process has read by itself is moved. */
+static bool move_piece(const struct piece *p)
+{
+	return sys5(__NR_mremap, ZONE_KEPT + p->offset, p->size, p->size, MREMAP_MAYMOVE | MREMAP_FIXED, p->at) ==
+		       (long)p->at &&
+	       (p->prot == (PROT_READ | PROT_WRITE) || sys3(__NR_mprotect, p->at, p->size, p->prot) == 0);
+}
+
 static bool map_piece(const struct piece *p)
 {
+	if (kept.own)
+		return move_piece(p);
 	return sys6(__NR_mmap, (long)p->at, (long)p->size, p->prot, MAP_PRIVATE | MAP_FIXED, E.reserved_fd,
 		    (long)(kept.from->offset + p->offset)) == (long)p->at;
 }
@@ -257,14 +267,28 @@ static void take(struct thread *t, const struct kept_head *h)
 	r->source_bytes = r->had_source = cache.source_bytes;
 }
 
-static bool take_from(struct thread *t, struct soft_kept *k)
+static bool map_lists(const struct soft_kept *k)
 {
 	const struct piece lists = { .at = ZONE_KEPT, .size = k->head_size, .prot = PROT_READ };
+	kept.mapped = k->head_size;
 	if (!zone_try_map(ZONE_KEPT, k->head_size))
 		return false;
+	if (map_piece(&lists))
+		return true;
+	sys2(__NR_munmap, ZONE_KEPT, k->head_size);
+	return false;
+}
+
+static bool take_from(struct thread *t, struct soft_kept *k, bool own)
+{
 	kept.from = k;
-	if (!map_piece(&lists) || !fits(kept_head()) || !map_segments(kept_head())) {
-		sys2(__NR_munmap, ZONE_KEPT, k->head_size);
+	if (own ? !kept_read_file(k) : !map_lists(k))
+		return false;
+	kept.own = own;
+	if (own)
+		kept.mapped = k->file.size;
+	if (!fits(kept_head()) || !map_segments(kept_head())) {
+		sys2(__NR_munmap, ZONE_KEPT, kept.mapped);
 		return false;
 	}
 	take(t, kept_head());
@@ -310,10 +334,11 @@ static bool take_of_program(struct thread *t)
 		return false;
 	struct soft_kept *const k = place_of(&kept.units[0].file);
 	const uint32_t state = k ? __atomic_load_n(&k->state, __ATOMIC_ACQUIRE) : KEPT_NOT;
-	kept.again = state == KEPT_READY && E.shared->flags & SOFT_FLAG_KEEP;
+	const bool ready = state == KEPT_READY || state == KEPT_STORED;
+	kept.again = ready && E.shared->flags & SOFT_FLAG_KEEP;
 	if (state == KEPT_SEEN || kept.again)
 		kept.save_to = k;
-	return state == KEPT_READY && take_from(t, k);
+	return ready && take_from(t, k, state == KEPT_STORED);
 }
 
 void kept_start(struct thread *t)

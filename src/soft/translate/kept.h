@@ -1,4 +1,4 @@
-/* What kept.c and kept-save.c share: how code is kept for other processes, in the run's memfd. */
+/* What kept.c, kept-read.c and kept-save.c share: how code is kept for other processes, in the run's memfd. */
 #ifndef SOFT_KEPT_H
 #define SOFT_KEPT_H
 
@@ -52,6 +52,8 @@ extern struct kept_code {
 	struct soft_kept *save_to;	/* this process is to write, if it can */
 	bool again;			/* … though another process has written */
 	struct soft_kept *from;	/* taken: what this process runs */
+	uint64_t mapped;		/* taken: bytes at ZONE_KEPT: the lists, … */
+	bool own;			/* … and behind them all parts, for this process alone (kept-read.c) */
 	bool taken;			/* this process runs kept code */
 	bool waiting[MAX_UNITS];	/* taken: the unit is not in use yet */
 	bool has_table[MAX_UNITS];	/* it is in use, and its part of T is mapped */
@@ -67,6 +69,9 @@ static inline struct piece table_piece(const struct kept_unit *u)
 	return (struct piece){ .at = (uint64_t)table_cell(u->unit.start), .size = 4 * (u->unit.end - u->unit.start),
 			       .offset = u->table, .prot = PROT_READ | PROT_WRITE };
 }
+
+/* kept-read.c: reads the file to ZONE_KEPT. False: it cannot be used. */
+NEEDS_LOCK bool kept_read_file(struct soft_kept *k);
 
 /* Of the program's pages of a unit, by a list of their places in the table of pages. 0: one of them cannot
  * be read. */
