@@ -79,6 +79,20 @@ def frequency():
     check(first == second and len(first) > 10, len(first), len(second))
 
 
+def group():
+    """A group of which only the leader samples: each sample has the values of all, and perf script makes
+    of them one line for each event to which something was added since the sample before."""
+    for program in programs:
+        total = [int(n) for n in counts("-e", "instructions:u,branches:u", command=[program])]
+        virtual("perf", "record", "-q", "-o", data, "-e", "{instructions:u,branches:u}:S", "-c", "10", "--", program)
+        added = {"instructions:u:": [], "branches:u:": []}
+        for line in script("event,period").splitlines():
+            added[line.split()[1]].append(int(line.split()[0]))
+        instructions, branches = added.values()
+        check(instructions == [10] * (total[0] // 10) and 0 <= total[1] - sum(branches) <= 10, os.path.basename(program), total,
+              len(instructions), sum(branches))
+
+
 def beside():
     """perf stat counts what it counts alone, while perf record samples the same program."""
     for program in programs:
@@ -92,6 +106,7 @@ def beside():
 each_instruction()
 profile()
 frequency()
+group()
 beside()
 shutil.rmtree(folder)
 finish()

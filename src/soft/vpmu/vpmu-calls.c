@@ -360,6 +360,12 @@ static void choose_cpu(struct vpmu_event *e)
 	e->elsewhere = e->unbound && (uint32_t)e->cpu != home_of(e->slot);
 }
 
+/* Its group is counted as a whole, at the first CPU: `perf record` with :S. */
+static bool has_period(uint32_t event)
+{
+	return !vpmu_event(event)->software && vpmu_sampler(event)->on;
+}
+
 /* What the kernel checks from perf_event_alloc() on. `slot` is 0 for an event of a CPU. */
 static long reasons_against(const struct perf_event_attr *attr, uint32_t slot, uint32_t leader,
 			    int row, uint32_t output, int cpu)
@@ -395,7 +401,8 @@ static long reasons_against(const struct perf_event_attr *attr, uint32_t slot, u
 		return -EINVAL;
 	if (leader && is_full(leader, attr->read_format))
 		return -E2BIG;
-	if (cpu >= 0 && !attr->sample_period && !is_bound_to(vpmu_slot(slot)->tid, cpu))
+	if (cpu >= 0 && !attr->sample_period && !is_bound_to(vpmu_slot(slot)->tid, cpu) &&
+	    !(leader && has_period(leader)))
 		return -EOPNOTSUPP;
 	return 0;
 }
