@@ -32,12 +32,14 @@ struct callgrind {
 	const char *machine, *hermetic, *schedule;	/* tare's own; NULL: not given */
 	int log_fd;
 	bool quiet, verbose, trace_children, dump_instr, no_lines, separate_threads, skip_plt_off;
-	bool cache_sim, instr_later, collect_later;
+	bool cache_sim, instr_later, collect_later, plain_names, combine_dumps;
 	struct function_rules rules;
 	struct cachesim_caches caches;
 	char **command;
 	FILE *log;
 	pid_t pid;			/* of the command, once it ran */
+	struct buf left_out;		/* lines that say what the file does not have */
+	int64_t collected[1 + SIM_EVENTS];	/* of that process, all of its parts */
 };
 
 bool callgrind_is_name(const char *argv0)
@@ -57,6 +59,15 @@ static void say(const struct callgrind *c, const char *format, ...)
 	vfprintf(c->log, format, args);
 	va_end(args);
 	fputc('\n', c->log);
+}
+
+static void say_command(const struct callgrind *c)
+{
+	struct buf text = { 0 };
+	for (char **arg = c->command; *arg; arg++)
+		buf_printf(&text, " %s", *arg);
+	say(c, "Command:%s", buf_failed(&text) ? "" : text.data);
+	buf_free(&text);
 }
 
 /* ---- options ---- */
@@ -108,11 +119,13 @@ static const struct flag flags[] = {
 	{ "--instr-atstart", offsetof(struct callgrind, instr_later), true },
 	{ "--collect-atstart", offsetof(struct callgrind, collect_later), true },
 	{ "--skip-plt", offsetof(struct callgrind, skip_plt_off), true },
+	{ "--compress-strings", offsetof(struct callgrind, plain_names), true },
+	{ "--combine-dumps", offsetof(struct callgrind, combine_dumps), false },
 };
 
 /* What changes nothing here: how callgrind packs its file, and what it says while it works. */
 static const char *const ignored[] = {
-	"--compress-strings", "--compress-pos", "--combine-dumps", "--num-callers", "--error-limit", "--progress",
+	"--compress-pos", "--num-callers", "--error-limit", "--progress",
 	"--demangle", "--verbose", "--stats", "--error-exitcode", "--sigill-diagnostics", "--allow-mismatched-debuginfo",
 	"--suppressions", "--gen-suppressions", "--child-silent-after-fork", "--run-libc-freeres", "--run-cxx-freeres",
 	"--show-below-main", "--fair-sched", "--smc-check", "--max-stackframe", "--main-stacksize", "--vgdb",
@@ -120,18 +133,24 @@ static const char *const ignored[] = {
 };
 
 /* What changes counts or files in callgrind, and is not here; with the value that means "no". */
-static const struct { const char *name, *off, *instead; } missing[] = {
+static const struct missing { const char *name, *off, *instead; } missing[] = {
 	{ "--branch-sim", "no", "branch predictors are not simulated; Ir and the caches are" },
 	{ "--simulate-wb", "no", "the write-back of caches is not simulated" },
 	{ "--simulate-hwpref", "no", "the prefetcher of caches is not simulated" },
 	{ "--cacheuse", "no", "the use of cache lines is not simulated" },
-	{ "--collect-jumps", "no", "jumps are not collected" },
-	{ "--collect-systime", "no", "the time in system calls is not collected; tare annotate has a table of the calls" },
-	{ "--collect-bus", "no", "bus events are not collected; tare annotate -e locked counts locked instructions" },
 	{ "--dump-every-bb", "0", "dumps are made where the program or --dump-before and --dump-after ask for them" },
 	{ "--separate-callers", "0", "contexts are in tare annotate --calls, all of them" },
 	{ "--separate-recs", "2", "each recursion is one function" },
-	{ "--fn-skip", NULL, "no function is left out" },
+};
+
+/* What callgrind would add to the file beside the counts that are there, or would show in another place. Harnesses
+ * and scripts ask for these by habit. */
+static const struct missing extras[] = {
+	{ "--collect-jumps", "no", "jumps are not collected; the counts of branches are in tare annotate -e branches" },
+	{ "--collect-systime", "no", "the time in system calls is not collected; tare annotate has a table of the calls" },
+	{ "--collect-bus", "no", "bus events are not collected; tare annotate -e locked counts locked instructions" },
+	{ "--fn-skip", NULL, "each function is shown" },
+	{ "--obj-skip", NULL, "the functions of each object are shown" },
 };
 
 static int parse_flag(struct callgrind *c, const char *option)
@@ -177,6 +196,27 @@ static int parse_missing(const char *option)
 		return usage_error("%s: not done here: %s", option, missing[i].instead);
 	}
 	return -1;
+}
+
+static bool parse_extra(struct callgrind *c, const char *option)
+{
+	for (size_t i = 0; i < sizeof(extras) / sizeof(extras[0]); i++) {
+		const char *const v = value_of(option, extras[i].name);
+		if (!v)
+			continue;
+		if (!extras[i].off || strcmp(v, extras[i].off))
+			buf_printf(&c->left_out, "%s: left out: %s\n", option, extras[i].instead);
+		return true;
+	}
+	return false;
+}
+
+/* Also with --quiet: the file is not what was asked for. */
+static void say_left_out(const struct callgrind *c)
+{
+	const char *line = buf_failed(&c->left_out) || !c->left_out.len ? "" : c->left_out.data;
+	for (const char *end; (end = strchr(line, '\n')); line = end + 1)
+		fprintf(c->log, "==%d== %.*s\n", (int)getpid(), (int)(end - line), line);
 }
 
 /* Options that name functions. With --toggle-collect, collecting starts off. */
@@ -247,7 +287,7 @@ static int parse_option(struct callgrind *c, const char *option)
 		c->log_fd = atoi(v);
 	else if (!strcmp(option, "-q") || !strcmp(option, "--quiet"))
 		c->quiet = true;
-	else if (!parse_world(c, option) && !is_ignored(option))
+	else if (!parse_world(c, option) && !parse_extra(c, option) && !is_ignored(option))
 		return usage_error("%s: no option of callgrind that is known here; tare-callgrind(1) lists them", option);
 	return EXIT_GOOD;
 }
@@ -365,15 +405,44 @@ static void describe(const char *name, const struct cachesim_cache *k, char *out
 		snprintf(out, size, "%s cache: %" PRIu64 " B, %u B, %u-way associative", name, k->size, k->line, k->ways);
 }
 
-static bool write_file(const struct callgrind *c, const struct tare_codeprofile *p, pid_t pid, unsigned part,
-		       const char *trigger, const char *suffix)
+/* A file that a dump, or what came after the last one, goes to. */
+struct part {
+	const struct tare_dump *dump;		/* NULL: what came after the last one */
+	unsigned number;			/* of the process, from 1 */
+	unsigned thread;			/* from 1; 0: of the process */
+	bool further;				/* it goes behind others in the same file */
+};
+
+static bool part_name(const struct callgrind *c, const struct part *part, struct buf *name)
 {
-	struct buf name = { 0 };
-	struct tare_why why = { 0 };
+	if (!file_name(c->out_file ? c->out_file : DEFAULT_OUT, c->pid, name))
+		return false;
+	if (part->dump && !c->combine_dumps)
+		buf_printf(name, ".%u", part->number);
+	if (part->thread && !c->combine_dumps)
+		buf_printf(name, "-%02u", part->thread);
+	return !buf_failed(name);
+}
+
+static void trigger_text(const struct tare_dump *dump, struct buf *text)
+{
+	if (dump && !strncmp(dump->name, "--dump-", 7))
+		buf_printf(text, "Trigger: %s", dump->name);
+	else if (dump && *dump->name)
+		buf_printf(text, "Trigger: Client Request: %s", dump->name);
+	else
+		buf_str(text, dump ? "Trigger: Client Request" : "Trigger: Program termination");
+}
+
+static bool export_part(const struct callgrind *c, const struct tare_codeprofile *p, const struct part *part,
+			struct file *f, struct tare_why *why)
+{
+	const struct tare_output out = { write_bytes, f };
+	struct buf trigger = { 0 };
 	char caches[3][96];
 	const char *desc[6] = { 0 };
 	size_t n = 0;
-	if (c->cache_sim) {
+	if (c->cache_sim && !part->further) {
 		describe("I1", &c->caches.i1, caches[0], sizeof(caches[0]));
 		describe("D1", &c->caches.d1, caches[1], sizeof(caches[1]));
 		describe("LL", &c->caches.ll, caches[2], sizeof(caches[2]));
@@ -381,20 +450,27 @@ static bool write_file(const struct callgrind *c, const struct tare_codeprofile 
 			desc[n] = caches[n];
 		desc[n++] = "Dr to DLmw are simulated by cachegrind's rules; Ir is exact";
 	}
-	desc[n++] = trigger;
-	if (!file_name(c->out_file ? c->out_file : DEFAULT_OUT, pid, &name)) {
-		buf_free(&name);
-		return false;
-	}
-	buf_str(&name, suffix);
-	struct file f = { .fd = open(name.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) };
-	const struct tare_output out = { write_bytes, &f };
-	bool ok = f.fd >= 0;
-	if (!ok)
+	trigger_text(part->dump, &trigger);
+	desc[n++] = buf_failed(&trigger) ? NULL : trigger.data;
+	const bool ok = tare_codeprofile_export_callgrind(p, &TARE_OPTIONS(callgrind, .insns = c->dump_instr,
+			.no_lines = c->no_lines, .fold_plt = !c->skip_plt_off, .pid = c->pid, .part = part->number,
+			.thread = part->thread, .plain_names = c->plain_names || c->combine_dumps,
+			.further = part->further, .desc = desc, .creator = "tare-callgrind-" TARE_VERSION),
+			&out, why) >= 0;
+	buf_free(&trigger);
+	return ok;
+}
+
+static bool write_file(const struct callgrind *c, const struct tare_codeprofile *p, const struct part *part)
+{
+	struct buf name = { 0 };
+	struct tare_why why = { 0 };
+	bool ok = part_name(c, part, &name);
+	struct file f = { .fd = -1 };
+	if (ok && (f.fd = open(name.data, O_WRONLY | O_CREAT | O_CLOEXEC | (part->further ? O_APPEND : O_TRUNC), 0666)) < 0) {
 		complain_errno(errno, "%s", name.data);
-	else if (tare_codeprofile_export_callgrind(p, &TARE_OPTIONS(callgrind, .insns = c->dump_instr,
-			.no_lines = c->no_lines, .fold_plt = !c->skip_plt_off, .pid = pid, .part = part, .desc = desc,
-			.creator = "tare-callgrind-" TARE_VERSION), &out, &why) < 0) {
+		ok = false;
+	} else if (ok && !export_part(c, p, part, &f, &why)) {
 		struct stat st;
 		if (f.failed)
 			complain_errno(f.failed, "%s", name.data);
@@ -501,11 +577,9 @@ static void report_data(const struct callgrind *c, const char *what, int64_t rea
 	say(c, "%-11s %s  (%s rd + %s wr)", what, grouped(reads + writes, 14), grouped(reads, 0), grouped(writes, 0));
 }
 
-static void report_caches(const struct callgrind *c, const struct tare_codeprofile *p)
+static void report_caches(const struct callgrind *c)
 {
-	int64_t s[SIM_EVENTS];
-	for (size_t e = 0; e < SIM_EVENTS; e++)
-		s[e] = p->events[1 + e].total;
+	const int64_t *const s = c->collected + 1;
 	say(c, "I1  misses: %s", grouped(s[SIM_I1MR], 14));
 	say(c, "LLi misses: %s", grouped(s[SIM_ILMR], 14));
 	say(c, " ");
@@ -517,95 +591,116 @@ static void report_caches(const struct callgrind *c, const struct tare_codeprofi
 	report_data(c, "LL misses:", s[SIM_ILMR] + s[SIM_DLMR], s[SIM_DLMW]);
 }
 
-static void report(const struct callgrind *c, const struct tare_codeprofile *p)
+/* Of a process. */
+static void report(const struct callgrind *c)
 {
 	struct buf names = { 0 }, totals = { 0 };
-	for (size_t e = 0; e < p->n_events; e++) {
-		buf_printf(&names, " %s", e ? p->events[e].name : "Ir");
-		buf_printf(&totals, " %" PRId64, p->events[e].total);
+	for (size_t e = 0; e < (c->cache_sim ? 1 + SIM_EVENTS : 1); e++) {
+		buf_printf(&names, " %s", e ? cachesim_names[e - 1] : "Ir");
+		buf_printf(&totals, " %" PRId64, c->collected[e]);
 	}
 	say(c, " ");
 	say(c, "Events    :%s", buf_failed(&names) ? "" : names.data);
 	say(c, "Collected :%s", buf_failed(&totals) ? "" : totals.data);
 	say(c, " ");
-	for (size_t i = 0; i < p->n_reasons; i++)
-		say(c, "These are lower bounds: %s", p->reasons[i]);
-	say(c, "I   refs:   %s", grouped(p->events[0].total, 14));
+	say(c, "I   refs:   %s", grouped(c->collected[0], 14));
 	if (c->cache_sim)
-		report_caches(c, p);
+		report_caches(c);
 	buf_free(&names);
 	buf_free(&totals);
 }
 
-/* One file of a process or thread: `dump` is the dump that it is of, NULL for what came after the last one. */
-static bool write_part(struct callgrind *c, const struct tare_measurement *m, const struct tare_events *events,
-		       const struct simulated *s, const struct tare_task *t, const struct tare_dump *dump, unsigned part,
-		       const char *suffix)
+/* What makes all counts of the process lower bounds is said once, with what came after its last dump. */
+static void collect(struct callgrind *c, const struct tare_codeprofile *p, const struct part *part)
+{
+	for (size_t e = 0; e < p->n_events; e++)
+		c->collected[e] += p->events[e].total;
+	for (size_t i = 0; i < p->n_reasons && !part->dump; i++)
+		say(c, "These are lower bounds: %s", p->reasons[i]);
+}
+
+/* The run, and what is written of it. */
+struct written {
+	const struct tare_measurement *m;
+	const struct tare_events *events;
+	const struct simulated *simulated;
+};
+
+/* One part of a process or thread. */
+static bool write_part(struct callgrind *c, const struct written *w, const struct tare_task *t, const struct part *part)
 {
 	struct tare_codeprofile *p;
 	struct tare_why why = { 0 };
-	struct buf trigger = { 0 };
-	if (tare_codeprofile_make(m, &TARE_OPTIONS(codeprofile, .events = events, .argv = c->command,
+	if (tare_codeprofile_make(w->m, &TARE_OPTIONS(codeprofile, .events = w->events, .argv = c->command,
 			.only_pid = t->pid, .only_tid = c->separate_threads ? t->tid : 0, .one_dump = true,
-			.dump = dump ? dump->number : 0, .extra = c->cache_sim ? &s->extra : NULL), &p, &why) < 0) {
+			.dump = part->dump ? part->dump->number : 0, .extra = c->cache_sim ? &w->simulated->extra : NULL),
+			&p, &why) < 0) {
 		complain_why(&why);
 		return false;
 	}
-	if (dump && !strncmp(dump->name, "--dump-", 7))
-		buf_printf(&trigger, "Trigger: %s", dump->name);
-	else if (dump && *dump->name)
-		buf_printf(&trigger, "Trigger: Client Request: %s", dump->name);
-	else
-		buf_str(&trigger, dump ? "Trigger: Client Request" : "Trigger: Program termination");
-	const bool ok = !buf_failed(&trigger) && write_file(c, p, t->pid, part, trigger.data, suffix);
-	if (!dump)
-		report(c, p);
-	buf_free(&trigger);
+	const bool ok = write_file(c, p, part);
+	collect(c, p, part);
 	tare_codeprofile_free(p);
 	return ok;
 }
 
-/* The files of a process or thread: one for each dump that it asked for, numbered, and one in the end. */
-static bool write_task(struct callgrind *c, const struct tare_measurement *m, const struct tare_events *events,
-		       const struct simulated *s, const struct tare_task *t, const char *suffix)
-{
-	unsigned part = 1;
-	c->pid = t->pid;
-	for (size_t d = 0; m->parts && d < m->parts->n_dumps; d++) {
-		char numbered[64];
-		if (m->parts->dumps[d].pid != t->pid)
-			continue;
-		snprintf(numbered, sizeof(numbered), ".%u%s", part, suffix);
-		if (!write_part(c, m, events, s, t, &m->parts->dumps[d], part++, numbered))
-			return false;
-	}
-	return write_part(c, m, events, s, t, NULL, part, suffix);
-}
-
-/* Has the task files of its own? */
+/* Does the process or thread have files? (It has a task for each program that it executed.) */
 static bool has_files(const struct callgrind *c, const struct tare_measurement *m, size_t i)
 {
 	const struct tare_task *const t = &m->tasks[i];
 	if ((t->is_thread && !c->separate_threads) || t->not_counted ||
 	    (!c->trace_children && t->pid != m->tasks[0].pid))
 		return false;
-	for (size_t k = 0; k < i; k++)		/* a process has a task for each program that it executed */
+	for (size_t k = 0; k < i; k++)
 		if (m->tasks[k].tid == t->tid && m->tasks[k].pid == t->pid)
 			return false;
 	return true;
 }
 
-static bool write_profiles(struct callgrind *c, const struct tare_measurement *m, const struct tare_events *events,
-			   const struct simulated *s)
+/* One dump of a process, of all of its threads that have files. */
+static bool write_dump(struct callgrind *c, const struct written *w, struct part part)
 {
-	unsigned thread = 0;
-	for (size_t i = 0; i < m->n_tasks; i++) {
-		char suffix[32] = "";
-		if (!has_files(c, m, i))
+	for (size_t i = 0; i < w->m->n_tasks; i++) {
+		if (w->m->tasks[i].pid != c->pid || !has_files(c, w->m, i))
 			continue;
-		if (c->separate_threads)
-			snprintf(suffix, sizeof(suffix), "-%02u", ++thread);
-		if (!write_task(c, m, events, s, &m->tasks[i], suffix))
+		part.thread += c->separate_threads;
+		if (!write_part(c, w, &w->m->tasks[i], &part))
+			return false;
+		part.further = c->combine_dumps;
+	}
+	return true;
+}
+
+/* The files of a process: one for each dump that it asked for, numbered, and one in the end. */
+static bool write_process(struct callgrind *c, const struct written *w, pid_t pid)
+{
+	const struct tare_parts *const parts = w->m->parts;
+	struct part part = { .number = 1 };
+	c->pid = pid;
+	memset(c->collected, 0, sizeof(c->collected));
+	for (size_t d = 0; parts && d < parts->n_dumps; d++) {
+		if (parts->dumps[d].pid != pid)
+			continue;
+		part.dump = &parts->dumps[d];
+		if (!write_dump(c, w, part))
+			return false;
+		part.number++;
+		part.further = c->combine_dumps;
+	}
+	part.dump = NULL;
+	if (!write_dump(c, w, part))
+		return false;
+	report(c);
+	return true;
+}
+
+static bool write_profiles(struct callgrind *c, const struct written *w)
+{
+	for (size_t i = 0; i < w->m->n_tasks; i++) {
+		bool first = has_files(c, w->m, i);
+		for (size_t k = 0; k < i && first; k++)
+			first = w->m->tasks[k].pid != w->m->tasks[i].pid || !has_files(c, w->m, k);
+		if (first && !write_process(c, w, w->m->tasks[i].pid))
 			return false;
 	}
 	return true;
@@ -644,6 +739,7 @@ static int run(struct callgrind *c)
 				  .stop = &measuring_stop, .code = true, .calls = true, .valgrind = true,
 				  .starts_off = (c->instr_later ? TARE_OFF_PROCESS : 0u) |
 						(c->collect_later ? TARE_OFF_THREADS : 0u),
+				  .zero = c->separate_threads ? TARE_ZERO_THREAD : TARE_ZERO_PROCESS,
 				  .machine = c->machine, .hermetic = c->hermetic, .schedule = c->schedule,
 				  .on_deadlock = world_deadlock,
 				  .watch = watch,
@@ -657,7 +753,7 @@ static int run(struct callgrind *c)
 			complain("%s: no memory for its simulated caches", c->command[0]);
 		status = measuring_caught ? 128 + measuring_caught : m->exit_status;
 		say_world(c, m->world);
-		ok = ok && write_profiles(c, m, events, &s);
+		ok = ok && write_profiles(c, &(struct written){ m, events, &s });
 		function_rules_found(&c->rules);	/* as with callgrind, the status is the command's */
 		status = ok ? status : EXIT_FAILED;
 		tare_measurement_free(m);
@@ -681,7 +777,8 @@ int callgrind_main(int argc, char **argv)
 	if (!open_log(&c))
 		return EXIT_FAILED;
 	say(&c, "tare-callgrind " TARE_VERSION ", callgrind's files with exact counts");
-	say(&c, "Command: %s", c.command[0]);
+	say_command(&c);
+	say_left_out(&c);
 	char **const ours = environ;
 	if (c.hermetic)
 		environ = clean_environment(&(struct opt_list){ 0 }, true);
@@ -690,6 +787,7 @@ int callgrind_main(int argc, char **argv)
 		clean_environment_free(environ);
 	environ = ours;
 	function_rules_free(&c.rules);
+	buf_free(&c.left_out);
 	if (c.log != stderr)
 		fclose(c.log);
 	return status;

@@ -301,6 +301,9 @@ struct tare_callgrind_options {
 	unsigned part;			/* of a run with several dumps; 0: 1 */
 	const char *creator;		/* NULL: "tare-VERSION" */
 	const char *const *desc;	/* lines for its head, the last one NULL; NULL: none */
+	unsigned thread;		/* the part is of this thread only, from 1; 0: of the process */
+	bool plain_names;		/* each name in full, each time; else it has a number from the second time on */
+	bool further;			/* a further part, behind another one in the same file, both with plain_names */
 };
 #define TARE_CALLGRIND_OPTIONS_INIT TARE_OPTIONS_INIT(callgrind)
 int tare_codeprofile_export_callgrind(const struct tare_codeprofile *p, const struct tare_callgrind_options *o,

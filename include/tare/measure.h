@@ -188,7 +188,7 @@ enum tare_watch_what {
 	TARE_WATCH_TOGGLE = 2,		/* counting of the thread changes at its start and at its end */
 	TARE_WATCH_DUMP_BEFORE = 4,	/* a dump (struct tare_dump) before it … */
 	TARE_WATCH_DUMP_AFTER = 8,	/* … and after it */
-	TARE_WATCH_ZERO_BEFORE = 16,	/* what the process has counted since the last dump is forgotten */
+	TARE_WATCH_ZERO_BEFORE = 16,	/* what was counted since the last dump is forgotten (enum tare_zero) */
 };
 
 struct tare_watched {
@@ -209,6 +209,13 @@ struct tare_watch {
 	const char *(*name)(unsigned number, void *arg);
 	void *arg;
 	uint64_t reserved[4];
+};
+
+/* What the zero request of valgrind/callgrind.h, and TARE_WATCH_ZERO_BEFORE, forget. */
+enum tare_zero {
+	TARE_ZERO_DEFAULT,		/* the request: what the thread has counted; the rule: what the process has */
+	TARE_ZERO_PROCESS,		/* both: what the process has counted */
+	TARE_ZERO_THREAD,		/* both: what the thread has counted */
 };
 
 struct tare_measure_options {
@@ -274,6 +281,7 @@ struct tare_measure_options {
 	 * .code, .machine, .hermetic and stops. NULL: nothing is kept */
 	const char *keep_code;
 	uint64_t keep_code_bytes;
+	unsigned zero;			/* software engine: enum tare_zero */
 };
 #define TARE_MEASURE_OPTIONS_INIT TARE_OPTIONS_INIT(measure)
 

@@ -2,7 +2,7 @@
  *
  * Functions by object and address. Each has its source lines, or its instructions, with what they counted
  * themselves; behind a line or an instruction stand the calls that it made, with what was counted while
- * they ran. A name is written once and has a number from then on.
+ * they ran. A name is written once and has a number from then on, unless .plain_names asks for it each time.
  */
 #include "codeprofile-room.h"
 
@@ -41,14 +41,16 @@ static void put(struct writer *w, const char *format, ...)
 	sink_add(&w->to, text, n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1);
 }
 
-/* "fn=(3) main", and "fn=(3)" from then on */
+/* "fn=(3) main", and "fn=(3)" from then on; or "fn=main" each time */
 static void put_name(struct writer *w, const char *key, uint32_t number, bool *named, const char *name)
 {
-	put(w, "%s=(%u)", key, number + 1);
-	if (!*named) {
-		sink_str(&w->to, " ");
+	const bool plain = w->o->plain_names;
+	if (plain)
+		put(w, "%s=", key);
+	else
+		put(w, "%s=(%u)%s", key, number + 1, *named ? "" : " ");
+	if (plain || !*named)
 		sink_line(&w->to, name, strlen(name));
-	}
 	*named = true;
 	sink_str(&w->to, "\n");
 }
@@ -232,14 +234,25 @@ static void put_totals(struct writer *w, const char *key)
 	sink_str(&w->to, "\n");
 }
 
-static void put_head(struct writer *w)
+/* Of the whole file. */
+static void put_format(struct writer *w)
 {
 	const struct tare_callgrind_options *const o = w->o;
 	sink_str(&w->to, "# callgrind format\nversion: 1\ncreator: ");
 	sink_str(&w->to, o->creator ? o->creator : "tare-" TARE_VERSION);
 	put(w, "\npid: %d\ncmd: ", (int)(o->pid ? o->pid : w->p->n_tasks ? w->p->tasks[0].pid : 0));
 	sink_line(&w->to, w->p->command, strlen(w->p->command));
-	put(w, "\npart: %u\n\n", o->part ? o->part : 1);
+}
+
+static void put_head(struct writer *w)
+{
+	const struct tare_callgrind_options *const o = w->o;
+	if (!o->further)
+		put_format(w);
+	put(w, "\npart: %u\n", o->part ? o->part : 1);
+	if (o->thread)
+		put(w, "thread: %u\n", o->thread);
+	sink_str(&w->to, "\n");
 	for (const char *const *d = o->desc; d && *d; d++) {
 		sink_str(&w->to, "desc: ");
 		sink_line(&w->to, *d, strlen(*d));

@@ -109,6 +109,87 @@ int main(void)
     run(callgrind, "-q", "--instr-atstart=no", "--collect-atstart=no", f"--callgrind-out-file={here}/both", f"{here}/p")
     check(totals(f"{here}/both")[0] == four, totals(f"{here}/both"), four)
 
+    # Dumps and threads in one file, with names in full: the same parts as in files of their own.
+    with open(f"{here}/t.c", "w") as f:
+        f.write("""
+#include <pthread.h>
+#include <valgrind/callgrind.h>
+static __attribute__((noinline)) void work(int n) { for (volatile int i = 0; i < n; i++) {} }
+static void *thread(void *n) { work(*(int *)n); return 0; }
+int main(int argc, char **argv)
+{
+	pthread_t t[2];
+	int n[2] = { 100, 200 };
+	work(10);
+	for (int i = 0; i < 2; i++) {
+		pthread_create(&t[i], 0, thread, &n[i]);
+		pthread_join(t[i], 0);
+	}
+	if (argc > 1)
+		CALLGRIND_ZERO_STATS;
+	else
+		CALLGRIND_DUMP_STATS_AT("first");
+	work(20);
+	return 0;
+}
+""")
+    subprocess.run([cc, "-g", "-O1", "-pthread", "-o", f"{here}/t", f"{here}/t.c"], check=True)
+
+    def parts_of(text):
+        """The parts of a file or more: what they say and what counted, without the numbers of names."""
+        names, parts, head = {}, [], True
+        for line in text.splitlines():
+            key, _, value = line.partition("=")
+            kind = {"cob": "ob", "cfn": "fn"}.get(key, key if key in ("ob", "fn") else "fl" if key[:2] in ("fl", "fi", "fe", "cf") else "")
+            if kind and value.startswith("("):
+                number, _, name = value.partition(" ")
+                line = f"{key}={names.setdefault((len(parts), kind, number), name)}"
+            head = line.startswith("# callgrind format") or (head and not line.startswith("part: "))
+            if line.startswith("part: "):
+                parts.append([])
+            if line and not head:
+                parts[-1].append(line)
+        return sorted(parts)
+
+    def written(*options, arguments=()):
+        for old in glob.glob(f"{here}/one*"):
+            os.remove(old)
+        p = run(callgrind, "--hermetic", f"--callgrind-out-file={here}/one", *options, f"{here}/t", *arguments)
+        check(p.returncode == 0, options, p.stderr)
+        return sorted(glob.glob(f"{here}/one*")), collected(p.stderr), p.stderr
+
+    for threads in (), ("--separate-threads=yes",):
+        paths, sum_of_all, _ = written(*threads)
+        check(len(paths) == (6 if threads else 2) and sum_of_all == [sum(totals(p)[0] for p in paths)], paths, sum_of_all)
+        apart = parts_of("".join(open(p).read() for p in paths))
+        check([[l for l in p if l.startswith("thread: ")] for p in apart] ==
+              [[f"thread: {n}"] if threads else [] for part in (1, 2) for n in (range(1, 4) if threads else [0])], apart)
+        (path,), sum_of_one, _ = written(*threads, "--combine-dumps=yes", "--compress-strings=no")
+        text = open(path).read()
+        check(parts_of(text) == apart and sum_of_one == sum_of_all and "=(" not in text.replace("=(below main)", ""), path)
+        check(text.count("# callgrind format") == 1 and text.count("\nevents: Ir\n") == len(apart), text[:300])
+        plain, *_ = written(*threads, "--compress-strings=no")
+        check(parts_of("".join(open(p).read() for p in plain)) == apart, plain)
+
+    # A zero forgets what all threads have counted, or what its own has.
+    paths, sum_of_all, _ = written(arguments=["zero"])
+    check(len(paths) == 1 and totals(paths[0]) == sum_of_all and not re.search(r"^c?fn=.* thread$", open(paths[0]).read(), re.M), paths)
+    own, sum_of_threads, _ = written("--separate-threads=yes", arguments=["zero"])
+    check(len(own) == 3 and totals(own[0]) == sum_of_all and all(totals(p)[0] > 100 for p in own[1:]), own, sum_of_all)
+
+# The command lines of harnesses: what they ask for beside the counts is left out, and the log says so.
+p = run(callgrind, "-q", "--tool=callgrind", "--trace-children=yes", "--instr-atstart=yes", "--collect-systime=nsec",
+        "--compress-strings=no", "--combine-dumps=yes", "--dump-line=no", "--read-inline-info=yes", "--obj-skip=/bin/bash",
+        "--trace-children-skip=*esbuild", f"--callgrind-out-file={here}/%p.speed", f"--log-file={here}/speed.log", "/bin/true", "argument")
+(path,) = glob.glob(f"{here}/*.speed")
+check(p.returncode == 0 and not p.stderr and "=(" not in open(path).read().replace("=(below main)", ""), p.stderr)
+log = open(f"{here}/speed.log").read()
+check(re.search(r"^==\d+== --collect-systime=nsec: left out: ", log, re.M) and "--obj-skip=/bin/bash: left out" in log and
+      len(log.splitlines()) == 2, log)
+p = run(callgrind, "--dump-instr=yes", "--collect-jumps=yes", "--collect-bus=no", f"--callgrind-out-file={here}/jumps", "/bin/true", "a", "b c")
+check(p.returncode == 0 and "--collect-jumps=yes: left out" in p.stderr and "collect-bus" not in p.stderr, p.stderr)
+check("== Command: /bin/true a b c\n" in p.stderr, p.stderr)
+
 # What is not done, or wrong.
 for option, words in (("--tool=memcheck", "callgrind only"), ("--branch-sim=yes", "not done here"), ("--no-such=1", "no option"),
                       ("--dump-instr=maybe", "neither yes nor no"), ("--D1=1000,3,64", "not WAYS x LINE"),

@@ -158,6 +158,8 @@ int soft_setup_open(struct soft_setup *s, const struct tare_measure_options *o,
 			   (o->starts_off & TARE_OFF_PROCESS ? SOFT_FLAG_OFF_PROCESS : 0) |
 			   (o->starts_off & TARE_OFF_THREADS ? SOFT_FLAG_OFF_THREADS : 0) |
 			   (o->valgrind ? SOFT_FLAG_VALGRIND : 0) |
+			   (o->zero == TARE_ZERO_PROCESS ? SOFT_FLAG_ZERO_PROCESS : 0) |
+			   (o->zero == TARE_ZERO_THREAD ? SOFT_FLAG_ZERO_THREAD : 0) |
 			   (o->watch ? SOFT_FLAG_WATCH : 0);
 	s->shared->launcher_pid = getpid();
 	s->shared->fd_size = fd_size;

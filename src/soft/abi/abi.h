@@ -389,6 +389,8 @@ struct soft_shared {
 #define SOFT_FLAG_WATCH		(1u << 12)	/* functions switch counting; with SOFT_FLAG_CALLS */
 
 #define SOFT_FLAG_KEEP		(1u << 13)	/* the launcher stores kept code in files */
+#define SOFT_FLAG_ZERO_PROCESS	(1u << 14)	/* tare_measure_options.zero */
+#define SOFT_FLAG_ZERO_THREAD	(1u << 15)
 
 #define ENGINE_FILE_OFFSET	(112ull << 20)
 _Static_assert(sizeof(struct soft_shared) <= ENGINE_FILE_OFFSET, "layout");

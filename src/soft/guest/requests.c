@@ -74,7 +74,10 @@ void client_request(struct thread *t)
 		part_toggle(t);
 		break;
 	case CALLGRIND_ZERO:
-		part_zero_thread(t);
+		if (E.shared->flags & SOFT_FLAG_ZERO_PROCESS)
+			part_zero(t);
+		else
+			part_zero_thread(t);
 		break;
 	case REGION_ZERO:
 		part_zero(t);

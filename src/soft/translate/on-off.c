@@ -371,10 +371,12 @@ void part_follow(struct thread *t)
 		return;
 	struct calls_thread *const c = calls_of(t);
 	for (unsigned i = 0; i < c->n_requests; i++) {
-		if (c->requests[i].what == WATCH_ZERO_BEFORE)
-			part_zero(t);
-		else
+		if (c->requests[i].what != WATCH_ZERO_BEFORE)
 			dump_at(t, &c->requests[i]);
+		else if (E.shared->flags & SOFT_FLAG_ZERO_THREAD)
+			part_zero_thread(t);
+		else
+			part_zero(t);
 	}
 	c->n_requests = 0;
 	const unsigned now = calls_watch_now(t);
