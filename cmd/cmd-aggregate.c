@@ -90,7 +90,7 @@ static int aggregate(const struct aggregate_opts *o, struct tare_profile **p, si
 	const bool measureme = o->compat == COMPAT_MEASUREME;
 	const struct tare_aggregate_options ao = TARE_OPTIONS(aggregate,
 		.limit = o->limit, .by_name = o->by_name,
-		.identical = measureme, .any_counter = measureme,
+		.identical = measureme, .any_counter = measureme, .nest_empty = measureme,
 		.sort = (enum tare_macro_sort)o->sort,
 		.progress = profile_progress("aggregate"));
 	int err = tare_aggregate(p, n, &ao, &a, why);

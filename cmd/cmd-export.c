@@ -47,7 +47,7 @@ static int stacks(const struct export_opts *o, struct tare_profile *p, int fd,
 	const struct tare_stacks_options so = TARE_OPTIONS(stacks,
 		.by_thread = o->by_thread, .args = o->args,
 		.root = measureme ? "rustc" : NULL,
-		.raw_names = measureme,
+		.raw_names = measureme, .nest_empty = measureme,
 		.least = o->to == TO_COLLAPSED ? 0 : FLAMEGRAPH_LEAST,
 		.progress = profile_progress("export"));
 	int err = tare_stacks_collect(p, &so, &t, why);

@@ -116,6 +116,9 @@ struct tare_stacks_options {
 	uint32_t most;			/* stacks in memory at a time; 0: eight million, about
 					 * 500 MB; with `least`: half a million */
 	struct tare_progress progress;
+	bool nest_empty;		/* of intervals at one value, in which the counter stood still,
+					 * the later recorded is around the earlier, as in measureme;
+					 * else none is around another */
 };
 #define TARE_STACKS_OPTIONS_INIT TARE_OPTIONS_INIT(stacks)
 
@@ -283,6 +286,7 @@ struct tare_aggregate_options {
 					 * thread, with TARE_E_MISMATCH */
 	bool any_counter;		/* accept runs of different counters */
 	struct tare_progress progress;
+	bool nest_empty;		/* as in struct tare_stacks_options */
 };
 #define TARE_AGGREGATE_OPTIONS_INIT TARE_OPTIONS_INIT(aggregate)
 

@@ -179,6 +179,7 @@ static int aggregate(struct line_up *s, bool together)
 	int err = 0;
 	for (size_t r = 0; err == 0 && r < s->n; r++) {
 		err = points_run_init(&st->run[r], a->runs[r], &st->names, s->why);
+		st->run[r].nest_empty = s->o->nest_empty;
 		a->n_events += a->runs[r]->info.n_events;
 	}
 	if (err == 0)

@@ -60,18 +60,10 @@ static int split_args(struct event_texts *n, uint64_t id, struct event_text *out
 	return err;
 }
 
-/* Zeros are no event, but a hole of a sparse file, or a part that a crash left unwritten: there
- * can be very many of them. */
-static inline bool is_hole(const struct mm_event *e)
-{
-	return !(e->kind | e->id | e->thread | e->p1 | e->p2);
-}
-
 int event_text(struct event_texts *n, const struct mm_event *e, struct event_text *out)
 {
 	if (__builtin_expect(is_hole(e), 0))
-		return why_set(n->why, TARE_E_FORMAT, "%.120s: events that are zeros: this part of the "
-			       "file was never written", n->p->path);
+		return hole_error(n->p, n->why);
 	uint32_t has_args;
 	const uint32_t label = resolve_args(n->labels, e->id, &has_args);
 	if (label == NO_NAME)

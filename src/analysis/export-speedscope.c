@@ -118,11 +118,19 @@ static inline __attribute__((always_inline)) int enter(struct scope *s, const st
 		if (__builtin_expect(err < 0, 0))
 			return err;
 	}
+	if (__builtin_expect(is_hole(e), 0))
+		return hole_error(s->p, s->why);
 	const uint32_t name = resolve(s->texts.labels, e->id);
 	if (__builtin_expect(name == NO_NAME, 0))
 		return s->texts.labels->err;
 	if (__builtin_expect(s->texts.kinds.slot[kinds_slot(&s->texts.kinds, e->kind)].name == NO_NAME, 0))
 		return s->texts.kinds.resolver->err;
+	s->first = start < s->first ? start : s->first;
+	s->last = end > s->last ? end : s->last;
+	if (__builtin_expect(start == end, 0)) {	/* nothing is inside */
+		const int err = put_mark(s, end, name, false);
+		return err < 0 ? err : put_mark(s, start, name, true);
+	}
 	if (__builtin_expect(s->depth == s->cap, 0)) {
 		if (s->depth > NESTING_MOST)
 			return nesting_error(s->p, NESTING_MOST, s->why);
@@ -130,8 +138,6 @@ static inline __attribute__((always_inline)) int enter(struct scope *s, const st
 			return why_set(s->why, TARE_E_NOMEM, "export");
 	}
 	s->stack[s->depth++] = (struct frame){ start, end, name };
-	s->first = start < s->first ? start : s->first;
-	s->last = end > s->last ? end : s->last;
 	return put_mark(s, end, name, false);
 }
 

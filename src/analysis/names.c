@@ -405,6 +405,12 @@ int nesting_error(const struct tare_profile *p, uint32_t most, struct tare_why *
 		       p->path, most);
 }
 
+int hole_error(const struct tare_profile *p, struct tare_why *why)
+{
+	return why_set(why, TARE_E_FORMAT, "%.120s: events that are zeros: this part of the "
+		       "file was never written", p->path);
+}
+
 void threads_free(struct threads *t)
 {
 	free(t->ids);

@@ -169,7 +169,15 @@ static inline uint32_t threads_index(struct threads *t, uint32_t id)
 	return threads_miss(t, id);
 }
 void threads_free(struct threads *t);
+/* Zeros are no event, but a hole of a sparse file, or a part that a crash left unwritten: there
+ * can be very many of them. */
+static inline bool is_hole(const struct mm_event *e)
+{
+	return !(e->kind | e->id | e->thread | e->p1 | e->p2);
+}
+
 /* TARE_E_FORMAT. */
+int hole_error(const struct tare_profile *p, struct tare_why *why);
 int nesting_error(const struct tare_profile *p, uint32_t most, struct tare_why *why);
 /* The name a thread has in the profile, or NULL. */
 const char *thread_name(const struct tare_profile_info *info, uint32_t id);

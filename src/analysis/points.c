@@ -389,6 +389,14 @@ static struct point_frame *leave_slow(struct point_frame *top, uint64_t start, u
 	return top;
 }
 
+static void check_hole(struct points_run *r, uint64_t record)
+{
+	struct mm_event e;
+	profile_record(r->p, record, &e);
+	if (is_hole(&e))
+		r->err = hole_error(r->p, r->why);
+}
+
 /* Events of the thread, last first: for each the Starts of what it leaves, then its own
  * End or Instant. How many intervals are left is not to be guessed, so up to two are
  * counted without a branch, by their starts, and so is the difference between interval
@@ -400,6 +408,7 @@ static void take_items(struct points *s, const struct point_item *e, size_t n, u
 	struct point *to = s->buf + s->tail;
 	struct point_frame *top = s->stack + s->depth - 1;
 	uint64_t overlaps = 0;
+	const uint64_t nest_empty = s->run->nest_empty;
 	base <<= 2;
 	for (const struct point_item *const stop = e + n; e < stop; e++) {
 		const uint64_t start = e->start, end = e->end, key = e->key;
@@ -425,6 +434,12 @@ static void take_items(struct points *s, const struct point_item *e, size_t n, u
 		if (__builtin_expect(!top->row, 0) && !instant) {	/* else inside one seen before */
 			s->start = start < s->start ? start : s->start;
 			s->end = end > s->end ? end : s->end;
+		}
+		if (__builtin_expect(!(d | instant | nest_empty), 0)) {		/* nothing is inside */
+			*to++ = (struct point){ key + START_SALT, start, record & ~3ull, around_it };
+			if (!(end | s->thread))
+				check_hole(s->run, record >> 2);
+			continue;
 		}
 		top[1] = (struct point_frame){ { key + START_SALT, start, record & ~3ull, around_it },
 					       end, e->row };
@@ -486,7 +501,7 @@ static bool take_all(struct points *s, const struct point_item *item, size_t n, 
 		return false;
 	take_items(s, item, n, base);
 	s->any = true;
-	return true;
+	return s->run->err == 0;
 }
 
 /* The Starts of what is still open. */

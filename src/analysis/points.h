@@ -113,6 +113,7 @@ struct points_run {
 	uint64_t *count;
 	uint32_t n_self;
 	uint64_t total;			/* of all threads done so far */
+	bool nest_empty;		/* see struct tare_aggregate_options */
 	uint64_t overlaps, backwards;
 };
 

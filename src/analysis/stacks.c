@@ -402,6 +402,8 @@ static bool nest(struct pass *s, struct thread *t, struct item *item, uint32_t n
 		e->parent = around ? around->node : t->root;
 		e->hash = path_hash(around ? around->hash : t->root_hash, e->name);
 		fetch_slot(s->t, e->hash);
+		if (e->start == e->end && !s->o->nest_empty)
+			continue;		/* nothing is inside */
 		if (!push(t, &(struct frame){ e->start, e->end, PENDING + i, e->hash }))
 			return false;
 	}
@@ -459,6 +461,10 @@ static bool look_up(struct pass *s, const uint8_t *records, size_t n_records, st
 		prefetch_back(records + i * s->p->record_size);
 		if (e.p2 >= MM_INTEGER)
 			continue;
+		if (__builtin_expect(is_hole(&e), 0)) {
+			s->labels->err = hole_error(s->p, s->why);
+			return false;
+		}
 		const uint32_t name = resolve(s->labels, e.id);
 		if (name == NO_NAME)
 			return false;

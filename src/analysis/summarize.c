@@ -228,14 +228,31 @@ HOT void stack_end(struct pass *s, struct thread *t, const struct stack_top *k)
 	s->backwards += k->backwards;
 }
 
+/* An interval in which the counter stood still has nothing inside: the file does not tell which
+ * of several at the same value is around the others, and with a counter such as page-faults
+ * there are very many of them. */
+HOT void stack_put_empty(struct stack_top *k, const uint64_t at, const uint32_t own)
+{
+	const size_t around = parent_slow(&k->open, k->top, at, at, &k->overlaps);
+	if (k->open.open_cell[around] == 0) {
+		k->open.start = at < k->open.start ? at : k->open.start;
+		k->open.end = at > k->open.end ? at : k->open.end;
+	}
+	k->cells[own].n++;
+	k->top = around;
+	k->start = k->open.open_start[around];
+	k->end = k->open.open_end[around];
+}
+
 /* One interval more. */
 HOT void stack_put(struct stack_top *k, const uint8_t *tail, const uint32_t own)
 {
 	const uint64_t start = mm_tail_start(tail);
-	uint64_t end = mm_tail_end(tail);
-	if (__builtin_expect(end < start, 0)) {
-		end = start;
-		k->backwards++;
+	const uint64_t end = mm_tail_end(tail);
+	if (__builtin_expect(end <= start, 0)) {
+		k->backwards += end < start;
+		stack_put_empty(k, start, own);
+		return;
 	}
 	const uint64_t d = end - start;
 	const size_t around = parent_of(&k->open, k->top, start, end, k->start, k->end, &k->overlaps);
@@ -294,7 +311,7 @@ static bool intervals_again(struct pass *s, struct thread *t, const struct block
 			return false;
 		if (*open && b->cell[i] / st->n_rows + 1 != st->number[PLANE_HASHING])
 			other_of(st, b->cell[i] % st->n_rows)->again += end - start;
-		++*open;
+		*open += end > start;		/* else nothing is inside */
 		if (!intervals(s, t, b, i, i + 1))
 			return false;
 	}
@@ -360,6 +377,10 @@ static __attribute__((noinline)) uint32_t row_slow(struct pass *s, const uint8_t
 	const unsigned kind = kind_slot(s, e.kind);
 	if (s->labels->err < 0 || !wants_row(s, &e, kind))
 		return 0;
+	if (is_hole(&e)) {
+		s->labels->err = hole_error(s->p, s->why);
+		return 0;
+	}
 	if (s->by != TARE_BY_ARGS)
 		return row_name(s, &e, kind) + 1;
 	b->late_id[b->n_late] = e.id;

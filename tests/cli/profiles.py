@@ -3,6 +3,7 @@
 the definitions, and shares no code with the library. Run on the fixtures, on files
 rustc writes here (where it is installed), and on recordings of the example."""
 import csv, glob, io, json, os, random, re, resource, shutil, struct, subprocess, sys, tempfile
+from array import array
 from collections import defaultdict
 from xml.dom import minidom
 
@@ -619,8 +620,7 @@ def within(mib, *command):
     """Run where no more than so much memory can be had, the mapped file included."""
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
-    with open(os.devnull, "w") as null:
-        return subprocess.run(command, stdout=null, stderr=subprocess.PIPE, text=True, preexec_fn=limit)
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=limit)
 
 
 PLAIN = b'{"start_time":1,"process_id":2,"cmd":"x","counter":{"name":"instructions:u","units":[["instructions",1]]}}'
@@ -812,16 +812,25 @@ def check_bounds(tmp):
     path = f"{tmp}/zeros.mm_profdata"
     write_profile(path, PLAIN, [b"Query"], [])
     n = 32 * (9 << 20)
-    with open(path, "ab") as f:          # a page of zeros: nine million intervals inside each other
+    with open(path, "ab") as f:          # a page of zeros
         f.write(struct.pack("<BI", 0, n))
         f.truncate(f.tell() + n)
+    for command in (["view", path], ["export", "--to", "csv", path], ["export", "--to", "chrome", path],
+                    ["export", "--to", "speedscope", path], ["export", "--to", "collapsed", path],
+                    ["summarize", path], ["summarize", "-t", path], ["summarize", "-b", "args", path],
+                    ["aggregate", path, path]):
+        r = within(3500, TARE, *command)
+        check(r.returncode == 1 and "never written" in r.stderr and len(r.stdout) < 1000, command, r.stderr)
+    write_profile(path, PLAIN, [b"Query", b"a"], [])
+    n = 9 << 20                          # intervals inside each other
+    words = array("I", struct.pack("<QQIIII", REGULAR + 8, REGULAR + 8, 1, 0, 0, 0)) * n
+    words[5::8], words[6::8] = array("I", range(n, 0, -1)), array("I", range(n, 2 * n))
+    with open(path, "ab") as f:
+        f.write(struct.pack("<BI", 0, 32 * n) + words.tobytes())
     for command in (["summarize", path], ["summarize", "-t", path], ["aggregate", path, path],
                     ["export", "--to", "speedscope", path]):
         r = within(3500, TARE, *command)
         check(r.returncode == 1 and "inside each other" in r.stderr, command, r.returncode, r.stderr)
-    for command in (["view", path], ["export", "--to", "csv", path], ["export", "--to", "chrome", path]):
-        r = run(TARE, *command)
-        check(r.returncode == 1 and "never written" in r.stderr and len(r.stdout) < 1000, command, r.stderr)
     for name in (b"", b"beginning"):     # 1,000 names that begin, and none that ends, in 3 GB of zeros
         strings = b"MMSD\x09\0\0\0Query\xff" + name
         at = [8] + [len(strings) - len(name)] * bool(name) + [20000 + 1000000 * k for k in range(1000)]
@@ -841,6 +850,32 @@ def check_bounds(tmp):
     for command in (["summarize", path], ["summarize", "-t", path]):
         r = within(200, TARE, *command)
         check(r.returncode == 0, command, r.stderr)
+
+
+def check_still_counter(tmp):
+    """A counter that stands still for longer than any nesting: none of the intervals is inside another."""
+    path = f"{tmp}/still.mm_profdata"
+    n = 2200000
+    write_profile(path, PLAIN, [b"Query", b"a", b"b"], [(0, 1, 1, 7, 7), (0, 2, 1, 7, 7)] * n + [(0, 1, 1, 7, 9)])
+    rows = [line.split() for line in run(TARE, "summarize", path).stdout.splitlines()]
+    check(["a", "2", "100.00%", "2", f"{n + 1:,}"] in rows and ["b", "0", "0.00%", "0", f"{n:,}"] in rows, rows)
+    for by in ("kind", "thread"):
+        r = within(200, TARE, "summarize", "-b", by, path)
+        check(f"{2 * n + 1:,}" in r.stdout, by, r.stdout, r.stderr)
+    rows = [line.split()[3:] for line in within(200, TARE, "summarize", "-t", path).stdout.splitlines()]
+    check(rows[1:] == [["1", "x"], ["1", "a"], [str(n), "a"], [str(n), "b"]], rows)
+    r = within(200, TARE, "export", "--to", "collapsed", path)
+    check(r.stdout == "x;a 2\n", r.stdout[:1000], r.stderr)
+    r = within(400, TARE, "aggregate", path, path)
+    check(f"{4 * n + 1:,} sample intervals" in r.stdout, r.stdout[:1000], r.stderr)
+    short = f"{tmp}/still-short.mm_profdata"
+    write_profile(short, PLAIN, [b"Query", b"a", b"b"], [(0, 1, 1, 7, 7), (0, 2, 1, 7, 7), (0, 2, 1, 7, 9)])
+    profile = json.loads(run(TARE, "export", "--to", "speedscope", short).stdout)
+    names = [f["name"] for f in profile["shared"]["frames"]]
+    check([(e["type"], names[e["frame"]], e["at"]) for e in profile["profiles"][0]["events"]] ==
+          [("O", "b", 7), ("O", "a", 7), ("C", "a", 7), ("O", "b", 7), ("C", "b", 7), ("C", "b", 9)], profile)
+    r = run(TARE, "export", "--to", "collapsed", "--compat", "measureme", short)
+    check(r.stdout == "rustc 0\nrustc;b 2\nrustc;b;b 0\nrustc;b;b;a 0\n", r.stdout)   # as measureme nests them
 
 
 def check_one_of_each(tmp):
@@ -926,6 +961,7 @@ with tempfile.TemporaryDirectory() as tmp:
     check_total_count(tmp)
     check_usage()
     if ENGINE:
+        check_still_counter(tmp)
         check_bounds(tmp)  # a sanitizer needs more
     check_bad_input(tmp)
     check_rustc(tmp)
