@@ -319,8 +319,9 @@ static void put_head(const struct annotate *a, struct buf *out)
 	if (a->p->runs > 1)
 		buf_printf(out, ", %u runs added up", a->p->runs);
 	if (a->part)
-		buf_printf(out, ", parts of the run (counting went on %llu× and off %llu×)",
-			   (unsigned long long)a->part->on, (unsigned long long)a->part->off);
+		buf_printf(out, ", parts of the run (counting went on %llu%s and off %llu%s)",
+			   (unsigned long long)a->part->on, term_utf8() ? "×" : "x",
+			   (unsigned long long)a->part->off, term_utf8() ? "×" : "x");
 	buf_str(out, ":\n\n");
 	put_totals(a, out);
 	buf_chr(out, '\n');

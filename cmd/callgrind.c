@@ -9,6 +9,7 @@
 #include "function-rules.h"
 #include "measuring.h"
 #include "sink.h"
+#include "term.h"
 #include "world-show.h"
 
 #include <tare/tare.h>
@@ -294,7 +295,8 @@ static int parse_option(struct callgrind *c, const char *option)
 
 static void help(void)
 {
-	puts("usage: tare-callgrind [--tool=callgrind] [OPTION]… COMMAND [ARG]…\n\n"
+	char text[] =
+	     "usage: tare-callgrind [--tool=callgrind] [OPTION]… COMMAND [ARG]…\n\n"
 	     "Takes callgrind's options, runs COMMAND in tare's software engine and writes callgrind's file:\n"
 	     "Ir is exact, as the CPU retires instructions. See tare-callgrind(1).\n\n"
 	     "  --callgrind-out-file=FILE  callgrind.out.%p without it; %p: the process, %q{VAR}: a variable\n"
@@ -312,7 +314,9 @@ static void help(void)
 	     "  --schedule=SEED            with --hermetic: another order of threads\n"
 	     "  --skip-plt=no              show the stubs of PLTs as functions\n"
 	     "  --log-file=FILE, --log-fd=N, -q\n"
-	     "  --version");
+	     "  --version\n";
+	term_own_text(text);
+	fputs(text, stdout);
 }
 
 /* The command; NULL: *status is what to end with. */
@@ -340,7 +344,7 @@ static char **parse(struct callgrind *c, int argc, char **argv, int *status)
 	}
 	if (i < argc)
 		return argv + i;
-	*status = usage_error("no command given; usage: tare-callgrind [OPTION]… COMMAND [ARG]…");
+	*status = usage_error("no command given; tare-callgrind --help shows the usage");
 	return NULL;
 }
 

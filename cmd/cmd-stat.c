@@ -116,6 +116,7 @@ static const struct opt opts[] = {
 	{ OPT_REFUSED, 0, "per-socket", .help = CPUS },
 	{ OPT_REFUSED, 0, "per-die", .help = CPUS },
 	{ OPT_REFUSED, 0, "per-cache", .help = CPUS },
+	{ OPT_REFUSED, 0, "per-cluster", .help = CPUS },
 	{ OPT_REFUSED, 0, "per-core", .help = CPUS },
 	{ OPT_REFUSED, 0, "per-node", .help = CPUS },
 	{ OPT_REFUSED, 0, "percore-show-thread", .help = CPUS },
@@ -148,9 +149,15 @@ static const struct opt opts[] = {
 	  "both" },
 	{ OPT_REFUSED, 0, "no-csv-summary", .help = "-I prints no summary" },
 	{ OPT_REFUSED, 0, "quiet", .help = "-o /dev/null" },
+	{ OPT_REFUSED, 0, "metric-no-threshold", .help = "no metric has a threshold; they are all shown alike" },
 	{ OPT_REFUSED, 0, "no-merge", .help = "every event is shown as it was asked for" },
-	{ OPT_REFUSED, 0, "hybrid-merge", .help = "name the PMU: cpu_core/…/, cpu_atom/…/" },
-	{ OPT_REFUSED, 0, "cputype", .help = "name the PMU: cpu_core/…/, cpu_atom/…/" },
+	{ OPT_REFUSED, 0, "hybrid-merge", .help = "name the PMU: cpu_core/instructions/, "
+	  "cpu_atom/instructions/" },
+	{ OPT_REFUSED, 0, "cputype", .help = "name the PMU: cpu_core/instructions/, "
+	  "cpu_atom/instructions/" },
+	{ OPT_REFUSED, 0, "filter", .help = "filters belong to tracepoints, and tare counts none; "
+	  "use perf stat for that" },
+	{ OPT_REFUSED, 0, "json-output", .help = "perf's JSON is another one; -j writes tare.stat/1" },
 	{ OPT_END },
 };
 
@@ -242,9 +249,11 @@ static bool check_options(const struct stat_opts *o, bool command)
 {
 	const bool attach = o->pid || o->tid;
 	const char *bad = NULL;
-	if (!command && !attach)
-		bad = "no command to run; usage: tare stat [OPTION]… [--] COMMAND [ARG]…";
-	else if (o->pid && o->tid)
+	if (!command && !attach) {
+		complain("stat: no command to run; usage: tare stat [OPTION]… [--] COMMAND [ARG]…");
+		return false;
+	}
+	if (o->pid && o->tid)
 		bad = "--pid and --tid cannot be combined";
 	else if (o->json && o->separator)
 		bad = "--json and --field-separator cannot be combined";

@@ -7,17 +7,22 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
 static void say(const char *kind, const char *fmt, va_list ap)
 {
+	char *const own = strdup(fmt);		/* names in it are left alone */
+	if (own)
+		term_own_text(own);
 	progress_clear();
 	fflush(stdout);
 	fprintf(stderr, "tare: %s", kind);
-	vfprintf(stderr, fmt, ap);
+	vfprintf(stderr, own ? own : fmt, ap);
 	fputc('\n', stderr);
+	free(own);
 }
 
 void complain(const char *fmt, ...)

@@ -2,6 +2,7 @@
 #include "callgrind.h"
 #include "command.h"
 #include "complain.h"
+#include "term.h"
 
 #include <tare/version.h>
 
@@ -35,9 +36,10 @@ static const struct command *find(const char *name)
 
 static void overview(FILE *out)
 {
-	fputs("usage: tare COMMAND [OPTION]…\n\n"
-	      "Exact, repeatable counts of what a program executed.\n\n",
-	      out);
+	char usage[] = "usage: tare COMMAND [OPTION]…\n\n"
+		       "Exact, repeatable counts of what a program executed.\n\n";
+	term_own_text(usage);
+	fputs(usage, out);
 	for (const struct command *const *c = commands; *c; c++)
 		fprintf(out, "  %-14s %s\n", (*c)->name, (*c)->summary);
 	fputs("\n`tare COMMAND --help` shows the options of one. See tare(1).\n", out);

@@ -3,6 +3,7 @@
 #include "options.h"
 #include "command.h"
 #include "complain.h"
+#include "term.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -426,7 +427,7 @@ static void help_option(const struct opt *o, FILE *out)
 	fill(out, o->help, HELP_COLUMN, HELP_COLUMN);
 }
 
-void opts_help(const struct command *c, FILE *out)
+static void write_help(const struct command *c, FILE *out)
 {
 	static const struct opt help = { OPT_FLAG, 'h', "help", NULL, "this text" };
 	fprintf(out, "usage: tare %s %s\n\n", c->name, c->usage);
@@ -440,4 +441,18 @@ void opts_help(const struct command *c, FILE *out)
 	}
 	help_option(&help, out);
 	fprintf(out, "\nSee tare-%s(1).\n", c->name);
+}
+
+void opts_help(const struct command *c, FILE *out)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *const memory = open_memstream(&text, &len);
+	if (memory)
+		write_help(c, memory);
+	if (memory && fclose(memory) == 0) {
+		term_own_text(text);
+		fputs(text, out);
+	}
+	free(text);
 }

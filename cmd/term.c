@@ -82,15 +82,41 @@ bool term_utf8(void)
 	return known;
 }
 
-void term_text(struct buf *text)
+void term_own_text(char *text)
 {
-	static const char sign[] = "±";
-	char *at = text->data;
+	static const char dots[] = "…";
 	if (term_utf8())
 		return;
-	/* both take two bytes */
-	while (at && (at = memmem(at, (size_t)(text->data + text->len - at), sign, 2)))
-		memcpy(at, "+-", 2);
+	/* both take three bytes */
+	while ((text = strstr(text, dots)))
+		memcpy(text, "...", 3);
+}
+
+/* `by` is no longer than `what`. */
+static void replace(struct buf *text, const char *what, const char *by)
+{
+	const size_t n = strlen(what), n_by = strlen(by);
+	char *from = text->data, *const end = text->data + text->len, *to = from;
+	for (char *at; (at = memmem(from, (size_t)(end - from), what, n)); from = at + n) {
+		memmove(to, from, (size_t)(at - from));
+		to += at - from;
+		memcpy(to, by, n_by);
+		to += n_by;
+	}
+	if (to == from)
+		return;
+	memmove(to, from, (size_t)(end - from));
+	text->len -= (size_t)(from - to);
+	text->data[text->len] = '\0';
+}
+
+void term_text(struct buf *text)
+{
+	if (term_utf8() || !text->data)
+		return;
+	replace(text, "±", "+-");
+	replace(text, "…", "...");
+	replace(text, "–", "-");
 }
 
 const char *term_plus_minus(void)

@@ -23,9 +23,11 @@ void progress_clear(void);
 
 /* The locale can show what is written as UTF-8. */
 bool term_utf8(void);
-/* Replaces ± by +- in a text, where the locale has no ±. */
+/* Replaces ± by +-, … by ... and – by - in a text, where the locale lacks them. */
 struct buf;
 void term_text(struct buf *text);
+/* Replaces … by ... in one of tare's own texts, where the locale has no …. */
+void term_own_text(char *text);
 /* The sign before a spread: ± or, where the locale lacks it, +- */
 const char *term_plus_minus(void);
 

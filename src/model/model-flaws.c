@@ -412,7 +412,7 @@ static const struct {
 	{ NUMBER("interrupts", INTERRUPTS, 1000000, set_interrupts),
 	  .about = "N interrupts in each virtual second, counted by the events that count them (1000)" },
 	{ TEXT("interrupt-at", set_interrupt_at),
-	  .about = "N[:N]…: an interrupt after N instructions of each task" },
+	  .about = "N[:N...]: an interrupt after N instructions of each task" },
 	{ NUMBER("undercount", 16, 1000000, set_undercount),
 	  .about = "one of N interrupts is counted by the interrupt event only (16)" },
 	{ NUMBER("iret", 0, 0, set_iret),

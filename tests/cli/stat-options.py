@@ -226,6 +226,19 @@ for name in ("a", "b"):
 p = subprocess.run([tare, "compare", "-T", "5", f"{folder}/a.json", f"{folder}/b.json"], capture_output=True, env=plain)
 check(b"+-0" in p.stdout and p.stdout.isascii(), p.stdout)
 
+for command in ([], ["stat"], ["stat", "--help"], ["verify", "--help"], ["compare"], ["annotate"], ["run"], ["record"]):
+    p = subprocess.run([tare, *command], capture_output=True, env=plain)
+    check(b"..." in p.stdout + p.stderr and (p.stdout + p.stderr).isascii(), command, p.stdout, p.stderr)
+    p = run(tare, *command)
+    check("…" in p.stdout + p.stderr, command, p.stdout, p.stderr)
+p = subprocess.run([tare, "run", "--list"], capture_output=True, env=plain)
+check(b"interrupt-at" in p.stdout and p.stdout.isascii(), p.stdout)
+
+# Options of perf stat that are refused say why.
+for option in ("--per-cluster", "--metric-no-threshold", "--filter=x", "--json-output", "--cputype=x", "--per-die"):
+    p = run(tare, "stat", option, "true")
+    check(p.returncode == 125 and "unknown option" not in p.stderr and option.split("=")[0] in p.stderr, option, p.stderr)
+
 
 # A line of progress with -r, on a terminal only, and gone afterwards.
 def on_terminal(*args):

@@ -126,6 +126,14 @@ p = run(tare, "run", "--cpu", "zen2", "--", tare, "verify", "--quick", "-e", "in
 took = time.monotonic() - begin
 said = int(re.search(r"about (\d+) second", p.stderr)[1])
 check(said < 20 * took + 10, "the plan's time", said, took)
+# Without UTF-8 there is no dash for what cannot be counted.
+ends = []
+for locale in ("C.UTF-8", "C"):
+    p = run(tare, "run", "--cpu", "nehalem", "--", tare, "verify", "--quick", "-r", "1", "--kernel", "nops",
+            "-e", "instructions:u,ARITH:MUL:u", env=dict(os.environ, LC_ALL=locale))
+    ends.append(re.findall(r"^ARITH:MUL:u +(\S+)$", p.stdout, re.M))
+    check(locale != "C" or p.stdout.isascii(), p.stdout)
+check(ends == [["–"], ["-"]], ends)
 p = run(tare, "verify", "--list", "ls")
 check(p.returncode == 125 and "--list" in p.stderr and not p.stdout, p.returncode, p.stderr)
 p = run(tare, "verify", "--list")
