@@ -12,6 +12,7 @@
 #include "stat.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,7 @@ static struct tare_code_mix *mix_of(const struct stat_session *s, bool *complete
 struct opcodes {
 	struct { char name[32]; uint64_t runs; } *list;
 	size_t n;
+	uint64_t instructions;		/* of the whole mix */
 };
 
 static void add_opcode(struct opcodes *o, const char *name, uint64_t runs)
@@ -191,7 +193,7 @@ static double deviation_of(const struct certificate *c, const char *event, const
 
 static struct opcodes opcodes_of_mix(const struct tare_code_mix *mix)
 {
-	struct opcodes o = { 0 };
+	struct opcodes o = { .instructions = mix->instructions };
 	for (size_t i = 0; i < mix->n; i++)
 		add_opcode(&o, mix->opcodes[i].name, mix->opcodes[i].runs);
 	return o;
@@ -444,8 +446,10 @@ static bool load_opcodes(const char *path, struct opcodes *o)
 	for (const struct json_node *n = list ? list->first : NULL; n; n = n->next) {
 		const struct json_node *const name = json_get(n, "opcode");
 		uint64_t runs;
-		if (name && name->type == JSON_STRING && json_to_u64(json_get(n, "runs"), &runs))
+		if (name && name->type == JSON_STRING && json_to_u64(json_get(n, "runs"), &runs)) {
 			add_opcode(o, name->text, runs);
+			o->instructions += runs;
+		}
 	}
 	json_free(root);
 	free(text);
@@ -470,12 +474,39 @@ bool stat_mix_load(const struct stat_opts *o)
 	return false;
 }
 
+static bool counts_instructions(const struct tare_event *e)
+{
+	return e->base.exclude_kernel && !e->base.exclude_user &&
+	       (e->role == TARE_ROLE_INSTRUCTIONS || e->role == TARE_ROLE_INSTRUCTIONS_FIXED ||
+		e->role == TARE_ROLE_INSTRUCTIONS_PRECISE);
+}
+
+/* Code that the mix does not have is not corrected. Only a count of instructions tells whether there was such
+ * code; what is still in that count is not taken for it. */
+static void compare_code(const struct stat_session *s)
+{
+	for (size_t i = 0; i < s->n_events; i++) {
+		struct adjusted a;
+		if (!counts_instructions(stat_event(s, i)) || !adjust(s, i, &from_file, false, &a) || a.why[0])
+			continue;
+		const double more = a.result - (double)from_file.instructions;
+		if ((more > -0.5 && more < 0.5) || (more > 0 && a.others[0]))
+			continue;
+		caution("stat: %s: the mix has %" PRIu64 " instructions, and this run %.0f: other code ran than "
+			"in the mix, for which nothing is corrected", stat_event(s, i)->name,
+			from_file.instructions, a.result);
+		return;
+	}
+}
+
 void stat_mix_from_text(const struct stat_session *s, struct buf *out)
 {
 	adjusted_text(s, &from_file, false, out);
+	compare_code(s);
 }
 
 void stat_mix_from_json(struct json *j, const struct stat_session *s)
 {
 	adjusted_json(j, s, &from_file, false);
+	compare_code(s);
 }

@@ -45,6 +45,11 @@ with tempfile.TemporaryDirectory(prefix="tare-") as folder:
         check([a["predicted"] for a in predicted] == [a["count"] for a in r["adjusted"]], program, predicted, r["adjusted"])
         check(all(a["other_causes"] == "" for a in predicted), predicted)
     check(deviates, "no program deviates: the test is blind")
+    # the mix of other code: nothing of it is taken for the program's
+    run(tare, "stat", "--mix", "-j", "-o", mix, programs[0])
+    for words, told in ((programs[0],), False), ((programs[-1],), True), (("-j", "-o", "-", programs[-1]), True):
+        p = run(*nehalem, tare, "stat", "-e", EVENTS, "--mix-from", mix, *words)
+        check(("other code ran than in the mix" in p.stderr) == told and p.returncode == 0, words, p.stderr)
     # a real program, which chooses its code by what cpuid says: both see the same machine
     sees = ("--cpu", "nehalem", "--flaws", "overcount", "--machine", "nehalem", "--")
     r = to_file(tare, "run", *sees, tare, "stat", "-e", EVENTS, "-j", "-o", "RESULT", "gzip", "-c", mix)
