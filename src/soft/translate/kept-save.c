@@ -5,7 +5,6 @@
 #include "text.h"
 
 #define MAX_KEPT_BLOCKS	200000u
-#define MAX_STORED_BLOCKS 80000u	/* for other runs: each run copies all of them, some 200 bytes each */
 #define SETTLED_S	2		/* a file must be unchanged for longer */
 
 static const struct unit *unit_of(uint64_t pc)
@@ -58,21 +57,16 @@ static bool all_settled(void)
 	return true;
 }
 
-static uint32_t most_blocks(void)
-{
-	return E.shared->flags & SOFT_FLAG_KEEP ? MAX_STORED_BLOCKS : MAX_KEPT_BLOCKS;
-}
-
-/* Is enough left of the live blocks that there were, for what it costs other runs to copy them? */
+/* Is enough left of the live blocks that there were, for what it costs other runs to read them? */
 static bool enough_left(uint32_t before)
 {
-	return !(E.shared->flags & SOFT_FLAG_KEEP) || cache.live_blocks >= before - before / 3;
+	return !(E.shared->flags & SOFT_FLAG_KEEP) || cache.live_blocks >= before / 2;
 }
 
 static bool can_be_kept(void)
 {
 	if (!kept_is_plain() || kept.too_many || cache.flushes || cache.mode || cache.n_modes || cache.precise ||
-	    cache.no_tsc || cache.traced || cache.n_returns >= MAX_RETURNS - 1 || cache.n_blocks > most_blocks() ||
+	    cache.no_tsc || cache.traced || cache.n_returns >= MAX_RETURNS - 1 || cache.n_blocks > MAX_KEPT_BLOCKS ||
 	    cache.n_segments > MAX_PIECES / 2 - 2 || pages_guarded() || E.n_running != 1 ||
 	    kept_limited(RLIMIT_FSIZE) || !all_settled())
 		return false;
