@@ -328,21 +328,8 @@ static void side_exit_forget(uint32_t id)
 	link_to_stub(side);
 }
 
-static void drop(uint32_t id, bool changed);
-
-/* The block that the link leaves (also by a side exit), if it relies on the flags of the block
- * that the link leads to; else 0. */
-static uint32_t relying_block(const struct link *l)
-{
-	const uint64_t site = l->kind == LINK_JUMP && l->side ? link_at(l->side)->site : l->site;
-	struct segment *const s = segment_of(site);
-	const uint32_t id = s ? block_of_code(s, site) : 0;
-	return id && block_at(id)->flags & BLOCK_RELIES_ON_NEXT ? id : 0;
-}
-
-/* Sends all links to the block back to their stubs. changed: the program's code may have changed,
- * so blocks that rely on the flags of this one are dropped, too. */
-static void unlink_all(struct block *b, bool changed)
+/* Sends all links to the block back to their stubs. */
+static void unlink_all(struct block *b)
 {
 	uint32_t next;
 	for (uint32_t id = b->in_links; id; id = next) {
@@ -358,9 +345,6 @@ static void unlink_all(struct block *b, bool changed)
 			put_stub(s, id);
 		}
 		link_to_stub(l);
-		const uint32_t from = changed ? relying_block(l) : 0;
-		if (from)
-			drop(from, false);
 	}
 	b->in_links = 0;
 }
@@ -381,7 +365,7 @@ static void keep_source(struct block *b)
 		b->src = (uint32_t)((uint64_t)kept - ZONE_HEAP);
 }
 
-/* Drops the block and the whole chain that it is part of. */
+/* Drops the block and the whole chain that it is part of. changed: the program's code may have changed. */
 static void drop(uint32_t id, bool changed)
 {
 	while (block_at(id)->flags & BLOCK_CHAINED)
@@ -395,7 +379,7 @@ static void drop(uint32_t id, bool changed)
 			cache.dead_blocks++;
 			if (changed)
 				keep_source(b);
-			unlink_all(b, changed);
+			unlink_all(b);
 			leave_tables(id);
 			block_forget(id);
 		}
@@ -413,6 +397,16 @@ void cache_drop(uint32_t id)
 void cache_drop_chain(uint32_t id)
 {
 	drop(id, false);
+}
+
+void cache_drop_relying(void)
+{
+	for (uint32_t id = 1; id <= cache.n_blocks; id++)
+		if ((block_at(id)->flags & (BLOCK_RELIES_ON_NEXT | BLOCK_DEAD)) == BLOCK_RELIES_ON_NEXT)
+			drop(id, false);
+	for (uint32_t id = 1; id <= cache.n_links; id++)
+		if (link_at(id)->kind == LINK_SIDE_EXIT && link_at(id)->linked)
+			side_exit_forget(id);
 }
 
 /* ---- emptying ---- */

@@ -332,6 +332,8 @@ static void page_forget(struct page *p)
 
 void pages_forget(uint64_t start, uint64_t end)
 {
+	if (region_unchanging(start, end))
+		cache_drop_relying();
 	pages_each(start, end, page_forget);
 }
 

@@ -105,6 +105,16 @@ void region_set(uint64_t start, uint64_t end, int prot, bool shared, bool anon)
 	region_insert(at, (struct region){ start, end, (uint8_t)prot, shared, anon, ambiguous });
 }
 
+bool region_unchanging(uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; i < cache.n_regions; i++) {
+		const struct region *const r = &cache.regions[i];
+		if (r->start < end && r->end > start && !(r->anon || r->shared || r->prot & PROT_WRITE))
+			return true;
+	}
+	return false;
+}
+
 static bool line_ends(const char *p, const char *with)
 {
 	const size_t n = text_len(with);

@@ -61,8 +61,10 @@ NEEDS_LOCK static void forget(uint64_t start, uint64_t end)
 		if (c.start >= end || c.end <= start)
 			continue;
 		constants[i--] = constants[--n_constants];
-		if (c.first)
-			cache_invalidate(c.first, c.last + 1);
+		if (!c.first)
+			continue;
+		cache_invalidate(c.first, c.last + 1);
+		cache_drop_relying();
 	}
 }
 

@@ -104,6 +104,10 @@ NEEDS_LOCK void budget_use(struct thread *t, uint32_t block);
 NEEDS_LOCK void part_take_parked(struct thread *t, uint64_t sum[SOFT_EVENTS],
 				 uint64_t vdso[SOFT_EVENTS]);
 
+/* regions.c */
+/* Is there code in the range that changes only by calls which map or protect memory? */
+NEEDS_LOCK bool region_unchanging(uint64_t start, uint64_t end);
+
 /* pages.c */
 /* The block that starts at pc and may be entered from anywhere; 0: none. */
 NEEDS_LOCK uint32_t block_find(uint64_t pc);

@@ -170,9 +170,44 @@ static bool shows_flags(const struct step *s, const struct insn *in)
 	return !s->simple && (in->flow == FLOW_FAULT || (cache.precise && in->special));
 }
 
+/* The pages of the code that relies on flags. They are dropped together, so that it may rely on all that is
+ * there, also where the program may change its code. */
+struct home {
+	uint64_t start, end;
+};
+
+static struct home home_of(uint64_t pc, uint64_t len)
+{
+	return (struct home){ PAGE_DOWN(pc), PAGE_UP(pc + len) };
+}
+
+/* May code of these pages rely on what code at pc does with flags? Code of a private mapping of a file that is not
+ * writable changes only by calls before which all such code is dropped (cache_drop_relying()). */
+static bool may_rely_on(const struct region *r, uint64_t pc, uint64_t len, struct home home)
+{
+	if (!(r->anon || r->shared || r->prot & PROT_WRITE))
+		return true;
+	return pc >= home.start && pc + len <= home.end && (!r->shared || alias_known(pc)) &&
+	       !page_is_checked(PAGE_DOWN(pc)) && !page_is_checked(PAGE_DOWN(pc + len - 1));
+}
+
+/* Where the indirect jump at pc goes, if it is a stub of a PLT for which flags do not matter, or that always goes
+ * there; else 0. A stub that the dynamic linker binds when it is used first loses the flags then, in any case: it is
+ * followed by a push and a jump to the linker. */
+static uint64_t stub_target(const struct insn *in, const struct step *s, uint64_t pc)
+{
+	const uint64_t next = pc + s->len;
+	uint64_t target = slot_target(in, (const uint8_t *)pc, pc);
+	if (target || !in->rip_relative || uses_gs(in) || readable_end(next, next + 10) < next + 10)
+		return target;
+	const uint8_t *const after = (const uint8_t *)next;
+	const bool lazy = after[0] == 0x68 && after[5] == 0xe9;
+	return lazy && copy_guest(&target, (void *)rip_target(in, (const uint8_t *)pc, pc), 8) ? target : 0;
+}
+
 /* Does the code from pc on read a flag of `need`, before it writes the flag? True also if that cannot be
  * seen. */
-static bool any_live_at(uint64_t pc, unsigned need, int depth)
+static bool any_live_at(uint64_t pc, unsigned need, int depth, struct home home)
 {
 	const struct region *r = region_find(pc);
 	for (int i = 0; r && i < 24; i++) {
@@ -183,7 +218,8 @@ static bool any_live_at(uint64_t pc, unsigned need, int depth)
 		if (!r)
 			return true;
 		const uint64_t left = readable_end(pc, r->end - pc > 32 ? pc + 32 : r->end) - pc;
-		if (decode_step(&s, &in, (const uint8_t *)pc, (unsigned)left) <= 0)
+		if (decode_step(&s, &in, (const uint8_t *)pc, (unsigned)left) <= 0 ||
+		    !may_rely_on(r, pc, s.len, home))
 			return true;
 		if (s.flags_read & need || shows_flags(&s, &in))
 			return true;
@@ -201,18 +237,13 @@ static bool any_live_at(uint64_t pc, unsigned need, int depth)
 			break;
 		case FLOW_LOOP:
 		case FLOW_JCC:
-			if (depth <= 0 || any_live_at(next + (uint64_t)in.imm, need, depth - 1))
+			if (depth <= 0 || any_live_at(next + (uint64_t)in.imm, need, depth - 1, home))
 				return true;
 			pc = next;
 			break;
 		case FLOW_JMP_IND: {
-			/* a PLT stub: follow the address in its entry of the GOT */
-			uint64_t target;
-			if (!in.rip_relative || depth <= 0 || uses_gs(&in))
-				return true;
-			if (!copy_guest(&target, (void *)rip_target(&in, (const uint8_t *)pc, pc), 8))
-				return true;
-			return any_live_at(target, need, depth - 1);
+			const uint64_t target = depth <= 0 ? 0 : stub_target(&in, &s, pc);
+			return !target || any_live_at(target, need, depth - 1, home);
 		}
 		default:
 			return true;
@@ -221,9 +252,9 @@ static bool any_live_at(uint64_t pc, unsigned need, int depth)
 	return true;
 }
 
-static bool flags_live_at(uint64_t pc)
+static bool flags_live_at(uint64_t pc, struct home home)
 {
-	return any_live_at(pc, counting_flags(), 2);
+	return any_live_at(pc, counting_flags(), 2, home);
 }
 
 unsigned flags_lost_at(const struct plan *p, const struct block *b, int done, bool bumped)
@@ -234,9 +265,10 @@ unsigned flags_lost_at(const struct plan *p, const struct block *b, int done, bo
 		from = b->inc_at;
 	} else {
 		readable_reset();
-		if (!any_live_at(b->pc, FLAG_ARITH, 2))
+		const struct home home = home_of(b->pc, b->src_len);
+		if (!any_live_at(b->pc, FLAG_ARITH, 2, home))
 			lost = FLAG_ARITH;
-		else if (flags_live_at(b->pc))
+		else if (flags_live_at(b->pc, home))
 			return 0;
 	}
 	for (int i = from; i < done; i++)
@@ -248,16 +280,17 @@ static bool any_live_after(const struct plan *p, unsigned need)
 {
 	const struct insn *const last = &p->in[p->n - 1];
 	const uint64_t next = p->pc + p->off[p->n];
+	const struct home home = home_of(p->pc, p->off[p->n]);
 	switch (last_flow(p)) {
 	case FLOW_NEXT:
-		return any_live_at(next, need, 2);
+		return any_live_at(next, need, 2, home);
 	case FLOW_JMP:
 	case FLOW_CALL:
-		return any_live_at(next + (uint64_t)last->imm, need, 2);
+		return any_live_at(next + (uint64_t)last->imm, need, 2, home);
 	case FLOW_JCC:
 	case FLOW_LOOP:
-		return any_live_at(next, need, 2) ||
-		       any_live_at(next + (uint64_t)last->imm, need, 2);
+		return any_live_at(next, need, 2, home) ||
+		       any_live_at(next + (uint64_t)last->imm, need, 2, home);
 	default:
 		return true;
 	}
@@ -638,7 +671,7 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 	if (cache.calls && leads_elsewhere(p))
 		b->flags |= BLOCK_TAIL;
 	if (cache.calls && !(flags & BLOCK_SINGLE) && (b->flags & BLOCK_TAIL || last_flow(p) == FLOW_CALL) &&
-	    !flags_live_at(pc + p->off[p->n] + (uint64_t)p->in[p->n - 1].imm))
+	    !flags_live_at(pc + p->off[p->n] + (uint64_t)p->in[p->n - 1].imm, home_of(pc, b->src_len)))
 		b->flags |= BLOCK_FLAGS_FREE_AT_TARGET | BLOCK_RELIES_ON_NEXT;
 	if (taken_id) {
 		const uint32_t last = p->step[p->n - 1].classes;
@@ -653,7 +686,8 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 		if (flow == FLOW_JCC && counts_rarer_way(b))
 			/* a guess, if the chain does not wait to see it */
 			block_at(taken_id)->runs_from = to == pc || (to < pc && !(flags & WAITS));
-		else if ((flow == FLOW_JCC || flow == FLOW_LOOP) && !(flags & BLOCK_SINGLE) && !flags_live_at(to))
+		else if ((flow == FLOW_JCC || flow == FLOW_LOOP) && !(flags & BLOCK_SINGLE) &&
+			 !flags_live_at(to, home_of(pc, b->src_len)))
 			b->flags |= BLOCK_FLAGS_FREE_AT_TARGET | BLOCK_RELIES_ON_NEXT;
 	}
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s, .single = flags & BLOCK_SINGLE, .pc = pc,
@@ -942,7 +976,7 @@ static uint32_t write_side_exit(struct segment *s, const struct link *l, bool fa
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
 	*b = (struct block){ .pc = l->target, .code = s->hot, .bumps = l->bumps,
 			     .flags = BLOCK_SIDE_EXIT | BLOCK_DEAD | (falls ? BLOCK_FALLS : 0) };
-	if (!flags_live_at(l->target))
+	if (!flags_live_at(l->target, home_of(l->target, 1)))	/* (it is forgotten together with that block) */
 		b->flags |= BLOCK_FLAGS_FREE_AT_TARGET;
 	s->ids[s->n_ids++] = id;
 	emit_side_exit(&e, b);

@@ -57,8 +57,8 @@ enum block_flags {
 	/* The code that its taken branch leads to writes all flags but CF before it reads them.
 	 * (Of a side exit: the code that it leads to.) */
 	BLOCK_FLAGS_FREE_AT_TARGET = 1024,
-	/* Its increment destroys flags, because the blocks it leads to write them before they
-	 * read them. It must go when one of those is dropped. */
+	/* Its increment destroys flags, because the code that it leads to writes them before it
+	 * reads them. It must go when that code changes (cache_drop_relying()). */
 	BLOCK_RELIES_ON_NEXT = 16384,
 	BLOCK_RETURN_LOOKUP = 512,	/* not a block: a segment's return lookup */
 	BLOCK_SIDE_EXIT = 4096,	/* not a block: a side exit of a chain */
@@ -321,6 +321,9 @@ uint64_t cache_again(uint32_t block);
 /* Forgets all blocks; their counts are folded. False: other threads did not leave the cache. */
 TAKES_LOCK bool cache_flush(struct thread *t);
 NEEDS_LOCK void cache_empty(void);	/* the same, after stop_others() */
+/* Drops the blocks that rely on what other code does with flags, because such code may change that
+ * is not in their pages. */
+NEEDS_LOCK void cache_drop_relying(void);
 /* These two may be called in a signal handler. */
 struct segment *segment_of(uint64_t code);
 bool in_cache(uint64_t pc);
