@@ -2,6 +2,8 @@
  * causes that the experiments found. */
 #include "steady.h"
 
+#include "clocale.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,7 +129,7 @@ static bool is_too_noisy(const struct verify *v, const struct tare_verify_row *r
 static const char *signed_number(double n, char *out, size_t size)
 {
 	if (fabs(n) < 1000)
-		snprintf(out, size, "%+.4g", n);
+		clocale_snprintf(out, size, "%+.4g", n);
 	else {
 		out[0] = n < 0 ? '-' : '+';
 		steady_number(llround(fabs(n)), out + 1, size - 1);
