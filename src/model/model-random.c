@@ -206,6 +206,16 @@ static void draw_dead(struct draw *d)
 	f->early_rows &= ~group;
 }
 
+/* Last of all: what the seeds draw besides stays what it was without it. */
+static void draw_contended(struct draw *d)
+{
+	struct vpmu_flaws *const f = d->p->out;
+	if (f->speclock || !one_in(d, 8))
+		return;
+	f->speclock = (uint32_t)from_to(d, 8, 200);
+	f->contended = true;
+}
+
 static struct draw start_draw(struct planting *p, uint64_t seed)
 {
 	struct draw d = { .p = p, .state = seed };
@@ -229,6 +239,7 @@ void flaws_draw(struct planting *p, uint64_t seed)
 	draw_counters(&d);
 	draw_surroundings(&d);
 	draw_dead(&d);
+	draw_contended(&d);
 }
 
 /* ---- one opcode of all ---- */

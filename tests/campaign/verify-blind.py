@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from cli import check, checking, finish, skipped  # noqa: E402
 
 HOW = ["--quick", "-r", "5"] + [w for name in ("page-faults", "interrupts", "exceptions", "lazy-fp", "instructions",
-                                               "serialisers", "migration", "threads", "iret")
+                                               "serialisers", "migration", "threads", "contended", "iret")
                                 for w in ("--experiment", name)]
 HOW += ["--experiment", "registers", "--experiment", "wrap"]
 RESULTS = collections.Counter()     # events, for the last line
@@ -105,7 +105,7 @@ def check_event(what, event, flaws):
 
 def is_noisy(flaws, name):
     """The same code does not count the same every time, so that a comparison may be inconclusive."""
-    return any(f["cause"] in ("stolen", "moved", "register", "speclockmap") or
+    return any(f["cause"] in ("stolen", "moved", "register", "speclockmap", "contended") or
                f["event"] == name and f["letter"] in ("h", "U", "p") for f in flaws)
 
 
@@ -134,6 +134,21 @@ def check_surroundings(what, finding, flaws):
     elif not is_noisy(flaws, name):
         got = numbers.get("per_switch") if cause == "switch" else (numbers["with"] - numbers["without"]) / 2
         check(got == amount, *what, amount, finding)
+
+
+def check_contended(what, finding, flaws, roles):
+    """Locked instructions that are counted again while another thread fights for the cache line."""
+    if finding["experiment"] != "contended" or not finding["event"]:
+        return
+    name, verdict = finding["event"].removesuffix(":u"), finding["verdict"]
+    kinds = {f["cause"] for f in flaws if not f["event"]}
+    RESULTS["contended"] += "contended" in kinds and verdict == "bad"
+    if verdict == "info":
+        check(is_noisy(flaws, name), *what, finding)
+    elif "contended" not in kinds:
+        check(verdict == "good" or kinds & {"speclockmap", "stolen", "register"}, *what, finding)
+    elif roles[finding["event"]] == "instructions":
+        check(verdict == "bad", *what, "planted contended", finding)
 
 
 def check_iret(what, finding, flaws):
@@ -170,8 +185,10 @@ def check_seed(tare, cpu, seed, *args):
         return bool(flaws)
     for event in report["events"]:
         check_event(what, event, flaws)
+    roles = {e["event"]: e["role"] for e in report["events"]}
     for finding in report["findings"]:
         check_surroundings(what, finding, flaws)
+        check_contended(what, finding, flaws, roles)
         check_iret(what, finding, flaws)
     check_registers(what, report, flaws)
     if not flaws:

@@ -255,7 +255,7 @@ def drawn():
     check(tried, "no seed plants an instruction that can be tried")
     check(10 < clean < 60, "flawless seeds", clean)
     wanted = {"interrupt", "page-fault", "exception", "first-fp", "instruction", "micro-op", "replay", "iret", "dead",
-              "entry", "migration", "switch", "early-read", "interrupts", "undocumented", "speclockmap", "register",
+              "entry", "migration", "switch", "early-read", "interrupts", "undocumented", "speclockmap", "contended", "register",
               "narrow", "wrap", "moved", "stolen", "watchdog"}
     check(seen == wanted, "causes", seen ^ wanted)
     text = virtual("skylake", "random:1234567", "sh", "-c",
