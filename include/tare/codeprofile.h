@@ -296,7 +296,8 @@ struct tare_callgrind_options {
 	size_t size;
 	bool insns;			/* an entry for each instruction, not only for each line */
 	bool no_lines;			/* … and no lines */
-	bool fold_plt;			/* a call through a PLT stub is a call of the function behind it */
+	bool fold_plt;			/* a call through a PLT stub is a call of the function behind it, and what the stub
+					 * counted is the caller's */
 	pid_t pid;			/* 0: the first of the profile */
 	unsigned part;			/* of a run with several dumps; 0: 1 */
 	const char *creator;		/* NULL: "tare-VERSION" */

@@ -80,7 +80,7 @@ static void sum_keys(struct tree *t, const uint32_t *keys, uint32_t *on, int64_t
 
 /* ---- edges ---- */
 
-static bool is_tail(const struct tare_codeprofile *p, const struct tare_codeprofile_context *c)
+bool codeprofile_is_tail(const struct tare_codeprofile *p, const struct tare_codeprofile_context *c)
 {
 	struct tare_code_insn in;
 	if (c->site == NONE)
@@ -99,7 +99,7 @@ static bool edge_of(const struct tare_codeprofile *p, uint32_t context, struct t
 		return false;
 	*e = (struct tare_codeprofile_edge){
 		.caller = c->site == NONE ? p->contexts[c->parent].function : p->insns[c->site].function,
-		.callee = c->function, .site = c->site, .tail = is_tail(p, c) };
+		.callee = c->function, .site = c->site, .tail = codeprofile_is_tail(p, c) };
 	return true;
 }
 

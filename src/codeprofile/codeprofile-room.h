@@ -98,6 +98,12 @@ int64_t *builder_share(struct builder *b, uint32_t task, uint32_t function);
  * False: out of memory. */
 bool inclusive_sum(struct tare_codeprofile *p, int64_t *rows, int64_t **edge_rows);
 
+/* Is the context entered by a jump (codeprofile-inclusive.c)? */
+bool codeprofile_is_tail(const struct tare_codeprofile *p, const struct tare_codeprofile_context *c);
+
+/* The profile, with calls, without the stubs of PLTs (codeprofile-plt.c). TARE_E_NOMEM: `why` may not be filled. */
+int codeprofile_without_stubs(const struct tare_codeprofile *p, struct tare_codeprofile **out, struct tare_why *why);
+
 /* Adds the sizes of n counts to *sum. False: with these counts, sums over the rows of a profile or differences could exceed
  * an int64_t; no run is that long, but a damaged file can say so. */
 bool add_sizes(uint64_t *sum, const int64_t *counts, size_t n);

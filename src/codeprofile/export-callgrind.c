@@ -27,7 +27,6 @@ struct writer {
 	bool no_file_named;		/* "???", number n_files + 1 */
 	uint32_t object, file;		/* those that lines are of now; file NONE: "???" */
 	bool any;			/* object and file were written */
-	uint32_t *instead;		/* of each function: the one that is called through it, or itself */
 };
 
 static void put(struct writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -112,13 +111,12 @@ static uint64_t calls_shown(const struct writer *w, const struct tare_codeprofil
 static void put_call(struct writer *w, const struct tare_codeprofile_edge *e)
 {
 	const struct tare_codeprofile *const p = w->p;
-	const uint32_t callee = w->instead[e->callee];
-	const struct tare_codeprofile_function *const to = &p->functions[callee];
+	const struct tare_codeprofile_function *const to = &p->functions[e->callee];
 	const struct tare_codeprofile_insn *const site = e->site == NONE ? NULL : &p->insns[e->site];
 	if (to->object != w->object)
 		put_object(w, "cob", to->object);
 	put_file(w, "cfi", to->file);
-	put_function(w, "cfn", callee);
+	put_function(w, "cfn", e->callee);
 	put(w, "calls=%" PRIu64 " ", calls_shown(w, e));
 	put_position(w, to->offset, to->line);
 	sink_str(&w->to, "\n");
@@ -134,10 +132,9 @@ static bool any_count(const struct writer *w, const int64_t *counts)
 	return false;
 }
 
-/* What a PLT stub calls is shown as called by its callers. */
 static bool is_shown(const struct writer *w, const struct tare_codeprofile_edge *e)
 {
-	return w->instead[e->caller] == e->caller && (e->calls || any_count(w, e->counts));
+	return e->calls || any_count(w, e->counts);
 }
 
 /* The calls of a function, or of one of its instructions, in [from, to) of the edges. */
@@ -268,24 +265,6 @@ static void put_head(struct writer *w)
 	put_totals(w, "summary");
 }
 
-/* A stub of a PLT that always leads to the same function, and calls nothing else. */
-static void fold_stubs(struct writer *w)
-{
-	const struct tare_codeprofile *const p = w->p;
-	for (size_t i = 0; i < p->n_functions; i++)
-		w->instead[i] = (uint32_t)i;
-	for (size_t i = 0, end; w->o->fold_plt && i < p->n_edges; i = end) {
-		const uint32_t caller = p->edges[i].caller;
-		const char *const name = p->functions[caller].name;
-		const size_t len = strlen(name);
-		bool one = len > 4 && !strcmp(name + len - 4, "@plt");
-		for (end = i; end < p->n_edges && p->edges[end].caller == caller; end++)
-			one &= p->edges[end].callee == p->edges[i].callee && p->edges[end].callee != caller;
-		if (one)
-			w->instead[caller] = p->edges[i].callee;
-	}
-}
-
 static void put_all(struct writer *w)
 {
 	const struct tare_codeprofile *const p = w->p;
@@ -303,30 +282,38 @@ static void put_all(struct writer *w)
 	put_totals(w, "totals");
 }
 
-int tare_codeprofile_export_callgrind(const struct tare_codeprofile *p, const struct tare_callgrind_options *given,
-				      const struct tare_output *out, struct tare_why *why)
+static int export(const struct tare_codeprofile *p, const struct tare_callgrind_options *o, const struct tare_output *out,
+		  struct tare_why *why)
 {
-	struct tare_callgrind_options o;
-	if (!p || !out || !out->write)
-		return why_set(why, TARE_E_INVALID, "no profile, or no output given");
-	int err = options_copy(&o, sizeof(o), given, "tare_callgrind_options", why);
-	if (err)
-		return err;
-	struct writer w = { .p = p, .o = &o };
+	int err;
+	struct writer w = { .p = p, .o = o };
 	w.object_named = calloc(p->n_objects + 1, 1);
 	w.file_named = calloc(p->n_files + 1, 1);
 	w.function_named = calloc(p->n_functions + 1, 1);
-	w.instead = calloc(p->n_functions + 1, sizeof(*w.instead));
-	if (!w.object_named || !w.file_named || !w.function_named || !w.instead) {
+	if (!w.object_named || !w.file_named || !w.function_named) {
 		err = why_set(why, TARE_E_NOMEM, "a callgrind file");
 	} else if (!(err = sink_open(&w.to, out->write, out->arg, why))) {
-		fold_stubs(&w);
 		put_all(&w);
 		err = sink_close(&w.to, why);
 	}
 	free(w.object_named);
 	free(w.file_named);
 	free(w.function_named);
-	free(w.instead);
+	return err;
+}
+
+int tare_codeprofile_export_callgrind(const struct tare_codeprofile *p, const struct tare_callgrind_options *given,
+				      const struct tare_output *out, struct tare_why *why)
+{
+	struct tare_callgrind_options o;
+	struct tare_codeprofile *folded = NULL;
+	if (!p || !out || !out->write)
+		return why_set(why, TARE_E_INVALID, "no profile, or no output given");
+	int err = options_copy(&o, sizeof(o), given, "tare_callgrind_options", why);
+	if (!err && o.fold_plt && p->has_calls && (err = codeprofile_without_stubs(p, &folded, why)) == TARE_E_NOMEM)
+		why_set(why, err, "a callgrind file");
+	if (!err)
+		err = export(folded ? folded : p, &o, out, why);
+	tare_codeprofile_free(folded);
 	return err;
 }
