@@ -77,7 +77,26 @@ static int32_t displacement(const ZydisDecodedInstruction *in, const ZydisDecode
 	return 0;
 }
 
-/* A gather or scatter has one address here. */
+/* A gather or scatter. Its elements are as many as there are indexes. */
+static void each_element(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *o,
+			 const enum tare_trace_word *words, unsigned n_words, struct access *a)
+{
+	unsigned n_index = 0, n_mask = 0;
+	if (o->mem.type != ZYDIS_MEMOP_TYPE_VSIB || !find(words, n_words, TARE_TRACE_INDEX, &a->each.index) ||
+	    !find(words, n_words, TARE_TRACE_MASK, &a->each.mask))
+		return;
+	for (unsigned i = 0; i < n_words; i++) {
+		n_index += words[i] == TARE_TRACE_INDEX;
+		n_mask += words[i] == TARE_TRACE_MASK;
+	}
+	a->each.index_size = in->opcode & 1 ? 8 : 4;
+	a->each.n = (uint8_t)(n_index * 4 / a->each.index_size);
+	a->each.mask_words = in->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX ? 0 : (uint8_t)(n_mask / a->each.n);
+	a->each.scale = o->mem.scale;
+	a->each.cut = in->address_width == 32;
+}
+
+/* Of a gather or scatter: of one element. */
 static uint16_t size_of(const ZydisDecodedOperand *o)
 {
 	return o->mem.type == ZYDIS_MEMOP_TYPE_VSIB ? o->element_size / 8 : o->size / 8;
@@ -117,6 +136,7 @@ unsigned tare_disassembler_accesses(const uint8_t *bytes, size_t size, const enu
 			a.before = words[a.after] == TARE_TRACE_RSI_AFTER ? 0 :
 				   (uint8_t)(a.after - 1);
 		}
+		each_element(&in, o, words, n_words, &a);
 		out[n++] = a;
 	}
 	/* what is read comes before what is written */

@@ -304,15 +304,28 @@ static void use_steps(struct machine *m, struct counted c, const struct place *p
 				 words[place->access[i].word] + (uint64_t)done);
 }
 
+/* An access for each element that a gather loads or a scatter stores, the lowest first. */
+static void use_elements(struct machine *m, struct counted c, const struct access *a, const uint64_t *words)
+{
+	uint64_t address;
+	for (unsigned i = 0; i < a->each.n; i++)
+		if (access_element(a, words, i, &address))
+			use_data(m, c, a, address);
+}
+
 static void use_operands(struct machine *m, struct counted c, const struct place *place, const uint64_t *words)
 {
 	if (place->n_accesses && place->access[0].step) {
 		use_steps(m, c, place, words);
 		return;
 	}
-	for (unsigned i = 0; i < place->n_accesses; i++)
-		use_data(m, c, &place->access[i], words[place->access[i].word] +
-			 (uint64_t)(int64_t)place->access[i].plus);
+	for (unsigned i = 0; i < place->n_accesses; i++) {
+		const struct access *const a = &place->access[i];
+		if (a->each.n)
+			use_elements(m, c, a, words);
+		else
+			use_data(m, c, a, words[a->word] + (uint64_t)(int64_t)a->plus);
+	}
 }
 
 static void run(const struct tare_trace_run *r, void *arg)

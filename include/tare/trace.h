@@ -70,8 +70,13 @@ enum tare_trace_word {
 	TARE_TRACE_RSP, TARE_TRACE_RBP, TARE_TRACE_RSI, TARE_TRACE_RDI, TARE_TRACE_RAX,
 	TARE_TRACE_RBX,
 	TARE_TRACE_RSI_AFTER, TARE_TRACE_RDI_AFTER,	/* rep: how far it came */
+	/* Of a gather or scatter, in the low 32 bits (the others are no part of it): the index register, as far as it
+	 * is used, 32 bits after 32 bits; … */
+	TARE_TRACE_INDEX,
+	TARE_TRACE_MASK,	/* … likewise the mask: an element is used if its highest bit is set; with EVEX one
+				 * word has the mask register, a bit for each element */
 };
-#define TARE_TRACE_WORDS 4	/* of an instruction, at most */
+#define TARE_TRACE_WORDS 18	/* of an instruction, at most */
 
 /* The words of the instruction at `bytes`, of which so many can be read; returns how many there are.
  * *insn_size becomes its size, 0: no instruction that the engine knows. */

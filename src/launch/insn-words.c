@@ -4,7 +4,7 @@
 #include "decode.h"
 
 _Static_assert((int)TARE_TRACE_OPERAND == (int)TRACE_OPERAND &&
-	       (int)TARE_TRACE_RDI_AFTER == (int)TRACE_RDI_AFTER && TARE_TRACE_WORDS == TRACE_MOST,
+	       (int)TARE_TRACE_MASK == (int)TRACE_MASK && TARE_TRACE_WORDS == TRACE_MOST,
 	       "the engine's numbers");
 
 unsigned tare_trace_words(const uint8_t *bytes, size_t size, unsigned *insn_size,

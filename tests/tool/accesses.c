@@ -43,8 +43,14 @@ static void print_insn(uint64_t pc, const struct access *a, unsigned n, const ui
 				print(pc, &a[i], words[a[i].word] + (uint64_t)done);
 		return;
 	}
-	for (unsigned i = 0; i < n; i++)
-		print(pc, &a[i], words[a[i].word] + (uint64_t)(int64_t)a[i].plus);
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t address;
+		for (unsigned k = 0; k < a[i].each.n; k++)
+			if (access_element(&a[i], words, k, &address))
+				print(pc, &a[i], address);
+		if (!a[i].each.n)
+			print(pc, &a[i], words[a[i].word] + (uint64_t)(int64_t)a[i].plus);
+	}
 }
 
 static void run(const struct tare_trace_run *r, void *arg)

@@ -4,8 +4,11 @@
  *	stepaccess FILE COMMAND [ARG]...
  *
  * Writes lines `pc r|w|m address size`, and a line `pc size` for every instruction before its accesses. One
- * process, one thread; ASLR is off. Prefetches, flushes and nops are left out, and gathers.
+ * process, one thread; ASLR is off. Prefetches, flushes and nops are left out. A gather or scatter has an access for
+ * each element that its mask does not leave out.
  */
+#include <cpuid.h>
+#include <elf.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -84,6 +87,69 @@ static void print_kind(const ZydisDecodedInstruction *in, const ZydisDecodedOper
 		address_of(in, o, r), o->size / 8);
 }
 
+/* ---- gathers and scatters ---- */
+
+enum { YMM_HIGH = 2, MASKS = 5, ZMM_HIGH = 6, ZMM_16 = 7 };	/* of what xsave keeps */
+
+static const uint8_t *component(const uint8_t *xsave, unsigned number)
+{
+	unsigned size, offset, c, d;
+	__cpuid_count(0xd, number, size, offset, c, d);
+	return xsave + offset;
+}
+
+static void read_vector(const uint8_t *xsave, ZydisRegister reg, uint8_t out[64])
+{
+	const unsigned i = (unsigned)ZydisRegisterGetId(reg);
+	if (i >= 16) {
+		memcpy(out, component(xsave, ZMM_16) + 64u * (i - 16), 64);
+		return;
+	}
+	memcpy(out, xsave + 160 + 16u * i, 16);
+	memcpy(out + 16, component(xsave, YMM_HIGH) + 16u * i, 16);
+	memcpy(out + 32, component(xsave, ZMM_HIGH) + 32u * i, 32);
+}
+
+static unsigned vector_bytes(ZydisRegister reg)
+{
+	return ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, reg) / 8u;
+}
+
+static void print_elements(pid_t pid, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *operands,
+			   const ZydisDecodedOperand *o, const struct user_regs_struct *r)
+{
+	static uint8_t xsave[1 << 14];
+	struct iovec all = { xsave, sizeof(xsave) };
+	uint8_t index[64], mask[64];
+	const char *const name = ZydisMnemonicGetString(in->mnemonic);
+	const char *const kind = strstr(name, "er") + 2;	/* vpgatherDQ, vscatterQPS */
+	const unsigned index_size = *kind == 'q' ? 8 : 4;
+	const unsigned size = !strcmp(kind + 1, "q") || !strcmp(kind + 1, "pd") ? 8 : 4;
+	const bool evex = in->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
+	const ZydisRegister data = operands[o == &operands[0] ? 2 : 0].reg.value;
+	const unsigned n_index = vector_bytes(o->mem.index) / index_size, n_data = vector_bytes(data) / size;
+	ZydisRegisterContext c;
+	uint64_t bits = 0;
+	ptrace(PTRACE_GETREGSET, pid, NT_X86_XSTATE, &all);	/* NOLINT */
+	context_of(r, &c);
+	read_vector(xsave, o->mem.index, index);
+	if (evex)
+		memcpy(&bits, component(xsave, MASKS) + 8 * ZydisRegisterGetId(in->avx.mask.reg), 8);
+	else
+		read_vector(xsave, operands[2].reg.value, mask);
+	for (unsigned i = 0; i < n_index && i < n_data; i++) {
+		const int64_t value = index_size == 8 ? ((const int64_t *)(const void *)index)[i] :
+							((const int32_t *)(const void *)index)[i];
+		uint64_t at = c.values[o->mem.base] + (uint64_t)o->mem.disp.value + (uint64_t)value * o->mem.scale;
+		at += o->mem.segment == ZYDIS_REGISTER_FS ? r->fs_base : o->mem.segment == ZYDIS_REGISTER_GS ? r->gs_base : 0;
+		if (in->address_width == 32)
+			at = (uint32_t)at;
+		if (evex ? bits >> i & 1 : mask[(i + 1) * size - 1] >> 7)
+			fprintf(to, "%llx %c %" PRIx64 " %u\n", r->rip,
+				o->actions & ZYDIS_OPERAND_ACTION_MASK_READ ? 'r' : 'w', at, size);
+	}
+}
+
 /* Hints, as cachegrind takes them. */
 static bool uses_nothing(const ZydisDecodedInstruction *in)
 {
@@ -93,6 +159,14 @@ static bool uses_nothing(const ZydisDecodedInstruction *in)
 		if (in->mnemonic == hints[i])
 			return true;
 	return in->meta.category == ZYDIS_CATEGORY_PREFETCH;
+}
+
+static const ZydisDecodedOperand *vsib_of(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *operands)
+{
+	for (unsigned i = 0; i < in->operand_count; i++)
+		if (operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY && operands[i].mem.type == ZYDIS_MEMOP_TYPE_VSIB)
+			return &operands[i];
+	return NULL;
 }
 
 static void print_insn(pid_t pid, const struct user_regs_struct *r)
@@ -105,12 +179,17 @@ static void print_insn(pid_t pid, const struct user_regs_struct *r)
 	if (process_vm_readv(pid, &here, 1, &there, 1, 0) < 0 ||
 	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, 15, &in, operands)))
 		return;
+	const ZydisDecodedOperand *const vsib = vsib_of(&in, operands);
 	if (last_rep != r->rip)
 		fprintf(to, "%llx %u\n", r->rip, in.length);
-	last_rep = is_rep(&in) ? r->rip : 0;
+	else if (vsib)		/* it goes on after a page fault, which was a step: with what is left of its mask */
+		return;
+	last_rep = is_rep(&in) || vsib ? r->rip : 0;
 	if ((is_rep(&in) && in.meta.category == ZYDIS_CATEGORY_STRINGOP && !r->rcx) ||
 	    uses_nothing(&in))
 		return;
+	if (vsib)
+		print_elements(pid, &in, operands, vsib, r);
 	for (int writes = 0; writes < 2; writes++)
 		for (unsigned i = 0; i < in.operand_count; i++)
 			if (operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY && operands[i].size &&

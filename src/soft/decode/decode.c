@@ -336,8 +336,10 @@ static INLINE unsigned take_memory(struct insn *in, struct walk *k, const struct
 		base = in->sib & 7;
 		const unsigned index = (in->sib >> 3 & 7) | (rex << 2 & 8);
 		const bool vsib = !k->plain && op->attr & A_VEC && op->index & C_VSIB;
-		if (vsib)
-			in->vsib = 1;
+		if (vsib) {
+			in->vsib = (uint8_t)(1 + k->v.l);
+			in->vsib_mask = (uint8_t)((in->encoding == 3 ? k->v.aaa : k->v.vvvv) | k->v.v2 << 4);
+		}
 		if (index != 4 && !vsib)
 			regs = 1u << index;
 	}

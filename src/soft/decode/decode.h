@@ -124,7 +124,9 @@ struct insn {
 				 * to 16 bits, the stack moves by 2 (see decode_amd_branches) */
 	uint8_t mem;		/* has an explicit or implicit memory access or address operand:
 				 * 1 explicit modrm memory operand; 2 implicit only (push, movs …) */
-	uint8_t vsib;
+	uint8_t vsib;		/* a gather or scatter: 1, 2, 3: its vectors have 128, 256, 512 bits */
+	uint8_t vsib_mask;	/* … its mask: the number of the vector register, with EVEX of the mask register;
+				 * plus 16: the index is one of the registers from 16 on */
 	uint16_t flags_read;	/* FLAG_… */
 	uint16_t flags_written;	/* certainly written, on every CPU */
 	uint16_t flags_touched;	/* possibly written; superset of flags_written */
@@ -172,10 +174,19 @@ enum trace_word {
 				 * displacement. With EVEX an 8-bit displacement is not multiplied */
 	TRACE_RSP, TRACE_RBP, TRACE_RSI, TRACE_RDI, TRACE_RAX, TRACE_RBX,
 	TRACE_RSI_AFTER, TRACE_RDI_AFTER,	/* rep: how far it came */
+	/* Gather or scatter, TRACE_VECTOR in the high half: 32 bits of the index register, from the lowest; … */
+	TRACE_INDEX,
+	TRACE_MASK,		/* … and of the mask; with EVEX one word has the mask register's 16 bits */
 };
-#define TRACE_MOST 4		/* words of an instruction */
+#define TRACE_MOST 18		/* words of an instruction */
+#define TRACE_VECTOR 0x7a5eu	/* so that no vector looks like another word of the trace */
 /* Those of an instruction, in order; returns how many. */
 unsigned trace_words(const struct insn *in, uint8_t words[TRACE_MOST]);
+/* A gather or scatter: elements, bytes of one's index and of one itself. */
+struct vsib_shape {
+	uint8_t n, index, element;
+};
+struct vsib_shape vsib_shape(const struct insn *in);
 bool is_moffs(const struct insn *in);		/* mov al … rax, [address], and back */
 
 #endif

@@ -60,6 +60,25 @@ bool is_moffs(const struct insn *in)
 	return !in->encoding && in->map == 0 && (in->opcode & 0xfc) == 0xa0;
 }
 
+/* The lowest bit of the opcode says how large an index is, W how large an element. */
+struct vsib_shape vsib_shape(const struct insn *in)
+{
+	const uint8_t index = in->opcode & 1 ? 8 : 4, element = in->rex & 8 ? 8 : 4;
+	const unsigned bytes = 8u << in->vsib;
+	return (struct vsib_shape){ (uint8_t)(bytes / (index > element ? index : element)), index, element };
+}
+
+static unsigned vsib_words(const struct insn *in, uint8_t *words)
+{
+	const struct vsib_shape v = vsib_shape(in);
+	unsigned n = 0;
+	for (unsigned i = 0; i < v.n * v.index / 4u; i++)
+		words[n++] = TRACE_INDEX;
+	for (unsigned i = 0; i < (in->encoding == 3 ? 1 : v.n * v.element / 4u); i++)
+		words[n++] = TRACE_MASK;
+	return n;
+}
+
 unsigned trace_words(const struct insn *in, uint8_t words[TRACE_MOST])
 {
 	const int stack = stack_use(in);
@@ -68,6 +87,8 @@ unsigned trace_words(const struct insn *in, uint8_t words[TRACE_MOST])
 		return n;
 	if ((in->mem == 1 && in->has_modrm && in->modrm < 0xc0) || is_moffs(in))
 		words[n++] = TRACE_OPERAND;
+	if (in->vsib)
+		return n + vsib_words(in, words + n);
 	if (stack)
 		words[n++] = stack == STACK_TOP ? TRACE_RSP : TRACE_RBP;
 	if (!in->encoding && in->map == 0 && in->opcode == 0xd7) {		/* xlat */

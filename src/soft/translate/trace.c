@@ -44,7 +44,7 @@ static void store_word(struct emit *e, unsigned i, int r)
 static void end_words(struct emit *e, unsigned n, struct mark m)
 {
 	mark(e, m);
-	b1(e, 0x48), b1(e, 0x8d), b1(e, 0x52), b1(e, 8 * n);
+	b1(e, 0x48), b1(e, 0x8d), b1(e, 0x92), b4(e, 8 * n);
 	gs_store(e, RDX, OFF_TRACE_AT);
 	mark(e, m);
 	gs_load(e, RDX, OFF_S3);
@@ -135,6 +135,60 @@ static void add_base(struct emit *e, unsigned segment)
 	bn(e, 4, 0x110c8d48);					/* lea rcx, [rcx + rdx] */
 }
 
+/* ---- vectors ---- */
+
+/* ModRM with [rdx + 8 × at + 4 × half] */
+static void slot_operand(struct emit *e, unsigned reg, unsigned at, unsigned half)
+{
+	b1(e, 0x82 | (reg & 7) << 3), b4(e, 8 * at + 4 * half);
+}
+
+/* vmovdqu [rdx + 8 × at], a vector register whose low bytes are wanted */
+static void store_vector(struct emit *e, unsigned reg, unsigned bytes, unsigned at)
+{
+	const unsigned size = bytes > 32 ? 2 : bytes > 16 ? 1 : 0;
+	if (size < 2 && reg < 16) {
+		b1(e, 0xc4), b1(e, 0x61 | (~reg & 8) << 4), b1(e, 0x7a | size << 2);
+	} else {
+		b1(e, 0x62), b1(e, 0x61 | (~reg & 8) << 4 | (~reg & 16));
+		b1(e, 0x7e), b1(e, 0x08 | size << 5);
+	}
+	b1(e, 0x7f);
+	slot_operand(e, reg, at, 0);
+}
+
+/* Of `n` pieces of 32 bits in a row, makes words. rcx is free. */
+static void spread(struct emit *e, unsigned at, unsigned n)
+{
+	for (unsigned i = n; i-- > 0;) {
+		b1(e, 0x8b), slot_operand(e, RCX, at + i / 2, i % 2);		/* mov ecx, [the piece] */
+		b1(e, 0x89), slot_operand(e, RCX, at + i, 0);			/* mov [the word], ecx */
+		b1(e, 0xc7), slot_operand(e, 0, at + i, 1), b4(e, TRACE_VECTOR);
+	}
+}
+
+/* The words behind the operand's of a gather or scatter; rdx is where they are written, rcx is free. Returns how
+ * many there are with it. */
+static unsigned store_vsib(struct emit *e, const struct insn *in)
+{
+	const struct vsib_shape v = vsib_shape(in);
+	const unsigned n_index = v.n * v.index / 4u, n_mask = in->encoding == 3 ? 1 : v.n * v.element / 4u;
+	const unsigned index = (in->sib >> 3 & 7) | (in->rex << 2 & 8) | (in->vsib_mask & 16), mask = in->vsib_mask & 15;
+	store_vector(e, index, v.n * v.index, 1);
+	spread(e, 1, n_index);
+	if (in->encoding == 3) {
+		b1(e, 0xc5), b1(e, 0xf8), b1(e, 0x91);			/* kmovw [the word], k */
+		slot_operand(e, mask, 1 + n_index, 0);
+		b1(e, 0x0f), b1(e, 0xb7);				/* movzx ecx, word [the word] */
+		slot_operand(e, RCX, 1 + n_index, 0);
+		b1(e, 0x89), slot_operand(e, RCX, 1 + n_index, 0);
+	} else {
+		store_vector(e, mask, v.n * v.element, 1 + n_index);
+	}
+	spread(e, 1 + n_index, n_mask);
+	return 1 + n_index + n_mask;
+}
+
 static int register_of(unsigned word)
 {
 	static const int8_t of[] = { [TRACE_OPERAND] = RCX, [TRACE_RSP] = RSP, [TRACE_RBP] = RBP,
@@ -179,6 +233,10 @@ void trace_insn(struct emit *e, const struct insn *in, const uint8_t *s, uint64_
 		const int r = word_in(e, in, s, pc, words[i]);
 		gs_load(e, RDX, OFF_TRACE_AT);
 		store_word(e, written++, r);
+		if (in->vsib) {
+			written = store_vsib(e, in);
+			break;
+		}
 	}
 	if (written)
 		end_words(e, written, m);
