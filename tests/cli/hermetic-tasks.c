@@ -589,6 +589,97 @@ static void left_behind(void)
 	_exit(0);
 }
 
+/* ---- stopped ---- */
+
+static void *naps(void *unused)
+{
+	for (int i = 0; i < 30; i++)
+		usleep(1000);
+	return unused;
+}
+
+static void stop_itself(void)
+{
+	sigset_t s;
+	sigemptyset(&s);
+	sigaddset(&s, SIGTTIN);
+	raise(SIGTSTP);
+	printf("on\n");
+	kill(getpid(), SIGSTOP);
+	sigprocmask(SIG_BLOCK, &s, NULL);
+	kill(getpid(), SIGTTIN);
+	printf("blocked\n");
+	sigprocmask(SIG_UNBLOCK, &s, NULL);
+	signal(SIGTSTP, SIG_IGN);
+	raise(SIGTSTP);
+	setsid();
+	signal(SIGTSTP, SIG_DFL);
+	raise(SIGTSTP);				/* of a group without a parent: nothing happens */
+	printf("not stopped\n");
+	_exit(7);
+}
+
+/* A group of two processes, one with threads. */
+static void work_on(void)
+{
+	pthread_t t[2];
+	setpgid(0, 0);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&t[i], NULL, naps, NULL);
+	if (!fork()) {
+		naps(NULL);
+		_exit(1);
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	while (wait(NULL) > 0)
+		;
+	printf("worked\n");
+	_exit(8);
+}
+
+static void stops(void)
+{
+	int status = 0;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	pid_t p = fork();
+	if (!p)
+		stop_itself();
+	do {
+		waitpid(p, &status, WUNTRACED | WCONTINUED);
+		printf("status %x\n", status);
+		if (WIFSTOPPED(status))
+			kill(p, SIGCONT);
+	} while (WIFSTOPPED(status) || WIFCONTINUED(status));
+
+	static const int signals[] = { SIGSTOP, SIGTSTP, SIGTTOU };
+	p = fork();
+	if (!p)
+		work_on();
+	setpgid(p, p);
+	for (int i = 0; i < 3; i++) {
+		usleep(4000);
+		kill(-p, signals[i]);
+		sleep(1);
+		kill(-p, SIGCONT);
+	}
+	waitpid(p, &status, 0);
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	printf("status %x after %ld\n", status, (long)now.tv_sec);
+
+	p = fork();				/* it is stopped before it has done anything */
+	if (!p)
+		_exit(9);
+	kill(p, SIGTSTP);
+	waitpid(p, &status, WUNTRACED);
+	kill(p, SIGTERM);
+	printf("status %x, then %d\n", status, (int)waitpid(p, NULL, WNOHANG));
+	kill(p, SIGCONT);
+	waitpid(p, &status, 0);
+	printf("status %x\n", status);
+}
+
 int main(int n, char **v)
 {
 	const char *const what = v[1];
@@ -616,6 +707,8 @@ int main(int n, char **v)
 		left_behind(), usleep(1000);
 	else if (!strcmp(what, "wakes"))
 		wakes();
+	else if (!strcmp(what, "stops"))
+		stops();
 	else if (!strcmp(what, "children"))
 		children();
 	else {

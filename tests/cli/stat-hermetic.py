@@ -86,7 +86,7 @@ check("env=NOISE=" in kept[1], kept[1][:500])
 # Threads, also more of them than CPUs; processes; shared memory; timers and signals. With busy neighbours.
 busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
 for command in (("queue", "2"), ("queue", "8"), ("atomics", "2"), ("atomics", "8"), ("tree",), ("shared",), ("race",), ("timers",), ("kill",),
-                ("locks",), ("senders",), ("meet", str(os.getpid())), ("wakes",)):
+                ("locks",), ("senders",), ("meet", str(os.getpid())), ("wakes",), ("stops",)):
     # (What a process counted that was killed is not known.)
     counts, out, _ = still(4, tasks, *command, provenance="incomplete" if command == ("kill",) else "exact")
     if command == ("tree",):
@@ -108,6 +108,9 @@ for command in (("queue", "2"), ("queue", "8"), ("atomics", "2"), ("atomics", "8
         check(out.startswith("FIFO 4\nFIFO 4\n") and sorted(out.split("caller ")[1:]) == [f"{i}\n" for i in range(4)], out)
     if command == ("wakes",):
         check(out == "lockf 0 after 0.1\ninotify 1 after 0.1\nepoll 1 after 0.1\nanswers after 0.0\n", out)
+    if command == ("stops",):
+        check(out == "status 147f\nstatus ffff\non\nstatus 137f\nstatus ffff\nblocked\nstatus 157f\nstatus ffff\nnot stopped\n"
+                     "status 700\nworked\nstatus 800 after 100003\nstatus 147f, then 0\nstatus f\n", out)
 # Two children that end at the same time send one signal or two.
 still(20, tasks, "children")
 still(20, "sh", "-c", "true | cat")
@@ -117,6 +120,11 @@ _, out, _ = still(3, "sh", "-c", """mkfifo p q
 for i in 1 2 3 4 5; do echo $i > p; read y < q; echo $y; done
 wait; rm p q""")
 check(out == "1-1\n2-2\n3-3\n4-4\n5-5\n", out)
+# A shell's jobs.
+_, out, _ = still(3, "bash", "-c", """set -m; sleep 100 & kill -TSTP %1; sleep 1; jobs; bg %1; kill %1; wait %1; echo $?
+cat <(sleep 1; echo cat) & kill -STOP %%; sleep 1; jobs; kill -CONT %%; wait %%
+(kill -STOP $BASHPID; echo goes on) & sleep 1; kill -CONT %%; wait; exit 0""")
+check([line.split()[0] for line in out.splitlines()] == ["[1]+", "[1]+", "143", "[1]+", "cat", "goes"], out)
 # What the command leaves behind is counted until the command ends: its counts are not those of the whole, but the same.
 still(10, tasks, "left", provenance="incomplete")
 for b in busy:

@@ -39,6 +39,7 @@ enum hermetic_state {
 	HT_READY,		/* runs, or would if it were its turn */
 	HT_WAITS,		/* for something that another task does, or for its time */
 	HT_HELD,		/* its vfork child runs in its memory */
+	HT_STOPPED,		/* by a signal, until SIGCONT */
 	HT_ENDING,		/* the next one to run waits until it is gone */
 	HT_ENDED,
 	HT_NATIVE,		/* runs without the engine */
@@ -66,6 +67,8 @@ struct hermetic_task {
 	int32_t wait_for;	/* … it seems for this task, as the program knows it; 0: not known … */
 	uint32_t wait_mutex;	/* … which holds a mutex */
 	uint32_t held_by;	/* a vfork child: number of its parent's task, plus 1 */
+	uint32_t state_before;	/* HT_STOPPED: what it was */
+	uint32_t stop_seen;	/* HT_STOPPED: the kernel has stopped it */
 };
 
 /* A file that a program saw, by its real device and inode. */
@@ -96,6 +99,9 @@ struct hermetic_shared {
 	uint32_t random_open;	/* a program has opened a random device, or got one */
 	uint32_t signal_fds;	/* a program has made a signalfd … */
 	uint32_t notifies;	/* … or is told of changes in folders */
+	uint32_t stops;		/* a process has been stopped … */
+	uint32_t stopping;	/* … and is to be waited for */
+	uint32_t terminal_stops;	/* SIGTSTP or its like has been sent */
 	uint32_t n_outside;
 	uint32_t n_devices;
 	uint32_t n_files;

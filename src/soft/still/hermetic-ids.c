@@ -412,6 +412,26 @@ bool ids_entry(const char *name, char *to, size_t size)
 
 /* ---- the calls ---- */
 
+/* The process of a pidfd. */
+static int32_t pid_of_fd(int32_t fd)
+{
+	struct line path = { 0 };
+	char text[512];
+	uint64_t pid = NO_TASK;
+	line_str(&path, "/proc/self/fdinfo/");
+	line_num(&path, (uint64_t)(uint32_t)fd, 10);
+	path.text[path.len] = '\0';
+	const long info = own_open(AT_FDCWD, path.text, O_CLOEXEC);
+	const long n = info < 0 ? 0 : sys3(__NR_read, info, text, sizeof(text) - 1);
+	if (info >= 0)
+		sys1(__NR_close, info);
+	text[n > 0 ? n : 0] = '\0';
+	for (const char *p = text; *p; p++)
+		if ((p == text || p[-1] == '\n') && text_starts(p, "Pid:\t"))
+			text_decimal(p + 5, &pid);
+	return pid && pid < NO_TASK ? (int32_t)pid : NO_TASK;
+}
+
 /* SIGKILL ends a process at some time: nothing else happens until then. */
 static long killed(const struct thread *t, int32_t to, int32_t sig)
 {
@@ -459,15 +479,24 @@ long ids_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 	case __NR_tgkill:
 	case __NR_rt_tgsigqueueinfo: {
 		uint64_t b[6] = { (uint64_t)(int64_t)id_real((int32_t)a[0]), (uint64_t)(int64_t)id_real((int32_t)a[1]), a[2], a[3] };
-		turn_progress();
-		ret = syscall_usual(t, nr, b);
+		ret = stops_signal(t, nr, b, (int32_t)b[1], (int32_t)a[2]);
 		return ret == 0 ? killed(t, (int32_t)b[0], (int32_t)a[2]) : ret;
 	}
 	case __NR_kill:
 	case __NR_rt_sigqueueinfo:
-		ret = with_id(t, nr, a, 0);
-		return ret == 0 ? killed(t, id_real((int32_t)a[0]), (int32_t)a[1]) : ret;
-	case __NR_tkill:
+	case __NR_tkill: {
+		const int32_t to = id_real((int32_t)a[0]);
+		const uint64_t b[6] = { (uint64_t)(int64_t)to, a[1], a[2] };
+		ret = stops_signal(t, nr, b, to, (int32_t)a[1]);
+		return ret == 0 ? killed(t, to, (int32_t)a[1]) : ret;
+	}
+	case __NR_pidfd_send_signal: {
+		const int32_t to = pid_of_fd((int32_t)a[0]);
+		ret = stops_signal(t, nr, a, to, (int32_t)a[1]);
+		return ret == 0 ? killed(t, to, (int32_t)a[1]) : ret;
+	}
+	case __NR_rt_sigprocmask:
+		return stops_mask(t, nr, a);
 	case __NR_sched_setparam:
 	case __NR_sched_getparam:
 	case __NR_sched_setscheduler:
@@ -486,8 +515,11 @@ long ids_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 	case __NR_setpriority:
 	case __NR_ioprio_get:
 	case __NR_ioprio_set:
-	case __NR_ptrace:
 		return with_id(t, nr, a, 1);
+	case __NR_ptrace:
+		ret = with_id(t, nr, a, 1);
+		stops_over();
+		return ret;
 	case __NR_fcntl:
 		return do_fcntl(t, a, done);
 	case __NR_ioctl:

@@ -158,6 +158,7 @@ static void await_end(void)
 			h->tasks[i].state = HT_ENDED;
 	h->ending = 0;
 	h->progress++;
+	stops_over();			/* a group without a parent goes on */
 }
 
 /* The task whose turn it is was killed from outside: another one goes on. */
@@ -225,13 +226,13 @@ void turn_begin_slice(struct thread *t)
  * was blocked before. */
 static uint64_t hold_signals(const struct thread *t)
 {
-	const uint64_t all = thread_is_last(t) ? ~SYNC_SIGNALS : 0;
+	const uint64_t all = thread_is_last(t) ? ~SYNC_SIGNALS : stops_held(t);
 	uint64_t was;
 	sys4(__NR_rt_sigprocmask, SIG_BLOCK, &all, &was, SIGSET_SIZE);
 	return was;
 }
 
-static void wait_held(struct thread *t, uint64_t mask)
+static void await_turn(struct thread *t)
 {
 	struct hermetic_task *const k = own_task(t);
 	const uint32_t own = t->hermetic.number + 1;
@@ -243,6 +244,7 @@ static void wait_held(struct thread *t, uint64_t mask)
 		const long ret = sys4(__NR_futex, &k->go, FUTEX_WAIT, go, longest);
 		if (ret == -ETIMEDOUT) {
 			deadlock_or_orphaned();
+			stops_look(t);
 			go_on_alone(t);
 			take_over(t);
 		}
@@ -251,6 +253,17 @@ static void wait_held(struct thread *t, uint64_t mask)
 			k->woken = 1;
 	}
 	await_end();
+	stops_await();
+}
+
+static void wait_held(struct thread *t, uint64_t mask)
+{
+	struct hermetic_task *const k = own_task(t);
+	await_turn(t);
+	while (stops_pending(t, t->signal.mask)) {
+		stops_take(t);
+		await_turn(t);
+	}
 	sys4(__NR_rt_sigprocmask, SIG_SETMASK, &mask, 0, SIGSET_SIZE);	/* signals that were sent before come now */
 	k->state = HT_READY;
 	k->woken = 0;
@@ -345,6 +358,15 @@ static bool command_ends(const struct hermetic_task *k)
 		if (!h->tasks[i].group && h->tasks[i].state < HT_ENDING && h->tasks[i].state != HT_FREE)
 			return false;
 	return true;
+}
+
+void turn_hand_on(struct thread *t)
+{
+	const int64_t next = pick(t->hermetic.number);
+	if (next >= 0)
+		turn_give(t, (uint32_t)next);
+	else
+		__atomic_store_n(&H()->running, 0, __ATOMIC_RELEASE);
 }
 
 void turn_leave(struct thread *t, uint32_t state)

@@ -112,6 +112,21 @@ void turn_killed(int32_t pid);
 void turn_wake_word(struct thread *t, uint64_t at);	/* one that waits at that futex */
 void turn_progress(void);			/* others may be able to go on now */
 
+/* Another task's turn. This one goes on without: it is about to be stopped. */
+void turn_hand_on(struct thread *t);
+
+/* hermetic-stop.c */
+/* A call that sends that signal to `to`, the kernel's number, as in kill(). */
+long stops_signal(struct thread *t, long nr, const uint64_t *a, int32_t to, int32_t sig);
+long stops_mask(struct thread *t, long nr, const uint64_t *a);		/* rt_sigprocmask */
+uint64_t stops_held(const struct thread *t);	/* signals that are kept until it is the process's turn */
+/* Has such a signal come, which that mask does not block? Then stops_take() gives the turn away, and stops. */
+bool stops_pending(const struct thread *t, uint64_t mask);
+void stops_take(struct thread *t);
+void stops_await(void);				/* until those that were told to stop have done so */
+void stops_over(void);				/* those that the kernel lets go on get turns again */
+void stops_look(struct thread *t);		/* this process goes on, whoever let it */
+
 /* hermetic-robust.c */
 long robust_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
 void robust_ended(struct thread *t, bool whole);	/* the thread, or its process, ends */

@@ -9,6 +9,7 @@
  *	hermetic-listing.c	folders, sorted
  *	hermetic-host.c		the host's name, memory, load, limits; files of /proc
  *	hermetic-order.c	whose turn it is: one task runs at a time
+ *	hermetic-stop.c		processes that are stopped by a signal
  *	hermetic-robust.c	locks whose owner died, and those with priority inheritance
  *	hermetic-deadlock.c	all wait for each other
  *
