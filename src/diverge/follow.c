@@ -16,7 +16,7 @@
 
 #define FIRST_WINDOW 1000	/* states before a stop, … */
 #define LAST_WINDOW 20000	/* … and when these did not do */
-#define MOST_STEPS 200
+#define MOST_STEPS 20000	/* a random number generator that is seeded in a loop takes thousands */
 #define MOST_SEARCHES 12
 #define STATUS_FLAGS 0x8d5u	/* CF PF AF ZF SF OF */
 
