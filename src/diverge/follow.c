@@ -16,6 +16,8 @@
 
 #define FIRST_WINDOW 1000	/* states before a stop, … */
 #define LAST_WINDOW 20000	/* … and when these did not do */
+#define MOST_WINDOWS 16		/* of these: a pair of runs each, so in long runs … */
+#define MOST_COUNTED 200000000	/* … only until they have run so many instructions */
 #define MOST_STEPS 20000	/* a random number generator that is seeded in a loop takes thousands */
 #define MOST_SEARCHES 12
 #define STATUS_FLAGS 0x8d5u	/* CF PF AF ZF SF OF */
@@ -35,7 +37,8 @@ struct follower {
 	struct pair window;
 	bool have;			/* a window */
 	uint64_t first, last;		/* its stops */
-	unsigned searches;
+	unsigned searches, windows;
+	uint64_t counted;		/* instructions that were run for windows */
 	struct brought end;		/* where it ended */
 	bool ended;
 	size_t room;
@@ -404,8 +407,9 @@ static int follow_longer(struct follower *f, struct trail *t)
 		got = follow_once(f, t);
 	if (got != LOST || f->ended || was.kind == TRAIL_MEMORY)
 		return got;
-	if (f->first == 1 || f->last - f->first >= LAST_WINDOW)
+	if (f->first == 1 || was.at - f->first >= LAST_WINDOW || f->windows++ == MOST_WINDOWS || f->counted > MOST_COUNTED)
 		return LOST;
+	f->counted += was.at;
 	*t = was;
 	got = get_window(f, was.at, LAST_WINDOW);
 	if (got <= 0)

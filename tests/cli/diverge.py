@@ -55,6 +55,7 @@ check(names_of(r["parting"]["last"]) == "main", r["parting"])
 check(any(f["name"] == "main" for f in r["functions"]), r["functions"])
 check(sum(f["instructions"][1] - f["instructions"][0] for f in r["functions"]) == r["totals"][-1] - r["totals"][-2],
       r["functions"], r["totals"])
+check_case("seeded", "random bytes", text="getrandom() gave other bytes")
 check_case("stale", "random bytes", function="find", text="getrandom()")
 r = check_case("pid", "process number", text="getpid() returned")
 check(len(r["cause"]["steps"]) > 10, r["cause"])
