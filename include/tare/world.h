@@ -78,10 +78,14 @@ enum tare_left {
 	TARE_LEFT_SHARED = 2,		/* a file was mapped so that others can write to the memory */
 	TARE_LEFT_NATIVE = 4,		/* a process ran without the engine */
 	TARE_LEFT_LATE_INPUT = 8,	/* a pipe from outside gave nothing for a second */
+	TARE_LEFT_TAKEN = 16,		/* a file that was there had the name of one that was to be new,
+					 * as another run's temporary file may */
 	TARE_LEFT_FULL = 32,		/* more tasks, files or devices than there are numbers for */
 	TARE_LEFT_ORDER = 64,		/* several tasks ran at the same time */
 	TARE_LEFT_TERMINAL = 128,	/* input was written to a pseudo terminal: a thread of the
 					 * kernel echoes it, and edits lines, some time later */
+	TARE_LEFT_HOST_FILE = 256,	/* a file of /proc or /sys was opened that shows what the host
+					 * does */
 };
 
 /* What one of these values means, as a clause; NULL for another value. */

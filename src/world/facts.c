@@ -65,9 +65,11 @@ const char *tare_left_text(unsigned left)
 	case TARE_LEFT_SHARED: return "a file was mapped that others may write to";
 	case TARE_LEFT_NATIVE: return "a process ran without the engine";
 	case TARE_LEFT_LATE_INPUT: return "input from outside came late";
+	case TARE_LEFT_TAKEN: return "the name of a new file was taken by a file that was there";
 	case TARE_LEFT_FULL: return "there were more tasks, files or devices than there are fixed numbers";
 	case TARE_LEFT_ORDER: return "several threads or processes ran at the same time";
 	case TARE_LEFT_TERMINAL: return "a pseudo terminal's input and echo came when the kernel did it";
+	case TARE_LEFT_HOST_FILE: return "a file of /proc or /sys showed what the host does";
 	default: return NULL;
 	}
 }

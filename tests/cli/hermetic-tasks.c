@@ -15,6 +15,7 @@
 #include <sys/epoll.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -680,6 +681,52 @@ static void stops(void)
 	printf("status %x\n", status);
 }
 
+/* ---- what the kernel numbers ---- */
+
+static void renames(void)
+{
+	char b[1024], *e = b;
+	char dir[] = "renames.XXXXXX", from[40], to[40];
+	if (!mkdtemp(dir))
+		return;
+	snprintf(from, sizeof(from), "%s/a", dir);
+	snprintf(to, sizeof(to), "%s/b", dir);
+	close(open(from, O_CREAT | O_WRONLY, 0600));
+	const int fd = inotify_init();
+	inotify_add_watch(fd, dir, IN_MOVE);
+	rename(from, to);
+	rename(to, from);
+	const ssize_t n = read(fd, b, sizeof(b));
+	while (e < b + n) {
+		struct inotify_event v;
+		memcpy(&v, e, sizeof(v));
+		printf("%s %u\n", v.mask & IN_MOVED_FROM ? "from" : "to", v.cookie);
+		e += sizeof(v) + v.len;
+	}
+	unlink(from);
+	rmdir(dir);
+}
+
+static void random_bytes_moved(void)
+{
+	unsigned char b[8] = { 0 };
+	char link[64] = "";
+	int p[2];
+	const int random = open("/dev/urandom", O_RDONLY), file = memfd_create("moved", 0), self = open("/proc/self/fd", O_RDONLY);
+	if (pipe(p) || splice(random, NULL, p[1], NULL, sizeof(b), 0) != sizeof(b) || read(p[0], b, sizeof(b)) != sizeof(b))
+		return;
+	for (size_t i = 0; i < sizeof(b); i++)
+		printf("%02x", b[i]);
+	if (sendfile(file, random, NULL, sizeof(b)) != sizeof(b) || pread(file, b, sizeof(b), 0) != sizeof(b))
+		return;
+	for (size_t i = 0; i < sizeof(b); i++)
+		printf("%02x", b[i]);
+	char name[32];
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", self);
+	if (readlink(name, link, sizeof(link) - 1) > 0)
+		printf(" %s\n", link);
+}
+
 int main(int n, char **v)
 {
 	const char *const what = v[1];
@@ -707,6 +754,8 @@ int main(int n, char **v)
 		left_behind(), usleep(1000);
 	else if (!strcmp(what, "wakes"))
 		wakes();
+	else if (!strcmp(what, "renames"))
+		renames(), random_bytes_moved();
 	else if (!strcmp(what, "stops"))
 		stops();
 	else if (!strcmp(what, "children"))

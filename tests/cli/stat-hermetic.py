@@ -131,6 +131,18 @@ for b in busy:
     b.kill()
     b.wait()
 
+# Numbers that the kernel counts for all processes of the host; random bytes that never are in the program's memory.
+counts, out, _ = still(3, tasks, "renames")
+check(re.fullmatch(r"from 1\nto 1\nfrom 2\nto 2\n[0-9a-f]{32} /proc/1000/fd\n", out), out)
+check(stat(tasks, "renames", seed=3)[1] != out, "the same random bytes with another seed")
+
+# What shows the host, and temporary names that are not free, are named.
+_, _, left, _ = stat("cat", "/proc/self/sched")
+check(left == ["a file of /proc or /sys showed what the host does"], left)
+for expected in [], ["the name of a new file was taken by a file that was there"]:
+    _, _, left, _ = stat("perl", "-e", "use Fcntl; sysopen(F, 'taken', O_CREAT | O_EXCL | O_WRONLY) for 1 .. 2")
+    check(left == expected, left)
+
 # Other orders: a race that the first order does not show is found, and then shown every time.
 check(stat(tasks, "seldom")[1] == "race 0\n", "the first order shows the race")
 found = None

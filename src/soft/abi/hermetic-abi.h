@@ -22,14 +22,17 @@ struct soft_hermetic {
 #define HERMETIC_SHARED		2u	/* a shared mapping of a file that may be written */
 #define HERMETIC_NATIVE		4u	/* a process ran without the engine */
 #define HERMETIC_LATE_INPUT	8u	/* input from outside kept the run waiting */
+#define HERMETIC_TAKEN		16u	/* a new file's name was that of a file from before the run */
 #define HERMETIC_FULL		32u	/* a table was full: more tasks or files than it holds */
 #define HERMETIC_UNORDERED	64u	/* several tasks ran at the same time */
 #define HERMETIC_TERMINAL	128u	/* input was written to a pseudo terminal */
+#define HERMETIC_HOST_FILE	256u	/* a file of /proc or /sys was opened that shows what the host does */
 
 #define HERMETIC_TASKS		65536u
 #define HERMETIC_FILES		(1u << 20)
 #define HERMETIC_DEVICES	64u
 #define HERMETIC_OUTSIDE	16u
+#define HERMETIC_COOKIES	64u
 #define HERMETIC_WAITERS	4096u
 #define HERMETIC_FIRST_PID	1000	/* of the command; the launcher is 1 less */
 #define HERMETIC_STRANGER	998	/* any process outside of the run */
@@ -102,6 +105,8 @@ struct hermetic_shared {
 	uint32_t stops;		/* a process has been stopped … */
 	uint32_t stopping;	/* … and is to be waited for */
 	uint32_t terminal_stops;	/* SIGTSTP or its like has been sent */
+	uint32_t n_cookies;	/* of renames that inotify has told of … */
+	uint32_t cookies[HERMETIC_COOKIES];	/* … the kernel's numbers of the last ones */
 	uint32_t n_outside;
 	uint32_t n_devices;
 	uint32_t n_files;

@@ -180,6 +180,14 @@ static bool is_at(long nr)
 	return nr == __NR_openat || nr == __NR_openat2;
 }
 
+/* Temporary names are the same in each run: what another run has left behind, or makes at the same time, is in the way. */
+static void note_taken(const struct named *n)
+{
+	const struct hermetic_file *const f = file_of(n->st.dev, n->st.ino);
+	if (f && !f->ctime)
+		hermetic_note_left(HERMETIC_TAKEN);
+}
+
 static long do_open(struct thread *t, long nr, const uint64_t *a)
 {
 	struct named n;
@@ -201,6 +209,8 @@ static long do_open(struct thread *t, long nr, const uint64_t *a)
 	if (changes)
 		look_at(&n, is_at(nr) ? (int)a[0] : AT_FDCWD, a[at]);
 	const long fd = turn_open(t, nr, b, flags);
+	if (fd == -EEXIST && flags & O_EXCL && n.was)
+		note_taken(&n);
 	if (fd < 0)
 		return fd;
 	if (changes && !n.was)
@@ -434,6 +444,8 @@ static long do_readlink(struct thread *t, long nr, const uint64_t *a)
 			line_num(&l, HERMETIC_FIRST_PID + t->hermetic.number, 10);
 		}
 		copy_text(other, sizeof(other), l.text, l.len);
+	} else if (text_starts(link, "/proc/") && ids_entry_of(link, other, sizeof(other))) {
+		;
 	} else if (text_starts(link, "pipe:[") || text_starts(link, "socket:[")) {
 		const bool mapped = ids_path(path, other, sizeof(other));
 		if (sys4(__NR_newfstatat, i ? (int)a[0] : AT_FDCWD, mapped ? other : path, &st, 0) < 0)

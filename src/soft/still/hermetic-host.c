@@ -389,6 +389,34 @@ static bool put_file(struct thread *t, struct out *o, const char *path)
 	return false;
 }
 
+/* Files whose contents follow from what the host does, or from where the kernel has put something, by the start of their
+ * paths; "@": of a task. */
+static const char *const of_host[] = {
+	"/proc/slabinfo", "/proc/timer_list", "/proc/net", "/proc/key", "/proc/locks", "/proc/sched_debug", "/proc/vmallocinfo",
+	"/proc/pagetypeinfo", "/proc/kmsg", "/proc/mdstat", "/proc/fs/", "/proc/irq/", "/proc/sysvipc/", "/proc/kpage",
+	"/proc/sys/fs/inode", "/proc/sys/fs/dentry", "/proc/sys/fs/quota", "/proc/sys/kernel/ns_last_pid", "/proc/sys/net/",
+	"/proc/driver/", "/proc/bus/", "/proc/allocinfo", "/proc/lockdep", "/proc/latency",
+	"@sched", "@smaps", "@pagemap", "@wchan", "@stack", "@syscall", "@numa_maps", "@mountstats", "@fdinfo/", "@net/",
+	"@timers", "@latency",
+	"/sys/class/", "/sys/block/", "/sys/bus/", "/sys/dev/", "/sys/fs/", "/sys/kernel/slab", "/sys/kernel/debug",
+	"/sys/kernel/tracing", "/sys/kernel/uevent_seqnum", "/sys/kernel/mm/ksm/", "/sys/kernel/mm/hugepages/", "/sys/kernel/irq/",
+	"/sys/power/",
+};
+
+static bool is_of_host(const struct thread *t, const char *path)
+{
+	uint32_t n = 0;
+	const char *const file = task_file(t, path, &n);
+	if (text_starts(path, "/sys/devices/") && !text_starts(path, "/sys/devices/system/"))
+		return true;
+	for (unsigned i = 0; i < sizeof(of_host) / sizeof(of_host[0]); i++) {
+		const bool task = of_host[i][0] == '@';
+		if (task ? file && text_starts(file, of_host[i] + 1) : text_starts(path, of_host[i]))
+			return true;
+	}
+	return false;
+}
+
 long host_open(struct thread *t, const char *path, uint64_t flags, bool *done)
 {
 	*done = text_starts(path, "/sys/fs/cgroup") || text_starts(path, "/proc/pressure/");
@@ -406,6 +434,8 @@ long host_open(struct thread *t, const char *path, uint64_t flags, bool *done)
 	*done = put_file(t, &o, path);
 	if (!*done) {
 		sys1(__NR_close, o.fd);
+		if (is_of_host(t, path))
+			hermetic_note_left(HERMETIC_HOST_FILE);
 		return 0;
 	}
 	flush(&o);

@@ -182,7 +182,7 @@ static long do_getsockopt(struct thread *t, const uint64_t *a, bool *done)
 #define INFO_TIMES 56			/* … ssi_utime, ssi_stime */
 
 /* The length of what was read alone does not say that it was from a signalfd. */
-static bool is_signalfd(int32_t fd)
+static bool is_anonymous(int32_t fd, const char *kind)
 {
 	char name[32];
 	struct line path = { 0 };
@@ -192,7 +192,7 @@ static bool is_signalfd(int32_t fd)
 	if (n <= 0)
 		return false;
 	name[n] = '\0';
-	return text_equal(name, "anon_inode:[signalfd]");
+	return text_equal(name, kind);
 }
 
 static void show_signals(struct thread *t, uint64_t at, uint64_t n)
@@ -231,12 +231,42 @@ static void show_senders(struct thread *t, uint64_t message)
 	}
 }
 
+#define EVENT_COOKIE 8			/* struct inotify_event: wd, mask, cookie, len, name */
+#define EVENT_LEN 12
+#define EVENT_BYTES 16
+
+/* The kernel counts the renames of all processes: the program sees those that it is told of, counted. */
+static uint32_t cookie_shown(uint32_t real)
+{
+	struct hermetic_shared *const h = hermetic_shared();
+	for (uint32_t n = h->n_cookies; n > 0 && n + HERMETIC_COOKIES > h->n_cookies; n--)
+		if (h->cookies[(n - 1) % HERMETIC_COOKIES] == real)
+			return n;
+	h->cookies[h->n_cookies++ % HERMETIC_COOKIES] = real;
+	return h->n_cookies;
+}
+
+static void show_notices(struct thread *t, uint64_t at, uint64_t n)
+{
+	uint32_t e[EVENT_BYTES / 4];
+	for (uint64_t i = 0; i + EVENT_BYTES <= n; i += EVENT_BYTES + (uint64_t)e[EVENT_LEN / 4]) {
+		if (!copy_guest(e, (const void *)(at + i), sizeof(e)))
+			return;
+		const uint32_t cookie = e[EVENT_COOKIE / 4] ? cookie_shown(e[EVENT_COOKIE / 4]) : 0;
+		if (cookie)
+			put_guest(at + i + EVENT_COOKIE, &cookie, sizeof(cookie));
+	}
+}
+
 void ids_read(struct thread *t, long nr, const uint64_t *a, long ret)
 {
 	if (nr == __NR_recvmsg && ret >= 0)
 		show_senders(t, a[1]);
-	if (nr == __NR_read && ret > 0 && ret % INFO_BYTES == 0 && hermetic_shared()->signal_fds && is_signalfd((int32_t)a[0]))
+	if (nr == __NR_read && ret > 0 && ret % INFO_BYTES == 0 && hermetic_shared()->signal_fds &&
+	    is_anonymous((int32_t)a[0], "anon_inode:[signalfd]"))
 		show_signals(t, a[1], (uint64_t)ret);
+	if (nr == __NR_read && ret >= EVENT_BYTES && hermetic_shared()->notifies && is_anonymous((int32_t)a[0], "anon_inode:inotify"))
+		show_notices(t, a[1], (uint64_t)ret);
 }
 
 /* ---- what is sent ---- */
@@ -405,6 +435,20 @@ bool ids_entry(const char *name, char *to, size_t size)
 	if (shown < HERMETIC_FIRST_PID)
 		return false;
 	line_num(&l, (uint64_t)shown, 10);
+	line_str(&l, end);
+	copy_text(to, size, l.text, l.len);
+	return true;
+}
+
+bool ids_entry_of(const char *path, char *to, size_t size)
+{
+	uint64_t n;
+	struct line l = { 0 };
+	const char *const end = text_decimal(path + 6, &n);
+	if (end == path + 6 || text_len(path) + 12 > sizeof(l.text))
+		return false;
+	line_str(&l, "/proc/");
+	line_num(&l, (uint64_t)(n <= NO_TASK ? id_shown((int32_t)n) : HERMETIC_STRANGER), 10);
 	line_str(&l, end);
 	copy_text(to, size, l.text, l.len);
 	return true;

@@ -600,7 +600,8 @@ static long try_move(struct thread *t, struct attempt *w)
 	const uint64_t in = w->a[sendfile ? 1 : 0], out = w->a[sendfile ? 0 : tee ? 1 : 2];
 	if (w->nr == __NR_vmsplice ? !is_ready(w->a[0], OUT) : !is_ready(in, IN) || !is_ready(out, OUT))
 		return WOULD_BLOCK;
-	const long ret = syscall_usual(t, w->nr, w->a);
+	const long ret = w->nr != __NR_vmsplice && !tee && random_device((int32_t)in) ?
+			 random_move(t, out, w->a[sendfile ? 3 : 4]) : syscall_usual(t, w->nr, w->a);
 	if (ret > 0 && w->nr != __NR_vmsplice)
 		files_written(t, out);
 	turn_progress();

@@ -88,6 +88,19 @@ void random_opened(long fd)
 		hermetic_shared()->random_open = 1;
 }
 
+bool random_device(long fd)
+{
+	return hermetic_shared()->random_open && is_device(fd);
+}
+
+long random_move(const struct thread *t, uint64_t out, uint64_t n)
+{
+	uint8_t piece[PIECE];
+	const uint64_t len = n < sizeof(piece) ? n : sizeof(piece);
+	random_fill(t, piece, len);
+	return sys3(__NR_write, out, piece, len);
+}
+
 void random_read(struct thread *t, long nr, const uint64_t *a, long ret)
 {
 	if (ret <= 0 || !hermetic_shared()->random_open || !is_device((int32_t)a[0]))

@@ -41,6 +41,9 @@ long random_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
 /* A call that reads has had that result: if it was from a random device, the bytes are replaced. */
 void random_read(struct thread *t, long nr, const uint64_t *a, long ret);
 void random_opened(long fd);
+bool random_device(long fd);
+/* splice or sendfile from a random device: up to n bytes, written to `out`. */
+long random_move(const struct thread *t, uint64_t out, uint64_t n);
 
 /* hermetic-time.c */
 uint64_t clock_now(struct thread *t);		/* ns since the start of the run; each time it is a bit later */
@@ -78,6 +81,8 @@ bool ids_path(const char *path, char *to, size_t size);
 /* The first part of a path in /proc, or the name of an entry there, as the program knows it; false: it is
  * the number of a process that the program does not see. */
 bool ids_entry(const char *name, char *to, size_t size);
+/* A path of /proc with the kernel's id of a process, as the program knows it; false: it has none. */
+bool ids_entry_of(const char *path, char *to, size_t size);
 
 /* hermetic-files.c */
 #define HERMETIC_PATH 512
