@@ -153,6 +153,102 @@ static void again_and_again(void)
 	printf("again %ld\n", sum);
 }
 
+/* Writes code through `to`, and runs it at `from`: twice, to see the change. */
+static void write_and_call(const char *what, unsigned char *to, const void *from)
+{
+	static int value = 100;
+	emit(to, ++value);
+	const int first = call(from);
+	emit(to, ++value);
+	printf(" %s %d %d", what, first, call(from));
+}
+
+/* Shared memory that becomes executable later, and is written elsewhere: the descriptor is open, then closed. */
+static void executable_later(void)
+{
+	for (int open_file = 0; open_file < 2; open_file++) {
+		const int fd = memfd_create("later", 0);
+		if (ftruncate(fd, 8192))
+			perror("ftruncate");
+		unsigned char *const w = mmap(NULL, 8192, RW, MAP_SHARED, fd, 0);
+		unsigned char *const x = mmap(NULL, 8192, PROT_NONE, MAP_SHARED, fd, 0);
+		if (!open_file)
+			close(fd);
+		mprotect(x, 4096, RX);
+		write_and_call(open_file ? "open" : "closed", w, x);
+		mprotect(x, 8192, PROT_READ);
+		mprotect(x, 8192, RX);
+		write_and_call("again", w, x);
+		unsigned char *const moved_to = mremap(x, 8192, 8192, MREMAP_MAYMOVE | MREMAP_FIXED, x + (1 << 20));
+		mprotect(moved_to, 8192, PROT_READ);
+		mprotect(moved_to, 8192, RX);
+		write_and_call("moved", w, moved_to);
+	}
+	/* one call for private and shared memory */
+	const int fd = memfd_create("beside", 0);
+	if (ftruncate(fd, 4096))
+		perror("ftruncate");
+	unsigned char *const w = mmap(NULL, 4096, RW, MAP_SHARED, fd, 0);
+	unsigned char *const both = mmap(NULL, 8192, RW, ANON, -1, 0);
+	mmap(both + 4096, 4096, RW, MAP_SHARED | MAP_FIXED, fd, 0);
+	mprotect(both, 8192, RX);
+	write_and_call("beside", w, both + 4096);
+	printf("\n");
+}
+
+/* shmat in place of code. */
+static void replaced_by_segment(void)
+{
+	const int id = shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0700);
+	unsigned char *const p = mmap(NULL, 4096, RW, ANON, -1, 0), *const s = shmat(id, NULL, 0);
+	emit(p, 1);
+	mprotect(p, 4096, RX);
+	printf("replaced %d", call(p));
+	emit(s, 2);
+	if (shmat(id, p, SHM_REMAP | SHM_EXEC | SHM_RDONLY) != p)
+		perror("shmat");
+	printf(" %d", call(p));
+	write_and_call("segment", s, p);
+	shmctl(id, IPC_RMID, NULL);
+	printf("\n");
+}
+
+/* A private mapping shows what is written to its file, as long as its page is not written itself. */
+static void file_written(void)
+{
+	unsigned char page[4096];
+	const int fd = memfd_create("written", 0);
+	memset(page, 0, sizeof(page));
+	emit(page, 1);
+	if (write(fd, page, sizeof(page)) != sizeof(page))
+		perror("write");
+	unsigned char *const p = mmap(NULL, 4096, RX, MAP_PRIVATE, fd, 0);
+	printf("file %d", call(p));
+	emit(page, 2);
+	if (pwrite(fd, page, 6, 0) != 6)
+		perror("pwrite");
+	printf(" %d", call(p));
+	write_and_call("mapped", mmap(NULL, 4096, RW, MAP_SHARED, fd, 0), p);
+	printf("\n");
+}
+
+/* Pieces of code with gaps between, a mapping each. */
+static void many_pieces(void)
+{
+	const int n = 12000;
+	long sum = 0;
+	unsigned char *const all = mmap(NULL, 8192ul * n, RW, ANON, -1, 0);
+	for (int i = 0; i < n; i++) {
+		emit(all + 8192ul * i, i);
+		if (mprotect(all + 8192ul * i, 4096, RX))
+			perror("mprotect");
+	}
+	for (int i = 0; i < n; i++)
+		sum += call(all + 8192ul * i);
+	munmap(all, 8192ul * n);
+	printf("pieces %ld\n", sum);
+}
+
 int main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -163,5 +259,9 @@ int main(void)
 	execute_only();
 	moved();
 	again_and_again();
+	executable_later();
+	replaced_by_segment();
+	file_written();
+	many_pieces();
 	return 0;
 }

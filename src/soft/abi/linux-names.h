@@ -105,6 +105,15 @@ struct k_stat {
 						 * higher addresses unless they ask for them */
 #define VSYSCALL_PAGE		0xffffffffff600000ull
 #define MAX_ERRNO		4095		/* results from -MAX_ERRNO to -1 are errors */
+/* linux/shm.h defines these, and much that is in the way. */
+#ifndef SHM_EXEC
+#define SHM_RDONLY		010000
+#define SHM_REMAP		040000
+#define SHM_EXEC		0100000
+#endif
+#ifndef IPC_STAT
+#define IPC_STAT		2
+#endif
 #define MAP_KIND		0x3		/* MAP_SHARED, MAP_PRIVATE, …_VALIDATE */
 
 /* ---- signals ---- */

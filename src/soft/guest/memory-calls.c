@@ -1,4 +1,4 @@
-/* The program's memory calls: mmap, munmap, mprotect, mremap, madvise, brk, shmdt.
+/* The program's memory calls: mmap, munmap, mprotect, mremap, madvise, brk, shmat, shmdt.
  *
  * From these calls the engine learns what the program may execute (regions.c). It moves its own
  * memory where the program wants the addresses, and keeps the program from changing it.
@@ -55,10 +55,20 @@ static void new_code(struct thread *t, uint64_t start, uint64_t end, int prot, b
 	lock_take();
 	pages_forget(start, end);
 	region_set(start, end, prot, shared, anon);
+	if (prot & PROT_EXEC && !shared && shared_overlaps(start, end))
+		regions_share(start, end);
 	const bool far = cache.window_used && prot & PROT_EXEC && !table_map(start, end - start);
 	lock_drop();
 	if (far && !table_go_far(t))
 		no_memory();
+}
+
+/* Of each mapping that the program makes or removes. */
+static void note_mapping(struct thread *t, uint64_t start, uint64_t end, bool shared)
+{
+	lock_take();
+	shared_note(start, end, shared);
+	lock_drop();
 }
 
 static bool is_error(long ret)
@@ -173,6 +183,13 @@ static void check_limit(uint64_t len)
 		no_memory();
 }
 
+/* Code of a file that the program has open for writing changes with the file, also in a private mapping. */
+static bool file_is_written(const uint64_t *a)
+{
+	return a[2] & PROT_EXEC && !(a[3] & MAP_ANONYMOUS) &&
+	       (sys2(__NR_fcntl, (int32_t)a[4], F_GETFL) & O_ACCMODE) != O_RDONLY;
+}
+
 static long do_mmap(struct thread *t, const uint64_t *args)
 {
 	uint64_t a[6] = { args[0], args[1], readable_prot(args[2]), args[3], args[4], args[5] };
@@ -207,12 +224,13 @@ static long do_mmap(struct thread *t, const uint64_t *args)
 	const uint64_t start = (uint64_t)at;
 	if (table_in_the_way(t, start, start + len) && !table_go_far(t))
 		no_memory();
+	const bool shared = (a[3] & MAP_KIND) != MAP_PRIVATE || file_is_written(a);
+	note_mapping(t, start, start + len, shared);
 	if (a[2] & PROT_EXEC || overlaps_code(t, start, start + len))
-		new_code(t, start, start + len, (int)a[2] & PROT_ALL, (a[3] & MAP_KIND) != MAP_PRIVATE,
-			 a[3] & MAP_ANONYMOUS);
+		new_code(t, start, start + len, (int)a[2] & PROT_ALL, shared, a[3] & MAP_ANONYMOUS);
 	if (a[2] & PROT_EXEC && !(a[3] & MAP_ANONYMOUS)) {
 		rseq_look_at_file((long)(int32_t)a[4]);
-		if (!(a[2] & PROT_WRITE) && (a[3] & MAP_KIND) == MAP_PRIVATE)
+		if (!(a[2] & PROT_WRITE) && !shared)
 			kept_mapped((long)(int32_t)a[4], start, start + len);
 	}
 	return at;
@@ -246,9 +264,11 @@ static long do_munmap(struct thread *t, const uint64_t *a)
 		region_clear(a[0], end);
 		lock_drop();
 	}
-	if (sane && engine_owns(a[0], end))
-		return call_around(t, __NR_munmap, a, a[0], end);
-	return gate(t, __NR_munmap, a);
+	const long ret = sane && engine_owns(a[0], end) ? call_around(t, __NR_munmap, a, a[0], end) :
+			 gate(t, __NR_munmap, a);
+	if (sane && !ret)
+		note_mapping(t, a[0], end, false);
+	return ret;
 }
 
 static long do_mprotect(struct thread *t, long nr, const uint64_t *args)
@@ -306,6 +326,10 @@ static long do_mremap(struct thread *t, const uint64_t *a)
 	if (table_in_the_way(t, start, start + len) && !table_go_far(t))
 		no_memory();
 	lock_take();
+	const bool shared = shared_overlaps(a[0], old_end > a[0] ? old_end : a[0] + 1);
+	if (a[1] && !(a[3] & MREMAP_DONTUNMAP))
+		shared_note(a[0], old_end, false);
+	shared_note(start, start + len, shared);
 	if (kept.end)
 		region_clear(a[0], old_end);
 	lock_drop();
@@ -330,6 +354,41 @@ static long do_madvise(struct thread *t, const uint64_t *a)
 		lock_drop();
 	}
 	return ret;
+}
+
+#define SHM_SIZE_AT 48		/* shm_segsz in struct shmid64_ds */
+
+/* How large the segment is; 0: there is none. */
+static uint64_t shm_size(int id)
+{
+	uint64_t ds[32] = { 0 };
+	return sys3(__NR_shmctl, id, IPC_STAT, ds) < 0 ? 0 : PAGE_UP(ds[SHM_SIZE_AT / 8]);
+}
+
+static long do_shmat(struct thread *t, const uint64_t *a)
+{
+	const uint64_t size = shm_size((int)a[0]);
+	const bool there = a[1] && a[1] + size > a[1] && a[1] + size < USER_END;
+	if (there) {
+		place_give(t, a[1], a[1] + size);
+		if (engine_owns(a[1], a[1] + size))
+			return -EINVAL;
+	}
+	if (there && a[2] & SHM_REMAP) {
+		touched(t, a[1], a[1] + size);
+		code_log_unmaps(t, a[1], a[1] + size);
+	}
+	const long at = gate(t, __NR_shmat, a);
+	if (is_error(at))
+		return at;
+	const uint64_t start = (uint64_t)at, end = start + size;
+	if (table_in_the_way(t, start, end) && !table_go_far(t))
+		no_memory();
+	note_mapping(t, start, end, true);
+	if (a[2] & SHM_EXEC || overlaps_code(t, start, end))
+		new_code(t, start, end, PROT_READ | (a[2] & SHM_RDONLY ? 0 : PROT_WRITE) | (a[2] & SHM_EXEC ? PROT_EXEC : 0),
+			 true, false);
+	return at;
 }
 
 static long do_shmdt(struct thread *t, const uint64_t *a)
@@ -361,6 +420,8 @@ long memory_syscall(struct thread *t, long nr, const uint64_t *a)
 		return do_madvise(t, a);
 	case __NR_brk:
 		return do_brk(t, a);
+	case __NR_shmat:
+		return do_shmat(t, a);
 	default:
 		return do_shmdt(t, a);
 	}

@@ -242,6 +242,7 @@ long syscall_usual(struct thread *t, long nr, const uint64_t *a)
 	case __NR_mremap:
 	case __NR_madvise:
 	case __NR_brk:
+	case __NR_shmat:
 	case __NR_shmdt: {
 		const long ret = memory_syscall(t, nr, a);
 		if (E.vpmu)

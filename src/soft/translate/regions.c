@@ -115,6 +115,66 @@ bool region_unchanging(uint64_t start, uint64_t end)
 	return false;
 }
 
+/* ---- memory that is shared ---- */
+
+/* Memory that is not executable is no region, but may be made one later, and then it matters whether
+ * other mappings and other processes can change it. So mappings that are shared are noted here. */
+#define MAX_SHARED 256
+
+static struct { uint64_t start, end; } shared_memory[MAX_SHARED];
+static uint32_t n_shared;
+static bool more_shared;		/* than there is room for: any memory may be */
+
+void shared_note(uint64_t start, uint64_t end, bool shared)
+{
+	for (uint32_t i = 0; i < n_shared; i++)
+		if (shared_memory[i].start >= start && shared_memory[i].end <= end)
+			shared_memory[i--] = shared_memory[--n_shared];
+	if (!shared)
+		return;
+	if (n_shared == MAX_SHARED) {
+		more_shared = true;
+		return;
+	}
+	shared_memory[n_shared].start = start;
+	shared_memory[n_shared++].end = end;
+}
+
+bool shared_overlaps(uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; i < n_shared; i++)
+		if (shared_memory[i].start < end && shared_memory[i].end > start)
+			return true;
+	return more_shared;
+}
+
+struct range {
+	uint64_t start, end;
+};
+
+/* start-end rwxs … */
+static void share_line(const char *p, void *arg)
+{
+	const struct range *const in = arg;
+	uint64_t start, end;
+	p = text_hex(p, &start) + 1;
+	p = text_hex(p, &end) + 1;
+	if (start < in->start)
+		start = in->start;
+	if (end > in->end)
+		end = in->end;
+	const struct region *const r = start < end && p[3] == 's' ? region_find(start) : NULL;
+	if (r && !r->shared)
+		region_set(start, end, r->prot, true, r->anon);
+}
+
+void regions_share(uint64_t start, uint64_t end)
+{
+	struct range r = { start, end };
+	if (maps_each(share_line, &r) < 0)
+		die("cannot read /proc/self/maps", start);
+}
+
 static bool line_ends(const char *p, const char *with)
 {
 	const size_t n = text_len(with);

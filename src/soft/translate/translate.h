@@ -180,7 +180,7 @@ extern uint8_t t_mapped[T_CHUNKS];
 /* ---- the cache ---- */
 
 #define MAX_SEGMENTS 4096
-#define MAX_REGIONS 8192
+#define MAX_REGIONS 65536	/* the kernel permits 65,530 mappings (vm.max_map_count) */
 #define MAX_HOODS 8
 #define MAX_MODES 64
 #define TRAMPOLINES 32
@@ -479,6 +479,11 @@ void regions_init(void);		/* from /proc/self/maps */
 NEEDS_LOCK const struct region *region_find(uint64_t pc);
 NEEDS_LOCK void region_set(uint64_t start, uint64_t end, int prot, bool shared, bool anon);
 NEEDS_LOCK void region_clear(uint64_t start, uint64_t end);
+/* The program has mapped something there (shared: MAP_SHARED), or nothing any more. */
+NEEDS_LOCK void shared_note(uint64_t start, uint64_t end, bool shared);
+NEEDS_LOCK bool shared_overlaps(uint64_t start, uint64_t end);	/* is any of it shared, as far as is known? */
+/* Of the range, which has just become a region: the parts that are shared become regions of their own. */
+NEEDS_LOCK void regions_share(uint64_t start, uint64_t end);
 
 /* pages.c */
 /* Drops all blocks that were made from memory in the range. */
