@@ -51,8 +51,9 @@
  *    blocked while a page is written, while a string id is made, and while a thread registers or
  *    ends. All other functions take locks and must not be called in handlers; nor may a handler
  *    leave by siglongjmp, or use the handle after tare_record_stop(). Events of a handler that runs
- *    while its thread ends, and those that find both of a thread's pages full, are counted as
- *    dropped. Pages that a handler writes are in no interval either, whatever instruction the
+ *    while its thread ends, and those that find a thread's page full while it waits for the event
+ *    that the handler interrupted, are counted as dropped (a thread has a second page for them, but
+ *    cannot always go on in it). Pages that a handler writes are in no interval either, whatever instruction the
  *    handler interrupted: an interrupted read of the counter begins again, after the handler.
  *
  * Side effects: a recorder has its file's descriptor and one for each thread's counter (none for

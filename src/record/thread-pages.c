@@ -171,15 +171,25 @@ static bool empty_page(struct tare_recorder *r, struct thread *t, unsigned page,
 	return true;
 }
 
-/* Signals are blocked. False: both pages are full, and one waits for its unfinished
- * record. */
+/* May the thread go on in its second page? A handler may have interrupted tare_record_slot() between
+ * the taking of a place and its comparison with the end, which is then that of another page. So
+ * pages change only upwards while a place is taken and not filled: a place in the first page is
+ * below both ends, one in the second is not. And they do not change while a place beyond the first
+ * page is taken by anyone but the caller: it might be below the second's end. */
+static bool may_turn_page(const struct thread *t)
+{
+	return t->page == 0 && t->fast.next <= t->fast.end + 32;
+}
+
+/* Signals are blocked. False: a page is full and waits for its unfinished record, and there is
+ * no other. */
 static bool make_room(struct thread *t)
 {
 	struct tare_recorder *const r = t->recorder;
 	const size_t n = n_records(t);
 	if (t->measuring || getpid() != r->pid) {
 		clear_page(t, t->page, n);
-		use_page(t, t->page);
+		use_page(t, 0);
 		return true;
 	}
 	pthread_mutex_lock(&r->lock);
@@ -187,13 +197,14 @@ static bool make_room(struct thread *t)
 		t->waiting = false;
 	bool room = false;
 	if (!t->waiting) {
-		room = true;
-		if (empty_page(r, t, t->page, n)) {
-			use_page(t, t->page);
-		} else if (n == PAGE_RECORDS) {
+		room = empty_page(r, t, t->page, n);
+		if (room) {
+			use_page(t, 0);
+		} else if (n == PAGE_RECORDS && may_turn_page(t)) {
+			room = true;
 			t->waiting = true;
-			clear_page(t, !t->page, PAGE_RECORDS);
-			use_page(t, !t->page);
+			clear_page(t, 1, PAGE_RECORDS);
+			use_page(t, 1);
 		}
 	}
 	pthread_mutex_unlock(&r->lock);
@@ -240,12 +251,11 @@ uint8_t *record_room(struct tare_record_thread *fast)
 		count(&t->dropped, 1);
 		return t->nowhere;
 	}
-	/* Both pages are full. No search for each event: a handler that took so long could let
+	/* There is no page. No search for each event: a handler that took so long could let
 	 * its timer keep the interrupted code from finishing the record for ever. */
 	unsigned stuck = !finished(t->missing) & (t->fast.next >= t->fast.end);
 	__asm__("" : "+r"(stuck));		/* one branch: room_cost has to be the same always */
 	if (stuck) {
-		t->fast.next = t->fast.end;
 		count(&t->dropped, 1);
 		return t->nowhere;
 	}
@@ -258,7 +268,6 @@ uint8_t *record_room(struct tare_record_thread *fast)
 		if (written && t->recorder->is_time && a.t)
 			put_own(t, a.start);
 	} else {
-		t->fast.next = t->fast.end;
 		count(&t->dropped, 1);
 	}
 	const bool sum = written && !t->recorder->is_time;
@@ -410,7 +419,14 @@ void record_pages_open(struct thread *t)
 
 void record_pages_end(struct thread *t)
 {
+	struct tare_recorder *const r = t->recorder;
 	make_room(t);
+	if ((!t->waiting && !n_records(t)) || getpid() != r->pid)
+		return;
+	pthread_mutex_lock(&r->lock);		/* a handler left by a jump */
+	if (!r->closed)
+		record_pages_rest(t);
+	pthread_mutex_unlock(&r->lock);
 }
 
 void record_pages_init(struct thread *t)

@@ -6,8 +6,9 @@
  * takes the places after it. When the page is full, record_room() writes it to the file under
  * the recorder's lock, and the page is used again. In a handler a record of the page can be
  * unfinished: its place was taken and the handler came before its kind was written. The page is
- * then left as it is (`waiting`), the thread goes on in its other one, and both are written when
- * that is full.
+ * then left as it is (`waiting`), the thread goes on in its second one, and both are written when
+ * that is full. If then a record of the second is unfinished, events are dropped until it is
+ * finished (may_turn_page).
  *
  *	record_pages_init(t);		memory of record_pages_bytes(), zeros; t->recorder is set
  *	t->fast.counter = …; t->fast.id = …;
