@@ -138,8 +138,9 @@ def resume():
 def is_scan(pid):
     """A process of this test's scan: not `tare run`, which has the same words."""
     try:
-        words = open(f"/proc/{pid}/cmdline").read().split("\0")
-        own = open(f"/proc/{pid}/environ").read()
+        # those of strangers are in any encoding
+        words = open(f"/proc/{pid}/cmdline", errors="replace").read().split("\0")
+        own = open(f"/proc/{pid}/environ", errors="replace").read()
     except OSError:
         return False
     return words[1:2] == ["scan"] and f"XDG_STATE_HOME={folder}/xdg" in own
