@@ -118,8 +118,6 @@ static inline __attribute__((always_inline)) int enter(struct scope *s, const st
 		if (__builtin_expect(err < 0, 0))
 			return err;
 	}
-	if (__builtin_expect(is_hole(e), 0))
-		return hole_error(s->p, s->why);
 	const uint32_t name = resolve(s->texts.labels, e->id);
 	if (__builtin_expect(name == NO_NAME, 0))
 		return s->texts.labels->err;
@@ -128,6 +126,8 @@ static inline __attribute__((always_inline)) int enter(struct scope *s, const st
 	s->first = start < s->first ? start : s->first;
 	s->last = end > s->last ? end : s->last;
 	if (__builtin_expect(start == end, 0)) {	/* nothing is inside */
+		if (is_hole(e))
+			return hole_error(s->p, s->why);
 		const int err = put_mark(s, end, name, false);
 		return err < 0 ? err : put_mark(s, start, name, true);
 	}

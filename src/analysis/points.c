@@ -389,12 +389,15 @@ static struct point_frame *leave_slow(struct point_frame *top, uint64_t start, u
 	return top;
 }
 
-static void check_hole(struct points_run *r, uint64_t record)
+/* The file was never written where these records are? One of them is looked at. */
+static void check_hole(const struct points *s, const struct point_item *item, uint64_t base)
 {
 	struct mm_event e;
-	profile_record(r->p, record, &e);
+	if (item->start | item->end | s->thread)
+		return;
+	profile_record(s->run->p, base + (item->number >> 2), &e);
 	if (is_hole(&e))
-		r->err = hole_error(r->p, r->why);
+		s->run->err = hole_error(s->run->p, s->run->why);
 }
 
 /* Events of the thread, last first: for each the Starts of what it leaves, then its own
@@ -408,7 +411,6 @@ static void take_items(struct points *s, const struct point_item *e, size_t n, u
 	struct point *to = s->buf + s->tail;
 	struct point_frame *top = s->stack + s->depth - 1;
 	uint64_t overlaps = 0;
-	const uint64_t nest_empty = s->run->nest_empty;
 	base <<= 2;
 	for (const struct point_item *const stop = e + n; e < stop; e++) {
 		const uint64_t start = e->start, end = e->end, key = e->key;
@@ -435,10 +437,8 @@ static void take_items(struct points *s, const struct point_item *e, size_t n, u
 			s->start = start < s->start ? start : s->start;
 			s->end = end > s->end ? end : s->end;
 		}
-		if (__builtin_expect(!(d | instant | nest_empty), 0)) {		/* nothing is inside */
+		if (__builtin_expect(!(d | instant), 0) && !s->run->nest_empty) {	/* nothing is inside */
 			*to++ = (struct point){ key + START_SALT, start, record & ~3ull, around_it };
-			if (!(end | s->thread))
-				check_hole(s->run, record >> 2);
 			continue;
 		}
 		top[1] = (struct point_frame){ { key + START_SALT, start, record & ~3ull, around_it },
@@ -500,6 +500,8 @@ static bool take_all(struct points *s, const struct point_item *item, size_t n, 
 	if (!reserve(s, s->depth + 2 * n + 2))
 		return false;
 	take_items(s, item, n, base);
+	if (n)
+		check_hole(s, &item[n - 1], base);
 	s->any = true;
 	return s->run->err == 0;
 }

@@ -461,7 +461,7 @@ static bool look_up(struct pass *s, const uint8_t *records, size_t n_records, st
 		prefetch_back(records + i * s->p->record_size);
 		if (e.p2 >= MM_INTEGER)
 			continue;
-		if (__builtin_expect(is_hole(&e), 0)) {
+		if (__builtin_expect(e.p1 == e.p2, 0) && is_hole(&e)) {
 			s->labels->err = hole_error(s->p, s->why);
 			return false;
 		}
