@@ -107,6 +107,8 @@ int tare_counter_open_event(const struct tare_event *event, const struct tare_co
 	*out = NULL;
 	if (!event)
 		return why_set(why, TARE_E_INVALID, "no event given");
+	if (event->needs_engine)		/* no PMU here has a code for it */
+		return why_set(why, TARE_E_EVENT_NOT_ON_CPU, "%s", event->why_engine);
 	int err = options_copy(&own, sizeof(own), o, "tare_counter_options", why);
 	if (err)
 		return err;

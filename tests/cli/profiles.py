@@ -444,6 +444,9 @@ def check_recorded_soft(tmp):
     check(r.returncode == 125 and "zen99" in r.stderr, "no such CPU", r.stderr)
     r = run(TARE, "record", "-b", "soft", "-o", f"{tmp}/none", "--", "/nonexistent/program")
     check(r.returncode == 127, "record nothing in the engine", r.returncode)
+    # Only the engine counts loads on this CPU, and it has no counter that a program could open.
+    r = run(TARE, "record", "--cpu", "zen2", "-c", "loads", "-o", f"{tmp}/loads", "--", RECORDER)
+    check(r.returncode and "zen2 has no such event" in r.stderr and "event type" not in r.stderr, r.returncode, r.stderr)
 
 
 def check_many_stacks(tmp):
