@@ -8,7 +8,8 @@
  *
  * Pages that are executable and writable at once are guarded: write-protected when code is
  * translated from them. The first store makes the page writable again and drops its blocks. A
- * page that is written again and again gets checked blocks instead (emit_check()).
+ * page that is written again and again in a short time gets checked blocks instead (emit_check()), for a while:
+ * compilers fill a page with code bit by bit, and then it rests.
  */
 #include "translate-room.h"
 #include "sys.h"
@@ -30,9 +31,11 @@ struct page {
 	uint32_t heads;		/* in the heap: for each bucket, a list of blocks that begin here */
 	uint32_t reaching;	/* list of blocks that begin in the page before and end here */
 	uint32_t listed;	/* number of blocks in the lists of the buckets */
-	uint16_t writes;	/* how often a store found the page guarded */
-	bool guarded;		/* the engine has write-protected it */
-	bool checked;		/* new blocks are checked ones */
+	uint8_t writes;		/* how often a store found the page guarded, lately */
+	uint8_t guarded : 1;	/* the engine has write-protected it */
+	uint8_t checked : 1;	/* new blocks are checked ones … */
+	uint8_t wait : 4;	/* … for CHECKED_FOR << wait periods */
+	uint16_t when;		/* the period of the last such store */
 };
 
 static struct page *pages;		/* open addressing, by page number */
@@ -213,7 +216,54 @@ void page_guard(uint64_t addr)
 		p->guarded = true, n_guarded++;
 }
 
-#define WRITES_BEFORE_CHECKING 16
+/* A store that finds a page guarded takes some 25 µs, with the blocks that are translated again; a checked block takes
+ * several times as long as another one. A period is some 25 ms: in each, one store to a page is forgotten. */
+#define WRITES_BEFORE_CHECKING 32
+#define PERIOD_BITS	26		/* of the TSC */
+#define CHECKED_FOR	8u
+#define MOST_WAIT	9u		/* two minutes */
+
+static bool any_checked;
+static uint16_t looked_at;		/* the period in which pages were looked at that are checked */
+
+static uint16_t period(void)
+{
+	return cache.no_tsc ? 0 : (uint16_t)(__builtin_ia32_rdtsc() >> PERIOD_BITS);
+}
+
+static void note_write(struct page *p)
+{
+	const uint16_t now = period(), passed = (uint16_t)(now - p->when);
+	p->writes = (uint8_t)(p->writes > passed ? p->writes - passed + 1 : 1);
+	p->when = now;
+	if (p->writes < WRITES_BEFORE_CHECKING)
+		return;
+	p->writes = WRITES_BEFORE_CHECKING * 3 / 4;	/* after the wait */
+	p->wait = p->wait < MOST_WAIT ? (p->wait + 1) & 15 : MOST_WAIT;
+	p->checked = any_checked = true;
+}
+
+/* Pages that have had checked blocks for long enough are guarded again. */
+static void end_waits(void)
+{
+	const uint16_t now = period();
+	if (!any_checked || (uint16_t)(now - looked_at) < CHECKED_FOR)
+		return;
+	looked_at = now;
+	any_checked = false;
+	for (uint64_t i = 0; i < pages_size; i++) {
+		struct page *const p = &pages[i];
+		if (!p->checked)
+			continue;
+		if ((uint16_t)(now - p->when) < CHECKED_FOR << p->wait) {
+			any_checked = true;
+			continue;
+		}
+		page_drop(p);
+		p->checked = false;
+		p->when = now;
+	}
+}
 
 /* Drops the blocks of a guarded page and makes it writable again. */
 static void page_unguard(struct page *p)
@@ -242,9 +292,9 @@ bool page_written(struct thread *t, uint64_t addr)
 		return (code || (r && r->prot & PROT_WRITE)) && t->store.retries < MAX_RETRIES;
 	}
 	t->store.retry_at = 0;
-	if (++p->writes >= WRITES_BEFORE_CHECKING)
-		p->checked = true;
+	note_write(p);
 	page_unguard(p);
+	end_waits();
 	return true;
 }
 
@@ -321,6 +371,7 @@ void pages_release(uint64_t start, uint64_t end)
 {
 	pages_each(start, end, unguard);
 	pages_each(start, end, page_drop);
+	end_waits();
 }
 
 static void page_forget(struct page *p)
@@ -415,6 +466,8 @@ void pages_restore(void)
 		p->guarded = saved[i].guarded;
 		p->checked = saved[i].checked;
 		p->writes = saved[i].writes;
+		p->wait = saved[i].wait & 15;
+		p->when = saved[i].when;
 	}
 	if (n_saved)
 		sys2(__NR_munmap, saved, PAGE_UP(n_saved * sizeof(*saved)));
