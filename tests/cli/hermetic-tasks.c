@@ -599,9 +599,11 @@ static void *naps(void *unused)
 	return unused;
 }
 
+/* (The signals of a terminal stop nothing in a group without a parent in its session, such as that of a test.) */
 static void stop_itself(void)
 {
 	sigset_t s;
+	setpgid(0, 0);
 	sigemptyset(&s);
 	sigaddset(&s, SIGTTIN);
 	raise(SIGTSTP);
@@ -613,10 +615,14 @@ static void stop_itself(void)
 	sigprocmask(SIG_UNBLOCK, &s, NULL);
 	signal(SIGTSTP, SIG_IGN);
 	raise(SIGTSTP);
-	setsid();
 	signal(SIGTSTP, SIG_DFL);
-	raise(SIGTSTP);				/* of a group without a parent: nothing happens */
-	printf("not stopped\n");
+	if (!fork()) {
+		setsid();
+		raise(SIGTSTP);
+		printf("not stopped\n");
+		_exit(0);
+	}
+	wait(NULL);
 	_exit(7);
 }
 
@@ -672,6 +678,7 @@ static void stops(void)
 	p = fork();				/* it is stopped before it has done anything */
 	if (!p)
 		_exit(9);
+	setpgid(p, p);
 	kill(p, SIGTSTP);
 	waitpid(p, &status, WUNTRACED);
 	kill(p, SIGTERM);
