@@ -598,6 +598,8 @@ static const char *usual_cause(const struct comparison *c)
 
 void compare_note_causes(struct comparison *c)
 {
+	if (c->base->layouts || c->new->layouts)	/* it is the layout that varies */
+		return;
 	for (size_t i = 0; i < c->n_lines; i++) {
 		if (!c->lines[i].varies)
 			continue;

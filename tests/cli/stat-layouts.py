@@ -61,6 +61,7 @@ for run_of in r["runs"]:
 json.dump(r, open("inside.json", "w"))
 status, text = compare("a.json", "inside.json")
 check(status == 0 and "inside the band in which layout alone moves it" in text, status, text)
+check("by itself" not in text, text)
 for run_of in r["runs"]:
     run_of["counts"][0]["value"] += s["max"] - s["min"] + 1
 json.dump(r, open("outside.json", "w"))
