@@ -14,8 +14,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
 #include <sys/sendfile.h>
+#include <sys/shm.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -734,6 +738,34 @@ static void random_bytes_moved(void)
 		printf(" %s\n", link);
 }
 
+/* ---- System V ---- */
+
+static void system_v(void)
+{
+	const int m = shmget(IPC_PRIVATE, 4096, 0600), q = msgget(IPC_PRIVATE, 0600), s = semget(IPC_PRIVATE, 1, 0600);
+	void *const p = shmat(m, NULL, 0);
+	const struct { long type; char c; } letter = { 1, 'a' };
+	if (!fork()) {
+		struct sembuf up = { 0, 1, 0 };
+		shmdt(p);
+		msgsnd(q, &letter, 1, 0);
+		_exit(semop(s, &up, 1));
+	}
+	siginfo_t ended;
+	waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT);
+	struct shmid_ds shm;
+	struct msqid_ds msg;
+	struct semid_ds sem;
+	if (shmctl(m, IPC_STAT, &shm) || msgctl(q, IPC_STAT, &msg) || semctl(s, 0, IPC_STAT, &sem))
+		return;
+	printf("shm %d %d %ld %ld %ld\nmsg %d %d %ld %ld\nsem %d %ld\n", shm.shm_cpid, shm.shm_lpid, (long)shm.shm_atime,
+	       (long)shm.shm_dtime, (long)shm.shm_nattch, msg.msg_lspid, msg.msg_lrpid, (long)msg.msg_stime, (long)msg.msg_rtime,
+	       semctl(s, 0, GETPID), (long)sem.sem_otime);
+	shmctl(m, IPC_RMID, NULL);
+	msgctl(q, IPC_RMID, NULL);
+	semctl(s, 0, IPC_RMID);
+}
+
 int main(int n, char **v)
 {
 	const char *const what = v[1];
@@ -763,6 +795,8 @@ int main(int n, char **v)
 		wakes();
 	else if (!strcmp(what, "renames"))
 		renames(), random_bytes_moved();
+	else if (!strcmp(what, "system-v"))
+		system_v();
 	else if (!strcmp(what, "stops"))
 		stops();
 	else if (!strcmp(what, "children"))

@@ -136,6 +136,9 @@ counts, out, _ = still(3, tasks, "renames")
 check(re.fullmatch(r"from 1\nto 1\nfrom 2\nto 2\n[0-9a-f]{32} /proc/1000/fd\n", out), out)
 check(stat(tasks, "renames", seed=3)[1] != out, "the same random bytes with another seed")
 
+counts, out, _ = still(2, tasks, "system-v")
+check(out == "shm 1000 1001 1577836800 1577836800 1\nmsg 1001 0 1577836800 0\nsem 1001 1577836800\n", out)
+
 # What shows the host, and temporary names that are not free, are named.
 _, _, left, _ = stat("cat", "/proc/self/sched")
 check(left == ["a file of /proc or /sys showed what the host does"], left)

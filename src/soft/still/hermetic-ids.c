@@ -172,6 +172,53 @@ static long do_getsockopt(struct thread *t, const uint64_t *a, bool *done)
 	return ret;
 }
 
+/* ---- System V ---- */
+
+#define IPC_STAT_ 2
+#define MSG_STAT_ 11
+#define SHM_STAT_ 13
+#define SEM_STAT_ 18
+#define MSG_STAT_ANY_ 13
+#define SHM_STAT_ANY_ 15
+#define SEM_STAT_ANY_ 20
+#define SEM_GETPID_ 11
+#define NO_IDS (-1)
+
+/* Where struct shmid64_ds and its like have times and ids. */
+static const struct {
+	uint16_t nr, arg;
+	int16_t stat, stat_any, times[3], ids;
+} objects[] = {
+	{ __NR_shmctl, 2, SHM_STAT_, SHM_STAT_ANY_, { 56, 64, 72 }, 80 },
+	{ __NR_msgctl, 2, MSG_STAT_, MSG_STAT_ANY_, { 48, 56, 64 }, 96 },
+	{ __NR_semctl, 3, SEM_STAT_, SEM_STAT_ANY_, { 48, 64, 64 }, NO_IDS },
+};
+
+/* Who used an object last is one of the run's tasks; when, is the start of the run. */
+static long do_object(struct thread *t, long nr, const uint64_t *a, unsigned which)
+{
+	const int32_t cmd = (int32_t)a[nr == __NR_semctl ? 2 : 1];
+	const uint64_t at = a[objects[which].arg], start = EPOCH_S;
+	const long ret = syscall_usual(t, nr, a);
+	turn_progress();
+	if (nr == __NR_semctl && cmd == SEM_GETPID_)
+		return ret > 0 ? id_shown((int32_t)ret) : ret;
+	if (ret < 0 || (cmd != IPC_STAT_ && cmd != objects[which].stat && cmd != objects[which].stat_any))
+		return ret;
+	for (int i = 0; i < 3; i++) {
+		uint64_t when;
+		if (copy_guest(&when, (const void *)(at + (uint64_t)objects[which].times[i]), sizeof(when)) && when)
+			put_guest(at + (uint64_t)objects[which].times[i], &start, sizeof(start));
+	}
+	int32_t ids[2];
+	if (objects[which].ids != NO_IDS && copy_guest(ids, (const void *)(at + (uint64_t)objects[which].ids), sizeof(ids))) {
+		ids[0] = id_shown(ids[0]);
+		ids[1] = id_shown(ids[1]);
+		put_guest(at + (uint64_t)objects[which].ids, ids, sizeof(ids));
+	}
+	return ret;
+}
+
 /* ---- what is read ---- */
 
 #define CREDENTIALS 2			/* SCM_CREDENTIALS */
@@ -568,6 +615,12 @@ long ids_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 		return do_fcntl(t, a, done);
 	case __NR_ioctl:
 		return do_ioctl(t, a, done);
+	case __NR_shmctl:
+		return do_object(t, nr, a, 0);
+	case __NR_msgctl:
+		return do_object(t, nr, a, 1);
+	case __NR_semctl:
+		return do_object(t, nr, a, 2);
 	case __NR_getsockopt:
 		return do_getsockopt(t, a, done);
 	case __NR_signalfd:
