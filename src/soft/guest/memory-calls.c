@@ -350,7 +350,7 @@ static long do_madvise(struct thread *t, const uint64_t *a)
 	if (overlaps_code(t, a[0], end)) {
 		lock_take();
 		cache_invalidate(a[0], end);
-		cache_drop_relying();
+		cache_drop_relying(a[0], end);
 		lock_drop();
 	}
 	return ret;

@@ -399,13 +399,23 @@ void cache_drop_chain(uint32_t id)
 	drop(id, false);
 }
 
-void cache_drop_relying(void)
+/* May code at pc rely on code of the range? */
+static bool may_rely(uint64_t pc, uint64_t start, uint64_t end)
 {
+	const struct region *const r = region_find(pc);
+	return !r || !region_is_fixed(r) || (r->start < end && r->end > start) || slots_lead(r);
+}
+
+void cache_drop_relying(uint64_t start, uint64_t end)
+{
+	slots_look(start, end);
 	for (uint32_t id = 1; id <= cache.n_blocks; id++)
-		if ((block_at(id)->flags & (BLOCK_RELIES_ON_NEXT | BLOCK_DEAD)) == BLOCK_RELIES_ON_NEXT)
+		if ((block_at(id)->flags & (BLOCK_RELIES_ON_NEXT | BLOCK_DEAD)) == BLOCK_RELIES_ON_NEXT &&
+		    may_rely(block_at(id)->pc, start, end))
 			drop(id, false);
 	for (uint32_t id = 1; id <= cache.n_links; id++)
-		if (link_at(id)->kind == LINK_SIDE_EXIT && link_at(id)->linked)
+		if (link_at(id)->kind == LINK_SIDE_EXIT && link_at(id)->linked &&
+		    may_rely(link_at(id)->target, start, end))
 			side_exit_forget(id);
 }
 

@@ -384,7 +384,7 @@ static void page_forget(struct page *p)
 void pages_forget(uint64_t start, uint64_t end)
 {
 	if (region_unchanging(start, end))
-		cache_drop_relying();
+		cache_drop_relying(start, end);
 	pages_each(start, end, page_forget);
 }
 

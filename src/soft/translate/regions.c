@@ -109,7 +109,7 @@ bool region_unchanging(uint64_t start, uint64_t end)
 {
 	for (uint32_t i = 0; i < cache.n_regions; i++) {
 		const struct region *const r = &cache.regions[i];
-		if (r->start < end && r->end > start && !(r->anon || r->shared || r->prot & PROT_WRITE))
+		if (r->start < end && r->end > start && region_is_fixed(r))
 			return true;
 	}
 	return false;

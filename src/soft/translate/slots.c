@@ -15,6 +15,7 @@
 static struct constant {
 	uint64_t start, end;
 	bool looked_at;		/* it is part of a private mapping of a file, read-only */
+	bool leads;		/* slots_look(): to the range */
 	uint64_t first, last;	/* where the blocks that rely on it are; first 0: there are none */
 } constants[MAX_CONSTANT];	/* guarded by the lock */
 static uint32_t n_constants;
@@ -64,8 +65,31 @@ NEEDS_LOCK static void forget(uint64_t start, uint64_t end)
 		if (!c.first)
 			continue;
 		cache_invalidate(c.first, c.last + 1);
-		cache_drop_relying();
+		cache_drop_relying(c.first, c.last + 1);
 	}
+}
+
+static bool leads(const struct constant *c, uint64_t start, uint64_t end)
+{
+	uint64_t target;
+	for (uint64_t at = c->start; c->first && at < c->end; at += 8)
+		if (!copy_guest(&target, (const void *)at, 8) || (target >= start && target < end))
+			return true;
+	return false;
+}
+
+void slots_look(uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; i < n_constants; i++)
+		constants[i].leads = leads(&constants[i], start, end);
+}
+
+bool slots_lead(const struct region *from)
+{
+	for (uint32_t i = 0; i < n_constants; i++)
+		if (constants[i].leads && constants[i].last >= from->start && constants[i].first < from->end)
+			return true;
+	return false;
 }
 
 NEEDS_LOCK static bool relied_on(uint64_t start, uint64_t end)

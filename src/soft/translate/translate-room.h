@@ -105,7 +105,12 @@ NEEDS_LOCK void part_take_parked(struct thread *t, uint64_t sum[SOFT_EVENTS],
 				 uint64_t vdso[SOFT_EVENTS]);
 
 /* regions.c */
-/* Is there code in the range that changes only by calls which map or protect memory? */
+/* Code that changes only by calls which map or protect memory. */
+static inline bool region_is_fixed(const struct region *r) { return !(r->anon || r->shared || r->prot & PROT_WRITE); }
+/* slots.c: looks which constant slots lead to the range; then, does one of those that code of the region uses? */
+NEEDS_LOCK void slots_look(uint64_t start, uint64_t end);
+NEEDS_LOCK bool slots_lead(const struct region *from);
+/* Is there such code in the range? */
 NEEDS_LOCK bool region_unchanging(uint64_t start, uint64_t end);
 
 /* pages.c */

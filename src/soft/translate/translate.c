@@ -182,27 +182,37 @@ static struct home home_of(uint64_t pc, uint64_t len)
 }
 
 /* May code of these pages rely on what code at pc does with flags? Code of a private mapping of a file that is not
- * writable changes only by calls before which all such code is dropped (cache_drop_relying()). */
+ * writable changes only by calls at which the code of the mapping that relies on it is dropped, and all code of
+ * memory without a file (cache_drop_relying()). */
 static bool may_rely_on(const struct region *r, uint64_t pc, uint64_t len, struct home home)
 {
-	if (!(r->anon || r->shared || r->prot & PROT_WRITE))
-		return true;
+	if (region_is_fixed(r))
+		return (home.start >= r->start && home.start < r->end) || !region_find(home.start) ||
+		       !region_is_fixed(region_find(home.start));
 	return pc >= home.start && pc + len <= home.end && (!r->shared || alias_known(pc)) &&
 	       !page_is_checked(PAGE_DOWN(pc)) && !page_is_checked(PAGE_DOWN(pc + len - 1));
 }
 
-/* Where the indirect jump at pc goes, if it is a stub of a PLT for which flags do not matter, or that always goes
- * there; else 0. A stub that the dynamic linker binds when it is used first loses the flags then, in any case: it is
- * followed by a push and a jump to the linker. */
-static uint64_t stub_target(const struct insn *in, const struct step *s, uint64_t pc)
+/* Is the indirect jump at pc a stub of a PLT that the dynamic linker binds when it is used first? That loses the flags
+ * in any case. Such a stub is followed by a push and a jump to the linker. */
+static bool binds_lazily(const struct insn *in, const struct step *s, uint64_t pc)
 {
 	const uint64_t next = pc + s->len;
-	uint64_t target = slot_target(in, (const uint8_t *)pc, pc);
-	if (target || !in->rip_relative || uses_gs(in) || readable_end(next, next + 10) < next + 10)
-		return target;
 	const uint8_t *const after = (const uint8_t *)next;
-	const bool lazy = after[0] == 0x68 && after[5] == 0xe9;
-	return lazy && copy_guest(&target, (void *)rip_target(in, (const uint8_t *)pc, pc), 8) ? target : 0;
+	return in->rip_relative && !uses_gs(in) && readable_end(next, next + 10) == next + 10 && after[0] == 0x68 &&
+	       after[5] == 0xe9;
+}
+
+static bool any_live_at(uint64_t pc, unsigned need, int depth, struct home home);
+
+/* The same as any_live_at(), of the indirect jump at pc: through a constant slot, to code that is fixed. */
+static bool any_live_through(const struct insn *in, const struct step *s, uint64_t pc, unsigned need)
+{
+	if (binds_lazily(in, s, pc))
+		return false;
+	const uint64_t target = slot_target(in, (const uint8_t *)pc, pc);
+	const struct region *const to = target ? region_find(target) : NULL;
+	return !to || !region_is_fixed(to) || any_live_at(target, need, 0, home_of(target, 1));
 }
 
 /* Does the code from pc on read a flag of `need`, before it writes the flag? True also if that cannot be
@@ -241,10 +251,8 @@ static bool any_live_at(uint64_t pc, unsigned need, int depth, struct home home)
 				return true;
 			pc = next;
 			break;
-		case FLOW_JMP_IND: {
-			const uint64_t target = depth <= 0 ? 0 : stub_target(&in, &s, pc);
-			return !target || any_live_at(target, need, depth - 1, home);
-		}
+		case FLOW_JMP_IND:
+			return depth <= 0 || any_live_through(&in, &s, pc, need);
 		default:
 			return true;
 		}

@@ -321,9 +321,8 @@ uint64_t cache_again(uint32_t block);
 /* Forgets all blocks; their counts are folded. False: other threads did not leave the cache. */
 TAKES_LOCK bool cache_flush(struct thread *t);
 NEEDS_LOCK void cache_empty(void);	/* the same, after stop_others() */
-/* Drops the blocks that rely on what other code does with flags, because such code may change that
- * is not in their pages. */
-NEEDS_LOCK void cache_drop_relying(void);
+/* Drops the blocks that may rely on what code of the range, which is not in their pages, does with flags. */
+NEEDS_LOCK void cache_drop_relying(uint64_t start, uint64_t end);
 /* These two may be called in a signal handler. */
 struct segment *segment_of(uint64_t code);
 bool in_cache(uint64_t pc);
