@@ -51,8 +51,9 @@
 /* Each accumulator is a sum of banks. Blocks add to the first ones in turn; only C changes the last
  * one. While an event has a budget, the banks that code adds to are negative and leave 0 when the
  * budget is used up (vpmu-sampling.h). */
-#define VPMU_CODE_BANKS 4
-#define VPMU_BANKS	5
+#define VPMU_CODE_BANKS 16
+#define VPMU_FEW_BANKS	4		/* … of them, for code of the virtual PMU: banks_of() */
+#define VPMU_BANKS	17
 
 /* What a row counts: an enum soft_event, or one of these. */
 enum vpmu_kind {
@@ -334,7 +335,7 @@ struct vpmu_task_mem {
 	uint64_t fp_now;		/* after the last instruction that may change them */
 	uint64_t fp_minus;		/* minus those that C saw last; FP_NONE: none yet; FP_UNKNOWN */
 	uint64_t fp_start;		/* when the task or image began */
-	uint8_t pad[4096 - 40 - 3 * 256 - 256 * VPMU_BANKS - 384 * VPMU_CODE_BANKS];
+	uint8_t pad[12288 - 40 - 3 * 256 - 256 * VPMU_BANKS - 384 * VPMU_CODE_BANKS];
 	struct vpmu_pmc pmcs[512];
 };
 
@@ -382,7 +383,7 @@ struct vpmu_shared {
 };
 
 _Static_assert(sizeof(struct vpmu_pmc) == 32, "emit-block.c scales by 32");
-_Static_assert(__builtin_offsetof(struct vpmu_task_mem, pmcs) == 4096, "layout");
+_Static_assert(__builtin_offsetof(struct vpmu_task_mem, pmcs) == 12288, "layout");
 _Static_assert(sizeof(struct vpmu_task_mem) <= VPMU_TASK_SIZE, "layout");
 _Static_assert(sizeof(struct vpmu_shared) <= VPMU_PAGES_OFFSET - VPMU_FILE_OFFSET, "layout");
 _Static_assert(VPMU_MAX_EVENTS * 4096ull <= VPMU_TASKS_OFFSET - VPMU_PAGES_OFFSET, "layout");

@@ -12,6 +12,11 @@ static struct vpmu_task_mem *mem_of(struct thread *t)
 	return (void *)((uint64_t)t + THREAD_ACC);
 }
 
+static unsigned banks(void)
+{
+	return banks_of(&cache.modes[cache.mode]);
+}
+
 static void limit_run(struct thread *t, unsigned kind, uint64_t left)
 {
 	if (!(t->code.stops >> kind & 1) || left < t->code.stop_after[kind])
@@ -27,12 +32,12 @@ static void limit_run(struct thread *t, unsigned kind, uint64_t left)
 static uint64_t note_use(struct vpmu_task_mem *m, unsigned kind)
 {
 	uint64_t sum = 0;
-	for (unsigned i = 0; i < VPMU_CODE_BANKS; i++) {
+	for (unsigned i = 0; i < banks(); i++) {
 		const uint64_t n = m->acc[kind][i] + m->given[kind][i];
 		m->used[kind][i] += n < REMEMBERED ? (uint32_t)n : REMEMBERED;
 		sum += m->used[kind][i];
 	}
-	for (unsigned i = 0; sum > REMEMBERED && i < VPMU_CODE_BANKS; i++)
+	for (unsigned i = 0; sum > REMEMBERED && i < banks(); i++)
 		m->used[kind][i] /= 2;
 	return sum > REMEMBERED ? sum / 2 : sum;
 }
@@ -41,10 +46,10 @@ static uint64_t note_use(struct vpmu_task_mem *m, unsigned kind)
  * used of late. */
 static uint64_t part_of(const struct vpmu_task_mem *m, unsigned kind, unsigned bank, uint64_t left, uint64_t sum)
 {
-	const uint64_t even = left / VPMU_CODE_BANKS;
+	const uint64_t spare = left / 16;
 	if (!sum || left >> 32)
-		return even;
-	return (left - even / 4) * m->used[kind][bank] / sum + even / 16;
+		return left / banks();
+	return (left - spare) * m->used[kind][bank] / sum + spare / banks();
 }
 
 /* The block that runs next must not ask for the same budget again: its bank gets what it needs. */
@@ -57,12 +62,14 @@ void budget_share(struct thread *t, unsigned kind, uint64_t left, const struct b
 	uint64_t total = 0, given = 0;
 	for (unsigned i = 0; i < VPMU_BANKS; i++)
 		total += bank[i];
-	for (unsigned i = 0; i < VPMU_CODE_BANKS; i++) {
+	for (unsigned i = 0; i < banks(); i++) {
 		m->given[kind][i] = 1 + part_of(m, kind, i, left - 1 - need, used) +
 				    (need && i == next->bank ? need : 0);
 		bank[i] = -m->given[kind][i];
 		given += bank[i];
 	}
+	for (unsigned i = banks(); i < VPMU_CODE_BANKS; i++)	/* of a mode with more */
+		bank[i] = 0;
 	bank[VPMU_BANKS - 1] = total - given;
 }
 
@@ -103,7 +110,7 @@ static uint64_t *bank_of(struct thread *t, uint32_t block, unsigned kind)
 {
 	while (block_at(block)->runs_from)
 		block--;
-	return &mem_of(t)->acc[kind][block % VPMU_CODE_BANKS];
+	return &mem_of(t)->acc[kind][block % banks()];
 }
 
 bool budget_allows(struct thread *t, uint32_t block, unsigned most)

@@ -143,7 +143,7 @@ struct block_to_run count_tick(struct thread *t, const struct link *l)
 	const struct block *const b = block_at(l->bumps);
 	const struct mode *const m = &cache.modes[b->mode];
 	struct vpmu_task_mem *const mem = (void *)((uint64_t)t + THREAD_ACC);
-	struct block_to_run r = { .bank = l->bumps % VPMU_CODE_BANKS };
+	struct block_to_run r = { .bank = l->bumps % banks_of(m) };
 	count_ahead(l->bumps, r.vec);
 	for (uint32_t rest = m->acc & ((1u << l->next) - 1); rest; rest &= rest - 1) {
 		const unsigned k = (unsigned)__builtin_ctz(rest);

@@ -300,8 +300,9 @@ static void emit_rdpmc(struct emit *e, uint64_t pc, struct mark m)
 	b4(e, GS(table + (uint32_t)offsetof(struct vpmu_pmc, addend)));
 	b1(e, 0x65), b1(e, 0x48), b1(e, 0x8b), b1(e, 0x14), b1(e, 0xd5);	/* mov rdx, bank */
 	b4(e, GS(table + (uint32_t)offsetof(struct vpmu_pmc, bank)));
-	for (unsigned i = 0; i < VPMU_BANKS; i++) {
-		b1(e, 0x65), b1(e, 0x48), b1(e, 0x8b), b1(e, 0x42), b1(e, 8 * i);
+	for (unsigned i = 0; i <= VPMU_FEW_BANKS; i++) {
+		b1(e, 0x65), b1(e, 0x48), b1(e, 0x8b), b1(e, 0x82);	/* mov rax, gs:[rdx + …] */
+		b4(e, 8 * (i < VPMU_FEW_BANKS ? i : VPMU_BANKS - 1));
 		b1(e, 0x48), b1(e, 0x8d), b1(e, 0x0c), b1(e, 0x01);	/* lea rcx, [rcx + rax] */
 	}
 	gs_store(e, RCX, OFF_S1);

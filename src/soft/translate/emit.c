@@ -16,7 +16,7 @@ static uint32_t cell_off(uint32_t id)
 static uint32_t acc_off(unsigned k, uint32_t id)
 {
 	return (uint32_t)(THREAD_ACC + offsetof(struct vpmu_task_mem, acc[k]) +
-			  8 * (id % VPMU_CODE_BANKS));
+			  8 * (id % banks_of(&cache.modes[block_at(id)->mode])));
 }
 
 /* Must the block ask C before it runs, if the event's budget is used up? place_counter() says

@@ -33,6 +33,7 @@
 #define SOFT_TRANSLATE_H
 
 #include "engine.h"
+#include "vpmu-abi.h"
 
 struct insn;
 struct step;
@@ -214,6 +215,8 @@ struct region {
 	uint8_t ambiguous;	/* another region has the same low halves of addresses */
 };
 
+#define BUDGET_LATE 48			/* instructions of a block, at most: mode.late of `tare stat` */
+
 /* What code counts, and how. Mode 0 bumps a cell per block. The other modes are for programs
  * that opened counters of the virtual PMU, or are to stop at an event: code adds to the task's
  * accumulators. */
@@ -229,6 +232,14 @@ struct mode {
 	bool fp;			/* … and when x87 or SSE exception flags change */
 	bool serial;			/* … and after each serialising instruction */
 };
+
+/* Code of the mode adds to so many banks. A block that adds to the bank of one shortly before it waits for
+ * that one's store. But a budget is shared by the banks, and a bank that is used up asks C. So where stops
+ * are far apart there are many banks, and few where samples are near; rdpmc adds them up, too. */
+static inline unsigned banks_of(const struct mode *m)
+{
+	return m->late == BUDGET_LATE ? VPMU_CODE_BANKS : VPMU_FEW_BANKS;
+}
 
 /* In such a mode the uncounted blocks of a chain add nothing: the block that the chain begins with adds
  * for them, too, before it runs, and a side exit takes back what does not run. */
@@ -386,7 +397,6 @@ struct block_to_run count_tick(struct thread *t, const struct link *l);
 NEEDS_LOCK void count_map_cells(uint64_t bytes);
 
 /* budget.c: of modes with `budgets`. Only C of the thread itself sets its budgets, out of the cache. */
-#define BUDGET_LATE 48			/* instructions of a block, at most: mode.late of `tare stat` */
 #define BUDGET_NEVER (1ull << 55)	/* the top byte of a bank says whether its budget is used up */
 /* So many events of the kind are missing to the next stop. If `next`, the block that the thread is
  * about to run, has as many, only the first part of it will run (thread.code.stops); so it is if only a few are
