@@ -186,8 +186,10 @@ static int report(struct sweep *w, size_t i, size_t c, double amount, double err
 {
 	const struct kernel *const k = w->kernel;
 	struct subject *const s = w->b->subjects[i];
-	if (verify_is_exceptions(s, k, amount) && c < k->n_cases && clears_flags(k->cases[c].text))
+	if (verify_is_exceptions(s, k, amount) && c < k->n_cases && clears_flags(k->cases[c].text)) {
+		s->raised[w->k] += amount;
 		return 0;
+	}
 	if (is_replay(k, c, amount)) {
 		s->replays++;
 		return 0;
@@ -325,8 +327,10 @@ static int report_together(struct sweep *w, size_t i, double d)
 	for (size_t c = 0; c < w->kernel->n_cases; c++)
 		last = w->wanted[c] && w->kernel->cases[c].counts[KERNEL_LOCKED] ? c : last;
 	w->together[i] += d;
-	if (verify_is_exceptions(s, w->kernel, d) && clears_flags(text))
+	if (verify_is_exceptions(s, w->kernel, d) && clears_flags(text)) {
+		s->raised[w->k] += d;
 		return 0;
+	}
 	if (report(w, i, last, d, 0) < 0)
 		return TARE_E_NOMEM;
 	if (s->n_causes > before)
@@ -462,8 +466,12 @@ static int sweep_kernel(struct sweep *w, struct tare_why *why)
 		err = report_cases(w);
 	if (!err)
 		err = bisect_section(w, why);
-	for (size_t i = 0; !err && i < w->b->n; i++)
-		w->b->subjects[i]->known[w->k] = known_of(w, i) + by_exceptions(w, i);
+	for (size_t i = 0; !err && i < w->b->n; i++) {
+		struct subject *const s = w->b->subjects[i];
+		const double rest = by_exceptions(w, i);
+		s->known[w->k] = known_of(w, i) + rest;
+		s->raised[w->k] += rest;
+	}
 	for (size_t i = 0; i < w->b->n; i++)
 		free(w->alone[i]);
 	free(w->wanted);
@@ -574,7 +582,8 @@ static int run(struct verify *v, struct tare_why *why)
 		const struct batch *const b = &v->batches[i];
 		for (size_t k = 0; k < b->n; k++) {
 			b->subjects[k]->known = calloc(v->n_kernels, sizeof(double));
-			if (!b->subjects[k]->known)
+			b->subjects[k]->raised = calloc(v->n_kernels, sizeof(double));
+			if (!b->subjects[k]->known || !b->subjects[k]->raised)
 				return why_set(why, TARE_E_NOMEM, "deviations");
 		}
 		const int err = sweep_batch(v, b, why);

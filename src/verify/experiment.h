@@ -64,6 +64,7 @@ struct subject {
 					 * one, interrupts and page faults subtracted */
 	double *known;			/* by kernel: what instructions and exceptions add in each
 					 * pass; NULL: not examined */
+	double *raised;			/* of it, exceptions of arithmetic; likewise */
 	bool has_end;			/* the end of a loop deviates, and is a cause */
 	double per_exception[2];	/* x87, SSE */
 	unsigned replays;		/* locked instructions whose deviation is not repeatable */

@@ -149,21 +149,35 @@ static void doubt_difference(const struct verify *v, struct subject *s, double d
 		verify_doubt(s, "no experiment explains the difference of %s in a run of %s", number, of);
 }
 
+/* What exceptions of arithmetic add in a run of a kernel. Flags that stay set prevent some, so how many there are is
+ * not known, but it is a whole number in each pass. */
+static double raised_in(const struct verify *v, const struct subject *s, size_t k, double rest)
+{
+	const double passes = (double)v->loops[k], each = round(rest / passes);
+	if (s->known)
+		return s->raised[k] * passes;
+	if (fabs(rest - each * passes) > verify_limit(s) || !verify_is_exceptions(s, v->kernels[k], each))
+		return 0;
+	return each * passes;
+}
+
+/* What exceptions add in a run of a kernel that has one in each case. */
+static double planned_in(const struct verify *v, const struct subject *s, size_t k)
+{
+	double sum = 0;
+	for (size_t c = 0; c < v->kernels[k]->n_cases; c++)
+		sum += verify_exceptions_of(s, v->kernels[k], c) * (double)v->loops[k];
+	return sum;
+}
+
 /* What instructions and exceptions count too much in a run of a kernel. Where instructions were not
- * examined, exceptions are known all the same: those of the kernel that has one in each case, and a whole
- * number of them in each pass of other arithmetic, where flags that stay set prevent some. */
+ * examined, exceptions are known all the same. */
 static double known_of(const struct verify *v, const struct subject *s, size_t k, double rest)
 {
-	const struct kernel *const kernel = v->kernels[k];
-	const double passes = (double)v->loops[k], each = round(rest / passes);
-	double known = 0;
 	if (s->known)
-		return s->known[k] * passes;
-	for (size_t c = 0; c < kernel->n_cases; c++)
-		known += verify_exceptions_of(s, kernel, c) * passes;
-	if (known || fabs(rest - each * passes) > verify_limit(s))
-		return known;
-	return verify_is_exceptions(s, kernel, each) ? each * passes : 0;
+		return s->known[k] * (double)v->loops[k];
+	const double planned = planned_in(v, s, k);
+	return planned ? planned : raised_in(v, s, k, rest);
 }
 
 /* What no cause explains of each section, and of all runs together. */
@@ -208,12 +222,15 @@ static void fill_shares(const struct verify *v, const struct subject *s,
 			const struct tare_verify_row *row)
 {
 	double exceptions[2] = { 0 };
-	for (size_t k = 0; k < v->n_kernels; k++)
-		for (size_t c = 0; c < v->kernels[k]->n_cases; c++)
-			if (verify_exceptions_of(s, v->kernels[k], c))
-				exceptions[!v->kernels[k]->cases[c].counts[KERNEL_X87]] +=
-					verify_exceptions_of(s, v->kernels[k], c) *
-					(double)v->loops[k];
+	for (size_t k = 0; k < v->n_kernels; k++) {
+		const struct kernel *const kernel = v->kernels[k];
+		const double raised = raised_in(v, s, k, row->sections[k].rest);
+		for (size_t c = 0; c < kernel->n_cases; c++)
+			exceptions[!kernel->cases[c].counts[KERNEL_X87]] +=
+				verify_exceptions_of(s, kernel, c) * (double)v->loops[k];
+		if (raised)
+			exceptions[!kernel->each[KERNEL_X87] || !s->per_exception[0]] += raised;
+	}
 	unsigned n = 0;
 	for (size_t i = 0; i < s->n_causes; i++) {
 		struct tare_verify_cause *const c = &s->causes[i];

@@ -740,6 +740,7 @@ static void verify_end(struct verify *v)
 		free(v->subjects[i].seen);
 		free(v->subjects[i].causes);
 		free(v->subjects[i].known);
+		free(v->subjects[i].raised);
 	}
 	for (size_t i = 0; i < v->n_lists; i++)
 		tare_events_free(v->lists[i]);

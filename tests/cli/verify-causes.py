@@ -35,6 +35,12 @@ def check_explained(event, *what):
     check(abs(total - event["difference"]) <= 2 + 2 * event["distance"], *what, total, event["difference"])
 
 
+# Exceptions of other arithmetic than that of the kernel of exceptions have their share, too.
+_, events, _ = verify("k10", "paper", "-e", "instructions")
+for role, e in events.items():
+    check(e["word"] == "hpEFD", role, e["word"])
+    check_explained(e, "k10", role)
+
 # h and p: the letters, the amounts, and where they come from.
 report, events, status = verify("zen2", "interrupts=1000,faults=3", "-r", "5")
 check(status == 0, status)
