@@ -229,6 +229,14 @@ static double unrounded(double slope)
 	return fabs(slope - round(slope)) < ROUNDED ? round(slope) : slope;
 }
 
+/* What interrupts between the reads of two counters leave unexplained: one, or a few of all that came. */
+#define BETWEEN_READS 0.05
+
+static double left_by_reads(const struct fit *f)
+{
+	return f->slope * f->slope * (1 + BETWEEN_READS * f->seen);
+}
+
 static void find_slope(const struct verify *v, struct subject *s, struct fit *best)
 {
 	static const enum interrupt_source sources[] = { BY_EVENT, BY_PROC, BY_TICKS };
@@ -238,9 +246,10 @@ static void find_slope(const struct verify *v, struct subject *s, struct fit *be
 		struct fit f;
 		const bool real = fit_source(v, s, sources[i], &f) ||
 				  (sources[i] != BY_TICKS && fit_plain(v, s, sources[i], &f));
-		/* Ticks are a guess: only where nothing else explains anything. */
+		/* Ticks are a guess: only where nothing else explains anything. The event is counted beside the others, so
+		 * /proc/interrupts must explain more than an interrupt between two reads. */
 		if (!real || (found && (sources[i] == BY_TICKS ||
-					f.unexplained >= best->unexplained)))
+					f.unexplained + left_by_reads(best) >= best->unexplained)))
 			continue;
 		*best = f;
 		s->source = sources[i];
