@@ -235,6 +235,23 @@ static void tell_lines(const char *path)
 		fclose(f);
 }
 
+/* Who has come to the end stays there: also when a number in the file has a digit more. */
+static void stays_at_end(void)
+{
+	const int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	const size_t n = read_all(fd, 1000, false);
+	for (size_t now = n; now <= n;) {
+		usleep(1);
+		const int other = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+		now = read_all(other, 4096, false);
+		close(other);
+	}
+	printf("at the end %zd\n", read(fd, text, 100));
+	lseek(fd, 0, SEEK_SET);
+	printf("from the start %d\n", read_all(fd, 1000, false) > n);
+	close(fd);
+}
+
 /* The file of a process that waits. */
 static void others(void)
 {
@@ -328,6 +345,7 @@ int main(int argc, char **argv)
 	by_stream();
 	changes();
 	shared(argv[0]);
+	stays_at_end();
 	about_process();
 	others();
 	pages();

@@ -19,7 +19,8 @@
  * up to there once more. That is why it is not done for every read.
  *
  * Files that are one record (status, smaps_rollup) are written anew for each read; their
- * position is that in the new text.
+ * position is that in the new text. Where a reader has come to the end, it stays there, also when the
+ * text has grown since (numbers of context switches get a digit more).
  */
 #include "guest-room.h"
 #include "procfs.h"
@@ -570,6 +571,11 @@ static uint32_t own_rollup(const struct proc_file *f, const struct engine_view *
 	return n;
 }
 
+/* Where reads of a file of one record came to its end, lately. Not kept for long: another descriptor
+ * may take the place. */
+#define ENDS 16u
+static struct { long fd; uint64_t ino, pos; } last_ends[ENDS];
+
 /* A file of one record, as the program sees it, into `out`. */
 static long read_text(const struct proc_file *f, const struct engine_view *v,
 		      struct place *p, uint64_t count)
@@ -581,11 +587,18 @@ static long read_text(const struct proc_file *f, const struct engine_view *v,
 	const uint32_t n = f->kind == PROC_STATUS ? own_status(f, (uint32_t)got) :
 			   f->kind == PROC_AUXV ? own_auxv(f, (uint32_t)got) :
 			   f->kind == PROC_STAT ? own_stat((uint32_t)got) : own_rollup(f, v, (uint32_t)got);
-	if (p->pos >= n)
+	const uint32_t place = (uint32_t)f->fd % ENDS;
+	const bool ended = p->pos && last_ends[place].fd == f->fd && last_ends[place].ino == f->ino && last_ends[place].pos == p->pos;
+	if (ended || p->pos >= n)
 		return 0;
 	const uint64_t len = n - p->pos < count ? n - p->pos : count;
 	mem_copy(out, text + p->pos, len);
 	p->pos += len;
+	if (p->pos == n) {
+		last_ends[place].fd = f->fd;
+		last_ends[place].ino = f->ino;
+		last_ends[place].pos = n;
+	}
 	return (long)len;
 }
 
