@@ -494,7 +494,8 @@ static int sweep_batch(struct verify *v, const struct batch *b, struct tare_why 
 	return err;
 }
 
-/* A section with locked instructions deviates, and not by the same number in each run. */
+/* A section with locked instructions deviates, and not by the same number in each run: by numbers that are far apart, or
+ * by less than one in each pass, where a difference of one is enough. */
 static bool is_erratic(const struct verify *v, const struct subject *s, size_t k)
 {
 	double mean = 0, spread = 0;
@@ -504,8 +505,9 @@ static bool is_erratic(const struct verify *v, const struct subject *s, size_t k
 		mean += verify_rest(v, s, &s->seen[k * v->runs + r]) / v->runs;
 	for (unsigned r = 0; r < v->runs; r++)
 		spread = fmax(spread, fabs(verify_rest(v, s, &s->seen[k * v->runs + r]) - mean));
-	return spread > verify_limit(s) / 2 &&
-	       fabs(mean - s->known[k] * (double)v->loops[k]) > verify_limit(s);
+	const double unexplained = fabs(mean - s->known[k] * (double)v->loops[k]);
+	const bool is_seldom = unexplained < (double)v->loops[k] / 2 && spread > 0;
+	return unexplained > verify_limit(s) && (is_seldom || spread > verify_limit(s) / 2);
 }
 
 /* Replays are one cause, whatever locked instruction each came after. */
