@@ -147,7 +147,8 @@ def page(results):
         "(bench/qemu-count.c); a dash is a program that it cannot run. callgrind and lackey: one run each, on",
         "inputs a tenth the size."], ratios_table(results, PEERS))
     out += section("Start-up", ["Of 200 short commands, most run several times in the script: processes take over code from each",
-                                "other also without kept code. Kept: a later run with `tare stat --keep-code`."], startup(results))
+                                "other also without kept code. Kept: a later run of the same commands with `tare stat --keep-code`; if a larger compilation has",
+                                "been kept in the same folder, gcc takes longer ([engine.md](engine.md#for-other-runs))."], startup(results))
     out += section("Two busy threads", [
         "Wall seconds of the same work per thread; 1.0 is perfect. Two processes share nothing but the",
         "machine: what they lose against one is the machine's."], threads(results))
