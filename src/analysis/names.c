@@ -125,7 +125,9 @@ void resolver_init(struct resolver *r, struct tare_profile *p, struct names *nam
 	r->err = 0;
 	r->scratch = r->text = (struct buf){ 0 };
 	const uint64_t bytes = p->streams[MM_STRINGS].size;
-	r->n_direct = mode == RESOLVE_TEXT ? 1 : bytes < DIRECT_BYTES ? bytes + 1 : DIRECT_BYTES;
+	r->n_direct = mode == RESOLVE_TEXT ? 1
+		      : bytes < UINT16_MAX ? UINT16_MAX + 1
+		      : bytes < DIRECT_BYTES ? bytes + 1 : DIRECT_BYTES;
 	r->direct = calloc(r->n_direct, sizeof(*r->direct));
 	r->none = 0;
 	r->calls = mode == RESOLVE_ARGS ? calloc(1, sizeof(*r->calls)) : NULL;
@@ -352,7 +354,7 @@ void kinds_free(struct kinds *k)
 
 void kinds_miss(struct kinds *k, uint64_t id)
 {
-	const unsigned i = (unsigned)((id * 0x9E3779B97F4A7C15ull) >> 58);
+	const unsigned i = kind_place(id);
 	const uint32_t name = resolve(k->resolver, id);
 	k->slot[i].id = name == NO_NAME ? not_here(i) : id;
 	k->slot[i].name = name;

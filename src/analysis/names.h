@@ -143,9 +143,15 @@ int kinds_init(struct kinds *k, struct tare_profile *p, struct names *names,
 void kinds_free(struct kinds *k);
 void kinds_miss(struct kinds *k, uint64_t id);
 
+/* The slot of 64 that a kind's id has. */
+static inline unsigned kind_place(uint64_t id)
+{
+	return (uint32_t)id * 0x9E3779B9u >> 26;
+}
+
 static inline unsigned kinds_slot(struct kinds *k, uint64_t id)
 {
-	const unsigned i = (unsigned)((id * 0x9E3779B97F4A7C15ull) >> 58);
+	const unsigned i = kind_place(id);
 	if (__builtin_expect(k->slot[i].id != id, 0))
 		kinds_miss(k, id);
 	return i;

@@ -17,15 +17,10 @@ struct open_rows {
 	uint32_t n, n_slots;
 };
 
-/* With the row of a record that is no interval: an instant of its kind is no hit. */
-#define OTHER_ODD 0x80000000u
-_Static_assert((MM_INSTANT & 1) && !(MM_INTEGER & 1), "the lowest bit tells an instant");
-
-/* A kind's slot in struct kinds with what the loop over the records needs of it. */
+/* What the loop over the records needs of a kind. */
 struct kind_plane {
-	uint64_t id;
 	uint32_t plane;		/* what an interval's cell has beside its row */
-	uint32_t odd;		/* OTHER_ODD, or 0: an instant of it is a hit */
+	uint32_t hit;		/* 1: an instant of it is a hit; 0 */
 };
 
 struct pass {
@@ -34,6 +29,7 @@ struct pass {
 	enum tare_group_by by;
 	struct resolver *labels;
 	struct kinds kinds;
+	uint64_t kind_id[64];	/* by the slot in struct kinds */
 	struct kind_plane kind[64];
 	struct open_rows open;
 	uint64_t n_instants, n_integers, overlaps, backwards;
@@ -124,11 +120,12 @@ static void note_kind(struct pass *s, unsigned slot)
 	const enum kind_class class = s->kinds.slot[slot].class;
 	const bool used = s->kinds.slot[slot].id != not_here(slot);
 	const uint32_t number = used ? plane_number(s->store, plane_of[class]) : 0;
-	s->kind[slot] = (struct kind_plane){ s->kinds.slot[slot].id, number * s->store->n_rows,
-					     class == KIND_CACHE_HIT ? 0 : OTHER_ODD };
+	s->kind_id[slot] = s->kinds.slot[slot].id;
+	s->kind[slot] = (struct kind_plane){ number * s->store->n_rows,
+					     class == KIND_CACHE_HIT && !s->counted_hits };
 }
 
-/* Rows have moved: the planes begin elsewhere. */
+/* Rows have moved, and the planes begin elsewhere; or not every instant is a hit any more. */
 static void note_kinds(struct pass *s)
 {
 	for (unsigned i = 0; i < 64; i++)
@@ -144,38 +141,38 @@ static void new_kind(struct pass *s, uint64_t id)
 
 HOT unsigned kind_slot(struct pass *s, uint64_t id)
 {
-	const unsigned i = (unsigned)((id * 0x9E3779B97F4A7C15ull) >> 58);
-	if (__builtin_expect(s->kind[i].id != id, 0))
+	const unsigned i = kind_place(id);
+	if (__builtin_expect(s->kind_id[i] != id, 0))
 		new_kind(s, id);
 	return i;
 }
 
 #define BLOCK 256
+_Static_assert(2 * BLOCK < ROWS_SPARE, "a record has the names of its kind and its event");
 
 /* The kinds of records come in no order that a branch predictor could learn, and a
  * wrong guess throws away the look-ups under way. So the records of a block are first
- * looked up, all alike, and sorted without a branch into intervals and others; only
- * then the stack is worked on. The order between intervals and others does not matter:
- * others need no stack. */
+ * looked up, all alike: without a branch intervals are put into a list, and hits are counted.
+ * Only then the stack is worked on. */
 struct block {
 	/* Intervals: */
-	const uint8_t *tail[BLOCK];	/* the record from its thread on */
+	const uint8_t *tail[BLOCK + 1];	/* the record from its thread on; one more of another thread */
 	uint32_t cell[BLOCK];
-	/* Others: */
-	uint32_t row[BLOCK];		/* | OTHER_ODD */
-	uint32_t type[BLOCK];		/* the end's low half: MM_INSTANT or MM_INTEGER */
-	size_t n_intervals, n_others;
+	size_t n_intervals, n_hits;
 	uint64_t late_id[BLOCK];	/* names that are looked up together at the end */
 	uint32_t *late_row[BLOCK];	/* and where their rows are added */
 	size_t n_late;
+	uint32_t late_hit[BLOCK];	/* rows of hits among them */
+	size_t n_late_hits;
+	uint32_t nowhere;		/* what is no interval and no hit has its row added here */
 };
 
 /* The innermost interval around [start, end], from `top` down. */
-static size_t parent_slow(const struct thread *t, size_t top, uint64_t start, uint64_t end,
-			  uint64_t *overlaps)
+static struct open_frame *parent_slow(struct open_frame *top, uint64_t start, uint64_t end,
+				      uint64_t *overlaps)
 {
-	for (; t->open_start[top] > start || end > t->open_end[top]; top--)
-		*overlaps += end > t->open_start[top];
+	for (; top->start > start || end > top->end; top--)
+		*overlaps += end > top->start;
 	return top;
 }
 
@@ -183,47 +180,41 @@ static size_t parent_slow(const struct thread *t, size_t top, uint64_t start, ui
  * without a branch, by their starts. Where more are left, or intervals are not properly one
  * inside the other, they are looked at one by one.
  *
- * Nothing is wrong as long as the interval ends no later than the top one, which then holds
- * for those below too, and no later than those that it leaves start. Where it leaves none,
- * the place above the top has one that was left before, and that starts later too; or
- * else looking at them one by one takes only time. */
-HOT size_t parent_of(const struct thread *t, size_t top, uint64_t start, uint64_t end,
-		     uint64_t top_start, uint64_t top_end, uint64_t *overlaps)
+ * Nothing is wrong as long as the interval ends no later than those that it leaves start, of
+ * which the lowest starts first; or where it leaves none, no later than the top one ends, which
+ * stands above it in place of a start. Then that holds for all below, too. */
+HOT struct open_frame *parent_of(struct open_frame *top, uint64_t start, uint64_t end,
+				 uint64_t *overlaps)
 {
-	const uint64_t *const open_start = t->open_start;
-	size_t parent = top;
-	parent -= start < top_start;
-	parent -= start < open_start[top - 1];
-	parent -= start < open_start[top - 2];
-	if (__builtin_expect(end > top_end, 0) ||
-	    __builtin_expect(end > open_start[parent + 1], 0) ||
-	    __builtin_expect(start < open_start[parent], 0))
-		return parent_slow(t, top, start, end, overlaps);
+	size_t left = start < top->start;
+	left += start < top[-1].start;
+	left += start < top[-2].start;
+	struct open_frame *const parent = top - left;
+	if (__builtin_expect(end > parent[1].start, 0) || __builtin_expect(start < parent->start, 0))
+		return parent_slow(top, start, end, overlaps);
 	return parent;
 }
 
-/* Where the stack of a thread is while its intervals are put on it: of the arrays, which stay
- * where they are, and what is needed for every interval. */
+/* Where the stack of a thread is while its intervals are put on it. */
 struct stack_top {
-	struct thread open;
+	struct open_frame *top;
 	struct cell *cells;
-	size_t top;
-	uint64_t start, end;		/* of the top one */
+	uint64_t start, end;		/* as in struct thread */
 	uint64_t overlaps, backwards;
 };
 
 HOT struct stack_top stack_begin(const struct tare_summary_store *st, const struct thread *t)
 {
-	const size_t top = t->depth - 1;
-	return (struct stack_top){ .open = *t, .cells = st->cells, .top = top,
-				   .start = t->open_start[top], .end = t->open_end[top] };
+	struct open_frame *const top = &t->open[t->depth - 1];
+	top[1].start = top->end;
+	return (struct stack_top){ .top = top, .cells = st->cells, .start = t->start, .end = t->end };
 }
 
 HOT void stack_end(struct pass *s, struct thread *t, const struct stack_top *k)
 {
-	t->depth = (uint32_t)k->top + 1;
-	t->start = k->open.start;
-	t->end = k->open.end;
+	t->depth = (uint32_t)(k->top - t->open) + 1;
+	t->start = k->start;
+	t->end = k->end;
 	s->overlaps += k->overlaps;
 	s->backwards += k->backwards;
 }
@@ -233,15 +224,14 @@ HOT void stack_end(struct pass *s, struct thread *t, const struct stack_top *k)
  * there are very many of them. */
 HOT void stack_put_empty(struct stack_top *k, const uint64_t at, const uint32_t own)
 {
-	const size_t around = parent_slow(&k->open, k->top, at, at, &k->overlaps);
-	if (k->open.open_cell[around] == 0) {
-		k->open.start = at < k->open.start ? at : k->open.start;
-		k->open.end = at > k->open.end ? at : k->open.end;
+	struct open_frame *const around = parent_slow(k->top, at, at, &k->overlaps);
+	if (around->cell == 0) {
+		k->start = at < k->start ? at : k->start;
+		k->end = at > k->end ? at : k->end;
 	}
 	k->cells[own].n++;
 	k->top = around;
-	k->start = k->open.open_start[around];
-	k->end = k->open.open_end[around];
+	around[1].start = around->end;
 }
 
 /* One interval more. */
@@ -255,19 +245,18 @@ HOT void stack_put(struct stack_top *k, const uint8_t *tail, const uint32_t own)
 		return;
 	}
 	const uint64_t d = end - start;
-	const size_t around = parent_of(&k->open, k->top, start, end, k->start, k->end, &k->overlaps);
-	const uint32_t parent = k->open.open_cell[around];
+	struct open_frame *const around = parent_of(k->top, start, end, &k->overlaps);
+	const uint32_t parent = around->cell;
 	if (__builtin_expect(parent == 0, 0)) {		/* else inside one seen before */
-		k->open.start = start < k->open.start ? start : k->open.start;
-		k->open.end = end > k->open.end ? end : k->open.end;
+		k->start = start < k->start ? start : k->start;
+		k->end = end > k->end ? end : k->end;
 	}
 	k->cells[parent].inner += d;
 	k->cells[own].sum += d;
 	k->cells[own].n++;
+	around[1] = (struct open_frame){ start, end, own };
+	around[2].start = end;
 	k->top = around + 1;
-	k->open.open_start[k->top] = k->start = start;
-	k->open.open_end[k->top] = k->end = end;
-	k->open.open_cell[k->top] = own;
 }
 
 /* Intervals [i, stop) of the block, which are of one thread; last first. */
@@ -301,11 +290,11 @@ static bool intervals_again(struct pass *s, struct thread *t, const struct block
 			return false;
 		const uint64_t start = mm_tail_start(b->tail[i]), raw = mm_tail_end(b->tail[i]);
 		const uint64_t end = raw < start ? start : raw;
-		const size_t top = t->depth - 1;
+		struct open_frame *left = &t->open[t->depth - 1];
 		uint64_t overlaps = 0;
-		const size_t parent = parent_slow(t, top, start, end, &overlaps);
-		for (size_t left = top; left > parent; left--)
-			*open_row(&s->open, key | t->open_cell[left] % st->n_rows) -= 1;
+		const struct open_frame *const parent = parent_slow(left, start, end, &overlaps);
+		for (; left > parent; left--)
+			*open_row(&s->open, key | left->cell % st->n_rows) -= 1;
 		uint32_t *const open = open_row(&s->open, key | b->cell[i] % st->n_rows);
 		if (!open)
 			return false;
@@ -318,7 +307,9 @@ static bool intervals_again(struct pass *s, struct thread *t, const struct block
 	return true;
 }
 
-static bool instant_or_integer(struct pass *s, const struct mm_event *e, unsigned kind)
+/* `counted`: 1 where it has been counted as a hit; 0. */
+static bool instant_or_integer(struct pass *s, const struct mm_event *e, unsigned kind,
+			       unsigned counted)
 {
 	const unsigned class = s->kinds.slot[kind].class;
 	struct tare_summary_store *const st = s->store;
@@ -333,6 +324,7 @@ static bool instant_or_integer(struct pass *s, const struct mm_event *e, unsigne
 		return false;
 	if (is_instant) {
 		st->cells[row].hits += row >= st->other_end || !(st->other[row].flags & ROW_COUNTED_HITS);
+		st->cells[row].hits -= counted;
 	} else if (class == KIND_ARTIFACT) {
 		struct other *const other = other_of(st, row);
 		other->flags |= ROW_ARTIFACT;
@@ -367,10 +359,21 @@ static void resolve_late(struct pass *s, struct block *b)
 	}
 }
 
-/* The row of a record that is not known. 0: it needs none, or gets it later, into `place`; or
- * there is an error, and then nothing more is looked up. */
+/* Where the row goes that is looked up late. */
+static uint32_t *late_place(struct block *b, const struct mm_event *e, size_t n, bool hit)
+{
+	if (e->p2 < MM_INTEGER)
+		return &b->cell[n];
+	if (!hit || e->p2 != MM_INSTANT)
+		return &b->nowhere;
+	b->late_hit[b->n_late_hits] = 0;
+	return &b->late_hit[b->n_late_hits++];
+}
+
+/* The row of a record that is not known, where the block has `n` intervals. 0: it needs none, or
+ * gets it later; or there is an error, and then nothing more is looked up. */
 static __attribute__((noinline)) uint32_t row_slow(struct pass *s, const uint8_t *record,
-						   struct block *b, uint32_t *place)
+						   struct block *b, size_t n)
 {
 	struct mm_event e;
 	mm_decode(record, s->p->wide, &e);
@@ -384,106 +387,144 @@ static __attribute__((noinline)) uint32_t row_slow(struct pass *s, const uint8_t
 	if (s->by != TARE_BY_ARGS)
 		return row_name(s, &e, kind) + 1;
 	b->late_id[b->n_late] = e.id;
-	b->late_row[b->n_late++] = place;
+	b->late_row[b->n_late++] = late_place(b, &e, n, s->kind[kind].hit);
 	return 0;
 }
 
-/* Ids, mapped to rows. A copy of what is looked up for every record: the compiler cannot know
- * that the block's writes do not change it. */
+/* What is looked up for every record. A copy: the compiler cannot know that what the loop writes
+ * does not change it. */
 struct row_map {
 	struct ids_fast ids;
 	const uint32_t *direct;
 	uint64_t n_direct;
+	struct cell *cells;
+	bool narrow;		/* every address of two bytes is in `direct` */
 };
 
-HOT uint32_t row_of(const struct row_map *m, uint64_t id)
+static struct row_map row_map(const struct pass *s)
 {
-	const uint64_t addr = ids_addr(&m->ids, id);
-	return m->direct[addr < m->n_direct ? addr : 0] >> 1;
+	const struct resolver *const r = s->labels;
+	return (struct row_map){ ids_fast(s->p), r->direct, r->n_direct, s->store->cells,
+				 s->p->narrow && r->n_direct > UINT16_MAX };
 }
 
-/* One record, which is looked up whatever it is: into both lists, and counted in one. */
-HOT size_t resolve_one(struct pass *s, struct block *b, const struct row_map *map, const uint8_t *r,
-		       size_t n, size_t others, const int wide, const int by_label)
+HOT uint32_t row_of(const struct row_map *m, uint64_t id, const int narrow)
 {
+	const uint64_t addr = narrow ? ids_addr_below(&m->ids, id, m->n_direct)
+				     : ids_addr(&m->ids, id);
+	return m->direct[narrow || addr < m->n_direct ? addr : 0] >> 1;
+}
+
+/* How a loop looks up. */
+enum { WIDE = 1, BY_LABEL = 2, NARROW = 4 };
+
+/* One record, which is looked up whatever it is. */
+HOT void resolve_one(struct pass *s, struct block *b, const struct row_map *map,
+		     const uint8_t *tail, size_t *n_intervals, size_t *n_hits, const int how)
+{
+	const int wide = how & WIDE;
+	const uint8_t *const r = tail - (wide ? 16 : 8);
+	const size_t n = *n_intervals;
 	const uint64_t id = wide ? mm_u64(r + 8) : mm_u32(r + 4);
-	const struct kind_plane *const kind = &s->kind[kind_slot(s, wide ? mm_u64(r) : mm_u32(r))];
-	const size_t is_interval = mm_is_interval(r, wide), tail = wide ? 16 : 8;
-	uint32_t row = by_label ? row_of(map, id) : 0;
+	const unsigned kind = kind_slot(s, wide ? mm_u64(r) : mm_u32(r));
+	const uint64_t type = mm_u64(tail + 8) << (64 - MM_VALUE_BITS);
+	size_t row = how & BY_LABEL ? row_of(map, id, how & NARROW) : 0;
 	prefetch_back(r);
 	if (__builtin_expect(!row, 0))
-		row = row_slow(s, r, b, is_interval ? &b->cell[n] : &b->row[others]);
-	b->tail[n] = r + tail;
-	b->cell[n] = row + kind->plane;
-	b->row[others] = row | kind->odd;
-	b->type[others] = mm_u32(r + tail + 8);
-	return n + is_interval;
+		row = row_slow(s, r, b, n);
+	b->tail[n] = tail;
+	b->cell[n] = (uint32_t)row + s->kind[kind].plane;
+	const uint64_t hit = s->kind[kind].hit & (type == MM_INSTANT << (64 - MM_VALUE_BITS));
+	map->cells[row].hits += hit;
+	*n_hits += hit;
+	*n_intervals = n + (type < MM_INTEGER << (64 - MM_VALUE_BITS));
 }
 
-static void resolved(struct pass *s, struct block *b, size_t n_intervals, size_t n_records)
+static void resolved(struct pass *s, struct block *b, size_t n_intervals, size_t n_hits)
 {
 	b->n_intervals = n_intervals;
-	b->n_others = n_records - n_intervals;
+	b->n_hits = n_hits;
 	resolve_late(s, b);
+	for (size_t i = 0; i < b->n_late_hits; i++)
+		s->store->cells[b->late_hit[i]].hits++;
 }
 
 HOT void resolve_block(struct pass *s, struct block *b, const uint8_t *records, size_t n_records,
-		       const int wide, const int by_label)
+		       const int how)
 {
-	const size_t size = wide ? 32 : 24;
-	const struct row_map map = { ids_fast(s->p), s->labels->direct, s->labels->n_direct };
-	const uint8_t *r = records + n_records * size;
-	size_t n = 0;
-	b->n_late = 0;
+	const size_t size = how & WIDE ? 32 : 24;
+	const struct row_map map = row_map(s);
+	const uint8_t *tail = records + n_records * size + (how & WIDE ? 16 : 8);
+	size_t n = 0, hits = 0;
 	for (size_t i = 0; i < n_records; i++) {
-		r -= size;
-		n = resolve_one(s, b, &map, r, n, i - n, wide, by_label);
+		tail -= size;
+		resolve_one(s, b, &map, tail, &n, &hits, how);
 	}
-	resolved(s, b, n, n_records);
+	resolved(s, b, n, hits);
 }
 
 /* Functions of their own, so that the loop has all registers. */
+static __attribute__((noinline)) void resolve_narrow(struct pass *s, struct block *b,
+						     const uint8_t *records, size_t n)
+{
+	resolve_block(s, b, records, n, WIDE | BY_LABEL | NARROW);
+}
+
 static __attribute__((noinline)) void resolve_wide(struct pass *s, struct block *b,
 						   const uint8_t *records, size_t n)
 {
-	resolve_block(s, b, records, n, 1, 1);
+	resolve_block(s, b, records, n, WIDE | BY_LABEL);
 }
 
 static __attribute__((noinline)) void resolve_other(struct pass *s, struct block *b,
 						    const uint8_t *records, size_t n, bool by_label)
 {
 	if (by_label)
-		resolve_block(s, b, records, n, 0, 1);
+		resolve_block(s, b, records, n, BY_LABEL);
+	else if (s->p->wide)
+		resolve_block(s, b, records, n, WIDE);
 	else
-		resolve_block(s, b, records, n, s->p->wide, 0);
+		resolve_block(s, b, records, n, 0);
 }
 
 /* The same while the intervals of the block before go to their thread's stack: each of these waits
  * for the one before, and the look-ups fill that time. */
-static __attribute__((noinline)) void resolve_beside(struct pass *s, struct block *b,
-						     const uint8_t *records, size_t n_records,
-						     const struct block *before, struct thread *t)
+HOT void resolve_beside(struct pass *s, struct block *b, const uint8_t *records, size_t n_records,
+			const struct block *before, struct thread *t, const int how)
 {
-	const struct row_map map = { ids_fast(s->p), s->labels->direct, s->labels->n_direct };
+	const struct row_map map = row_map(s);
 	const size_t n_before = before->n_intervals;
 	const size_t n_both = n_before < n_records ? n_before : n_records;
-	const uint8_t *r = records + n_records * 32;
+	const uint8_t *tail = records + n_records * 32 + 16;
 	struct stack_top k = stack_begin(s->store, t);
-	size_t n = 0, i = 0;
-	b->n_late = 0;
+	size_t n = 0, hits = 0, i = 0;
 	for (; i < n_both; i++) {
-		r -= 32;
-		n = resolve_one(s, b, &map, r, n, i - n, 1, 1);
+		tail -= 32;
+		resolve_one(s, b, &map, tail, &n, &hits, how);
 		stack_put(&k, before->tail[i], before->cell[i]);
 	}
 	for (; i < n_records; i++) {
-		r -= 32;
-		n = resolve_one(s, b, &map, r, n, i - n, 1, 1);
+		tail -= 32;
+		resolve_one(s, b, &map, tail, &n, &hits, how);
 	}
 	for (i = n_both; i < n_before; i++)
 		stack_put(&k, before->tail[i], before->cell[i]);
 	stack_end(s, t, &k);
-	resolved(s, b, n, n_records);
+	resolved(s, b, n, hits);
+}
+
+static __attribute__((noinline)) void narrow_beside(struct pass *s, struct block *b,
+						    const uint8_t *records, size_t n,
+						    const struct block *before, struct thread *t)
+{
+	resolve_beside(s, b, records, n, before, t, WIDE | BY_LABEL | NARROW);
+}
+
+static __attribute__((noinline)) void wide_beside(struct pass *s, struct block *b,
+						  const uint8_t *records, size_t n,
+						  const struct block *before, struct thread *t)
+{
+	resolve_beside(s, b, records, n, before, t, WIDE | BY_LABEL);
 }
 
 /* A block whose intervals are of one thread, with room for them on its stack, and not there yet. */
@@ -506,76 +547,82 @@ static void stop_waiting(struct pass *s, struct waiting *w)
 HOT void resolve_records(struct pass *s, struct block *b, const uint8_t *records, size_t n,
 			 struct waiting *w, const int wide, const int by_label)
 {
-	if (wide && by_label && w->b) {
-		resolve_beside(s, b, records, n, w->b, w->t);
-		w->b = NULL;
-	} else if (wide && by_label) {
-		resolve_wide(s, b, records, n);
-	} else {
+	const bool narrow = row_map(s).narrow;
+	b->n_late = b->n_late_hits = 0;
+	if (!wide || !by_label)
 		resolve_other(s, b, records, n, by_label);
-	}
+	else if (w->b && narrow)
+		narrow_beside(s, b, records, n, w->b, w->t);
+	else if (w->b)
+		wide_beside(s, b, records, n, w->b, w->t);
+	else if (narrow)
+		resolve_narrow(s, b, records, n);
+	else
+		resolve_wide(s, b, records, n);
+	w->b = NULL;
 }
 
-/* New names may need more rows, and then their cells are elsewhere. Afterwards no block waits. */
+/* Room for the names of one block more. What the block has looked up moves, too. */
+static bool more_rows(struct pass *s, struct block *b)
+{
+	const uint32_t old = s->store->n_rows;
+	if (!summary_grow_rows(s->store))
+		return false;
+	const uint32_t n = s->store->n_rows;
+	for (size_t i = 0; i < b->n_intervals; i++)
+		b->cell[i] = b->cell[i] / old * n + b->cell[i] % old;
+	note_kinds(s);
+	return true;
+}
+
+/* There are rows for all names that come up, and cells for the kinds afterwards; then no block
+ * waits. */
 HOT bool look_up_block(struct pass *s, struct block *b, const uint8_t *records, size_t n,
 		       struct waiting *w, const int wide, const int by_label)
 {
-	for (;;) {
-		resolve_records(s, b, records, n, w, wide, by_label);
-		if (s->labels->err < 0 || s->kinds.resolver->err < 0)
-			return false;
-		if (__builtin_expect(s->store->names.n < s->store->n_rows, 1))
-			return s->store->made_planes == s->store->n_planes || summary_grow_planes(s->store);
-		if (!summary_grow_rows(s->store))
-			return false;
-		note_kinds(s);
-	}
+	resolve_records(s, b, records, n, w, wide, by_label);
+	if (s->labels->err < 0 || s->kinds.resolver->err < 0)
+		return false;
+	if (__builtin_expect(s->store->names.n + 2 * BLOCK >= s->store->n_rows, 0))
+		return more_rows(s, b);
+	return s->store->made_planes == s->store->n_planes || summary_grow_planes(s->store);
 }
 
 /* The records of the block that are no intervals, where not all of them are hits. */
 static bool odd_others(struct pass *s, const uint8_t *records, size_t n)
 {
+	const bool counted_hits = s->counted_hits;
 	bool ok = true;
 	for (size_t i = n; i-- > 0;) {
 		struct mm_event e;
 		mm_decode(records + i * s->p->record_size, s->p->wide, &e);
-		if (e.p2 >= MM_INTEGER)
-			ok &= instant_or_integer(s, &e, kind_slot(s, e.kind));
+		if (e.p2 < MM_INTEGER)
+			continue;
+		const unsigned kind = kind_slot(s, e.kind);
+		const bool hit = s->kinds.slot[kind].class == KIND_CACHE_HIT && e.p2 == MM_INSTANT;
+		ok &= instant_or_integer(s, &e, kind, hit && !counted_hits);
 	}
+	if (s->counted_hits != counted_hits)
+		note_kinds(s);
 	return ok;
 }
 
-/* Are all of them instants of kinds that are hits? */
-static bool all_hits(const struct block *b)
-{
-	uint32_t odd = 0, instants = 1;
-	for (size_t i = 0; i < b->n_others; i++) {
-		odd |= b->row[i];
-		instants &= b->type[i];
-	}
-	return instants && !(odd & OTHER_ODD);
-}
-
-static void hits(struct pass *s, const struct block *b)
-{
-	struct tare_summary_store *const st = s->store;
-	for (size_t i = 0; i < b->n_others; i++)
-		st->cells[b->row[i]].hits++;
-	s->n_instants += b->n_others;
-}
-
 /* How many intervals from `i` on are of one thread. */
-static size_t of_one_thread(const struct block *b, size_t i)
+static size_t of_one_thread(struct block *b, size_t i)
 {
 	const uint32_t id = mm_u32(b->tail[i]);
+	uint8_t other[4];
+	mm_put32(other, ~id);
+	b->tail[b->n_intervals] = other;
 	size_t end = i + 1;
-	while (end < b->n_intervals && mm_u32(b->tail[end]) == id)
+	while (mm_u32(b->tail[end]) == id)
 		end++;
+	b->tail[b->n_intervals] = NULL;
 	return end - i;
 }
 
 /* The intervals of a block of its own, or they wait. */
-HOT bool block_intervals(struct pass *s, const struct block *b, struct waiting *w, const int wide,
+HOT bool block_intervals(struct pass *s, struct block *b, struct waiting *w, const int wide,
 			 const int by_label)
 {
 	for (size_t i = 0, n; i < b->n_intervals; i += n) {
@@ -593,13 +640,24 @@ HOT bool block_intervals(struct pass *s, const struct block *b, struct waiting *
 	return true;
 }
 
-/* Most profiles have kinds whose plane no interval is in, and reading it would take memory. */
+/* Most profiles have kinds whose plane no interval is in, and reading it would take memory. As a
+ * plane has a power of two of rows, the bits of all cells together tell no plane too few. */
 static void note_planes(struct tare_summary_store *st, const struct block *b)
 {
+	uint64_t pairs = 0;
+	for (size_t i = 0; i + 1 < b->n_intervals; i += 2) {
+		uint64_t pair;
+		memcpy(&pair, &b->cell[i], sizeof(pair));
+		pairs |= pair;
+	}
+	const uint32_t odd = b->n_intervals % 2 ? b->cell[b->n_intervals - 1] : 0;
+	const uint32_t bits = (uint32_t)pairs | (uint32_t)(pairs >> 32) | odd;
+	if (__builtin_expect(bits / st->n_rows < st->used_planes, 1))
+		return;
 	uint32_t last = 0;
 	for (size_t i = 0; i < b->n_intervals; i++)
 		last = b->cell[i] > last ? b->cell[i] : last;
-	if (__builtin_expect(last / st->n_rows >= st->used_planes, 0))
+	if (last / st->n_rows >= st->used_planes)
 		st->used_planes = last / st->n_rows + 1;
 }
 
@@ -609,8 +667,8 @@ HOT bool block_back(struct pass *s, struct block *b, const uint8_t *records, siz
 	if (!look_up_block(s, b, records, n, w, wide, by_label))
 		return false;
 	note_planes(s->store, b);
-	if (!s->counted_hits && all_hits(b))
-		hits(s, b);
+	if (__builtin_expect(b->n_intervals + b->n_hits == n, 1))
+		s->n_instants += n - b->n_intervals;
 	else if (!odd_others(s, records, n))
 		return false;
 	return block_intervals(s, b, w, wide, by_label);
@@ -680,6 +738,8 @@ static int summarize(struct pass *s, struct tare_summary *out,
 	resolver_init(s->labels, s->p, &s->store->names,
 		      o->by == TARE_BY_ARGS ? RESOLVE_ARGS : RESOLVE_LABEL, s->why);
 	int err = kinds_init(&s->kinds, s->p, &s->store->names, s->why);
+	if (err == 0 && !summary_grow_rows(s->store))
+		err = pass_error(s);
 	if (err == 0) {
 		note_kinds(s);
 		err = walk_all(s, &o->progress);

@@ -28,7 +28,7 @@ static void move_cells(struct tare_summary_store *st, struct cell *cells, uint32
 	st->made_planes = st->n_planes;
 	for (uint32_t i = 0; i < st->n_thread; i++)
 		for (uint32_t d = 0; d < st->thread[i].depth; d++) {
-			uint32_t *const c = &st->thread[i].open_cell[d];
+			uint32_t *const c = &st->thread[i].open[d].cell;
 			*c = old ? *c / old * n + *c % old : 0;
 		}
 }
@@ -39,7 +39,7 @@ static void move_cells(struct tare_summary_store *st, struct cell *cells, uint32
 bool summary_grow_rows(struct tare_summary_store *st)
 {
 	uint32_t n = st->n_rows ? st->n_rows : 256;
-	while (n < st->names.n + 1 || (n < st->n_rows_at_once && n < ROWS_AT_ONCE))
+	while (n < st->names.n + ROWS_SPARE || (n < st->n_rows_at_once && n < ROWS_AT_ONCE))
 		n *= 4;				/* cells are copied, and take no memory before they are used */
 	if (n > UINT32_MAX / PLANES)
 		return false;
@@ -83,18 +83,13 @@ struct thread *summary_new_threads(struct tare_summary_store *st)
 	return st->thread;
 }
 
-/* False: out of memory; what has grown stays. */
+/* False: out of memory. */
 static bool grow_stack(struct thread *t, size_t cap)
 {
-	uint64_t *const start = realloc(t->open_start, cap * sizeof(*start));
-	t->open_start = start ? start : t->open_start;
-	uint64_t *const end = realloc(t->open_end, cap * sizeof(*end));
-	t->open_end = end ? end : t->open_end;
-	uint32_t *const cell = realloc(t->open_cell, cap * sizeof(*cell));
-	t->open_cell = cell ? cell : t->open_cell;
-	if (!start || !end || !cell)
+	struct open_frame *const open = realloc(t->open, cap * sizeof(*open));
+	if (!open)
 		return false;
-	memset(start + t->cap, 0xFF, (cap - t->cap) * sizeof(*start));
+	t->open = open;
 	t->cap = (uint32_t)cap;
 	return true;
 }
@@ -112,21 +107,15 @@ bool summary_reserve_stack(struct thread *t, size_t more)
 		cap *= 2;
 	if (cap > UINT32_MAX || !grow_stack(t, cap))
 		return false;
-	for (; t->depth < BOTTOM; t->depth++) {
-		t->open_start[t->depth] = 0;
-		t->open_end[t->depth] = UINT64_MAX;
-		t->open_cell[t->depth] = 0;
-	}
+	for (; t->depth < BOTTOM; t->depth++)
+		t->open[t->depth] = (struct open_frame){ .end = UINT64_MAX };
 	return true;
 }
 
 void summary_free_sums(struct tare_summary_store *st)
 {
-	for (uint32_t i = 0; i < st->n_thread; i++) {
-		free(st->thread[i].open_start);
-		free(st->thread[i].open_end);
-		free(st->thread[i].open_cell);
-	}
+	for (uint32_t i = 0; i < st->n_thread; i++)
+		free(st->thread[i].open);
 	free(st->thread);
 	threads_free(&st->threads);
 	large_free(st->cells, cells_bytes(st));

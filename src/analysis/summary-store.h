@@ -34,12 +34,15 @@ struct other {
 
 enum { ROW_USED = 1, ROW_COUNTED_HITS = 2, ROW_ARTIFACT = 4 };
 
-/* The intervals around the current point are in three arrays, the outermost first: a place in
- * each is addressed by its number without arithmetic. What lies above the top was there before,
- * or is UINT64_MAX in `open_start`. */
+/* An interval around the current point. */
+struct open_frame {
+	uint64_t start, end;
+	uint32_t cell;
+};
+
+/* The outermost interval is first. */
 struct thread {
-	uint64_t *open_start, *open_end;
-	uint32_t *open_cell;
+	struct open_frame *open;
 	uint32_t depth, cap;
 	uint64_t start, end;
 	uint32_t row;		/* NO_NAME, or its name with TARE_BY_THREAD */
@@ -67,6 +70,8 @@ struct tare_summary_store {
 /* Three intervals around every event lie at the bottom of every stack, so that code can read
  * the top one and the two below without checking the depth. */
 #define BOTTOM 3
+/* There are rows for so many names more than there are when rows have grown. */
+#define ROWS_SPARE 1024u
 
 /* For every name there is, at least; the cells move. False: out of memory, as of all below. */
 bool summary_grow_rows(struct tare_summary_store *st);

@@ -101,6 +101,14 @@ static inline uint64_t ids_addr(const struct ids_fast *f, uint64_t id)
 	}
 	return id < MM_FIRST_REGULAR ? mapped : id - MM_FIRST_REGULAR;
 }
+/* The same with addresses of two bytes, and 0 for a regular id whose address is not below `end`. */
+static inline uint64_t ids_addr_below(const struct ids_fast *f, uint64_t id, uint64_t end)
+{
+	const uint64_t at = id < f->n_dense ? id : f->n_dense;
+	const uint64_t mapped = f->narrow[at];
+	__builtin_prefetch((const void *)((uintptr_t)&f->narrow[at] - 1024));
+	return id - MM_FIRST_REGULAR < end ? id - MM_FIRST_REGULAR : mapped;
+}
 static inline uint64_t strings_addr_fast(const struct tare_profile *p, uint64_t id)
 {
 	const struct ids_fast f = ids_fast(p);
