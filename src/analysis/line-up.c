@@ -242,36 +242,86 @@ static size_t alike(const struct line_up *s, size_t n)
 	return n;
 }
 
-/* `n` (<= BLOCK) points from the heads, alike in all runs. */
-static void compare_block(struct line_up *s, size_t n)
+/* The interval that ends at point `i` of two runs, where it is more than counted. */
+static __attribute__((noinline)) void add_of_two(struct line_up *s, size_t i, uint64_t x, uint64_t y)
+{
+	const struct point *const early = s->feed[0].buf + s->feed[0].head + i;
+	s->negative += (x >> 63) + (y >> 63);
+	x = x >> 63 ? 0 : x;
+	y = y >> 63 ? 0 : y;
+	add_interval(s, early, i ? early - 1 : &s->prev[0], x < y ? x : y, x < y ? y : x, NULL, i);
+}
+
+/* Of two runs, most often all that there are, in one pass: points [from, most) from the heads, as
+ * long as they are alike. Returns where they part. A value has 48 bits. */
+static size_t compare_two(struct line_up *s, size_t from, size_t most)
+{
+	const struct point *const p = s->feed[0].buf + s->feed[0].head;
+	const struct point *const q = s->feed[1].buf + s->feed[1].head;
+	if (most && p->key != q->key)
+		return 0;
+	uint64_t late_p = from && most ? p->time : s->prev[0].time;
+	uint64_t late_q = from && most ? q->time : s->prev[1].time;
+	uint64_t *const n_small = s->st->n_small;
+	const uint64_t end_small = s->o->by_name ? 1 : SMALL_RANGES;	/* nothing varies below */
+	size_t i = from;
+	for (; i < most && p[i].key == q[i].key; i++) {
+		const uint64_t x = late_p - p[i].time, y = late_q - q[i].time;
+		const uint64_t min = x < y ? x : y, max = x < y ? y : x;
+		late_p = p[i].time;
+		late_q = q[i].time;
+		if (__builtin_expect((int64_t)max < 0, 0) ||
+		    __builtin_expect(max - min >= end_small, 0) ||
+		    __builtin_expect(n_small[max - min] == 0, 0) ||
+		    __builtin_expect(min <= s->least_wanted, 0) ||
+		    __builtin_expect(max >= s->most_wanted, 0))
+			add_of_two(s, i, x, y);
+		else
+			n_small[max - min]++;
+	}
+	return i < most ? i : most;
+}
+
+/* The same of any number of runs, one after the other. */
+static void compare_many(struct line_up *s, size_t from, size_t n)
 {
 	uint64_t min[BLOCK], max[BLOCK];
-	const size_t skip = !s->has_prev;	/* the first point of all ends no interval */
 	for (size_t r = 0; r < s->n; r++) {
-		struct points *const f = &s->feed[r];
+		const struct points *const f = &s->feed[r];
 		const struct point *const p = f->buf + f->head;
-		const struct point *late = skip ? &p[0] : &s->prev[r];
+		const struct point *late = from ? &p[0] : &s->prev[r];
 		if (r == 0) {
-			for (size_t i = skip; i < n; late = &p[i++])
+			for (size_t i = from; i < n; late = &p[i++])
 				min[i] = max[i] = distance(s, &p[i], late);
 			continue;
 		}
-		for (size_t i = skip; i < n; late = &p[i++]) {
+		for (size_t i = from; i < n; late = &p[i++]) {
 			const uint64_t d = distance(s, &p[i], late);
 			min[i] = d < min[i] ? d : min[i];
 			max[i] = d > max[i] ? d : max[i];
 		}
 	}
 	const struct point *const p = s->feed[0].buf + s->feed[0].head;
-	s->a->n_intervals += n > skip ? n - skip : 0;
-	for (size_t i = skip; i < n; i++)
+	for (size_t i = from; i < n; i++)
 		add_interval(s, &p[i], i ? &p[i - 1] : &s->prev[0], min[i], max[i], NULL, i);
+}
+
+/* Up to `most` (<= BLOCK) points from the heads, as long as they are alike in all runs; returns
+ * how many that are. */
+static size_t compare_block(struct line_up *s, size_t most)
+{
+	const size_t from = !s->has_prev;	/* the first point of all ends no interval */
+	const size_t n = s->n == 2 ? compare_two(s, from, most) : alike(s, most);
+	if (s->n != 2)
+		compare_many(s, from, n);
+	s->a->n_intervals += n > from ? n - from : 0;
 	for (size_t r = 0; n && r < s->n; r++) {
 		struct points *const f = &s->feed[r];
 		s->prev[r] = f->buf[f->head + n - 1];
 		f->head += n;
 	}
 	s->has_prev |= n > 0;
+	return n;
 }
 
 static int fill(struct line_up *s, size_t want, size_t *least, bool *ended)
@@ -476,8 +526,7 @@ static void tell(struct line_up *s, uint64_t points)
 /* One block, or where the runs part. 0: nothing is left to compare. */
 static int one_block(struct line_up *s, size_t least)
 {
-	const size_t n = alike(s, least < BLOCK ? least : BLOCK);
-	compare_block(s, n);
+	const size_t n = compare_block(s, least < BLOCK ? least : BLOCK);
 	tell(s, n);
 	bool rest = false;
 	for (size_t r = 0; r < s->n; r++)
