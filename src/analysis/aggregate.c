@@ -58,9 +58,9 @@ static int make_macro(struct line_up *s)
 					      .max = INT64_MIN, .min_count = UINT64_MAX };
 		for (size_t r = 0; r < s->n; r++) {
 			const struct points_run *const run = &st->run[r];
-			const bool has = i + 1 < run->n_self;
-			const int64_t v = has ? run->self[i + 1] : 0;
-			const uint64_t c = has ? run->count[i + 1] : 0;
+			const bool has = i + 1 < run->n_sum;
+			const int64_t v = has ? run->sum[i + 1].self : 0;
+			const uint64_t c = has ? run->sum[i + 1].count : 0;
 			s->value[r] = v;
 			row.min = v < row.min ? v : row.min;
 			row.max = v > row.max ? v : row.max;

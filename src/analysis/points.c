@@ -10,7 +10,8 @@ int points_run_init(struct points_run *r, struct tare_profile *p, struct names *
 	*r = (struct points_run){ .p = p, .names = names, .why = why };
 	const uint64_t bytes = p->streams[MM_STRINGS].size;
 	r->ids = malloc(2 * ID_SETS * sizeof(*r->ids));
-	r->n_direct = bytes < ID_DIRECT_BYTES ? bytes + 1 : ID_DIRECT_BYTES;
+	r->n_direct = bytes < UINT16_MAX ? UINT16_MAX + 1
+		      : bytes < ID_DIRECT_BYTES ? bytes + 1 : ID_DIRECT_BYTES;
 	r->direct = calloc(r->n_direct, sizeof(*r->direct));
 	r->n_known = 1;
 	r->cap_known = 64;
@@ -21,7 +22,7 @@ int points_run_init(struct points_run *r, struct tare_profile *p, struct names *
 	for (uint32_t i = 0; i < 2 * ID_SETS; i++)
 		r->ids[i].addr = UINT64_MAX;
 	for (unsigned i = 0; i < 64; i++)
-		r->kind[i].id = not_here(i);
+		r->kind_id[i] = not_here(i);
 	return 0;
 }
 
@@ -35,8 +36,7 @@ void points_run_free(struct points_run *r)
 	free(r->block);
 	threads_free(&r->threads);
 	free(r->range);
-	free(r->self);
-	free(r->count);
+	free(r->sum);
 	free(r->lane);
 }
 
@@ -61,22 +61,17 @@ static bool out_of_memory(struct points_run *r)
 	return false;
 }
 
-static bool grow_self(struct points_run *r)
+static bool grow_sums(struct points_run *r)
 {
-	uint32_t n = r->n_self ? r->n_self : 256;
+	uint32_t n = r->n_sum ? r->n_sum : 256;
 	while (n < r->names->n + 1)
 		n *= 2;
-	int64_t *const self = realloc(r->self, n * sizeof(*self));
-	if (self)
-		r->self = self;
-	uint64_t *const count = realloc(r->count, n * sizeof(*count));
-	if (count)
-		r->count = count;
-	if (!self || !count)
+	struct point_sum *const sum = realloc(r->sum, n * sizeof(*sum));
+	if (!sum)
 		return out_of_memory(r);
-	memset(self + r->n_self, 0, (n - r->n_self) * sizeof(*self));
-	memset(count + r->n_self, 0, (n - r->n_self) * sizeof(*count));
-	r->n_self = n;
+	memset(sum + r->n_sum, 0, (n - r->n_sum) * sizeof(*sum));
+	r->sum = sum;
+	r->n_sum = n;
 	return true;
 }
 
@@ -99,41 +94,64 @@ static bool make_known(struct points_run *r, uint64_t addr, const struct id_info
 }
 
 /* row 0: r->err says why. */
-static struct id_info id_slow(struct points_run *r, uint64_t id)
+static const struct id_info *id_slow(struct points_run *r, uint64_t id)
 {
-	const struct id_info none = { 0 };
+	static const struct id_info none;
 	if (r->err < 0)			/* a good id would hide the error */
-		return none;
+		return &none;
 	const uint64_t addr = strings_addr(r->p, id);
 	struct id_slot *const set = &r->ids[2 * ((addr * 0x9E3779B97F4A7C15ull) >> 53)];
 	if (set[0].addr == addr || set[1].addr == addr)
-		return set[set[0].addr != addr].info;
+		return &set[set[0].addr != addr].info;
 	struct event_name n;
 	r->scratch.len = 0;
 	r->err = strings_text(r->p, id, &r->scratch, r->why);
 	if (r->err < 0)
-		return none;
+		return &none;
 	event_name_split(r->scratch.data, r->scratch.len, &n);
 	if (n.error)
 		profile_warn(r->p, TARE_PROFILE_BAD_EVENT_ID, 1);
 	const uint32_t name = names_add(r->names, n.label, n.label_len);
-	if (name == NO_NAME || (r->names->n >= r->n_self && !grow_self(r))) {
+	if (name == NO_NAME || (r->names->n >= r->n_sum && !grow_sums(r))) {
 		out_of_memory(r);
-		return none;
+		return &none;
 	}
 	const struct id_info info = { hash_bytes(r->scratch.data, r->scratch.len), name + 1 };
 	set[1] = set[0];
 	set[0] = (struct id_slot){ addr, info };
-	return make_known(r, addr, &info) ? info : none;
+	return make_known(r, addr, &info) ? &set[0].info : &none;
 }
 
-static inline struct id_info id_info(struct points_run *r, uint64_t id)
+/* What the loops over the records look up ids in. A copy: the compiler cannot know that what they
+ * write does not change it. */
+struct id_map {
+	struct ids_fast ids;
+	const uint32_t *direct;
+	uint64_t n_direct;
+	bool narrow;		/* every address of two bytes is in `direct` */
+};
+
+static inline struct id_map id_map(const struct points_run *r)
 {
-	const uint64_t addr = strings_addr_fast(r->p, id);
-	const uint32_t known = r->direct[addr < r->n_direct ? addr : 0];
+	return (struct id_map){ ids_fast(r->p), r->direct, r->n_direct, r->p->narrow != NULL };
+}
+
+/* Valid until the next look-up. */
+static inline __attribute__((always_inline)) const struct id_info *id_info_by(struct points_run *r,
+		const struct id_map *m, uint64_t id, const int narrow)
+{
+	const uint64_t addr = narrow ? ids_addr_below(&m->ids, id, m->n_direct)
+				     : ids_addr(&m->ids, id);
+	const uint32_t known = m->direct[narrow || addr < m->n_direct ? addr : 0];
 	if (__builtin_expect(known != 0, 1))
-		return r->known[known];
+		return &r->known[known];
 	return id_slow(r, id);
+}
+
+static const struct id_info *id_info(struct points_run *r, uint64_t id)
+{
+	const struct id_map map = id_map(r);
+	return id_info_by(r, &map, id, 0);
 }
 
 static uint64_t kind_miss(struct points_run *r, uint64_t id, unsigned slot)
@@ -144,16 +162,16 @@ static uint64_t kind_miss(struct points_run *r, uint64_t id, unsigned slot)
 		r->err = err;
 		return 0;
 	}
-	r->kind[slot].id = id;
-	r->kind[slot].hash = hash_bytes(r->scratch.data, r->scratch.len) | 1;
-	return r->kind[slot].hash;
+	r->kind_id[slot] = id;
+	r->kind_hash[slot] = hash_bytes(r->scratch.data, r->scratch.len) | 1;
+	return r->kind_hash[slot];
 }
 
 static inline uint64_t kind_hash(struct points_run *r, uint64_t id)
 {
-	const unsigned slot = (unsigned)((id * 0x9E3779B97F4A7C15ull) >> 58);
-	if (__builtin_expect(r->kind[slot].id == id, 1))
-		return r->kind[slot].hash;
+	const unsigned slot = kind_place(id);
+	if (__builtin_expect(r->kind_id[slot] == id, 1))
+		return r->kind_hash[slot];
 	return kind_miss(r, id, slot);
 }
 
@@ -361,7 +379,7 @@ static bool reserve(struct points *s, size_t n)
 	return true;
 }
 
-#define START_SALT 0x5851F42D4C957F2Dull	/* else a start has the key of its end */
+#define START_SALT 0x4C957F2Dull	/* else a start has the key of its end */
 
 static inline bool around(const struct point_frame *f, uint64_t start, uint64_t end)
 {
@@ -403,25 +421,29 @@ static void check_hole(const struct points *s, const struct point_item *item, ui
 /* Events of the thread, last first: for each the Starts of what it leaves, then its own
  * End or Instant. How many intervals are left is not to be guessed, so up to two are
  * counted without a branch, by their starts, and so is the difference between interval
- * and instant: they take turns at random. There is room for everything. */
+ * and instant: they take turns at random. There is room for everything.
+ *
+ * Above the top one its end stands in place of a start: an event ends no later than that, or
+ * where it leaves intervals, than the lowest of them starts; else they are looked at one by one. */
 static void take_items(struct points *s, const struct point_item *e, size_t n, uint64_t base)
 {
-	int64_t *const self = s->run->self;
-	uint64_t *const count = s->run->count;
+	struct point_sum *const sum = s->run->sum;
 	struct point *to = s->buf + s->tail;
 	struct point_frame *top = s->stack + s->depth - 1;
 	uint64_t overlaps = 0;
 	base <<= 2;
+	top[1].start.time = top->end;
 	for (const struct point_item *const stop = e + n; e < stop; e++) {
 		const uint64_t start = e->start, end = e->end, key = e->key;
-		const uint64_t record = base + e->number, instant = e->number >> 1 & 1;
+		const uint64_t number = e->number, instant = opaque(number >> 1 & 1);
+		const uint64_t record = base + number;
 		const size_t left = (size_t)(top[0].start.time > start) +
 				    (top[-1].start.time > start);
 		struct point_frame *const parent = top - left;
-		const bool overlap = (left != 0) & (end > parent[1].start.time);
 		put_start(&to[0], &top[0]);
 		put_start(&to[1], &top[-1]);
-		if (__builtin_expect((parent->start.time > start) | (end > parent->end) | overlap, 0)) {
+		if (__builtin_expect(end > parent[1].start.time, 0) ||
+		    __builtin_expect(parent->start.time > start, 0)) {
 			top = leave_slow(top, start, end, &to, &overlaps);
 		} else {
 			top = parent;
@@ -430,20 +452,23 @@ static void take_items(struct points *s, const struct point_item *e, size_t n, u
 		const uint64_t around_it = top->start.record;
 		*to++ = (struct point){ key, end, record, around_it };
 		const uint64_t d = end - start;		/* 0 of an instant */
-		self[top->row] -= (int64_t)d;
-		self[e->row] += (int64_t)d;
-		count[e->row] += !instant;
-		if (__builtin_expect(!top->row, 0) && !instant) {	/* else inside one seen before */
+		const uint32_t row = e->row;
+		sum[top->row].self -= (int64_t)d;
+		sum[row].self += (int64_t)d;
+		sum[row].count += !instant;
+		if (__builtin_expect(!(top->row | instant), 0)) {	/* else inside one seen before */
 			s->start = start < s->start ? start : s->start;
 			s->end = end > s->end ? end : s->end;
 		}
 		if (__builtin_expect(!(d | instant), 0) && !s->run->nest_empty) {	/* nothing is inside */
 			*to++ = (struct point){ key + START_SALT, start, record & ~3ull, around_it };
+			top[1].start.time = top->end;
 			continue;
 		}
 		top[1] = (struct point_frame){ { key + START_SALT, start, record & ~3ull, around_it },
-					       end, e->row };
+					       end, row };
 		top += !instant;
+		top[1].start.time = top->end;
 	}
 	s->tail = (size_t)(to - s->buf);
 	s->depth = (uint32_t)(top - s->stack) + 1;
@@ -452,18 +477,33 @@ static void take_items(struct points *s, const struct point_item *e, size_t n, u
 
 #define ITEMS 256
 
-static inline __attribute__((always_inline)) void look_up(struct points_run *r,
-							  const struct mm_event *e, size_t number,
-							  struct point_item *item)
+#define HOT static inline __attribute__((always_inline))
+
+/* The end of a record, above what else its last word has. */
+#define TYPE_SHIFT (64 - MM_VALUE_BITS)
+HOT uint64_t type_of(const uint8_t *tail)
 {
-	const struct id_info id = id_info(r, e->id);
-	const uint64_t kind = kind_hash(r, e->kind);
-	const uint64_t instant = e->p2 == MM_INSTANT;
-	const bool back = e->p2 < e->p1;
-	const uint64_t length = (e->p2 - e->p1) & (opaque(instant | back) - 1);
-	r->backwards += back;
-	*item = (struct point_item){ e->p1, e->p1 + length, (id.hash ^ kind) + instant, id.row,
-				     (uint32_t)(number << 2 | (POINT_END + instant)) };
+	return mm_u64(tail + 8) << TYPE_SHIFT;
+}
+
+/* A record, from its thread on, that is no integer. `number`: << 2 | POINT_END. */
+HOT void look_up(struct points_run *r, const struct id_map *map, const uint8_t *tail, uint64_t type,
+		 uint64_t number, struct point_item *item, const int wide, const int narrow)
+{
+	const uint8_t *const names = tail - (wide ? 16 : 8);
+	const struct id_info *const id = id_info_by(r, map, wide ? mm_u64(names + 8) : mm_u32(names + 4),
+					     narrow);
+	const uint64_t kind = kind_hash(r, wide ? mm_u64(names) : mm_u32(names));
+	const uint64_t instant = opaque(type == MM_INSTANT << TYPE_SHIFT);
+	const uint64_t start = mm_tail_start(tail);
+	uint64_t end = type >> TYPE_SHIFT;
+	if (__builtin_expect(end < start, 0)) {
+		r->backwards++;
+		end = start;
+	}
+	end = type == MM_INSTANT << TYPE_SHIFT ? start : end;
+	*item = (struct point_item){ start, end, (id->hash ^ kind) + instant, id->row,
+				     (uint32_t)(number + instant) };
 }
 
 /* Where the threads of records [from, from + n) lie. All of one thread: `n_timed` of
@@ -530,46 +570,68 @@ static struct points *lane_of(struct points_run *r, uint32_t thread)
 }
 
 /* Up to ITEMS records from the end of what is left, of whatever threads. */
-static inline __attribute__((always_inline)) bool feed_records(struct points_run *r, const int wide)
+HOT bool feed_records(struct points_run *r, const int wide, const int narrow)
 {
-	const size_t size = wide ? 32 : 24;
+	const size_t size = wide ? 32 : 24, thread = wide ? 16 : 8;
 	struct point_item item[ITEMS];
-	uint32_t thread[ITEMS];
+	const struct id_map map = id_map(r);
 	const size_t k = r->left < ITEMS ? r->left : ITEMS;
-	const uint8_t *const records = r->records.records + (r->left - k) * size;
+	const uint8_t *const first = r->records.records + (r->left - k) * size + thread;
 	const uint64_t from = r->records.first + r->left - k;
+	const uint32_t last_thread = mm_u32(first + (k - 1) * size);
+	const uint8_t *tail = first + k * size;
 	uint32_t differ = 0;
-	size_t n = 0;
+	uint64_t number = k << 2 | POINT_END;
+	struct point_item *to = item;
 	r->left -= k;
-	for (size_t i = k; i-- > 0;) {
-		struct mm_event e;
-		mm_decode(records + i * size, wide, &e);
-		prefetch_back(records + i * size);
-		if (__builtin_expect(e.p2 == MM_INTEGER, 0))
+	do {
+		tail -= size;
+		number -= 1u << 2;
+		prefetch_back(tail);
+		const uint64_t type = type_of(tail);
+		if (__builtin_expect(type == MM_INTEGER << TYPE_SHIFT, 0))
 			continue;
-		look_up(r, &e, i, &item[n]);
-		thread[n] = e.thread;
-		differ |= e.thread ^ thread[0];
-		n++;
-	}
+		differ |= mm_u32(tail) ^ last_thread;
+		look_up(r, &map, tail, type, number, to++, wide, narrow);
+	} while (tail > first);
+	const size_t n = (size_t)(to - item);
 	if (r->err < 0)
 		return false;
 	for (size_t i = 0, end; i < n; i = end) {
+		const uint32_t id = mm_u32(first + (item[i].number >> 2) * size);
 		end = differ ? i + 1 : n;
-		while (end < n && thread[end] == thread[i])
+		while (end < n && mm_u32(first + (item[end].number >> 2) * size) == id)
 			end++;
-		struct points *const s = lane_of(r, thread[i]);
+		struct points *const s = lane_of(r, id);
 		if (!s || !take_all(s, item + i, end - i, from))
 			return false;
 	}
 	return true;
 }
 
+/* Functions of their own, so that each loop has all registers. */
+static __attribute__((noinline)) bool feed_narrow(struct points_run *r)
+{
+	return feed_records(r, 1, 1);
+}
+
+static __attribute__((noinline)) bool feed_wide(struct points_run *r)
+{
+	return feed_records(r, 1, 0);
+}
+
+static __attribute__((noinline)) bool feed_other(struct points_run *r)
+{
+	return feed_records(r, 0, 0);
+}
+
 bool points_feed(struct points_run *r)
 {
 	if (r->left || walk_next(&r->walk, &r->records)) {
 		r->left = r->left ? r->left : r->records.n;
-		return r->p->wide ? feed_records(r, 1) : feed_records(r, 0);
+		if (!r->p->wide)
+			return feed_other(r);
+		return r->p->narrow ? feed_narrow(r) : feed_wide(r);
 	}
 	r->ended = true;
 	walk_done(&r->walk);
@@ -581,10 +643,11 @@ bool points_feed(struct points_run *r)
 
 /* Up to ITEMS records from the end of what is left: first the look-ups, which can go
  * on side by side, then the work on the stack, which cannot. */
-static inline __attribute__((always_inline)) bool take_records(struct points *s, const int wide)
+HOT bool take_records(struct points *s, const int wide)
 {
-	const size_t size = wide ? 32 : 24;
+	const size_t size = wide ? 32 : 24, thread = wide ? 16 : 8;
 	struct point_item item[ITEMS];
+	const struct id_map map = id_map(s->run);
 	const size_t k = s->left < ITEMS ? s->left : ITEMS;
 	const uint8_t *const records = s->records.records + (s->left - k) * size;
 	const uint64_t from = s->records.first + s->left - k;
@@ -592,12 +655,13 @@ static inline __attribute__((always_inline)) bool take_records(struct points *s,
 	size_t n = 0;
 	s->left -= k;
 	for (size_t i = k; i-- > 0;) {
-		struct mm_event e;
-		mm_decode(records + i * size, wide, &e);
-		prefetch_back(records + i * size);
-		differ |= e.thread ^ s->thread;
-		if (e.p2 != MM_INTEGER && e.thread == s->thread)
-			look_up(s->run, &e, i, &item[n++]);
+		const uint8_t *const tail = records + i * size + thread;
+		const uint32_t other = mm_u32(tail) ^ s->thread;
+		prefetch_back(tail);
+		differ |= other;
+		const uint64_t type = type_of(tail);
+		if (!other && type != MM_INTEGER << TYPE_SHIFT)
+			look_up(s->run, &map, tail, type, i << 2 | POINT_END, &item[n++], wide, 0);
 	}
 	if (s->run->err < 0 || (s->note && !note_records(s->run, records, from, k, !differ, n)))
 		return false;
@@ -653,7 +717,7 @@ uint32_t points_row(struct points_run *r, uint64_t record)
 {
 	struct mm_event e;
 	profile_record(r->p, record, &e);
-	return id_info(r, e.id).row;
+	return id_info(r, e.id)->row;
 }
 
 int points_describe(struct tare_profile *p, uint64_t record, struct buf *out,

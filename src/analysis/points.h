@@ -75,6 +75,12 @@ struct id_slot {
 #define POINTS_WAITING_MOST (2u << 20)
 #define POINTS_TOO_MANY (-1000)
 
+/* What a label has by itself, and how many intervals. */
+struct point_sum {
+	int64_t self;
+	uint64_t count;
+};
+
 struct points;
 
 /* One run: what its threads share. */
@@ -91,7 +97,7 @@ struct points_run {
 	uint64_t n_direct;		/* 1 at least */
 	struct id_info *known;		/* [0] is no id */
 	uint32_t n_known, cap_known;
-	struct { uint64_t id, hash; } kind[64];
+	uint64_t kind_id[64], kind_hash[64];
 	struct threads threads;
 	struct thread_range *range;	/* by thread index */
 	uint32_t n_range, cap_range;
@@ -109,9 +115,8 @@ struct points_run {
 	uint32_t n_lane;
 	bool (*new_thread)(void *arg, uint32_t thread);
 	void *new_thread_arg;
-	int64_t *self;			/* by label + 1; [0] takes what has no parent */
-	uint64_t *count;
-	uint32_t n_self;
+	struct point_sum *sum;		/* by label + 1; [0] takes what has no parent */
+	uint32_t n_sum;
 	uint64_t total;			/* of all threads done so far */
 	bool nest_empty;		/* see struct tare_aggregate_options */
 	uint64_t overlaps, backwards;
