@@ -23,6 +23,8 @@
  *     what the program found in its memory at the start, or at memory that another thread wrote. Where it
  *     does not, the cause is TARE_DIVERGE_BY_UNKNOWN, and the steps say how far it came.
  *
+ * Steps 2 and 3 end after 60 seconds and 30 times the slowest whole run, each, with what is known then.
+ *
  * Runs that differ differ in every pair of runs, and not always in the same place. So each search is made
  * of pairs of new runs; a pair that parts earlier than the one before it sends the search back.
  *
@@ -140,7 +142,8 @@ struct tare_divergence {
 	struct tare_diverge_place last;	/* … of which this is the last one */
 	struct tare_diverge_side sides[2];
 	enum tare_diverge_cause cause;
-	const char *cause_text;		/* "getrandom(0x7ff…, 16, 0) gave other bytes: … and …" */
+	const char *cause_text;		/* "getrandom(0x7ff…, 16, 0) gave other bytes: … and …"; of an unknown cause,
+					 * why it is not known */
 	size_t n_steps;
 	struct tare_diverge_step *steps;	/* from the parting to the cause */
 	uint64_t reserved[4];

@@ -65,7 +65,8 @@ struct tare_stop_rule {
 	uint64_t skid;
 	uint64_t first;			/* where the first stop is, with the software engine; 0: after n events.
 					 * With `every` the others are n events apart, from there on */
-	uint64_t reserved[1];
+	uint32_t branch;		/* only this thread (struct tare_stop), with the software engine; 0: all */
+	uint32_t reserved[1];
 };
 
 /* What on_stop wants. */
@@ -104,6 +105,10 @@ struct tare_stop {
 					 * which. 0 with hardware counters */
 	uint32_t task;			/* the image of a process, or the thread: numbered from 1, in the order
 					 * in which they began; 0: there were too many, or hardware counters */
+	uint32_t branch;		/* where it is in the tree of processes and threads: the second child of the
+				 * first one, after its exec. The same task of another run has the same number,
+				 * in whatever order the tasks began; two tasks of a run have different ones, but
+				 * for a chance of 2^-32. 0: not known */
 };
 
 /* The result of a rule: tare_measurement.stops. */

@@ -45,7 +45,7 @@ struct state {
 };
 
 struct track {			/* the stops of a thread */
-	uint32_t task;
+	uint32_t task;		/* struct tare_stop, `branch` */
 	pid_t pid, tid;
 	bool ended;		/* the last of its looks is of its end, and no stop */
 	uint64_t begun;		/* how many stops of other threads came before its first one */
@@ -60,7 +60,7 @@ struct probe;
 struct probe_request {
 	int side;
 	uint64_t first, every;	/* stops, in instructions */
-	uint64_t coarse;	/* before `first` as well, from 1 on, and not looked at; 0: none. A run that was
+	uint64_t coarse;	/* in all threads, from 1 on, and not looked at; 0: none. A run that was
 				 * stopped has another timing than one that was not: threads and signals come
 				 * in other places */
 	uint64_t until;		/* the run is ended there; 0: it runs to its end */
@@ -78,6 +78,7 @@ struct probe {			/* the result */
 	struct track *tracks;
 	bool reached;		/* `until`, in the thread asked for */
 	bool failed;		/* out of memory */
+	bool cut;		/* ended by the end of the stage: it shows nothing */
 };
 
 struct pair {			/* the same request on both sides */
@@ -103,6 +104,8 @@ struct diverge {
 	struct tare_why *why;
 	struct names places[2];
 	unsigned run;		/* how many there were */
+	uint64_t longest_ns;	/* time of the slowest whole run */
+	uint64_t over_at;	/* CLOCK_MONOTONIC: the stage ends then, with what it knows */
 	bool still;		/* without ASLR, whatever was asked for */
 	enum tare_diverge_stage stage;
 	uint64_t longest;	/* instructions of the longest whole run */
@@ -111,6 +114,9 @@ struct diverge {
 /* probe.c */
 int diverge_probe_run(struct diverge *v, const struct probe_request *r, struct probe *p);
 void diverge_probe_free(struct probe *p);
+/* The time of a stage begins: so many times that of a whole run, and a constant. */
+void diverge_begin_stage(struct diverge *v, enum tare_diverge_stage stage);
+bool diverge_is_over(const struct diverge *v);	/* it has ended */
 /* Both sides, the first one first. */
 int diverge_pair_run(struct diverge *v, struct probe_request r, struct pair *p);
 void diverge_pair_free(struct pair *p);
@@ -125,7 +131,8 @@ void diverge_places_free(struct diverge *v);
 /* The stack of a stopped thread; the array belongs to d. */
 void diverge_stack(struct diverge *v, const struct tare_stop *stop, struct tare_diverge_side *side);
 
-/* search.c. Each returns 1: found; 0: not found, after several tries; or a negative error. */
+/* search.c. Each returns 1: found; 0: not found, after several tries or when the stage is over; or a
+ * negative error. */
 
 struct parting {
 	uint32_t task;

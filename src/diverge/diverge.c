@@ -160,12 +160,14 @@ static int find(struct diverge *v)
 	if (got <= 0)
 		return got;
 	v->d->found = TARE_DIVERGE_LOST;
-	v->stage = TARE_DIVERGE_SEARCH;
+	diverge_begin_stage(v, TARE_DIVERGE_SEARCH);
 	got = diverge_search_parting(v, &at);
 	if (got < 0)
 		return got;
 	if (!got) {
-		v->d->note = "whole runs differed, but runs that were stopped on their way did not part twice in the same "
+		v->d->note = diverge_is_over(v) ? "whole runs differed, but the time for the search was over before two runs that "
+			     "were stopped on their way parted twice in the same place: try again, or make the command shorter" :
+			     "whole runs differed, but runs that were stopped on their way did not part twice in the same "
 			     "place: try again, or make the command do less at random";
 		return 0;
 	}

@@ -550,7 +550,7 @@ int diverge_follow(struct diverge *v, struct parting *at)
 	struct follower f = { .v = v, .task = at->task, .window = at->pair, .have = true, .first = at->first,
 			      .last = at->count };
 	struct tare_divergence *const d = v->d;
-	v->stage = TARE_DIVERGE_CAUSE;
+	diverge_begin_stage(v, TARE_DIVERGE_CAUSE);
 	int err = 0;
 	if (!at->count) {
 		err = from_the_start(&f);
@@ -562,12 +562,17 @@ int diverge_follow(struct diverge *v, struct parting *at)
 		if (!err && !v->o->no_cause)
 			err = cause(&f, at->count);
 	}
+	const bool over = diverge_is_over(v);
 	drop_window(&f);
 	if (!err && at->count)
 		err = see_stacks(&f, at->count);
 	if (err)
 		return err;
 	d->cause = f.end.cause;
-	d->cause_text = f.ended ? diverge_text(v, "%s", f.end.text) : "";
+	d->cause_text = f.ended ? diverge_text(v, "%s", f.end.text) :
+			v->o->no_cause ? "" :
+			over ? "the time for the search was over before the value was followed to its origin" :
+			f.searches > MOST_SEARCHES ? "the value came through more memory than is followed" :
+			"no two further runs showed where the value came from";
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -17,6 +18,29 @@ struct running {
 	struct probe *p;
 	uint64_t stops;
 };
+
+/* ---- time ---- */
+
+#define STAGE_NS 60000000000ull
+#define STAGE_RUNS 30
+
+static uint64_t now(void)
+{
+	struct timespec ts;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+void diverge_begin_stage(struct diverge *v, enum tare_diverge_stage stage)
+{
+	v->stage = stage;
+	v->over_at = now() + STAGE_NS + STAGE_RUNS * v->longest_ns;
+}
+
+bool diverge_is_over(const struct diverge *v)
+{
+	return now() >= v->over_at;
+}
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -37,7 +61,7 @@ struct track *diverge_probe_track(const struct probe *p, uint32_t task)
 static struct track *track_of(struct running *g, const struct tare_stop *s)
 {
 	struct probe *const p = g->p;
-	struct track *t = diverge_probe_track(p, s->task);
+	struct track *t = diverge_probe_track(p, s->branch);
 	if (t)
 		return t;
 	struct track *const more = realloc(p->tracks, (p->n_tracks + 1) * sizeof(*more));
@@ -45,7 +69,7 @@ static struct track *track_of(struct running *g, const struct tare_stop *s)
 		return NULL;
 	p->tracks = more;
 	t = &more[p->n_tracks++];
-	*t = (struct track){ .task = s->task, .pid = s->pid, .tid = s->tid, .begun = g->stops };
+	*t = (struct track){ .task = s->branch, .pid = s->pid, .tid = s->tid, .begun = g->stops };
 	return t;
 }
 
@@ -132,7 +156,11 @@ static int on_stop(const struct tare_stop *s, void *arg)
 	struct running *const g = arg;
 	const struct probe_request *const r = g->r;
 	g->stops++;
-	if ((r->task && s->task != r->task) || s->rule)
+	if (g->stops % 64 == 0 && diverge_is_over(g->v)) {
+		g->p->cut = true;
+		return TARE_STOP_KILL;
+	}
+	if ((r->task && s->branch != r->task) || s->rule)
 		return TARE_STOP_GO_ON;
 	struct track *const t = track_of(g, s);
 	if (!t || !make_room(t, r->states)) {
@@ -201,7 +229,11 @@ int diverge_probe_whole(struct diverge *v, int side, struct tare_measurement **m
 	struct tare_measure_options o = TARE_MEASURE_OPTIONS_INIT;
 	o.code = v->o->on_whole && !v->still;
 	o.per_task = v->o->on_whole && !v->still;
-	return measure(v, &o, side, m);
+	const uint64_t begin = now();
+	const int err = measure(v, &o, side, m);
+	if (now() - begin > v->longest_ns)
+		v->longest_ns = now() - begin;
+	return err;
 }
 
 void diverge_probe_free(struct probe *p)
@@ -246,7 +278,7 @@ int diverge_probe_run(struct diverge *v, const struct probe_request *r, struct p
 	struct running g = { .v = v, .r = r, .p = p };
 	const struct tare_event *const e = tare_events_at(v->events, 0);
 	const struct tare_stop_rule rules[2] = {
-		{ .event = e, .n = r->every, .first = r->first, .every = true, .then = TARE_STOP_CALL },
+		{ .event = e, .n = r->every, .first = r->first, .every = true, .then = TARE_STOP_CALL, .branch = r->task },
 		{ .event = e, .n = r->coarse, .first = 1, .every = true, .then = TARE_STOP_CALL },
 	};
 	struct tare_measure_options o = TARE_MEASURE_OPTIONS_INIT;
@@ -263,7 +295,7 @@ int diverge_probe_run(struct diverge *v, const struct probe_request *r, struct p
 		diverge_probe_free(p);
 		return err;
 	}
-	if (!p->reached)
+	if (!p->reached && !p->cut)
 		note_ends(p, m, r);
 	tare_measurement_free(m);
 	if (!p->failed)
@@ -285,6 +317,11 @@ int diverge_pair_run(struct diverge *v, struct probe_request r, struct pair *p)
 		const struct track *const t = r.task ? diverge_probe_track(&p->side[r.side], r.task) : NULL;
 		if (t)
 			p->track[r.side] = t;
+		if (p->side[r.side].cut) {
+			diverge_pair_free(p);
+			p->track[0] = p->track[1] = &none;
+			return 0;
+		}
 	}
 	return 0;
 }

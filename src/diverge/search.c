@@ -106,6 +106,8 @@ static void back(const struct diverge *v, struct parting *at, uint64_t *hi, uint
 static int narrow(struct diverge *v, struct parting *at, uint64_t *hi, unsigned *tries)
 {
 	while (!at->task || *hi - at->count > WINDOW) {
+		if (diverge_is_over(v))
+			return 0;
 		const int got = narrow_parting(v, &at->task, &at->count, hi);
 		if (got < 0)
 			return got;
@@ -124,7 +126,7 @@ static int look_around(struct diverge *v, struct parting *at, uint64_t *hi)
 {
 	const uint64_t first = at->count > BEFORE ? at->count - BEFORE : 1;
 	const struct probe_request r = { .first = first, .every = 1, .until = *hi + BEHIND, .task = at->task,
-					 .states = true, .coarse = first > 1 ? step_of(0, *hi) : 0 };
+					 .states = true, .coarse = first > 1 ? step_of(0, v->longest) : 0 };
 	const int err = diverge_pair_run(v, r, &at->pair);
 	if (err)
 		return err;
@@ -155,7 +157,7 @@ int diverge_search_parting(struct diverge *v, struct parting *at)
 		int got = narrow(v, at, &hi, &tries);
 		if (got == 1)
 			got = look_around(v, at, &hi);
-		if (got || !tries--)
+		if (got || !tries-- || diverge_is_over(v))
 			return got;
 	}
 }
@@ -171,7 +173,7 @@ static int narrow_memory(struct diverge *v, uint32_t task, const struct flow_mem
 	const uint64_t least = *lo ? *lo : 1, from = close && *hi > least + BEFORE ? *hi - BEFORE : least;
 	const uint64_t every = step_of(from, *hi);
 	const struct probe_request r = { .first = *hi - (*hi - from) / every * every, .every = every, .until = *hi,
-					 .task = task, .watched = m, .coarse = close && from > 1 ? step_of(0, *hi) : 0 };
+					 .task = task, .watched = m, .coarse = close && from > 1 ? step_of(0, v->longest) : 0 };
 	const int err = diverge_pair_run(v, r, &p);
 	if (err)
 		return err;
@@ -200,7 +202,7 @@ int diverge_search_memory(struct diverge *v, uint32_t task, const struct flow_me
 	/* (each second time, also after a pair that showed something: else memory that differs from the start on
 	 * would be followed back by BEFORE instructions for each pair) */
 	bool close = false;
-	for (unsigned tries = 0; tries < most && hi - *lo > 1; close = !close) {
+	for (unsigned tries = 0; tries < most && hi - *lo > 1 && !diverge_is_over(v); close = !close) {
 		const int got = narrow_memory(v, task, m, close, lo, &hi);
 		if (got < 0)
 			return got;
@@ -224,7 +226,7 @@ int diverge_search_states(struct diverge *v, uint32_t task, uint64_t first, uint
 	const struct probe_request r = { .first = first, .every = 1, .until = last + 1, .task = task, .states = true };
 	const size_t n = (size_t)(last - first + 1);
 	const unsigned most = tries_of(v, last);
-	for (unsigned tries = 0; tries < most; tries++) {
+	for (unsigned tries = 0; tries < most && !diverge_is_over(v); tries++) {
 		const int err = diverge_pair_run(v, r, p);
 		if (err)
 			return err;
@@ -239,7 +241,7 @@ int diverge_search_again(struct diverge *v, uint32_t task, uint64_t count,
 			 void (*at_end)(const struct tare_stop *stop, int side, void *arg), void *arg)
 {
 	const struct probe_request r = { .first = count, .every = 1, .until = count + 1, .task = task, .at_end = at_end, .arg = arg };
-	for (unsigned tries = 0; tries < AGAIN; tries++) {
+	for (unsigned tries = 0; tries < AGAIN && !diverge_is_over(v); tries++) {
 		struct pair p;
 		const int err = diverge_pair_run(v, r, &p);
 		if (err)

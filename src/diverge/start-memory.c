@@ -199,7 +199,9 @@ int diverge_start_memory(struct diverge *v, uint32_t task, const struct flow_mem
 	diverge_pair_free(&p);
 	if (apart)
 		*apart = im[0].at - im[1].at;
-	if (!m || im[0].at != im[1].at)
+	if (!im[0].bytes || !im[1].bytes)	/* the time for the search is over */
+		*b = (struct brought){ .text = "one of two further runs did not come to the start of this program" };
+	else if (!m || im[0].at != im[1].at)
 		moved(im, b);
 	else
 		on_stack(&im[0], m->address, b);

@@ -104,6 +104,8 @@ static int check_rule(const struct tare_measure_options *o, const struct tare_st
 	if (r->first && (r->then == TARE_STOP_END || o->backend == TARE_BACKEND_HW || r->first > STOP_MAX_N))
 		return why_set(why, TARE_E_INVALID, "%s: `first` (%" PRIu64 ") is for stops of the software engine, "
 			       "and at most %" PRIu64, r->event->name, r->first, STOP_MAX_N);
+	if (r->branch && (r->then == TARE_STOP_END || o->backend == TARE_BACKEND_HW))
+		return why_set(why, TARE_E_INVALID, "%s: `branch` is for stops of the software engine", r->event->name);
 	if (r->then == TARE_STOP_END && r->every)
 		return why_set(why, TARE_E_INVALID, "%s: a limit ends the run, and has no `every`",
 			       r->event->name);

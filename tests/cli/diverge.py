@@ -96,6 +96,17 @@ finally:
     changer.kill()
     changer.wait()
 
+# Commands of several processes: only the process that parts is stopped at each instruction, and it is the same one in
+# both runs, whichever of them began first.
+r = check_case("children", "outside", function="main", text="read of pipe:")
+check(r["parting"]["is_thread"] is False and r["searched"] <= 100, r["searched"], r["parting"])
+os.mkdir("grows")
+r = diverge("--", "sh", "-c", "touch grows/$$; ls grows | wc -c")
+check((r["found"], r["cause"]["kind"]) == ("point", "directory"), json.dumps(r, indent=1)[:6000])
+r = diverge("--", "sh", "-c", "ls | cat | wc -c & touch grows/$$; ls grows | wc -c & wait")
+check(r["found"] == "point", json.dumps(r, indent=1)[:6000])
+shutil.rmtree("grows")
+
 # The same way in each run; where the arguments differ; only the place.
 r = diverge("-r", "3", "--", programs["steady"], status=0)
 check(r["found"] == "same" and len(set(r["totals"])) == 1 and r["runs"] == 3, r)

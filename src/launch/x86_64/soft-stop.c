@@ -32,6 +32,7 @@ uint32_t soft_stop_setup(struct soft_shared *shared, const struct tare_measure_o
 			.then = thens[r->then],
 			.every = r->every,
 			.signal = (uint8_t)r->signal,
+			.branch = r->branch,
 			.pool.left = (int64_t)r->n,
 		};
 		events |= 1u << shared->stops[i].event;
@@ -94,6 +95,7 @@ static uint32_t call_program(const struct soft_stops *s, const struct soft_slot 
 		.last_pc = at->last_pc, .system_call = (long)at->call,
 		.several_threads = at->several,
 		.task = slot->record,
+		.branch = s->results->shared->records[slot->record].branch,
 		.way = at->way,
 		.n_registers = N_REGISTERS, .registers = registers,
 		.n_counts = n, .counts = counts,

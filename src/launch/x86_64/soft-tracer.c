@@ -72,9 +72,12 @@ static void at_exec(struct soft_tracer *s, const struct traced *t)
 	const struct soft_record *const old = &s->setup->shared->records[t->record];
 	if (t->record && index) {
 		r->parent = old->parent;
+		r->branch = old->branch ? soft_branch(old->branch, SOFT_BRANCH_EXEC) : 0;
 		r->tracer = old->tracer;
 		r->trace_options = old->trace_options;
 	}
+	if (!t->record && index && t->pid == s->child)
+		r->branch = SOFT_BRANCH_FIRST;
 	for (int k = 0; t->record && index && k < SOFT_EVENTS; k++)
 		r->before[k] = old->before[k] + old->counts[k];
 	if (index)

@@ -147,7 +147,7 @@ struct soft_stop {
 	uint8_t then;		/* enum soft_then */
 	uint8_t every;
 	uint8_t signal;
-	uint32_t pad;
+	uint32_t branch;	/* only of the task with this soft_record.branch; 0: of all */
 	uint64_t hits;		/* how often a task stopped (atomic) */
 	struct soft_pool pool;	/* THEN_OVER */
 };
@@ -216,12 +216,27 @@ enum soft_tracing {
 	TRACE_ATTACHED,
 };
 
+#define SOFT_BRANCH_FIRST 1		/* the command */
+#define SOFT_BRANCH_EXEC 0xffffffffu	/* instead of the number of a child: the task execs */
+
+/* The n-th child of a task, from 1, or its next image. */
+static inline uint32_t soft_branch(uint32_t of, uint32_t n)
+{
+	uint64_t h = ((uint64_t)of << 32 | n) * 0x9e3779b97f4a7c15ull;
+	h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9ull;
+	const uint32_t branch = (uint32_t)(h >> 32);
+	return branch > SOFT_BRANCH_FIRST ? branch : branch + 2;
+}
+
 struct soft_record {
 	uint32_t state;		/* enum soft_state; written last */
 	uint32_t reason;	/* enum soft_reason */
 	int32_t pid, tid;
 	int32_t parent;		/* pid that forked or execed it */
 	uint32_t is_thread;	/* not the first thread of its process */
+	uint32_t branch;	/* where it is in the tree of tasks: of the same tasks of two runs, the same number
+				 * (soft_branch()); 0: unknown */
+	uint32_t n_children;	/* that it has made */
 	char comm[16];
 	char exe[128];
 	char message[192];	/* REC_FAILED: what and where */

@@ -320,6 +320,11 @@ void exact_ended(struct thread *t)
 
 /* ---- tasks ---- */
 
+static bool is_of_other(const struct thread *t, const struct soft_stop *r)
+{
+	return r->branch && r->branch != E.shared->records[t->record].branch;
+}
+
 /* The counts of the task are `before`, or all 0. */
 static void begin(struct thread *t, const uint64_t *before)
 {
@@ -335,7 +340,7 @@ static void begin(struct thread *t, const uint64_t *before)
 		const struct soft_stop *const r = rule_at(i);
 		const uint64_t now = total(t, r->event);
 		t->exact.taken[i] = 0;
-		t->exact.at[i] = left_out ? NEVER : r->then == THEN_OVER ? now + 1 :
+		t->exact.at[i] = left_out || is_of_other(t, r) ? NEVER : r->then == THEN_OVER ? now + 1 :
 				 now < r->first ? r->first :
 				 r->every ? r->first + ((now - r->first) / r->n + 1) * r->n : NEVER;
 	}

@@ -67,11 +67,12 @@ static void record_announce(struct thread *t)
 		__atomic_fetch_add(&E.shared->overflowed, 1, __ATOMIC_RELAXED);
 		return;
 	}
-	const struct soft_record *const own = &E.shared->records[t->record];
+	struct soft_record *const own = &E.shared->records[t->record];
 	struct soft_record *const r = &E.shared->records[i];
 	mem_copy(r->comm, own->comm, sizeof(r->comm));
 	mem_copy(r->exe, own->exe, sizeof(r->exe));
 	r->parent = own->pid;
+	r->branch = own->branch ? soft_branch(own->branch, ++own->n_children) : 0;
 	t->task.child_record = i;
 }
 
