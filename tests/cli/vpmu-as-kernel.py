@@ -35,8 +35,12 @@ pause without a ring: EINVAL
 overwritten: head 8000
 mmap: 1 page works, 2 works, 3 works, 4 EINVAL, 6 EINVAL, 8 EINVAL, 9 works; part works; private EINVAL; offset EINVAL
 second mapping: same works, larger EINVAL, page only EINVAL
-output: to itself EINVAL, to another works, to no event EBADF, to a number that is none EBADF
+output: to itself EINVAL, to another works, to no event EBADF, to a number that is none EBADF, to -1 of 32 bits EBADF, mmap with another size EINVAL
 one ring: 5 and 10 samples
+dummy: to an event without a ring EINVAL, poll 10, to one works, poll 0, named 1:1 forked 1:1
+dummy: pause works, go on works paused 0:0 off 0:0, poll of the dummy 1, then of the event 0, samples 1:0 add works nothing 0:0 one 1:1 samples 1:0
+dummy: to a number that is none EBADF, still 1:1 to none works, poll 10, to none 0:0 epoll 1:10 mod works, del works, again ENOENT
+dummy: own ring 1:1, to an event then EINVAL, opened with an output works opened 1:1, without the ring poll 10, open EINVAL
 period 0: 0 samples, refresh EINVAL, period EINVAL
 period 10: 3 of 34; 5: works, 5 of 26; 0: EINVAL; 2^63: EINVAL
 open with 2^63: EINVAL, with a frequency beyond the limit: EINVAL, a later one: EINVAL, a lower one: works

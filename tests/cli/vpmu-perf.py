@@ -103,10 +103,50 @@ def beside():
             check(len(alone) == 2 and alone == both, os.path.basename(program), period, alone, both)
 
 
+def of_tasks():
+    """Which records there are of names, mappings and tasks."""
+    p = run("perf", "script", "-i", data, "--show-task-events", "--show-mmap-events")
+    check(p.returncode == 0, p.stderr[-500:])
+    return re.findall(r"PERF_RECORD_[A-Z0-9]+(?=.*$)", p.stdout, re.M)
+
+
+def dummy():
+    """The event that counts nothing has the records of tasks; it changes no sample."""
+    for program in programs[:3]:
+        alone = recorded("-e", "instructions:u", "-c", "7", command=[program])
+        records = of_tasks()
+        check(recorded("-e", "instructions:u,dummy:u", "-c", "7", command=[program]) == alone, program, len(alone))
+        check(of_tasks() == records and {"PERF_RECORD_COMM", "PERF_RECORD_EXIT"} <= set(records), records, of_tasks())
+    # tasks and mappings
+    recorded("-e", "instructions:u,dummy:u", "-c", "1009", command=["sh", "-c", "true | cat"])
+    check({"COMM", "FORK", "EXIT", "MMAP2"} <= {r[12:] for r in of_tasks()}, of_tasks())
+
+
+def delayed():
+    """perf record -D: the program waits for the message that the events are on, and starts another, which
+    has the samples that it has without a delay."""
+    message = os.path.join(folder, "message")
+    script_of = f"until grep -q enabled {message}; do :; done; {hot} 30000; :"
+    line = f'exec perf record -o {data} -e instructions:u -c 1009 "$@" -- sh -c "{script_of}" 2>> {message}'
+
+    def samples(*options):
+        virtual("sh", "-c", line, "sh", *options)
+        lines = script("comm,ip").split("\n")
+        return [x.split()[-1] for x in lines if os.path.basename(hot)[:15] in x]
+
+    open(message, "w").close()
+    late = samples("-D", "1")
+    check({"COMM", "FORK", "EXIT", "MMAP2"} <= {r[12:] for r in of_tasks()}, of_tasks())
+    at_once = samples()
+    check(late == at_once and len(late) > 100, len(late), len(at_once), late[:3], at_once[:3])
+
+
 each_instruction()
 profile()
 frequency()
 group()
 beside()
+dummy()
+delayed()
 shutil.rmtree(folder)
 finish()

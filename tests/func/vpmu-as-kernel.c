@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/wait.h>
 
@@ -362,6 +363,19 @@ static void mappings(void)
 	drop(fd, &r);
 }
 
+/* The ring of an event whose output goes to another's. (Some kernels map it, as here, and others give EBUSY.) */
+static void is_same_ring(int fd, const struct ring *of, unsigned n)
+{
+	if (!is_virtual)
+		return;
+	const struct ring r = ring_map(fd, n, PROT_READ | PROT_WRITE);
+	const uint64_t was = of->page->data_tail;
+	r.page->data_tail = was + 1;
+	CHECK(of->page->data_tail == was + 1, "another ring");
+	r.page->data_tail = was;
+	CHECK(munmap(r.page, (1 + n) * PAGE) == 0, "munmap");
+}
+
 static void outputs(void)
 {
 	const struct perf_event_attr a = attr(1, PERF_SAMPLE_IDENTIFIER);
@@ -372,7 +386,10 @@ static void outputs(void)
 	printf("output: to itself %s,", error(ioctl(to, PERF_EVENT_IOC_SET_OUTPUT, to)));
 	printf(" to another %s,", error(ioctl(from, PERF_EVENT_IOC_SET_OUTPUT, to)));
 	printf(" to no event %s,", error(ioctl(from, PERF_EVENT_IOC_SET_OUTPUT, 0)));
-	printf(" to a number that is none %s\n", error(ioctl(from, PERF_EVENT_IOC_SET_OUTPUT, 12345)));
+	printf(" to a number that is none %s,", error(ioctl(from, PERF_EVENT_IOC_SET_OUTPUT, 12345)));
+	printf(" to -1 of 32 bits %s,", error(ioctl(from, PERF_EVENT_IOC_SET_OUTPUT, 0xffffffffl)));
+	printf(" mmap with another size %s\n", mapped(from, 5 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, 0));
+	is_same_ring(from, &r, 8);
 	ioctl(to, PERF_EVENT_IOC_ID, &id[0]);
 	ioctl(from, PERF_EVENT_IOC_ID, &id[1]);
 	make_on(from, 10);
@@ -384,6 +401,92 @@ static void outputs(void)
 	printf("one ring: %u and %u samples\n", n[0], n[1]);
 	close(from);
 	drop(to, &r);
+}
+
+/* The records of other events, of the type: how many, and how many of them have the id. */
+static void records(const char *how, struct ring *r, uint32_t type, uint64_t id)
+{
+	unsigned n = 0, own = 0;
+	for (struct perf_event_header *h; (h = ring_next(r));) {
+		n += h->type == type;
+		own += h->type == type && *(const uint64_t *)((const char *)h + h->size - 8) == id;
+	}
+	printf(" %s %u:%u", how, n, own);
+}
+
+static void name_task(const char *name) { CHECK(prctl(PR_SET_NAME, name) == 0, "PR_SET_NAME"); }
+
+/* An event that counts nothing, and whose records go to the ring of another. */
+static void dummies(void)
+{
+	struct perf_event_attr a = attr(1, PERF_SAMPLE_IDENTIFIER), d = a;
+	a.wakeup_events = 1;
+	d.type = PERF_TYPE_SOFTWARE;
+	d.config = PERF_COUNT_SW_DUMMY;
+	d.sample_period = d.disabled = 0;
+	d.comm = d.task = d.sample_id_all = 1;
+	const int to = open_or_die(&a, 0, -1), from = open_or_die(&d, 0, -1), ep = epoll_create1(EPOLL_CLOEXEC);
+	uint64_t id;
+	ioctl(from, PERF_EVENT_IOC_ID, &id);
+	printf("dummy: to an event without a ring %s,", error(ioctl(from, PERF_EVENT_IOC_SET_OUTPUT, to)));
+	printf(" poll %x,", polled(from, 0));
+	struct ring r = ring_map(to, 8, PROT_READ | PROT_WRITE);
+	name_task("before");
+	printf(" to one %s,", error(ioctl(from, PERF_EVENT_IOC_SET_OUTPUT, to)));
+	printf(" poll %x,", polled(from, 0));
+	is_same_ring(from, &r, 8);
+	name_task("after");
+	records("named", &r, PERF_RECORD_COMM, id);
+	const pid_t child = fork();
+	if (!child)
+		_exit(0);
+	CHECK(waitpid(child, NULL, 0) == child, "wait");
+	records("forked", &r, PERF_RECORD_FORK, id);
+	printf("\ndummy: pause %s,", error(ioctl(from, PERF_EVENT_IOC_PAUSE_OUTPUT, 1)));
+	name_task("paused");
+	printf(" go on %s", error(ioctl(from, PERF_EVENT_IOC_PAUSE_OUTPUT, 0)));
+	records("paused", &r, PERF_RECORD_COMM, id);
+	off(from);
+	name_task("off");
+	records("off", &r, PERF_RECORD_COMM, id);
+	on(from);
+	make_on(to, 1);
+	printf(", poll of the dummy %x,", polled(from, 0));
+	printf(" then of the event %x,", polled(to, 0));
+	records("samples", &r, PERF_RECORD_SAMPLE, id);
+	printf(" add %s", error(control(ep, EPOLL_CTL_ADD, from, EPOLLIN)));
+	reported("nothing", ep);
+	make_on(to, 1);
+	reported("one", ep);
+	records("samples", &r, PERF_RECORD_SAMPLE, id);
+	printf("\ndummy: to a number that is none %s,", error(ioctl(from, PERF_EVENT_IOC_SET_OUTPUT, 12345)));
+	name_task("still");
+	records("still", &r, PERF_RECORD_COMM, id);
+	printf(" to none %s,", error(ioctl(from, PERF_EVENT_IOC_SET_OUTPUT, -1l)));
+	printf(" poll %x,", polled(from, 0));
+	name_task("none");
+	records("to none", &r, PERF_RECORD_COMM, id);
+	reported("epoll", ep);
+	printf(" mod %s,", error(control(ep, EPOLL_CTL_MOD, from, EPOLLIN)));
+	printf(" del %s,", error(control(ep, EPOLL_CTL_DEL, from, 0)));
+	printf(" again %s\n", error(control(ep, EPOLL_CTL_DEL, from, 0)));
+	struct ring own = ring_map(from, 2, PROT_READ | PROT_WRITE);
+	name_task("own");
+	printf("dummy:");
+	records("own ring", &own, PERF_RECORD_COMM, id);
+	printf(", to an event then %s", error(ioctl(from, PERF_EVENT_IOC_SET_OUTPUT, to)));
+	drop(from, &own);
+	const int flags = PERF_FLAG_FD_OUTPUT | PERF_FLAG_FD_NO_GROUP;
+	const int opened = (int)syscall(SYS_perf_event_open, &d, 0, -1, to, flags);
+	printf(", opened with an output %s", error(opened));
+	ioctl(opened, PERF_EVENT_IOC_ID, &id);
+	name_task("opened");
+	records("opened", &r, PERF_RECORD_COMM, id);
+	drop(to, &r);
+	printf(", without the ring poll %x", polled(opened, 0));
+	printf(", open %s\n", error(syscall(SYS_perf_event_open, &d, 0, -1, opened, flags)));
+	close(opened);
+	close(ep);
 }
 
 /* ---- periods ---- */
@@ -658,6 +761,7 @@ int main(int argc, char **argv)
 	overwriting();
 	mappings();
 	outputs();
+	dummies();
 	periods();
 	signals();
 	inherited();

@@ -453,6 +453,15 @@ static bool is_on(const struct vpmu_event *e)
 	return e->state >= VE_INACTIVE;
 }
 
+/* The event that counts nothing is there for its records of mappings, names and tasks (`perf record -D`, and
+ * -e dummy). The kernel cannot write them to a ring of the virtual PMU: dummy_output(). */
+static void note_dummy(uint32_t i, const struct perf_event_attr *attr)
+{
+	choose_cpu(vpmu_event(i));
+	sampling_open(i, attr);
+	sampler_take(i)->on = 0;
+}
+
 /* Notes a software event. If there is no room, or its task is not of this run, only the kernel
  * knows it. */
 static void register_software(struct thread *t, long fd, const struct perf_event_attr *attr, int pid,
@@ -470,6 +479,8 @@ static void register_software(struct thread *t, long fd, const struct perf_event
 		       attr->config == PERF_COUNT_SW_PAGE_FAULTS;
 	e->kernel_on = is_on(e);
 	e->leader = leader ? leader : i;
+	if (attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY)
+		note_dummy(i, attr);
 	e->id = e->kernel_id = fd_kernel_id((uint64_t)fd);
 	if (!fd_note(t, (uint32_t)fd, i))
 		vpmu_free_event(i);
@@ -504,8 +515,39 @@ static long open_under(struct thread *t, const struct perf_event_attr *attr, con
 	return fd;
 }
 
+static long set_output(struct thread *t, uint32_t i, uint64_t fd)
+{
+	const uint32_t to = fd == (uint64_t)-1 ? 0 : fd_event(fd);
+	if (fd != (uint64_t)-1 && (!to || vpmu_event(to)->software))
+		return to || fd_kernel_id(fd) ? -EINVAL : -EBADF;
+	vpmu_lock(t);
+	const long err = ring_redirect(i, to);
+	vpmu_unlock();
+	return err;
+}
+
+static long open_software(struct thread *t, const struct perf_event_attr *attr, const uint64_t *a);
+
+/* PERF_FLAG_FD_OUTPUT with a virtual event: opened without it, and then redirected. */
+static long open_to_virtual(struct thread *t, const struct perf_event_attr *attr, const uint64_t *a)
+{
+	const uint64_t group = a[4] & PERF_FLAG_FD_NO_GROUP ? (uint64_t)-1 : a[3];
+	const uint64_t plain[6] = { a[0], a[1], a[2], group, a[4] & ~(uint64_t)PERF_FLAG_FD_OUTPUT };
+	const long fd = open_software(t, attr, plain);
+	const uint32_t i = fd < 0 ? 0 : fd_event((uint64_t)fd);
+	const long err = fd < 0 ? fd : i && vpmu_event(i)->sampler ? set_output(t, i, a[3]) : -EINVAL;
+	if (err < 0 && fd >= 0) {
+		fd_forget(t, (uint32_t)fd);
+		sys1(__NR_close, fd);
+	}
+	return err < 0 ? err : fd;
+}
+
 static long open_software(struct thread *t, const struct perf_event_attr *attr, const uint64_t *a)
 {
+	const uint32_t output = (int)a[3] == -1 || !(a[4] & PERF_FLAG_FD_OUTPUT) ? 0 : fd_event(a[3]);
+	if (output && !vpmu_event(output)->software)
+		return open_to_virtual(t, attr, a);
 	const uint32_t leader = (int)a[3] == -1 || a[4] & PERF_FLAG_FD_NO_GROUP ? 0 : fd_event(a[3]);
 	if (leader && !vpmu_event(leader)->software) {
 		vpmu_lock(t);
@@ -661,15 +703,17 @@ static long switch_event(struct thread *t, uint32_t i, uint32_t what, bool group
 	return err;
 }
 
-static long set_output(struct thread *t, uint32_t i, uint64_t fd)
+/* PERF_EVENT_IOC_SET_OUTPUT of an event that note_dummy() knows. The kernel refuses it while the event itself is
+ * mapped. */
+static long dummy_output(struct thread *t, const uint64_t *a, uint32_t i)
 {
-	const uint32_t to = (int)fd == -1 ? 0 : fd_event(fd);
-	if ((int)fd != -1 && (!to || vpmu_event(to)->software))
-		return to || fd_kernel_id(fd) ? -EINVAL : -EBADF;
-	vpmu_lock(t);
-	const long err = ring_redirect(i, to);
-	vpmu_unlock();
-	return err;
+	const uint32_t to = a[2] == (uint64_t)-1 ? 0 : fd_event(a[2]);
+	const bool here = to && !vpmu_event(to)->software;
+	const uint64_t args[6] = { a[0], a[1], here ? (uint64_t)-1 : a[2] };
+	const long err = gate(t, __NR_ioctl, args);
+	if (err < 0)
+		return err;
+	return set_output(t, i, here ? a[2] : (uint64_t)-1);
 }
 
 static long pause_output(struct thread *t, uint32_t i, bool paused)
@@ -960,6 +1004,10 @@ static long software_call(struct thread *t, long nr, const uint64_t *a, uint32_t
 	if (nr == __NR_ioctl && (what == PERF_EVENT_IOC_ENABLE || what == PERF_EVENT_IOC_DISABLE ||
 				 what == PERF_EVENT_IOC_RESET))
 		return switch_event(t, i, what, a[2] & PERF_IOC_FLAG_GROUP);
+	if (nr == __NR_ioctl && what == PERF_EVENT_IOC_SET_OUTPUT && vpmu_event(i)->sampler)
+		return dummy_output(t, a, i);
+	if (nr == __NR_ioctl && what == PERF_EVENT_IOC_PAUSE_OUTPUT && is_answered_here(i))
+		return pause_output(t, i, a[2]);
 	*done = false;
 	return 0;
 }
@@ -1056,10 +1104,11 @@ long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 		const uint32_t i = a[3] & MAP_ANONYMOUS ? 0 : fd_event(a[4]);
 		if (vpmu_maps && a[3] & MAP_FIXED)
 			note_unmap(t, a[0], PAGE_UP(a[1]));
-		if (!i || vpmu_event(i)->software)
+		if (!i || !is_answered_here(i))
 			return 0;
 		*done = true;
-		return do_mmap(t, i, a);
+		/* with its output redirected, an event has the ring of the other */
+		return do_mmap(t, vpmu_event(i)->sampler && vpmu_sampler(i)->output ? vpmu_sampler(i)->output : i, a);
 	}
 	case __NR_prctl:
 		if (a[0] == PR_SET_NAME)

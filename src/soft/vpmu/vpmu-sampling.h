@@ -145,6 +145,9 @@ NEEDS_VPMU_LOCK void rings_show_of(uint32_t slot);	/* … of the rings that this
 /* The event whose ring gets the records of the event; 0: none does. */
 NEEDS_VPMU_LOCK uint32_t ring_of(uint32_t event);
 NEEDS_VPMU_LOCK long ring_redirect(uint32_t event, uint32_t to);
+/* Is it a virtual event, or one of the kernel's that writes to a ring of the virtual PMU? The kernel answers for
+ * the others. */
+bool is_answered_here(uint32_t event);
 /* Adds a record to the ring of the event. False: the ring was full, another process reads it, and
  * there is room now; the lock was dropped meanwhile, so the record is to be made again. */
 NEEDS_VPMU_LOCK bool ring_put(const struct moment *m, uint32_t event, struct perf_event_header *h,

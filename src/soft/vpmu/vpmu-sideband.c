@@ -17,7 +17,7 @@ struct sideband {
 static bool is_heard(uint32_t i)
 {
 	const struct vpmu_event *const e = vpmu_event(i);
-	return e->sampler && e->state >= VE_INACTIVE && !e->elsewhere && !e->software && ring_of(i);
+	return e->sampler && e->state >= VE_INACTIVE && !e->elsewhere && ring_of(i);
 }
 
 static void put(struct moment *m, uint32_t i, struct sideband *r, uint8_t *end)
