@@ -221,7 +221,6 @@ static const struct exception reviewed[] = {
 	{ M(SYSRET), BIT(IN_CLASS), NULL, "a far branch, were it permitted" },
 
 	/* Memory */
-	{ M(ENTER), BIT(IN_LOAD), NULL, "level 1 and up copies frame pointers (SDM)" },
 	{ M(NOP), BIT(IN_LOAD) | BIT(IN_STORE), NULL, "the referee has MPX on; Linux has dropped it" },
 	{ M(ENQCMD), BIT(IN_STORE), NULL, "Zydis leaves out the 64 bytes written to [reg]" },
 	{ M(ENQCMDS), BIT(IN_STORE), NULL, "likewise" },

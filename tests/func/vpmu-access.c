@@ -9,14 +9,14 @@ static uint64_t area[64], stack[64];
 
 /* Every instruction between `begin` and `end` that uses memory has a label. */
 extern const char begin[], i_mov[], i_store[], i_add[], i_push[], i_push_mem[], i_pop[], i_pop_mem[], i_movs[],
-	i_lods[], i_stos[], i_sib[], i_xlat[], i_call[], i_ret[], i_fs[], i_leave[], i_rip[], i_rep[], end[];
+	i_lods[], i_stos[], i_sib[], i_xlat[], i_call[], i_ret[], i_fs[], i_leave[], i_enter[], i_rip[], i_rep[], end[];
 
 __attribute__((noinline)) static void code(void)
 {
 	uint64_t rdi = (uint64_t)&area[0], rsi = (uint64_t)&area[32];
 	__asm__ volatile(
 		".globl begin, i_mov, i_store, i_add, i_push, i_push_mem, i_pop, i_pop_mem, i_movs, i_lods, i_stos\n"
-		".globl i_sib, i_xlat, i_call, i_ret, i_fs, i_leave, i_rip, i_rep, end\n"
+		".globl i_sib, i_xlat, i_call, i_ret, i_fs, i_leave, i_enter, i_rip, i_rep, end\n"
 		"begin:		mov %%rsp, %%r12\n"
 		"		mov %%rbp, %%r13\n"
 		"		mov %2, %%rsp\n"
@@ -43,6 +43,8 @@ __attribute__((noinline)) static void code(void)
 		"i_fs:		mov %%fs:0, %%rax\n"
 		"		lea -16(%%rsp), %%rbp\n"
 		"i_leave:	leave\n"
+		"		lea -64(%%rsp), %%rbp\n"
+		"i_enter:	enter $8, $2\n"
 		"		mov %%r13, %%rbp\n"
 		"		mov %%r12, %%rsp\n"
 		"		lea 40(%%rsi), %%rsi\n"
@@ -88,6 +90,7 @@ static void expect_all(void)
 	expect(i_ret, sp - 8, NULL);
 	expect(i_fs, fs, NULL);
 	expect(i_leave, sp - 16, NULL);
+	expect(i_enter, sp - 80, sp - 16);
 	expect(i_rip, area, NULL);
 	expect(i_rep, from + 9 + 40, to);
 }

@@ -100,6 +100,12 @@ static bool saves_state(const ZydisDecodedInstruction *in)
 	}
 }
 
+/* enter of level 2 and up, which Zydis does not have as an operand. */
+static bool copies_frames(const ZydisDecodedInstruction *in)
+{
+	return in->mnemonic == ZYDIS_MNEMONIC_ENTER && (in->raw.imm[1].value.u & 31) > 1;
+}
+
 static uint32_t memory_events(const ZydisDecodedInstruction *in,
 			      const ZydisDecodedOperand *ops)
 {
@@ -110,7 +116,7 @@ static uint32_t memory_events(const ZydisDecodedInstruction *in,
 	if (in->meta.category == ZYDIS_CATEGORY_PREFETCH ||
 	    in->meta.category == ZYDIS_CATEGORY_PREFETCHWT1)
 		return bit(EV_LOADS);
-	uint32_t events = 0;
+	uint32_t events = copies_frames(in) ? bit(EV_LOADS) : 0;
 	for (int i = 0; i < in->operand_count; i++) {
 		if (ops[i].type != ZYDIS_OPERAND_TYPE_MEMORY ||
 		    ops[i].mem.type == ZYDIS_MEMOP_TYPE_AGEN)

@@ -29,8 +29,12 @@ static void lengths(void **state)
 	assert_int_equal(DECODE(0x66, 0xb8, 1, 2), 4);
 	assert_int_equal(DECODE(0x67, 0xa0, 1, 2, 3, 4), 6);				/* mov al, [moffs32] */
 	assert_int_equal(DECODE(0xc8, 0x10, 0, 1), 4);					/* enter 16, 1 */
-	assert_int_equal(in.classes, CLASS_LOAD | CLASS_STORE);
+	assert_int_equal(in.classes, CLASS_STORE);
 	assert_int_equal(in.imm, 0x10010);
+	assert_int_equal(DECODE(0xc8, 0x10, 0, 2), 4);					/* enter 16, 2 */
+	assert_int_equal(in.classes, CLASS_LOAD | CLASS_STORE);
+	assert_int_equal(DECODE(0xc8, 0x10, 0, 33), 4);					/* the level is modulo 32 */
+	assert_int_equal(in.classes, CLASS_STORE);
 	assert_int_equal(DECODE(0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0), 11);
 	assert_int_equal(in.classes & (CLASS_LOAD | CLASS_STORE), 0);
 	assert_int_equal(DECODE(0x62, 0xf1, 0x7c, 0x48, 0x58, 0x48, 0x01), 7);		/* vaddps zmm1, zmm0, [rax+64] */

@@ -23,7 +23,7 @@
  *	push and pop of memory			load and store
  *	call, far call				store, and load if through memory
  *	ret, far ret, iret, uiret, leave, popf	load
- *	enter					store; level 1 and up load as well
+ *	enter					store; level 2 and up load as well
  *	xlat					load
  *	fxsave, xsave, fnsave, fnstenv		store; the restoring ones load
  *	fbstp					store (that some hardware counts a load is its overcount)
@@ -645,8 +645,8 @@ static void fill_oddities(struct insn *in, const struct op *op)
 	case 0xc2:
 		in->imm &= 0xffff;
 		break;
-	case 0xc8:		/* enter: level 1 and up copies frame pointers */
-		if (in->imm >> 16 & 31)
+	case 0xc8:		/* enter: level 2 and up copies frame pointers */
+		if ((in->imm >> 16 & 31) > 1)
 			in->classes |= CLASS_LOAD;
 		break;
 	case 0xcc:

@@ -12,10 +12,26 @@
 #define INSN_MAX 15
 #define EVEX 3
 
+static unsigned stack_width(const struct insn *in)
+{
+	return in->opsize16 && !(in->rex & 8) ? 2 : 8;
+}
+
 /* push, call, pushf, enter */
 static uint64_t pushed_at(const struct thread *t, const struct insn *in)
 {
-	return t->regs[RSP] - (in->opsize16 && !(in->rex & 8) ? 2 : 8);
+	return t->regs[RSP] - stack_width(in);
+}
+
+static bool is_enter(const struct insn *in)
+{
+	return !in->encoding && in->map == 0 && in->opcode == 0xc8;
+}
+
+/* The first frame pointer that enter copies. */
+static uint64_t copied_at(const struct thread *t, const struct insn *in)
+{
+	return t->regs[RBP] - stack_width(in);
 }
 
 /* pop [rsp + …] computes the address of its operand when rsp is that after it. */
@@ -85,7 +101,7 @@ static void compute(struct thread *t, const struct insn *in, const uint8_t *s)
 	}
 	/* of push [m] and call [m] the operand is loaded, of pop [m] it is stored */
 	const bool pops = has_stack && has_operand && in->opcode == 0x8f;
-	t->vpmu.access.load = !loads ? 0 : has_operand && !pops ? operand : stack;
+	t->vpmu.access.load = !loads ? 0 : has_operand && !pops ? operand : is_enter(in) ? copied_at(t, in) : stack;
 	t->vpmu.access.store = !stores ? 0 : has_operand && (pops || !has_stack) ? operand : pushed_at(t, in);
 }
 
