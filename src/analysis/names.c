@@ -126,7 +126,7 @@ void resolver_init(struct resolver *r, struct tare_profile *p, struct names *nam
 	r->scratch = r->text = (struct buf){ 0 };
 	const uint64_t bytes = p->streams[MM_STRINGS].size;
 	r->n_direct = mode == RESOLVE_TEXT ? 1
-		      : bytes < UINT16_MAX ? UINT16_MAX + 1
+		      : bytes <= UINT16_MAX ? UINT16_MAX + 1
 		      : bytes < DIRECT_BYTES ? bytes + 1 : DIRECT_BYTES;
 	r->direct = calloc(r->n_direct, sizeof(*r->direct));
 	r->none = 0;
@@ -225,7 +225,8 @@ static void remember(struct resolver *r, uint64_t addr, uint32_t name, uint32_t 
 	struct resolved *const set = set_of(r, addr);
 	set[1] = set[0];
 	set[0] = (struct resolved){ addr, name, has_args };
-	if (addr && addr < r->n_direct && name < UINT32_MAX / 2)
+	if (addr && addr < r->n_direct && addr <= r->p->streams[MM_STRINGS].size &&
+	    name < UINT32_MAX / 2)
 		r->direct[addr] = (name + 1) << 1 | has_args;
 }
 

@@ -146,7 +146,7 @@ void kinds_miss(struct kinds *k, uint64_t id);
 /* The slot of 64 that a kind's id has. */
 static inline unsigned kind_place(uint64_t id)
 {
-	return (uint32_t)id * 0x9E3779B9u >> 26;
+	return (unsigned)((id * 0x9E3779B97F4A7C15ull) >> 58);
 }
 
 static inline unsigned kinds_slot(struct kinds *k, uint64_t id)

@@ -10,7 +10,7 @@ int points_run_init(struct points_run *r, struct tare_profile *p, struct names *
 	*r = (struct points_run){ .p = p, .names = names, .why = why };
 	const uint64_t bytes = p->streams[MM_STRINGS].size;
 	r->ids = malloc(2 * ID_SETS * sizeof(*r->ids));
-	r->n_direct = bytes < UINT16_MAX ? UINT16_MAX + 1
+	r->n_direct = bytes <= UINT16_MAX ? UINT16_MAX + 1
 		      : bytes < ID_DIRECT_BYTES ? bytes + 1 : ID_DIRECT_BYTES;
 	r->direct = calloc(r->n_direct, sizeof(*r->direct));
 	r->n_known = 1;
@@ -78,7 +78,7 @@ static bool grow_sums(struct points_run *r)
 /* Among the known ones, if the address has a place there. */
 static bool make_known(struct points_run *r, uint64_t addr, const struct id_info *info)
 {
-	if (!addr || addr >= r->n_direct)
+	if (!addr || addr >= r->n_direct || addr > r->p->streams[MM_STRINGS].size)
 		return true;
 	if (r->n_known == r->cap_known) {
 		const uint32_t cap = 2 * r->cap_known;
@@ -128,21 +128,18 @@ struct id_map {
 	struct ids_fast ids;
 	const uint32_t *direct;
 	uint64_t n_direct;
-	bool narrow;		/* every address of two bytes is in `direct` */
 };
 
 static inline struct id_map id_map(const struct points_run *r)
 {
-	return (struct id_map){ ids_fast(r->p), r->direct, r->n_direct, r->p->narrow != NULL };
+	return (struct id_map){ ids_fast(r->p), r->direct, r->n_direct };
 }
 
 /* Valid until the next look-up. */
 static inline __attribute__((always_inline)) const struct id_info *id_info_by(struct points_run *r,
 		const struct id_map *m, uint64_t id, const int narrow)
 {
-	const uint64_t addr = narrow ? ids_addr_below(&m->ids, id, m->n_direct)
-				     : ids_addr(&m->ids, id);
-	const uint32_t known = m->direct[narrow || addr < m->n_direct ? addr : 0];
+	const uint32_t known = m->direct[ids_addr_below(&m->ids, id, m->n_direct, narrow)];
 	if (__builtin_expect(known != 0, 1))
 		return &r->known[known];
 	return id_slow(r, id);
@@ -151,7 +148,7 @@ static inline __attribute__((always_inline)) const struct id_info *id_info_by(st
 static const struct id_info *id_info(struct points_run *r, uint64_t id)
 {
 	const struct id_map map = id_map(r);
-	return id_info_by(r, &map, id, 0);
+	return r->p->narrow ? id_info_by(r, &map, id, 1) : id_info_by(r, &map, id, 0);
 }
 
 static uint64_t kind_miss(struct points_run *r, uint64_t id, unsigned slot)
@@ -622,7 +619,7 @@ static __attribute__((noinline)) bool feed_wide(struct points_run *r)
 
 static __attribute__((noinline)) bool feed_other(struct points_run *r)
 {
-	return feed_records(r, 0, 0);
+	return r->p->narrow ? feed_records(r, 0, 1) : feed_records(r, 0, 0);
 }
 
 bool points_feed(struct points_run *r)
@@ -643,7 +640,7 @@ bool points_feed(struct points_run *r)
 
 /* Up to ITEMS records from the end of what is left: first the look-ups, which can go
  * on side by side, then the work on the stack, which cannot. */
-HOT bool take_records(struct points *s, const int wide)
+HOT bool take_records(struct points *s, const int wide, const int narrow)
 {
 	const size_t size = wide ? 32 : 24, thread = wide ? 16 : 8;
 	struct point_item item[ITEMS];
@@ -661,11 +658,20 @@ HOT bool take_records(struct points *s, const int wide)
 		differ |= other;
 		const uint64_t type = type_of(tail);
 		if (!other && type != MM_INTEGER << TYPE_SHIFT)
-			look_up(s->run, &map, tail, type, i << 2 | POINT_END, &item[n++], wide, 0);
+			look_up(s->run, &map, tail, type, i << 2 | POINT_END, &item[n++], wide,
+				narrow);
 	}
 	if (s->run->err < 0 || (s->note && !note_records(s->run, records, from, k, !differ, n)))
 		return false;
 	return take_all(s, item, n, from);
+}
+
+static bool take_some(struct points *s)
+{
+	const struct tare_profile *const p = s->run->p;
+	if (p->narrow)
+		return p->wide ? take_records(s, 1, 1) : take_records(s, 0, 1);
+	return p->wide ? take_records(s, 1, 0) : take_records(s, 0, 0);
 }
 
 /* Passes over blocks that have nothing of the thread, from the end of what is left. */
@@ -707,7 +713,7 @@ bool points_fill(struct points *s, size_t want)
 			if (!s->left)
 				continue;
 		}
-		if (!(s->run->p->wide ? take_records(s, 1) : take_records(s, 0)))
+		if (!take_some(s))
 			return false;
 	}
 	return true;

@@ -398,25 +398,30 @@ struct row_map {
 	const uint32_t *direct;
 	uint64_t n_direct;
 	struct cell *cells;
-	bool narrow;		/* every address of two bytes is in `direct` */
 };
 
 static struct row_map row_map(const struct pass *s)
 {
 	const struct resolver *const r = s->labels;
-	return (struct row_map){ ids_fast(s->p), r->direct, r->n_direct, s->store->cells,
-				 s->p->narrow && r->n_direct > UINT16_MAX };
-}
-
-HOT uint32_t row_of(const struct row_map *m, uint64_t id, const int narrow)
-{
-	const uint64_t addr = narrow ? ids_addr_below(&m->ids, id, m->n_direct)
-				     : ids_addr(&m->ids, id);
-	return m->direct[narrow || addr < m->n_direct ? addr : 0] >> 1;
+	return (struct row_map){ ids_fast(s->p), r->direct, r->n_direct, s->store->cells };
 }
 
 /* How a loop looks up. */
-enum { WIDE = 1, BY_LABEL = 2, NARROW = 4 };
+enum { WIDE = 1, BY_LABEL = 2, NARROW = 4, DENSE = 8 };
+
+/* How the index can be read; 0: there was no memory for a long `direct`. */
+static int index_how(const struct pass *s)
+{
+	return s->labels->n_direct <= UINT16_MAX ? 0 : s->p->narrow ? NARROW : DENSE;
+}
+
+HOT uint32_t row_of(const struct row_map *m, uint64_t id, const int how)
+{
+	if (how & (NARROW | DENSE))
+		return m->direct[ids_addr_below(&m->ids, id, m->n_direct, how & NARROW)] >> 1;
+	const uint64_t addr = ids_addr(&m->ids, id);
+	return m->direct[addr < m->n_direct ? addr : 0] >> 1;
+}
 
 /* One record, which is looked up whatever it is. */
 HOT void resolve_one(struct pass *s, struct block *b, const struct row_map *map,
@@ -428,7 +433,7 @@ HOT void resolve_one(struct pass *s, struct block *b, const struct row_map *map,
 	const uint64_t id = wide ? mm_u64(r + 8) : mm_u32(r + 4);
 	const unsigned kind = kind_slot(s, wide ? mm_u64(r) : mm_u32(r));
 	const uint64_t type = mm_u64(tail + 8) << (64 - MM_VALUE_BITS);
-	size_t row = how & BY_LABEL ? row_of(map, id, how & NARROW) : 0;
+	size_t row = how & BY_LABEL ? row_of(map, id, how) : 0;
 	prefetch_back(r);
 	if (__builtin_expect(!row, 0))
 		row = row_slow(s, r, b, n);
@@ -470,16 +475,18 @@ static __attribute__((noinline)) void resolve_narrow(struct pass *s, struct bloc
 	resolve_block(s, b, records, n, WIDE | BY_LABEL | NARROW);
 }
 
-static __attribute__((noinline)) void resolve_wide(struct pass *s, struct block *b,
-						   const uint8_t *records, size_t n)
+static __attribute__((noinline)) void resolve_dense(struct pass *s, struct block *b,
+						    const uint8_t *records, size_t n)
 {
-	resolve_block(s, b, records, n, WIDE | BY_LABEL);
+	resolve_block(s, b, records, n, WIDE | BY_LABEL | DENSE);
 }
 
 static __attribute__((noinline)) void resolve_other(struct pass *s, struct block *b,
 						    const uint8_t *records, size_t n, bool by_label)
 {
-	if (by_label)
+	if (by_label && s->p->wide)
+		resolve_block(s, b, records, n, WIDE | BY_LABEL);
+	else if (by_label)
 		resolve_block(s, b, records, n, BY_LABEL);
 	else if (s->p->wide)
 		resolve_block(s, b, records, n, WIDE);
@@ -520,11 +527,11 @@ static __attribute__((noinline)) void narrow_beside(struct pass *s, struct block
 	resolve_beside(s, b, records, n, before, t, WIDE | BY_LABEL | NARROW);
 }
 
-static __attribute__((noinline)) void wide_beside(struct pass *s, struct block *b,
-						  const uint8_t *records, size_t n,
-						  const struct block *before, struct thread *t)
+static __attribute__((noinline)) void dense_beside(struct pass *s, struct block *b,
+						   const uint8_t *records, size_t n,
+						   const struct block *before, struct thread *t)
 {
-	resolve_beside(s, b, records, n, before, t, WIDE | BY_LABEL);
+	resolve_beside(s, b, records, n, before, t, WIDE | BY_LABEL | DENSE);
 }
 
 /* A block whose intervals are of one thread, with room for them on its stack, and not there yet. */
@@ -544,21 +551,24 @@ static void stop_waiting(struct pass *s, struct waiting *w)
 	w->b = NULL;
 }
 
+/* Afterwards no block waits. */
 HOT void resolve_records(struct pass *s, struct block *b, const uint8_t *records, size_t n,
 			 struct waiting *w, const int wide, const int by_label)
 {
-	const bool narrow = row_map(s).narrow;
+	const int index = wide && by_label ? index_how(s) : 0;
 	b->n_late = b->n_late_hits = 0;
-	if (!wide || !by_label)
-		resolve_other(s, b, records, n, by_label);
-	else if (w->b && narrow)
+	if (index == NARROW && w->b)
 		narrow_beside(s, b, records, n, w->b, w->t);
-	else if (w->b)
-		wide_beside(s, b, records, n, w->b, w->t);
-	else if (narrow)
+	else if (index == NARROW)
 		resolve_narrow(s, b, records, n);
+	else if (index == DENSE && w->b)
+		dense_beside(s, b, records, n, w->b, w->t);
+	else if (index == DENSE)
+		resolve_dense(s, b, records, n);
 	else
-		resolve_wide(s, b, records, n);
+		resolve_other(s, b, records, n, by_label);
+	if (!index)
+		stop_waiting(s, w);
 	w->b = NULL;
 }
 
@@ -575,8 +585,7 @@ static bool more_rows(struct pass *s, struct block *b)
 	return true;
 }
 
-/* There are rows for all names that come up, and cells for the kinds afterwards; then no block
- * waits. */
+/* There are rows for all names that come up, and cells for the kinds afterwards. */
 HOT bool look_up_block(struct pass *s, struct block *b, const uint8_t *records, size_t n,
 		       struct waiting *w, const int wide, const int by_label)
 {

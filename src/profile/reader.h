@@ -101,13 +101,17 @@ static inline uint64_t ids_addr(const struct ids_fast *f, uint64_t id)
 	}
 	return id < MM_FIRST_REGULAR ? mapped : id - MM_FIRST_REGULAR;
 }
-/* The same with addresses of two bytes, and 0 for a regular id whose address is not below `end`. */
-static inline uint64_t ids_addr_below(const struct ids_fast *f, uint64_t id, uint64_t end)
+/* The same, and 0 where the address is not below `end`. Which of the two arrays there is is a
+ * constant; `end` is more than two bytes hold. */
+static inline uint64_t ids_addr_below(const struct ids_fast *f, uint64_t id, uint64_t end,
+				      const int narrow)
 {
 	const uint64_t at = id < f->n_dense ? id : f->n_dense;
-	const uint64_t mapped = f->narrow[at];
-	__builtin_prefetch((const void *)((uintptr_t)&f->narrow[at] - 1024));
-	return id - MM_FIRST_REGULAR < end ? id - MM_FIRST_REGULAR : mapped;
+	const uint64_t mapped = narrow ? f->narrow[at] : f->dense[at];
+	__builtin_prefetch(narrow ? (const void *)((uintptr_t)&f->narrow[at] - 1024)
+				  : (const void *)((uintptr_t)&f->dense[at] - 2048));
+	const uint64_t below = narrow || mapped < end ? mapped : 0;
+	return id - MM_FIRST_REGULAR < end ? id - MM_FIRST_REGULAR : below;
 }
 static inline uint64_t strings_addr_fast(const struct tare_profile *p, uint64_t id)
 {
