@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """tare stat --hermetic: a run sees a still world, and its counts and output are the same every time.
-usage: stat-hermetic.py TARE PAGES HERMETIC-SHOW HERMETIC-TASKS"""
+usage: stat-hermetic.py TARE PAGES HERMETIC-SHOW HERMETIC-TASKS HERMETIC-TRACES"""
 import json, os, re, shutil, subprocess, sys, tempfile, time
 from cli import check, check_schema, finish, run, skipped
 
-tare, pages, show, tasks = map(os.path.abspath, sys.argv[1:5])
+tare, pages, show, tasks, traces = map(os.path.abspath, sys.argv[1:6])
 folder = tempfile.mkdtemp(prefix="tare-")
 os.chdir(folder)
 os.mkdir("tmp")
@@ -277,6 +277,20 @@ result("schedule.json", "--hermetic", "--schedule", "1")
 for other in ("seven.json", "host.json", "schedule.json"):
     p = run(tare, "compare", "zero.json", other)
     check(p.returncode != 0 and "still world of seed 0" in p.stdout + p.stderr, other, p.returncode, p.stdout, p.stderr)
+
+# Tracers: a task that they stop in the middle of its turn lends it to them.
+counts, out, r = still(4, traces)
+check(out == "stops=11 signals=1417171 end=300\nattached=5 end=f\nattached=5 end=f\n", out)
+counts, out, left, r = stat(traces, "native", provenance="incomplete")
+check(out == "makes=2 ends=502\n" and left == ["a process ran without the engine"], out, left)
+for name, command, text in (("strace", ("strace", "-f", "-o", "traced", "sh", "-c", "/bin/true; exit 5"), ""),
+                            ("gdb", ("gdb", "-batch", "-ex", "run", "--args", "sh", "-c", "/bin/true; exit 5"), "exited with code 05")):
+    if not shutil.which(name):
+        skipped(name, "it is not installed")
+        continue
+    p = run(tare, "stat", "--hermetic", "-o", "traced.txt", "--", *command, stdin=subprocess.DEVNULL, timeout=200)
+    check(p.returncode == (5 if name == "strace" else 0) and text in p.stdout, command, p.returncode, p.stdout, p.stderr)
+    check("a process ran without the engine" in open("traced.txt").read(), command)
 
 # annotate
 p = run(tare, "annotate", "--hermetic=3", "-e", "instructions:u", "-o", "p.json", "--", show, "work")

@@ -72,6 +72,8 @@ struct hermetic_task {
 	uint32_t held_by;	/* a vfork child: number of its parent's task, plus 1 */
 	uint32_t state_before;	/* HT_STOPPED: what it was */
 	uint32_t stop_seen;	/* HT_STOPPED: the kernel has stopped it */
+	uint32_t traces;	/* it traces others, or has done so */
+	uint32_t lent;		/* HT_STOPPED: number of its tracer's task, plus 1, which has its turn */
 };
 
 /* A file that a program saw, by its real device and inode. */
@@ -105,6 +107,7 @@ struct hermetic_shared {
 	uint32_t stops;		/* a process has been stopped … */
 	uint32_t stopping;	/* … and is to be waited for */
 	uint32_t terminal_stops;	/* SIGTSTP or its like has been sent */
+	uint32_t traces;	/* a task traces others, or has done so */
 	uint32_t n_cookies;	/* of renames that inotify has told of … */
 	uint32_t cookies[HERMETIC_COOKIES];	/* … the kernel's numbers of the last ones */
 	uint32_t n_outside;

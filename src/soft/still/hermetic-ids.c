@@ -39,6 +39,42 @@ int32_t id_real(int32_t shown)
 	       hermetic_task(n)->tid : NO_TASK;
 }
 
+/* A process that runs natively has made another one, and a tracer sees it: it gets an id then. */
+static void note_native(int32_t real)
+{
+	struct hermetic_shared *const h = hermetic_shared();
+	if (real <= 0 || real == E.shared->launcher_pid || number_of(real) >= 0 || h->n_tasks == HERMETIC_TASKS)
+		return;
+	const uint32_t n = h->n_tasks++;
+	h->tasks[n] = (struct hermetic_task){ .tid = real, .pid = real, .group = n, .state = HT_NATIVE, .until = NEVER_NS };
+}
+
+/* PTRACE_GETEVENTMSG: at some events it is an id. */
+static void show_event(uint64_t at, int32_t tid)
+{
+	struct k_siginfo info = { 0 };
+	uint64_t id;
+	if (sys4(__NR_ptrace, PTRACE_GETSIGINFO, tid, 0, &info) < 0)
+		return;
+	const int32_t event = info.code >> 8;
+	const bool makes = event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_CLONE;
+	if ((!makes && event != PTRACE_EVENT_EXEC && event != PTRACE_EVENT_VFORK_DONE) || !copy_guest(&id, (const void *)at, 8))
+		return;
+	if (makes)
+		note_native((int32_t)id);
+	id = (uint64_t)id_shown((int32_t)id);
+	put_guest(at, &id, 8);
+}
+
+static long do_ptrace(struct thread *t, const uint64_t *a)
+{
+	const uint64_t b[6] = { a[0], (uint64_t)(int64_t)id_real((int32_t)a[1]), a[2], a[3] };
+	const long ret = trace_syscall(t, b);
+	if (a[0] == PTRACE_GETEVENTMSG && ret == 0)
+		show_event(a[3], (int32_t)b[1]);
+	return ret;
+}
+
 /* A process group (or what setsid() makes) may have the id of a process that is outside of the run. */
 static long group_of(long ret)
 {
@@ -401,6 +437,8 @@ long wait_for_child(struct thread *t, long nr, const uint64_t *a)
 		const long ret = syscall_usual(t, nr, b);
 		if (ret <= 0)
 			return ret;
+		if (hermetic_shared()->traces)
+			note_native((int32_t)ret);
 		const int32_t shown = id_shown((int32_t)ret);
 		const uint64_t ns = ran_by((int32_t)ret);
 		if (has_ended(status))
@@ -419,6 +457,8 @@ long wait_for_child(struct thread *t, long nr, const uint64_t *a)
 		return ret;
 	int32_t pid;
 	__builtin_memcpy(&pid, info.rest, 4);
+	if (hermetic_shared()->traces)
+		note_native(pid);
 	const uint64_t ns = pid > 0 ? ran_by(pid) : 0;
 	hermetic_siginfo(&info);
 	if (pid > 0 && !(a[3] & no_wait) && info.code >= CLD_EXITED && info.code <= CLD_DUMPED)
@@ -608,9 +648,7 @@ long ids_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 	case __NR_ioprio_set:
 		return with_id(t, nr, a, 1);
 	case __NR_ptrace:
-		ret = with_id(t, nr, a, 1);
-		stops_over();
-		return ret;
+		return do_ptrace(t, a);
 	case __NR_fcntl:
 		return do_fcntl(t, a, done);
 	case __NR_ioctl:

@@ -26,6 +26,7 @@
 #define PIECE 4096			/* a pipe with room has room for this */
 #define PATIENCE_MS 1000		/* for input from outside */
 #define LOST_NS 100000000		/* after so long a task looks whether the one that runs is still there */
+#define TRACED_NS 500000		/* … whether a tracer has stopped it */
 #define LOOK_TURNS 100			/* so often, 1 ms apart, all waited: what for? (hermetic-deadlock.c) */
 #define IN 1				/* POLLIN, POLLOUT */
 #define OUT 4
@@ -236,13 +237,15 @@ static void await_turn(struct thread *t)
 {
 	struct hermetic_task *const k = own_task(t);
 	const uint32_t own = t->hermetic.number + 1;
-	const int64_t longest[2] = { 0, LOST_NS };
 	for (;;) {
+		const int64_t longest[2] = { 0, k->traces ? TRACED_NS : LOST_NS };
 		const uint32_t go = __atomic_load_n(&k->go, __ATOMIC_ACQUIRE);
 		if (__atomic_load_n(&H()->running, __ATOMIC_ACQUIRE) == own)
 			break;
 		const long ret = sys4(__NR_futex, &k->go, FUTEX_WAIT, go, longest);
 		if (ret == -ETIMEDOUT) {
+			if (trace_borrow(t))
+				break;
 			deadlock_or_orphaned();
 			stops_look(t);
 			go_on_alone(t);
@@ -342,6 +345,21 @@ void turn_next(struct thread *t)
 	}
 }
 
+long turn_return(struct thread *t, uint32_t to, const uint64_t *a)
+{
+	const uint64_t mask = hold_signals(t);
+	uint32_t who = to + 1;
+	clock_catch_up(t);
+	turn_give(t, to);		/* (before the call: it may have given it to another one when that returns) */
+	const long ret = a ? syscall_usual(t, __NR_ptrace, a) : 0;
+	if (ret < 0 && __atomic_compare_exchange_n(&H()->running, &who, t->hermetic.number + 1, false, __ATOMIC_ACQ_REL,
+						   __ATOMIC_RELAXED))
+		sys4(__NR_rt_sigprocmask, SIG_SETMASK, &mask, 0, SIGSET_SIZE);
+	else
+		wait_held(t, mask);
+	return ret;
+}
+
 void hermetic_reached(struct thread *t, uint64_t now)
 {
 	timers_fire(t);
@@ -379,7 +397,8 @@ void turn_leave(struct thread *t, uint32_t state)
 	k->held_by = 0;
 	h->progress++;
 	/* (Tasks that the command leaves behind stand still until their counts are taken: go_on_alone().) */
-	const int64_t next = command_ends(k) ? -1 : pick(t->hermetic.number);
+	const int64_t traced = state == HT_ENDING ? trace_left(t) : -1;
+	const int64_t next = traced >= 0 ? traced : command_ends(k) ? -1 : pick(t->hermetic.number);
 	if (next >= 0)
 		turn_give(t, (uint32_t)next);
 	else
@@ -836,6 +855,7 @@ static long try_wait(struct thread *t, struct attempt *w)
 	if (!four)
 		b[2] = (uint64_t)&info;
 	const long ret = wait_for_child(t, w->nr, b);
+	trace_over(t);			/* (a stop that the tracer does not see) */
 	__builtin_memcpy(&pid, info.rest, 4);
 	const bool none = four ? ret == 0 : ret == 0 && !pid;
 	if (none && !(w->a[four ? 2 : 3] & NO_HANG))

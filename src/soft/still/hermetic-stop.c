@@ -5,6 +5,10 @@
  *
  * So a process is in the same state at the same point of every run, whatever the host takes to stop it. Where a signal
  * comes from outside of the run, or from the kernel's terminal, this is not so: such a process keeps its turn.
+ *
+ * A task that is traced stops in the middle of its turn, at a signal, a system call or a breakpoint. Its tracer takes the
+ * turn, and gives it back with the ptrace call that lets the task go on: the tracer itself goes on when that one
+ * stops again, or when it is its turn.
  */
 #include "still-room.h"
 #include "sys.h"
@@ -135,7 +139,7 @@ void stops_over(void)
 		return;
 	for (uint32_t i = h->first_live; i < h->n_tasks; i++) {
 		struct hermetic_task *const k = &h->tasks[i];
-		if (!k->stop_seen || is_still(task_state(k->tid)))
+		if (!k->stop_seen || k->lent || is_still(task_state(k->tid)))
 			continue;
 		unmark(k);
 		k->stop_seen = 0;
@@ -243,4 +247,151 @@ long stops_signal(struct thread *t, long nr, const uint64_t *a, int32_t to, int3
 long stops_mask(struct thread *t, long nr, const uint64_t *a)
 {
 	return stops_pending(t, 0) ? stopping(t, E.pid, nr, a) : syscall_usual(t, nr, a);
+}
+
+/* ---- tracing ---- */
+
+/* The task that traces that one; 0: none. */
+static int32_t tracer_of(int32_t tid)
+{
+	struct line path = { 0 };
+	char text[1024];
+	uint64_t n = 0;
+	line_str(&path, "/proc/");
+	line_num(&path, (uint64_t)tid, 10);
+	line_str(&path, "/status");
+	path.text[path.len] = '\0';
+	const long fd = own_open(AT_FDCWD, path.text, O_CLOEXEC);
+	const long got = fd < 0 ? 0 : sys3(__NR_read, fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		sys1(__NR_close, fd);
+	text[got > 0 ? got : 0] = '\0';
+	for (const char *p = text; *p; p++)
+		if (text_starts(p, "\nTracerPid:\t"))
+			text_decimal(p + 12, &n);
+	return (int32_t)n;
+}
+
+/* (At a stop the kernel tells the tracer before the task has left the CPU.) */
+static bool is_traced_still(int32_t tid)
+{
+	return tid > 0 && task_state(tid) == 't';
+}
+
+static void lend(struct thread *t, struct hermetic_task *k)
+{
+	k->state_before = HT_READY;
+	k->lent = t->hermetic.number + 1;
+	k->state = HT_STOPPED;
+}
+
+bool trace_borrow(struct thread *t)
+{
+	struct hermetic_shared *const h = H();
+	uint32_t who = __atomic_load_n(&h->running, __ATOMIC_ACQUIRE);
+	if (!own_task(t)->traces || !who || who == t->hermetic.number + 1)
+		return false;
+	struct hermetic_task *const k = hermetic_task(who - 1);
+	if (!is_traced_still(k->tid) || tracer_of(k->tid) != t->tid)
+		return false;
+	await_off_cpu(k->tid);
+	if (!__atomic_compare_exchange_n(&h->running, &who, t->hermetic.number + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	lend(t, k);
+	return true;
+}
+
+static long give_back(struct thread *t, struct hermetic_task *k, const uint64_t *a)
+{
+	k->lent = 0;
+	unmark(k);
+	const long ret = turn_return(t, (uint32_t)(k - H()->tasks), a);
+	if (ret < 0)
+		lend(t, k);
+	return ret;
+}
+
+static struct hermetic_task *lent_by(const struct thread *t, int32_t tid)
+{
+	struct hermetic_shared *const h = H();
+	for (uint32_t i = h->first_live; i < h->n_tasks; i++)
+		if (h->tasks[i].tid == tid && h->tasks[i].lent == t->hermetic.number + 1 && h->tasks[i].state == HT_STOPPED)
+			return &h->tasks[i];
+	return NULL;
+}
+
+static bool resumes(uint64_t request)
+{
+	switch (request) {
+	case PTRACE_CONT:
+	case PTRACE_KILL:
+	case PTRACE_SINGLESTEP:
+	case PTRACE_DETACH:
+	case PTRACE_SYSCALL:
+	case PTRACE_SYSEMU:
+	case PTRACE_SYSEMU_SINGLESTEP:
+	case 33:			/* PTRACE_SINGLEBLOCK */
+		return true;
+	default:
+		return false;
+	}
+}
+
+void trace_over(struct thread *t)
+{
+	struct hermetic_shared *const h = H();
+	for (uint32_t i = h->first_live; h->traces && i < h->n_tasks; i++) {
+		struct hermetic_task *const k = &h->tasks[i];
+		if (k->lent == t->hermetic.number + 1 && k->state == HT_STOPPED && !is_still(task_state(k->tid)))
+			give_back(t, k, NULL);
+	}
+}
+
+int64_t trace_left(const struct thread *t)
+{
+	struct hermetic_shared *const h = H();
+	for (uint32_t i = h->first_live; h->traces && i < h->n_tasks; i++) {
+		struct hermetic_task *const k = &h->tasks[i];
+		if (k->lent != t->hermetic.number + 1 || k->state != HT_STOPPED)
+			continue;
+		k->lent = 0;
+		unmark(k);
+		return i;
+	}
+	return -1;
+}
+
+/* It stops wherever it is, so that the next wait finds that. */
+static void await_traced(int32_t tid)
+{
+	const uint64_t begin = now_ns();
+	while (!is_still(task_state(tid)) && now_ns() - begin < LONGEST_WAIT_NS)
+		nap();
+	await_off_cpu(tid);
+}
+
+/* This task, or any thread of its parent. */
+static void note_tracer(const struct thread *t, bool parent)
+{
+	struct hermetic_shared *const h = H();
+	h->traces = 1;
+	if (!parent)
+		own_task(t)->traces = 1;
+	for (uint32_t i = 0; parent && i < h->n_tasks; i++)
+		if (h->tasks[i].group + 1 == own_task(t)->parent)
+			h->tasks[i].traces = 1;
+}
+
+long trace_syscall(struct thread *t, const uint64_t *a)
+{
+	if (a[0] == PTRACE_TRACEME || a[0] == PTRACE_ATTACH || a[0] == PTRACE_SEIZE)
+		note_tracer(t, a[0] == PTRACE_TRACEME);
+	turn_progress();
+	struct hermetic_task *const k = resumes(a[0]) ? lent_by(t, (int32_t)a[1]) : NULL;
+	const long ret = k ? give_back(t, k, a) : syscall_usual(t, __NR_ptrace, a);
+	trace_over(t);
+	if (ret == 0 && (a[0] == PTRACE_ATTACH || a[0] == PTRACE_INTERRUPT))
+		await_traced((int32_t)a[1]);
+	stops_over();
+	return ret;
 }

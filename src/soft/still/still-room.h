@@ -120,6 +120,10 @@ void turn_progress(void);			/* others may be able to go on now */
 /* Another task's turn. This one goes on without: it is about to be stopped. */
 void turn_hand_on(struct thread *t);
 
+/* The turn goes to that task, which this ptrace call lets go on; returns when it is this one's again. NULL: it goes on
+ * already. With an error of the call the turn stays here. */
+long turn_return(struct thread *t, uint32_t to, const uint64_t *a);
+
 /* hermetic-stop.c */
 /* A call that sends that signal to `to`, the kernel's number, as in kill(). */
 long stops_signal(struct thread *t, long nr, const uint64_t *a, int32_t to, int32_t sig);
@@ -131,6 +135,11 @@ void stops_take(struct thread *t);
 void stops_await(void);				/* until those that were told to stop have done so */
 void stops_over(void);				/* those that the kernel lets go on get turns again */
 void stops_look(struct thread *t);		/* this process goes on, whoever let it */
+/* Tracing: a task that its tracer has stopped, in the middle of its turn, lends the turn to the tracer. */
+bool trace_borrow(struct thread *t);		/* from the task that runs, if this one has stopped it */
+long trace_syscall(struct thread *t, const uint64_t *a);	/* ptrace, with the kernel's id */
+void trace_over(struct thread *t);		/* those that go on get their turns back */
+int64_t trace_left(const struct thread *t);	/* this one ends: a task that has lent it its turn; -1: none */
 
 /* hermetic-robust.c */
 long robust_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
