@@ -47,6 +47,19 @@ static void works(int sleeps)
 	}
 }
 
+/* As /proc shows it. */
+static char state_of(pid_t pid)
+{
+	char path[64], state = '?';
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	FILE *const f = fopen(path, "r");
+	for (char line[256]; f && fgets(line, sizeof(line), f);)
+		sscanf(line, "State: %c", &state);
+	if (f)
+		fclose(f);
+	return state;
+}
+
 static void attach(int sleeps)
 {
 	int status = 0, good = 0;
@@ -56,7 +69,7 @@ static void attach(int sleeps)
 	for (int i = 0; i < 5; i++) {
 		usleep(20000);
 		good += ptrace(PTRACE_ATTACH, child, 0, 0) == 0 && waitpid(child, &status, 0) == child &&
-			WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP && ptrace(PTRACE_DETACH, child, 0, 0) == 0;
+			WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP && state_of(child) == 't' && ptrace(PTRACE_DETACH, child, 0, 0) == 0;
 	}
 	kill(child, SIGTERM);
 	waitpid(child, &status, 0);

@@ -258,6 +258,20 @@ static uint64_t parent_of(const struct hermetic_task *k)
 	return k->parent ? HERMETIC_FIRST_PID + k->parent - 1 : HERMETIC_FIRST_PID - 1;
 }
 
+/* Other tasks than this one wait, or stand still. */
+static char state_shown(const struct thread *t, uint32_t n)
+{
+	const char state = n == t->hermetic.number ? 'R' : task_state(hermetic_task(n)->tid);
+	const bool still = state == 't' || state == 'T' || state == 'Z';
+	return still || n == t->hermetic.number ? state : 'S';
+}
+
+static const char *state_name(char state)
+{
+	return state == 'R' ? "R (running)" : state == 't' ? "t (tracing stop)" : state == 'T' ? "T (stopped)" :
+	       state == 'Z' ? "Z (zombie)" : "S (sleeping)";
+}
+
 static void put_task_stat(struct thread *t, struct out *o, uint32_t n)
 {
 	const struct hermetic_task *const k = hermetic_task(n), *const g = hermetic_task(k->group);
@@ -265,7 +279,7 @@ static void put_task_stat(struct thread *t, struct out *o, uint32_t n)
 	read_comm(k->tid, comm);
 	numbered(o, "", HERMETIC_FIRST_PID + n, " (");
 	text(o, comm);
-	text(o, n == t->hermetic.number ? ") R " : ") S ");
+	text(o, (const char[]){ ')', ' ', state_shown(t, n), ' ', '\0' });
 	numbered(o, "", parent_of(g), " ");
 	numbered(o, "", (uint64_t)id_shown((int32_t)sys1(__NR_getpgid, k->pid)), " ");
 	numbered(o, "", (uint64_t)id_shown((int32_t)sys1(__NR_getsid, k->pid)), " 0 -1 4194304 0 0 0 0 ");
@@ -295,10 +309,13 @@ static void put_task_status(struct thread *t, struct out *o, uint32_t n)
 	}
 	text(o, "Name:\t");
 	text(o, comm);
-	text(o, "\nUmask:\t0022\nState:\tR (running)\n");
+	text(o, "\nUmask:\t0022\nState:\t");
+	text(o, state_name(state_shown(t, n)));
+	text(o, "\n");
 	numbered(o, "Tgid:\t", HERMETIC_FIRST_PID + k->group, "\nNgid:\t0\n");
 	numbered(o, "Pid:\t", HERMETIC_FIRST_PID + n, "\n");
-	numbered(o, "PPid:\t", parent_of(g), "\nTracerPid:\t0\n");
+	numbered(o, "PPid:\t", parent_of(g), "\n");
+	numbered(o, "TracerPid:\t", hermetic_shared()->traces ? (uint64_t)id_shown(tracer_of(k->tid)) : 0, "\n");
 	numbered(o, "Uid:\t", (uint64_t)sys0(__NR_getuid), "\t");
 	numbered(o, "", (uint64_t)sys0(__NR_geteuid), "\t");
 	numbered(o, "", (uint64_t)sys0(__NR_geteuid), "\t");

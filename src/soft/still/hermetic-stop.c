@@ -251,8 +251,7 @@ long stops_mask(struct thread *t, long nr, const uint64_t *a)
 
 /* ---- tracing ---- */
 
-/* The task that traces that one; 0: none. */
-static int32_t tracer_of(int32_t tid)
+int32_t tracer_of(int32_t tid)
 {
 	struct line path = { 0 };
 	char text[1024];
@@ -280,7 +279,7 @@ static bool is_traced_still(int32_t tid)
 
 static void lend(struct thread *t, struct hermetic_task *k)
 {
-	k->state_before = HT_READY;
+	k->state_before = k->state;
 	k->lent = t->hermetic.number + 1;
 	k->state = HT_STOPPED;
 }
@@ -386,7 +385,6 @@ long trace_syscall(struct thread *t, const uint64_t *a)
 {
 	if (a[0] == PTRACE_TRACEME || a[0] == PTRACE_ATTACH || a[0] == PTRACE_SEIZE)
 		note_tracer(t, a[0] == PTRACE_TRACEME);
-	turn_progress();
 	struct hermetic_task *const k = resumes(a[0]) ? lent_by(t, (int32_t)a[1]) : NULL;
 	const long ret = k ? give_back(t, k, a) : syscall_usual(t, __NR_ptrace, a);
 	trace_over(t);

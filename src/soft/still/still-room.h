@@ -136,6 +136,7 @@ void stops_await(void);				/* until those that were told to stop have done so */
 void stops_over(void);				/* those that the kernel lets go on get turns again */
 void stops_look(struct thread *t);		/* this process goes on, whoever let it */
 /* Tracing: a task that its tracer has stopped, in the middle of its turn, lends the turn to the tracer. */
+int32_t tracer_of(int32_t tid);			/* the task that traces that one, by the kernel's ids; 0: none */
 bool trace_borrow(struct thread *t);		/* from the task that runs, if this one has stopped it */
 long trace_syscall(struct thread *t, const uint64_t *a);	/* ptrace, with the kernel's id */
 void trace_over(struct thread *t);		/* those that go on get their turns back */
