@@ -381,10 +381,24 @@ static void note_tracer(const struct thread *t, bool parent)
 			h->tasks[i].traces = 1;
 }
 
+/* A counted task waits in many calls of the engine. To stop at each of them would keep the clock from going on. */
+static bool is_waiting(int32_t tid)
+{
+	const struct hermetic_shared *const h = H();
+	for (uint32_t i = h->first_live; i < h->n_tasks; i++) {
+		const struct hermetic_task *const k = &h->tasks[i];
+		if (k->tid == tid && (k->state == HT_WAITS || (k->state == HT_STOPPED && k->lent && k->state_before == HT_WAITS)))
+			return true;
+	}
+	return false;
+}
+
 long trace_syscall(struct thread *t, const uint64_t *a)
 {
 	if (a[0] == PTRACE_TRACEME || a[0] == PTRACE_ATTACH || a[0] == PTRACE_SEIZE)
 		note_tracer(t, a[0] == PTRACE_TRACEME);
+	if (a[0] == PTRACE_SYSCALL && is_waiting((int32_t)a[1]))
+		return -EPERM;
 	struct hermetic_task *const k = resumes(a[0]) ? lent_by(t, (int32_t)a[1]) : NULL;
 	const long ret = k ? give_back(t, k, a) : syscall_usual(t, __NR_ptrace, a);
 	trace_over(t);
