@@ -615,6 +615,19 @@ static bool is_filtered(struct thread *t, const uint64_t *a, long *err)
 	return kernel != *err;
 }
 
+/* A debugger holds another task of this memory in code that does not count what the new event needs. */
+static long take_back(struct thread *t, long fd)
+{
+	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
+	fd_forget(t, (uint32_t)fd);
+	sys1(__NR_close, fd);
+	vpmu_lock(t);
+	s->want = s->budgets = 0;
+	vpmu_want(t->vpmu.slot);
+	vpmu_unlock();
+	return -EBUSY;
+}
+
 static long do_open(struct thread *t, const uint64_t *a)
 {
 	struct perf_event_attr attr;
@@ -641,6 +654,8 @@ static long do_open(struct thread *t, const uint64_t *a)
 		err = open_event(t, &attr, slot, leader, a[4], cpu);
 	vpmu_tell(t);
 	vpmu_unlock();
+	if (err >= 0 && slot == t->vpmu.slot && !t->is_vfork && !vpmu_can_follow(t))
+		return take_back(t, err);
 	return err;
 }
 

@@ -59,15 +59,11 @@ static bool wants_late(const struct mode *m)
 }
 
 /* The code does not add up an event that is wanted of this task, or could ask late: all code is translated again,
- * when it is needed. */
+ * when it is needed. Does nothing while a debugger holds another thread in the code. */
 static void change_mode(struct thread *t, uint32_t want, uint32_t budgets)
 {
-	const bool must = !covers(&cache.modes[cache.mode], want, budgets);
-	if (!stop_others(t)) {
-		if (must)
-			refuse("a thread of the program is held by a debugger and cannot follow the virtual PMU");
+	if (!stop_others(t))
 		return;
-	}
 	const struct mode *const now = &cache.modes[cache.mode];
 	if (covers(now, want, budgets) && !wants_late(now)) {	/* another thread was faster */
 		release_others();
@@ -94,15 +90,44 @@ static void change_mode(struct thread *t, uint32_t want, uint32_t budgets)
 	release_others();
 }
 
+bool vpmu_can_follow(struct thread *t)
+{
+	const struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
+	const uint32_t want = __atomic_load_n(&s->want, __ATOMIC_SEQ_CST), budgets = watched(s);
+	if (!covers(&cache.modes[cache.mode], want, budgets))
+		change_mode(t, want, budgets);
+	return covers(&cache.modes[cache.mode], want, budgets);
+}
+
+#define RETRY_NS 20000000000ull		/* a try takes long while a debugger holds a thread */
+
+/* The task goes on with code that does not count what is wanted: its events say so. */
+static void lose_events(struct thread *t)
+{
+	vpmu_lock(t);
+	for (uint32_t i = vpmu_slot(t->vpmu.slot)->events; i; i = vpmu_event(i)->next)
+		vpmu_event(i)->lost |= !vpmu_event(i)->software && vpmu_event(i)->state >= VE_INACTIVE;
+	vpmu_unlock();
+}
+
 void vpmu_follow(struct thread *t)
 {
 	struct vpmu_slot *const s = vpmu_slot(t->vpmu.slot);
+	static uint64_t retry_at;	/* guarded by nothing: one try more or less */
 	/* pairs with vpmu_has_followed(): a task that opens a counter writes `want`, then reads this */
 	__atomic_store_n(&s->in_call, 0, __ATOMIC_SEQ_CST);
 	const uint32_t want = __atomic_load_n(&s->want, __ATOMIC_SEQ_CST);
 	static bool tried;		/* to ask late; a debugger may hold a thread */
-	if (!covers(&cache.modes[cache.mode], want, watched(s)) ||
-	    (wants_late(&cache.modes[cache.mode]) && !tried)) {
+	if (!covers(&cache.modes[cache.mode], want, watched(s))) {
+		tried |= cache.precise;
+		const bool waits = now_ns() < retry_at;
+		if (waits || !vpmu_can_follow(t)) {
+			if (!waits)
+				retry_at = now_ns() + RETRY_NS;
+			lose_events(t);
+			return;
+		}
+	} else if (wants_late(&cache.modes[cache.mode]) && !tried) {
 		tried |= cache.precise;
 		change_mode(t, want, watched(s));
 	}

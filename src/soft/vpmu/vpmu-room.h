@@ -114,6 +114,9 @@ NEEDS_VPMU_LOCK uint64_t vpmu_decoy(uint32_t slot, uint64_t code, uint64_t clock
 uint32_t vpmu_decoy_wanted(uint64_t code);
 
 /* vpmu-clock.c */
+/* Changes the code, if it does not count what is wanted of the task. False: a debugger holds another task of this
+ * memory in the code. */
+TAKES_LOCK bool vpmu_can_follow(struct thread *t);
 NEEDS_VPMU_LOCK void vpmu_tell(struct thread *t);	/* signals tasks that must count more */
 /* Ends what vpmu_pauses() began, where C goes on without vpmu_follow(): a signal makes the task follow soon. */
 void vpmu_goes_on(struct thread *t);
