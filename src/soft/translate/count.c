@@ -66,7 +66,9 @@ void count_add(struct thread *t, int event, int64_t n, const struct mode *m)
 
 void count_use_up(struct vpmu_task_mem *m, int event)
 {
-	for (int i = 0; i < VPMU_CODE_BANKS; i++) {
+	/* (rdpmc adds up only those that code of the virtual PMU uses: the others are 0.) */
+	const int banks = E.vpmu ? VPMU_FEW_BANKS : VPMU_CODE_BANKS;
+	for (int i = 0; i < banks; i++) {
 		m->acc[event][VPMU_BANKS - 1] += m->acc[event][i] + 1;
 		m->acc[event][i] = -1ull;
 		m->given[event][i] = 1;
