@@ -38,10 +38,9 @@ static void asks_to_be_traced(void)
 /* It works, and sleeps, and is attached to in the meantime. */
 static void works(int sleeps)
 {
-	volatile long sum = 0;
 	for (;;) {
-		for (long i = 0; i < 100000; i++)
-			sum += i;
+		for (volatile long i = 0; i < 100000; i++)
+			;
 		if (sleeps)
 			usleep(1000);
 	}
