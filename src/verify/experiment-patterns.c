@@ -218,6 +218,7 @@ static void judge_serializers(struct verify *v, const struct subject *s,
 		if (has[i])
 			verify_number(f, tare_serializer_name(serializers[i]), (double)off[i]);
 	verify_number(f, "limit", limit_events / code->events);
+	verify_number(f, "limit_events", limit_events);
 }
 
 static int serializers_of(struct verify *v, const struct subject *s)

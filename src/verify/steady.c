@@ -134,6 +134,7 @@ enum steady_compare steady_compare(const struct steady *a, const struct steady *
 }
 
 #define SIGMAS 7		/* of a difference of means that is no chance */
+#define FEW_SIGMAS 3		/* of one that may be none */
 #define COARSE 0.01		/* of the events: a limit above that says nothing */
 
 enum steady_compare steady_compare_means(const struct steady *a, const struct steady *b,
@@ -147,7 +148,7 @@ enum steady_compare steady_compare_means(const struct steady *a, const struct st
 	if (!noisy || a->runs + b->runs < 6 * STEADY_RUNS)
 		return modes;
 	*least = fmax(SIGMAS * error, 1);
-	if (*least > fmax(COARSE * code->events, 1) || (distance > 0.6 * *least && distance <= *least))
+	if (*least > fmax(COARSE * code->events, 1) || (distance > FEW_SIGMAS * error && distance <= *least))
 		return STEADY_UNSETTLED;
 	return distance > *least ? STEADY_DIFFERENT : STEADY_SAME;
 }

@@ -126,7 +126,9 @@ def check_surroundings(what, finding, flaws):
     if verdict == "info":
         check("not tried" in finding["text"] or is_noisy(flaws, name), *what, finding)
         return
-    check((verdict != "good") == (amount != 0), *what, "planted", cause, amount, finding)
+    # (reads miss 1 to `amount` instructions: what they miss on average may be below the limit that is printed)
+    below = cause == "early-read" and verdict == "good" and (1 + amount) / 2 < numbers["limit_events"]
+    check((verdict != "good") == (amount != 0) or below, *what, "planted", cause, amount, finding)
     if not amount or verdict == "good":
         return
     if cause == "early-read":
