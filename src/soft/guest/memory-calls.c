@@ -7,7 +7,6 @@
 #include "sys.h"
 #include "text.h"
 
-
 /* Before a call that changes the range, or may do so. */
 static void touched(struct thread *t, uint64_t start, uint64_t end)
 {
