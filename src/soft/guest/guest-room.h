@@ -33,17 +33,16 @@ void exact_begin(struct thread *t);	/* a new thread or process */
 TAKES_LOCK void exact_call(struct thread *t, long nr);
 void exact_ended(struct thread *t);	/* the task ends by a signal */
 
-/* signal.c */
+/* signal-kernel.c */
 void signal_altstack(struct thread *t);			/* sets the engine's signal stack */
-/* Goes on at t->pc, with the program's signal mask and that FP state (0: the initial one). */
-void signal_leave(struct thread *t, uint64_t fpstate, uint64_t fp_flags)
-	__attribute__((noreturn));
-/* The instruction that the program or its tracer single-steps has not retired. */
-void step_undone(struct thread *t);
-void signal_take_regs(struct thread *t, const struct k_sigcontext *m);
 /* The action that the kernel gets where the program's is `act`. */
 struct k_sigaction signal_kernel_action(int sig, const struct k_sigaction *act);
-bool signal_on_altstack(const struct k_stack *s, uint64_t sp);
+long signal_kernel_set(int sig, const struct k_sigaction *k, struct k_sigaction *old);
+bool signal_dies_by_default(int sig);
+void mask_set(struct thread *t, uint64_t app_mask);
+/* The synchronous signals, which the engine holds while the program blocks them: thread.signal.held_info
+ * has one place for each, in this order. */
+extern const uint8_t held_signals[6];
 /* Before an exec the kernel gets the program's own ignored and blocked signals, which the new
  * image inherits; if the exec fails, the engine's again. */
 void signals_as_app(struct thread *t);
@@ -51,11 +50,25 @@ void signals_as_engine(struct thread *t);
 /* The process leaves the engine: the kernel gets the program's actions, stack and held signals. All
  * signals are blocked until the launcher sets the program's mask. */
 void signals_hand_back(struct thread *t);
-TAKES_LOCK void signal_fatal(struct thread *t, int sig) __attribute__((noreturn));
-void mask_set(struct thread *t, uint64_t app_mask);
-void fp_learn(void);					/* fills guest.fp in, from CPUID */
 
-/* signal-calls.c */
+/* signal-fpstate.c */
+void fp_learn(void);					/* fills guest.fp in, from CPUID */
+/* A frame that the kernel made shows which features the thread's FP state has. */
+void fp_note(struct thread *t, uint64_t fpstate);
+uint32_t fp_size(uint64_t fpstate);			/* in a frame; 0: there is none */
+/* Stores the live FP state at THREAD_FP, as the kernel would in a frame for this thread. Returns
+ * the flags of a ucontext with it. */
+uint64_t fp_save(struct thread *t);
+
+/* signal.c */
+/* Goes on at t->pc, with the program's signal mask and that FP state (0: the initial one). */
+void signal_leave(struct thread *t, uint64_t fpstate, uint64_t fp_flags)
+	__attribute__((noreturn));
+/* The instruction that the program or its tracer single-steps has not retired. */
+void step_undone(struct thread *t);
+void signal_take_regs(struct thread *t, const struct k_sigcontext *m);
+bool signal_on_altstack(const struct k_stack *s, uint64_t sp);
+TAKES_LOCK void signal_fatal(struct thread *t, int sig) __attribute__((noreturn));
 
 /* special.c */
 void uncount(struct thread *t, uint64_t pc);		/* the instruction there did not retire */

@@ -3,13 +3,15 @@
  *
  *	syscall.c	the program's system calls, handed to the files below or to the kernel
  *	memory-calls.c	mmap and the like
- *	signal.c	signals: arriving, frames, leaving; signal-calls.c: the calls about them
+ *	signal.c	signals: arriving, frames, leaving
+ *	signal-calls.c	the system calls about signals
+ *	signal-kernel.c	what the kernel knows of the program's signals
+ *	signal-fpstate.c  the FP state of a running thread; fpstate.c: which of it a frame has
  *	thread.c	clone, fork, exit; records of tasks
  *	exec.c		execve, with the launcher's help
  *	exact-stop.c	stopping a task at its N-th event
  *	special.c	instructions that C runs for the program
  *	machine*.c	the CPU that the program sees (--machine): instructions, calls
- *	fpstate.c	the FP state in a signal frame
  *	procfs*.c	/proc without the engine (procfs.h)
  *	shown-files.c	files that show another CPU than the host's
  *	rseq.c, seccomp.c, ptrace.c, traced.c
@@ -62,8 +64,10 @@ TAKES_LOCK long syscall_usual(struct thread *t, long nr, const uint64_t *a);
 /* memory-calls.c */
 TAKES_LOCK long memory_syscall(struct thread *t, long nr, const uint64_t *a);
 
-/* signal.c */
+/* signal-kernel.c */
 void signals_init(struct thread *t);			/* a new image */
+
+/* signal.c */
 void signal_deliver_pending(struct thread *t) __attribute__((noreturn));
 void signal_deliver_held(struct thread *t);		/* returns if the program blocks them all */
 /* Delivers a signal that an instruction of the program at t->pc raises. */

@@ -21,268 +21,6 @@
 #include "sys.h"
 #include "text.h"
 
-
-/* ---- what the kernel knows ---- */
-
-static bool dies_by_default(int sig)
-{
-	switch (sig) {
-	case SIGCHLD: case SIGCONT: case SIGURG: case SIGWINCH:
-	case SIGSTOP: case SIGTSTP: case SIGTTIN: case SIGTTOU: case SIGKILL:
-		return false;
-	default:
-		return true;
-	}
-}
-
-struct k_sigaction signal_kernel_action(int sig, const struct k_sigaction *act)
-{
-	struct k_sigaction k = { .handler = (uint64_t)glue_master,
-				 .restorer = (uint64_t)glue_restorer, .mask = ~SYNC_SIGNALS,
-				 .flags = SA_SIGINFO | SA_RESTORER | SA_ONSTACK };
-	const bool sync = SYNC_SIGNALS & SIG_BIT(sig);
-	if (act->handler == SIGNAL_IGNORED && !sync)
-		k.handler = SIGNAL_IGNORED;
-	else if (act->handler == SIGNAL_DEFAULT && !sync && !dies_by_default(sig))
-		k.handler = SIGNAL_DEFAULT;
-	else if (act->handler <= SIGNAL_IGNORED)
-		k.flags |= SA_RESTART;
-	/* SA_RESTART, SA_NOCLDSTOP and SA_NOCLDWAIT are the kernel's business */
-	k.flags |= act->flags & (SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT);
-	return k;
-}
-
-static long kernel_set(int sig, const struct k_sigaction *k, struct k_sigaction *old)
-{
-	return sys4(__NR_rt_sigaction, sig, k, old, SIGSET_SIZE);
-}
-
-static void kernel_mask(uint64_t mask)
-{
-	mask &= ~SYNC_SIGNALS;
-	sys4(__NR_rt_sigprocmask, SIG_SETMASK, &mask, 0, SIGSET_SIZE);
-}
-
-void mask_set(struct thread *t, uint64_t app_mask)
-{
-	t->signal.mask = app_mask;
-	kernel_mask(app_mask);
-}
-
-void signal_altstack(struct thread *t)
-{
-	const struct k_stack alt = { .sp = (uint64_t)t + THREAD_ALT,
-				     .size = THREAD_STACK - THREAD_ALT };
-	sys2(__NR_sigaltstack, &alt, 0);
-}
-
-/* After an exec there is no alternate stack, but its flags stay, and only a signal frame shows
- * them: so the process traps once before it sets its own stack. */
-static void learn_altstack(struct thread *t)
-{
-	t->signal.learning = true;
-	__asm__ volatile("int3" : : : "memory");
-}
-
-void signals_init(struct thread *t)
-{
-	t->signal.actions = guest.actions;
-	for (int sig = 1; sig <= N_SIGNALS; sig++) {
-		const struct k_sigaction none = { 0 };
-		struct k_sigaction k = signal_kernel_action(sig, &none), old;
-		if (k.handler != (uint64_t)glue_master)
-			continue;
-		kernel_set(sig, &k, &old);
-		if (old.handler == SIGNAL_IGNORED) {
-			guest.actions[sig].handler = SIGNAL_IGNORED;
-			k = signal_kernel_action(sig, &guest.actions[sig]);
-			kernel_set(sig, &k, 0);
-		}
-	}
-	for (int sig = SIGCHLD; sig <= SIGWINCH; sig++) {
-		struct k_sigaction old = { 0 };
-		if (!dies_by_default(sig) && kernel_set(sig, 0, &old) == 0 && old.handler == SIGNAL_IGNORED)
-			guest.actions[sig].handler = SIGNAL_IGNORED;
-	}
-	sys4(__NR_rt_sigprocmask, SIG_BLOCK, 0, &t->signal.mask, SIGSET_SIZE);
-	if (t->signal.mask & SYNC_SIGNALS)
-		kernel_mask(t->signal.mask);
-	learn_altstack(t);
-	signal_altstack(t);
-}
-
-/* A new image inherits which signals are ignored and blocked. So before an exec the kernel must
- * have the program's own choice, also for the synchronous signals. */
-static void sync_actions(const struct thread *t, bool app)
-{
-	const struct k_sigaction ignore = { .handler = SIGNAL_IGNORED };
-	for (int sig = 1; sig <= SIGSYS; sig++) {
-		if (!(SYNC_SIGNALS & SIG_BIT(sig)) || t->signal.actions[sig].handler != SIGNAL_IGNORED)
-			continue;
-		const struct k_sigaction k = signal_kernel_action(sig, &t->signal.actions[sig]);
-		kernel_set(sig, app ? &ignore : &k, 0);
-	}
-}
-
-static const uint8_t held_signals[6] = { SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS };
-
-/* Held signals are pending for the program, and stay pending across an exec. */
-static void give_back_held(struct thread *t)
-{
-	for (int i = 0; i < 6; i++)
-		if (t->signal.held & t->signal.mask & SIG_BIT(held_signals[i]))
-			sys4(__NR_rt_tgsigqueueinfo, sys0(__NR_getpid), sys0(__NR_gettid),
-			     held_signals[i], &t->signal.held_info[i]);
-	t->signal.held &= ~t->signal.mask;
-}
-
-/* Sets the flags of the alternate stack as the program did. The stack itself ends with the exec. */
-static void altstack_flags_as_app(const struct thread *t)
-{
-	struct k_stack alt = { .flags = t->signal.altstack.flags };
-	if (!(alt.flags & SS_DISABLE)) {
-		alt.sp = (uint64_t)t + THREAD_ALT;
-		alt.size = THREAD_STACK - THREAD_ALT;
-	}
-	sys2(__NR_sigaltstack, &alt, 0);
-}
-
-void signals_as_app(struct thread *t)
-{
-	altstack_flags_as_app(t);
-	sync_actions(t, true);
-	if (t->signal.mask & SYNC_SIGNALS)
-		sys4(__NR_rt_sigprocmask, SIG_SETMASK, &t->signal.mask, 0, SIGSET_SIZE);
-	if (t->signal.held)
-		give_back_held(t);
-}
-
-void signals_as_engine(struct thread *t)
-{
-	signal_altstack(t);
-	sync_actions(t, false);
-	if (t->signal.mask & SYNC_SIGNALS && !t->pending)
-		kernel_mask(t->signal.mask);
-}
-
-void signals_hand_back(struct thread *t)
-{
-	const uint64_t all = ~0ull;
-	sys4(__NR_rt_sigprocmask, SIG_SETMASK, &all, 0, SIGSET_SIZE);
-	sys2(__NR_sigaltstack, &t->signal.altstack, 0);
-	for (int sig = 1; sig <= N_SIGNALS; sig++)
-		kernel_set(sig, &t->signal.actions[sig], 0);
-	if (t->pending)
-		sys4(__NR_rt_tgsigqueueinfo, sys0(__NR_getpid), sys0(__NR_gettid),
-		     t->signal.pending_info.signo, &t->signal.pending_info);
-	for (int i = 0; i < 6; i++)
-		if (t->signal.held & SIG_BIT(held_signals[i]))
-			sys4(__NR_rt_tgsigqueueinfo, sys0(__NR_getpid), sys0(__NR_gettid),
-			     held_signals[i], &t->signal.held_info[i]);
-}
-
-/* ---- the FP state ---- */
-
-/* cpuid, even if the program has forbidden it. */
-static void cpuid(uint32_t leaf, uint32_t sub, uint32_t r[4])
-{
-	if (glue_cpuid(leaf, sub, r))
-		return;
-	sys2(__NR_arch_prctl, ARCH_SET_CPUID, 1);
-	glue_cpuid(leaf, sub, r);
-	sys2(__NR_arch_prctl, ARCH_SET_CPUID, 0);
-}
-
-static uint64_t xgetbv(uint32_t which)
-{
-	uint32_t a, d;
-	__asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(which));
-	return (uint64_t)d << 32 | a;
-}
-
-/* cpuid is slow in a virtual machine, so it is used only when the facts are needed for the first
- * time, or when the program is about to forbid it. The size of all features takes one cpuid, the
- * size of each one more. */
-void fp_learn(void)
-{
-	uint32_t r[4];
-	if (guest.fp_known)
-		return;
-	cpuid(1, 0, r);
-	if (r[2] >> 27 & 1)			/* OSXSAVE */
-		guest.fp.xcr0 = xgetbv(0);
-	if (guest.fp.xcr0 & FP_DYNAMIC) {
-		for (unsigned i = 2; i < FP_FEATURES; i++) {
-			if (!(guest.fp.xcr0 >> i & 1))
-				continue;
-			cpuid(0xd, i, r);
-			guest.fp.end[i] = r[0] + r[1];
-		}
-	} else if (guest.fp.xcr0 & ~FP_LEGACY) {
-		cpuid(0xd, 0, r);
-		guest.fp.end[63 - __builtin_clzll(guest.fp.xcr0)] = r[1];
-	}
-	guest.fp_known = true;
-}
-
-
-/* As the kernel lays it out at the end of fxsave's 512 bytes (struct _fpx_sw_bytes). */
-struct fp_sw {
-	uint32_t magic, extended_size;
-	uint64_t features;
-	uint32_t size, pad[7];
-};
-
-static struct fp_sw *fp_sw(uint64_t fpstate)
-{
-	return (struct fp_sw *)(fpstate + FP_LEGACY_SIZE - sizeof(struct fp_sw));
-}
-
-static uint32_t fp_size(uint64_t fpstate)
-{
-	if (!fpstate)
-		return 0;
-	const struct fp_sw *const sw = fp_sw(fpstate);
-	return sw->magic == FP_XSTATE_MAGIC1 ? sw->extended_size : FP_LEGACY_SIZE;
-}
-
-/* A frame that the kernel made shows which features the thread's FP state has. */
-static void fp_note(struct thread *t, uint64_t fpstate)
-{
-	if (!fpstate || fp_sw(fpstate)->magic != FP_XSTATE_MAGIC1)
-		return;
-	t->signal.fp_seen = fp_sw(fpstate)->features;
-	t->signal.fp_seen_tid = t->tid;
-}
-
-/* Stores the live FP state at THREAD_FP, as the kernel would in a frame for this thread. Returns
- * the flags of a ucontext with it. */
-static uint64_t fp_save(struct thread *t)
-{
-	fp_learn();
-	struct fp_facts facts = guest.fp;
-	facts.seen = t->signal.fp_seen_tid == t->tid ? t->signal.fp_seen : 0;
-	if (facts.permitted)
-		facts.in_use = xgetbv(1);
-	const struct fp_layout l = fp_layout(&facts);
-	const uint64_t at = (uint64_t)t + THREAD_FP;
-	if (l.size + 4 > THREAD_ALT - THREAD_FP)
-		die("the FP state is larger than expected", l.size);
-	if (!l.features) {
-		glue_fxsave((void *)at);
-		mem_zero(fp_sw(at), sizeof(struct fp_sw));
-		return 0;
-	}
-	uint64_t *const header = (uint64_t *)(at + FP_LEGACY_SIZE);
-	mem_zero(header, FP_HEADER_END - FP_LEGACY_SIZE);
-	glue_xsave((void *)at, l.features);
-	*header |= FP_LEGACY;			/* as the kernel does in any case */
-	*fp_sw(at) = (struct fp_sw){ .magic = FP_XSTATE_MAGIC1, .extended_size = l.size + 4,
-				     .features = l.features, .size = l.size };
-	*(uint32_t *)(at + l.size) = FP_XSTATE_MAGIC2;
-	return UC_FP_XSTATE;
-}
-
 /* ---- leaving ---- */
 
 /* What rt_sigreturn takes. */
@@ -354,7 +92,7 @@ void signal_fatal(struct thread *t, int sig)
 		hermetic_ends(t, true);
 	const struct k_sigaction dfl = { 0 };
 	const uint64_t bit = SIG_BIT(sig);
-	kernel_set(sig, &dfl, 0);
+	signal_kernel_set(sig, &dfl, 0);
 	sys3(__NR_tgkill, sys0(__NR_getpid), sys0(__NR_gettid), sig);
 	sys4(__NR_rt_sigprocmask, SIG_UNBLOCK, &bit, 0, SIGSET_SIZE);
 	for (;;)
@@ -455,7 +193,7 @@ static void after_frame(struct thread *t, int sig, const struct k_sigaction *act
 		const struct k_sigaction none = { 0 };
 		const struct k_sigaction k = signal_kernel_action(sig, &none);
 		t->signal.actions[sig].handler = SIGNAL_DEFAULT;
-		kernel_set(sig, &k, 0);
+		signal_kernel_set(sig, &k, 0);
 	}
 	if (t->signal.altstack.flags & (int32_t)SS_AUTODISARM)
 		t->signal.altstack = (struct k_stack){ .flags = SS_DISABLE };
@@ -481,7 +219,7 @@ static void deliver(struct thread *t, const struct k_siginfo *info, const struct
 		hold(t, info);
 		signal_leave(t, k->mc.fpstate, k->flags & UC_FP_XSTATE);
 	}
-	if (act.handler == SIGNAL_DEFAULT && (forced || dies_by_default(sig)))
+	if (act.handler == SIGNAL_DEFAULT && (forced || signal_dies_by_default(sig)))
 		signal_fatal(t, sig);
 	if (act.handler <= SIGNAL_IGNORED) {
 		t->signal.has_temp_mask = false;
