@@ -128,7 +128,7 @@ int diverge_probe_whole(struct diverge *v, int side, struct tare_measurement **m
 const char *diverge_place(const struct diverge *v, int side, uint64_t address);
 void diverge_note_places(struct diverge *v, int side, const struct tare_stop *stop, const struct track *t);
 void diverge_places_free(struct diverge *v);
-/* The stack of a stopped thread; the array belongs to d. */
+/* The stack of a stopped thread; the array belongs to the side. */
 void diverge_stack(struct diverge *v, const struct tare_stop *stop, struct tare_diverge_side *side);
 
 /* search.c. Each returns 1: found; 0: not found, after several tries or when the stage is over; or a

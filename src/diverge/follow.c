@@ -431,13 +431,6 @@ static int follow_trail(struct follower *f, struct trail *t)
 
 /* ---- the parting ---- */
 
-static void at_parting(const struct tare_stop *stop, int side, void *arg)
-{
-	struct follower *const f = arg;
-	struct tare_diverge_side *const s = &f->v->d->sides[side];
-	diverge_stack(f->v, stop, s);
-}
-
 /* The kernel puts a frame of at least 128 bytes for the red zone and 500 of state on the stack, and the number of
  * the signal into rdi. No instruction but `sub rsp` moves the stack so far, and that is no parting. */
 #define SIGNAL_FRAME 628
@@ -503,15 +496,52 @@ static int cause(struct follower *f, uint64_t count)
 	return got == FOLLOW ? follow_trail(f, &t) : 0;
 }
 
-/* The stacks, where another pair parts in the same place. */
+#define STACK_PAIRS 4		/* that part here */
+
+struct stacks {
+	struct diverge *v;
+	struct tare_diverge_side seen[2];	/* of one pair: only their frames */
+};
+
+static void at_parting(const struct tare_stop *stop, int side, void *arg)
+{
+	struct stacks *const s = arg;
+	diverge_stack(s->v, stop, &s->seen[side]);
+}
+
+/* By where they stand: with random bytes, say, the two runs of this pair may have gone the other one's way. */
+static void take_stacks(struct tare_divergence *d, struct tare_diverge_side seen[2])
+{
+	for (int i = 0; i < 4; i++) {
+		struct tare_diverge_side *const to = &d->sides[i & 1], *const from = &seen[i >> 1];
+		if (to->ended || to->n_frames || !from->n_frames || from->frames[0].address != to->at.address)
+			continue;
+		to->frames = from->frames;
+		to->n_frames = from->n_frames;
+		*from = (struct tare_diverge_side){ 0 };
+	}
+	free(seen[0].frames);
+	free(seen[1].frames);
+}
+
+static bool has_stack(const struct tare_diverge_side *s) { return s->ended || s->n_frames; }
+
+/* The stacks of further pairs that part in the same place. */
 static int see_stacks(struct follower *f, uint64_t count)
 {
 	struct tare_divergence *const d = f->v->d;
-	const int got = diverge_search_again(f->v, f->task, count, at_parting, f);
-	for (int side = 0; side < 2; side++)
-		if (got <= 0 || d->sides[side].n_frames == 0 || d->sides[side].frames[0].address != d->sides[side].at.address)
-			d->sides[side].n_frames = 0;
-	return got < 0 ? got : 0;
+	for (int i = 0; i < STACK_PAIRS && !(has_stack(&d->sides[0]) && has_stack(&d->sides[1])); i++) {
+		struct stacks s = { .v = f->v };
+		const int got = diverge_search_again(f->v, f->task, count, at_parting, &s);
+		if (got == 1)
+			take_stacks(d, s.seen);
+		else {
+			free(s.seen[0].frames);
+			free(s.seen[1].frames);
+			return got;
+		}
+	}
+	return 0;
 }
 
 static int from_the_start(struct follower *f)
