@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define MOST_FUNCTIONS 8
+#define MOST_CALLERS 8		/* of a stack */
 
 static void style(struct buf *b, enum style s) { buf_str(b, term_style(STDOUT_FILENO, s)); }
 
@@ -48,10 +49,12 @@ static void side(struct buf *b, const struct tare_diverge_side *s, const char *n
 		buf_str(b, "the thread ends\n");
 	else
 		place(b, &s->at);
-	for (size_t i = 1; i < s->n_frames; i++) {
+	for (size_t i = 1; i < s->n_frames && i <= MOST_CALLERS; i++) {
 		buf_str(b, "      called from ");
 		place(b, &s->frames[i]);
 	}
+	if (s->n_frames > MOST_CALLERS + 1)
+		buf_printf(b, "      … %zu more callers (-j shows all) …\n", s->n_frames - MOST_CALLERS - 1);
 }
 
 /* "main", of "main+0x19 (work.c:6), program+0x1192" */

@@ -123,10 +123,14 @@ p = run(tare, "diverge", "--", programs["random"])
 check(p.returncode == 1 and "They part after" in p.stdout and "random.c:1" in p.stdout and
       "Cause: random bytes: getrandom() gave other bytes" in p.stdout and "1 more" not in p.stderr, p.stdout, p.stderr)
 
-# The stacks of both sides, also where the next pair goes the two ways the other way round.
+# A long stack: its beginning is shown, and how much is left out.
 r = check_case("recursion", "random bytes", function="below", text="getrandom()")
 frames = min(len(side["stack"]) for side in r["parting"]["sides"])
 check(frames > 30, frames)
+p = run(tare, "diverge", "--", programs["recursion"])
+lines = p.stdout.splitlines()
+check(sum("called from" in line for line in lines) == 16 and sum("more callers (-j shows all)" in line for line in lines) == 2,
+      p.stdout, p.stderr)
 
 # What the command prints is thrown away, and its status is not tare's.
 p = run(tare, "diverge", "-r", "2", "--", "sh", "-c", "echo $0-out; echo $0-err >&2; exit 7", "its")
