@@ -61,7 +61,7 @@ uint64_t resume(struct thread *t)
 		stepped(t);
 	if (t->task.trace_asked) {
 		t->task.trace_asked = false;
-		traced_asked(t);
+		traced_resumes(t);
 	}
 	if (t->step.trap || t->rflags & FLAG_TF)
 		single_step(t);

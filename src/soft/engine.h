@@ -134,7 +134,7 @@ struct thread {
 		uint32_t rseq_len, rseq_sig;	/* … and with a machine, what it was registered with */
 		uint64_t affinity;	/* with a machine: the CPUs that it asked for; 0: all */
 		bool strict;		/* seccomp's strict mode, which the engine enforces */
-		bool trace_asked;	/* traced_asked() is to be called */
+		bool trace_asked;	/* traced_resumes() is to be called */
 		bool exec_counted;	/* the execve that it makes is in the log already */
 		uint16_t gs_selector;	/* the program's */
 	} task;

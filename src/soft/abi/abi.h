@@ -264,6 +264,10 @@ struct soft_record {
 	uint32_t trace_state;	/* futex: enum soft_tracing */
 	uint32_t step;		/* the tracer single-steps it, until the step is done: STEP_WANTED, with the
 				 * signal that is delivered first << STEP_SIGNAL */
+	uint32_t watched;	/* a task of the run traces it, and is shown its signals while it is in C */
+	uint32_t stop_again;	/* the signal with which it stops once more, in C; 0: none */
+	uint32_t code_written;	/* another task of the run has written to its memory */
+	uint32_t resumed_by;	/* the tracer's last request to let it go on: PTRACE_CONT, … */
 	uint64_t before[SOFT_EVENTS];	/* of the same task, in the images before its last exec */
 	uint64_t way;		/* with stops: a hash of the code that ran, for struct tare_stop */
 	/* Counting parts of the program (translate/on-off.c): */

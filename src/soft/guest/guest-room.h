@@ -117,23 +117,27 @@ enum { TRACED_HEARD = 1, TRACED_READY };	/* soft_record.traced */
 #define TRACED_STEPPED (-0x7a34)	/* of the task itself, for its tracer: a step is done, … */
 #define TRACED_EXECED (-0x7a35)	/* … there is a new image, … */
 #define TRACED_RELEASE (-0x7a36)	/* … it must be detached, so that the launcher can attach */
+#define TRACED_HINT (-0x7a37)	/* of another task: see soft_record.stop_again and .code_written */
 /* soft_record.step: */
 #define STEP_WANTED 1
 #define STEP_TELLS 2		/* the task is about to stop because the step is done, … */
 #define STEP_SHOWS 4		/* … or because the signal came, whose number is << STEP_SIGNAL */
+#define STEP_ENDS 16		/* the signal that ends the task, which the tracer has seen, comes once more */
 #define STEP_SIGNAL 8
 static inline bool traced_code_of_signal(int32_t code)
 {
-	return code == TRACED_KICK || (code <= TRACED_STEPPED && code >= TRACED_RELEASE);
+	return code == TRACED_KICK || (code <= TRACED_STEPPED && code >= TRACED_HINT);
 }
-void traced_heard(struct thread *t);	/* TRACED_KICK came: traced_asked() as soon as possible */
+/* A kick came, of this code: traced_resumes() as soon as possible. */
+void traced_heard(struct thread *t, int32_t code);
 void traced_thread(struct thread *t);	/* a new thread of a traced process */
 TAKES_LOCK void traced_code(struct thread *t);	/* a traced process has mapped code */
 /* A step of the tracer ends with a signal: the tracer is shown the signal first. True: the tracer has
  * suppressed it. */
 TAKES_LOCK bool traced_suppresses(struct thread *t, const struct k_siginfo *info);
-/* The signal has come to the engine and was kept from the tracer. */
-bool traced_is_unseen(const struct thread *t, const struct k_siginfo *info);
+/* The signal has come to the engine, at this pc, and was kept from the tracer. */
+bool traced_is_unseen(const struct thread *t, const struct k_siginfo *info, uint64_t pc);
+void traced_ends(struct thread *t);	/* by a signal that the tracer has seen */
 void traced_handler(struct thread *t);	/* a handler begins: that was the step */
 void traced_undone(struct thread *t);	/* the instruction has not retired */
 /* An exec: the tracer lets the launcher attach; and attaches again, if the exec has failed. */
@@ -143,6 +147,12 @@ TAKES_LOCK void traced_again(struct thread *t);
 /* tracer.c */
 TAKES_LOCK long ptrace_syscall(struct thread *t, const uint64_t *a);
 long wait_syscall(struct thread *t, long nr, const uint64_t *a);
+
+/* others-code.c */
+/* The task, or its process, may have new code: this process has written to its memory. */
+void others_code_written(struct soft_record *r);
+/* A call of this process that writes to another one's memory has succeeded. */
+void others_memory_written(struct thread *t, long nr, const uint64_t *a);
 
 /* ptrace.c */
 /* Requests for the registers of a task: the program's, not the engine's. */

@@ -14,7 +14,9 @@
  *	machine*.c	the CPU that the program sees (--machine): instructions, calls
  *	procfs*.c	/proc without the engine (procfs.h)
  *	shown-files.c	files that show another CPU than the host's
- *	rseq.c, seccomp.c, ptrace.c, traced.c
+ *	ptrace.c, tracer.c, traced.c  tasks that trace others, and tasks that are traced
+ *	others-code.c	code of other processes that this one writes
+ *	rseq.c, seccomp.c
  *
  * This header is what vpmu, still and engine.c use; what only the files of this room share is in
  * guest-room.h. The room sees translate, decode and the root.
@@ -37,7 +39,8 @@ struct guest_state {
 	uint32_t execing;
 	uint32_t mdwe;			/* bits of PR_SET_MDWE */
 	bool zone_forbidden;		/* the program has mapped all of the zone with PROT_NONE */
-	bool mem_open;			/* it has opened /proc/…/mem, by which it may change code */
+	bool mem_open;			/* it has opened its /proc/…/mem, by which it may change code */
+	bool others_mem_open;		/* … and that of another process */
 	bool filtered;			/* it has installed a seccomp filter */
 	bool shares_memory;		/* E.hermetic: it has mapped memory that others may write to */
 	bool cpuid_forbidden;		/* a thread has forbidden cpuid (ARCH_SET_CPUID) */
@@ -108,6 +111,7 @@ void rseq_init(void);					/* refuses a program that uses rseq */
 /* traced.c */
 /* Another task is about to trace this process: maps all that would fault otherwise. */
 TAKES_LOCK void traced_asked(struct thread *t);
+TAKES_LOCK void traced_resumes(struct thread *t);	/* after a kick of another task, before it goes on */
 TAKES_LOCK void traced_begin(struct thread *t);	/* a new image: its tracer attaches */
 TAKES_LOCK void traced_step(struct thread *t);	/* before the next instruction: does it run alone? */
 

@@ -184,8 +184,10 @@ static long by_path(struct thread *t, long nr, const uint64_t *a, bool *done)
 	const long fd = gate(t, nr, a);
 	if (fd < 0 || !proc_identify(fd, &f))
 		return fd;
-	if (f.kind == PROC_MEM)
-		guest.mem_open |= proc_is_own(t, f.pid);
+	if (f.kind == PROC_MEM && proc_is_own(t, f.pid))
+		guest.mem_open = true;
+	else if (f.kind == PROC_MEM)
+		guest.others_mem_open = true;
 	else
 		__atomic_fetch_or(&E.shared->flags, SOFT_FLAG_PROC, __ATOMIC_RELAXED);
 	return fd;

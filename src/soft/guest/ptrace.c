@@ -1,4 +1,4 @@
-/* A tracer that reads the registers of a counted task gets the program's registers.
+/* A tracer that reads or sets the registers of a counted task means the program's registers.
  *
  * A counted task that is stopped in a system call, or anywhere in the engine, has the engine's
  * registers; the program's are in its struct thread. LeakSanitizer, for example, attaches to its
@@ -122,6 +122,90 @@ static long do_getregset(struct thread *t, const uint64_t *a)
 	return copy_guest(io.iov_base, &u, n) ? 0 : -EFAULT;
 }
 
+static bool write_memory(int32_t tid, uint64_t at, const void *from, uint64_t len)
+{
+	const struct iovec here = { (void *)(uintptr_t)from, len }, there = { (void *)at, len };
+	return sys6(__NR_process_vm_writev, tid, &here, 1, &there, 1, 0) == (long)len;
+}
+
+/* Of a task in C, in its struct thread at `at`. */
+static bool put_own(int32_t tid, uint64_t at, const struct k_user_regs *u)
+{
+	const uint64_t regs[16] = { u->rax, u->rcx, u->rdx, u->rbx, u->rsp, u->rbp, u->rsi, u->rdi,
+				    u->r8, u->r9, u->r10, u->r11, u->r12, u->r13, u->r14, u->r15 };
+	const uint64_t minus_gs = -u->gs_base;
+	return write_memory(tid, at + offsetof(struct thread, regs), regs, sizeof(regs)) &&
+	       write_memory(tid, at + offsetof(struct thread, pc), &u->rip, 8) &&
+	       write_memory(tid, at + offsetof(struct thread, rflags), &u->eflags, 8) &&
+	       write_memory(tid, at + offsetof(struct thread, app_gs), &u->gs_base, 8) &&
+	       write_memory(tid, at + offsetof(struct thread, app_gs_neg), &minus_gs, 8);
+}
+
+/* Sets the program's registers instead of the engine's. The kernel gets what it uses itself: fs and, in a system
+ * call, the arguments and the result. */
+static long set_regs(struct thread *t, int32_t tid, const struct k_user_regs *u)
+{
+	struct k_user_regs k = { 0 };
+	const uint64_t get[6] = { PTRACE_GETREGS, (uint32_t)tid, 0, (uint64_t)&k };
+	uint64_t set[6] = { PTRACE_SETREGS, (uint32_t)tid, 0, (uint64_t)u };
+	const uint64_t at = thread_of(tid);
+	const long ret = at ? gate(t, __NR_ptrace, get) : 0;
+	if (ret)
+		return ret;
+	if (!at || !in_engine(k.rip))
+		return gate(t, __NR_ptrace, set);
+	if (!put_own(tid, at, u))
+		return -EIO;
+	k.fs_base = u->fs_base;
+	if (in_gate(k.rip)) {
+		k.rdi = u->rdi;
+		k.rsi = u->rsi;
+		k.rdx = u->rdx;
+		k.r10 = u->r10;
+		k.r8 = u->r8;
+		k.r9 = u->r9;
+		k.rax = u->rax;
+		k.orig_rax = u->orig_rax;
+	}
+	set[3] = (uint64_t)&k;
+	return gate(t, __NR_ptrace, set);
+}
+
+static long do_setregs(struct thread *t, const uint64_t *a)
+{
+	struct k_user_regs u;
+	return copy_guest(&u, (const void *)a[3], sizeof(u)) ? set_regs(t, (int32_t)a[1], &u) : -EFAULT;
+}
+
+static long do_setregset(struct thread *t, const uint64_t *a)
+{
+	struct k_user_regs u = { 0 };
+	struct iovec io;
+	if (a[2] != NT_PRSTATUS)
+		return gate(t, __NR_ptrace, a);
+	if (!copy_guest(&io, (const void *)a[3], sizeof(io)))
+		return -EFAULT;
+	const uint64_t n = io.iov_len < sizeof(u) ? io.iov_len : sizeof(u);
+	if (n % 8)
+		return -EINVAL;
+	const long ret = get_regs(t, (int32_t)a[1], &u);
+	if (ret)
+		return ret;
+	return copy_guest(&u, io.iov_base, n) ? set_regs(t, (int32_t)a[1], &u) : -EFAULT;
+}
+
+static long do_pokeuser(struct thread *t, const uint64_t *a)
+{
+	struct k_user_regs u = { 0 };
+	if (a[2] % 8 || a[2] >= sizeof(u))
+		return gate(t, __NR_ptrace, a);
+	const long ret = get_regs(t, (int32_t)a[1], &u);
+	if (ret)
+		return ret;
+	mem_copy((char *)&u + a[2], &a[3], 8);
+	return set_regs(t, (int32_t)a[1], &u);
+}
+
 static long do_peekuser(struct thread *t, const uint64_t *a)
 {
 	struct k_user_regs u = { 0 };
@@ -140,6 +224,12 @@ long ptrace_registers(struct thread *t, const uint64_t *a)
 		return do_getregset(t, a);
 	case PTRACE_PEEKUSR:
 		return do_peekuser(t, a);
+	case PTRACE_SETREGS:
+		return do_setregs(t, a);
+	case PTRACE_SETREGSET:
+		return do_setregset(t, a);
+	case PTRACE_POKEUSR:
+		return do_pokeuser(t, a);
 	default:
 		return gate(t, __NR_ptrace, a);
 	}

@@ -92,6 +92,7 @@ void signal_fatal(struct thread *t, int sig)
 		hermetic_ends(t, true);
 	const struct k_sigaction dfl = { 0 };
 	const uint64_t bit = SIG_BIT(sig);
+	traced_ends(t);
 	signal_kernel_set(sig, &dfl, 0);
 	sys3(__NR_tgkill, sys0(__NR_getpid), sys0(__NR_gettid), sig);
 	sys4(__NR_rt_sigprocmask, SIG_UNBLOCK, &bit, 0, SIGSET_SIZE);
@@ -286,7 +287,7 @@ static void keep(struct thread *t, const struct k_siginfo *info, struct k_uconte
 	if (size)
 		t->signal.pending_uc.mc.fpstate = (uint64_t)t + THREAD_FP;
 	t->signal.pending_forced = false;
-	t->traced.unseen = traced_is_unseen(t, info);
+	t->traced.unseen = traced_is_unseen(t, info, uc->mc.rip);
 	t->pending = 1;
 	uc->sigmask = ~SYNC_SIGNALS;	/* one at a time */
 }
@@ -402,6 +403,7 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 		info->addr = t->pc;
 	if (sync)
 		note_fault(t, info, &uc->mc);
+	t->traced.unseen = traced_is_unseen(t, info, code);
 	deliver(t, info, uc, sync);
 }
 
@@ -453,8 +455,8 @@ static void kicked(struct thread *t, const struct k_siginfo *info, struct k_ucon
 	const struct segment *const s = segment_of(pc);
 	if (pc == (uint64_t)gate_after && uc->mc.rax == (uint64_t)-EINTR)
 		uc->mc.rax = (uint64_t)GATE_RESTART;
-	if (info->code == TRACED_KICK)
-		traced_heard(t);
+	if (info->code == TRACED_KICK || info->code == TRACED_HINT)
+		traced_heard(t, info->code);
 	if (!s || pc < s->base + TRAMPOLINES || t->signal.probing) {
 		t->again = 1;
 		return;
@@ -514,6 +516,7 @@ static void probed(struct thread *t, const struct k_siginfo *info, const struct 
 	const uint64_t live = FLAGS_OF_SIGRETURN & ~(uint64_t)FLAG_TF;
 	t->rflags = (uc->mc.eflags & live) | (t->rflags & ~live);
 	note_fault(t, info, &uc->mc);
+	t->traced.unseen = traced_is_unseen(t, info, uc->mc.rip);
 	deliver(t, info, uc, true);
 }
 
@@ -620,7 +623,7 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 
 	if (E.hermetic && info->signo == sig)
 		hermetic_siginfo(info);
-	if (t->traced.showing == sig && in_engine(pc)) {
+	if (t->traced.showing == sig && in_engine(pc) && !is_kick(t, info)) {
 		t->traced.let_through = true;
 		return;
 	}
@@ -687,5 +690,6 @@ void signal_raise(struct thread *t, int sig, int code, uint64_t addr, int trapno
 		note_fault(t, &info, &m);
 	if (trapno != X86_TRAP_DB)
 		t->rflags |= FLAG_RF;	/* as the CPU does at a fault */
+	t->traced.unseen = traced_is_unseen(t, &info, t->pc);
 	deliver(t, &info, live_context(t), true);
 }

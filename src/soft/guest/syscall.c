@@ -171,6 +171,8 @@ long plain_syscall(struct thread *t, long nr, const uint64_t *a)
 		cache_invalidate(ALL_MEMORY);
 		lock_drop();
 	}
+	if (ret > 0 && (nr == __NR_process_vm_writev || (guest.others_mem_open && may_write_mem(nr))))
+		others_memory_written(t, nr, a);
 	return ret;
 }
 

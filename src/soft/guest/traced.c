@@ -63,19 +63,20 @@ void traced_asked(struct thread *t)
 	__atomic_store_n(&E.shared->records[t->record].traced, TRACED_READY, __ATOMIC_RELEASE);
 }
 
-/* In the signal handler, where the lock may be held: resume() does the rest. */
-void traced_heard(struct thread *t)
-{
-	t->task.trace_asked = true;		/* resume() looks */
-	__atomic_store_n(&E.shared->records[t->record].traced, TRACED_HEARD, __ATOMIC_RELEASE);
-}
-
-/* ---- stops that the task makes for its tracer ---- */
-
 static struct soft_record *own_record(const struct thread *t)
 {
 	return &E.shared->records[t->record];
 }
+
+/* In the signal handler, where the lock may be held: resume() does the rest. */
+void traced_heard(struct thread *t, int32_t code)
+{
+	t->task.trace_asked = true;		/* resume() looks */
+	if (code == TRACED_KICK)
+		__atomic_store_n(&own_record(t)->traced, TRACED_HEARD, __ATOMIC_RELEASE);
+}
+
+/* ---- stops that the task makes for its tracer ---- */
 
 /* Sends itself a signal. The tracer may do anything to counters of the task while it is stopped. */
 static void stop_with(struct thread *t, const struct k_siginfo *info)
@@ -91,6 +92,32 @@ static void trap(struct thread *t, int32_t code)
 {
 	const struct k_siginfo info = { .signo = SIGTRAP, .code = code };
 	stop_with(t, &info);
+}
+
+/* The tracer saw none of a signal that came to code of the cache. */
+static void stop_again(struct thread *t, struct soft_record *r)
+{
+	const int32_t sig = (int32_t)__atomic_exchange_n(&r->stop_again, 0, __ATOMIC_ACQ_REL);
+	if (!sig)
+		return;
+	if (E.vpmu)
+		vpmu_pauses(t);
+	sys3(__NR_tgkill, sys0(__NR_getpid), sys0(__NR_gettid), sig);
+	if (E.vpmu)
+		vpmu_follow(t);
+}
+
+void traced_resumes(struct thread *t)
+{
+	struct soft_record *const r = own_record(t);
+	if (r->traced == TRACED_HEARD)
+		traced_asked(t);
+	stop_again(t, r);
+	if (__atomic_exchange_n(&r->code_written, 0, __ATOMIC_ACQ_REL)) {
+		lock_take();
+		cache_invalidate(0, USER_END);
+		lock_drop();
+	}
 }
 
 /* The tracer's engine ends the step when it sees this stop. Signals that come before it are still kept from the
@@ -131,10 +158,17 @@ void traced_handler(struct thread *t)
 		t->traced.step = STEP_RAN;
 }
 
-bool traced_is_unseen(const struct thread *t, const struct k_siginfo *info)
+bool traced_is_unseen(const struct thread *t, const struct k_siginfo *info, uint64_t pc)
 {
-	const uint32_t step = own_record(t)->step;
-	return step && step >> STEP_SIGNAL != (uint32_t)info->signo;
+	const struct soft_record *const r = own_record(t);
+	return (r->step && r->step >> STEP_SIGNAL != (uint32_t)info->signo) || (r->watched && !in_engine(pc));
+}
+
+void traced_ends(struct thread *t)
+{
+	struct soft_record *const r = own_record(t);
+	if (r->watched)
+		r->step = STEP_ENDS;
 }
 
 bool traced_suppresses(struct thread *t, const struct k_siginfo *info)

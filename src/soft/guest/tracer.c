@@ -14,9 +14,12 @@
  * when the new image has been entered, or when it wants something else of the tracee. Before a
  * further exec the tracee asks to be detached for it.
  *
- * Signals that engines send each other are not shown.
+ * Stops. A signal may stop the task in the cache, where its registers are not the program's. The tracer is shown
+ * no such stop: the task goes on, and stops once more in C, where ptrace.c reads and changes the program's
+ * registers. Signals that engines send each other are not shown.
  */
 #include "guest-room.h"
+#include "procfs.h"
 #include "sys.h"
 #include "text.h"
 
@@ -142,11 +145,11 @@ static void attach_now(struct thread *t, struct soft_record *r)
 
 /* ---- requests ---- */
 
-static bool is_in_engine(struct thread *t, int32_t tid)
+/* Where the task is; in the engine, if this thread does not trace it. */
+static uint64_t real_rip(int32_t tid)
 {
 	uint64_t rip = 0;
-	const uint64_t ask_rip[6] = { PTRACE_PEEKUSR, (uint32_t)tid, 16 * 8, (uint64_t)&rip };
-	return gate(t, __NR_ptrace, ask_rip) < 0 || in_engine(rip);
+	return sys4(__NR_ptrace, PTRACE_PEEKUSR, tid, 16 * 8, &rip) < 0 ? (uint64_t)gate_begin : rip;
 }
 
 static long single_step(struct thread *t, struct soft_record *r, const uint64_t *a)
@@ -154,19 +157,12 @@ static long single_step(struct thread *t, struct soft_record *r, const uint64_t 
 	const struct k_siginfo kick = { .signo = SIGTRAP, .code = TRACED_KICK };
 	const uint64_t go_on[6] = { PTRACE_CONT, a[1], 0, a[3] };
 	__atomic_store_n(&r->step, STEP_WANTED | (uint32_t)(a[3] & 0xff) << STEP_SIGNAL, __ATOMIC_RELEASE);
-	if (!is_in_engine(t, r->tid))
+	if (!in_engine(real_rip(r->tid)))
 		sys4(__NR_rt_tgsigqueueinfo, r->pid, r->tid, SIGTRAP, &kick);
 	const long ret = gate(t, __NR_ptrace, go_on);
 	if (ret < 0)
 		r->step = 0;
 	return ret;
-}
-
-/* The code of the signal at which the tracee stands. */
-static int32_t signal_code(int32_t tid)
-{
-	struct k_siginfo info = { 0 };
-	return sys4(__NR_ptrace, PTRACE_GETSIGINFO, tid, 0, &info) == 0 ? info.code : 0;
 }
 
 static long get_siginfo(struct thread *t, const uint64_t *a)
@@ -179,12 +175,51 @@ static long get_siginfo(struct thread *t, const uint64_t *a)
 	return put_guest(a[3], &info, sizeof(info)) ? 0 : -EFAULT;
 }
 
+/* Of a counted task. */
+static long request(struct thread *t, struct soft_record *r, const uint64_t *a)
+{
+	long ret;
+	switch (a[0]) {
+	case PTRACE_ATTACH:
+	case PTRACE_SEIZE:
+		ret = gate(t, __NR_ptrace, a);
+		if (ret == 0)
+			r->watched = 1;
+		return ret;
+	case PTRACE_SINGLESTEP:
+		return single_step(t, r, a);
+	case PTRACE_DETACH:
+		r->watched = 0;
+		r->step = 0;
+		return gate(t, __NR_ptrace, a);
+	case PTRACE_CONT:
+	case PTRACE_SYSCALL:
+	case PTRACE_SYSEMU:
+		r->resumed_by = (uint32_t)a[0];
+		r->step = 0;
+		return gate(t, __NR_ptrace, a);
+	case PTRACE_POKETEXT:
+	case PTRACE_POKEDATA:
+		ret = gate(t, __NR_ptrace, a);
+		if (ret == 0)
+			others_code_written(r);
+		return ret;
+	case PTRACE_GETSIGINFO:
+		return get_siginfo(t, a);
+	default:
+		return ptrace_registers(t, a);
+	}
+}
+
 long ptrace_syscall(struct thread *t, const uint64_t *a)
 {
 	const int32_t tid = (int32_t)a[1];
 	if (a[0] == PTRACE_TRACEME) {
 		traced_asked(t);
-		return gate(t, __NR_ptrace, a);
+		const long ret = gate(t, __NR_ptrace, a);
+		if (ret == 0)
+			E.shared->records[t->record].watched = 1;
+		return ret;
 	}
 	if (a[0] == PTRACE_SEIZE && keep_for_exec(t, a))
 		return 0;
@@ -193,20 +228,7 @@ long ptrace_syscall(struct thread *t, const uint64_t *a)
 	struct soft_record *const r = record_find(tid);
 	if (r && r->tracer == t->tid && r->trace_state == TRACE_LATER)
 		attach_now(t, r);
-	switch (a[0]) {
-	case PTRACE_SINGLESTEP:
-		return r ? single_step(t, r, a) : gate(t, __NR_ptrace, a);
-	case PTRACE_CONT:
-	case PTRACE_SYSCALL:
-	case PTRACE_DETACH:
-		if (r)
-			r->step = 0;
-		return gate(t, __NR_ptrace, a);
-	case PTRACE_GETSIGINFO:
-		return get_siginfo(t, a);
-	default:
-		return ptrace_registers(t, a);
-	}
+	return r ? request(t, r, a) : gate(t, __NR_ptrace, a);
 }
 
 /* ---- waits ---- */
@@ -223,25 +245,76 @@ static bool release(struct soft_record *r, struct thread *t)
 	return sys4(__NR_ptrace, PTRACE_DETACH, r->tid, 0, 0) == 0;
 }
 
+/* The task goes on as its tracer wanted, with a signal or without (0). True: it does. */
+static bool go_on(const struct soft_record *r, int32_t sig)
+{
+	const uint32_t how = r->step || !r->resumed_by ? PTRACE_CONT : r->resumed_by;
+	return sys4(__NR_ptrace, how, r->tid, 0, sig) == 0;
+}
+
+/* Comes a signal that the task does not ignore to its engine? */
+static bool reaches_engine(const struct soft_record *r, int32_t sig)
+{
+	struct k_sigaction act;
+	if (SYNC_SIGNALS & SIG_BIT(sig))
+		return true;
+	return sig != SIGSTOP && proc_read_memory((uint64_t)r->tid, &act, &guest.actions[sig], sizeof(act)) &&
+	       (act.handler > SIGNAL_IGNORED || (act.handler == SIGNAL_DEFAULT && signal_dies_by_default(sig)));
+}
+
+/* A signal came to code of the cache, where the tracer could not see or change the task's registers. The task
+ * shows it once more in C: its engine by traced_suppresses(), or, if the signal does not come there, because it was
+ * asked to. */
+static bool shown_in_c(struct soft_record *r, int32_t sig)
+{
+	const struct k_siginfo hint = { .signo = SIGTRAP, .code = TRACED_HINT };
+	const uint64_t rip = real_rip(r->tid);
+	if (rip >= (uint64_t)copy_begin && rip < (uint64_t)copy_end)
+		return go_on(r, sig);	/* the engine looks whether memory is there */
+	if (in_engine(rip))
+		return false;
+	r->watched = 1;			/* a task that its tracer's tracee has made */
+	if (reaches_engine(r, sig))
+		return go_on(r, sig);
+	__atomic_store_n(&r->stop_again, (uint32_t)sig, __ATOMIC_RELEASE);
+	sys4(__NR_rt_tgsigqueueinfo, r->pid, r->tid, SIGTRAP, &hint);
+	return go_on(r, 0);
+}
+
+/* The task has shown the signal that ends it, and its counts are folded: its record is no longer one of a running
+ * task. */
+static bool is_ending(int32_t tid)
+{
+	const uint32_t n = __atomic_load_n(&E.shared->n_records, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 1; i < n && i < SOFT_MAX_RECORDS; i++)
+		if (E.shared->records[i].tid == tid && E.shared->records[i].step == STEP_ENDS)
+			return true;
+	return false;
+}
+
 /* A stop of a task: its signal, with an event in the second byte. True: the tracer does not see it, and
  * the task goes on. */
 static bool hidden(struct thread *t, int32_t tid, int32_t *stop)
 {
 	struct soft_record *const r = record_find(tid);
-	if (!r || *stop >> 8)
-		return false;
-	const int32_t code = *stop == SIGTRAP ? signal_code(tid) : 0;
+	struct k_siginfo info = { 0 };
+	if (*stop >> 8 || sys4(__NR_ptrace, PTRACE_GETSIGINFO, tid, 0, &info) < 0)
+		return false;		/* none that this thread traces, or stopped with its group */
+	if (!r)
+		return is_ending(tid) && sys4(__NR_ptrace, PTRACE_CONT, tid, 0, *stop) == 0;
+	const int32_t code = *stop == SIGTRAP ? info.code : 0;
 	if (code == TRACED_RELEASE)
 		return release(r, t);
 	if (code == TRACED_EXECED)
 		*stop |= PTRACE_EVENT_EXEC << 8;
-	if (code == TRACED_STEPPED || (r->step & STEP_SHOWS && r->step >> STEP_SIGNAL == (uint32_t)*stop))
+	const bool shows = r->step & STEP_SHOWS && r->step >> STEP_SIGNAL == (uint32_t)*stop;
+	if (code == TRACED_STEPPED || shows)
 		r->step = 0;		/* from now on it sees all signals again */
-	if (code == TRACED_EXECED || code == TRACED_STEPPED)
+	if (code == TRACED_EXECED || code == TRACED_STEPPED || shows)
 		return false;
-	if (!r->step && code != TRACED_KICK && code != STOP_KICK && code != VPMU_KICK)
-		return false;
-	return sys4(__NR_ptrace, PTRACE_CONT, tid, 0, *stop) == 0;
+	if (r->step || code == TRACED_KICK || code == TRACED_HINT || code == STOP_KICK || code == VPMU_KICK)
+		return go_on(r, *stop);
+	return shown_in_c(r, *stop);
 }
 
 /* What the kernel's struct siginfo has of a child. */
