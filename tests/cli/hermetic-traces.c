@@ -35,6 +35,14 @@ static void asks_to_be_traced(void)
 	_exit(3);
 }
 
+/* The tracer sees the signal that it dies of once. */
+static void dies(void)
+{
+	ptrace(PTRACE_TRACEME, 0, 0, 0);
+	raise(SIGABRT);
+	_exit(4);
+}
+
 /* It works, and sleeps, and is attached to in the meantime. */
 static void works(int sleeps)
 {
@@ -111,10 +119,13 @@ int main(int argc, char **argv)
 		native();
 		return 0;
 	}
-	const pid_t child = fork();
-	if (!child)
-		asks_to_be_traced();
-	follow(child);
+	static void (*const children[])(void) = { asks_to_be_traced, dies };
+	for (int i = 0; i < 2; i++) {
+		const pid_t child = fork();
+		if (!child)
+			children[i]();
+		follow(child);
+	}
 	attach(0);
 	attach(1);
 	return 0;

@@ -280,7 +280,7 @@ for other in ("seven.json", "host.json", "schedule.json"):
 
 # Tracers: a task that they stop in the middle of its turn lends it to them.
 counts, out, r = still(4, traces)
-check(out == "stops=11 signals=1417171 end=300\nattached=5 end=f\nattached=5 end=f\n", out)
+check(out == "stops=11 signals=1417171 end=300\nstops=1 signals=6 end=6\nattached=5 end=f\nattached=5 end=f\n", out)
 counts, out, left, r = stat(traces, "native", provenance="incomplete")
 check(out == "makes=2 ends=502\n" and left == ["a process ran without the engine"], out, left)
 for name, command, text in (("strace", ("strace", "-f", "-o", "traced", "sh", "-c", "/bin/true; exit 5"), ""),

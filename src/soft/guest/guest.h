@@ -115,6 +115,10 @@ TAKES_LOCK void traced_resumes(struct thread *t);	/* after a kick of another tas
 TAKES_LOCK void traced_begin(struct thread *t);	/* a new image: its tracer attaches */
 TAKES_LOCK void traced_step(struct thread *t);	/* before the next instruction: does it run alone? */
 
+/* tracer.c */
+/* A task that dies of a signal has stopped for this thread, its tracer, which has seen the signal: it goes on. */
+bool tracer_lets_end(int32_t tid);
+
 /* exact-stop.c */
 void exact_start(struct thread *t);	/* a new image, if soft_shared.n_stops */
 /* As vpmu_tick() and vpmu_stepped(), if E.stops. */

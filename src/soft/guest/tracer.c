@@ -292,6 +292,13 @@ static bool is_ending(int32_t tid)
 	return false;
 }
 
+bool tracer_lets_end(int32_t tid)
+{
+	struct k_siginfo info;
+	return is_ending(tid) && sys4(__NR_ptrace, PTRACE_GETSIGINFO, tid, 0, &info) == 0 &&
+	       sys4(__NR_ptrace, PTRACE_CONT, tid, 0, info.signo) == 0;
+}
+
 /* A stop of a task: its signal, with an event in the second byte. True: the tracer does not see it, and
  * the task goes on. */
 static bool hidden(struct thread *t, int32_t tid, int32_t *stop)
@@ -301,7 +308,7 @@ static bool hidden(struct thread *t, int32_t tid, int32_t *stop)
 	if (*stop >> 8 || sys4(__NR_ptrace, PTRACE_GETSIGINFO, tid, 0, &info) < 0)
 		return false;		/* none that this thread traces, or stopped with its group */
 	if (!r)
-		return is_ending(tid) && sys4(__NR_ptrace, PTRACE_CONT, tid, 0, *stop) == 0;
+		return tracer_lets_end(tid);
 	const int32_t code = *stop == SIGTRAP ? info.code : 0;
 	if (code == TRACED_RELEASE)
 		return release(r, t);

@@ -138,6 +138,20 @@ void turn_killed(int32_t pid)
 	h->progress++;
 }
 
+/* A task that dies of a signal stops for its tracer once more, and goes on if that is this task. False: another task has
+ * to let it go on. */
+static bool traced_can_end(const struct hermetic_task *k)
+{
+	static const int64_t nap[2] = { 0, 20000 };
+	const uint64_t begin = now_ns();
+	while (!is_gone(k) && now_ns() - begin < LONGEST_WAIT_NS) {
+		if (task_state(k->tid) == 't' && !tracer_lets_end(k->tid))
+			return false;
+		sys2(__NR_nanosleep, nap, 0);
+	}
+	return true;
+}
+
 /* Waits until a task that ends has done so: what it held is free, and its parent can wait for it. */
 static void await_end(void)
 {
@@ -148,7 +162,8 @@ static void await_end(void)
 	struct hermetic_task *const k = hermetic_task(h->ending - 1);
 	const bool process = k->tid == k->pid;
 	const uint64_t begin = now_ns();
-	if (!process || !await_process(k->pid))
+	const bool can_end = !h->traces || traced_can_end(k);
+	if (can_end && (!process || !await_process(k->pid)))
 		while (!is_gone(k) && now_ns() - begin < LONGEST_WAIT_NS)
 			sys2(__NR_nanosleep, nap, 0);
 	/* It is seen to be gone before its parent gets SIGCHLD. Both happen under a lock of the kernel that is taken
