@@ -3,6 +3,7 @@
 #include "command.h"
 #include "complain.h"
 #include "profiles.h"
+#include "term.h"
 #include "view-show.h"
 
 #include <inttypes.h>
@@ -73,6 +74,18 @@ static void show_text(const char *what, const char *text)
 	buf_free(&b);
 }
 
+static void show_command(const char *what, const char *command)
+{
+	struct buf b = { 0 };
+	buf_str(&b, command);
+	size_t words = 1;
+	for (const char *p = command; *p; p++)
+		words += *p == ' ';
+	term_command(&b, 0, words);
+	printf("%s%s\n", what, b.len ? b.data : "");
+	buf_free(&b);
+}
+
 static void show_info(const struct tare_profile_info *i)
 {
 	char thread[32];
@@ -83,7 +96,7 @@ static void show_info(const struct tare_profile_info *i)
 		return;
 	show_text("counter     ", *i->counter ? i->counter : "not named");
 	show_text("unit        ", i->unit);
-	show_text("command     ", i->cmd);
+	show_command("command     ", i->cmd);
 	printf("process     %u\nstart       %" PRIu64 " ns since the epoch\n", i->process_id,
 	       i->start_time_ns);
 	if (*i->cpu)

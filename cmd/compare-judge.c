@@ -10,6 +10,7 @@
  * vary with the machine: neither is judged unless asked for. */
 #include "compare.h"
 #include "noise.h"
+#include "term.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -270,12 +271,30 @@ static void note_corrections(struct comparison *c)
 	}
 }
 
+static void put_command(struct buf *out, const struct compare_file *f)
+{
+	buf_chr(out, '\'');
+	const size_t start = out->len;
+	buf_str(out, f->command.data);
+	term_command(out, start, f->n_words);
+	buf_chr(out, '\'');
+}
+
+static void note_commands(struct comparison *c)
+{
+	if (strcmp(c->base->command.data, c->new->command.data) == 0)
+		return;
+	buf_str(&c->notes, "the commands differ: ");
+	put_command(&c->notes, c->base);
+	buf_str(&c->notes, ", ");
+	put_command(&c->notes, c->new);
+	buf_chr(&c->notes, '\n');
+}
+
 static void collect_notes(struct comparison *c)
 {
 	const struct compare_file *const a = c->base, *const b = c->new;
-	if (strcmp(a->command.data, b->command.data) != 0)
-		buf_printf(&c->notes, "the commands differ: '%s', '%s'\n", a->command.data,
-			   b->command.data);
+	note_commands(c);
 	if (strcmp(a->backend, b->backend) != 0)
 		buf_printf(&c->notes, "the backends differ: %s, %s\n", a->backend, b->backend);
 	if (a->aslr_off != b->aslr_off)

@@ -161,7 +161,7 @@ static void load_command(struct compare_file *f)
 	const struct json_node *const list = json_get(f->root, "command");
 	for (const struct json_node *n = list ? list->first : NULL; n; n = n->next)
 		if (n->type == JSON_STRING)
-			buf_printf(&f->command, "%s%s", f->command.len ? " " : "", n->text);
+			buf_printf(&f->command, "%s%s", f->n_words++ ? " " : "", n->text);
 	if (!f->command.len)
 		buf_str(&f->command, "(attached)");
 }

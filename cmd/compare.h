@@ -33,6 +33,7 @@ struct compare_file {
 	const char *path;
 	struct json_node *root;
 	struct buf command;
+	size_t n_words;			/* of the command */
 	const char *backend;
 	const char *cpu;		/* its brand */
 	const struct json_node *cpu_facts;	/* family, model and so on; NULL: unknown */

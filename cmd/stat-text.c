@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VALUE_WIDTH = 20, EVENT_WIDTH = 26, PROVENANCE_WIDTH = 12, COMMAND_WIDTH = 200 };
+enum { VALUE_WIDTH = 20, EVENT_WIDTH = 26, PROVENANCE_WIDTH = 12 };
 
 /* Pads what was added since `start` on the left to `width` columns. ± and other
  * signs of several bytes count as one column. */
@@ -214,25 +214,13 @@ static void put_metric(struct buf *b, const struct stat_session *s, size_t i, in
 
 /* ---- heading and times ---- */
 
-/* The command line, but not more of it than a few lines of the terminal; -j has it all. */
 static void put_command(struct buf *b, char *const *argv)
 {
 	const size_t start = b->len;
 	size_t n = 0;
 	for (; argv[n]; n++)
-		if (b->len - start <= COMMAND_WIDTH)
-			buf_printf(b, "%s%s", n ? " " : "", argv[n]);
-	if (b->len - start > COMMAND_WIDTH) {
-		size_t cut = start + COMMAND_WIDTH;
-		while (cut > start && (b->data[cut] & 0xc0) == 0x80)
-			cut--;			/* not inside of a character */
-		b->len = cut;
-		b->data[cut] = '\0';
-		buf_printf(b, "... [%zu words]", n);
-	}
-	/* An argument is not there to steer the terminal, nor to break the heading. */
-	if (start < b->len)
-		text_printable(b->data + start, b->len - start);
+		buf_printf(b, "%s%s", n ? " " : "", argv[n]);
+	term_command(b, start, n);
 }
 
 static void put_heading(struct buf *b, const struct stat_session *s)

@@ -124,6 +124,21 @@ const char *term_plus_minus(void)
 	return term_utf8() ? "±" : "+-";
 }
 
+void term_command(struct buf *text, size_t start, size_t words)
+{
+	enum { WIDTH = 200 };
+	if (text->len > start + WIDTH) {
+		size_t cut = start + WIDTH;
+		while (cut > start && (text->data[cut] & 0xc0) == 0x80)
+			cut--;			/* not inside of a character */
+		text->len = cut;
+		text->data[cut] = '\0';
+		buf_printf(text, "... [%zu words]", words);
+	}
+	if (start < text->len)
+		text_printable(text->data + start, text->len - start);
+}
+
 void progress_clear(void)
 {
 	if (aside_column) {

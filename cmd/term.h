@@ -3,6 +3,7 @@
 #define CMD_TERM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum style { STYLE_NONE, STYLE_BOLD, STYLE_DIM, STYLE_RED, STYLE_GREEN, STYLE_YELLOW };
 
@@ -28,6 +29,9 @@ struct buf;
 void term_text(struct buf *text);
 /* Replaces … by ... in one of tare's own texts, where the locale has no …. */
 void term_own_text(char *text);
+/* Cuts the command line of so many words that was appended to a text at `start`, where it is longer
+ * than a few lines of the terminal; and none of it steers the terminal. */
+void term_command(struct buf *text, size_t start, size_t words);
 /* The sign before a spread: ± or, where the locale lacks it, +- */
 const char *term_plus_minus(void);
 

@@ -49,6 +49,13 @@ text = compare(2, result("single.json", [1000000]), "one.json")
 check("one run on either side does not tell" in text and "stat -r 2" in text, text)
 compare(0, "one.json", "single.json")
 compare(0, "single.json", "single.json")
+# A command of 3,000 words does not fill the screen.
+for name, n in (("many", 3000), ("more", 3001)):
+    tree = json.load(open(result(f"{name}.json", [5, 5])))
+    json.dump(dict(tree, command=["./x"] + [str(i) for i in range(1, n)]), open(f"{name}.json", "w"))
+for args in ((), ("-f", "markdown")):
+    text = compare(0, *args, "many.json", "more.json")
+    check(len(text) < 1500 and "... [3000 words]', './x 1 2 " in text and "... [3001 words]'" in text, len(text))
 # Parts of a run and whole runs are not compared.
 def of_parts(name, counted):
     r = json.load(open(result(name, [1000000] * len(counted))))

@@ -644,6 +644,16 @@ def check_long_names(tmp):
         check(r.returncode == 0 and row and len(row[0]) < 300, command, row and len(row[0]))
 
 
+def check_long_command(tmp):
+    path = f"{tmp}/command.mm_profdata"
+    command = " ".join(str(i) for i in range(3000)).encode()
+    write_profile(path, PLAIN.replace(b'"x"', b'"%s"' % command), [b"Query"], [])
+    text = run(TARE, "view", "-i", path).stdout
+    check(len(text) < 1000 and "... [3000 words]\n" in text, len(text))
+    given = json.loads(run(TARE, "summarize", "-j", path).stdout)["profiles"][0]["command"]
+    check(given == command.decode(), "JSON has all", len(given))
+
+
 def check_folder(tmp):
     """A command that shows one profile names one of the folder's."""
     folder = f"{tmp}/a folder"
@@ -953,6 +963,7 @@ with tempfile.TemporaryDirectory() as tmp:
     check_odd_files(tmp)
     check_thread_schedules(tmp)
     check_long_names(tmp)
+    check_long_command(tmp)
     check_empty(tmp)
     check_folder(tmp)
     check_one_of_each(tmp)
