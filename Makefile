@@ -60,7 +60,7 @@ fetch-arm64:
 
 # What is missing, by the names of this distribution's packages.
 needs:
-	@tools/needs $(BUILD)
+	@tools/needs $(BUILD) $(TESTS)
 
 $(BUILD)/build.ninja: | needs
 	@mkdir -p $(BUILD)

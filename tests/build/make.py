@@ -54,7 +54,7 @@ def make(path, *args, release=None):
 
 
 plain = ("sh", "uname", "dirname", "mkdir", "touch", "cat", "cp", "grep", "sed", "cksum", "rm", "id", "env",
-         "realpath", "python3")
+         "realpath", "python3", "tr")
 privileged = ("sudo", "apt-get", "apt", "dpkg-query", "doas", "su")
 whole = folder("whole", privileged + ("meson", "ninja", "cc", "objcopy", "pkg-config"), plain)
 p, log = make(whole)
@@ -69,7 +69,12 @@ for target in ("install", "uninstall", "arm64", "dist", "deb", "clean"):
     for tool in privileged:
         check(not any(line.split()[0] == tool for line in log.splitlines()), "make", target, "called", tool, log)
     if target == "deb":
-        check(p.returncode and "apt-get install dpkg-dev debhelper" in p.stderr, "make deb", p.stderr)
+        check(p.returncode and re.search("no dpkg-buildpackage here: apt-get install build-essential .*debhelper .*libdw-dev",
+                                         p.stderr), "make deb", p.stderr)
+if (source / ".git").exists():
+    packing = folder("packing", ("dpkg-buildpackage", "dh"), plain)
+    p, log = make(packing, "deb")
+    check(p.returncode and "no git here: apt-get install build-essential git" in p.stderr, "make deb without git", p.stderr)
 p, log = make(whole, "packages")
 check("apt-get install" in log, "make packages installs nothing", log, p.stderr)
 make(whole)
@@ -84,6 +89,14 @@ p, log = make(lacking, release="ID=fedora")
 check(p.returncode == 0 and "cmocka" not in p.stdout and "meson setup" not in log, "said again", p, log)
 p, log = make(whole)
 check(p.returncode == 0 and "meson setup --reconfigure" in log, "cmocka was installed since", log)
+# Who leaves the tests out does not miss what they need; nor does a later `make install`.
+shutil.rmtree(tmp / "b")
+p, log = make(lacking, "TESTS=false")
+check(p.returncode == 0 and "left out" not in p.stdout, p.stdout)
+(tmp / "b/meson-private").mkdir()
+(tmp / "b/meson-private/cmd_line.txt").write_text("[options]\ntests = false\n")
+p, log = make(lacking, "install", f"DESTDIR={tmp}/d")
+check(p.returncode == 0 and "left out" not in p.stdout and "--reconfigure" not in log, p.stdout, log)
 shutil.rmtree(tmp / "b")
 p, log = make(whole, "TESTS=false", "PREFIX=~/.local")
 check("-Dtests=false" in log and f"--prefix={tmp}/.local --libdir=lib " in log, log)
