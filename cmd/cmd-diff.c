@@ -8,6 +8,7 @@
 #include "term.h"
 #include "threshold.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,16 +141,17 @@ static int judge(const struct diff_opts *o, const struct tare_diff *d,
 	if (most == 0)
 		return EXIT_COMPARED;
 	const double base = diff_middle(&worst->base), by = (double)worst->self;
+	const double allowed = round((by - most) * 1000) / 1000;
 	const char *const sure = worst->verdict == TARE_DIFF_BEYOND ? "the runs' own variation and "
 								     : "";
 	const char *const unsure = worst->verdict == TARE_DIFF_BEYOND ? ""
 		: "; so few runs do not tell whether it varies by itself";
 	if (base > 0)
 		complain("%s grew by %.15g (%.4g%%), beyond %sits threshold of %.15g%s", worst->name, by,
-			 100 * by / base, sure, by - most, unsure);
+			 100 * by / base, sure, allowed, unsure);
 	else
 		complain("%s grew by %.15g, beyond %sits threshold of %.15g%s", worst->name, by, sure,
-			 by - most, unsure);
+			 allowed, unsure);
 	return EXIT_GREW;
 }
 

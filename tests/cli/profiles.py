@@ -765,6 +765,8 @@ def check_run_groups(tmp):
                           ("work=1%", 1), ("rest=0", 0), ("1", 1)):
         r = run(TARE, "diff", "-T", limit, base, change)
         check(r.returncode == status and ("grew by" in r.stderr) == bool(status), "-T", limit, r.stderr)
+    r = run(TARE, "diff", "-T", "0.0001%", base, change)
+    check(re.search(r"its threshold of 0\.1$", r.stderr, re.M), "digits that mean nothing", r.stderr)
     r = run(TARE, "diff", "-T", "1", "-T", "work=40000", "-T", "total=40000", base, change)
     check(r.returncode == 0, "the name's own threshold", r.stderr)
     for bad in ("x", "=1", "-1", "work=", "nobody=1"):
