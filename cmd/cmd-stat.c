@@ -121,7 +121,9 @@ static const struct opt opts[] = {
 	{ OPT_REFUSED, 0, "per-node", .help = CPUS },
 	{ OPT_REFUSED, 0, "percore-show-thread", .help = CPUS },
 	{ OPT_REFUSED, 0, "smi-cost", .help = CPUS },
+	{ OPT_REFUSED, 0, "iostat", .help = CPUS },
 #undef CPUS
+	{ OPT_REFUSED, 'g', "group", .help = "braces make a group: -e '{a,b}'" },
 #define BPF "tare uses no BPF; use perf stat for that"
 	{ OPT_REFUSED, 'b', "bpf-prog", .help = BPF },
 	{ OPT_REFUSED, 0, "bpf-counters", .help = BPF },

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tare stat has perf stat's habits: its options do here what they do there, and those that
 cannot be had say so. usage: stat-options.py TARE PAGES"""
-import json, os, pty, re, subprocess, sys, tempfile
+import json, os, pty, re, shutil, subprocess, sys, tempfile
 from cli import check, check_schema, finish, given_time, run
 
 tare, pages = map(os.path.abspath, sys.argv[1:3])
@@ -184,6 +184,13 @@ for option, says in {("-a",): "--all-cpus: .*not CPUs", ("-C", "0"): "--cpu: .*t
                      ("--log-fd", "3"): "--log-fd: .*-o FILE", ("--bpf-counters",): "BPF",
                      ("--control=fd:3",): "--control: ", ("-T",): "--transaction", ("--quiet",): "/dev/null"}.items():
     refused(f"^tare: stat: .*{says}", *option, *faults, "true")
+refused("--group: .*{a,b}", "-g", *faults, "true")
+# All options that this machine's perf lists are known, if only to be refused.
+if shutil.which("perf"):
+    listed = subprocess.run(["perf", "stat", "--no-such-option"], capture_output=True, text=True).stderr
+    for option in re.findall(r"^ +(?:-., )?(--[a-z][a-z-]+)", listed, re.M):
+        p = run(tare, "stat", option)
+        check("unknown option" not in p.stderr, "perf stat has", option, p.stderr)
 check(not re.search("all-cpus|topdown", run(tare, "stat", "--help").stdout), "--help shows what is refused")
 # The beginning of a name will do where it fits one option; -B is what is done anyway.
 check(run(tare, "stat", "--time", "900000", "--rep=2", "-B", *faults, "true").returncode == 0, "--time")
