@@ -111,7 +111,8 @@ uint64_t tare_record_event_id(struct tare_recorder *r, uint64_t label, const uin
 /* What happened to a recording so far. */
 struct tare_record_state {
 	int error;		/* 0, or the first enum tare_err */
-	uint64_t clamped;	/* intervals whose counter ran backwards, or too far */
+	uint64_t clamped;	/* intervals whose counter ran backwards, or too far; or that are
+				 * shorter because two signal handlers met the writing of a page */
 	uint64_t dropped;	/* events not recorded: misnested, disk full, counter lost */
 	uint64_t misnested;	/* intervals ended while an inner one was open */
 	uint64_t pages;		/* written while their thread was recording */

@@ -28,7 +28,9 @@ static void count(uint64_t *sum, uint64_t n)
 /* The system call itself, as it takes few instructions. A handler that comes between the taking
  * of a place beyond the page and this call reads values with the instructions on that way in
  * them, and they are taken off afterwards: were they more than those from the handler's last
- * read to the next one of the interrupted code, values would fall. */
+ * read to the next one of the interrupted code, values would fall. They would where another handler follows
+ * at once, which is why record_room() asks for one (aside.last). One that comes between its question and the
+ * end can still read values that are too small; straighten() counts the intervals that it shortens. */
 static uint64_t block_signals(uint64_t mask)
 {
 	uint64_t before = 0;
@@ -40,6 +42,7 @@ void record_step_aside(struct aside *a, struct thread *t)
 {
 	a->mask = block_signals(ALL_SIGNALS);
 	a->t = t;
+	a->last = 0;
 	if (t && tare_record_now(&t->fast, t->fast.depth, &a->start) != 0)
 		a->t = NULL;
 	a->error = errno;
@@ -54,6 +57,9 @@ uint64_t record_step_back(const struct aside *a, uint64_t more)
 	errno = a->error;
 	if (t && tare_record_now(&t->fast, t->fast.depth, &now) == 0) {
 		counted = now - a->start + more;
+		/* without a branch: see sum_page() */
+		const uint64_t most = now - a->last;
+		counted -= (counted - most) & -(uint64_t)(counted > most);
 		if (!t->recorder->is_time)
 			counter_skip(t->fast.counter, counted);
 	}
@@ -129,8 +135,7 @@ static void write_records(struct tare_recorder *r, struct thread *t, uint8_t *re
 	if (t->offset)
 		shift_records(records, n, t->offset);
 	const uint64_t changed = r->is_time ? 0 : straighten(t->straightener, records, n);
-	if (r->event->kind == TARE_EVENT_MINUS)
-		t->clamped += changed;
+	t->clamped += changed;
 	if (r->is_time)
 		straighten_handlers(t->straightener, records, n);
 	const int err = pagefile_events(r->file, records - MM_PAGE_HEADER_SIZE, n);
@@ -242,6 +247,24 @@ static void put_own(struct thread *t, uint64_t start)
 	sum_page(t, true, end - start);
 }
 
+/* Will a handler run as soon as signals are unblocked? */
+static bool signals_wait(const struct aside *a)
+{
+	uint64_t waiting = 0;
+	syscall(SYS_rt_sigpending, &waiting, sizeof(waiting));
+	return waiting & ~a->mask;
+}
+
+/* The last value that a handler recorded which made the room that `slot` is in; 0: not known. */
+static uint64_t last_value(const struct thread *t, const uint8_t *slot)
+{
+	struct mm_event e;
+	if (slot == t->records[t->page] || !finished(slot - 32))
+		return 0;
+	mm_decode(slot - 32, 1, &e);
+	return e.p2 == MM_INTEGER ? 0 : e.p2 == MM_INSTANT ? e.p1 : e.p2;
+}
+
 uint8_t *record_room(struct tare_record_thread *fast)
 {
 	struct thread *const t = record_outer(fast);
@@ -267,6 +290,10 @@ uint8_t *record_room(struct tare_record_thread *fast)
 		slot = take(t);
 		if (written && t->recorder->is_time && a.t)
 			put_own(t, a.start);
+		/* Values of the handler that made room have the way here in them. Those of the next one,
+		 * which begins before the way back was executed, must not be less. */
+		if (!written && signals_wait(&a))
+			a.last = last_value(t, slot);
 	} else {
 		count(&t->dropped, 1);
 	}

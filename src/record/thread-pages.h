@@ -97,6 +97,7 @@ struct aside {
 	struct thread *t;		/* whose counter it is; NULL: none */
 	uint64_t start;
 	uint64_t mask;			/* of blocked signals, as the kernel has it */
+	uint64_t last;			/* no later value may be less */
 	int cancel, error;
 };
 

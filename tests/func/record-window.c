@@ -4,6 +4,10 @@
  * them, once where it has not. All values must be the same, but for one thing: where the
  * signal interrupts the read of a counter, what the handler did may lie before or after that
  * read. Inside `tare run`, where counts are exact: record-window COUNTER
+ *
+ * Then a second signal comes while the recorder gives the place, right behind the first one's handler. What
+ * the recorder takes off may then be more than what was counted between the two; an interval
+ * that is shorter for that is told.
  */
 #include "func.h"
 
@@ -19,10 +23,13 @@ int main(void)
 #include <tare/profile.h>
 #include <tare/record.h>
 
+#include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -31,13 +38,59 @@ int main(void)
 
 static struct tare_recorder *rec;
 static struct tare_record_thread *thread;
-static uint64_t kind, filler, outer_label, main_label, handler_label;
+static uint64_t kind, filler, outer_label, main_label, handler_label, second_label;
 static volatile unsigned steps, wanted;
 static volatile unsigned beyond;	/* steps after which the page has no place */
 /* The first of these; signals are blocked not before so many more, and a trap would then end
  * the program. */
 static unsigned overflow_step;
 #define STEPS_TO_BLOCK 16u
+
+/* What the library calls instead of the C library's: one signal comes right before it blocks them all,
+ * one while they are blocked: at the begin, or at the very end. */
+static volatile enum { NONE, EARLY, LATE, NOW } second;
+
+static long raw(long number, const long *a)
+{
+	long result;
+	register long r10 __asm__("r10") = a[3];
+	register long r8 __asm__("r8") = a[4];
+	register long r9 __asm__("r9") = a[5];
+	__asm__ volatile("syscall" : "=a"(result)
+			 : "0"(number), "D"(a[0]), "S"(a[1]), "d"(a[2]), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+static void send(int sig)
+{
+	raw(SYS_tkill, (const long[6]){ getpid(), sig });
+}
+
+long syscall(long number, ...)
+{
+	va_list list;
+	long a[6];
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(list, long);
+	va_end(list);
+	const bool blocks = number == SYS_rt_sigprocmask;
+	const unsigned plan = blocks ? second : NONE;
+	if (blocks)
+		second = NONE;
+	if (plan != NONE)
+		send(plan == NOW ? SIGUSR2 : SIGUSR1);
+	const long result = raw(number, a);
+	if (plan == EARLY)
+		send(SIGUSR2);
+	if (plan == LATE)
+		second = NOW;
+	if (result >= 0 || result <= -4096)
+		return result;
+	errno = (int)-result;
+	return -1;
+}
 
 static void interval(uint64_t label)
 {
@@ -57,6 +110,12 @@ static void on_step(int sig, siginfo_t *info, void *context)
 	/* Two: the first reads the counter after a page was written, too. */
 	interval(handler_label);
 	interval(handler_label);
+}
+
+static void on_signal(int sig)
+{
+	interval(sig == SIGUSR1 ? handler_label : second_label);
+	interval(sig == SIGUSR1 ? handler_label : second_label);
 }
 
 /* Leaves `room` places in the page. */
@@ -196,9 +255,45 @@ static void start(const char *counter, const char *dir)
 	outer_label = tare_record_string(rec, "outer");
 	main_label = tare_record_string(rec, "main");
 	handler_label = tare_record_string(rec, "handler");
+	second_label = tare_record_string(rec, "second");
 	thread = tare_record_here(rec);
 	struct sigaction sa = { .sa_sigaction = on_step, .sa_flags = SA_SIGINFO };
 	sigaction(SIGTRAP, &sa, NULL);
+	signal(SIGUSR1, on_signal);
+	signal(SIGUSR2, on_signal);
+}
+
+/* An interval of the second signal is as long as the others; one that is not is counted as clamped. */
+static unsigned check_second(const char *counter, const char *dir, bool late)
+{
+	enum { TIMES = 4, EVENTS = 6 };
+	struct found all[TIMES * EVENTS];
+	char path[4096];
+	start(counter, dir);
+	for (unsigned k = 0; k < TIMES; k++) {
+		struct tare_interval outer;
+		fill_page(0);
+		tare_record_begin(thread, &outer, kind, outer_label);
+		second = late ? LATE : EARLY;
+		interval(main_label);
+		tare_record_end(thread, &outer);
+	}
+	snprintf(path, sizeof(path), "%s", tare_record_path(rec));
+	tare_record_flush(rec);
+	struct tare_record_state state;
+	tare_record_state(rec, &state);
+	CHECK(tare_record_stop(rec, NULL) == 0, "stop");
+	CHECK(load(path, all, TIMES * EVENTS) == TIMES * EVENTS, "intervals");
+	const uint64_t length = all[0].end - all[0].start;
+	unsigned n_second = 0, n_short = 0;
+	for (size_t i = 0; i < TIMES * EVENTS; i++) {
+		n_second += all[i].label == 's';
+		n_short += all[i].label == 's' && all[i].end - all[i].start != length;
+	}
+	CHECK(n_second == 2 * TIMES, "%u intervals of the second signal", n_second);
+	CHECK(late || n_short == 0, "%u intervals shorter than %llu", n_short, (unsigned long long)length);
+	CHECK(state.clamped == n_short, "%u shorter, %llu clamped", n_short, (unsigned long long)state.clamped);
+	return n_short;
 }
 
 int main(int argc, char **argv)
@@ -230,10 +325,13 @@ int main(int argc, char **argv)
 	CHECK(n == (size_t)n_steps * ROOMS * N_EVENTS, "%zu intervals, %u steps", n, n_steps);
 	check(all, n_steps, rooms, ROOMS);
 	CHECK(state.dropped == 0, "%llu dropped", (unsigned long long)state.dropped);
+	check_second(argv[1], dir, false);
+	const unsigned n_short = check_second(argv[1], dir, true);
 	char command[64];
 	snprintf(command, sizeof(command), "rm -r %s", dir);
 	CHECK(system(command) == 0, "rm");
-	printf("%u instructions, a page written in a handler at each\n", n_steps);
+	printf("%u instructions, a page written in a handler at each; %u intervals of a second one shorter\n", n_steps,
+	       n_short);
 	return 0;
 }
 
