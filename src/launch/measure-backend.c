@@ -254,6 +254,9 @@ static int neither(const struct tare_events *events, int hw, const struct tare_w
 		why_set(why, hw, "%s (%s)", e->name,
 			role_event(e->role) >= 0 ? "and the software engine sees user mode only" :
 						"and the software engine cannot know it");
+		if (hw == TARE_E_NO_PMU)	/* the usual remedy is the engine */
+			why_remedy(why, "choose an event that `tare list` shows as countable here, or "
+				   "use a machine or VM type that shows its PMU");
 	}
 	why->sys_errno = why_hw->sys_errno;
 	return hw;

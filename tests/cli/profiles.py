@@ -394,6 +394,10 @@ def check_recorded(tmp):
     check(r.returncode == 127, "record nothing", r.returncode)
     r = run(TARE, "record", "-o", f"{tmp}/none", "-c", "no-such-event", "--", RECORDER)
     check(r.returncode == 125 and "no-such-event" in r.stderr, "record no-such-event", r.stderr)
+    # What the engine cannot count is not recommended to be counted by it.
+    r = run(TARE, "record", "-o", f"{tmp}/none", "-c", "cycles", "--", RECORDER)
+    if "no hardware counters" in r.stderr:
+        check(r.returncode == 125 and "tare list" in r.stderr and "tare run" not in r.stderr, "record cycles", r.stderr)
 
 
 def self_values(tmp, name, *options, runs=3):
