@@ -549,6 +549,7 @@ static const char *name_of(const struct tare_scan *s, uint64_t raw)
  * after instructions:u: where both counts are the same, no such interrupt came. */
 struct confirmation {
 	struct trial t;
+	const struct tare_event *events[4];	/* of the trial, as long as it is open */
 	size_t candidate, instructions, again;
 	bool has_instructions, has_again;
 };
@@ -557,7 +558,7 @@ struct confirmation {
 static int open_confirmation(const struct tare_scan *s, const struct coded *coded,
 			     struct confirmation *c, struct tare_why *why)
 {
-	const struct tare_event *events[4];
+	const struct tare_event **const events = c->events;
 	size_t n = 0;
 
 	if (beside(s))

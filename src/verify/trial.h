@@ -41,7 +41,7 @@ struct trial_code {
 enum trial_pattern { TRIAL_READ_READ, TRIAL_START_READ, TRIAL_READ_STOP, TRIAL_START_STOP };
 
 struct trial_options {
-	const struct tare_event *const *events;	/* counted at the same time */
+	const struct tare_event *const *events;	/* counted at the same time; used while the trial is open */
 	size_t n;
 	bool soft;			/* in the engine */
 	enum tare_path path;		/* hardware: as in struct tare_counter_options */
