@@ -52,8 +52,12 @@ static int run(struct verify *v, struct tare_why *why)
 				"interrupts came, by /proc/interrupts and ticks", e->name, from);
 		break;
 	case INTERRUPT_NONE:
-		f = verify_find(v, name, NULL, TARE_VERDICT_INFO, "no event counts interrupts, of %u codes "
-				"that were tried", e->tried);
+		f = v->search_ended[0] ?
+			verify_find(v, name, NULL, TARE_VERDICT_INFO, "whether an event counts interrupts is "
+				    "not known: the search ended after %u codes (%s)", e->tried,
+				    v->search_ended) :
+			verify_find(v, name, NULL, TARE_VERDICT_INFO, "no event counts interrupts, of %u codes "
+				    "that were tried", e->tried);
 		break;
 	}
 	verify_number(f, "raw", (double)e->raw);

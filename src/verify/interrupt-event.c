@@ -219,7 +219,7 @@ static int search_space(const struct interrupt_search *s, struct tare_scan **sca
 		if (err)
 			return err;
 	}
-	say(s, "no event of the tables counts interrupts: trying %" PRIu64 " codes, about %.0f s",
+	say(s, "no event of the tables counts interrupts: trying %" PRIu64 " codes, about %.0f s, and more for what is near",
 	    tare_scan_plan(*scan)->codes, seconds_of(*scan));
 	return try_all(*scan, best, why);
 }

@@ -17,6 +17,7 @@
 #define SLACK 2
 #define MOST_EACH 16
 #define ENOUGH 4		/* interrupts from which on it can be told whether they are counted */
+#define SETTLES 200		/* … from which on an event that misses one of 32 is off by more than its trials */
 
 static uint64_t least(const struct tare_scan_trial *t)
 {
@@ -177,6 +178,17 @@ static uint64_t distance(const struct tare_scan_found *f)
 	return d;
 }
 
+/* The multiple of the count that the excess of instructions is nearest to; both are above 0. */
+static uint64_t each_of(const struct tare_scan_trial *t)
+{
+	return ((uint64_t)t->excess + t->count / 2) / t->count;
+}
+
+static uint64_t off_excess(const struct tare_scan_trial *t)
+{
+	return between((uint64_t)t->excess, each_of(t) * t->count);
+}
+
 bool scan_may_be_best(const struct tare_scan_found *f)
 {
 	const struct tare_scan_trial *const t = &f->trials[f->n_trials - 1];
@@ -186,9 +198,42 @@ bool scan_may_be_best(const struct tare_scan_found *f)
 		return true;
 	if (t->excess <= 0 || !t->count)
 		return false;
-	const uint64_t excess = (uint64_t)t->excess, each = (excess + t->count / 2) / t->count;
 	/* a page fault or an interrupt between two reads may be in one of them only */
-	return between(excess, each * t->count) <= each * (SLACK + t->count / 32);
+	return off_excess(t) <= each_of(t) * (SLACK + t->count / 32);
+}
+
+bool scan_is_near(const struct tare_scan_found *f)
+{
+	uint64_t irqs = 0, count = 0, trials = 0;
+
+	for (size_t i = 0; i < f->n_trials; i++) {
+		const struct tare_scan_trial *const t = &f->trials[i];
+		if (t->pages)
+			continue;
+		if (t->interrupts == UINT64_MAX)
+			return false;
+		irqs += t->interrupts;
+		count += t->count;
+		trials++;
+	}
+	return between(count, irqs) <= trials;
+}
+
+bool scan_is_settled(const struct tare_scan_found *f)
+{
+	uint64_t irqs = 0;
+
+	for (size_t i = 0; i < f->n_trials; i++)
+		irqs += f->trials[i].pages ? 0 : least(&f->trials[i]);
+	return !(f->counts & TARE_SCAN_COUNTS_FAULTS) &&
+	       (f->is_excess || (irqs >= SETTLES && scan_is_near(f)));
+}
+
+uint64_t scan_off_excess(const struct tare_scan_trial *t)
+{
+	if (t->excess <= 0 || !t->count)	/* (INT64_MIN: not counted) */
+		return UINT64_MAX / 2 + between(t->count, least(t));
+	return off_excess(t);
 }
 
 /* Does the excess of instructions:u follow the count, but for one interrupt in each trial? */

@@ -17,6 +17,14 @@ bool scan_is_possible(enum tare_scan_like like, const struct tare_scan_found *fo
 /* Where one event that counts interrupts is searched for, and not all that are like it: does the last
  * trial agree with /proc/interrupts or with the excess of instructions:u, but for a few? */
 bool scan_may_be_best(const struct tare_scan_found *found);
+/* How far a trial with interrupts is from a proof: the excess of instructions:u from a multiple of the count, or,
+ * behind all of these, the count from /proc/interrupts where instructions:u has no excess. */
+uint64_t scan_off_excess(const struct tare_scan_trial *t);
+/* The counts agree with /proc/interrupts, but for one in each trial. */
+bool scan_is_near(const struct tare_scan_found *found);
+/* No other code can be better: proved by the excess of instructions:u, or, where that does not count interrupts, or
+ * not all of them, near to so many that one missing of 32 would show. */
+bool scan_is_settled(const struct tare_scan_found *found);
 /* May the same trials, counted again, prove more? So it is where the counts differ by so little that
  * interrupts between two reads may be the reason. `apart`: one may have come between the reads of the
  * candidate and of instructions:u. */

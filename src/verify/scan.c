@@ -41,6 +41,7 @@
 struct candidate {
 	uint64_t code, mask;
 	bool reduce;			/* no bit of the mask alone counts as much */
+	uint64_t off;			/* from what is proved best (rank_candidates()) */
 };
 
 struct tare_scan {
@@ -581,15 +582,15 @@ static int open_confirmation(const struct tare_scan *s, const struct coded *code
 	return trial_open(&(struct trial_options){ .events = events, .n = n - 2 }, &c->t, why);
 }
 
-/* One trial, repeated while the two counts of the candidate differ. *apart: they differ to the end, or the
- * candidate is counted once only, so an interrupt may have come between two reads. */
-static int confirm_trial(const struct tare_scan *s, struct confirmation *c,
+/* One trial, repeated up to `tries` times while the two counts of the candidate differ. *apart: they differ to
+ * the end, or the candidate is counted once only, so an interrupt may have come between two reads. */
+static int confirm_trial(const struct tare_scan *s, struct confirmation *c, unsigned tries,
 			 struct tare_scan_trial *trial, bool *apart, struct tare_why *why)
 {
 	const struct tare_scan_trial before = *trial;
 	int64_t counts[1][TRIAL_EVENTS];
 
-	for (unsigned k = 0; k < READ_TRIES; k++) {
+	for (unsigned k = 0; k < tries; k++) {
 		*trial = before;
 		if (!c->has_instructions)
 			trial->excess = INT64_MIN;
@@ -619,7 +620,7 @@ static int confirm_counts(const struct tare_scan *s, const struct coded *coded,
 	if (err)
 		return err;
 	for (const size_t end = f->n_trials + n_trials; !err && f->n_trials < end;) {
-		err = confirm_trial(s, &c, &f->trials[f->n_trials], apart, why);
+		err = confirm_trial(s, &c, READ_TRIES, &f->trials[f->n_trials], apart, why);
 		f->n_trials++;
 		if (!err && (!scan_is_possible(s->plan.like, f) || (s->for_one && !scan_may_be_best(f))))
 			break;
@@ -647,12 +648,12 @@ static int confirm_coded(const struct tare_scan *s, const struct coded *c, struc
 		int err = confirm_counts(s, c, f, n, &apart, why);
 		if (!err && f->n_trials < n)
 			return 0;
-		if (!err && scan_judge(s->plan.like, f) && f->is_excess)
+		if (!err && scan_judge(s->plan.like, f) && (f->is_excess || (s->for_one && scan_is_near(f))))
 			err = confirm_long(s, c, f, &apart, why);
 		if (err)
 			return !is_refusal(err) ? err : counters_are_gone(s, why) ? TARE_E_STOLEN : 0;
 		*found = scan_judge(s->plan.like, f);
-		if (!*found || !scan_may_improve(f, apart))
+		if (!*found || (s->for_one && scan_is_settled(f)) || !scan_may_improve(f, apart))
 			break;
 	}
 	return 0;
@@ -664,6 +665,52 @@ static bool is_found(const struct tare_scan *s, const struct candidate *c)
 		if (s->result.found[i].code == c->code && s->result.found[i].mask == c->mask)
 			return true;
 	return false;
+}
+
+/* One trial of a candidate with interrupts, for its place in the order. */
+static int rank_one(const struct tare_scan *s, struct candidate *c, struct tare_why *why)
+{
+	struct tare_scan_trial trials[TARE_SCAN_TRIALS];
+	struct confirmation open;
+	struct coded coded;
+	bool apart;
+
+	confirm_trials(s, trials);
+	make_event(s, c->code, c->mask, &coded);
+	int err = open_confirmation(s, &coded, &open, why);
+	if (!err) {
+		err = confirm_trial(s, &open, 1, &trials[0], &apart, why);
+		trial_close(&open.t);
+	}
+	c->off = err ? UINT64_MAX : scan_off_excess(&trials[0]);
+	return err && !is_refusal(err) ? err : 0;
+}
+
+static int nearer(const void *a, const void *b)
+{
+	const struct candidate *const x = a, *const y = b;
+
+	if (x->off != y->off)
+		return x->off < y->off ? -1 : 1;
+	if (x->code != y->code)
+		return x->code < y->code ? -1 : 1;
+	return x->mask < y->mask ? -1 : x->mask > y->mask;
+}
+
+/* A search for one event ends with the first one that settles it, and a confirmation takes ten times as long
+ * as one trial, or more. So one trial of each candidate decides which is confirmed first. */
+static int rank_candidates(struct tare_scan *s, struct tare_why *why)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < s->n_candidates; i++) {
+		err = rank_one(s, &s->candidates[i], why);
+		s->state.next++;
+		err = err ? err : report(s, why);
+	}
+	if (!err)
+		qsort(s->candidates, s->n_candidates, sizeof(*s->candidates), nearer);
+	return err;
 }
 
 static int confirm_one(struct tare_scan *s, struct candidate *c, struct tare_why *why)
@@ -687,12 +734,24 @@ static int confirm_one(struct tare_scan *s, struct candidate *c, struct tare_why
 }
 
 /* The last one that was found is what a scan for one event is after. */
-static bool is_proved(const struct tare_scan *s)
+static bool is_settled(const struct tare_scan *s)
 {
+	return s->for_one && s->result.n_found && scan_is_settled(&s->result.found[s->result.n_found - 1]);
+}
+
+/* The best first. (Distances of different numbers of trials are compared; what is settled is not.) */
+static void sort_found(struct tare_scan *s)
+{
+	struct tare_scan_found *const found = s->result.found;
 	const size_t n = s->result.n_found;
 
-	return n && s->result.found[n - 1].is_excess &&
-	       !(s->result.found[n - 1].counts & TARE_SCAN_COUNTS_FAULTS);
+	if (is_settled(s)) {
+		const struct tare_scan_found last = found[n - 1];
+		found[n - 1] = found[0];
+		found[0] = last;
+	} else {
+		qsort(found, n, sizeof(found[0]), scan_compare);
+	}
 }
 
 /* Short, so that a scan that goes on does it from the beginning. */
@@ -700,18 +759,21 @@ static int confirm(struct tare_scan *s, struct tare_why *why)
 {
 	int err = list_candidates(s, why);
 
-	s->state.total = s->n_candidates;
-	for (s->state.next = 0; !err && s->state.next < s->n_candidates;) {
-		err = confirm_one(s, &s->candidates[s->state.next], why);
+	s->state.next = 0;
+	s->state.total = s->n_candidates * (s->for_one ? 2 : 1);
+	if (!err && s->for_one)
+		err = rank_candidates(s, why);
+	for (size_t i = 0; !err && i < s->n_candidates; i++) {
+		err = confirm_one(s, &s->candidates[i], why);
 		if (!err) {
 			s->state.next++;
 			err = report(s, why);
 		}
-		if (s->for_one && is_proved(s))
+		if (is_settled(s))
 			break;
 	}
 	if (!err)
-		qsort(s->result.found, s->result.n_found, sizeof(s->result.found[0]), scan_compare);
+		sort_found(s);
 	return err;
 }
 

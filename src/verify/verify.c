@@ -382,6 +382,8 @@ static int choose_interrupts(struct verify *v, struct tare_why *why)
 		return TARE_E_TIMEOUT;
 	if (err == TARE_E_NOMEM)
 		return why_set(why, err, "%s", refused.what);
+	if (err)
+		snprintf(v->search_ended, sizeof(v->search_ended), "%s", refused.what);
 	if (v->interrupts.proof != INTERRUPT_NONE)
 		v->irq = verify_event(v, v->interrupts.name);
 	return 0;

@@ -57,6 +57,9 @@ check(f["verdict"] == "caveat" and f["numbers"]["codes"] < 5, f)
 # no interrupts: nothing is proved
 f = interrupt_event("zen2", flaws="")
 check(f["event"] == "INTERRUPT_TAKEN:u" and f["verdict"] == "info" and "not tested" in f["text"], f)
+# counters that are taken away before the first code is tried say nothing of interrupts
+f = interrupt_event("zen2", flaws="stolen=5")
+check(not f["event"] and "not known" in f["text"] and f["numbers"]["codes"] == 0, f)
 
 # Where hardly any interrupt comes during the runs, more runs show what one adds: a whole number, whenever they come.
 for rate, seed in ("3000", "1"), ("300", "1"), ("300", "1000"), ("300", "2000"):

@@ -224,6 +224,46 @@ static void test_again(void **state)
 	assert_true(scan_may_improve(&f, false));
 }
 
+/* Which candidate a search for one event tries first. */
+static void test_nearest(void **state)
+{
+	struct tare_scan_trial t = { .interrupts = 26, .excess = 24, .count = 24 };
+
+	assert_int_equal(scan_off_excess(&t), 0);
+	t.excess = 72;				/* each interrupt adds 3 instructions */
+	assert_int_equal(scan_off_excess(&t), 0);
+	t.excess = 71;
+	assert_int_equal(scan_off_excess(&t), 1);
+	t.excess = 10;				/* a code that counts more than interrupts */
+	assert_int_equal(scan_off_excess(&t), 10);
+	/* without an excess the next ones to /proc/interrupts, behind all others */
+	t.excess = 0;
+	assert_int_equal(scan_off_excess(&t), UINT64_MAX / 2 + 2);
+	t.excess = INT64_MIN;			/* no counter for the instructions */
+	t.count = 26;
+	assert_int_equal(scan_off_excess(&t), UINT64_MAX / 2);
+}
+
+/* When it ends with a code that the instructions do not prove. */
+static void test_settled(void **state)
+{
+	struct tare_scan_found f = FOUND({ 100, 0, 24, 0, .count = 24 }, { 10, 300, 1, 0, .count = 5 },
+					 { 200, 0, 48, 0, .count = 47 }, { 999, 0, 288, 0, .count = 286 });
+	assert_true(scan_is_near(&f) && scan_is_settled(&f));
+	f.counts = TARE_SCAN_COUNTS_FAULTS | TARE_SCAN_COUNTS_INTERRUPTS;
+	assert_false(scan_is_settled(&f));
+	/* one of 32 is missing, in many interrupts and in few */
+	f = FOUND({ 100, 0, 24, 0, .count = 24 }, { 200, 0, 48, 0, .count = 46 }, { 999, 0, 288, 0, .count = 279 });
+	assert_false(scan_is_near(&f) || scan_is_settled(&f));
+	f = FOUND({ 100, 0, 24, 0, .count = 24 }, { 200, 0, 48, 0, .count = 47 });
+	assert_true(scan_is_near(&f));
+	assert_false(scan_is_settled(&f));
+	f.is_excess = true;
+	assert_true(scan_is_settled(&f));
+	f = FOUND({ 100, 0, UINT64_MAX, 0, .count = 24 }, { 200, 0, UINT64_MAX, 0, .count = 47 });
+	assert_false(scan_is_near(&f));		/* /proc/interrupts cannot be read */
+}
+
 static void test_order(void **state)
 {
 	struct tare_scan_found f[3] = {
@@ -245,7 +285,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bits), cmocka_unit_test(test_space),
 		cmocka_unit_test(test_judge), cmocka_unit_test(test_again),
-		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_nearest), cmocka_unit_test(test_settled),
+		 cmocka_unit_test(test_order),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
