@@ -542,6 +542,18 @@ static void judge_replays(const struct verify *v, struct subject *s)
 	snprintf(c->source, sizeof(c->source), "kernels with and without them; not repeatable");
 }
 
+/* What the runs of a kernel count too much, on average, but for interrupts, page faults and exceptions: what its
+ * instructions do alone is not the whole, where some of it comes at random. */
+static double unexplained_in(const struct verify *v, const struct subject *s, size_t k)
+{
+	double mean = 0;
+	for (unsigned r = 0; r < v->runs; r++) {
+		const struct observation *const seen = &s->seen[k * v->runs + r];
+		mean += (verify_rest(v, s, seen) + s->per_instruction * seen->instructions) / v->runs;
+	}
+	return mean - s->raised[k] * (double)v->loops[k];
+}
+
 /* Instructions that a person could list are one thing; where many of those that the event is to
  * count deviate, it counts another thing. */
 static void judge_uops(const struct verify *v, struct subject *s)
@@ -555,8 +567,7 @@ static void judge_uops(const struct verify *v, struct subject *s)
 	double expected = 0, share = 0;
 	for (size_t k = 0; k < v->n_kernels; k++) {
 		expected += (double)verify_expected(v, s, k);
-		share += s->known[k] * (double)v->loops[k] + s->per_instruction *
-			 (double)(v->loops[k] * v->kernels[k]->each[KERNEL_INSTRUCTIONS]);
+		share += unexplained_in(v, s, k);
 	}
 	size_t n = 0;
 	for (size_t i = 0; i < s->n_causes; i++)

@@ -113,7 +113,7 @@ struct verify {
 	unsigned bits;			/* counters wrap after so many; 0: where the kernel says */
 	const struct tare_event *irq;	/* an event that counts interrupts; NULL: none */
 	struct interrupt_event interrupts; /* how that was found */
-	char search_ended[200];		/* why the search for it was not made to the end; or empty */
+	char search_ended[256];		/* why the search for it was not made to the end; or empty */
 	bool no_interrupts;		/* none came, of any kind that is known here */
 	double irq_per_fault;		/* what that event counts for a page fault */
 	bool reads_proc;		/* /proc/interrupts is read around each run */

@@ -41,6 +41,12 @@ for role, e in events.items():
     check(e["word"] == "hpEFD", role, e["word"])
     check_explained(e, "k10", role)
 
+# Micro-ops, whether the count is repeatable or not: their share is what no other cause explains.
+_, events, _ = verify("haswell", "paper", "-e", "MEM_UOPS_RETIRED.ALL_LOADS,MEM_UOPS_RETIRED.ALL_STORES")
+for role, e in events.items():
+    check(e["word"] == "U", role, e["word"])
+    check_explained(e, "haswell", role)
+
 # h and p: the letters, the amounts, and where they come from.
 report, events, status = verify("zen2", "interrupts=1000,faults=3", "-r", "5")
 check(status == 0, status)
