@@ -117,6 +117,11 @@ static void judge(struct verify *v, const struct subject *s, const struct watch_
 	char gap[32];
 	struct tare_verify_finding *f;
 	steady_number((int64_t)w->longest, gap, sizeof(gap));
+	if (instructions <= 0) {
+		verify_find(v, "replay", s->name, TARE_VERDICT_INFO,
+			    "not tried: instructions:u counts nothing, so gaps cannot be measured");
+		return;
+	}
 	if (events <= 0)
 		f = verify_find(v, "replay", s->name, TARE_VERDICT_INFO,
 				"of no use for replay: ordinary code does not have it");
