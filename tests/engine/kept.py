@@ -27,9 +27,9 @@ EVENTS = "instructions,branches,cond-branches,taken-branches,loads,stores,calls,
 ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 
 
-def stat(events, *command):
+def stat(events, *command, options=()):
     path = f"{folder}/result.json"
-    p = subprocess.run([tare, "stat", "--per-thread", "-e", events, "-j", "-o", path, "--", *command], env=ENV,
+    p = subprocess.run([tare, "stat", *options, "--per-thread", "-e", events, "-j", "-o", path, "--", *command], env=ENV,
                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     if p.returncode:
         sys.exit(f"{' '.join(command)}: status {p.returncode}: {p.stderr.decode()}")
@@ -71,12 +71,26 @@ def all_same():
             check(got == [got[0]] * 6, command, events, got)
 
 
-def taken_over():
+def taken_over(*options):
     """Blocks are translated by the first two processes only."""
     exe = os.path.realpath("/bin/true")
-    blocks = {n: stat("instructions", again, str(n), exe)["translated"]["blocks"] for n in (1, 2, 4, 8)}
+    blocks = {n: stat("instructions", again, str(n), exe, options=options)["translated"]["blocks"] for n in (1, 2, 4, 8)}
     one = blocks[2] - blocks[1]
-    check(0 < blocks[8] - blocks[4] < one, "four more processes translate less than one", blocks)
+    check(0 < blocks[8] - blocks[4] < one, "four more processes translate less than one", options, blocks)
+
+
+def profiles(*options):
+    """With a profile, too: each process has the functions and counts of the first one, which add up to its own."""
+    path = f"{folder}/profile.json"
+    for command in ["/bin/true"], ["/usr/bin/expr", "6", "*", "7"]:
+        exe = os.path.realpath(command[0])
+        subprocess.run([tare, "annotate", "--no-names", "--top", "1000000", "--per-process", "-j", "--report", path,
+                        *options, "--", again, "6", exe, *command[1:]], env=ENV, check=True, stdout=subprocess.DEVNULL)
+        tasks = [t for t in json.load(open(path))["tasks"] if t["command"] == os.path.basename(exe)]
+        rows = [sorted((r["object"], r["function"], r["counts"]["instructions"]) for r in t["rows"]) for t in tasks]
+        check(len(rows) == 6 and rows[0] and rows == [rows[0]] * 6, command, [len(r) for r in rows])
+        sums = [sum(n for _, _, n in r) for r in rows]
+        check(sums == [t["counts"]["instructions"] for t in tasks], command, sums)
 
 
 def replaced(what, change):
@@ -99,6 +113,9 @@ def replaced(what, change):
 
 all_same()
 taken_over()
+taken_over("--functions")
+profiles()
+profiles("--calls")
 for what in PROGRAM, LIBRARY:
     replaced(what, f"cat {folder}/other > {what}")
     replaced(what, f"cp -p {folder}/other {what}.new; mv {what}.new {what}")

@@ -147,7 +147,8 @@ static bool sizes_limited(void)
 	return getrlimit(RLIMIT_FSIZE, &l) == 0 && l.rlim_cur != RLIM_INFINITY;
 }
 
-/* The same as kept_is_plain() of the engine, and kept_start(), which asks for addresses that are not random. */
+/* The same as kept_is_plain() of the engine, and kept_start(), which asks for addresses that are not random; nothing is
+ * stored with a profile. */
 static bool can_be_kept(const struct tare_measure_options *o, const struct soft_shared *shared)
 {
 	const uint32_t special = SOFT_FLAG_VPMU | SOFT_FLAG_CODE_LOG | SOFT_FLAG_CALLS | SOFT_FLAG_TRACE | SOFT_FLAG_WATCH;

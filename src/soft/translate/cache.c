@@ -70,7 +70,6 @@ uint32_t new_return(uint64_t pc)
 		*return_at(n) = (uint64_t)glue_return_miss;
 	if (cache.calls) {
 		*return_pc(n) = pc;
-		*return_minus(n) = 0 - pc;
 	}
 	return n;
 }

@@ -12,12 +12,11 @@ enum { ROOT, THREAD, SIGNAL, CALL, TAIL, HANDLER, FOLDED };
 
 /* ---- sites and targets ---- */
 
-static uint32_t n_slots;
+static uint32_t n_slots, n_kept;	/* kept: those that the process has taken over */
 static uint32_t slot_hash_size;		/* grows: each page that a table touches is a fault, and most programs are small */
 static uint32_t generation;		/* grows when code is unmapped: its contexts are not used again */
 
-/* Zone memory: struct slot_info by number, then the hash of numbers. */
-#define SLOT_INFO (ZONE_RETURNS + (8ull << 20))
+/* Zone memory: struct slot_info by number at ZONE_SITES; the hash of numbers. */
 #define SLOT_HASH (ZONE_RETURNS + (64ull << 20))
 #define SLOT_HASH_SIZE (MAX_SLOTS * 2)	/* at most */
 #define SLOT_HASH_FIRST 4096u
@@ -26,7 +25,7 @@ _Static_assert(SLOT_HASH + SLOT_HASH_SIZE * 4 <= ZONE_SCRATCH, "layout");
 
 static struct slot_info *info_at(uint32_t slot)
 {
-	return (struct slot_info *)SLOT_INFO + slot;
+	return (struct slot_info *)ZONE_SITES + slot;
 }
 
 const struct slot_info *slot_info_at(uint32_t slot)
@@ -64,7 +63,8 @@ static void grow_slot_hash(void)
 	mem_zero((void *)SLOT_HASH, slot_hash_size * 4);
 	slot_hash_size *= 4;
 	for (uint32_t n = 1; n <= n_slots; n++)
-		*slot_place(info_at(n)->site, info_at(n)->target, info_at(n)->kind) = n;
+		if (!info_at(n)->hidden)
+			*slot_place(info_at(n)->site, info_at(n)->target, info_at(n)->kind) = n;
 }
 
 static uint32_t find_slot(uint64_t site, uint64_t target, uint8_t kind, bool make);
@@ -123,6 +123,34 @@ uint32_t calls_site_constant(uint64_t pc, uint64_t target, uint8_t kind, bool ma
 	return info_at(n)->slot = slot;
 }
 
+uint64_t calls_keep(uint32_t *n)
+{
+	*n = n_slots;
+	for (uint32_t i = 1; i <= n_slots; i++)
+		info_at(i)->hidden = true;
+	return (n_slots + 1ull) * sizeof(struct slot_info);
+}
+
+void calls_take(uint32_t n)
+{
+	n_kept = n_slots = n;
+	while (slot_hash_size && 2 * (n + 2) > slot_hash_size && slot_hash_size < SLOT_HASH_SIZE)
+		slot_hash_size *= 4;
+}
+
+/* What leads elsewhere (calls_site_constant()) is made anew: what is there may not be what it was. */
+void calls_take_unit(uint64_t start, uint64_t end)
+{
+	for (uint32_t n = 1; n <= n_kept; n++) {
+		struct slot_info *const s = info_at(n);
+		const uint64_t first = s->site ? s->site : s->target, second = s->target ? s->target : first;
+		if (first < start || first >= end || second < start || second >= end || s->kind == SLOT_CONSTANT)
+			continue;
+		s->hidden = false;
+		*slot_place(s->site, s->target, s->kind) = n;
+	}
+}
+
 bool calls_slots_full(void)
 {
 	return cache.calls && n_slots > MAX_SLOTS - MAX_SLOTS / 16;
@@ -177,7 +205,7 @@ void calls_forget_sites(void)
 		return;
 	sys3(__NR_madvise, SLOT_HASH, SLOT_HASH_SIZE * 4, MADV_DONTNEED);
 	slot_hash_size = SLOT_HASH_FIRST;
-	n_slots = 0;
+	n_slots = n_kept = 0;
 	for (uint32_t i = 0; i < E.n_threads; i++) {
 		struct thread *const t = thread_at(i);
 		if (!t->mapped)
@@ -745,11 +773,10 @@ void calls_init(void)
 		return;
 	cache.calls = code_context_events(E.shared->event_mask);
 	watch_init();
-	zone_map(SLOT_INFO, sizeof(struct slot_info) * MAX_SLOTS);
+	zone_map(ZONE_SITES, sizeof(struct slot_info) * MAX_SLOTS);
 	zone_map(SLOT_HASH, SLOT_HASH_SIZE * 4);
 	slot_hash_size = SLOT_HASH_FIRST;
 	zone_map((uint64_t)return_pc(0), MAX_RETURNS * 8);
-	zone_map((uint64_t)return_minus(0), MAX_RETURNS * 8);
 }
 
 bool calls_thread(struct thread *t, bool first)

@@ -163,6 +163,7 @@ struct slot_info {
 	bool is_start;			/* the target is the first instruction of its function */
 	uint8_t place;			/* a site's in calls_hot.child; CALLS_CHILDREN: none */
 	uint8_t n_sites;		/* of SLOT_FUNCTION: places that are taken */
+	bool hidden;			/* of kept code that is not in use */
 	uint32_t slot;			/* of SLOT_CONSTANT: the site that it is now */
 };
 
@@ -222,9 +223,15 @@ NEEDS_LOCK void calls_recover_return(struct thread *t, uint64_t sp, uint64_t pc)
 NEEDS_LOCK void calls_fold(struct thread *t);
 NEEDS_LOCK void calls_forget_sites(void);	/* the cache is empty */
 bool calls_slots_full(void);
-/* Where the call of that number returns to; and minus that, for code. */
+/* Where the call of that number returns to. */
 static inline uint64_t *return_pc(uint32_t n) { return (uint64_t *)(ZONE_RETURNS + (1u << 20)) + n; }
-static inline uint64_t *return_minus(uint32_t n) { return (uint64_t *)(ZONE_RETURNS + (2u << 20)) + n; }
+
+/* For kept code (kept.c), whose numbers of sites and targets stay: how many bytes they take at ZONE_SITES. None of
+ * them is found afterwards, … */
+#define ZONE_SITES (ZONE_RETURNS + (8ull << 20))
+NEEDS_LOCK uint64_t calls_keep(uint32_t *n);
+NEEDS_LOCK void calls_take(uint32_t n);		/* … also in the process that takes them over, … */
+NEEDS_LOCK void calls_take_unit(uint64_t start, uint64_t end);	/* … until the code that they belong to is in use */
 
 /* Are the counts of a context that has so much of watched functions dropped? */
 bool part_drops(const struct thread *t, unsigned watch);

@@ -24,12 +24,18 @@ static bool settled(const struct soft_file *f)
 	       f->ctime_s + SETTLED_S < now[0];
 }
 
+/* Its bytes are those of its file. (For the code log the bytes of all blocks are copied.) */
+static bool is_of_file(const struct block *b)
+{
+	return !(b->flags & BLOCK_CHECKED) && (!b->src || (code_log_wanted() && !code_may_change(b->pc, b->src_len)));
+}
+
 /* Is the block part of a unit, with the block that it falls into? */
 static bool is_in_unit(uint32_t id)
 {
 	const struct block *const b = block_at(id), *const next = b + (cache.counts_taken ? 2 : 1);
 	const struct unit *const u = unit_of(b->pc);
-	return u && b->pc + b->src_len <= u->end && !b->src && !(b->flags & BLOCK_CHECKED) &&
+	return u && b->pc + b->src_len <= u->end && is_of_file(b) &&
 	       (!(b->flags & BLOCK_FALLS) || unit_of(next->pc) == u);
 }
 
@@ -67,7 +73,7 @@ static bool can_be_kept(void)
 {
 	if (!kept_is_plain() || kept.too_many || cache.flushes || cache.mode || cache.n_modes || cache.precise ||
 	    cache.no_tsc || cache.traced || cache.n_returns >= MAX_RETURNS - 1 || cache.n_blocks > MAX_KEPT_BLOCKS ||
-	    cache.n_segments > MAX_PIECES / 2 - 2 || pages_guarded() || E.n_running != 1 ||
+	    cache.n_segments > MAX_KEPT_SEGMENTS || pages_guarded() || E.n_running != 1 ||
 	    kept_limited(RLIMIT_FSIZE) || !all_settled())
 		return false;
 	const uint32_t live = cache.live_blocks;
@@ -142,6 +148,11 @@ static void describe(struct kept_head *h)
 	add_piece(h, ZONE_HEAP, ZONE_HEAP + h->heap, rw);
 	add_piece(h, entries_base(), entries_base() + (cache.n_entries + 1ull) * 8, rw);
 	add_piece(h, ZONE_RETURNS, ZONE_RETURNS + (cache.n_returns + 1ull) * 4, rw);
+	if (cache.calls) {
+		const uint64_t sites = calls_keep(&h->n_sites);
+		add_piece(h, ZONE_SITES, ZONE_SITES + sites, rw);
+		add_piece(h, (uint64_t)return_pc(0), (uint64_t)return_pc(cache.n_returns + 1), rw);
+	}
 	for (uint32_t i = 0; i < cache.n_segments; i++) {
 		const struct segment *const s = h->segments + i;
 		h->segments[i] = cache.segments[i];

@@ -22,7 +22,7 @@
  * slots.c.)
  *
  * Only processes are kept whose code is all of such files and the vDSO, and which count in cells without
- * anything special (kept_is_plain()). A process that has taken code over, the child of a fork, and one that
+ * anything special (kept_is_plain()) but the code log and calls. (The sites of calls.c are kept, contexts are not.) A process that has taken code over, the child of a fork, and one that
  * does not end by exit_group do not write (kept-save.c). When the cache is emptied, anonymous memory takes the place of
  * what was mapped (kept_forget()).
  */
@@ -39,7 +39,7 @@ struct kept_code kept;
 /* Nothing but cells, and no tables of other kinds that point to blocks. */
 bool kept_is_plain(void)
 {
-	const uint32_t special = SOFT_FLAG_VPMU | SOFT_FLAG_CODE_LOG | SOFT_FLAG_CALLS | SOFT_FLAG_TRACE |
+	const uint32_t special = SOFT_FLAG_VPMU | SOFT_FLAG_TRACE |
 				 SOFT_FLAG_WATCH;
 	return !(E.shared->flags & special) && !E.shared->n_stops && !E.machine && !E.hermetic &&
 	       !E.shared->files.of;
@@ -102,6 +102,7 @@ static void use(const struct kept_unit *u)
 		return;
 	for (uint32_t i = 0; i < u->n_backs; i++)
 		*return_at(r[i].n) = r[i].code;
+	calls_take_unit(u->unit.start, u->unit.end);
 	kept.has_table[u - kept_head()->units] = take_table(u);
 }
 
@@ -243,6 +244,7 @@ static void take(struct thread *t, const struct kept_head *h)
 		if (!map_piece(&h->pieces[i]))
 			no_memory();
 	cache.n_returns = h->n_returns;
+	calls_take(h->n_sites);
 	cache.n_segments = h->n_segments;
 	cache.live_blocks = h->live_blocks;
 	cache.dead_blocks = h->dead_blocks;

@@ -5,7 +5,8 @@
 #include "calls.h"
 
 #define MAX_UNITS	24
-#define MAX_PIECES	40
+#define MAX_KEPT_SEGMENTS	18
+#define MAX_PIECES	(2 * MAX_KEPT_SEGMENTS + 7)
 #define KEPT_MAGIC	0x74706b65u
 
 struct unit {
@@ -39,10 +40,11 @@ struct kept_head {
 	uint64_t return_0;		/* R[0] */
 	struct hood hoods[MAX_HOODS];
 	uint32_t current[MAX_HOODS];	/* 1 + the segment that the hood writes to; 0: none */
-	struct segment segments[MAX_PIECES / 2];
+	struct segment segments[MAX_KEPT_SEGMENTS];
 	struct piece pieces[MAX_PIECES];
 	struct kept_unit units[MAX_UNITS];
 	uint32_t n_backs, n_pages;
+	uint32_t n_sites, pad;		/* of calls.c */
 };
 
 extern struct kept_code {

@@ -61,6 +61,8 @@ NEEDS_LOCK void cache_take(uint32_t blocks, uint32_t links);
 void cache_touch(void);			/* none are, but soon will be: populates their memory */
 
 /* translate.c */
+/* Can the bytes of a block change while a thread runs it? */
+NEEDS_LOCK bool code_may_change(uint64_t pc, uint64_t len);
 /* Taken branches are asked for, and at the end of this block code counts only one of both ways, the
  * rarer one. (Other blocks that may end in a taken branch bump its cell where it is taken.) */
 bool counts_rarer_way(const struct block *b);

@@ -554,8 +554,7 @@ static bool guardable(const struct region *r, uint64_t pc)
 	return !r->shared || is_aliased(r, pc);
 }
 
-/* Can the bytes of a block change while a thread runs it? */
-static bool may_change(uint64_t pc, uint64_t len)
+bool code_may_change(uint64_t pc, uint64_t len)
 {
 	for (uint64_t at = pc; at < pc + len; at = PAGE_DOWN(at) + PAGE) {
 		const struct region *const r = region_find(at);
@@ -659,7 +658,7 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 	if (!stops)
 		flags &= ~KEPT;
 	b->flags = (uint16_t)(flags | (checked ? BLOCK_CHECKED : 0));
-	if (checked || code_log_wanted() || may_change(pc, b->src_len)) {
+	if (checked || code_log_wanted() || code_may_change(pc, b->src_len)) {
 		/* (before it, for a trace: where the block is defined) */
 		uint64_t *const defined = heap_alloc(trace_wanted() ? 8 + b->src_len : b->src_len);
 		uint8_t *const kept = trace_wanted() ? (uint8_t *)(defined + 1) : (uint8_t *)defined;
