@@ -255,10 +255,31 @@ void annotate_row_name(const struct tare_codeprofile *p, enum annotate_by by, co
 
 /* ---- --function ---- */
 
+/* In a list of parameters a * behind a type is part of it: "f(char*)" does not match "f(char**)"; "f(*)",
+ * "f(int, *)" and "f(std::*" are wildcards. */
+static bool is_pointer(const char *pattern, size_t at)
+{
+	const char after = pattern[at + 1];
+	return memchr(pattern, '(', at) && !strchr("(, :", pattern[at - 1]) && after && strchr("),*& >", after);
+}
+
+static bool wildcard_matches(const char *pattern, const char *name)
+{
+	struct buf escaped = { 0 };
+	for (size_t i = 0; pattern[i]; i++) {
+		if (pattern[i] == '*' && is_pointer(pattern, i))
+			buf_chr(&escaped, '\\');
+		buf_chr(&escaped, pattern[i]);
+	}
+	const bool matches = !buf_failed(&escaped) && escaped.data && fnmatch(escaped.data, name, 0) == 0;
+	buf_free(&escaped);
+	return matches;
+}
+
 /* "f" matches "f", and "f(int)" and "f<int>(int)" too. */
 bool annotate_name_matches(const char *pattern, const char *name)
 {
-	if (!strcmp(pattern, name) || fnmatch(pattern, name, 0) == 0)
+	if (!strcmp(pattern, name) || (strpbrk(pattern, "*?[") && wildcard_matches(pattern, name)))
 		return true;
 	const size_t n = strlen(pattern);
 	return !strncmp(pattern, name, n) && (name[n] == '(' || name[n] == '<' || name[n] == '@');

@@ -103,6 +103,20 @@ p = run(tare, "annotate", "--by", "insn", "-j", "--report", "-", profile)
 check(p.returncode == 0 and sum(r["counts"]["instructions"] for r in json.loads(p.stdout)["rows"]) == outer, p.stderr, p.stdout)
 p = run(tare, "annotate", "--in", "nowhere", profile)
 check(p.returncode == 1 and "--in nowhere: no function" in p.stderr, p.returncode, p.stderr)
+# A * of a parameter's type is no wildcard: f(char*) is not f(char**).
+FUNCTION = "\t.type\t{0}, @function\n{0}:\t.cfi_startproc\n{1}\tret\n\t.cfi_endproc\n\t.size\t{0}, . - {0}\n"
+with open(f"{folder.name}/overloads.S", "w") as f:
+    f.write(FUNCTION.format("_Z1fPc", "\tnop\n") + FUNCTION.format("_Z1fPPc", "\tnop\n\tnop\n") +
+            FUNCTION.format("_Z1fPcPi", "\tnop\n\tnop\n\tnop\n") +
+            ".globl _start\n_start:\n\tcall _Z1fPc\n\tcall _Z1fPPc\n\tcall _Z1fPcPi\n"
+            "\tmov $60, %eax\n\txor %edi, %edi\n\tsyscall\n\t.section .note.GNU-stack, \"\", @progbits\n")
+program = f"{folder.name}/overloads"
+subprocess.run([cc, "-nostdlib", "-static", "-Wl,--eh-frame-hdr", "-o", program, f"{folder.name}/overloads.S"], check=True)
+for name, wanted in (("f(char*)", 2), ("f(char**)", 3), ("f(char*, int*)", 4), ("f", 9), ("f(*)", 9), ("f(char*, *)", 4),
+                     ("f(*, int*)", 4), ("?(char*)", 2), ("f(ch*", 9), ("f(c*r*, i*t*)", 4), ("*", 15)):
+    check(counted(name) == wanted, name, counted(name), wanted)
+    check(sum(r["counts"]["instructions"] for r in rows("--in", name)["rows"]) == wanted, name)
+
 p = run(tare, "stat", "--in", "leaf", "-e", "task-clock", program)
 check(p.returncode == 125 and "only events of the software engine" in p.stderr, p.returncode, p.stderr)
 p = run(tare, "stat", "--in", "leaf", "--backend", "hw", "-e", "instructions:u", program)
