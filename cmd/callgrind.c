@@ -33,7 +33,7 @@ struct callgrind {
 	const char *machine, *hermetic, *schedule;	/* tare's own; NULL: not given */
 	int log_fd;
 	bool quiet, verbose, trace_children, dump_instr, no_lines, separate_threads, skip_plt_off;
-	bool cache_sim, instr_later, collect_later, plain_names, combine_dumps;
+	bool cache_sim, instr_later, collect_later, plain_names, combine_dumps, jumps;
 	struct function_rules rules;
 	struct cachesim_caches caches;
 	char **command;
@@ -122,6 +122,8 @@ static const struct flag flags[] = {
 	{ "--skip-plt", offsetof(struct callgrind, skip_plt_off), true },
 	{ "--compress-strings", offsetof(struct callgrind, plain_names), true },
 	{ "--combine-dumps", offsetof(struct callgrind, combine_dumps), false },
+	{ "--collect-jumps", offsetof(struct callgrind, jumps), false },
+	{ "--trace-jump", offsetof(struct callgrind, jumps), false },
 };
 
 /* What changes nothing here: how callgrind packs its file, and what it says while it works. */
@@ -147,7 +149,6 @@ static const struct missing { const char *name, *off, *instead; } missing[] = {
 /* What callgrind would add to the file beside the counts that are there, or would show in another place. Harnesses
  * and scripts ask for these by habit. */
 static const struct missing extras[] = {
-	{ "--collect-jumps", "no", "jumps are not collected; the counts of branches are in tare annotate -e branches" },
 	{ "--collect-systime", "no", "the time in system calls is not collected; tare annotate has a table of the calls" },
 	{ "--collect-bus", "no", "bus events are not collected; tare annotate -e locked counts locked instructions" },
 	{ "--fn-skip", NULL, "each function is shown" },
@@ -304,6 +305,7 @@ static void help(void)
 	     "  --dump-line=no             no source lines\n"
 	     "  --trace-children=yes       a file for each process\n"
 	     "  --separate-threads=yes     a file for each thread\n"
+	     "  --collect-jumps=yes        jumps within functions, for KCachegrind\n"
 	     "  --cache-sim=yes            simulate caches: Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw\n"
 	     "  --I1=, --D1=, --LL=SIZE,WAYS,LINE   which caches; without it those of this CPU\n"
 	     "  --toggle-collect=FUNCTION  count only while FUNCTION runs; * and ? as in file names\n"
@@ -459,7 +461,7 @@ static bool export_part(const struct callgrind *c, const struct tare_codeprofile
 	const bool ok = tare_codeprofile_export_callgrind(p, &TARE_OPTIONS(callgrind, .insns = c->dump_instr,
 			.no_lines = c->no_lines, .fold_plt = !c->skip_plt_off, .pid = c->pid, .part = part->number,
 			.thread = part->thread, .plain_names = c->plain_names || c->combine_dumps,
-			.further = part->further, .desc = desc, .creator = "tare-callgrind-" TARE_VERSION),
+			.further = part->further, .jumps = c->jumps, .desc = desc, .creator = "tare-callgrind-" TARE_VERSION),
 			&out, why) >= 0;
 	buf_free(&trigger);
 	return ok;
@@ -617,8 +619,10 @@ static void report(const struct callgrind *c)
 /* What makes all counts of the process lower bounds is said once, with what came after its last dump. */
 static void collect(struct callgrind *c, const struct tare_codeprofile *p, const struct part *part)
 {
-	for (size_t e = 0; e < p->n_events; e++)
-		c->collected[e] += p->events[e].total;
+	/* with jumps the second event is that of taken branches */
+	for (size_t e = 0, n = 0; e < p->n_events; e++)
+		if (!c->jumps || e != 1)
+			c->collected[n++] += p->events[e].total;
 	for (size_t i = 0; i < p->n_reasons && !part->dump; i++)
 		say(c, "These are lower bounds: %s", p->reasons[i]);
 }
@@ -733,7 +737,7 @@ static int run(struct callgrind *c)
 	const struct tare_watch *const watch = function_rules_watch(&c->rules, &ok);
 	if (!ok)
 		return EXIT_FAILED;
-	if (tare_events_parse("instructions:u", NULL, &events, &why) < 0) {
+	if (tare_events_parse(c->jumps ? "instructions:u,taken-branches:u" : "instructions:u", NULL, &events, &why) < 0) {
 		complain_why(&why);
 		return EXIT_FAILED;
 	}

@@ -305,6 +305,8 @@ struct tare_callgrind_options {
 	unsigned thread;		/* the part is of this thread only, from 1; 0: of the process */
 	bool plain_names;		/* each name in full, each time; else it has a number from the second time on */
 	bool further;			/* a further part, behind another one in the same file, both with plain_names */
+	bool jumps;			/* also direct jumps within functions: the profile has the event taken-branches, of
+					 * which the file then has no counts, and the bytes of its instructions */
 };
 #define TARE_CALLGRIND_OPTIONS_INIT TARE_OPTIONS_INIT(callgrind)
 int tare_codeprofile_export_callgrind(const struct tare_codeprofile *p, const struct tare_callgrind_options *o,

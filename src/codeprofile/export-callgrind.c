@@ -11,6 +11,7 @@
 #include "sink.h"
 #include "why.h"
 
+#include <tare/code.h>
 #include <tare/version.h>
 
 #include <inttypes.h>
@@ -27,7 +28,21 @@ struct writer {
 	bool no_file_named;		/* "???", number n_files + 1 */
 	uint32_t object, file;		/* those that lines are of now; file NONE: "???" */
 	bool any;			/* object and file were written */
+	size_t taken;			/* the event of which the file has jumps, and no counts; or NO_EVENT */
 };
+
+#define NO_EVENT SIZE_MAX
+
+/* The events that are columns of the file. */
+static size_t n_columns(const struct writer *w)
+{
+	return w->p->n_events - (w->taken != NO_EVENT);
+}
+
+static size_t event_of(const struct writer *w, size_t column)
+{
+	return column + (column >= w->taken);
+}
 
 static void put(struct writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void put(struct writer *w, const char *format, ...)
@@ -75,11 +90,11 @@ static void put_function(struct writer *w, const char *key, uint32_t f)
 /* Zeros at the end may be left out. */
 static void put_counts(struct writer *w, const int64_t *counts)
 {
-	size_t n = w->p->n_events;
-	while (n > 1 && !counts[n - 1])
+	size_t n = n_columns(w);
+	while (n > 1 && !counts[event_of(w, n - 1)])
 		n--;
-	for (size_t e = 0; e < n; e++)
-		put(w, " %" PRId64, counts[e]);
+	for (size_t i = 0; i < n; i++)
+		put(w, " %" PRId64, counts[event_of(w, i)]);
 	sink_str(&w->to, "\n");
 }
 
@@ -126,8 +141,8 @@ static void put_call(struct writer *w, const struct tare_codeprofile_edge *e)
 
 static bool any_count(const struct writer *w, const int64_t *counts)
 {
-	for (size_t e = 0; e < w->p->n_events; e++)
-		if (counts[e])
+	for (size_t i = 0; i < n_columns(w); i++)
+		if (counts[event_of(w, i)])
 			return true;
 	return false;
 }
@@ -151,6 +166,48 @@ static void put_calls(struct writer *w, size_t from, size_t to, uint32_t own)
 	}
 }
 
+/* ---- jumps ---- */
+
+/* The instruction of the function at that offset; NULL: none ran. */
+static const struct tare_codeprofile_insn *insn_at(const struct writer *w, const struct tare_codeprofile_function *f,
+						   uint64_t offset)
+{
+	uint32_t from = f->insns, to = f->insns + f->n_insns;
+	while (from < to) {
+		const uint32_t middle = from + (to - from) / 2;
+		if (w->p->insns[middle].offset < offset)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < f->insns + f->n_insns && w->p->insns[from].offset == offset ? &w->p->insns[from] : NULL;
+}
+
+/* "jcnd=3/4 0x1190 12": the conditional branch ran 4 times and jumped there 3 times; "jump=4 …": a jump did 4 times. The
+ * next line says from where. What leads to another function is a call; where indirect jumps lead is not known. */
+static void put_jump(struct writer *w, const struct tare_codeprofile_function *f, const struct tare_codeprofile_insn *in)
+{
+	struct tare_code_insn code;
+	if (w->taken == NO_EVENT || (int64_t)in->runs <= 0 || !tare_code_insn(in->bytes, in->size, in->offset, &code) ||
+	    !code.has_target || code.is_call)
+		return;
+	const int64_t jumps = code.is_conditional ? in->counts[w->taken] : (int64_t)in->runs;
+	const struct tare_codeprofile_insn *const to = insn_at(w, f, code.target);
+	if (jumps <= 0 || !to || (!w->o->insns && !to->line))
+		return;
+	use_file(w, w->o->no_lines ? f->file : in->file, f->file);
+	if (!w->o->no_lines && to->file != in->file)
+		put_file(w, "jfi", to->file);
+	if (code.is_conditional)
+		put(w, "jcnd=%" PRId64 "/%" PRIu64 " ", jumps, in->runs);
+	else
+		put(w, "jump=%" PRId64 " ", jumps);
+	put_position(w, to->offset, to->line);
+	sink_str(&w->to, "\n");
+	put_position(w, in->offset, in->line);
+	sink_str(&w->to, "\n");
+}
+
 /* ---- functions ---- */
 
 static void put_lines(struct writer *w, const struct tare_codeprofile_function *f, size_t from, size_t to)
@@ -163,6 +220,8 @@ static void put_lines(struct writer *w, const struct tare_codeprofile_function *
 		put_position(w, 0, l->line);
 		put_counts(w, l->counts);
 	}
+	for (uint32_t i = f->insns; i < f->insns + f->n_insns; i++)
+		put_jump(w, f, &w->p->insns[i]);
 	put_calls(w, from, to, f->file);
 }
 
@@ -180,6 +239,7 @@ static void put_insns(struct writer *w, const struct tare_codeprofile_function *
 			put_position(w, in->offset, in->line);
 			put_counts(w, in->counts);
 		}
+		put_jump(w, f, in);
 		put_calls(w, from, end, f->file);
 		from = end;
 	}
@@ -210,8 +270,8 @@ static void put_event_names(struct writer *w)
 {
 	const struct tare_codeprofile *const p = w->p;
 	struct buf names = { 0 };
-	for (size_t e = 0; e < p->n_events; e++) {
-		const char *name = p->events[e].name;
+	for (size_t i = 0; i < n_columns(w); i++) {
+		const char *name = p->events[event_of(w, i)].name;
 		const bool ir = !strcmp(name, "instructions") || !strcmp(name, "instructions:u");
 		buf_chr(&names, ' ');
 		for (name = ir ? "Ir" : name; *name && *name != ':'; name++)
@@ -226,8 +286,8 @@ static void put_event_names(struct writer *w)
 static void put_totals(struct writer *w, const char *key)
 {
 	put(w, "%s:", key);
-	for (size_t e = 0; e < w->p->n_events; e++)
-		put(w, " %" PRId64, w->p->events[e].total);
+	for (size_t i = 0; i < n_columns(w); i++)
+		put(w, " %" PRId64, w->p->events[event_of(w, i)].total);
 	sink_str(&w->to, "\n");
 }
 
@@ -282,11 +342,22 @@ static void put_all(struct writer *w)
 	put_totals(w, "totals");
 }
 
+static size_t taken_event(const struct tare_codeprofile *p)
+{
+	static const char name[] = "taken-branches";
+	for (size_t e = 0; e < p->n_events; e++)
+		if (!strncmp(p->events[e].name, name, sizeof(name) - 1) && strchr(":", p->events[e].name[sizeof(name) - 1]))
+			return e;
+	return NO_EVENT;
+}
+
 static int export(const struct tare_codeprofile *p, const struct tare_callgrind_options *o, const struct tare_output *out,
 		  struct tare_why *why)
 {
 	int err;
-	struct writer w = { .p = p, .o = o };
+	struct writer w = { .p = p, .o = o, .taken = o->jumps ? taken_event(p) : NO_EVENT };
+	if (o->jumps && (w.taken == NO_EVENT || p->n_events < 2))
+		return why_set(why, TARE_E_INVALID, "jumps want a profile with the event taken-branches, beside another one");
 	w.object_named = calloc(p->n_objects + 1, 1);
 	w.file_named = calloc(p->n_files + 1, 1);
 	w.function_named = calloc(p->n_functions + 1, 1);

@@ -186,8 +186,8 @@ check(p.returncode == 0 and not p.stderr and "=(" not in open(path).read().repla
 log = open(f"{here}/speed.log").read()
 check(re.search(r"^==\d+== --collect-systime=nsec: left out: ", log, re.M) and "--obj-skip=/bin/bash: left out" in log and
       len(log.splitlines()) == 2, log)
-p = run(callgrind, "--dump-instr=yes", "--collect-jumps=yes", "--collect-bus=no", f"--callgrind-out-file={here}/jumps", "/bin/true", "a", "b c")
-check(p.returncode == 0 and "--collect-jumps=yes: left out" in p.stderr and "collect-bus" not in p.stderr, p.stderr)
+p = run(callgrind, "--dump-instr=yes", "--collect-systime=yes", "--collect-bus=no", f"--callgrind-out-file={here}/systime", "/bin/true", "a", "b c")
+check(p.returncode == 0 and "--collect-systime=yes: left out" in p.stderr and "collect-bus" not in p.stderr, p.stderr)
 check("== Command: /bin/true a b c\n" in p.stderr, p.stderr)
 
 # What is not done, or wrong.
