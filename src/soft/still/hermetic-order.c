@@ -18,7 +18,7 @@
 #include "sys.h"
 #include "text.h"
 
-#define SLICE 2000000u			/* instructions */
+#define SLICE 16000000u			/* instructions: a new turn finds the caches cold */
 #define MANY_CALLS 1000
 #define SLICE_POWERS 19			/* with a schedule: 1 to 2^19 - 1 instructions … */
 #define CALL_POWERS 11			/* … and 1 to 2,047 calls */
@@ -27,6 +27,7 @@
 #define PATIENCE_MS 1000		/* for input from outside */
 #define LOST_NS 100000000		/* after so long a task looks whether the one that runs is still there */
 #define TRACED_NS 500000		/* … whether a tracer has stopped it */
+#define LOOK_SLICES 64			/* after so many slices a process looks whether tare is still there */
 #define LOOK_TURNS 100			/* so often, 1 ms apart, all waited: what for? (hermetic-deadlock.c) */
 #define IN 1				/* POLLIN, POLLOUT */
 #define OUT 4
@@ -224,6 +225,7 @@ static bool others_want_to_run(const struct thread *t)
 
 void turn_begin_slice(struct thread *t)
 {
+	static uint32_t slices;
 	uint64_t n;
 	t->hermetic.calls = 0;
 	t->hermetic.most_calls = E.shared->hermetic.scheduled ? random_length(CALL_POWERS) : MANY_CALLS;
@@ -231,7 +233,7 @@ void turn_begin_slice(struct thread *t)
 		exact_wanted(t);
 	if (!exact_instructions(t, &n))
 		return;
-	if (!turn_alone())
+	if (!turn_alone() && ++slices % LOOK_SLICES == 0)
 		deadlock_or_orphaned();
 	t->hermetic.slice_end = turn_alone() ? 0 : n + (E.shared->hermetic.scheduled ? random_length(SLICE_POWERS) : SLICE);
 	exact_wanted(t);		/* its budget */

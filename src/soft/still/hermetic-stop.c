@@ -111,9 +111,9 @@ static void nap(void)
 void stops_await(void)
 {
 	struct hermetic_shared *const h = H();
-	const uint64_t begin = now_ns();
 	if (!h->stopping)
 		return;
+	const uint64_t begin = now_ns();
 	for (uint32_t i = h->first_live; i < h->n_tasks; i++) {
 		struct hermetic_task *const k = &h->tasks[i];
 		if (k->stop_seen)
