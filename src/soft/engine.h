@@ -151,7 +151,6 @@ struct thread {
 		uint32_t calls;		/* system calls since its turn began … */
 		uint32_t most_calls;	/* … and after how many another task has its turn */
 		uint64_t clear_tid;	/* the word that is cleared when the thread ends; 0: none */
-		uint64_t robust;	/* the list of the locks that it holds (set_robust_list); 0: none */
 		uint64_t slice_end;	/* exact stops: instructions at which its turn ends; 0: it does not */
 	} hermetic;
 	struct {			/* the program single-steps itself (TF) */

@@ -285,6 +285,13 @@ static void *die_with_lock(void *who)
 	return who;
 }
 
+static void *hold_lock(void *who)
+{
+	pthread_mutex_lock(&both->robust);
+	pause();
+	return who;
+}
+
 static void take_robust(const char *what)
 {
 	const int err = pthread_mutex_lock(&both->robust);
@@ -306,16 +313,50 @@ static void *count_with_lock(void *who)
 	return who;
 }
 
+static void make_robust(pthread_mutexattr_t *a)
+{
+	both = mmap(NULL, sizeof(*both), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pthread_mutexattr_init(a);
+	pthread_mutexattr_setpshared(a, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(a, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(&both->robust, a);
+}
+
+/* Owners that cannot mark their locks themselves. */
+static void kill_owners(void)
+{
+	pthread_mutexattr_t a;
+	make_robust(&a);
+	for (int how = 0; how < 3; how++) {
+		const pid_t child = fork();
+		if (!child) {
+			pthread_t thread;
+			if (how == 1)
+				pthread_create(&thread, NULL, hold_lock, NULL);
+			else
+				die_with_lock(NULL);
+			if (how == 2)
+				raise(SIGKILL);
+			pause();
+		}
+		usleep(100);
+		if (how == 0 && !fork()) {
+			usleep(1000);		/* while it is waited for */
+			kill(child, SIGKILL);
+			_exit(0);
+		}
+		if (how == 1)
+			kill(child, SIGKILL);
+		take_robust("killed");
+	}
+}
+
 static void locks(void)
 {
 	pthread_mutexattr_t a;
 	pthread_t t[4];
 	struct timespec soon = { 0 };
-	both = mmap(NULL, sizeof(*both), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pthread_mutexattr_init(&a);
-	pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
-	pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
-	pthread_mutex_init(&both->robust, &a);
+	make_robust(&a);
 	pthread_create(&t[0], NULL, die_with_lock, NULL);
 	pthread_join(t[0], NULL);
 	take_robust("a thread");
@@ -783,6 +824,8 @@ int main(int n, char **v)
 		timers();
 	else if (!strcmp(what, "kill"))
 		kill_children();
+	else if (!strcmp(what, "owners"))
+		kill_owners();
 	else if (!strcmp(what, "locks"))
 		locks();
 	else if (!strcmp(what, "senders"))

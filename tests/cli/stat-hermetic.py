@@ -86,9 +86,9 @@ check("env=NOISE=" in kept[1], kept[1][:500])
 # Threads, also more of them than CPUs; processes; shared memory; timers and signals. With busy neighbours.
 busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
 for command in (("queue", "2"), ("queue", "8"), ("atomics", "2"), ("atomics", "8"), ("tree",), ("shared",), ("race",), ("timers",), ("kill",),
-                ("locks",), ("senders",), ("meet", str(os.getpid())), ("wakes",), ("stops",)):
+                ("owners",), ("locks",), ("senders",), ("meet", str(os.getpid())), ("wakes",), ("stops",)):
     # (What a process counted that was killed is not known.)
-    counts, out, _ = still(4, tasks, *command, provenance="incomplete" if command == ("kill",) else "exact")
+    counts, out, _ = still(4, tasks, *command, provenance="incomplete" if command in (("kill",), ("owners",)) else "exact")
     if command == ("tree",):
         check(sorted(out.strip()) == sorted("3" + "2" * 3 + "1" * 9 + "0" * 27), out)
     if command == ("shared",):
@@ -99,6 +99,8 @@ for command in (("queue", "2"), ("queue", "8"), ("atomics", "2"), ("atomics", "8
             check(line in out.splitlines(), line, out)
     if command == ("kill",):
         check(out == "killed 1001 9\nkilled 1002 f\n", out)
+    if command == ("owners",):
+        check(out == "killed: owner died\n" * 3, out)
     if command == ("locks",):
         check(out == "a thread: owner died\na process: owner died\na killed one: owner died\nwhile one waits: owner died\n"
                      "count 800\ntry 1 wait 1 died 1\n", out)

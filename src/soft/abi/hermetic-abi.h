@@ -74,6 +74,7 @@ struct hermetic_task {
 	uint32_t stop_seen;	/* HT_STOPPED: the kernel has stopped it */
 	uint32_t traces;	/* it traces others, or has done so */
 	uint32_t lent;		/* HT_STOPPED: number of its tracer's task, plus 1, which has its turn */
+	uint64_t robust;	/* the list of the locks that it holds (set_robust_list), in its memory; 0: none */
 };
 
 /* A file that a program saw, by its real device and inode. */

@@ -563,24 +563,34 @@ static int32_t pid_of_fd(int32_t fd)
 	return pid && pid < NO_TASK ? (int32_t)pid : NO_TASK;
 }
 
-/* SIGKILL ends a process at some time: nothing else happens until then. */
-static long killed(const struct thread *t, int32_t to, int32_t sig)
+/* May a signal to `to`, as in kill(), be for that task's process, with the kernel's ids? */
+static bool is_sent_to(const struct hermetic_task *k, int32_t to)
+{
+	if (k->state >= HT_ENDING || k->tid != k->pid || k->pid <= 0)
+		return false;
+	return to > 0 ? k->pid == to : to == -1 || sys1(__NR_getpgid, k->pid) == (to ? -to : sys0(__NR_getpgrp));
+}
+
+/* SIGKILL ends processes at some time: nothing else happens until then. They cannot mark their locks themselves. */
+static long send_kill(struct thread *t, long nr, const uint64_t *a, int32_t thread, int32_t to)
 {
 	const struct hermetic_shared *const h = hermetic_shared();
-	if (sig != SIGKILL || to == E.pid || t->is_vfork)
-		return 0;
-	if (to > 0) {
-		turn_killed(to);
-		return 0;
-	}
-	const long group = to ? -to : sys0(__NR_getpgrp);
-	for (uint32_t i = h->first_live; i < h->n_tasks; i++) {
-		const struct hermetic_task *const k = &h->tasks[i];
-		if (k->state < HT_ENDING && k->tid == k->pid && k->pid > 0 && k->pid != E.pid &&
-		    (to == -1 || sys1(__NR_getpgid, k->pid) == group))
-			turn_killed(k->pid);
-	}
-	return 0;
+	for (uint32_t i = h->first_live; i < h->n_tasks; i++)
+		if (is_sent_to(&h->tasks[i], to) && sys2(__NR_kill, h->tasks[i].pid, 0) == 0)
+			robust_process_ended(i);
+	const long ret = stops_signal(t, nr, a, thread, SIGKILL);
+	for (uint32_t i = h->first_live; ret == 0 && i < h->n_tasks; i++)
+		if (h->tasks[i].pid != E.pid && is_sent_to(&h->tasks[i], to))
+			turn_killed(h->tasks[i].pid);
+	return ret;
+}
+
+/* `thread` is the kernel's id that the call has, `to` that of its process. */
+static long send_signal(struct thread *t, long nr, const uint64_t *a, int32_t thread, int32_t to, int32_t sig)
+{
+	if (sig == SIGKILL && !t->is_vfork)
+		return send_kill(t, nr, a, thread, to);
+	return stops_signal(t, nr, a, thread, sig);
 }
 
 long ids_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
@@ -609,22 +619,20 @@ long ids_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 	}
 	case __NR_tgkill:
 	case __NR_rt_tgsigqueueinfo: {
-		uint64_t b[6] = { (uint64_t)(int64_t)id_real((int32_t)a[0]), (uint64_t)(int64_t)id_real((int32_t)a[1]), a[2], a[3] };
-		ret = stops_signal(t, nr, b, (int32_t)b[1], (int32_t)a[2]);
-		return ret == 0 ? killed(t, (int32_t)b[0], (int32_t)a[2]) : ret;
+		const uint64_t b[6] = { (uint64_t)(int64_t)id_real((int32_t)a[0]), (uint64_t)(int64_t)id_real((int32_t)a[1]), a[2],
+					a[3] };
+		return send_signal(t, nr, b, (int32_t)b[1], (int32_t)b[0], (int32_t)a[2]);
 	}
 	case __NR_kill:
 	case __NR_rt_sigqueueinfo:
 	case __NR_tkill: {
 		const int32_t to = id_real((int32_t)a[0]);
 		const uint64_t b[6] = { (uint64_t)(int64_t)to, a[1], a[2] };
-		ret = stops_signal(t, nr, b, to, (int32_t)a[1]);
-		return ret == 0 ? killed(t, to, (int32_t)a[1]) : ret;
+		return send_signal(t, nr, b, to, to, (int32_t)a[1]);
 	}
 	case __NR_pidfd_send_signal: {
 		const int32_t to = pid_of_fd((int32_t)a[0]);
-		ret = stops_signal(t, nr, a, to, (int32_t)a[1]);
-		return ret == 0 ? killed(t, to, (int32_t)a[1]) : ret;
+		return send_signal(t, nr, a, to, to, (int32_t)a[1]);
 	}
 	case __NR_rt_sigprocmask:
 		return stops_mask(t, nr, a);

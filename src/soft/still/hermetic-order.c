@@ -980,9 +980,12 @@ enum { F_WAIT, F_WAKE, F_REQUEUE = 3, F_CMP_REQUEUE, F_WAKE_OP, F_LOCK_PI, F_UNL
 
 /* A private one belongs to the process. Others are known by their address alone: who waits for one also looks
  * at its value, so a wake that does not find it is no harm. */
+#define SPACE_OF_ALL 1
+#define SPACE_OF_PROCESS(group) (2 + (uint64_t)(group))
+
 static uint64_t space_of(const struct thread *t, uint64_t op)
 {
-	return op & F_PRIVATE ? 2 + (uint64_t)own_task(t)->group : 1;
+	return op & F_PRIVATE ? SPACE_OF_PROCESS(own_task(t)->group) : SPACE_OF_ALL;
 }
 
 static struct hermetic_waiter *waiter_new(void)
@@ -1033,7 +1036,7 @@ static long try_futex(struct thread *t, struct attempt *w)
 	struct hermetic_waiter *const own = waiter_of(t->hermetic.number);
 	if (!own)			/* it was woken */
 		return 0;
-	if (own->space == 1 && copy_guest(&v, (const void *)w->a[0], 4) && v != (uint32_t)w->a[2]) {
+	if (own->space == SPACE_OF_ALL && copy_guest(&v, (const void *)w->a[0], 4) && v != (uint32_t)w->a[2]) {
 		own->space = 0;
 		return 0;
 	}
@@ -1187,10 +1190,10 @@ static long do_futex(struct thread *t, struct attempt *w)
 	}
 }
 
-void turn_wake_word(struct thread *t, uint64_t at)
+void turn_wake_word(uint32_t group, uint64_t at)
 {
-	wake(space_of(t, 0), at, 1, ALL_BITS);
-	wake(space_of(t, F_PRIVATE), at, 1, ALL_BITS);
+	wake(SPACE_OF_ALL, at, 1, ALL_BITS);
+	wake(SPACE_OF_PROCESS(group), at, 1, ALL_BITS);
 }
 
 void turn_thread_ended(struct thread *t)
@@ -1198,7 +1201,7 @@ void turn_thread_ended(struct thread *t)
 	const uint32_t zero = 0;
 	sys1(__NR_set_tid_address, 0);
 	if (t->hermetic.clear_tid && put_guest(t->hermetic.clear_tid, &zero, 4))
-		turn_wake_word(t, t->hermetic.clear_tid);
+		turn_wake_word(own_task(t)->group, t->hermetic.clear_tid);
 }
 
 /* ---- the calls ---- */

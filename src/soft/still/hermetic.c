@@ -66,6 +66,7 @@ static void take_place(struct thread *t)
 	if (k->state >= HT_ENDING)		/* the first thread had ended */
 		h->n_live++;
 	k->state = HT_READY;
+	k->robust = 0;
 	turn_progress();		/* an end of a pipe may have been closed on exec */
 	if (!k->held_by)
 		return;

@@ -114,7 +114,7 @@ void turn_leave(struct thread *t, uint32_t state);	/* the task ends, or runs nat
 void turn_thread_ended(struct thread *t);	/* clears its word, and wakes who waits there */
 /* SIGKILL was sent to the process: waits until it is gone. */
 void turn_killed(int32_t pid);
-void turn_wake_word(struct thread *t, uint64_t at);	/* one that waits at that futex */
+void turn_wake_word(uint32_t group, uint64_t at);	/* one that waits at that futex, of that process or a shared one */
 void turn_progress(void);			/* others may be able to go on now */
 
 /* Another task's turn. This one goes on without: it is about to be stopped. */
@@ -145,6 +145,8 @@ int64_t trace_left(const struct thread *t);	/* this one ends: a task that has le
 /* hermetic-robust.c */
 long robust_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
 void robust_ended(struct thread *t, bool whole);	/* the thread, or its process, ends */
+/* The process whose first task has that number, also another one, which does not run, is about to be killed. */
+void robust_process_ended(uint32_t group);
 /* Takes the lock, or says with WAITERS in the word that the task waits. False: another task has it. */
 bool inherits_try(struct thread *t, uint64_t at, bool waits, long *ret);
 /* Gives it back: to the task with that id, behind which `more` wait; 0: to nobody. */
