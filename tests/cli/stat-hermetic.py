@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tare stat --hermetic: a run sees a still world, and its counts and output are the same every time.
 usage: stat-hermetic.py TARE PAGES HERMETIC-SHOW HERMETIC-TASKS HERMETIC-TRACES"""
-import json, os, re, shutil, subprocess, sys, tempfile, time
+import json, os, py_compile, re, shutil, subprocess, sys, tempfile, time
 from cli import check, check_schema, finish, run, skipped
 
 tare, pages, show, tasks, traces = map(os.path.abspath, sys.argv[1:6])
@@ -71,6 +71,24 @@ check((again[0], again[1]) == (counts, out), "after the files were made again", 
 listing = still(2, "ls", "-la", "work")
 os.utime("work/a")
 check(stat("ls", "-la", "work")[:2] == listing[:2], "ls -la after a file's time changed")
+
+# A compiled module of Python is used if it belongs to its source (these two do not, but say so), and its time is the source's
+# only where Python installs modules.
+os.makedirs("lib/python3")
+for where in ("lib/python3", "work"):
+    open(f"{where}/module.py", "w").write("x = 'compiled'\n")
+    os.utime(f"{where}/module.py", (1700000000, 1700000000))
+    py_compile.compile(f"{where}/module.py")
+    open(f"{where}/module.py", "w").write("x = 'source  '\n")
+    os.utime(f"{where}/module.py", (1700000000, 1700000000))
+MODULE = "import module, os, sys; print(module.x, os.stat(module.__file__).st_mtime); open(sys.argv[1], 'a').close(); " \
+         "os.utime(module.__file__); print(os.stat(module.__file__).st_mtime < 1577836801)"
+for where, want in (("lib/python3", "compiled 1700000000.0\nTrue\n"), ("work", "source   1577750400.0\nTrue\n")):
+    path = os.path.abspath(where)
+    _, out_of, _, _ = stat(sys.executable, "-c", f"import sys; sys.path.insert(0, {path!r}); " + MODULE, f"{path}/module.py")
+    check(out_of == want, where, out_of)
+    os.unlink(f"{where}/module.py")
+shutil.rmtree("work/__pycache__")
 
 # Another seed: other random numbers, all else stays.
 other = stat(show, "work", seed=7)

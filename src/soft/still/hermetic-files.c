@@ -2,7 +2,7 @@
  * program sees files for the first time. A file that was there before the run has the time FILES_S; one that a
  * task changes has the time of the last call that changed it, by the run's clock; what it changes through a mapping
  * does not count. The kernel's own times are no help: whether one is later than the start of the run depends on how
- * long the host takes.
+ * long the host takes. Modules of Python are the exception (show_module()).
  */
 #include "still-room.h"
 #include "sys.h"
@@ -349,11 +349,35 @@ static struct shown show(struct thread *t, const struct k_stat *st)
 	};
 }
 
-static long show_stat(struct thread *t, uint64_t at, long ret)
+/* Is it a module where Python installs them? */
+static bool names_module(const char *path)
+{
+	static const char within[] = "/lib/python";
+	const size_t len = text_len(path);
+	if (len < 3 || !text_equal(path + len - 3, ".py"))
+		return false;
+	while (*path && !text_starts(path, within))
+		path++;
+	return *path;
+}
+
+/* The compiled file of a module names the time of its source, and is no good if that has another one: Python would compile
+ * all modules in each run. So an installed module that the run has not changed has its own time. That is input, as its
+ * contents are. */
+static void show_module(const struct k_stat *st)
+{
+	struct hermetic_file *const f = S_KIND(st->mode) == S_IFREG ? file_of(st->dev, st->ino) : NULL;
+	if (f && !f->mtime)
+		f->mtime = st->times[2] * NS;
+}
+
+static long show_stat(struct thread *t, uint64_t at, long ret, bool module)
 {
 	struct k_stat st;
 	if (ret < 0 || !copy_guest(&st, (const void *)at, sizeof(st)))
 		return ret;
+	if (module)
+		show_module(&st);
 	const struct shown s = show(t, &st);
 	st.dev = s.dev;
 	st.ino = s.ino;
@@ -383,7 +407,7 @@ _Static_assert(sizeof(struct k_statx) == 256, "struct statx");
 #define STATX_BASIC 0x7ffu		/* what stat has */
 #define STATX_BIRTH 0x800u
 
-static long show_statx(struct thread *t, const uint64_t *a, long ret)
+static long show_statx(struct thread *t, const uint64_t *a, long ret, bool module)
 {
 	struct k_statx x;
 	if (ret < 0 || !copy_guest(&x, (const void *)a[4], sizeof(x)))
@@ -392,6 +416,8 @@ static long show_statx(struct thread *t, const uint64_t *a, long ret)
 			     (uint64_t)(x.dev_minor & ~0xffu) << 12 | (uint64_t)(x.dev_major & ~0xfffu) << 32;
 	const struct k_stat st = { .dev = dev, .ino = x.ino, .nlink = x.nlink, .mode = x.mode, .size = x.size,
 				   .times = { [2] = (uint64_t)x.mtime.s, [3] = x.mtime.ns } };
+	if (module)
+		show_module(&st);
 	const struct shown s = show(t, &st);
 	x.mask &= STATX_BASIC | STATX_BIRTH;
 	x.attributes = x.attributes_mask = 0;
@@ -411,14 +437,30 @@ static long show_statx(struct thread *t, const uint64_t *a, long ret)
 	return put_guest(a[4], &x, sizeof(x)) ? ret : -EFAULT;
 }
 
-/* A call whose path may name a process: with the kernel's number of it. */
-static long with_path(struct thread *t, long nr, const uint64_t *a, int i)
+/* A call whose path may name a process: with the kernel's number of it. *module: it names a module of Python. */
+static long with_path_of(struct thread *t, long nr, const uint64_t *a, int i, bool *module)
 {
 	char path[HERMETIC_PATH], other[HERMETIC_PATH];
 	uint64_t b[6] = { a[0], a[1], a[2], a[3], a[4], a[5] };
-	if (copy_string(path, sizeof(path), a[i]) && ids_path(path, other, sizeof(other)))
+	const bool known = copy_string(path, sizeof(path), a[i]);
+	*module = known && names_module(path);
+	if (known && ids_path(path, other, sizeof(other)))
 		b[i] = (uint64_t)other;
 	return syscall_usual(t, nr, b);
+}
+
+static long with_path(struct thread *t, long nr, const uint64_t *a, int i)
+{
+	bool module;
+	return with_path_of(t, nr, a, i, &module);
+}
+
+static long do_stat(struct thread *t, long nr, const uint64_t *a)
+{
+	bool module;
+	const int i = nr == __NR_newfstatat || nr == __NR_statx;
+	const long ret = with_path_of(t, nr, a, i, &module);
+	return nr == __NR_statx ? show_statx(t, a, ret, module) : show_stat(t, a[i + 1], ret, module);
 }
 
 /* /proc/self, "pipe:[123]" */
@@ -510,13 +552,11 @@ long files_of_world(struct thread *t, long nr, const uint64_t *a, bool *done)
 		return do_open(t, nr, a);
 	case __NR_stat:
 	case __NR_lstat:
-		return show_stat(t, a[1], with_path(t, nr, a, 0));
-	case __NR_fstat:
-		return show_stat(t, a[1], syscall_usual(t, nr, a));
 	case __NR_newfstatat:
-		return show_stat(t, a[2], with_path(t, nr, a, 1));
 	case __NR_statx:
-		return show_statx(t, a, with_path(t, nr, a, 1));
+		return do_stat(t, nr, a);
+	case __NR_fstat:
+		return show_stat(t, a[1], syscall_usual(t, nr, a), false);
 	case __NR_access:
 	case __NR_chdir:
 		return with_path(t, nr, a, 0);
