@@ -194,6 +194,8 @@ void model_fill(const struct model *m, struct vpmu_model *out)
 	if (m->arch_version)
 		add_architectural(out);
 	out->rows[VPMU_DECOY_ROW] = (struct vpmu_row){ .kind = VPMU_DECOY, .counters = ALL_COUNTERS };
+	out->rows[VPMU_CLOCK_ROW] = (struct vpmu_row){ .kind = SOFT_INSTRUCTIONS };
+	out->rows[VPMU_KERNEL_ROW] = (struct vpmu_row){ .kind = VPMU_KERNEL };
 }
 
 /* ---- cycles ---- */

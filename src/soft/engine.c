@@ -57,6 +57,8 @@ uint64_t resume(struct thread *t)
 		t->code.falling_into = 0;
 	}
 	left_cache(t);
+	if (t->vpmu.n_told)
+		vpmu_catch_up(t);
 	if (t->vpmu.stepping)
 		stepped(t);
 	if (t->task.trace_asked) {

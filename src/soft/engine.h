@@ -120,6 +120,14 @@ struct thread {
 		struct {
 			uint64_t pc, load, store;
 		} access;
+		/* What the kernel has told the thread, and is not counted yet (vpmu-kernel.c): page faults in user
+		 * mode. Rings have the rest. */
+		struct told_fault {
+			uint64_t ip, addr;	/* ip 0: of the instruction whose SIGSEGV comes next */
+			uint32_t which;
+		} told[32];
+		uint32_t n_told;
+		uint32_t tells;		/* bits of vpmu_slot.wants_told: the kernel tells them this thread */
 	} vpmu;
 
 	/* guest */

@@ -19,6 +19,7 @@
 #define THREAD_STACK_END BYTES(0x40000)
 #define THREAD_TRACE	BYTES(0x80000)		/* a trace that nobody reads (trace.c) */
 #define THREAD_ACC	BYTES(0xd0000)		/* struct vpmu_task_mem, under `tare run` */
+#define THREAD_KERNEL	BYTES(0xd8000)		/* rings of events of the kernel's (vpmu-kernel.c) */
 #define THREAD_COUNTS	BYTES(0x100000)		/* counter array */
 #define THREAD_CALLS	BYTES(0xd000000)	/* the call graph: struct calls_thread … */
 #define THREAD_NODES	BYTES(0x18000000)	/* … and the counts of its contexts */

@@ -19,7 +19,12 @@
 #include "abi.h"
 
 #define VPMU_MAX_ROWS	64
-#define VPMU_DECOY_ROW	VPMU_MAX_ROWS	/* the row of all codes that no other row has */
+/* Rows of no model: */
+#define VPMU_DECOY_ROW	VPMU_MAX_ROWS	/* of all codes that no other row has */
+#define VPMU_CLOCK_ROW	(VPMU_MAX_ROWS + 1)	/* of the kernel's clocks (vpmu-kernel.c), … */
+#define VPMU_KERNEL_ROW	(VPMU_MAX_ROWS + 2)	/* … and of its other events */
+#define VPMU_ALL_ROWS	(VPMU_MAX_ROWS + 3)
+#define VPMU_KERNEL_EVENTS 6u	/* events that the kernel tells tasks of */
 #define VPMU_MAX_EVENTS	131072u
 #define VPMU_MAX_TASKS	16384u
 #define VPMU_MAX_HOLDERS 16384u	/* processes with descriptors of events */
@@ -62,6 +67,7 @@ enum vpmu_kind {
 	VPMU_INTERRUPTS_AND_FAULTS,
 	VPMU_SPECLOCKMAP,
 	VPMU_DECOY,			/* a code without a row (vpmu-decoys.c) */
+	VPMU_KERNEL,			/* an event of the kernel's (vpmu-kernel.c) */
 };
 
 struct vpmu_row {
@@ -194,7 +200,7 @@ struct vpmu_model {
 	uint32_t arch_version;	/* Intel's architectural PMU, cpuid 0xA; 0 on AMD */
 	uint32_t max_precise;	/* the highest attr.precise_ip that opens */
 	uint32_t n_rows;
-	struct vpmu_row rows[VPMU_MAX_ROWS + 1];
+	struct vpmu_row rows[VPMU_ALL_ROWS];
 };
 
 enum vpmu_state { VE_EXITED = -3, VE_ERROR = -2, VE_OFF = -1, VE_INACTIVE = 0, VE_ACTIVE = 1 };
@@ -207,7 +213,7 @@ struct vpmu_event {
 	uint32_t slot;		/* of its task */
 	uint32_t owner;		/* slot of the task that opened it (PR_TASK_PERF_EVENTS_ENABLE) */
 	uint32_t row;
-	uint64_t code;		/* VPMU_DECOY_ROW: its raw code */
+	uint64_t code;		/* VPMU_DECOY_ROW: its raw code; VPMU_KERNEL_ROW: the kernel's number */
 	uint32_t leader;
 	uint32_t parent;	/* the event that it was inherited from; or 0 */
 	uint32_t next;		/* event of the same task */
@@ -235,7 +241,8 @@ struct vpmu_event {
 	uint32_t maps, map_pages; /* how often its page is mapped, and with how many pages in all */
 	uint64_t kernel_id, ino; /* by these its descriptors are recognised */
 	uint32_t user_read;	/* rdpmc was allowed when it was opened */
-	uint32_t no_user;	/* exclude_user: counts nothing */
+	uint32_t no_user;	/* exclude_user: counts nothing, … */
+	uint32_t with_kernel;	/* … but what happens in the kernel, if not exclude_kernel (VPMU_KERNEL_ROW) */
 	uint32_t throttled;	/* too many samples (flaws.throttle): counts nothing until the next tick */
 	uint32_t unnoticed;	/* enabled while its task's code runs: counts nothing until that stops for overflows */
 	uint32_t copy_of;	/* the event of the parent task it was copied from */
@@ -270,6 +277,10 @@ struct vpmu_slot {
 	uint32_t budgets;	/* … or other events, by their budgets (1 << enum soft_event) */
 	uint32_t stale;		/* its budgets must be computed again: vpmu_follow() */
 	uint32_t unnoticed;	/* some of its events are */
+	/* Events of the kernel's (vpmu-kernel.c): which the task is to be told of, a bit for each, from bit
+	 * VPMU_KERNEL_EVENTS on of what happens in the kernel; which it is told of; how many there were. */
+	uint32_t wants_told, is_told;
+	uint64_t told[2][VPMU_KERNEL_EVENTS];
 	uint32_t ordinal;	/* a number that is the same in every run, for seeds */
 	uint32_t made;		/* how many tasks it has made */
 	uint32_t has_clock;

@@ -181,6 +181,14 @@ TAKES_VPMU_LOCK void vpmu_rdpmc(struct thread *t);	/* at t->pc, counted already 
 TAKES_VPMU_LOCK bool vpmu_awaits_exec(struct thread *t, int32_t tid);
 /* The task's tracer may stop it from now on, and change counters: vpmu_follow() is called after it. */
 void vpmu_pauses(struct thread *t);
+/* The kernel tells of an event that the virtual PMU samples (vpmu-kernel.c), … */
+bool vpmu_is_told(const struct k_siginfo *info);
+/* … of one that concerns the program; false: nothing is to be done with the signal. */
+bool vpmu_concerns(const struct k_siginfo *info);
+/* … and was done by the instruction at t->pc; or by C, which is at `pc`. vpmu_catch_up() follows. */
+void vpmu_told(struct thread *t, const struct k_siginfo *info, uint64_t pc);
+/* That fault was of the instruction at t->pc; or of a store that the program knows nothing of. */
+void vpmu_faulted(struct thread *t, uint64_t addr, bool hidden);
 void vpmu_fp_replaced(struct thread *t);		/* a handler begins or returns */
 void vpmu_entry(struct thread *t);			/* an int 0x80 begins */
 void vpmu_iret(struct thread *t);			/* … and returns */

@@ -395,6 +395,8 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
 		signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
 	}
 	step_undone(t);
+	if (E.vpmu && info->signo == SIGSEGV)
+		vpmu_faulted(t, info->addr, smc);
 	if (smc) {
 		t->code.single_pc = t->pc;
 		signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
@@ -445,6 +447,17 @@ static bool stepped(struct thread *t, const struct k_siginfo *info, struct k_uco
 	return true;
 }
 
+/* The program's state where the signal interrupted its code. */
+static void leave_code(struct thread *t, const struct k_ucontext *uc)
+{
+	signal_take_regs(t, &uc->mc);
+	lock_take();
+	if (!recover(t, uc->mc.rip, t->regs, &t->pc))
+		die("a signal at an unknown place of the cache", uc->mc.rip);
+	left_cache(t);
+	lock_drop();
+}
+
 /* Another thread wants this one to leave the cache (stop.c), or another task has opened a counter
  * on it (vpmu.c) or is about to trace it (traced.c). Outside the cache nothing is to be done: the
  * sender repeats the signal, or a system call is in progress, after which the thread looks by
@@ -461,16 +474,27 @@ static void kicked(struct thread *t, const struct k_siginfo *info, struct k_ucon
 		t->again = 1;
 		return;
 	}
-	signal_take_regs(t, &uc->mc);
-	lock_take();
-	if (!recover(t, pc, t->regs, &t->pc))
-		die("a signal at an unknown place of the cache", pc);
-	left_cache(t);
-	lock_drop();
+	leave_code(t, uc);
 	if (!step_comes_first(t))
 		step_undone(t);
 	if (info->code == VPMU_KICK)
 		vpmu_follow(t);
+	t->exit_link = 1;
+	signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
+}
+
+/* The kernel tells of an event that is sampled: what has made it is at hand if it was the program's code. */
+static void told(struct thread *t, const struct k_siginfo *info, const struct k_ucontext *uc, bool in_cache)
+{
+	if (!vpmu_concerns(info))
+		return;
+	if (!in_cache || t->signal.probing) {
+		vpmu_told(t, info, uc->mc.rip);
+		return;
+	}
+	leave_code(t, uc);
+	step_undone(t);
+	vpmu_told(t, info, 0);
 	t->exit_link = 1;
 	signal_leave(t, uc->mc.fpstate, uc->flags & UC_FP_XSTATE);
 }
@@ -621,6 +645,10 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 		info->code = info->code == VPMU_POLL_IN ? POLL_IN :
 			     info->code == VPMU_POLL_HUP ? POLL_HUP : SI_KERNEL;
 
+	if (E.vpmu && vpmu_is_told(info)) {
+		told(t, info, uc, in_cache);
+		return;
+	}
 	if (E.hermetic && info->signo == sig)
 		hermetic_siginfo(info);
 	if (t->traced.showing == sig && in_engine(pc) && !is_kick(t, info)) {
@@ -632,8 +660,11 @@ void master(int sig, struct k_siginfo *info, struct k_ucontext *uc)
 		t->signal.learning = false;
 		return;
 	}
-	if (sync && in_cache && sig == SIGSEGV && own_fault(t, info, &uc->mc))
+	if (sync && in_cache && sig == SIGSEGV && own_fault(t, info, &uc->mc)) {
+		if (E.vpmu)
+			vpmu_faulted(t, info->addr, true);
 		return;
+	}
 	/* (Without TF this signal came into the handler that has just asked for the step.) */
 	if (t->signal.flag_steps && uc->mc.eflags & FLAG_TF && stepped(t, info, uc, in_cache))
 		return;

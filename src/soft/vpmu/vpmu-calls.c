@@ -146,6 +146,8 @@ static bool misses_cycles(const struct perf_event_attr *attr)
 static int find_row(const struct perf_event_attr *attr)
 {
 	uint64_t config = attr->config;
+	if (attr->type == PERF_TYPE_SOFTWARE)
+		return kernel_row(attr);
 	if (attr->type == PERF_TYPE_RAW)
 		return find_raw(config & RAW_MASK);
 	/* the PMU's number may be in the upper half */
@@ -210,8 +212,9 @@ static uint32_t find_task(struct thread *t, int pid, long *err)
 /* What the kernel checks before it looks the task up. */
 static long check(const struct perf_event_attr *attr, int pid, int cpu, uint64_t flags)
 {
-	if (!attr->exclude_kernel && !(vpmu()->kernel_as_user && !attr->exclude_user))
-		return -EACCES;			/* paranoid 2 */
+	/* paranoid 2; of its own events the kernel knows better */
+	if (is_hardware(attr->type) && !attr->exclude_kernel && !(vpmu()->kernel_as_user && !attr->exclude_user))
+		return -EACCES;
 	const long err = sampling_reasons_against(attr);
 	if (err)
 		return err;
@@ -336,7 +339,8 @@ static void fill_event(struct vpmu_event *e, const struct perf_event_attr *attr,
 	e->enable_on_exec = attr->enable_on_exec;
 	e->remove_on_exec = attr->remove_on_exec;
 	e->no_user = attr->exclude_user;
-	e->user_read = vpmu()->rdpmc != 0;
+	e->with_kernel = !attr->exclude_kernel;
+	e->user_read = vpmu()->rdpmc != 0 && is_hardware(attr->type);
 	e->state = attr->disabled ? VE_OFF : VE_INACTIVE;
 	e->unnoticed = !attr->disabled;
 }
@@ -360,10 +364,18 @@ static void choose_cpu(struct vpmu_event *e)
 	e->elsewhere = e->unbound && (uint32_t)e->cpu != home_of(e->slot);
 }
 
-/* Its group is counted as a whole, at the first CPU: `perf record` with :S. */
-static bool has_period(uint32_t event)
+/* Of events that need a counter. */
+static long reasons_against_counter(const struct perf_event_attr *attr, uint32_t leader, int row)
 {
-	return !vpmu_event(event)->software && vpmu_sampler(event)->on;
+	if (attr->precise_ip > vpmu()->model.max_precise)
+		return -EOPNOTSUPP;
+	if (attr->precise_ip && !attr->sample_period)
+		return -EINVAL;
+	if (row < 0)
+		return row;
+	if (!vpmu_fits(leader, (uint32_t)row))
+		return -EINVAL;
+	return attr->sample_period && vpmu()->model.rows[row].kind >= SOFT_EVENTS ? -EOPNOTSUPP : 0;
 }
 
 /* What the kernel checks from perf_event_alloc() on. `slot` is 0 for an event of a CPU. */
@@ -381,16 +393,9 @@ static long reasons_against(const struct perf_event_attr *attr, uint32_t slot, u
 	if (attr->inherit && attr->sample_type & PERF_SAMPLE_READ &&
 	    !(vpmu()->inherits_groups && attr->sample_type & PERF_SAMPLE_TID))
 		return -EINVAL;
-	if (attr->precise_ip > vpmu()->model.max_precise)
-		return -EOPNOTSUPP;
-	if (attr->precise_ip && !attr->sample_period)
-		return -EINVAL;
-	if (row < 0)
-		return row;
-	if (!vpmu_fits(leader, (uint32_t)row))
-		return -EINVAL;
-	if (attr->sample_period && vpmu()->model.rows[row].kind >= SOFT_EVENTS)
-		return -EOPNOTSUPP;
+	const long err = is_hardware(attr->type) ? reasons_against_counter(attr, leader, row) : 0;
+	if (err)
+		return err;
 	if (!is_clock(attr))
 		return -EINVAL;
 	if (!slot)
@@ -401,8 +406,8 @@ static long reasons_against(const struct perf_event_attr *attr, uint32_t slot, u
 		return -EINVAL;
 	if (leader && is_full(leader, attr->read_format))
 		return -E2BIG;
-	if (cpu >= 0 && !attr->sample_period && !is_bound_to(vpmu_slot(slot)->tid, cpu) &&
-	    !(leader && has_period(leader)))
+	if (cpu >= 0 && !attr->sample_period && is_hardware(attr->type) &&
+	    !is_bound_to(vpmu_slot(slot)->tid, cpu) && !(leader && vpmu_has_period(leader)))
 		return -EOPNOTSUPP;
 	return 0;
 }
@@ -418,7 +423,7 @@ static long open_event(struct thread *t, const struct perf_event_attr *attr, uin
 		note_program(t, &vpmu()->asked_cycles);
 	if (err)
 		return err;
-	if (!attr->exclude_kernel)
+	if (!attr->exclude_kernel && is_hardware(attr->type))
 		note_program(t, &vpmu()->used_as_user);
 	vpmu_start_clock(slot);
 	const uint32_t i = vpmu_new_event(slot);
@@ -427,7 +432,7 @@ static long open_event(struct thread *t, const struct perf_event_attr *attr, uin
 	struct vpmu_event *const e = vpmu_event(i);
 	fill_event(e, attr, cpu);
 	e->row = (uint32_t)row;
-	e->code = attr->config & RAW_MASK;
+	e->code = is_hardware(attr->type) ? attr->config & RAW_MASK : attr->config;
 	e->owner = t->vpmu.slot;
 	e->leader = leader ? leader : i;
 	choose_cpu(e);
@@ -453,15 +458,6 @@ static bool is_on(const struct vpmu_event *e)
 	return e->state >= VE_INACTIVE;
 }
 
-/* The event that counts nothing is there for its records of mappings, names and tasks (`perf record -D`, and
- * -e dummy). The kernel cannot write them to a ring of the virtual PMU: dummy_output(). */
-static void note_dummy(uint32_t i, const struct perf_event_attr *attr)
-{
-	choose_cpu(vpmu_event(i));
-	sampling_open(i, attr);
-	sampler_take(i)->on = 0;
-}
-
 /* Notes a software event. If there is no room, or its task is not of this run, only the kernel
  * knows it. */
 static void register_software(struct thread *t, long fd, const struct perf_event_attr *attr, int pid,
@@ -479,8 +475,6 @@ static void register_software(struct thread *t, long fd, const struct perf_event
 		       attr->config == PERF_COUNT_SW_PAGE_FAULTS;
 	e->kernel_on = is_on(e);
 	e->leader = leader ? leader : i;
-	if (attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_DUMMY)
-		note_dummy(i, attr);
 	e->id = e->kernel_id = fd_kernel_id((uint64_t)fd);
 	if (!fd_note(t, (uint32_t)fd, i))
 		vpmu_free_event(i);
@@ -526,28 +520,11 @@ static long set_output(struct thread *t, uint32_t i, uint64_t fd)
 	return err;
 }
 
-static long open_software(struct thread *t, const struct perf_event_attr *attr, const uint64_t *a);
-
-/* PERF_FLAG_FD_OUTPUT with a virtual event: opened without it, and then redirected. */
-static long open_to_virtual(struct thread *t, const struct perf_event_attr *attr, const uint64_t *a)
-{
-	const uint64_t group = a[4] & PERF_FLAG_FD_NO_GROUP ? (uint64_t)-1 : a[3];
-	const uint64_t plain[6] = { a[0], a[1], a[2], group, a[4] & ~(uint64_t)PERF_FLAG_FD_OUTPUT };
-	const long fd = open_software(t, attr, plain);
-	const uint32_t i = fd < 0 ? 0 : fd_event((uint64_t)fd);
-	const long err = fd < 0 ? fd : i && vpmu_event(i)->sampler ? set_output(t, i, a[3]) : -EINVAL;
-	if (err < 0 && fd >= 0) {
-		fd_forget(t, (uint32_t)fd);
-		sys1(__NR_close, fd);
-	}
-	return err < 0 ? err : fd;
-}
-
 static long open_software(struct thread *t, const struct perf_event_attr *attr, const uint64_t *a)
 {
 	const uint32_t output = (int)a[3] == -1 || !(a[4] & PERF_FLAG_FD_OUTPUT) ? 0 : fd_event(a[3]);
 	if (output && !vpmu_event(output)->software)
-		return open_to_virtual(t, attr, a);
+		return -EINVAL;
 	const uint32_t leader = (int)a[3] == -1 || a[4] & PERF_FLAG_FD_NO_GROUP ? 0 : fd_event(a[3]);
 	if (leader && !vpmu_event(leader)->software) {
 		vpmu_lock(t);
@@ -628,6 +605,18 @@ static long take_back(struct thread *t, long fd)
 	return -EBUSY;
 }
 
+/* Is the software event one of the virtual PMU's? Of tasks outside the run and of whole CPUs it is not. */
+static bool is_sampled_here(struct thread *t, const struct perf_event_attr *attr, int pid, uint32_t leader)
+{
+	long err;
+	if (pid == -1 || !kernel_is_sampled_here(attr, leader))
+		return false;
+	vpmu_lock(t);
+	const bool found = find_task(t, pid, &err);
+	vpmu_unlock();
+	return found;
+}
+
 static long do_open(struct thread *t, const uint64_t *a)
 {
 	struct perf_event_attr attr;
@@ -640,12 +629,12 @@ static long do_open(struct thread *t, const uint64_t *a)
 	long err = copy_attr(&attr, a[0]);
 	if (err)
 		return err;
-	if (!is_hardware(attr.type))
+	const uint32_t leader = group == -1 ? 0 : fd_event((uint64_t)group);
+	if (!is_hardware(attr.type) && !is_sampled_here(t, &attr, pid, leader))
 		return open_software(t, &attr, a);
 	err = check(&attr, pid, cpu, a[4]);
 	if (err)
 		return err;
-	const uint32_t leader = group == -1 ? 0 : fd_event((uint64_t)group);
 	if (group != -1 && !leader)
 		return fd_kernel_id((uint64_t)group) ? -EINVAL : -EBADF;
 	vpmu_lock(t);
@@ -716,19 +705,6 @@ static long switch_event(struct thread *t, uint32_t i, uint32_t what, bool group
 	vpmu_tell(t);
 	vpmu_unlock();
 	return err;
-}
-
-/* PERF_EVENT_IOC_SET_OUTPUT of an event that note_dummy() knows. The kernel refuses it while the event itself is
- * mapped. */
-static long dummy_output(struct thread *t, const uint64_t *a, uint32_t i)
-{
-	const uint32_t to = a[2] == (uint64_t)-1 ? 0 : fd_event(a[2]);
-	const bool here = to && !vpmu_event(to)->software;
-	const uint64_t args[6] = { a[0], a[1], here ? (uint64_t)-1 : a[2] };
-	const long err = gate(t, __NR_ioctl, args);
-	if (err < 0)
-		return err;
-	return set_output(t, i, here ? a[2] : (uint64_t)-1);
 }
 
 static long pause_output(struct thread *t, uint32_t i, bool paused)
@@ -891,6 +867,8 @@ bool event_mapped_here(uint32_t event)
 
 void vpmu_called(struct thread *t)
 {
+	if (t->vpmu.tells)
+		vpmu_catch_up(t);
 	if (!vpmu_maps || !__atomic_load_n(&vpmu()->rings_hidden, __ATOMIC_RELAXED))
 		return;
 	vpmu_lock(t);
@@ -1019,10 +997,6 @@ static long software_call(struct thread *t, long nr, const uint64_t *a, uint32_t
 	if (nr == __NR_ioctl && (what == PERF_EVENT_IOC_ENABLE || what == PERF_EVENT_IOC_DISABLE ||
 				 what == PERF_EVENT_IOC_RESET))
 		return switch_event(t, i, what, a[2] & PERF_IOC_FLAG_GROUP);
-	if (nr == __NR_ioctl && what == PERF_EVENT_IOC_SET_OUTPUT && vpmu_event(i)->sampler)
-		return dummy_output(t, a, i);
-	if (nr == __NR_ioctl && what == PERF_EVENT_IOC_PAUSE_OUTPUT && is_answered_here(i))
-		return pause_output(t, i, a[2]);
 	*done = false;
 	return 0;
 }
@@ -1119,7 +1093,7 @@ long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 		const uint32_t i = a[3] & MAP_ANONYMOUS ? 0 : fd_event(a[4]);
 		if (vpmu_maps && a[3] & MAP_FIXED)
 			note_unmap(t, a[0], PAGE_UP(a[1]));
-		if (!i || !is_answered_here(i))
+		if (!i || vpmu_event(i)->software)
 			return 0;
 		*done = true;
 		/* with its output redirected, an event has the ring of the other */

@@ -118,6 +118,7 @@ void vpmu_follow(struct thread *t)
 	__atomic_store_n(&s->in_call, 0, __ATOMIC_SEQ_CST);
 	const uint32_t want = __atomic_load_n(&s->want, __ATOMIC_SEQ_CST);
 	static bool tried;		/* to ask late; a debugger may hold a thread */
+	kernel_follow(t);
 	if (!covers(&cache.modes[cache.mode], want, watched(s))) {
 		tried |= cache.precise;
 		const bool waits = now_ns() < retry_at;
@@ -151,7 +152,7 @@ bool vpmu_has_followed(const struct vpmu_slot *s)
 		return true;
 	const struct mode m = { .acc = __atomic_load_n(&s->follows, __ATOMIC_ACQUIRE),
 				.budgets = s->follows_budgets };
-	return covers(&m, s->want, watched(s)) && !s->stale;
+	return covers(&m, s->want, watched(s)) && !s->stale && s->is_told == s->wants_told;
 }
 
 static long send_kick(const struct vpmu_slot *s)
@@ -225,7 +226,7 @@ static void take_counters(uint32_t slot)
 {
 	struct vpmu_slot *const s = vpmu_slot(slot);
 	for (uint32_t i = s->events; i; i = vpmu_event(i)->next)
-		if (vpmu_event(i)->state == VE_ACTIVE && !vpmu_event(i)->software)
+		if (vpmu_event(i)->state == VE_ACTIVE && vpmu_needs_counter(vpmu_event(i)))
 			s->stolen = ~0ull;
 }
 

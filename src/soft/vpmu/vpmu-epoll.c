@@ -103,22 +103,11 @@ static long try_in_kernel(struct thread *t, const uint64_t *a)
 	return ret;
 }
 
-/* What was added here is changed here, even if the event's output goes elsewhere now. */
-static bool is_kept_here(struct thread *t, const uint64_t *a, uint32_t i)
-{
-	if (!vpmu_event(i)->software || a[1] == EPOLL_CTL_ADD)
-		return is_answered_here(i);
-	vpmu_lock(t);
-	const bool found = find((int32_t)a[0], (int32_t)a[2], i);
-	vpmu_unlock();
-	return found;
-}
-
 long epoll_change(struct thread *t, const uint64_t *a, bool *done)
 {
 	const uint32_t i = fd_event(a[2]);
 	struct k_epoll_event want = { 0 };
-	if (!i || !is_kept_here(t, a, i) || a[1] - EPOLL_CTL_ADD > EPOLL_CTL_MOD - EPOLL_CTL_ADD)
+	if (!i || vpmu_event(i)->software || a[1] - EPOLL_CTL_ADD > EPOLL_CTL_MOD - EPOLL_CTL_ADD)
 		return 0;
 	*done = true;
 	if (a[1] != EPOLL_CTL_DEL && !copy_guest(&want, (const void *)a[3], sizeof(want)))

@@ -186,6 +186,8 @@ uint64_t vpmu_row_count(uint32_t slot, uint32_t row, uint64_t clock, bool before
 bool vpmu_is_flawed(uint32_t row)
 {
 	const struct vpmu_flaws *const all = &vpmu()->flaws;
+	if (row >= VPMU_MAX_ROWS)
+		return false;
 	for (uint32_t i = 0; i < all->n_rows; i++)
 		if (all->rows[i].rows >> row & 1)
 			return true;

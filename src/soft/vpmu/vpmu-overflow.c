@@ -53,14 +53,22 @@ struct vpmu_sampler *sampler_take(uint32_t i)
 }
 
 /* An event that neither overflows nor writes records does without. */
-static bool needs_sampler(const struct perf_event_attr *a)
+bool sampling_needs_sampler(const struct perf_event_attr *a)
 {
 	return a->sample_period || a->mmap || a->mmap_data || a->mmap2 || a->comm || a->task;
 }
 
+/* As perf_swevent_init_hrtimer(): a frequency is a period, because time runs evenly. */
+static void fix_period(struct vpmu_sampler *s)
+{
+	if (s->freq)
+		s->period = 1000000000 / s->hz;
+	s->freq = 0;
+}
+
 void sampling_open(uint32_t i, const struct perf_event_attr *attr)
 {
-	if (!needs_sampler(attr) && !attr->sample_type && !attr->watermark)
+	if (!sampling_needs_sampler(attr) && !attr->sample_type && !attr->watermark)
 		return;
 	struct vpmu_sampler *const s = sampler_take(i);
 	*s = (struct vpmu_sampler){
@@ -81,11 +89,16 @@ void sampling_open(uint32_t i, const struct perf_event_attr *attr)
 		.id_all = attr->sample_id_all,
 		.backward = attr->write_backward,
 		.no_user_chain = attr->exclude_callchain_user,
+		.no_kernel_chain = attr->exclude_callchain_kernel,
 		.on = attr->sample_period != 0,
 		.hz = attr->sample_freq,
 		.period = attr->freq ? 1 : attr->sample_period,
 		.since = vpmu_clock(vpmu_event(i)->slot),
 	};
+	if (vpmu_event(i)->row == VPMU_CLOCK_ROW)
+		fix_period(s);
+	if (!vpmu_needs_counter(vpmu_event(i)))
+		s->precise = 0;
 	s->next = s->period;
 	/* as in the kernel, task, comm or mmap make FORK and EXIT records, too */
 	vpmu_slot(vpmu_event(i)->slot)->tracks |=
@@ -158,7 +171,9 @@ static uint64_t left_of(uint32_t i, unsigned *kind)
 	const struct vpmu_event *const e = vpmu_event(i);
 	const struct vpmu_sampler *const s = vpmu_sampler(i);
 	*kind = s->interrupt_at ? SOFT_INSTRUCTIONS : kind_of(e);
-	const uint64_t n = s->interrupt_at ? s->interrupt_at - vpmu_clock(e->slot) : s->next - vpmu_total(e);
+	uint64_t n = s->interrupt_at ? s->interrupt_at - vpmu_clock(e->slot) : s->next - vpmu_total(e);
+	if (e->row == VPMU_CLOCK_ROW && !s->interrupt_at && (int64_t)n > 0)
+		n = n * VPMU_PER_NS - vpmu_clock(e->slot) % VPMU_PER_NS;
 	return (int64_t)n < 1 ? 1 : n;
 }
 
@@ -210,7 +225,9 @@ bool sampling_stops_late(uint32_t slot)
 		const struct vpmu_event *const e = vpmu_event(i);
 		if (!is_counting(i))
 			continue;
-		const uint64_t stop = e->base + vpmu_sampler(i)->next - e->total;
+		uint64_t stop = e->base + vpmu_sampler(i)->next - e->total;
+		if (e->row == VPMU_CLOCK_ROW)
+			stop = stop * VPMU_PER_NS + vpmu_slot(slot)->zero;
 		if (vpmu_sampler(i)->interrupt_at || vpmu_is_flawed(e->row) ||
 		    (int64_t)(vpmu_mem(slot)->stops_at[kind_of(e)] - stop) > 0)
 			return true;
@@ -289,6 +306,14 @@ static void overflow(struct moment *m, uint32_t i)
 		vpmu_schedule(e->slot);
 	}
 	async_signal(i, last);
+}
+
+void sampling_counted(struct moment *m, uint32_t i)
+{
+	const struct vpmu_event *const e = vpmu_event(i);
+	if (e->sampler && e->state == VE_ACTIVE && !e->throttled && vpmu_sampler(i)->on &&
+	    (int64_t)(vpmu_total(e) - vpmu_sampler(i)->next) >= 0)
+		overflow(m, i);
 }
 
 /* How many instructions late the interrupt comes: a few more often than many. */

@@ -40,7 +40,7 @@ int16_t poll_revents(uint32_t i)
 static bool is_virtual(int32_t fd)
 {
 	const uint32_t i = fd >= 0 ? fd_event((uint64_t)fd) : 0;
-	return i && is_answered_here(i);
+	return i && !vpmu_event(i)->software;
 }
 
 /* What the virtual events among them say; the others are left to the kernel. */

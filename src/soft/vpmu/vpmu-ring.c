@@ -120,12 +120,6 @@ uint32_t ring_of(uint32_t i)
 	return vpmu_event(to)->sampler && vpmu_sampler(to)->ring.size ? to : 0;
 }
 
-bool is_answered_here(uint32_t i)
-{
-	const struct vpmu_event *const e = vpmu_event(i);
-	return !e->software || (e->sampler && vpmu_sampler(i)->output);
-}
-
 /* As perf_event_set_output() checks it. `to` 0: to its own, if it gets one. */
 long ring_redirect(uint32_t i, uint32_t to)
 {

@@ -7,6 +7,7 @@
  *	vpmu-read.c	what read() gives
  *	vpmu-flaws.c	what the flaws add, and when
  *	vpmu-insns.c	instructions that count more than once, or not at all
+ *	vpmu-kernel.c	events of the kernel's that sample
  *	vpmu-decoys.c	codes that the model's table does not name
  *	vpmu-files.c	sysfs and procfs as the model has them
  *	vpmu-cpuid.c	cpuid
@@ -53,6 +54,13 @@ static inline void *vpmu_page(uint32_t event)
 	if (!vpmu_pages_mapped[event / VPMU_PAGE_CHUNK])
 		vpmu_map_pages(event);
 	return (void *)(ZONE_VPMU_PAGES + event * 4096ull);
+}
+
+/* Is it on a counter while it counts? Software events are not: the kernel counts them, or, while they sample,
+ * vpmu-kernel.c does. */
+static inline bool vpmu_needs_counter(const struct vpmu_event *e)
+{
+	return !e->software && e->row <= VPMU_DECOY_ROW;
 }
 
 static inline uint64_t vpmu_sum(uint32_t slot, unsigned k)

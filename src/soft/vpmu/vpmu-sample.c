@@ -90,6 +90,14 @@ uint8_t *sample_id(struct moment *m, uint32_t i, uint8_t *w)
 
 /* ---- parts of a sample ---- */
 
+/* As the kernel wrote it: PERF_CONTEXT_KERNEL, and the addresses. */
+static uint8_t *put_kernel_chain(const struct moment *m, const struct vpmu_sampler *s, uint8_t *w)
+{
+	const uint64_t n = s->no_kernel_chain ? 0 : m->kernel[0];
+	mem_copy(w, m->kernel + 1, n * 8);
+	return w + n * 8;
+}
+
 /* The return addresses that frame pointers lead to, as the kernel follows them. */
 static uint8_t *put_callchain(const struct moment *m, const struct vpmu_sampler *s, uint8_t *w)
 {
@@ -97,9 +105,12 @@ static uint8_t *put_callchain(const struct moment *m, const struct vpmu_sampler 
 	uint8_t *const count = w;
 	uint64_t frame[2], fp = m->t->regs[RBP], n = 0;
 	w += 8;
+	if (m->kernel)
+		w = put_kernel_chain(m, s, w);
+	const uint64_t before = (uint64_t)(w - count) / 8 - 1;
 	if (!s->no_user_chain) {
 		w = w8(w, (uint64_t)PERF_CONTEXT_USER);
-		w = w8(w, m->ip);
+		w = w8(w, m->kernel ? m->t->pc : m->ip);
 		for (n = 1; n < max && fp < USER_END && !(fp % 8); n++) {
 			if (!copy_guest(frame, (const void *)fp, 16))
 				break;
@@ -108,7 +119,7 @@ static uint8_t *put_callchain(const struct moment *m, const struct vpmu_sampler 
 		}
 		n++;
 	}
-	w8(count, n);
+	w8(count, before + n);
 	return w;
 }
 
@@ -168,8 +179,8 @@ static uint8_t *put_head(struct moment *m, uint32_t i, uint64_t period, uint8_t 
 	if (s->type & PERF_SAMPLE_TIME)
 		w = w8(w, time_of(m, i));
 	if (s->type & PERF_SAMPLE_ADDR)
-		w = w8(w, access_address(m->t, vpmu()->model.rows[vpmu_event(i)->row].kind,
-					 s->precise || !vpmu()->flaws.skid));
+		w = w8(w, m->addr ? m->addr : access_address(m->t, vpmu()->model.rows[vpmu_event(i)->row].kind,
+							     s->precise || !vpmu()->flaws.skid));
 	if (s->type & PERF_SAMPLE_ID)
 		w = w8(w, id);
 	if (s->type & PERF_SAMPLE_STREAM_ID)
@@ -223,7 +234,7 @@ static void make_record(struct moment *m, uint32_t i, uint64_t period)
 		w = put_stack(m, s->stack_user, w, 512);
 	w = put_rest(m, s, w);
 	*h = (struct perf_event_header){ .type = PERF_RECORD_SAMPLE,
-		.misc = PERF_RECORD_MISC_USER | (s->precise > 1 ? PERF_RECORD_MISC_EXACT_IP : 0),
+		.misc = (m->kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER) | (s->precise > 1 ? PERF_RECORD_MISC_EXACT_IP : 0),
 		.size = (uint16_t)(w - record) };
 }
 

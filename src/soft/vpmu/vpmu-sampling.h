@@ -1,6 +1,7 @@
 /* Overflow of virtual counters, and what follows from it: samples, wake-ups, signals.
  *
  *	vpmu-overflow.c	stopping a task at exactly the N-th event; what happens there
+ *	vpmu-kernel.c	events of the kernel's that sample
  *	vpmu-access.c	the address that an instruction uses
  *	vpmu-ring.c	ring buffers: where they are, writing records, who is woken up
  *	vpmu-sample.c	the bytes of SAMPLE records
@@ -68,7 +69,7 @@ struct vpmu_sampler {
 	uint32_t stack_user, wakeup;
 	uint16_t max_stack;
 	uint8_t precise, freq, watermark, mmap, mmap_data, mmap2, comm, task, id_all, backward;
-	uint8_t no_user_chain;
+	uint8_t no_user_chain, no_kernel_chain;
 	/* overflow */
 	uint8_t on;		/* it has a period */
 	uint64_t hz;		/* attr.sample_freq */
@@ -99,6 +100,12 @@ static inline struct vpmu_sampler *vpmu_sampler(uint32_t event)
 	return (struct vpmu_sampler *)(ZONE_VPMU_SAMPLERS + event * VPMU_SAMPLER_SIZE);
 }
 
+/* Its group is counted as a whole, at the first CPU: `perf record` with :S. */
+static inline bool vpmu_has_period(uint32_t event)
+{
+	return !vpmu_event(event)->software && vpmu_event(event)->sampler && vpmu_sampler(event)->on;
+}
+
 /* The event that was opened: it has the ring and the signal of all events inherited from it. */
 static inline uint32_t vpmu_root(uint32_t event)
 {
@@ -109,6 +116,8 @@ static inline uint32_t vpmu_root(uint32_t event)
 struct moment {
 	struct thread *t;
 	uint64_t ip;		/* of the instruction that made the event; with skid, of the next one */
+	uint64_t addr;		/* an event of the kernel's: PERF_SAMPLE_ADDR, … */
+	const uint64_t *kernel;	/* … and in the kernel its call chain: the number of addresses, then these */
 	uint64_t ns;		/* filled in when a record needs it: vpmu_time() */
 };
 
@@ -131,6 +140,19 @@ NEEDS_VPMU_LOCK bool sampling_stops_late(uint32_t slot);
 TAKES_VPMU_LOCK void sampling_call(struct thread *t);
 NEEDS_VPMU_LOCK void sampling_tick(struct thread *t);	/* flaws.throttle: events count again */
 NEEDS_VPMU_LOCK void sampling_last(struct thread *t);	/* the task ends or execs */
+/* The event's period is over, or not; may drop the lock. */
+NEEDS_VPMU_LOCK void sampling_counted(struct moment *m, uint32_t event);
+bool sampling_needs_sampler(const struct perf_event_attr *attr);
+
+/* vpmu-kernel.c */
+/* Is it one of those that the virtual PMU samples, and can this kernel tell of it? */
+bool kernel_is_sampled_here(const struct perf_event_attr *attr, uint32_t leader);
+int kernel_row(const struct perf_event_attr *attr);	/* of these */
+uint64_t kernel_gross(const struct vpmu_event *e, uint64_t clock);	/* as vpmu_row_count() */
+NEEDS_VPMU_LOCK uint32_t kernel_wanted(uint32_t slot);	/* vpmu_slot.wants_told */
+TAKES_VPMU_LOCK void kernel_follow(struct thread *t);	/* the task is told of what is wanted */
+void kernel_stop_telling(struct thread *t);		/* it ends, or execs */
+NEEDS_VPMU_LOCK void kernel_catch_up(struct thread *t);	/* what it was told and is not sampled yet */
 
 /* vpmu-access.c */
 /* The budgets are set: if a stop of one of these kinds is in the next run, its address is wanted. */
@@ -145,9 +167,6 @@ NEEDS_VPMU_LOCK void rings_show_of(uint32_t slot);	/* … of the rings that this
 /* The event whose ring gets the records of the event; 0: none does. */
 NEEDS_VPMU_LOCK uint32_t ring_of(uint32_t event);
 NEEDS_VPMU_LOCK long ring_redirect(uint32_t event, uint32_t to);
-/* Is it a virtual event, or one of the kernel's that writes to a ring of the virtual PMU? The kernel answers for
- * the others. */
-bool is_answered_here(uint32_t event);
 /* Adds a record to the ring of the event. False: the ring was full, another process reads it, and
  * there is room now; the lock was dropped meanwhile, so the record is to be made again. */
 NEEDS_VPMU_LOCK bool ring_put(const struct moment *m, uint32_t event, struct perf_event_header *h,

@@ -84,6 +84,8 @@ static uint64_t gross_at(const struct vpmu_event *e, uint64_t clock, bool before
 {
 	if (e->is_faults)
 		return vpmu_slot(e->slot)->faults;
+	if (e->row > VPMU_DECOY_ROW)
+		return kernel_gross(e, clock);
 	if (e->no_user || e->software)
 		return 0;
 	if (e->row == VPMU_DECOY_ROW)
@@ -130,7 +132,7 @@ uint64_t vpmu_value(const struct vpmu_event *e)
 {
 	const uint64_t more =
 		e->state == VE_ACTIVE ? counted(e, gross(e, vpmu_clock(e->slot))) : 0;
-	return e->value + more - carried_away(e->total + more);
+	return e->value + more - (vpmu_needs_counter(e) ? carried_away(e->total + more) : 0);
 }
 
 uint64_t vpmu_total(const struct vpmu_event *e)
@@ -274,7 +276,7 @@ static void set_entry(const struct vpmu_event *e)
 	const struct vpmu_row *const row = &vpmu()->model.rows[e->row];
 	if (!may_rdpmc(vpmu_slot(e->slot)->may_rdpmc))
 		return;
-	if (e->row == VPMU_DECOY_ROW || vpmu_is_flawed(e->row) || e->no_user || e->software || e->unnoticed)
+	if (e->row >= VPMU_DECOY_ROW || vpmu_is_flawed(e->row) || e->no_user || e->software || e->unnoticed)
 		return;
 	struct vpmu_pmc *const p = entry_of_counter(e->slot, e->counter);
 	/* the sum includes rdpmc itself, which the value must not */
@@ -367,7 +369,7 @@ static bool add_group(struct assignment *a, uint32_t slot, uint32_t leader, bool
 {
 	for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next) {
 		const struct vpmu_event *const e = vpmu_event(i);
-		if (e->leader != leader || e->software || (on && e->state < VE_INACTIVE))
+		if (e->leader != leader || !vpmu_needs_counter(e) || (on && e->state < VE_INACTIVE))
 			continue;
 		if (!add_to(a, i, &vpmu()->model.rows[e->row], e->last_counter))
 			return false;
@@ -419,12 +421,12 @@ static void place_software(uint32_t slot)
 		e->needs_turn = e->leader == i && (e->pinned || e->exclusive);
 	}
 	for (uint32_t i = first; i; i = vpmu_event(i)->next)
-		if (!vpmu_event(i)->software)
+		if (vpmu_needs_counter(vpmu_event(i)))
 			vpmu_event(vpmu_event(i)->leader)->needs_turn = 1;
 	for (uint32_t i = first; i; i = vpmu_event(i)->next) {
 		struct vpmu_event *const e = vpmu_event(i);
 		const struct vpmu_event *const l = vpmu_event(e->leader);
-		if (!l->needs_turn && l->state >= VE_INACTIVE && e->state >= VE_INACTIVE)
+		if (!l->needs_turn && !e->elsewhere && l->state >= VE_INACTIVE && e->state >= VE_INACTIVE)
 			e->state = VE_ACTIVE;
 	}
 }
@@ -477,7 +479,8 @@ static void want_event(struct vpmu_slot *s, uint32_t i)
 	if (e->software)
 		return;
 	s->want |= ALL_INSTRUCTIONS;	/* the clock */
-	s->want |= e->row == VPMU_DECOY_ROW ? vpmu_decoy_wanted(e->code) : vpmu_wanted(e->row);
+	if (vpmu_needs_counter(e))
+		s->want |= e->row == VPMU_DECOY_ROW ? vpmu_decoy_wanted(e->code) : vpmu_wanted(e->row);
 	if (has_budget(i))
 		s->budgets |= 1u << kind | (vpmu()->flaws.skid ? ALL_INSTRUCTIONS : 0);
 }
@@ -525,6 +528,7 @@ void vpmu_schedule(uint32_t slot)
 			e->base = gross(e, vpmu_clock(slot));
 	}
 	vpmu_want(slot);
+	s->wants_told = kernel_wanted(slot);
 	s->stale |= s->budgets && sampling_stops_late(slot);
 	find_unnoticed(slot);
 	for (uint32_t i = s->events; i; i = vpmu_event(i)->next) {
@@ -549,7 +553,7 @@ static bool fits_without(uint32_t slot, int counter)
 	struct assignment a = { .taken = counters_taken(slot) | 1u << counter };
 	for (uint32_t i = vpmu_slot(slot)->events; i; i = vpmu_event(i)->next) {
 		const struct vpmu_event *const e = vpmu_event(i);
-		if (e->state == VE_ACTIVE && !e->software &&
+		if (e->state == VE_ACTIVE && vpmu_needs_counter(e) &&
 		    !add_to(&a, i, &vpmu()->model.rows[e->row], e->last_counter))
 			return false;
 	}
@@ -564,7 +568,7 @@ void vpmu_move(uint32_t slot)
 	const uint64_t stolen = s->stolen;
 	for (uint32_t i = s->events; i; i = vpmu_event(i)->next) {
 		const struct vpmu_event *const e = vpmu_event(i);
-		if (e->state != VE_ACTIVE || e->software || e->counter >= VPMU_FIXED_AT ||
+		if (e->state != VE_ACTIVE || !vpmu_needs_counter(e) || e->counter >= VPMU_FIXED_AT ||
 		    !fits_without(slot, e->counter))
 			continue;
 		s->stolen |= 1ull << e->counter;
@@ -578,7 +582,7 @@ void vpmu_move(uint32_t slot)
 void vpmu_schedule_new(uint32_t i)
 {
 	const struct vpmu_event *const e = vpmu_event(i);
-	if (vpmu_slot(e->slot)->waits && e->leader == i && !e->pinned && !e->software)
+	if (vpmu_slot(e->slot)->waits && e->leader == i && !e->pinned && vpmu_needs_counter(e))
 		want_event(vpmu_slot(e->slot), i);
 	else
 		vpmu_schedule(e->slot);
@@ -805,6 +809,7 @@ static uint32_t copy_event(uint32_t from, uint32_t slot)
 	e->enable_on_exec = f->enable_on_exec;
 	e->remove_on_exec = f->remove_on_exec;
 	e->software = f->software;
+	e->with_kernel = f->with_kernel;
 	e->is_faults = f->is_faults;
 	e->cpu = f->cpu;
 	e->no_user = f->no_user;
@@ -869,6 +874,7 @@ static void begin(struct thread *t)
 	vpmu_fp_begin(t);
 	slot_map(t);
 	t->vpmu.stepping = false;
+	t->vpmu.tells = t->vpmu.n_told = 0;
 	s->stale = 1;			/* no budgets are set yet */
 	sideband_fork(t, t->vpmu.slot, s->pid, s->tid,
 		      s->pid == s->tid ? (int32_t)sys0(__NR_getppid) : s->pid, s->creator, true);
@@ -927,6 +933,8 @@ void vpmu_ended(struct thread *t)
 	vpmu_note_usage(t);
 	vpmu_lock(t);
 	uint32_t next;
+	kernel_catch_up(t);
+	kernel_stop_telling(t);
 	sampling_last(t);
 	sideband_exit(t);
 	rings_show_of(t->vpmu.slot);
@@ -959,6 +967,8 @@ void vpmu_before_exec(struct thread *t, bool native)
 	order_step_aside(t);
 	vpmu_note_usage(t);
 	vpmu_lock(t);
+	kernel_catch_up(t);
+	kernel_stop_telling(t);
 	sampling_last(t);
 	rings_show_of(t->vpmu.slot);
 	vpmu_slot(t->vpmu.slot)->native = native;

@@ -16,6 +16,8 @@ bool vpmu_tick_again(struct thread *t, const struct block_to_run *next);
 TAKES_VPMU_LOCK void vpmu_tick(struct thread *t, const struct block_to_run *next);	/* LINK_TICK */
 /* A run that vpmu_tick() has limited is over, at t->pc (vpmu.stepping). */
 TAKES_VPMU_LOCK void vpmu_stepped(struct thread *t);
+/* The kernel has told the thread of events (thread.vpmu.told). */
+TAKES_VPMU_LOCK void vpmu_catch_up(struct thread *t);
 void vpmu_locked(struct thread *t);			/* LINK_LOCKED */
 void vpmu_x87(struct thread *t);			/* LINK_X87 */
 void vpmu_fp(struct thread *t, bool loads);		/* LINK_FP */
