@@ -1,96 +1,18 @@
 /* What does a command run? A changed library changes counts as a changed program does,
- * so a result names the files by build ID, or by SHA-256 where they have none.
- *
- * Which libraries a program gets depends on run paths, LD_LIBRARY_PATH, LD_PRELOAD, the
- * linker's cache and the CPU. The dynamic linker of the program knows: it is run with
- * --list, as ldd(1) does, in the environment of the command. This runs no code of the
- * program. */
+ * so a result names the files by build ID, or by SHA-256 where they have none. */
 #include "program.h"
+#include "elf-image.h"
+#include "libraries.h"
 #include "sha256.h"
 
-#include <elf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { DEPTH = 4 };			/* of scripts run by scripts; Linux allows 5 */
-
-struct image {
-	const char *data;
-	size_t size;
-};
-
-static struct image map(const char *path)
-{
-	struct image im = { 0 };
-	struct stat st;
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return im;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
-		void *const at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (at != MAP_FAILED)
-			im = (struct image){ at, (size_t)st.st_size };
-	}
-	close(fd);
-	return im;
-}
-
-static void unmap(struct image im)
-{
-	if (im.data)
-		munmap((void *)im.data, im.size);
-}
-
-/* ---- ELF ---- */
-
-static bool inside(struct image im, uint64_t at, uint64_t n)
-{
-	return at <= im.size && n <= im.size - at;
-}
-
-static bool is_elf64(struct image im)
-{
-	return im.size >= sizeof(Elf64_Ehdr) && memcmp(im.data, ELFMAG, SELFMAG) == 0 &&
-	       im.data[EI_CLASS] == ELFCLASS64 && im.data[EI_DATA] == ELFDATA2LSB;
-}
-
-/* The next program header of a type; *i goes on from call to call. */
-static bool find_segment(struct image im, uint32_t type, unsigned *i, Elf64_Phdr *out)
-{
-	Elf64_Ehdr h;
-	if (!is_elf64(im))
-		return false;
-	memcpy(&h, im.data, sizeof(h));
-	while (*i < h.e_phnum) {
-		const uint64_t at = h.e_phoff + (uint64_t)(*i)++ * sizeof(*out);
-		if (!inside(im, at, sizeof(*out)))
-			return false;
-		memcpy(out, im.data + at, sizeof(*out));
-		if (out->p_type == type && inside(im, out->p_offset, out->p_filesz))
-			return true;
-	}
-	return false;
-}
-
-static bool interpreter_of(struct image im, char *out, size_t size)
-{
-	Elf64_Phdr p;
-	unsigned i = 0;
-	if (!find_segment(im, PT_INTERP, &i, &p) || p.p_filesz == 0 || p.p_filesz > size)
-		return false;
-	memcpy(out, im.data + p.p_offset, p.p_filesz);
-	out[p.p_filesz - 1] = '\0';
-	return true;
-}
 
 static uint64_t padded(uint64_t n)
 {
@@ -124,7 +46,7 @@ static void put_id(struct image im, struct buf *out)
 {
 	Elf64_Phdr p;
 	char hex[65];
-	for (unsigned i = 0; find_segment(im, PT_NOTE, &i, &p);)
+	for (unsigned i = 0; image_segment(im, PT_NOTE, &i, &p);)
 		if (build_id_in(im.data + p.p_offset, p.p_filesz, out))
 			return;
 	sha256_hex(im.data, im.size, hex);
@@ -186,60 +108,6 @@ static bool interpreter_of_script(struct image im, char *const *envp, char out[P
 
 /* ---- libraries ---- */
 
-/* Starts `linker --list program`, which writes to `to`. Without a copy of this process's memory, as fork() would
- * make it. Returns the process, or -1. */
-static pid_t start_linker(const char *linker, const char *program, char *const *envp, int to)
-{
-	char *const args[] = { (char *)linker, (char *)"--list", (char *)program, NULL };
-	posix_spawn_file_actions_t files;
-	pid_t pid = -1;
-	if (posix_spawn_file_actions_init(&files))
-		return -1;
-	if (posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDWR, 0) ||
-	    posix_spawn_file_actions_adddup2(&files, to, 1) || posix_spawn_file_actions_adddup2(&files, 0, 2) ||
-	    posix_spawn(&pid, linker, &files, NULL, args, envp))
-		pid = -1;
-	posix_spawn_file_actions_destroy(&files);
-	return pid;
-}
-
-/* What `linker --list program` prints. */
-static void ask_linker(const char *linker, const char *program, char *const *envp,
-		       struct buf *out)
-{
-	int ends[2], status;
-	char chunk[4096];
-	ssize_t n;
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return;
-	const pid_t pid = start_linker(linker, program, envp, ends[1]);
-	close(ends[1]);
-	while (pid > 0 && ((n = read(ends[0], chunk, sizeof(chunk))) > 0 ||
-			   (n < 0 && errno == EINTR)))
-		if (n > 0)
-			buf_add(out, chunk, (size_t)n);
-	close(ends[0]);
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-}
-
-/* "\tlibz.so.1 => /lib/libz.so.1 (0x7f…)" or "\t/lib64/ld-linux.so.2 (0x7f…)". The name is
- * the last part of the path in the second form; the vDSO has no file. */
-static bool parse_library(char *line, const char **name, const char **path)
-{
-	line += strspn(line, " \t");
-	char *const arrow = strstr(line, " => ");
-	char *const address = strrchr(line, '(');
-	if (address && address > line)
-		address[-1] = '\0';
-	if (arrow)
-		*arrow = '\0';
-	*path = arrow ? arrow + 4 : line;
-	const char *const slash = strrchr(line, '/');
-	*name = slash ? slash + 1 : line;
-	return **path == '/';
-}
-
 struct libc {
 	char kind[8], version[32], build[128], path[PATH_MAX];
 	struct buf id;
@@ -255,7 +123,7 @@ static const char *find_text(struct image im, const char *text)
 {
 	Elf64_Phdr p;
 	const char *at = NULL;
-	for (unsigned i = 0; !at && find_segment(im, PT_LOAD, &i, &p);)
+	for (unsigned i = 0; !at && image_segment(im, PT_LOAD, &i, &p);)
 		if (p.p_flags == PF_R && p.p_offset)	/* the first one has the symbols */
 			at = in_range(im.data + p.p_offset, p.p_filesz, text);
 	return at ? at : in_range(im.data, im.size, text);
@@ -318,17 +186,17 @@ static void libraries_json(struct json *j, const char *linker, const char *progr
 	char *rest = NULL;
 	json_array(j, "libraries");
 	if (linker[0])
-		ask_linker(linker, program, envp, &text);
+		libraries_list(linker, program, envp, &text);
 	for (char *line = text.data ? strtok_r(text.data, "\n", &rest) : NULL; line;
 	     line = strtok_r(NULL, "\n", &rest)) {
 		const char *name, *path;
-		if (!parse_library(line, &name, &path))
+		if (!libraries_line(line, &name, &path))
 			continue;
-		const struct image im = map(path);
+		const struct image im = image_map(path);
 		file_json(j, name, path, im);
 		if (im.data)
 			note_libc(name, path, im, l);
-		unmap(im);
+		image_unmap(im);
 	}
 	json_end(j);
 	buf_free(&text);
@@ -356,10 +224,10 @@ static void executable_json(struct json *j, const char *path, struct image im,
 	struct buf id = { 0 };
 	struct libc l = { 0 };
 	put_id(im, &id);
-	const bool dynamic = interpreter_of(im, linker, sizeof(linker));
+	const bool dynamic = image_interpreter(im, linker, sizeof(linker));
 	json_str(j, "path", path);
 	json_str(j, "id", id.data);
-	json_bool(j, "static", is_elf64(im) && !dynamic);
+	json_bool(j, "static", image_is_elf64(im) && !dynamic);
 	libraries_json(j, linker, path, envp, &l);
 	libc_json(j, &l);
 	buf_free(&id);
@@ -371,7 +239,7 @@ void program_json(struct json *j, char *const *argv, char *const *envp)
 	char path[PATH_MAX], next[PATH_MAX];
 	struct image im = { 0 };
 	if (argv[0] && find_command(argv[0], envp, path))
-		im = map(path);
+		im = image_map(path);
 	if (!im.data) {
 		json_null(j, "program");
 		return;
@@ -380,16 +248,16 @@ void program_json(struct json *j, char *const *argv, char *const *envp)
 	json_array(j, "scripts");
 	for (int depth = 0; depth < DEPTH && interpreter_of_script(im, envp, next); depth++) {
 		const char *const slash = strrchr(path, '/');
-		const struct image after = map(next);
+		const struct image after = image_map(next);
 		if (!after.data)
 			break;
 		file_json(j, slash ? slash + 1 : path, path, im);
-		unmap(im);
+		image_unmap(im);
 		im = after;
 		memcpy(path, next, sizeof(path));
 	}
 	json_end(j);
 	executable_json(j, path, im, envp);
 	json_end(j);
-	unmap(im);
+	image_unmap(im);
 }
