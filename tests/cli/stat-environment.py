@@ -48,6 +48,20 @@ for line in ("#!/bin/sh", "#!/usr/bin/env sh", "#!/usr/bin/env -S LC_ALL=C sh -e
     check(os.path.samefile(program["path"], shutil.which("sh", path=env["PATH"])), program)
     check(program["scripts"] == [dict(name="script", path="./script", id="sha256:" + hashlib.sha256(
         open("script", "rb").read()).hexdigest())], program)
+# Libraries that only the linker can tell: a run path, and LD_LIBRARY_PATH.
+os.mkdir("own")
+with open("own.c", "w") as f:
+    f.write("int own(void) { return 0; }\n")
+with open("user.c", "w") as f:
+    f.write("int own(void);\nint main(void) { return own(); }\n")
+check(run("cc", "-shared", "-fPIC", "-Wl,-soname,libown.so.1", "-o", "own/libown.so.1", "own.c").returncode == 0)
+for option, more in (("-Wl,-rpath," + folder + "/own", {}), ("-Wl,--as-needed", {"LD_LIBRARY_PATH": folder + "/own"})):
+    check(run("cc", option, "-o", "user", "user.c", "own/libown.so.1").returncode == 0)
+    libraries = stat("b.json", "--", "./user", env=dict(env, **more), runs="1")["program"]["libraries"]
+    told = run("/lib64/ld-linux-x86-64.so.2", "--list", "./user", env=dict(env, **more)).stdout if os.uname().machine == "x86_64" else ""
+    check(["libown.so.1", folder + "/own/libown.so.1"] in [[f["name"], f["path"]] for f in libraries], libraries)
+    check(all(f["path"] in told for f in libraries) or not told, libraries, told)
+
 # Static programs, and those without a build ID.
 with open("x.c", "w") as f:
     f.write("int main(void) { return 0; }\n")
