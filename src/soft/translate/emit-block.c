@@ -426,29 +426,28 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 		const struct insn *const in = &p->in[i];
 		const uint8_t *const s = p->src + p->off[i];
 		const uint64_t pc = p->pc + p->off[i];
-		struct mark m = plain(pc, (unsigned)i, e);
 		uint32_t tail = 0;
 		if (i == b->inc_at) {
-			if (b->inc_how == INC_PLAIN) {
-				inc_plain(e, id, m);
-			} else if (b->inc_how == INC_SPILL) {
-				inc_spilled(e, id, m);
-			} else {
+			if (b->inc_how == INC_PLAIN)
+				inc_plain(e, id, plain(pc, (unsigned)i, e));
+			else if (b->inc_how == INC_SPILL)
+				inc_spilled(e, id, plain(pc, (unsigned)i, e));
+			else
 				tail = id;
-			}
-			m = plain(pc, (unsigned)i, e);
 		}
 		if (p->step[i].simple) {
-			/* for real, all simple instructions in a row at once */
+			/* for real, all simple instructions in a row at once, and without a mark */
 			int to = i + 1;
 			while (!e->dry && to < p->n && p->step[to].simple && to != b->inc_at)
 				to++;
-			mark(e, m);
+			if (e->dry)
+				mark(e, plain(pc, (unsigned)i, e));
 			copy_run(e, s, p->off[to] - p->off[i]);
 			next = p->pc + p->off[to];
 			i = to - 1;
 			continue;
 		}
+		struct mark m = plain(pc, (unsigned)i, e);
 		next = pc + in->len;
 		if (trace_wanted())
 			trace_insn(e, in, s, pc, m, false);
@@ -565,6 +564,7 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 		mark(e, b->constant && !to.slot ? m : plain(next, (unsigned)i + 1, e));
 		return next;
 	}
-	mark(e, plain(next, (unsigned)p->n, e));
+	if (e->dry)
+		mark(e, plain(next, (unsigned)p->n, e));
 	return next;
 }

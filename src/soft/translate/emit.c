@@ -308,6 +308,8 @@ void link_rel32(struct emit *e, uint64_t target)
 	if (to)
 		link_to(id, to);
 	if (!l->linked) {
+		/* Nothing has read it so far, and it is decoded when the program goes there for the first time. */
+		__builtin_prefetch((const void *)target);
 		put_stub(e->seg, id);
 		*(uint32_t *)(e->w - 4) = l->to_stub;
 	}
