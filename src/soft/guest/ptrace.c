@@ -125,7 +125,7 @@ static long do_getregset(struct thread *t, const uint64_t *a)
 static bool write_memory(int32_t tid, uint64_t at, const void *from, uint64_t len)
 {
 	const struct iovec here = { (void *)(uintptr_t)from, len }, there = { (void *)at, len };
-	return sys6(__NR_process_vm_writev, tid, &here, 1, &there, 1, 0) == (long)len;
+	return sys6(__NR_process_vm_writev, tid, (long)&here, 1, (long)&there, 1, 0) == (long)len;
 }
 
 /* Of a task in C, in its struct thread at `at`. */
