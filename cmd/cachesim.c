@@ -369,6 +369,19 @@ static void part_ends(pid_t pid, unsigned part, uint64_t dump, void *arg)
 	more[s->n_parts++] = (struct part){ pid, part, dump };
 }
 
+static void thread_zeroed(const struct tare_trace_run *r, void *arg)
+{
+	struct cachesim *const s = arg;
+	for (struct plan *p = s->plans; p; p = p->next)
+		for (unsigned i = 0; p->pid == r->pid && p->tid == r->tid && p->part == r->part && i < p->n; i++)
+			memset(p->place[i].counts, 0, sizeof(p->place[i].counts));
+	for (size_t i = 0; i < s->n_ran_slots; i++) {
+		struct ran *const in = s->ran[i];
+		if (in && in->context >> 32 == r->context >> 32 && in->pid == r->pid && in->part == r->part)
+			memset(in->counts, 0, sizeof(in->counts));
+	}
+}
+
 /* The dump that the part is of; 0: none. A zero takes all parts since the last dump along. */
 static uint64_t dump_of(const struct cachesim *s, pid_t pid, unsigned part)
 {
@@ -388,7 +401,7 @@ struct cachesim *cachesim_new(const struct cachesim_caches *caches)
 		return NULL;
 	s->caches = *caches;
 	s->shortest_line = caches->d1.line < caches->ll.line ? caches->d1.line : caches->ll.line;
-	s->trace = (struct tare_trace){ .run = run, .part = part_ends, .arg = s };
+	s->trace = (struct tare_trace){ .run = run, .part = part_ends, .thread_zeroed = thread_zeroed, .arg = s };
 	return s;
 }
 

@@ -45,7 +45,8 @@ struct tare_trace_run {
 	struct tare_trace_code *code;
 	const uint64_t *words;
 	unsigned n_words;
-	uint64_t context;		/* with tare_measure_options.calls: tare_code_context.traced; else 0 */
+	uint64_t context;		/* with tare_measure_options.calls: tare_code_context.traced, of which the high
+					 * half stands for the thread; else 0 */
 	bool off;			/* counting was off (struct tare_parts) */
 	unsigned part;			/* of its process: how many dumps and zeros came before it */
 	uint64_t reserved[2];
@@ -59,7 +60,9 @@ struct tare_trace {
 	/* What the process ran in that part is of this dump (tare_dump.number), or TARE_TRACE_ZEROED: forgotten. May
 	 * be called several times. A part that no call is for came after the last dump. May be NULL */
 	void (*part)(pid_t pid, unsigned part, uint64_t dump, void *arg);
-	uint64_t reserved[1];
+	/* What the thread of `r` ran until there in part r->part is forgotten: its pid and tid, and r->context >> 32. (No
+	 * code, no words.) May be NULL */
+	void (*thread_zeroed)(const struct tare_trace_run *r, void *arg);
 };
 #define TARE_TRACE_ZEROED UINT64_MAX
 

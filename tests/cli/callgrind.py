@@ -52,7 +52,8 @@ check(p.returncode != 0 and "no-such" in p.stderr, p.stderr)
 # Simulated caches, where there is a disassembler.
 p = run(callgrind, "--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64",
         f"--callgrind-out-file={here}/sim", "/bin/true")
-if "needs Zydis" in p.stderr:
+accesses = "needs Zydis" not in p.stderr
+if not accesses:
     check(p.returncode == 125, p.returncode)
 else:
     check(p.returncode == 0 and collected(p.stderr) == totals(f"{here}/sim"), p.stderr)
@@ -116,19 +117,36 @@ int main(void)
 #include <valgrind/callgrind.h>
 static __attribute__((noinline)) void work(int n) { for (volatile int i = 0; i < n; i++) {} }
 static void *thread(void *n) { work(*(int *)n); return 0; }
+static pthread_barrier_t both;
+static void *beside(void *n)
+{
+	work(3000);
+	pthread_barrier_wait(&both);
+	pthread_barrier_wait(&both);
+	return n;
+}
 int main(int argc, char **argv)
 {
-	pthread_t t[2];
+	pthread_t t[2], third;
 	int n[2] = { 100, 200 };
 	work(10);
 	for (int i = 0; i < 2; i++) {
 		pthread_create(&t[i], 0, thread, &n[i]);
 		pthread_join(t[i], 0);
 	}
+	if (argc > 2) {
+		pthread_barrier_init(&both, 0, 2);
+		pthread_create(&third, 0, beside, 0);
+		pthread_barrier_wait(&both);
+	}
 	if (argc > 1)
 		CALLGRIND_ZERO_STATS;
 	else
 		CALLGRIND_DUMP_STATS_AT("first");
+	if (argc > 2) {
+		pthread_barrier_wait(&both);
+		pthread_join(third, 0);
+	}
 	work(20);
 	return 0;
 }
@@ -176,6 +194,14 @@ int main(int argc, char **argv)
     check(len(paths) == 1 and totals(paths[0]) == sum_of_all and not re.search(r"^c?fn=.* thread$", open(paths[0]).read(), re.M), paths)
     own, sum_of_threads, _ = written("--separate-threads=yes", arguments=["zero"])
     check(len(own) == 3 and totals(own[0]) == sum_of_all and all(totals(p)[0] > 100 for p in own[1:]), own, sum_of_all)
+    # The same of simulated counts: no more data is used than instructions ran.
+    if accesses:
+        sim = "--cache-sim=yes"
+        whole = totals(written(sim, arguments=["zero"])[0][0])
+        own = [totals(p) for p in written(sim, "--separate-threads=yes", arguments=["zero"])[0]]
+        check(own[0] == whole and all(n[0] > n[1] > n[2] > 50 for n in own), own, whole)
+        own = [totals(p) for p in written(sim, "--separate-threads=yes", arguments=["zero", "beside"])[0]]
+        check(len(own) == 4 and all(n[0] > n[1] > n[2] > 50 for n in own) and own[3][2] > 3000 > own[0][2], own)
 
 # The command lines of harnesses: what they ask for beside the counts is left out, and the log says so.
 p = run(callgrind, "-q", "--tool=callgrind", "--trace-children=yes", "--instr-atstart=yes", "--collect-systime=nsec",

@@ -97,6 +97,11 @@ static void read_mark(const struct soft_trace *t, struct tare_trace_run *run, ui
 		run->off = mark == TRACE_OFF;
 		return;
 	}
+	if (mark == TRACE_ZERO_THREAD) {
+		if (t->trace->thread_zeroed)
+			t->trace->thread_zeroed(run, t->trace->arg);
+		return;
+	}
 	if (t->trace->part)
 		t->trace->part(run->pid, run->part, mark == TRACE_ZERO ? TARE_TRACE_ZEROED : mark - TRACE_DUMP,
 			       t->trace->arg);
@@ -106,7 +111,8 @@ static void read_mark(const struct soft_trace *t, struct tare_trace_run *run, ui
 /* Hands the words of a slot to the caller's function, and makes them 0. */
 static void read_slot(struct soft_trace *t, struct trace_slot *s)
 {
-	struct tare_trace_run run = { .pid = s->pid, .tid = s->tid, .off = s->off, .part = s->part };
+	struct tare_trace_run run = { .pid = s->pid, .tid = s->tid, .off = s->off, .part = s->part,
+				      .context = s->context_size ? (uint64_t)s->record << 32 : 0 };
 	uint64_t i = 0;
 	while (i < TRACE_WORDS && s->words[i]) {
 		const uint64_t word = s->words[i++];

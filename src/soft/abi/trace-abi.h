@@ -14,7 +14,8 @@
  * address is not canonical, and its use faults.
  *
  * Between blocks stand marks: TRACE_MARK | TRACE_ON, TRACE_OFF (counting is switched), TRACE_ZERO, TRACE_DUMP + the
- * number of the dump (what was counted until there is zeroed, or part of the dump).
+ * number of the dump (what was counted until there is zeroed, or part of the dump), TRACE_ZERO_THREAD (what the thread counted
+ * since the last of both).
  *
  * The words behind those of a slot are 0, so that the launcher also reads what a killed thread wrote.
  */
@@ -27,7 +28,7 @@
 #define TRACE_IS_BLOCK(word) ((word) >> 48 == TRACE_BLOCK >> 48)
 #define TRACE_MARK	0x7acf000000000000ull
 #define TRACE_IS_MARK(word) ((word) >> 48 == TRACE_MARK >> 48)
-enum trace_mark { TRACE_ON, TRACE_OFF, TRACE_ZERO, TRACE_DUMP };
+enum trace_mark { TRACE_ON, TRACE_OFF, TRACE_ZERO, TRACE_ZERO_THREAD, TRACE_DUMP };
 #define TRACE_CODE(word) ((word) & ~(0xffffull << 48))
 
 enum trace_state { TRACE_FREE, TRACE_FILLS, TRACE_FULL };

@@ -332,8 +332,7 @@ void part_zero_thread(struct thread *t)
 	count_fold(t);
 	if (t->record)
 		record_zero(t, t->record);
-	if (E.n_running == 1)		/* a trace knows parts of the process only */
-		end_part(t, 0);
+	trace_thread_zeroed(t);
 	tell(&E.shared->parts.zeroed);
 	lock_drop();
 }

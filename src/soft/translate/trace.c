@@ -356,6 +356,12 @@ void trace_part_ends(struct thread *t, uint32_t dump)
 		put_mark(t, dump ? TRACE_DUMP + (uint64_t)dump : TRACE_ZERO);
 }
 
+void trace_thread_zeroed(struct thread *t)
+{
+	if (trace_wanted())
+		put_mark(t, TRACE_ZERO_THREAD);
+}
+
 void trace_next_part(void)
 {
 	parts++;

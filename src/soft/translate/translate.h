@@ -478,6 +478,7 @@ void trace_fs(struct thread *t);		/* the base of fs has changed */
  * process. Not while the thread is inside. */
 void trace_switched(struct thread *t);
 void trace_part_ends(struct thread *t, uint32_t dump);
+void trace_thread_zeroed(struct thread *t);
 NEEDS_LOCK void trace_next_part(void);
 void trace_end(struct thread *t);	/* the calling thread ends, or execs */
 void trace_forked(struct thread *t);	/* in the child: the words so far are the parent's */
