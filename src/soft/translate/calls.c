@@ -330,6 +330,20 @@ static void watch_node(const struct thread *t, const struct calls_node *of, stru
 	like->watch |= what & WATCH_IN ? WATCHED_IN : 0;
 }
 
+/* Most calls that are not in a path are not looked for there: in its contexts, each at another place of memory. */
+static uint64_t edge_bit(uint64_t edge)
+{
+	return 1ull << (edge >> 58);
+}
+
+static bool in_path_of(const struct thread *t, uint32_t n, uint64_t edge)
+{
+	if (!(node_at(t, n)->edges & edge_bit(edge)))
+		return false;
+	while (n && node_at(t, n)->edge != edge)
+		n = node_at(t, n)->parent;
+	return n;
+}
 
 static uint32_t child_of(struct thread *t, uint32_t n, uint8_t kind, uint64_t site, uint64_t entry)
 {
@@ -348,11 +362,11 @@ static uint32_t child_of(struct thread *t, uint32_t n, uint8_t kind, uint64_t si
 		watch_node(t, of, &like);
 		return fold(t, like);
 	}
-	for (uint32_t p = base; p && !like.repeats; p = node_at(t, p)->parent)
-		like.repeats = node_at(t, p)->edge == like.edge;
+	like.repeats = in_path_of(t, base, edge);
 	if (!like.repeats && calls_of(t)->n_nodes > nodes_max(CUT_FROM))
 		cut_cycle(t, &like);
 	like.set = node_at(t, like.parent)->set + (like.repeats ? 0 : mix(like.edge));
+	like.edges = node_at(t, like.parent)->edges | edge_bit(edge);
 	watch_node(t, of, &like);
 	const uint32_t found = find_node(t, &like);
 	if (found && node_at(t, found)->outermost)

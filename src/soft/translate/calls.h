@@ -85,6 +85,7 @@ struct calls_node {
 	uint64_t site, entry;
 	uint64_t set;			/* hash of the calls in its path */
 	uint64_t edge;			/* hash of its own call */
+	uint64_t edges;			/* edge_bit() of all calls in its path, and of its own */
 	uint32_t parent;		/* number; never one that repeats */
 	uint32_t from;			/* TAIL: the one that jumped, when it was made */
 	uint32_t fid;			/* of the function at entry */
