@@ -41,6 +41,7 @@ dummy: to an event without a ring EINVAL, poll 10, to one works, poll 0, named 1
 dummy: pause works, go on works paused 0:0 off 0:0, poll of the dummy 1, then of the event 0, samples 1:0 add works nothing 0:0 one 1:1 samples 1:0
 dummy: to a number that is none EBADF, still 1:1 to none works, poll 10, to none 0:0 epoll 1:10 mod works, del works, again ENOENT
 dummy: own ring 1:1, to an event then EINVAL, opened with an output works opened 1:1, without the ring poll 10, open EINVAL
+names: anon_inode:[perf_event], anon_inode:[perf_event], name by file, name a name of 15 ch, true
 period 0: 0 samples, refresh EINVAL, period EINVAL
 period 10: 3 of 34; 5: works, 5 of 26; 0: EINVAL; 2^63: EINVAL
 open with 2^63: EINVAL, with a frequency beyond the limit: EINVAL, a later one: EINVAL, a lower one: works

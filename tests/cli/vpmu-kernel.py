@@ -4,7 +4,7 @@ order, with the addresses that it finds outside.
 
 usage: vpmu-kernel.py TARE PAGES PROGRAM
 """
-import collections, os, shutil, sys, tempfile
+import collections, os, re, shutil, sys, tempfile
 
 from cli import check, finish, need_engine, run, skip, skipped
 
@@ -12,6 +12,8 @@ tare, program = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
 need_engine(tare)
 if not shutil.which("perf"):
     skip("perf is not installed (package linux-perf)")
+if tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups())) < (6, 1):
+    skip("sampling events of the kernel needs Linux 6.1")
 folder = tempfile.mkdtemp(prefix="tare-perf.")
 data = os.path.join(folder, "perf.data")
 AREA, PAGES, IN_KERNEL = 0x7000000000, 60, 20
@@ -123,6 +125,10 @@ def kernel_too():
 
 kernel_too()
 # with children, and an exec
-p = record("-c", "1", "-e", "context-switches,page-faults:u", command=["sh", "-c", f"{program}; {program} & wait"])
+p = record("-c", "1", "-d", "-e", "page-faults:u,instructions/period=100000/u",
+           command=["sh", "-c", f"{program}; {program} & wait"])
+name = [s[0] for s in samples("ip") if s[0].startswith("page-faults")][:1]
+check(p.returncode == 0 and sorted(page for page, ip in in_area(*name)) == sorted(2 * list(range(PAGES))),
+      in_area(*name), p.stderr[-300:])
 shutil.rmtree(folder)
 finish()

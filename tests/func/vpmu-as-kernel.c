@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/select.h>
 #include <sys/wait.h>
 
@@ -489,6 +490,56 @@ static void dummies(void)
 	close(ep);
 }
 
+/* Records of names and mappings: how many, and what each says. */
+static void told(struct ring *r)
+{
+	for (struct perf_event_header *h; (h = ring_next(r));)
+		if (h->type == PERF_RECORD_COMM)
+			printf(" %s %s,", h->misc & PERF_RECORD_MISC_COMM_EXEC ? "exec of" : "name", (const char *)(h + 1) + 8);
+		else if (h->type == PERF_RECORD_MMAP && h->misc & PERF_RECORD_MISC_USER)
+			printf(" %s,", (const char *)(h + 1) + 32);
+	ring_done(r);
+}
+
+static void name_by_file(const char *path, const char *name)
+{
+	const int fd = open(path, O_WRONLY);
+	CHECK(fd >= 0 && write(fd, name, strlen(name)) == (ssize_t)strlen(name), path);
+	close(fd);
+}
+
+/* A name that is written to a file; the ring of another event; an exec under a tracer. */
+static void names(void)
+{
+	struct perf_event_attr a = attr(1, 0);
+	a.comm = a.mmap = a.mmap_data = 1;
+	a.disabled = 0;
+	const pid_t child = fork();
+	if (!child) {
+		raise(SIGSTOP);
+		CHECK(ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0, "PTRACE_TRACEME");
+		execl("/bin/true", "true", NULL);
+		_exit(1);
+	}
+	int status;
+	CHECK(waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status), "wait");
+	const int own = open_or_die(&a, 0, -1), its = open_or_die(&a, child, -1);
+	struct ring r = ring_map(own, 8, PROT_READ | PROT_WRITE), s = ring_map(its, 8, PROT_READ | PROT_WRITE);
+	printf("names:");
+	name_by_file("/proc/self/comm", "by file");
+	name_by_file("/proc/thread-self/comm", "a name of 15 characters, and more");
+	told(&r);
+	kill(child, SIGCONT);
+	CHECK(waitpid(child, &status, 0) == child && WIFSTOPPED(status), "stop");
+	ptrace(PTRACE_CONT, child, NULL, NULL);
+	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status), "end");
+	for (struct perf_event_header *h; (h = ring_next(&s));)
+		if (h->type == PERF_RECORD_COMM)
+			printf(" %s\n", (const char *)(h + 1) + 8);
+	drop(its, &s);
+	drop(own, &r);
+}
+
 /* ---- periods ---- */
 
 static void periods(void)
@@ -762,6 +813,7 @@ int main(int argc, char **argv)
 	mappings();
 	outputs();
 	dummies();
+	names();
 	periods();
 	signals();
 	inherited();

@@ -252,7 +252,7 @@ static long make_call(struct thread *t, long nr, const uint64_t *a, bool native)
 	if (E.hermetic && native)
 		hermetic_native(t, true);
 	if (E.vpmu)
-		vpmu_before_exec(t, native);
+		vpmu_before_exec(t, native ? nr == __NR_execve ? a[0] : a[1] : 0);
 	const long ret = gate(t, nr, a);
 	if (E.hermetic && native)
 		hermetic_native(t, false);

@@ -166,8 +166,8 @@ TAKES_VPMU_LOCK void vpmu_made(struct thread *t, long ret, bool is_thread);
 TAKES_VPMU_LOCK void vpmu_thread(struct thread *t);	/* in a new thread or vfork child */
 TAKES_VPMU_LOCK void vpmu_forked(struct thread *t);	/* in the child of a fork */
 TAKES_VPMU_LOCK void vpmu_ended(struct thread *t);
-/* native: the new image runs without the engine. */
-TAKES_VPMU_LOCK void vpmu_before_exec(struct thread *t, bool native);
+/* native: where its path is, if the new image runs without the engine; or 0. */
+TAKES_VPMU_LOCK void vpmu_before_exec(struct thread *t, uint64_t native);
 TAKES_VPMU_LOCK void vpmu_exec_failed(struct thread *t);
 /* Makes the code count what is wanted of this task, if another task has changed that. */
 TAKES_LOCK void vpmu_follow(struct thread *t);

@@ -853,6 +853,7 @@ static long do_mmap(struct thread *t, uint32_t i, const uint64_t *a)
 	if (data)
 		vpmu_sampler(i)->ring.reader = E.pid;
 	vpmu_schedule(e->slot);
+	sideband_ring(t, (uint64_t)at, size, a[2]);
 	vpmu_unlock();
 	return at;
 }
@@ -1066,11 +1067,11 @@ static void keep_lock(struct thread *t, long nr, const uint64_t *a)
 	lost |= (nr == __NR_dup2 || nr == __NR_dup3) && (uint32_t)a[1] == E.reserved_fd;
 }
 
-/* The program gives the task a name. */
-static void note_name(struct thread *t, uint64_t at)
+/* The program gives the task a name, of at most so many bytes. */
+static void note_name(struct thread *t, uint64_t at, uint64_t size)
 {
 	char name[16] = { 0 };
-	for (unsigned k = 0; k < 15 && copy_guest(&name[k], (const void *)(at + k), 1) && name[k]; k++)
+	for (unsigned k = 0; k < 15 && k < size && copy_guest(&name[k], (const void *)(at + k), 1) && name[k]; k++)
 		;
 	vpmu_lock(t);
 	sideband_comm(t, name, false);
@@ -1101,7 +1102,7 @@ long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 	}
 	case __NR_prctl:
 		if (a[0] == PR_SET_NAME)
-			note_name(t, a[1]);
+			note_name(t, a[1], 15);
 		if (a[0] == PR_TASK_PERF_EVENTS_DISABLE || a[0] == PR_TASK_PERF_EVENTS_ENABLE)
 			switch_owned(t, a[0] == PR_TASK_PERF_EVENTS_ENABLE);
 		return 0;
@@ -1117,6 +1118,8 @@ long vpmu_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 		return 0;
 	case __NR_write:
 	case __NR_pwrite64: {
+		if (vpmu_is_own_comm(t, a[0]))
+			note_name(t, a[1], a[2]);
 		const long ret = vpmu_write(t, a, done);
 		if (*done)
 			return ret;

@@ -133,10 +133,15 @@ static long pipe_end(uint32_t event, bool cloexec)
 	return ends[0];
 }
 
+/* What io_uring reads is the kernel's event, which counts nothing: it has no room for so much, and gets ENOSPC. */
+#define LONG_FORMAT (PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_TOTAL_TIME_ENABLED | \
+		     PERF_FORMAT_TOTAL_TIME_RUNNING)
+
 long fd_new(uint32_t event, bool cloexec)
 {
 	struct perf_event_attr a = { .type = PERF_TYPE_SOFTWARE, .size = PERF_ATTR_SIZE_VER0,
 				     .config = PERF_COUNT_SW_DUMMY, .disabled = 1,
+				     .read_format = LONG_FORMAT,
 				     .exclude_kernel = 1, .exclude_hv = 1 };
 	struct vpmu_event *const e = vpmu_event(event);
 	long fd = sys6(__NR_perf_event_open, (long)&a, 0, -1, -1, cloexec ? PERF_FLAG_FD_CLOEXEC : 0, 0);

@@ -97,6 +97,32 @@ static void show_rdpmc(uint64_t fd)
 	sys4(__NR_pwrite64, fd, text, 2, 0);
 }
 
+#define PROC_FS 0x9fa0		/* statfs.f_type */
+#define COMM "/comm"
+
+/* A task that names another one of its process is not noticed. */
+bool vpmu_is_own_comm(const struct thread *t, uint64_t fd)
+{
+	uint64_t fs[16] = { 0 }, tid = 0;
+	char path[64];
+	struct line l = { 0 };
+	if (!(vpmu_slot(t->vpmu.slot)->tracks & TRACKS_COMM) || sys2(__NR_fstatfs, fd, fs) < 0 || fs[0] != PROC_FS)
+		return false;
+	line_str(&l, "/proc/self/fd/");
+	line_num(&l, fd, 10);
+	l.text[l.len] = '\0';
+	const long n = sys3(__NR_readlink, l.text, path, sizeof(path) - 1);
+	if (n < 0)
+		return false;
+	path[n] = '\0';
+	/* /proc/PID/comm or /proc/PID/task/TID/comm */
+	const char *number = path;
+	for (const char *p = path; *p; p++)
+		if (p[0] == '/' && p[1] >= '0' && p[1] <= '9')
+			number = p + 1;
+	return text_equal(text_decimal(number, &tid), COMM) && tid == (uint64_t)t->tid;
+}
+
 long vpmu_write(struct thread *t, const uint64_t *a, bool *done)
 {
 	char text[16];

@@ -147,6 +147,8 @@ void vpmu_maps_after_fork(void);
 NEEDS_VPMU_LOCK void vpmu_maps_before_exec(int step);	/* -1: they go; +1: it failed */
 
 /* vpmu-files.c */
+/* Is it the file in /proc with the task's name, and do its events want to know of that? */
+bool vpmu_is_own_comm(const struct thread *t, uint64_t fd);
 TAKES_VPMU_LOCK long vpmu_write(struct thread *t, const uint64_t *a, bool *done);
 
 /* vpmu-read.c */

@@ -181,6 +181,10 @@ uint64_t sample_id_size(const struct vpmu_sampler *s);
 
 /* vpmu-sideband.c */
 NEEDS_VPMU_LOCK void sideband_comm(struct thread *t, const char *name, bool exec);
+/* Before an exec of the program at that path, which will say nothing itself. */
+NEEDS_VPMU_LOCK void sideband_native(struct thread *t, uint64_t path);
+/* The pages of an event are mapped: in /proc/self/maps they have another name. */
+NEEDS_VPMU_LOCK void sideband_ring(struct thread *t, uint64_t at, uint64_t size, uint64_t prot);
 TAKES_LOCK TAKES_VPMU_LOCK void sideband_image(struct thread *t);	/* after an exec */
 NEEDS_VPMU_LOCK void sideband_fork(struct thread *t, uint32_t slot, int32_t pid, int32_t tid,
 				   int32_t parent, int32_t creator, bool inherited);

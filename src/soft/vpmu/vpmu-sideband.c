@@ -74,6 +74,19 @@ void sideband_comm(struct thread *t, const char *name, bool exec)
 	}
 }
 
+void sideband_native(struct thread *t, uint64_t path)
+{
+	char text[MAX_PATH], name[16];
+	const char *last = text;
+	if (!copy_string(text, sizeof(text), path))
+		return;
+	for (const char *p = text; *p; p++)
+		if (*p == '/')
+			last = p + 1;
+	copy_text(name, sizeof(name), last, text_len(last));
+	sideband_comm(t, name, true);
+}
+
 /* ---- MMAP ---- */
 
 /* A line of /proc/self/maps. */
@@ -120,6 +133,14 @@ static void put_mapping(struct thread *t, const struct mapping *of)
 		}
 		put(&m, i, &r, put_text(w, of->path, MAX_PATH));
 	}
+}
+
+void sideband_ring(struct thread *t, uint64_t at, uint64_t size, uint64_t prot)
+{
+	const struct mapping m = { .start = at, .end = at + size, .prot = (uint32_t)prot,
+				   .flags = MAP_SHARED, .path = "anon_inode:[perf_event]" };
+	if (vpmu_slot(t->vpmu.slot)->tracks & (prot & PROT_EXEC ? TRACKS_MMAP : TRACKS_DATA))
+		put_mapping(t, &m);
 }
 
 struct range {

@@ -962,7 +962,7 @@ void vpmu_ended(struct thread *t)
 
 /* ---- exec ---- */
 
-void vpmu_before_exec(struct thread *t, bool native)
+void vpmu_before_exec(struct thread *t, uint64_t native)
 {
 	order_step_aside(t);
 	vpmu_note_usage(t);
@@ -971,7 +971,9 @@ void vpmu_before_exec(struct thread *t, bool native)
 	kernel_stop_telling(t);
 	sampling_last(t);
 	rings_show_of(t->vpmu.slot);
-	vpmu_slot(t->vpmu.slot)->native = native;
+	if (native)
+		sideband_native(t, native);
+	vpmu_slot(t->vpmu.slot)->native = native != 0;
 	vpmu_slot(t->vpmu.slot)->execing = t->is_vfork ? 2 : 1;
 	vpmu_slot(t->vpmu.slot)->pid = (int32_t)sys0(__NR_getpid);
 	if (!t->is_vfork)
