@@ -70,6 +70,9 @@ int main(int argc, char **argv)
 		flag = 1;
 		pthread_join(t[0], NULL);
 		puts("ended");
+	} else if (!strcmp(what, "both-spin")) {
+		fork();
+		spin(NULL);
 	} else if (!strcmp(what, "spins-on")) {
 		pthread_create(&t[0], NULL, spin, NULL);
 		pthread_join(t[0], NULL);

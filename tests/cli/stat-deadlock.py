@@ -69,7 +69,7 @@ check(p.returncode == 123 and not told, p.returncode, p.stderr)
 check(not left_behind(), alive())
 
 # Ended from outside while it deadlocks, and while it spins: by Ctrl-C, or by SIGKILL of tare itself.
-for what in ("pipes", "mutexes", "spins-on"):
+for what in ("pipes", "mutexes", "spins-on", "both-spin"):
     for sig in (signal.SIGINT, signal.SIGKILL):
         p = subprocess.Popen([tare, "stat", "--hermetic", "-e", "instructions:u", "--", program, what], start_new_session=True,
                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -27,7 +27,7 @@
 #define PATIENCE_MS 1000		/* for input from outside */
 #define LOST_NS 100000000		/* after so long a task looks whether the one that runs is still there */
 #define TRACED_NS 500000		/* … whether a tracer has stopped it */
-#define LOOK_SLICES 64			/* after so many slices a process looks whether tare is still there */
+#define LOOK_SLICES 8			/* after so many turns a process looks whether tare is still there */
 #define LOOK_TURNS 100			/* so often, 1 ms apart, all waited: what for? (hermetic-deadlock.c) */
 #define IN 1				/* POLLIN, POLLOUT */
 #define OUT 4
@@ -380,8 +380,10 @@ long turn_return(struct thread *t, uint32_t to, const uint64_t *a)
 void hermetic_reached(struct thread *t, uint64_t now)
 {
 	timers_fire(t);
-	if (t->hermetic.slice_end && now >= t->hermetic.slice_end)
-		turn_next(t);
+	if (!t->hermetic.slice_end || now < t->hermetic.slice_end)
+		return;
+	deadlock_or_orphaned();
+	turn_next(t);
 }
 
 static bool command_ends(const struct hermetic_task *k)
