@@ -54,9 +54,9 @@ arm64:
 
 # What the arm64 tests take from the Debian archive; they are skipped without.
 fetch-arm64:
-	@TARE_DEBIAN_SUITE=bookworm tools/fetch-arm64 sysroot >/dev/null || [ $$? = 77 ]
-	@TARE_DEBIAN_SUITE=bookworm tools/fetch-arm64 kernel >/dev/null || [ $$? = 77 ]
-	@TARE_DEBIAN_SUITE=trixie tools/fetch-arm64 kernel >/dev/null || [ $$? = 77 ]
+	@TARE_DEBIAN_SUITE=bookworm tools/fetch-debian sysroot arm64 >/dev/null || [ $$? = 77 ]
+	@TARE_DEBIAN_SUITE=bookworm tools/fetch-debian kernel arm64 >/dev/null || [ $$? = 77 ]
+	@TARE_DEBIAN_SUITE=trixie tools/fetch-debian kernel arm64 >/dev/null || [ $$? = 77 ]
 
 # What is missing, by the names of this distribution's packages.
 needs:
