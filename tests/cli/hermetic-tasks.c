@@ -400,6 +400,36 @@ static void locks(void)
 	printf(" died %d\n", pthread_mutex_lock(&both->inherits) == EOWNERDEAD);
 }
 
+/* ---- threads that wait for each other in loops, and for one that sleeps ---- */
+
+static _Atomic long spun;
+
+static void *spin_in_turn(void *who)
+{
+	for (int i = 0; i < 20; i++) {
+		while (spun % 3 != (long)who)
+			__builtin_ia32_pause();
+		spun++;
+	}
+	return who;
+}
+
+static void *sleep_then_spin(void *who)
+{
+	usleep(20000);
+	return spin_in_turn(who);
+}
+
+static void spinners(void)
+{
+	pthread_t t[3];
+	for (long i = 0; i < 3; i++)
+		pthread_create(&t[i], NULL, i ? spin_in_turn : sleep_then_spin, (void *)i);
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	printf("spun %ld\n", spun);
+}
+
 /* ---- what says who sent it, and what waits for another process ---- */
 
 static void senders(void)
@@ -828,6 +858,8 @@ int main(int n, char **v)
 		kill_owners();
 	else if (!strcmp(what, "locks"))
 		locks();
+	else if (!strcmp(what, "spinners"))
+		spinners();
 	else if (!strcmp(what, "senders"))
 		senders();
 	else if (!strcmp(what, "meet"))

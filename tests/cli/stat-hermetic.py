@@ -104,7 +104,7 @@ check("env=NOISE=" in kept[1], kept[1][:500])
 # Threads, also more of them than CPUs; processes; shared memory; timers and signals. With busy neighbours.
 busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
 for command in (("queue", "2"), ("queue", "8"), ("atomics", "2"), ("atomics", "8"), ("tree",), ("shared",), ("race",), ("timers",), ("kill",),
-                ("owners",), ("locks",), ("senders",), ("meet", str(os.getpid())), ("wakes",), ("stops",)):
+                ("owners",), ("locks",), ("spinners",), ("senders",), ("meet", str(os.getpid())), ("wakes",), ("stops",)):
     # (What a process counted that was killed is not known.)
     counts, out, _ = still(4, tasks, *command, provenance="incomplete" if command in (("kill",), ("owners",)) else "exact")
     if command == ("tree",):
@@ -122,6 +122,8 @@ for command in (("queue", "2"), ("queue", "8"), ("atomics", "2"), ("atomics", "8
     if command == ("locks",):
         check(out == "a thread: owner died\na process: owner died\na killed one: owner died\nwhile one waits: owner died\n"
                      "count 800\ntry 1 wait 1 died 1\n", out)
+    if command == ("spinners",):        # (They take turns at each pause. A turn that spins has 16 million instructions.)
+        check(out == "spun 60\n" and counts[0] < 1000000, counts, out)
     if command == ("senders",):
         check(out == "signal 10 from 1001\nsignal 17 from 1001\nhello from 1001\nagain from 1001\n", out)
     if command[0] == "meet":

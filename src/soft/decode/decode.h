@@ -148,6 +148,11 @@ int decode_insn(struct insn *in, const uint8_t *bytes, unsigned avail);
 
 bool decode_reads_gs_selector(const struct insn *in);	/* mov r/m, gs; push gs */
 
+static inline bool decode_is_pause(const struct insn *in)
+{
+	return in->opcode == 0x90 && in->rep == 0xf3 && !in->map && !in->encoding && !(in->rex & 1);
+}
+
 /* What a translator asks of every instruction. */
 struct step {
 	uint8_t len;

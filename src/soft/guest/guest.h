@@ -130,7 +130,7 @@ TAKES_LOCK bool exact_wanted(struct thread *t);	/* from now on they are, and her
 /* ---- what this room asks of still, each only if E.hermetic ---- */
 
 TAKES_LOCK long hermetic_syscall(struct thread *t, long nr, const uint64_t *a);
-void hermetic_insn(struct thread *t, const struct insn *in);	/* rdtsc, rdtscp, rdrand, rdseed */
+void hermetic_insn(struct thread *t, const struct insn *in);	/* rdtsc, rdtscp, rdrand, rdseed, pause */
 /* The task is about to make another one, with these flags of clone and addresses for ids; false: there is no
  * room for one. It has, or not: returns the result that the program sees. */
 bool hermetic_making(struct thread *t, uint64_t flags, uint64_t parent_tid, uint64_t child_tid);

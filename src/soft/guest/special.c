@@ -389,7 +389,7 @@ uint64_t special_exit(struct thread *t, const struct link *l)
 		if (E.vpmu)
 			vpmu_serialised(t);
 		t->pc = next;
-	} else if (E.hermetic && (in.special == SPECIAL_RDTSC || in.special == SPECIAL_RANDOM)) {
+	} else if (E.hermetic && (in.special == SPECIAL_RDTSC || in.special == SPECIAL_RANDOM || decode_is_pause(&in))) {
 		hermetic_insn(t, &in);
 		t->pc = next;
 	} else if (in.special == SPECIAL_MACHINE || in.special == SPECIAL_RDTSC ||

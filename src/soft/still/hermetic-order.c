@@ -5,7 +5,7 @@
  *				give, the task waits, and makes it again when another task has done something.
  *	when its slice is over	after SLICE instructions, in processes of several threads or with shared memory
  *				(exact-stop.c); after MANY_CALLS system calls in all others
- *	when it ends, or sleeps
+ *	when it ends, sleeps, or waits in a loop, with the instruction pause
  *
  * So the order follows from what the tasks do, and a futex, a pipe or a child is the same in every run. If all
  * tasks wait, the clock goes on to the first time that one of them waits for. If none waits for a time, what they
@@ -27,6 +27,7 @@
 #define PATIENCE_MS 1000		/* for input from outside */
 #define LOST_NS 100000000		/* after so long a task looks whether the one that runs is still there */
 #define TRACED_NS 500000		/* … whether a tracer has stopped it */
+#define PAUSE_NS 1000			/* the instruction pause, with a change of tasks */
 #define LOOK_SLICES 8			/* after so many turns a process looks whether tare is still there */
 #define LOOK_TURNS 100			/* so often, 1 ms apart, all waited: what for? (hermetic-deadlock.c) */
 #define IN 1				/* POLLIN, POLLOUT */
@@ -360,6 +361,16 @@ void turn_next(struct thread *t)
 			return;
 		}
 	}
+}
+
+/* A loop that waits for another task would use up its turn. Each time takes time of the run, so that a loop that waits for a
+ * task that sleeps is not run millions of times. */
+void turn_pause(struct thread *t)
+{
+	if (turn_alone())
+		return;
+	H()->clock += PAUSE_NS;
+	turn_next(t);
 }
 
 long turn_return(struct thread *t, uint32_t to, const uint64_t *a)

@@ -134,6 +134,10 @@ static void do_rdtsc(struct thread *t, const struct insn *in)
 
 void hermetic_insn(struct thread *t, const struct insn *in)
 {
+	if (decode_is_pause(in)) {
+		turn_pause(t);
+		return;
+	}
 	if (in->special == SPECIAL_RDTSC) {
 		do_rdtsc(t, in);
 		return;

@@ -110,6 +110,7 @@ void turn_wait(struct thread *t);
 void turn_begin_slice(struct thread *t);	/* also where another task can run from now on */
 void turn_give(struct thread *t, uint32_t to);		/* the turn, to that task; returns at once */
 void turn_next(struct thread *t);		/* another task's turn, if one can go on; returns when it is this one's again */
+void turn_pause(struct thread *t);		/* it waits in a loop */
 void turn_leave(struct thread *t, uint32_t state);	/* the task ends, or runs natively: another one's turn */
 void turn_thread_ended(struct thread *t);	/* clears its word, and wakes who waits there */
 /* SIGKILL was sent to the process: waits until it is gone. */

@@ -31,10 +31,10 @@ static bool asks_machine(const struct insn *in)
 	       reg && reg != 7;						/* xsave, xsaveopt, xsavec */
 }
 
-/* In a still world C answers what shows time or is random: rdtsc, rdrand, rdseed. */
+/* In a still world C answers what shows time or is random: rdtsc, rdrand, rdseed. With pause a task lets others run. */
 static bool asks_world(const struct insn *in)
 {
-	return in->special == SPECIAL_RDTSC || in->special == SPECIAL_RANDOM;
+	return in->special == SPECIAL_RDTSC || in->special == SPECIAL_RANDOM || decode_is_pause(in);
 }
 
 static bool needs_c(const struct insn *in)
