@@ -136,25 +136,35 @@ void emit_jump_entry(struct emit *e, uint64_t pc, bool start, bool flags_free)
 		gs_load(e, RCX, OFF_S0);
 }
 
+/* Loads the return address. Without the call graph it is popped: code behind it finds the context beside the stack's
+ * words as they were. */
+static void load_return(struct emit *e)
+{
+	if (cache.calls)
+		bn(e, 4, 0x240c8b48);				/* mov rcx, [rsp] */
+	else
+		b1(e, 0x59);					/* pop rcx */
+}
+
 /* rcx becomes 0 if it is pc. What the first lea subtracts is signed, so `high` is of the rest. */
 static void emit_compare_at_once(struct emit *e, uint64_t pc, uint64_t wrong)
 {
 	const uint32_t minus_low = 0 - (uint32_t)pc;
 	const uint64_t high = (pc + (uint64_t)(int64_t)(int32_t)minus_low) >> 32;
-	bn(e, 7, 0x898d48240c8b48), b4(e, minus_low);		/* mov rcx, [rsp]; lea rcx, [rcx - low] */
+	bn(e, 3, 0x898d48), b4(e, minus_low);			/* lea rcx, [rcx - low] */
 	bn(e, 6, 0x20c9f0fbe3c4);				/* rorx rcx, rcx, 32 */
 	bn(e, 3, 0x898d48), b4(e, 0 - (uint32_t)high);		/* lea rcx, [rcx - high] */
 	emit_jump_back(e, wrong);
 }
 
-/* … without BMI2. (Eight bytes are read for the sake of four: reading the first half of what
+/* … without BMI2. (Eight bytes were read for the sake of four: reading the first half of what
  * was just pushed is slow.) */
 static void emit_compare_halves(struct emit *e, uint64_t pc, uint64_t wrong)
 {
-	bn(e, 6, 0x898d240c8b48), b4(e, 0 - (uint32_t)pc);	/* mov rcx, [rsp]; lea ecx, [rcx - low] */
+	bn(e, 2, 0x898d), b4(e, 0 - (uint32_t)pc);		/* lea ecx, [rcx - low] */
 	emit_jump_back(e, wrong);
-	bn(e, 6, 0x898d04244c8b);				/* mov ecx, [rsp + 4] */
-	b4(e, 0 - (uint32_t)(pc >> 32));			/* lea ecx, [rcx - high] */
+	bn(e, 4, cache.calls ? 0x04244c8b : 0xfc244c8b);	/* mov ecx, [rsp + 4], or - 4 */
+	bn(e, 2, 0x898d), b4(e, 0 - (uint32_t)(pc >> 32));	/* lea ecx, [rcx - high] */
 	emit_jump_back(e, wrong);
 }
 
@@ -165,11 +175,16 @@ void emit_return_entry(struct emit *e, uint64_t pc, bool flags_free)
 	struct mark m = plain(pc, 0, e);
 	m.rcx_in_s0 = true;
 	m.pc_on_stack = true;
-	m.rsp_adjust = 8;
+	m.rsp_adjust = cache.calls ? 8 : 0;
 	mark(e, m);
 	const uint64_t wrong = here(e);
-	b1(e, 0xe9);						/* wrong: jmp return_lookup */
-	b4(e, (uint32_t)(e->seg->return_lookup - (here(e) + 4)));
+	b1(e, 0xe9);						/* wrong: jmp return_lookup or return_wrong */
+	b4(e, (uint32_t)(e->seg->return_lookup - (cache.calls ? 0 : UNPOP_SIZE) - (here(e) + 4)));
+	m.rsp_adjust = 8;
+	mark(e, m);
+	load_return(e);
+	m.rsp_adjust = cache.calls ? 8 : 0;
+	mark(e, m);
 	/* (Also where the code here reads no flags: the code at another address may.) */
 	if (cache.has_bmi2)
 		emit_compare_at_once(e, pc, wrong);
@@ -179,9 +194,10 @@ void emit_return_entry(struct emit *e, uint64_t pc, bool flags_free)
 		m = emit_return_context(e, pc, flags_free, m);
 	gs_load(e, RCX, OFF_S0);
 	m = plain(pc, 0, e);
-	m.rsp_adjust = 8;
+	m.rsp_adjust = cache.calls ? 8 : 0;
 	mark(e, m);
-	bn(e, 5, 0x0824648d48);					/* lea rsp, [rsp + 8] */
+	if (cache.calls)
+		bn(e, 5, 0x0824648d48);				/* lea rsp, [rsp + 8] */
 }
 
 /* The size of the next piece of the source to compare: aligned, because the program may have set

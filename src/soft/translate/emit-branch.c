@@ -114,12 +114,15 @@ void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, struct m
 	leave_for(e, RCX, pop_return(e, in, m));
 }
 
-/* A return that the shadow was wrong about is looked up in T, as an indirect jump is. */
+/* A return that the shadow was wrong about is looked up in T, as an indirect jump is. Entries, which have popped its
+ * address, come to the instruction before. */
 void emit_return_lookup(struct emit *e)
 {
 	struct mark m = plain(0, 0, e);
 	m.rcx_in_s0 = true;
 	m.pc_on_stack = true;
+	mark(e, m);
+	bn(e, UNPOP_SIZE, 0xf824648d48);			/* lea rsp, [rsp - 8] */
 	m.rsp_adjust = 8;
 	mark(e, m);
 	if (cache.calls) {			/* C finds the context, too */

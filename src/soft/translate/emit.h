@@ -34,7 +34,7 @@ struct mark {
 	bool half : 1;		/* … its accumulator is added, its cell not bumped yet */
 	bool rcx_in_s0 : 1;
 	bool pc_in_s1 : 1;
-	bool pc_on_stack : 1;	/* at rsp */
+	bool pc_on_stack : 1;	/* right below the program's rsp */
 	signed in_s2 : 5;	/* the register that is spilled there, or -1 */
 	signed in_s3 : 5;
 	signed biased : 5;	/* the register that the program's gs base was added to, or -1 */

@@ -20,9 +20,9 @@ static void apply_mark(const struct thread *t, const struct mark *m, uint64_t re
 	if (m->biased >= 0)
 		regs[m->biased] -= t->app_gs;
 	*pc = m->pc_in_s1 ? t->spill[0] : m->pc;
-	if (m->pc_on_stack && !copy_guest(pc, (const void *)regs[RSP], 8))
-		die("a return address went away", m->pc);
 	regs[RSP] += (uint64_t)(int64_t)m->rsp_adjust;
+	if (m->pc_on_stack && !copy_guest(pc, (const void *)(regs[RSP] - 8), 8))
+		die("a return address went away", m->pc);
 }
 
 static bool is_stub(uint64_t at, uint32_t *link)

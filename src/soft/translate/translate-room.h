@@ -14,7 +14,8 @@ enum inc_how {
 };
 
 #define JUMP_ENTRY_SIZE 32	/* bytes of the check for indirect jumps */
-#define RETURN_ENTRY_SIZE 47	/* … and for returns */
+#define RETURN_ENTRY_SIZE 39	/* … and for returns */
+#define UNPOP_SIZE 5		/* of the instruction before segment.return_lookup */
 #define ENTRY_AT 5		/* both are entered at this offset */
 
 /* The low place (place.c) has R at its start, then P, at this offset. */

@@ -794,7 +794,7 @@ void put_return_lookup(struct segment *s)
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
 	*b = (struct block){ .code = s->hot, .flags = BLOCK_RETURN_LOOKUP | BLOCK_DEAD };
 	s->ids[s->n_ids++] = id;
-	s->return_lookup = s->hot;
+	s->return_lookup = s->hot + UNPOP_SIZE;
 	emit_return_lookup(&e);
 	s->hot = (uint64_t)e.w;
 	b->code_len = (uint16_t)(s->hot - b->code);
