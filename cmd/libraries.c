@@ -49,6 +49,7 @@ struct loaded {
 
 struct lookup {
 	struct image cache;
+	uint64_t texts_end;		/* in the cache; the byte before it is 0 */
 	struct loaded list[MOST];	/* [0] is the program */
 	unsigned n;
 };
@@ -75,12 +76,11 @@ static const char *path_of(const struct lookup *l, const char *name)
 	for (uint32_t i = 0; i < head.n; i++) {
 		struct cache_entry e;
 		memcpy(&e, l->cache.data + sizeof(head) + i * sizeof(e), sizeof(e));
-		const char *const text = e.flags == LIBC6_X86_64 ? text_at(l->cache, e.name) : NULL;
-		if (!text || strcmp(text, name) != 0)
+		if (e.flags != LIBC6_X86_64 || e.name >= l->texts_end || strcmp(l->cache.data + e.name, name) != 0)
 			continue;
-		if (path || e.hwcap || e.os)
+		if (path || e.hwcap || e.os || e.path >= l->texts_end)
 			return NULL;
-		path = text_at(l->cache, e.path);
+		path = l->cache.data + e.path;
 	}
 	return path;
 }
@@ -92,8 +92,10 @@ static bool read_cache(struct lookup *l)
 	if (l->cache.size < sizeof(head))
 		return false;
 	memcpy(&head, l->cache.data, sizeof(head));
-	return memcmp(head.magic, CACHE_MAGIC, sizeof(head.magic)) == 0 && !(head.flags & 1) &&
-	       image_holds(l->cache, sizeof(head), head.n * sizeof(struct cache_entry));
+	const uint64_t entries = sizeof(head) + head.n * sizeof(struct cache_entry);
+	l->texts_end = entries + head.texts_size;
+	return memcmp(head.magic, CACHE_MAGIC, sizeof(head.magic)) == 0 && !(head.flags & 1) && head.texts_size &&
+	       image_holds(l->cache, entries, head.texts_size) && !l->cache.data[l->texts_end - 1];
 }
 
 /* The part of the file that an address leads to. */
