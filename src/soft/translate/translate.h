@@ -173,7 +173,7 @@ struct places {
 	uint64_t entries_mapped, returns_mapped;	/* bytes of P and R */
 };
 
-#define T_CHUNK (1ull << 20)				/* bytes of T mapped at once */
+#define T_CHUNK (4ull << 20)				/* bytes of T mapped at once */
 #define T_COVER (T_CHUNK / 4)				/* addresses it covers */
 #define T_CHUNKS ((1ull << 32) / T_COVER)
 extern uint8_t t_mapped[T_CHUNKS];
