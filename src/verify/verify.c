@@ -148,8 +148,12 @@ static int choose_asked(struct verify *v, struct tare_why *why)
 	v->asked = calloc(v->n_asked + 1, sizeof(*v->asked));
 	if (!v->asked)
 		return why_set(why, TARE_E_NOMEM, "events");
-	for (size_t i = 0; i < v->n_asked; i++)
-		v->asked[i] = in_user_mode(v, tare_events_at(v->o.events, i));
+	for (size_t i = 0; i < v->n_asked; i++) {
+		const struct tare_event *const e = tare_events_at(v->o.events, i);
+		if (e->kind == TARE_EVENT_WALL_TIME || e->kind == TARE_EVENT_ZERO)
+			return why_set(why, TARE_E_INVALID, "verify: %s is no event that a counter counts", e->name);
+		v->asked[i] = in_user_mode(v, e);
+	}
 	return 0;
 }
 

@@ -345,6 +345,7 @@ for events in "cycles:u,instructions:u", "instructions:u,cycles:u":
 # Bad input.
 for args, status, words in (
         (["-e", "instructions:u", "--", "true"], 125, ["--event", "true"]),
+        (["-e", "instructions:u,wall-time"], 125, ["wall-time is no event that a counter counts"]),
         (["--quick", "--", "true"], 125, ["--quick"]),
         (["--programs", "-e", "instructions:u"], 125, ["--programs", "--event"]),
         (["--programs", "--", "true"], 125, ["--programs", "a command"]),
