@@ -1,6 +1,6 @@
-/* A debugger holds a task that shares the memory of another while this one wants a counter that the code in that
- * memory does not count yet: the counter is refused, or says that it has lost events. No program ends for it.
- * Run by `tare run --cpu zen2`. */
+/* A debugger holds (PTRACE_SEIZE, PTRACE_INTERRUPT) a task that shares the memory of another while this one wants a
+ * counter that the code in that memory does not count yet: the counter is refused, or says that it has lost events. No
+ * program ends for it. Run by `tare run --cpu zen2`. */
 #include "vpmu.h"
 
 #include <sched.h>
@@ -18,17 +18,30 @@ static int spin(void *arg)
 	return 7;
 }
 
-/* A task of this memory that was stopped while it executed code. */
-static pid_t hold(void)
+/* A task of this memory that executes code. */
+static pid_t start(void)
 {
 	static char stack[65536] __attribute__((aligned(16)));
-	int status;
 	const pid_t pid = clone(spin, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
 	CHECK(pid > 0, "clone: %s", strerror(errno));
 	while (spins < 1000)
 		;
-	CHECK(ptrace(PTRACE_ATTACH, pid, NULL, NULL) == 0, "attach: %s", strerror(errno));
+	return pid;
+}
+
+static void await_stop(pid_t pid)
+{
+	int status;
 	CHECK(waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status), "status %x", status);
+}
+
+/* … and was stopped in the middle of it. */
+static pid_t hold(void)
+{
+	const pid_t pid = start();
+	CHECK(ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0, "seize: %s", strerror(errno));
+	CHECK(ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) == 0, "interrupt: %s", strerror(errno));
+	await_stop(pid);
 	return pid;
 }
 
@@ -70,6 +83,20 @@ static void refused(void)
 	const int later = vpmu_open(&a, 0, -1, -1, 0);
 	CHECK(later >= 0, "open: %d", later);
 	counts(later, 2);
+	end(pid);
+}
+
+/* A task that a signal has stopped is not in the middle of code, and keeps no event from being counted. */
+static void attached(void)
+{
+	const struct perf_event_attr a = vpmu_instructions();
+	const pid_t pid = start();
+	CHECK(ptrace(PTRACE_ATTACH, pid, NULL, NULL) == 0, "attach: %s", strerror(errno));
+	await_stop(pid);
+	const int fd = vpmu_open(&a, 0, -1, -1, 0);
+	CHECK(fd >= 0, "open: %d", fd);
+	counts(fd, 2);
+	let_go(pid);
 	end(pid);
 }
 
@@ -138,7 +165,7 @@ static void by_another(void)
 
 int main(void)
 {
-	void (*const cases[])(void) = { refused, refused_another, on_the_held, by_another };
+	void (*const cases[])(void) = { refused, attached, refused_another, on_the_held, by_another };
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		int status;
 		const pid_t pid = fork();
