@@ -23,7 +23,7 @@
 static volatile int hits, handled;
 static volatile uint64_t *shared;
 
-__attribute__((noinline, noclone)) int triple(int x);
+__attribute__((noinline)) int triple(int x);
 int triple(int x)
 {
 	hits = hits + 1;

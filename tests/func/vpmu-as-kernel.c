@@ -504,7 +504,7 @@ static void told(struct ring *r)
 static void name_by_file(const char *path, const char *name)
 {
 	const int fd = open(path, O_WRONLY);
-	CHECK(fd >= 0 && write(fd, name, strlen(name)) == (ssize_t)strlen(name), path);
+	CHECK(fd >= 0 && write(fd, name, strlen(name)) == (ssize_t)strlen(name), "%s", path);
 	close(fd);
 }
 
