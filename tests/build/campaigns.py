@@ -35,6 +35,7 @@ def campaigns(tmp):
     script(tmp / "tests/campaign/noise.py", "exit 1")
     script(tmp / "tests/campaign/verify-blind.py", "echo $2 $3")
     script(tmp / "tests/campaign/hermetic.py", "echo $3")
+    script(tmp / "tests/campaign/emulated-machines.py", "echo $1")
     script(tmp / "tests/campaign/verify-opcodes.py", "echo $3 $4")
     script(tmp / "tests/cli/verify-paper.py", "echo $2")
     script(tmp / "tests/fuzz/run-fuzz.sh", 'echo "$2 $3 $4"')
@@ -43,7 +44,7 @@ def campaigns(tmp):
     script(tmp / "bin/meson", 'echo "$*"')
     status, out, err = test_all(tmp, TARE_SCALE="100", TARE_SEED="7")
     row = out.splitlines()[-1]
-    check(status == 1 and row.endswith("| 13 passed, 1 failed noise, 2 skipped packages-bookworm packages-trixie |"), out, err)
+    check(status == 1 and row.endswith("| 14 passed, 1 failed noise, 2 skipped packages-bookworm packages-trixie |"), out, err)
     check(row.count(" | ") == 4 and "noise (2 pairs)" in row and "seed 7" in row, row)
     check("  skipped: java: not installed" in out, "a part that was left out", out)
     check("packages-trixie: clean chroots: skipped: only root can make a chroot" in out, out)
