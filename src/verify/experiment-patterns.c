@@ -198,7 +198,7 @@ static void judge_serializers(struct verify *v, const struct subject *s,
 		/* the usual instruction again: does the comparison repeat? */
 		if (is == STEADY_UNSETTLED ||
 		    (is == STEADY_DIFFERENT && serializers[i] == tare_serializer_auto())) {
-			steady_unsettled(v, "serialisers", s, &seen[i]);
+			steady_unsettled(v, "serialisers", s, steady_is_clear(&seen[i]) ? best : &seen[i]);
 			return;
 		}
 		if (is == STEADY_DIFFERENT && low < least)
@@ -221,36 +221,70 @@ static void judge_serializers(struct verify *v, const struct subject *s,
 	verify_number(f, "limit_events", limit_events);
 }
 
-static int serializers_of(struct verify *v, const struct subject *s)
-{
+#define TRIES 3			/* where counts differ by what may be chance */
+
+struct serials {
 	struct steady_code code;
-	struct steady best, seen[N_SERIALIZERS];
+	struct steady best, seen[N_SERIALIZERS];	/* the usual instruction, and each of them */
 	bool has[N_SERIALIZERS];
-	if (!steady_code_for(v, s, &code))
-		return 0;
+};
+
+/* 1, 0 or an error, as count_serialized(). */
+static int count_usual(const struct subject *s, struct serials *c)
+{
 	int found;
 	do {
-		found = count_serialized(s, &code, TARE_SERIALIZE_AUTO, &best);
-	} while (found > 0 && !steady_is_clear(&best) && steady_shorten(&code));
-	if (found == 0) {
-		verify_find(v, "serialisers", s->name, TARE_VERDICT_INFO,
-			    "not tried: user space cannot read this counter, and read(2) serialises");
-		return 0;
-	}
-	if (found > 0 && steady_silent(v, "serialisers", s, &code, &best))
-		return 0;
+		found = count_serialized(s, &c->code, TARE_SERIALIZE_AUTO, &c->best);
+	} while (found > 0 && !steady_is_clear(&c->best) && steady_shorten(&c->code));
+	return found;
+}
+
+static int count_each(const struct subject *s, struct serials *c)
+{
+	int found = 0;
 	for (size_t i = 0; found >= 0 && i < N_SERIALIZERS; i++) {
-		found = count_serialized(s, &code, serializers[i], &seen[i]);
-		has[i] = found > 0;
+		found = count_serialized(s, &c->code, serializers[i], &c->seen[i]);
+		c->has[i] = found > 0;
 		/* Twice: the register that the kernel chose may be the cause. */
-		if (has[i] && steady_compare(&seen[i], &best) == STEADY_DIFFERENT)
-			found = count_serialized(s, &code, serializers[i], &seen[i]);
+		if (c->has[i] && steady_compare(&c->seen[i], &c->best) == STEADY_DIFFERENT)
+			found = count_serialized(s, &c->code, serializers[i], &c->seen[i]);
+	}
+	return found;
+}
+
+static bool is_doubtful(const struct serials *c)
+{
+	double shows;
+	for (size_t i = 0; i < N_SERIALIZERS; i++)
+		if (c->has[i] && steady_compare_means(&c->seen[i], &c->best, &c->code, &shows) == STEADY_UNSETTLED)
+			return true;
+	return false;
+}
+
+static int serializers_of(struct verify *v, const struct subject *s)
+{
+	struct serials c;
+	if (!steady_code_for(v, s, &c.code))
+		return 0;
+	int found = 0;
+	for (int tries = 0; tries < TRIES; tries++) {
+		found = count_usual(s, &c);
+		if (found == 0) {
+			verify_find(v, "serialisers", s->name, TARE_VERDICT_INFO,
+				    "not tried: user space cannot read this counter, and read(2) serialises");
+			return 0;
+		}
+		if (found > 0 && steady_silent(v, "serialisers", s, &c.code, &c.best))
+			return 0;
+		found = found < 0 ? found : count_each(s, &c);
+		if (found < 0 || !is_doubtful(&c))
+			break;
 	}
 	if (found < 0)
 		verify_find(v, "serialisers", s->name, TARE_VERDICT_INFO,
 			    "inconclusive: the counter was taken away in the middle");
 	else
-		judge_serializers(v, s, &code, &best, seen, has);
+		judge_serializers(v, s, &c.code, &c.best, c.seen, c.has);
 	return 0;
 }
 
