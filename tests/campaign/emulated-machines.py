@@ -20,10 +20,10 @@ TOO_OLD, LACKS = "Penryn", ("sse4_2", "popcnt")
 MACHINE = ["--machine", "x86-64-v2"]
 PYTHON = "print(sorted({c: ('abc' * 99).find(c) for c in 'xyzc'}), len(repr({'k%d' % i: 'v' * i for i in range(400)})))"
 PROGRAMS = {
-    "static": ["/work/strings-static"],
-    "dynamic": ["/work/strings"],
+    "static": ["/test/strings-static"],
+    "dynamic": ["/test/strings"],
     "python3": ["/usr/bin/python3", "-c", PYTHON],
-    "openblas": ["/work/dgemm"],
+    "openblas": ["/test/dgemm"],
 }
 WAYS = {"native": [], "machine": MACHINE, "hermetic": ["--hermetic"]}
 LOADER = ["/lib64/ld-linux-x86-64.so.2", "--list-diagnostics"]
@@ -72,7 +72,7 @@ def put_python(root):
 def compile_programs(root):
     for source, name, options in (("cpu-strings.c", "strings", []), ("cpu-strings.c", "strings-static", ["-static"]),
                                   ("cpu-dgemm.c", "dgemm", ["-lopenblas"])):
-        to = f"{root}/work/{name}"
+        to = f"{root}/test/{name}"
         p = subprocess.run(["cc", "-O2", "-o", to, f"{here}/{source}", *options], text=True, capture_output=True)
         if p.returncode:
             skip(f"no libopenblas-dev: {p.stderr.strip().splitlines()[0]}" if name == "dgemm" else p.stderr.strip())
@@ -81,7 +81,7 @@ def compile_programs(root):
 
 def job():
     """What each machine runs: a name and a command. The counts come out of the standard error."""
-    stat = ["/work/tare", "stat", "--clean-env", "--keep", "PYTHONHASHSEED"]
+    stat = ["/test/tare", "stat", "--clean-env", "--keep", "PYTHONHASHSEED"]
     commands = {f"{way} {name}": [*stat, "-j", "-o", "/proc/self/fd/2", "-e", EVENTS, *options, "--", *command]
                 for way, options in WAYS.items() for name, command in PROGRAMS.items()}
     commands["loader"] = [*stat, "-o", "/dev/null", *MACHINE, "--", *LOADER]
@@ -90,7 +90,7 @@ def job():
 
 def make_root(root, tare):
     os.makedirs(f"{root}/usr/bin")
-    os.makedirs(f"{root}/work")
+    os.makedirs(f"{root}/test")
     for folder in ("bin", "lib", "lib64"):
         os.makedirs(f"{root}/usr/{folder}", exist_ok=True)
         os.symlink(f"usr/{folder}", f"{root}/{folder}")
@@ -98,7 +98,7 @@ def make_root(root, tare):
         put(root, program)
         put_libraries(root, program)
     put_libraries(root, tare)
-    shutil.copy2(tare, f"{root}/work/tare")
+    shutil.copy2(tare, f"{root}/test/tare")
     put_python(root)
     compile_programs(root)
     shutil.copy2(f"{here}/emulated-guest.py", f"{root}/guest.py")
