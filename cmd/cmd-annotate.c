@@ -36,7 +36,7 @@ static const struct opt opts[] = {
 	  "disable, ping …) from CTL and answer with ack on ACK", TO(annotate_opts, control) },
 	{ OPT_GROUP, .help = "How it is run" },
 	{ OPT_FLAG, 0, "aslr", NULL, "leave address space randomisation on", TO(annotate_opts, aslr) },
-	{ OPT_STRING, 0, "machine", "NAME", MACHINE_HELP, TO(annotate_opts, machine) },
+	{ OPT_STRING, 0, "machine", "NAME", MACHINE_HELP, TO(annotate_opts, machine), .word = tare_machine },
 	{ OPT_STRING, 0, "hermetic", "SEED", HERMETIC_HELP, TO(annotate_opts, hermetic), .optional = true },
 	{ OPT_STRING, 0, "schedule", "SEED", SCHEDULE_HELP, TO(annotate_opts, schedule) },
 	{ OPT_FLAG, 0, "clean-env", NULL, "run the command in a fixed environment: " CLEAN_ENV_HELP,

@@ -15,24 +15,37 @@ static const struct opt opts[] = {
 	       "branch-misses:u cache-misses:u page-faults context-switches cpu-migrations " \
 	       "task-clock wall-time instructions-minus-irqs:u"
 
-/* Names of events, or of metrics: of whatever the list is made of. `colon` is how the shell
- * wants one to be written. */
-static void list_words(const struct opt *o, const char *colon)
+/* What is offered as the value of an option. */
+enum offer { OFFER_NOTHING, OFFER_FILES, OFFER_DIRS, OFFER_WORD, OFFER_LIST };
+
+static enum offer offer_of(const struct opt *o)
 {
-	const struct stat_metric *m;
-	if (!o->name || strcmp(o->name, "metrics") != 0) {
-		for (const char *c = EVENTS; *c; c++)
-			printf("%.*s", *c == ':' ? 2 : 1, *c == ':' ? colon : c);
-		return;
+	switch (o->kind) {
+	case OPT_FILE:
+		return OFFER_FILES;
+	case OPT_DIR:
+		return OFFER_DIRS;
+	case OPT_EVENTS:
+		return OFFER_LIST;
+	case OPT_CHOICE:
+		return OFFER_WORD;
+	default:
+		return !o->word ? OFFER_NOTHING : o->list ? OFFER_LIST : OFFER_WORD;
 	}
-	for (size_t i = 0; (m = stat_metric_at(i)); i++)
-		printf("%s%s", i ? " " : "", m->name);
 }
 
-static void choice_words(const struct opt *o)
+/* The words of OFFER_WORD and OFFER_LIST. `colon` is how the shell wants one to be written. */
+static void put_words(const struct opt *o, const char *colon)
 {
-	for (int i = 0; o->choices[i]; i++)
+	const char *word;
+
+	if (o->kind == OPT_EVENTS && !o->word)
+		for (const char *c = EVENTS; *c; c++)
+			printf("%.*s", *c == ':' ? 2 : 1, *c == ':' ? colon : c);
+	for (int i = 0; o->kind == OPT_CHOICE && o->choices[i]; i++)
 		printf("%s%s", i ? " " : "", o->choices[i]);
+	for (size_t i = 0; o->word && (word = o->word(i, NULL)); i++)
+		printf("%s%s", i ? " " : "", word);
 }
 
 /* ---- bash ---- */
@@ -42,10 +55,10 @@ static const char head[] =
 	"_tare_words() { COMPREPLY=($(compgen -W \"$1\" -- \"$cur\")); }\n"
 	"_tare_files() { compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- \"$cur\")); }\n"
 	"_tare_dirs() { compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- \"$cur\")); }\n"
-	"_tare_events() {\n"
-	"\tlocal events=${cur##*,} before=\n"
+	"_tare_list() {\n"
+	"\tlocal last=${cur##*,} before=\n"
 	"\t[[ $cur == *,* ]] && before=${cur%,*},\n"
-	"\tCOMPREPLY=($(compgen -P \"$before\" -W \"$1\" -- \"$events\"))\n"
+	"\tCOMPREPLY=($(compgen -P \"$before\" -W \"$1\" -- \"$last\"))\n"
 	"\tcompopt -o nospace 2>/dev/null\n"
 	"}\n"
 	"_tare() {\n"
@@ -71,25 +84,25 @@ static void value_case(const struct opt *o)
 	if (!opt_wants_value(o))
 		return;
 	pattern(o);
-	switch (o->kind) {
-	case OPT_FILE:
+	switch (offer_of(o)) {
+	case OFFER_FILES:
 		printf("_tare_files");
 		break;
-	case OPT_DIR:
+	case OFFER_DIRS:
 		printf("_tare_dirs");
 		break;
-	case OPT_EVENTS:
-		printf("_tare_events '");
-		list_words(o, ":");
+	case OFFER_LIST:
+		printf("_tare_list '");
+		put_words(o, ":");
 		printf("'");
 		break;
-	case OPT_CHOICE:
+	case OFFER_WORD:
 		printf("_tare_words '");
-		choice_words(o);
+		put_words(o, ":");
 		printf("'");
 		break;
-	default:
-		printf(":");	/* anything: nothing to offer */
+	case OFFER_NOTHING:
+		printf(":");
 		break;
 	}
 	printf("; return ;;\n");
@@ -185,24 +198,24 @@ static void zsh_text(const char *text)
 static void zsh_value(const struct opt *o)
 {
 	printf(":%s:", o->arg ? o->arg : "value");
-	switch (o->kind) {
-	case OPT_FILE:
+	switch (offer_of(o)) {
+	case OFFER_FILES:
 		printf("_files");
 		break;
-	case OPT_DIR:
+	case OFFER_DIRS:
 		printf("_files -/");
 		break;
-	case OPT_EVENTS:
+	case OFFER_LIST:
 		printf("_values -s , %s ", o->arg);
-		list_words(o, "\\:");
+		put_words(o, "\\:");
 		break;
-	case OPT_CHOICE:
+	case OFFER_WORD:
 		printf("(");
-		choice_words(o);
+		put_words(o, "\\:");
 		printf(")");
 		break;
-	default:
-		printf(" ");		/* anything: nothing to offer */
+	case OFFER_NOTHING:
+		printf(" ");
 		break;
 	}
 }
@@ -287,17 +300,26 @@ static void fish_option(const struct command *c, const struct opt *o)
 	if (o->name)
 		printf(" -l %s", o->name);
 	if (opt_wants_value(o))
-		printf(o->kind == OPT_FILE ? " -rF" : " -x");
-	if (o->kind == OPT_DIR) {
+		printf(offer_of(o) == OFFER_FILES ? " -rF" : " -x");
+	switch (offer_of(o)) {
+	case OFFER_DIRS:
 		printf(" -a '(__fish_complete_directories)'");
-	} else if (o->kind == OPT_CHOICE && opt_wants_value(o)) {
-		printf(" -a '");
-		choice_words(o);
-		printf("'");
-	} else if (o->kind == OPT_EVENTS) {
+		break;
+	case OFFER_WORD:
+		if (opt_wants_value(o)) {
+			printf(" -a '");
+			put_words(o, ":");
+			printf("'");
+		}
+		break;
+	case OFFER_LIST:
 		printf(" -a '(__fish_tare_list ");
-		list_words(o, ":");
+		put_words(o, ":");
 		printf(")'");
+		break;
+	case OFFER_FILES:
+	case OFFER_NOTHING:
+		break;
 	}
 	printf(" -d '");
 	fish_text(o->help);

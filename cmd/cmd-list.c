@@ -34,9 +34,18 @@ struct list_opts {
 	bool json;
 };
 
+static const char *uarch_word(size_t i, const char **about)
+{
+	const struct tare_uarch *const u = tare_uarch_at(i);
+
+	if (u && about)
+		*about = u->title;
+	return u ? u->name : NULL;
+}
+
 static const struct opt opts[] = {
 	{ OPT_STRING, 0, "cpu", "NAME", "events of another CPU, from the tables; none is tried",
-	  TO(list_opts, cpu) },
+	  TO(list_opts, cpu), .word = uarch_word },
 	{ OPT_FLAG, 0, "cpus", NULL, "the CPUs that the tables know", TO(list_opts, cpus) },
 	{ OPT_FLAG, 'j', "json", NULL, "JSON, schema tare.list/1", TO(list_opts, json) },
 	{ OPT_END },

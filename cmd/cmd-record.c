@@ -9,6 +9,7 @@
 
 #include <tare/measure.h>
 #include <tare/run.h>
+#include <tare/world.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -48,11 +49,11 @@ static const struct opt opts[] = {
 	  "counters everywhere; auto (default): native where the counter can be opened",
 	  TO(record_opts, backend), .choices = backends },
 	{ OPT_STRING, 0, "cpu", "MODEL", "the CPU that the engine shows (see tare run --list)",
-	  TO(record_opts, cpu) },
+	  TO(record_opts, cpu), .word = tare_run_model },
 	{ OPT_STRING, 0, "machine", "NAME", "features, caches and number of CPUs of this machine instead of the host's "
-	  "(see tare-machine(7)); with --backend soft", TO(record_opts, machine) },
+	  "(see tare-machine(7)); with --backend soft", TO(record_opts, machine), .word = tare_machine },
 	{ OPT_STRING, 'f', "flaws", "LIST", "what that CPU does wrong, comma-separated",
-	  TO(record_opts, flaws) },
+	  TO(record_opts, flaws), .word = tare_run_flaw, .list = true },
 	{ OPT_U64, 's', "seed", "N", "of what is random about the flaws, plus one with each run "
 	  "(default: 0)", TO(record_opts, seed) },
 	{ OPT_FLAG, 0, "aslr", NULL, "leave address randomisation on", TO(record_opts, aslr) },

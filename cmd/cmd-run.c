@@ -24,13 +24,14 @@ struct run_opts {
 
 static const struct opt opts[] = {
 	{ OPT_STRING, 'c', "cpu", "MODEL", "the CPU model (default: the one nearest to this machine's)",
-	  TO(run_opts, cpu) },
+	  TO(run_opts, cpu), .word = tare_run_model },
 	{ OPT_STRING, 'f', "flaws", "LIST", "its counting errors, comma-separated (default: none)",
-	  TO(run_opts, flaws) },
+	  TO(run_opts, flaws), .word = tare_run_flaw, .list = true },
 	{ OPT_U64, 's', "seed", "N", "seed of the random part of the flaws (default: 0)",
 	  TO(run_opts, seed) },
 	{ OPT_STRING, 0, "machine", "NAME", "features, caches and number of CPUs of this machine instead of the host's "
-	  "(see tare-machine(7)); vendor and model are those of --cpu", TO(run_opts, machine) },
+	  "(see tare-machine(7)); vendor and model are those of --cpu", TO(run_opts, machine),
+	  .word = tare_machine },
 	{ OPT_FLAG, 0, "cycles", NULL, "let cycles be counted: one for each instruction",
 	  TO(run_opts, cycles) },
 	{ OPT_FLAG, 0, "kernel-as-user", NULL,

@@ -28,7 +28,7 @@ static const struct opt opts[] = {
 	{ OPT_UINT, 't', "tid", "TID", "count a running thread", TO(stat_opts, tid),
 	  .min = 1, .max = 4194304 },
 	{ OPT_EVENTS, 'M', "metrics", "LIST", "metrics, of which `tare list` shows the names; the "
-	  "events they need are counted by themselves", TO(stat_opts, metrics) },
+	  "events they need are counted by themselves", TO(stat_opts, metrics), .word = stat_metric_word },
 	{ OPT_COUNT, 'd', "detailed", NULL, "more events: caches on hardware (-dd, -ddd: still "
 	  "more), kinds of instructions in software", TO(stat_opts, detailed) },
 	{ OPT_FLAG, 0, "mix", NULL, "also show how often each opcode ran, counted by the software "
@@ -57,7 +57,7 @@ static const struct opt opts[] = {
 	  TO(stat_opts, exact) },
 	{ OPT_FLAG, 0, "aslr", NULL, "leave address space randomisation on",
 	  TO(stat_opts, aslr) },
-	{ OPT_STRING, 0, "machine", "NAME", MACHINE_HELP, TO(stat_opts, machine) },
+	{ OPT_STRING, 0, "machine", "NAME", MACHINE_HELP, TO(stat_opts, machine), .word = tare_machine },
 	{ OPT_STRING, 0, "hermetic", "SEED", HERMETIC_HELP, TO(stat_opts, hermetic), .optional = true },
 	{ OPT_STRING, 0, "schedule", "SEED", SCHEDULE_HELP, TO(stat_opts, schedule) },
 	{ OPT_UINT, 0, "layouts", "K", "run K times, each time with the stack, the program, its libraries, the heap and the "

@@ -56,6 +56,10 @@ struct opt {
 	size_t offset, size;		/* TO(struct, field) */
 	double min, max;		/* both 0: any */
 	const char *const *choices;	/* NULL at the end */
+	/* Values that completion offers, by number, from 0 until NULL (`about` may be NULL). Others may
+	 * be given, too. `list`: several, comma-separated, as of OPT_EVENTS in any case. */
+	const char *(*word)(size_t i, const char **about);
+	bool list;
 	bool optional;			/* the value may be left out: only -xVALUE and
 					 * --long=VALUE give one; OPT_STRING: else "" */
 };

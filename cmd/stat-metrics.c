@@ -35,6 +35,15 @@ const struct stat_metric *stat_metric_at(size_t i)
 	return i < sizeof(metrics) / sizeof(metrics[0]) ? &metrics[i] : NULL;
 }
 
+const char *stat_metric_word(size_t i, const char **about)
+{
+	const struct stat_metric *const m = stat_metric_at(i);
+
+	if (m && about)
+		*about = m->help;
+	return m ? m->name : NULL;
+}
+
 const struct stat_metric *stat_metric_find(const char *name)
 {
 	const struct stat_metric *m;

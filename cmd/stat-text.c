@@ -432,6 +432,17 @@ static void put_corrections(struct buf *b, const struct stat_session *s)
 	}
 }
 
+static void put_band(struct buf *b, const char *name, uint64_t min, uint64_t max)
+{
+	const double middle = (double)min / 2 + (double)max / 2;
+
+	buf_printf(b, "   %s moves from ", name);
+	buf_grouped(b, min);
+	buf_str(b, " to ");
+	buf_grouped(b, max);
+	buf_printf(b, " (±%.2g %%)\n", 50 * (double)(max - min) / middle);
+}
+
 /* --layouts: how far each count was moved. */
 static void put_bands(struct buf *b, const struct stat_session *s)
 {
@@ -439,12 +450,10 @@ static void put_bands(struct buf *b, const struct stat_session *s)
 	for (size_t i = 0; i < s->n_events; i++) {
 		struct stat_series v;
 		stat_series(s, i, &v);
-		const double middle = (double)v.sum.min / 2 + (double)v.sum.max / 2;
 		if (v.sum.n && v.sum.min == v.sum.max)
 			buf_printf(b, "   %s does not move\n", stat_event(s, i)->name);
 		else if (v.sum.n)
-			buf_printf(b, "   %s moves from %" PRIu64 " to %" PRIu64 " (±%.2g %%)\n", stat_event(s, i)->name, v.sum.min,
-				   v.sum.max, 50 * (double)(v.sum.max - v.sum.min) / middle);
+			put_band(b, stat_event(s, i)->name, v.sum.min, v.sum.max);
 		stat_series_free(&v);
 	}
 }

@@ -182,6 +182,7 @@ bool stat_derive(const struct stat_session *s, const struct tare_count *counts,
 
 /* The metrics there are; NULL behind the last. */
 const struct stat_metric *stat_metric_at(size_t i);
+const char *stat_metric_word(size_t i, const char **about);	/* its name, for completion */
 const struct stat_metric *stat_metric_find(const char *name);	/* or NULL */
 /* Metric i of -M from these counts. False: one of them was not counted, or is 0. */
 bool stat_metric_of(const struct stat_session *s, size_t i, const struct tare_count *counts,

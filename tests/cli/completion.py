@@ -31,6 +31,12 @@ check(complete("tare stat -e page-f") == ["page-faults"], complete("tare stat -e
 check(complete("tare stat -e page-faults,task") == ["page-faults,task-clock"],
       complete("tare stat -e page-faults,task"))
 check(complete("tare stat -r ") == [], complete("tare stat -r "))
+check(complete("tare run --cpu skyl") == ["skylake"], complete("tare run --cpu skyl"))
+check(complete("tare run --flaws interrupts,undoc") == ["interrupts,undocumented"],
+      complete("tare run --flaws interrupts,undoc"))
+check(complete("tare stat --machine x86-64-v2") == ["x86-64-v2"], complete("tare stat --machine x86-64-v2"))
+check(complete("tare list --cpu zen5") == ["zen5"], complete("tare list --cpu zen5"))
+check(complete("tare stat -M taken") == ["taken-ratio"], complete("tare stat -M taken"))
 check("true" in complete("tare stat -e page-faults tru"), complete("tare stat -e page-faults tru"))
 check("cli.py" in complete("tare stat -- cat cli"), complete("tare stat -- cat cli"))
 check(complete("tare stat -- cat --re") == [], "options of the command are not ours")
@@ -90,6 +96,8 @@ if shutil.which("fish"):
     check(fish("tare stat --backend ") == ["auto", "hw", "soft"], fish("tare stat --backend "))
     check(fish("tare stat -e page-faults,task") == ["page-faults,task-clock"], "fish: events")
     check(fish("tare stat -M taken") == ["taken-ratio"], fish("tare stat -M taken"))
+    check(fish("tare run --flaws interrupts,undoc") == ["interrupts,undocumented"], "fish: flaws")
+    check(fish("tare stat --machine x86-64-v2") == ["x86-64-v2"], "fish: machines")
     check(fish("tare stat -o cli") == ["cli.py"], fish("tare stat -o cli"))
     check(fish("tare compare cli") == ["cli.py"], fish("tare compare cli"))
     check("true" in fish("tare stat -e page-faults tru"), fish("tare stat -e page-faults tru"))

@@ -32,7 +32,7 @@ check(values == [[c["value"] for c in r["counts"]] for r in b["runs"]], values)
 s = a["summary"][0]
 check(s["min"] == min(v[0] for v in values) < max(v[0] for v in values) == s["max"], s)
 p = run(tare, "stat", "--layouts", "3", "-e", "instructions:u", "--", program)
-check(re.search(r"By layout alone, over 3 layouts:\n   instructions:u moves from \d+ to \d+ \(±", p.stderr), p.stderr)
+check(re.search(r"By layout alone, over 3 layouts:\n   instructions:u moves from [\d,]+ to [\d,]+ \(±", p.stderr), p.stderr)
 check(run(tare, "stat", "--functions", "--layouts", "2", "-e", "instructions:u", "--", program).returncode == 0, "--functions")
 # In the still world nothing else differs; with Python, which is moved, too.
 if shutil.which("python3"):
