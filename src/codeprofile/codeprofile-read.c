@@ -283,7 +283,7 @@ static void read_function(struct reader *r, const struct json_node *n)
 static void read_tasks(struct reader *r, const struct json_node *root)
 {
 	for (const struct json_node *n = open_list(r, root, "tasks", &r->tasks); n && !r->err; n = n->next) {
-		int64_t pid, tid;
+		int64_t pid, tid = 0;	/* gcc 14 does not see that tid is only read where it is set */
 		struct tare_codeprofile_task t = { .command = get_text(n, "command"), .exe = get_text(n, "exe") };
 		const struct json_node *const incomplete = json_get(n, "incomplete");
 		const struct json_node *const counts = json_get(n, "counts");
