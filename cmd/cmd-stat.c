@@ -159,6 +159,10 @@ static const struct opt opts[] = {
 	  "cpu_atom/instructions/" },
 	{ OPT_REFUSED, 0, "filter", .help = "filters belong to tracepoints, and tare counts none; "
 	  "use perf stat for that" },
+#define TPEBS "the retire latencies of instructions are in samples, and tare stat only counts; use perf stat for that"
+	{ OPT_REFUSED, 0, "record-tpebs", .help = TPEBS },
+	{ OPT_REFUSED, 0, "tpebs-mode", .help = TPEBS },
+#undef TPEBS
 	{ OPT_REFUSED, 0, "json-output", .help = "perf's JSON is another one; -j writes tare.stat/1" },
 	{ OPT_END },
 };

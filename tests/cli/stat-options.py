@@ -182,6 +182,7 @@ for option, says in {("-a",): "--all-cpus: .*not CPUs", ("-C", "0"): "--cpu: .*t
                      ("-G", "x"): "--cgroup", ("--per-core",): "--per-core", ("--topdown",): "--topdown: .*-M",
                      ("--metric-only",): "--metric-only", ("--no-scale",): "--no-scale: .*--exact",
                      ("--log-fd", "3"): "--log-fd: .*-o FILE", ("--bpf-counters",): "BPF",
+                     ("--record-tpebs",): "samples", ("--tpebs-mode=max",): "samples",
                      ("--control=fd:3",): "--control: ", ("-T",): "--transaction", ("--quiet",): "/dev/null"}.items():
     refused(f"^tare: stat: .*{says}", *option, *faults, "true")
 refused("--group: .*{a,b}", "-g", *faults, "true")
