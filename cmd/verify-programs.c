@@ -357,8 +357,8 @@ static const char why_they_differ[] =
 	"engine: exact, the reference; \xc2\xb1 is the greatest distance of a run from the middle of the runs.\n"
 	"hardware: includes interrupts, page faults and what else this CPU counts (tare verify tells).\n"
 	"callgrind: counts every iteration of a rep string instruction, where a CPU counts one instruction; "
-	"replaces functions (malloc, strlen) for some tools; and shows programs another CPU (no AVX-512), "
-	"for which libc chooses other string functions.\n"
+	"replaces functions (malloc, strlen) for some tools; and shows programs another CPU (no AVX-512, "
+	"no SHA instructions), for which libraries choose other functions.\n"
 	"QEMU: shows programs its own CPU, for which libc chooses other string functions; the plugin counts "
 	"blocks that are left in the middle as a whole. It does not follow children (gcc).\n";
 

@@ -30,7 +30,9 @@ for way, command in ("callgrind", "valgrind"), ("qemu", "qemu-x86_64"):
         continue
     check(len(with_it) >= len(there) / 2, way, "in too few", [x["program"] for x in with_it])
     for x in with_it:       # other string functions, rep: within a tenth
-        check(abs(x[way]["instructions"] / x["engine"]["instructions"] - 1) < 0.1, way, x)
+        more = x[way]["instructions"] / x["engine"]["instructions"] - 1
+        # valgrind and QEMU hide instructions for SHA; Debian 13's sha256sum uses them where the CPU has them
+        check(abs(more) < 0.1 or (more > 0 and x["program"] in ("sha256sum", "openssl")), way, x)
 check(set(programs) == set(NAMES), list(programs))
 p = run(tare, "verify", "--program", "no-such")
 check(p.returncode == 125 and "--program no-such: there are gzip, " in p.stderr, p.stderr)
