@@ -75,6 +75,12 @@ if (source / ".git").exists():
     packing = folder("packing", ("dpkg-buildpackage", "dh"), plain)
     p, log = make(packing, "deb")
     check(p.returncode and "no git here: apt-get install build-essential git" in p.stderr, "make deb without git", p.stderr)
+    unmet = folder("unmet", ("dpkg-buildpackage", "dh", "git", "dpkg-checkbuilddeps"), plain)
+    with open(f"{unmet}/dpkg-checkbuilddeps", "a") as f:
+        f.write("echo dpkg-checkbuilddeps: error: unmet build dependencies: build-essential:native >&2; exit 1\n")
+    p, log = make(unmet, "deb")
+    check(p.returncode and "tare: unmet build dependencies: build-essential:native: apt-get install build-essential git" in p.stderr,
+          "make deb without build-essential", p.stderr)
 p, log = make(whole, "packages")
 check("apt-get install" in log, "make packages installs nothing", log, p.stderr)
 make(whole)
