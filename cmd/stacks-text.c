@@ -35,6 +35,42 @@ static const char *columns(char *end, const struct printer *p, const struct tare
 	return column(percent_before(at, share), at, SHARE_WIDTH) + 1;
 }
 
+enum {
+	ROW_BYTES = SHARE_WIDTH + 1 + VALUE_WIDTH + 1 + VALUE_WIDTH + 1 + COUNT_WIDTH + 2,
+	INDENT_MOST = 200,
+};
+
+/* Whether no number is wider than its column. */
+static bool is_usual(const struct printer *p, const struct tare_stack *s)
+{
+	return !p->info->profile->is_time && s->total <= p->info->total && s->total < 10000000000 &&
+	       s->self < 10000000000 && s->self > -1000000000 && s->count < 1000000000 &&
+	       s->name_len < SINK_BYTES / 2;
+}
+
+/* A row whose numbers fit into their columns, each right where it belongs. */
+static void usual_line(struct printer *p, const struct tare_stack *s)
+{
+	const size_t indent = 2 * (s->depth < INDENT_MOST / 2 ? s->depth : INDENT_MOST / 2);
+	char *const row = sink_room(&p->out, ROW_BYTES + INDENT_MOST + s->name_len + 1);
+	const struct tare_profile_info *const i = p->info->profile;
+	const uint64_t all = p->info->total;
+	char *end = row + SHARE_WIDTH;
+	memset(row, ' ', ROW_BYTES);
+	percent_before(end, all ? 100.0 * (double)s->total / (double)all : 0.0);
+	quantity_before(end += 1 + VALUE_WIDTH, i, (int64_t)s->total);
+	quantity_before(end += 1 + VALUE_WIDTH, i, s->self);
+	u64_digits(end + 1 + COUNT_WIDTH, s->count);
+	end = row + ROW_BYTES;
+	if (indent <= 32)
+		memset(end, ' ', 32);
+	else
+		memset(end, ' ', indent);
+	end = mempcpy(end + indent, s->name, s->name_len);
+	*end++ = '\n';
+	sink_filled(&p->out, end);
+}
+
 static int tree_line(void *arg, const struct tare_stack *s)
 {
 	struct printer *const p = arg;
@@ -42,6 +78,11 @@ static int tree_line(void *arg, const struct tare_stack *s)
 		"                                                                                "
 		"                                                                                "
 		"                                        ";
+	_Static_assert(sizeof(indent) == INDENT_MOST + 1, "spaces before the deepest name");
+	if (__builtin_expect(is_usual(p, s), 1)) {
+		usual_line(p, s);
+		return 0;
+	}
 	char text[5 * QUANTITY_BYTES];
 	memset(text, ' ', sizeof(text));
 	const char *const end = text + sizeof(text), *const at = columns(text + sizeof(text), p, s);

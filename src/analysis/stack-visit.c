@@ -265,6 +265,6 @@ int tare_stacks_visit(const struct tare_stacks *t, const struct tare_stacks_visi
 			     .least = by_path ? 0 : o.least, .each = each, .arg = arg, .why = why };
 	if (t->runs)
 		return visit_sorted_runs(&v);
-	err = stacks_walk(t, v.sort, visit_node, &v);
+	err = by_path ? stacks_walk(t, v.sort, visit_node, &v) : stacks_by_total(t, visit_node, &v);
 	return err == TARE_E_NOMEM ? why_set(why, err, "stacks") : err;
 }

@@ -27,7 +27,6 @@ struct level {
 struct order {
 	const struct tare_stacks *t;
 	enum stack_sort sort;
-	bool has_key;
 	uint32_t *entry;		/* node << 1 | INSIDE, by parent, then in order */
 	size_t entry_bytes;
 	uint32_t n;
@@ -170,6 +169,8 @@ static bool sort_entries(struct order *o)
 	o->first = large_grow(NULL, 0, FIRST_BYTES(t));
 	if (!o->entry || !o->first)
 		return false;
+	large_fill(o->entry, o->entry_bytes);
+	large_fill(o->first, FIRST_BYTES(t));
 	count_entries(o);
 	place_entries(o);
 	for (uint32_t i = 0; i < t->n; i++) {
@@ -245,21 +246,18 @@ static int next_entry(struct order *o, stack_each *each, void *arg)
 		__builtin_prefetch(&o->t->nodes[o->entry[l->next] >> 1]);
 	const uint32_t node = entry >> 1;
 	const bool inside = entry & INSIDE;
-	if (o->has_key)
-		add_level(o, node);
+	add_level(o, node);
 	const int err = inside && o->sort == STACKS_BY_BYTES ? 0 : each(arg, node, o->depth, &o->key);
 	if (inside && err != STACKS_NOT_INSIDE)
 		return err < 0 || go_inside(o, node) ? err : TARE_E_NOMEM;
-	if (o->has_key)
-		drop_level(o, node);
+	drop_level(o, node);
 	return err;
 }
 
 /* Depth first without recursion: the tree may be deep. */
 static int walk(struct order *o, stack_each *each, void *arg)
 {
-	if (o->has_key)
-		add_level(o, 0);
+	add_level(o, 0);
 	int err = each(arg, 0, 0, &o->key);
 	if (err >= 0 && !go_inside(o, 0))
 		return TARE_E_NOMEM;
@@ -267,7 +265,7 @@ static int walk(struct order *o, stack_each *each, void *arg)
 		const struct level *const l = &o->level[o->depth - 1];
 		if (l->next < l->end)
 			err = next_entry(o, each, arg);
-		else if (--o->depth && o->has_key)
+		else if (--o->depth)
 			drop_level(o, l->node);
 	}
 	return err < 0 ? err : buf_failed(&o->key) ? TARE_E_NOMEM : 0;
@@ -275,7 +273,7 @@ static int walk(struct order *o, stack_each *each, void *arg)
 
 int stacks_walk(const struct tare_stacks *t, enum stack_sort sort, stack_each *each, void *arg)
 {
-	struct order o = { .t = t, .sort = sort, .has_key = sort != STACKS_BY_TOTAL || t->rank };
+	struct order o = { .t = t, .sort = sort };
 	const int err = sort_entries(&o) ? walk(&o, each, arg) : TARE_E_NOMEM;
 	large_free(o.entry, o.entry_bytes);
 	large_free(o.first, FIRST_BYTES(t));

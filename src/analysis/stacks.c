@@ -94,6 +94,7 @@ static bool grow_slots(struct tare_stacks *t)
 	uint64_t *const slots = large_grow(NULL, 0, n * sizeof(*slots));
 	if (!slots)
 		return false;
+	large_fill(slots, n * sizeof(*slots));
 	for (uint32_t i = 0; i < t->n_slots; i++)
 		if (t->slots[i])
 			put_slot(slots, n, shift, t->slots[i]);
@@ -120,11 +121,23 @@ static bool grow_nodes(struct tare_stacks *t, bool lossy)
 	return true;
 }
 
+/* Nodes are written from the first to the last: some more of them get their memory at once. */
+static void fill_nodes(struct tare_stacks *t)
+{
+	enum { AT_ONCE = 1 << 15 };
+	const uint32_t left = t->cap - t->n, n = left < AT_ONCE ? left : AT_ONCE;
+	large_fill_part(t->nodes, t->cap * sizeof(*t->nodes), t->n * sizeof(*t->nodes),
+			n * sizeof(*t->nodes));
+	t->filled = t->n + n;
+}
+
 /* Room for one node more. Above NODES_POSSIBLE are the numbers that mean something else. */
 static bool reserve_node(struct tare_stacks *t)
 {
 	if (t->n == t->cap && (t->cap >= NODES_POSSIBLE || !grow_nodes(t, t->missed)))
 		return false;
+	if (t->n >= t->filled)
+		fill_nodes(t);
 	return t->n < t->n_slots / 4 * 3 || grow_slots(t);
 }
 

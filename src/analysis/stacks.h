@@ -28,6 +28,7 @@ struct tare_stacks {
 	struct names names;
 	struct stack_node *nodes;
 	uint32_t n, cap;
+	uint32_t filled;		/* nodes before this one have their memory */
 	/* By node, where some stacks may be left out, else NULL: at most that much of its total
 	 * is not counted. */
 	uint64_t *missed;
@@ -48,11 +49,13 @@ struct tare_stacks {
 /* Calls `each` for every node of the tree in memory, root first, with its depth and its key: of
  * STACKS_BY_BYTES "root;name;name", of STACKS_BY_NAME the names' numbers, of
  * STACKS_BY_TOTAL for each name 8 bytes, so that the largest total comes first, and its
- * rank; without ranks there is no key. Numbers are big-endian: keys come ascending, as memcmp
- * has it. A negative result ends the walk. */
+ * rank. Numbers are big-endian: keys come ascending, as memcmp has it. A negative result ends the
+ * walk. */
 enum stack_sort { STACKS_BY_BYTES, STACKS_BY_NAME, STACKS_BY_TOTAL };
 #define STACKS_NOT_INSIDE 1	/* result of `each`: leave out what is inside */
 typedef int stack_each(void *arg, uint32_t node, uint32_t depth, const struct buf *key);
 int stacks_walk(const struct tare_stacks *t, enum stack_sort sort, stack_each *each, void *arg);
+/* The same in the order of STACKS_BY_TOTAL, without ranks and keys (stack-totals.c). */
+int stacks_by_total(const struct tare_stacks *t, stack_each *each, void *arg);
 
 #endif

@@ -143,6 +143,7 @@ static bool find_rows(struct tare_summary *s)
 	st->rows_bytes = rows_bytes(n);
 	s->rows = ok ? large_grow(NULL, 0, st->rows_bytes) : NULL;
 	if (s->rows) {
+		large_fill(s->rows, st->rows_bytes);
 		word_sort_in(s->rows, order, n, row_word, row_ahead, st);
 		make_rows(s, order, n);
 	}

@@ -1,5 +1,6 @@
 #include "large.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -43,6 +44,18 @@ void large_fill(void *array, size_t n)
 		madvise(array, n, MADV_POPULATE_WRITE);
 #else
 	(void)array, (void)n;
+#endif
+}
+
+void large_fill_part(void *array, size_t size, size_t from, size_t n)
+{
+#ifdef MADV_POPULATE_WRITE
+	static const uintptr_t page = 4096;
+	const uintptr_t begin = ((uintptr_t)array + from) & ~(page - 1);
+	if (size >= LARGE_BYTES)
+		madvise((void *)begin, (uintptr_t)array + from + n - begin, MADV_POPULATE_WRITE);
+#else
+	(void)array, (void)size, (void)from, (void)n;
 #endif
 }
 

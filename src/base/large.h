@@ -23,6 +23,8 @@ void *large_grow(void *array, size_t old, size_t n);
 /* All of the array will soon be written, here and there: takes its memory at once, which saves a page
  * fault or two for each page. */
 void large_fill(void *array, size_t n);
+/* The same of [from, from + n) of an array of `size` bytes. */
+void large_fill_part(void *array, size_t size, size_t from, size_t n);
 void large_free(void *array, size_t n);
 
 #endif
