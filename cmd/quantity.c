@@ -70,10 +70,14 @@ char *percent_before(char *end, double v)
 	if (middle > -1e-4 && middle < 1e-4)
 		return printed_before(end, v);
 	const uint64_t whole = (uint64_t)(scaled + 0.5);
-	*--end = '%';
-	*--end = (char)('0' + whole % 10);
-	*--end = (char)('0' + whole / 10 % 10);
-	*--end = '.';
+	end -= 4;
+	end[0] = '.';
+	memcpy(end + 1, digit_pairs + 2 * (whole % 100), 2);
+	end[3] = '%';
+	if (whole < 1000) {
+		*--end = (char)('0' + whole / 100);
+		return end;
+	}
 	return u64_digits(end, whole / 100);
 }
 

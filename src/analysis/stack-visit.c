@@ -26,6 +26,7 @@ struct visitor {
 	double least;			/* smallest total of what is shown, with everything inside */
 	int (*each)(void *arg, const struct tare_stack *s);
 	void *arg;
+	struct tare_stack shown;	/* the one under way: what is reserved stays 0 */
 	struct tare_why *why;
 };
 
@@ -35,10 +36,15 @@ static int visit(struct visitor *v, const struct stack_node *n, uint32_t depth, 
 {
 	const struct names *const names = &v->t->names;
 	const bool by_path = v->sort == STACKS_BY_BYTES;
-	const int err = v->each(v->arg, &(struct tare_stack){
-		.name = names_text(names, n->name), .name_len = names_len(names, n->name),
-		.depth = depth, .total = n->total, .self = n->self, .count = n->count,
-		.path = by_path ? path : NULL, .path_len = by_path ? path_len : 0 });
+	v->shown.name = names->arena.data + names->list[n->name].off;
+	v->shown.name_len = names_len(names, n->name);
+	v->shown.depth = depth;
+	v->shown.total = n->total;
+	v->shown.self = n->self;
+	v->shown.count = n->count;
+	v->shown.path = by_path ? path : NULL;
+	v->shown.path_len = by_path ? path_len : 0;
+	const int err = v->each(v->arg, &v->shown);
 	return err < 0 ? err : 0;
 }
 
