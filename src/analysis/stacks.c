@@ -138,7 +138,7 @@ static bool reserve_node(struct tare_stacks *t)
 		return false;
 	if (t->n >= t->filled)
 		fill_nodes(t);
-	return t->n < t->n_slots / 4 * 3 || grow_slots(t);
+	return t->n_hashed < t->n_slots / 4 * 3 || grow_slots(t);
 }
 
 /* Where the node is, or an empty slot. Nodes with another hash are not looked at: most stacks
@@ -164,18 +164,44 @@ static inline void fetch_slot(const struct tare_stacks *t, uint32_t hash)
 	__builtin_prefetch((const void *)(slot + 64));
 }
 
+/* The node of a path that is there, or NO_NAME; *n_list: how many nodes the list has that it would
+ * be in. */
+static inline uint32_t find_child(const struct tare_stacks *t, uint32_t parent, uint32_t name,
+				  uint32_t hash, uint32_t *n_list)
+{
+	*n_list = 0;
+	for (uint32_t i = t->nodes[parent].inside; i; i = t->nodes[i].next, ++*n_list)
+		if (t->nodes[i].name == name)
+			return i;
+	return *n_list < STACK_LIST_MOST ? NO_NAME : (uint32_t)t->slots[find(t, parent, name, hash)] - 1;
+}
+
+/* The node can be found from now on; its parent's list has `n_list`. */
+static inline void link_node(struct tare_stacks *t, uint32_t node, uint32_t hash, uint32_t n_list)
+{
+	struct stack_node *const n = &t->nodes[node];
+	if (n_list < STACK_LIST_MOST) {
+		n->next = t->nodes[n->parent].inside;
+		t->nodes[n->parent].inside = node;
+		return;
+	}
+	put_slot(t->slots, t->n_slots, t->shift, slot_of(hash, node));
+	t->n_hashed++;
+}
+
 /* NO_NAME: out of memory. */
 static uint32_t child(struct tare_stacks *t, uint32_t parent, uint32_t name, uint32_t hash)
 {
+	uint32_t n_list;
+	const uint32_t known = find_child(t, parent, name, hash, &n_list);
+	if (known != NO_NAME)
+		return known;
 	if (!reserve_node(t))
 		return NO_NAME;
-	const uint32_t s = find(t, parent, name, hash);
-	if (t->slots[s])
-		return (uint32_t)t->slots[s] - 1;
 	t->nodes[t->n] = (struct stack_node){ .parent = parent, .name = name };
 	if (t->missed)
 		t->missed[t->n] = t->may_miss;
-	t->slots[s] = slot_of(hash, t->n);
+	link_node(t, t->n, hash, n_list);
 	return t->n++;
 }
 
@@ -280,14 +306,26 @@ static void close_gaps(struct tare_stacks *t, const uint8_t *keep, uint32_t *mov
 	t->n = n;
 }
 
-/* `hash`: room for that of each node. */
-static void fill_slots(struct tare_stacks *t, uint32_t *hash)
+static uint32_t list_length(const struct tare_stacks *t, uint32_t parent)
+{
+	uint32_t n = 0;
+	for (uint32_t i = t->nodes[parent].inside; i; i = t->nodes[i].next)
+		n++;
+	return n;
+}
+
+/* All nodes can be found again. `hash`: room for that of each. */
+static void link_all(struct tare_stacks *t, uint32_t *hash)
 {
 	memset(t->slots, 0, t->n_slots * sizeof(*t->slots));
+	t->n_hashed = 0;
+	t->nodes[0].inside = 0;
 	hash[0] = 0;
 	for (uint32_t i = 1; i < t->n; i++) {
-		hash[i] = path_hash(hash[t->nodes[i].parent], t->nodes[i].name);
-		put_slot(t->slots, t->n_slots, t->shift, slot_of(hash[i], i));
+		const uint32_t parent = t->nodes[i].parent;
+		t->nodes[i].inside = t->nodes[i].next = 0;
+		hash[i] = path_hash(hash[parent], t->nodes[i].name);
+		link_node(t, i, hash[i], list_length(t, parent));
 	}
 }
 
@@ -300,7 +338,7 @@ static void compact(struct pass *s, const uint8_t *keep, uint32_t *moved)
 		for (uint32_t d = 0; d < th->depth; d++)
 			th->stack[d].node = moved[th->stack[d].node];
 	}
-	fill_slots(s->t, moved);
+	link_all(s->t, moved);
 }
 
 /* Forgets nodes that cannot have more than `bound`. */
@@ -385,9 +423,11 @@ static uint32_t enter(struct pass *s, uint32_t parent, const struct item *e)
 {
 	if (!s->recount)
 		return child(s->t, parent, e->name, e->hash);
-	const uint32_t slot = parent == UNLISTED ? 0 : find(s->t, parent, e->name, e->hash);
-	if (parent != UNLISTED && s->t->slots[slot])
-		return (uint32_t)s->t->slots[slot] - 1;
+	uint32_t n_list;
+	const uint32_t node = parent == UNLISTED ? NO_NAME
+			      : find_child(s->t, parent, e->name, e->hash, &n_list);
+	if (node != NO_NAME)
+		return node;
 	s->t->left_out++;
 	return UNLISTED;
 }
@@ -406,7 +446,7 @@ static bool nest(struct pass *s, struct thread *t, struct item *item, uint32_t n
 			t->start = e->start;
 		while (t->depth) {
 			const struct frame *const top = &t->stack[t->depth - 1];
-			if (top->start <= e->start && e->end <= top->end)
+			if ((top->start <= e->start) & (e->end <= top->end))
 				break;
 			s->overlaps += e->end > top->start;
 			t->depth--;

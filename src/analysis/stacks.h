@@ -21,7 +21,12 @@ struct stack_node {
 	uint64_t total, count;
 	int64_t self;
 	uint32_t parent, name;
+	/* While stacks are collected, the first few nodes inside, as a list; 0: none. Others are found by
+	 * their hash. Most nodes have few, and those were made just before, and are in the cache. */
+	uint32_t inside, next;
 };
+
+#define STACK_LIST_MOST 8u
 
 struct tare_stacks {
 	const struct tare_profile_info *info;
@@ -32,8 +37,9 @@ struct tare_stacks {
 	/* By node, where some stacks may be left out, else NULL: at most that much of its total
 	 * is not counted. */
 	uint64_t *missed;
-	uint64_t *slots;		/* by hash of the path: hash << 32 | node + 1; 0: free */
-	uint32_t n_slots;
+	/* Nodes that are in no list: by hash of the path, hash << 32 | node + 1; 0: free. */
+	uint64_t *slots;
+	uint32_t n_slots, n_hashed;
 	unsigned shift;			/* a hash shifted by it is a slot */
 	bool raw_names;			/* see struct tare_stacks_options */
 	uint32_t most;			/* nodes in memory at a time */
