@@ -164,6 +164,7 @@ struct block {
 	size_t n_late;
 	uint32_t late_hit[BLOCK];	/* rows of hits among them */
 	size_t n_late_hits;
+	uint32_t threads_differ;	/* 0: all records are of one thread */
 	uint32_t nowhere;		/* what is no interval and no hit has its row added here */
 };
 
@@ -176,7 +177,7 @@ static struct open_frame *parent_slow(struct open_frame *top, uint64_t start, ui
 	return top;
 }
 
-/* The same. How many intervals it leaves is not to be guessed, so up to three are counted
+/* The same. How many intervals it leaves is not to be guessed, so up to five are counted
  * without a branch, by their starts. Where more are left, or intervals are not properly one
  * inside the other, they are looked at one by one.
  *
@@ -189,6 +190,8 @@ HOT struct open_frame *parent_of(struct open_frame *top, uint64_t start, uint64_
 	size_t left = start < top->start;
 	left += start < top[-1].start;
 	left += start < top[-2].start;
+	left += start < top[-3].start;
+	left += start < top[-4].start;
 	struct open_frame *const parent = top - left;
 	if (__builtin_expect(end > parent[1].start, 0) || __builtin_expect(start < parent->start, 0))
 		return parent_slow(top, start, end, overlaps);
@@ -398,12 +401,15 @@ struct row_map {
 	const uint32_t *direct;
 	uint64_t n_direct;
 	struct cell *cells;
+	uint32_t thread;		/* of the first record */
 };
 
-static struct row_map row_map(const struct pass *s)
+/* `tail`: of the first record. */
+static struct row_map row_map(const struct pass *s, const uint8_t *tail)
 {
 	const struct resolver *const r = s->labels;
-	return (struct row_map){ ids_fast(s->p), r->direct, r->n_direct, s->store->cells };
+	return (struct row_map){ ids_fast(s->p), r->direct, r->n_direct, s->store->cells,
+				 mm_u32(tail) };
 }
 
 /* How a loop looks up. */
@@ -425,7 +431,8 @@ HOT uint32_t row_of(const struct row_map *m, uint64_t id, const int how)
 
 /* One record, which is looked up whatever it is. */
 HOT void resolve_one(struct pass *s, struct block *b, const struct row_map *map,
-		     const uint8_t *tail, size_t *n_intervals, size_t *n_hits, const int how)
+		     const uint8_t *tail, size_t *n_intervals, size_t *n_hits, uint32_t *differ,
+		     const int how)
 {
 	const int wide = how & WIDE;
 	const uint8_t *const r = tail - (wide ? 16 : 8);
@@ -441,6 +448,7 @@ HOT void resolve_one(struct pass *s, struct block *b, const struct row_map *map,
 	b->cell[n] = (uint32_t)row + s->kind[kind].plane;
 	const uint64_t hit = s->kind[kind].hit & (type == MM_INSTANT << (64 - MM_VALUE_BITS));
 	map->cells[row].hits += hit;
+	*differ |= mm_u32(tail) ^ map->thread;
 	*n_hits += hit;
 	*n_intervals = n + (type < MM_INTEGER << (64 - MM_VALUE_BITS));
 }
@@ -458,13 +466,15 @@ HOT void resolve_block(struct pass *s, struct block *b, const uint8_t *records, 
 		       const int how)
 {
 	const size_t size = how & WIDE ? 32 : 24;
-	const struct row_map map = row_map(s);
+	const struct row_map map = row_map(s, records + (how & WIDE ? 16 : 8));
 	const uint8_t *tail = records + n_records * size + (how & WIDE ? 16 : 8);
 	size_t n = 0, hits = 0;
+	uint32_t differ = 0;
 	for (size_t i = 0; i < n_records; i++) {
 		tail -= size;
-		resolve_one(s, b, &map, tail, &n, &hits, how);
+		resolve_one(s, b, &map, tail, &n, &hits, &differ, how);
 	}
+	b->threads_differ = differ;
 	resolved(s, b, n, hits);
 }
 
@@ -499,24 +509,26 @@ static __attribute__((noinline)) void resolve_other(struct pass *s, struct block
 HOT void resolve_beside(struct pass *s, struct block *b, const uint8_t *records, size_t n_records,
 			const struct block *before, struct thread *t, const int how)
 {
-	const struct row_map map = row_map(s);
+	const struct row_map map = row_map(s, records + 16);
 	const size_t n_before = before->n_intervals;
 	const size_t n_both = n_before < n_records ? n_before : n_records;
 	const uint8_t *tail = records + n_records * 32 + 16;
 	struct stack_top k = stack_begin(s->store, t);
 	size_t n = 0, hits = 0, i = 0;
+	uint32_t differ = 0;
 	for (; i < n_both; i++) {
 		tail -= 32;
-		resolve_one(s, b, &map, tail, &n, &hits, how);
+		resolve_one(s, b, &map, tail, &n, &hits, &differ, how);
 		stack_put(&k, before->tail[i], before->cell[i]);
 	}
 	for (; i < n_records; i++) {
 		tail -= 32;
-		resolve_one(s, b, &map, tail, &n, &hits, how);
+		resolve_one(s, b, &map, tail, &n, &hits, &differ, how);
 	}
 	for (i = n_both; i < n_before; i++)
 		stack_put(&k, before->tail[i], before->cell[i]);
 	stack_end(s, t, &k);
+	b->threads_differ = differ;
 	resolved(s, b, n, hits);
 }
 
@@ -619,6 +631,8 @@ static bool odd_others(struct pass *s, const uint8_t *records, size_t n)
 /* How many intervals from `i` on are of one thread. */
 static size_t of_one_thread(struct block *b, size_t i)
 {
+	if (!b->threads_differ)
+		return b->n_intervals - i;
 	const uint32_t id = mm_u32(b->tail[i]);
 	uint8_t other[4];
 	mm_put32(other, ~id);

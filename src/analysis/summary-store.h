@@ -67,9 +67,9 @@ struct tare_summary_store {
 	uint32_t n_thread, cap_thread;
 };
 
-/* Three intervals around every event lie at the bottom of every stack, so that code can read
- * the top one and the two below without checking the depth. */
-#define BOTTOM 3
+/* Five intervals around every event lie at the bottom of every stack, so that code can read
+ * the top one and the four below without checking the depth. */
+#define BOTTOM 5
 /* There are rows for so many names more than there are when rows have grown. */
 #define ROWS_SPARE 1024u
 
