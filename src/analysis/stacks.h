@@ -12,8 +12,8 @@
 #include <tare/analysis.h>
 
 /* Nodes in memory, unless told otherwise: where every stack is wanted, and where those with a
- * small share may be left out. A node takes 43 to 64 bytes of memory, and 8 more when the tree
- * is walked in order. With half a million nodes, 5.1 million stacks take twice the time. */
+ * small share may be left out. A node takes 48 to 70 bytes of memory, and 8 to 12 more when the
+ * tree is put in order. With half a million nodes, 5.1 million stacks take twice the time. */
 #define STACK_NODES_MOST ((1u << 23) - 2)
 #define STACK_NODES_LOSSY_MOST ((1u << 19) - 2)
 

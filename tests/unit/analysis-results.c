@@ -270,6 +270,38 @@ static void many_stacks_are_the_same(void **state)
 	tare_profile_close(p);
 }
 
+/* More stacks inside one than are in its list, and than are sorted by insertion. */
+static void many_stacks_inside_one(void **state)
+{
+	enum { NAMES = 60, ROUNDS = 2 };
+	struct draft d = draft();
+	struct buf rows = { 0 };
+	uint64_t now = 0;
+	for (unsigned i = 0; i < ROUNDS * NAMES; i++) {
+		char name[16];
+		const uint64_t start = now;
+		snprintf(name, sizeof(name), "step%u", i % NAMES);
+		now += 100 + i % NAMES;
+		interval(&d, GENERIC, "inner", 1, start + 2, start + 5);
+		interval(&d, QUERY, name, 1, start, now);
+	}
+	buf_printf(&rows, "0 prog %llu 0 1\n", (unsigned long long)now);
+	for (unsigned i = NAMES; i-- > 0;)
+		buf_printf(&rows, "1 step%u %u %u %u\n2 inner %u %u %u\n", i, ROUNDS * (100 + i),
+			   ROUNDS * (97 + i), ROUNDS, ROUNDS * 3, ROUNDS * 3, ROUNDS);
+	assert_false(buf_failed(&rows));
+	struct tare_profile *const p = finish(&d);
+	static const uint32_t most[] = { 0, 13, 40, 100 };
+	for (size_t m = 0; m < sizeof(most) / sizeof(most[0]); m++) {
+		char *const text = lines_of(p, &TARE_OPTIONS(stacks, .most = most[m]),
+					    &TARE_OPTIONS(stacks_visit, .order = TARE_STACKS_BY_TOTAL));
+		assert_string_equal(text, rows.data);
+		free(text);
+	}
+	buf_free(&rows);
+	tare_profile_close(p);
+}
+
 /* n intervals of "step", each holding an "inner"; `skip`: one is left out; the k-th
  * takes extra[k] more. */
 static struct tare_profile *steps(unsigned n, unsigned skip, uint64_t late, unsigned late_at)
@@ -609,6 +641,7 @@ int main(void)
 		cmocka_unit_test(overlap_is_told),
 		cmocka_unit_test(folds_stacks),
 		cmocka_unit_test(many_stacks_are_the_same),
+		cmocka_unit_test(many_stacks_inside_one),
 		cmocka_unit_test(a_bad_name_is_an_error),
 		cmocka_unit_test(finds_what_varies),
 		cmocka_unit_test(lines_up_what_differs),
