@@ -1,10 +1,10 @@
 /* The call tree in memory, the largest total first: in which order its nodes come.
  *
- * No walk goes down into the tree and up again, which would guess wrong at nearly every node. A node
- * has a smaller number than those inside it, so one loop from the last node on finds how many
- * nodes each one has inside, and one loop from the first on gives each node its place: right
- * behind the node around it and behind the larger siblings with all inside them. Then nodes come one
- * after the other, and what comes next is known early enough to be fetched.
+ * No walk goes down into the tree and up again, which would guess wrong at nearly every node. A
+ * node has a smaller number than those inside it, so one loop from the last node on finds how
+ * many nodes each one has inside, and one loop from the first on gives each node its place: right
+ * behind the node around it and behind the larger siblings with all inside them. Then nodes come
+ * one after the other, and what comes next is known early enough to be fetched.
  */
 #include "stacks.h"
 
