@@ -2,7 +2,7 @@
 """tare stat --machine: the program sees that CPU, and nothing of the host's.
 usage: stat-machine.py TARE PAGES MACHINE-SHOW"""
 import json, os, re, shutil, subprocess, sys, tempfile
-from cli import check, check_schema, finish, run
+from cli import check, check_schema, finish, run, until
 
 tare, pages, show = map(os.path.abspath, sys.argv[1:4])
 folder = tempfile.mkdtemp(prefix="tare-")
@@ -216,10 +216,24 @@ for options in (("--backend", "hw"), ("-p", str(os.getpid()))):
     p = run(tare, "stat", "--machine", "x86-64-v2", *options, "true")
     check(p.returncode == 125 and "--machine wants" in p.stderr, options, p.stderr)
 
-# Its files are written when a program wants one: most want none.
-_, out = stat("x86-64-v2", "sh", "-c", "ls tmp/tare-run-*; echo then; cat /proc/cpuinfo >/dev/null; ls tmp/tare-run-*")
+# Its folder and files are made when a program wants one: most want none.
+_, out = stat("x86-64-v2", "sh", "-c", "ls tmp; echo then; cat /proc/cpuinfo >/dev/null; ls tmp/tare-run-*")
 before, then = out.split("then\n")
-check(before == "lock\n" and {"cpu", "cpuinfo", "lock", "node"} <= set(then.split()), out)
+check(before == "" and {"cpu", "cpuinfo", "lock", "node"} <= set(then.split()), out)
+check(not os.listdir("tmp"), os.listdir("tmp"))
+# tare is killed when they are there: they go with the command, which goes on.
+p = subprocess.Popen([tare, "stat", "--machine", "x86-64-v2", "--", "sh", "-c", "cat /proc/cpuinfo >/dev/null; echo; read a"],
+                     env={**os.environ, "TMPDIR": f"{folder}/tmp"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+p.stdout.readline()
+check(len(os.listdir("tmp")) == 1, os.listdir("tmp"))
+p.kill()
+p.wait()
+check(len(os.listdir("tmp")) == 1, "gone too early")
+p.stdin.close()
+until(lambda: not os.listdir("tmp"), "the folder to be removed")
+# A folder that cannot be made.
+p = run(tare, "stat", "--machine", "x86-64-v2", "--", "cat", "/proc/cpuinfo", env={**os.environ, "TMPDIR": "/proc/none"})
+check(p.returncode == 125 and "files of the machine" in p.stderr, p.returncode, p.stderr)
 
 shutil.rmtree(folder)
 finish()

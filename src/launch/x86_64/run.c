@@ -85,14 +85,14 @@ static int make_files(struct run *r, struct vpmu_shared *v, struct soft_shared *
 	char marker[256];
 	make_marker(r, v, marker, sizeof(marker));
 	const bool has_folder = shared->files.of;	/* that of the machine */
-	int err = has_folder ? 0 : run_folder_make(&r->folder, why);
+	int err = has_folder ? 0 : run_folder_name(&r->folder, why);
+	if (!err && !has_folder)
+		err = run_folder_make(&r->folder, why);
 	if (err)
 		return err;
 	soft_files_setup(&shared->files, has_folder ? shared->files.dir : r->folder.path, FILES_VPMU);
 	if (!shared->files.dir[0])
 		return why_set(why, TARE_E_IO, "no folder for the files of the CPU");
-	if (has_folder)			/* the model's come over the machine's */
-		err = soft_machine_files(shared, r->o->machine);
 	err = err ? err : model_files(v, marker, shared->files.dir);
 	return err ? why_errno(why, TARE_E_IO, err, "files in %s", shared->files.dir) : 0;
 }
@@ -118,8 +118,7 @@ static int setup(int memfd, struct soft_shared *shared, void *arg, struct tare_w
 	v->inherits_groups = kernel_inherits_groups();
 	err = make_files(r, v, shared, why);
 	if (!err && r->folder.path[0])
-		run_folder_keep(&r->folder, memfd, (struct run_folder_map[]){
-			{ v, sizeof(*v) }, { shared, sizeof(*shared) }, { 0 } });
+		run_folder_keep(&r->folder, memfd, false);
 	r->v = v;
 	if (!err)
 		shared->flags |= SOFT_FLAG_VPMU;

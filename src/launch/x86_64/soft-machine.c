@@ -173,23 +173,41 @@ static void put_file(const char *name, const char *text, void *arg)
 		f->err = errno;
 }
 
-int soft_machine_files(struct soft_shared *shared, const char *text)
+int soft_machine_name(struct soft_shared *shared, struct run_folder *folder, struct tare_why *why)
 {
-	struct world_choice c;
-	struct folder f = { .dir = shared->files.dir };
-	if (shared->files.made)
-		return shared->files.err;
-	if (world_parse(text, &c, NULL) == 0)
-		world_files(&c, put_file, &f);
-	shared->files.err = f.err;
-	__atomic_store_n(&shared->files.made, 1, __ATOMIC_RELEASE);
-	return f.err;
-}
-
-int soft_machine_folder(struct soft_shared *shared, struct run_folder *folder, struct tare_why *why)
-{
-	const int err = run_folder_make(folder, why);
+	const int err = run_folder_name(folder, why);
 	if (!err)
 		soft_files_setup(&shared->files, folder->path, FILES_MACHINE);
 	return err;
+}
+
+int soft_machine_folder(const struct soft_shared *shared, struct run_folder *folder, struct tare_why *why)
+{
+	if (folder->lock >= 0)
+		return 0;
+	const int err = run_folder_make(folder, why);
+	if (!err)
+		run_folder_keep(folder, (int)shared->reserved_fd, shared->hermetic.on);
+	return err;
+}
+
+static int write_files(struct soft_shared *shared, struct run_folder *folder, const char *text)
+{
+	struct world_choice c;
+	struct folder f = { .dir = shared->files.dir };
+	struct tare_why why = { 0 };
+	if (soft_machine_folder(shared, folder, &why))
+		return why.sys_errno ? why.sys_errno : EIO;
+	if (world_parse(text, &c, NULL) == 0)
+		world_files(&c, put_file, &f);
+	return f.err;
+}
+
+int soft_machine_files(struct soft_shared *shared, struct run_folder *folder, const char *text)
+{
+	if (shared->files.made)
+		return shared->files.err;
+	shared->files.err = write_files(shared, folder, text);
+	__atomic_store_n(&shared->files.made, 1, __ATOMIC_RELEASE);
+	return shared->files.err;
 }

@@ -24,9 +24,12 @@ void soft_hermetic_left(const struct soft_hermetic *h, struct tare_world *w);
 /* Notes in `f` where procfs and sysfs are, and that the folder `dir` stands for some of their files. */
 void soft_files_setup(struct soft_files *f, const char *dir, uint32_t of);
 
-/* Makes the folder for the files of the machine … */
-int soft_machine_folder(struct soft_shared *shared, struct run_folder *folder, struct tare_why *why);
-/* … and the files, unless they are there. 0 or an errno. */
-int soft_machine_files(struct soft_shared *shared, const char *text);
+/* Chooses the folder for the files of the machine … */
+int soft_machine_name(struct soft_shared *shared, struct run_folder *folder, struct tare_why *why);
+/* … makes it and its keeper, unless they are there … */
+int soft_machine_folder(const struct soft_shared *shared, struct run_folder *folder, struct tare_why *why);
+/* … and the files, unless they are there. Few programs want them, and the folder and its keeper take longer than a
+ * short program runs. 0 or an errno. */
+int soft_machine_files(struct soft_shared *shared, struct run_folder *folder, const char *text);
 
 #endif

@@ -256,6 +256,12 @@ static int collect(struct soft *s, double ns_per_tick, struct tare_why *why)
 	return err ? err : soft_results_tasks(&s->results, s->o, s->m, why);
 }
 
+static int machine_files(struct soft_setup *s, const char *machine, struct tare_why *why)
+{
+	const int err = soft_machine_files(s->shared, &s->folder, machine);
+	return err ? why_errno(why, TARE_E_IO, err, "files of the machine in %s", s->shared->files.dir) : 0;
+}
+
 int soft_run(const struct tare_measure_options *o, const struct soft_hooks *hooks,
 	     struct tare_measurement *m, struct tare_why *why)
 {
@@ -268,7 +274,9 @@ int soft_run(const struct tare_measure_options *o, const struct soft_hooks *hook
 	s.results.shared = s.setup.shared;
 	s.stops = (struct soft_stops){ .o = o, .results = &s.results };
 	pthread_mutex_init(&s.results.looking, NULL);
-	if (hooks->setup)
+	if (hooks->setup && o->machine)		/* it writes over the machine's files */
+		err = machine_files(&s.setup, o->machine, why);
+	if (!err && hooks->setup)
 		err = hooks->setup(s.setup.memfd, s.setup.shared, hooks->arg, why);
 	if (!err)
 		err = soft_trace_start(&s.trace, o->trace, s.setup.memfd, s.setup.shared, why);

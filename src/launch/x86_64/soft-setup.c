@@ -171,12 +171,11 @@ int soft_setup_open(struct soft_setup *s, const struct tare_measure_options *o,
 	soft_hermetic_setup(&s->shared->hermetic, o->hermetic, o->schedule);
 	soft_layout_setup(&s->shared->layout, o->layout);
 	if (!bad && o->machine)
+		bad = soft_machine_name(s->shared, &s->folder, why);
+	if (!bad && o->hermetic)	/* its processes want a keeper */
 		bad = soft_machine_folder(s->shared, &s->folder, why);
 	if (bad)
 		soft_setup_close(s);
-	else if (o->machine)
-		run_folder_keep(&s->folder, s->memfd, (struct run_folder_map[]){
-			{ s->shared, sizeof(*s->shared) }, { 0 } });
 	return bad;
 }
 

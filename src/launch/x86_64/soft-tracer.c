@@ -187,7 +187,8 @@ static void serve(struct soft_tracer *s, struct soft_slot *r)
 	} else if (what == REQ_STOP || what == REQ_OVER || what == REQ_HANDED) {
 		soft_stop_serve(s->stops, r);
 	} else if (what == REQ_FILES) {
-		const int err = soft_machine_files(s->setup->shared, s->stops->o->machine);
+		const int err = soft_machine_files(s->setup->shared, &s->setup->folder,
+						   s->stops->o->machine);
 		soft_setup_reply(r, err ? REPLY_REFUSED : REPLY_GO_ON);
 	} else if (what == REQ_WATCH) {
 		soft_watch_serve(s->stops->o, r);

@@ -28,13 +28,21 @@ static bool is_zombie(int32_t pid)
 	return state == 'Z' || state == 'X';
 }
 
+static bool is_closed(void)
+{
+	return __atomic_load_n(&E.shared->closed, __ATOMIC_ACQUIRE);
+}
+
+bool launcher_was_killed(void)
+{
+	return !is_closed() && E.shared->launcher_pid && !launcher_out_of_sight() &&
+	       (sys2(__NR_kill, E.shared->launcher_pid, 0) == -ESRCH || is_zombie(E.shared->launcher_pid));
+}
+
 /* The command has ended and this process outlives it, or the launcher was killed. */
 static bool launcher_is_gone(void)
 {
-	return __atomic_load_n(&E.shared->closed, __ATOMIC_ACQUIRE) ||
-	       (E.shared->launcher_pid && !launcher_out_of_sight() &&
-		(sys2(__NR_kill, E.shared->launcher_pid, 0) == -ESRCH ||
-		 is_zombie(E.shared->launcher_pid)));
+	return is_closed() || launcher_was_killed();
 }
 
 /* A task that was killed while it asked has left its request slot taken. */
@@ -102,7 +110,7 @@ static uint32_t ask_by(struct thread *t, uint32_t what, struct soft_slot *s)
 
 static struct soft_slot *slot_to_ask(void)
 {
-	return __atomic_load_n(&E.shared->closed, __ATOMIC_ACQUIRE) ? NULL : slot_take();
+	return is_closed() ? NULL : slot_take();
 }
 
 uint32_t ask_launcher(struct thread *t, uint32_t what, const struct soft_stopped *at)
@@ -324,7 +332,10 @@ static long exec_now(struct thread *t, long nr, const uint64_t *a)
 	if (reason)
 		return exec_native(t, nr, a, reason);
 	traced_release(t);
-	if (!ask_to_enter(t))
+	const bool entered = ask_to_enter(t);
+	if (!entered && E.hermetic && launcher_was_killed())
+		sys1(__NR_exit_group, 128 + SIGKILL);	/* natively nobody would end it */
+	if (!entered)
 		return exec_native(t, nr, a, is_traced() ? WHY_PTRACED : WHY_NO_PTRACE);
 	const long ret = make_call(t, nr, a, false);
 	ask_launcher(t, REQ_EXEC_FAILED, NULL);

@@ -127,6 +127,9 @@ TAKES_LOCK void exact_stepped(struct thread *t);
 bool exact_instructions(const struct thread *t, uint64_t *n);	/* if code adds them up: how many it ran */
 TAKES_LOCK bool exact_wanted(struct thread *t);	/* from now on they are, and hermetic_left() is asked; false: not now */
 
+/* exec.c: the launcher has ended without having ended its service: it was killed. */
+bool launcher_was_killed(void);
+
 /* ---- what this room asks of still, each only if E.hermetic ---- */
 
 TAKES_LOCK long hermetic_syscall(struct thread *t, long nr, const uint64_t *a);

@@ -108,7 +108,7 @@ bool waits_for_tasks(struct thread *t, long nr, const uint64_t *a)
 void deadlock_or_orphaned(void)
 {
 	const bool over = __atomic_load_n(&E.shared->closed, __ATOMIC_ACQUIRE);
-	if (over ? hermetic_shared()->deadlock != 0 : sys2(__NR_kill, E.shared->launcher_pid, 0) == -ESRCH)
+	if (over ? hermetic_shared()->deadlock != 0 : launcher_was_killed())
 		sys1(__NR_exit_group, 128 + SIGKILL);
 }
 
