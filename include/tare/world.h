@@ -86,6 +86,8 @@ enum tare_left {
 					 * kernel echoes it, and edits lines, some time later */
 	TARE_LEFT_HOST_FILE = 256,	/* a file of /proc or /sys was opened that shows what the host
 					 * does */
+	TARE_LEFT_LOCKED = 512,		/* a program outside of the run held a file's lock that a task
+					 * of the run wanted */
 };
 
 /* What one of these values means, as a clause; NULL for another value. */

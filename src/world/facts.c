@@ -70,6 +70,7 @@ const char *tare_left_text(unsigned left)
 	case TARE_LEFT_ORDER: return "several threads or processes ran at the same time";
 	case TARE_LEFT_TERMINAL: return "a pseudo terminal's input and echo came when the kernel did it";
 	case TARE_LEFT_HOST_FILE: return "a file of /proc or /sys showed what the host does";
+	case TARE_LEFT_LOCKED: return "a file was locked by a program outside of the run";
 	default: return NULL;
 	}
 }

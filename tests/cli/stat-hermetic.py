@@ -164,6 +164,19 @@ check(out == "shm 1000 1001 1577836800 1577836800 1\nmsg 1001 0 1577836800 0\nse
 # What shows the host, and temporary names that are not free, are named.
 _, _, left, _ = stat("cat", "/proc/self/sched")
 check(left == ["a file of /proc or /sys showed what the host does"], left)
+# So is a lock that a program outside of the run holds; one of the run's own is not.
+TRY = """use Fcntl qw(:flock :DEFAULT); open(F, '+>', $ARGV[0]); my $l = pack('s s l! l! l', F_WRLCK, 0, 0, 0, 0);
+print flock(F, LOCK_EX | LOCK_NB) ? 'got' : 'held', fcntl(F, F_SETLK, $l) ? ' got' : ' held', "\\n";"""
+INSIDE = "open(F, '>', $ARGV[0]); flock(F, 2); system('perl', '-e', $ARGV[1], $ARGV[0]);"
+for holds, said in ("flock", "held got\n"), ("lockf", "got held\n"):
+    holder = subprocess.Popen([sys.executable, "-c", f"import fcntl; f = open('locked', 'w'); fcntl.{holds}(f, fcntl.LOCK_EX); "
+                               "print(flush=True); input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    holder.stdout.readline()
+    _, out, left, _ = stat("perl", "-e", TRY, "locked")
+    check(out == said and left == ["a file was locked by a program outside of the run"], holds, out, left)
+    holder.communicate(b"\n")
+_, out, left, _ = stat("perl", "-e", INSIDE, "locked", TRY)
+check(out == "held got\n" and left == [], out, left)
 for expected in [], ["the name of a new file was taken by a file that was there"]:
     _, _, left, _ = stat("perl", "-e", "use Fcntl; sysopen(F, 'taken', O_CREAT | O_EXCL | O_WRONLY) for 1 .. 2")
     check(left == expected, left)

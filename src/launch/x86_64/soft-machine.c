@@ -58,7 +58,7 @@ _Static_assert((int)HERMETIC_NETWORK == TARE_LEFT_NETWORK && (int)HERMETIC_SHARE
 	       (int)HERMETIC_NATIVE == TARE_LEFT_NATIVE && (int)HERMETIC_LATE_INPUT == TARE_LEFT_LATE_INPUT &&
 	       (int)HERMETIC_FULL == TARE_LEFT_FULL && (int)HERMETIC_UNORDERED == TARE_LEFT_ORDER &&
 	       (int)HERMETIC_TERMINAL == TARE_LEFT_TERMINAL && (int)HERMETIC_TAKEN == TARE_LEFT_TAKEN &&
-	       (int)HERMETIC_HOST_FILE == TARE_LEFT_HOST_FILE, "the same bits");
+	       (int)HERMETIC_HOST_FILE == TARE_LEFT_HOST_FILE && (int)HERMETIC_LOCKED == TARE_LEFT_LOCKED, "the same bits");
 
 static uint64_t next_random(uint64_t *state)
 {

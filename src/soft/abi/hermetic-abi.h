@@ -27,6 +27,7 @@ struct soft_hermetic {
 #define HERMETIC_UNORDERED	64u	/* several tasks ran at the same time */
 #define HERMETIC_TERMINAL	128u	/* input was written to a pseudo terminal */
 #define HERMETIC_HOST_FILE	256u	/* a file of /proc or /sys was opened that shows what the host does */
+#define HERMETIC_LOCKED		512u	/* a program outside of the run held a lock that a task wanted */
 
 #define HERMETIC_TASKS		65536u
 #define HERMETIC_FILES		(1u << 20)

@@ -936,6 +936,8 @@ static long try_lock(struct thread *t, struct attempt *w)
 	}
 	}
 	const long ret = syscall_usual(t, nr, b);
+	if ((ret == -EAGAIN || ret == -EACCES) && (w->nr == __NR_flock || w->nr == __NR_fcntl))
+		locks_refused((int32_t)w->a[0]);
 	if (ret == -EAGAIN || ret == -EACCES || (w->nr == __NR_msgrcv && ret == -42 /* ENOMSG */))
 		return wait ? WOULD_BLOCK : found_nothing(t, ret);
 	turn_progress();
@@ -1242,6 +1244,17 @@ static long lets_others_go_on(struct thread *t, long nr, const uint64_t *a, bool
 	return ret;
 }
 
+/* fcntl(F_SETLK): it may also unlock. */
+static long try_lock_once(struct thread *t, const uint64_t *a)
+{
+	bool made;
+	lets_others_go_on(t, __NR_fcntl, a, &made);
+	const long ret = syscall_usual(t, __NR_fcntl, a);
+	if (ret == -EAGAIN || ret == -EACCES)
+		locks_refused((int32_t)a[0]);
+	return ret;
+}
+
 long turn_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 {
 	struct attempt w = { .nr = nr, .a = a, .until = NEVER_NS, .fd = -1, .restarts = true, .opened = -1 };
@@ -1311,8 +1324,8 @@ long turn_syscall(struct thread *t, long nr, const uint64_t *a, bool *done)
 	case __NR_fcntl:
 		if ((int)a[1] == F_SETLKW || (int)a[1] == 38 /* F_OFD_SETLKW */)
 			return attempt(t, &w, try_lock, 0);
-		if ((int)a[1] == F_SETLK_ || (int)a[1] == F_OFD_SETLK_)		/* it may unlock */
-			return lets_others_go_on(t, nr, a, done);
+		if ((int)a[1] == F_SETLK_ || (int)a[1] == F_OFD_SETLK_)
+			return try_lock_once(t, a);
 		return counted(t, nr, a, done);
 	case __NR_futex:
 		return do_futex(t, &w);

@@ -143,6 +143,9 @@ long trace_syscall(struct thread *t, const uint64_t *a);	/* ptrace, with the ker
 void trace_over(struct thread *t);		/* those that go on get their turns back */
 int64_t trace_left(const struct thread *t);	/* this one ends: a task that has lent it its turn; -1: none */
 
+/* hermetic-locks.c: a lock of that file is held. If by a program outside of the run, that is noted. */
+void locks_refused(int64_t fd);
+
 /* hermetic-robust.c */
 long robust_syscall(struct thread *t, long nr, const uint64_t *a, bool *done);
 void robust_ended(struct thread *t, bool whole);	/* the thread, or its process, ends */

@@ -11,6 +11,7 @@
  *	hermetic-order.c	whose turn it is: one task runs at a time
  *	hermetic-stop.c		processes that are stopped by a signal
  *	hermetic-robust.c	locks whose owner died, and those with priority inheritance
+ *	hermetic-locks.c	locks of files that others hold
  *	hermetic-deadlock.c	all wait for each other
  *
  * The room answers the program's system calls first (hermetic_syscall()), and has the calls that it does not answer made
