@@ -75,6 +75,24 @@ static bool has_descriptor(const char *name)
 	return is_read(name) || strncmp(name, "getdents", 8) == 0 || strcmp(name, "fstat") == 0 || strcmp(name, "lseek") == 0;
 }
 
+/* Calls that write no memory of the program. Those that make tasks write only the number of the new one. */
+static const char *const writes_nothing[] = {
+	"futex", "sched_yield", "close", "write", "writev", "munmap", "mprotect", "madvise", "kill", "tkill", "tgkill",
+	"clone*", "fork", "vfork", "exit", "set_robust_list", "set_tid_address", "lseek", "dup*",
+};
+
+bool diverge_call_writes(const struct state *before, const struct flow_memory *m)
+{
+	const char *const name = tare_code_syscall_name(before->at.call);
+	for (int i = 0; i < 2; i++)
+		if (before->task_words[i] && m->address - before->task_words[i] < 4)
+			return true;
+	for (size_t i = 0; name && i < sizeof(writes_nothing) / sizeof(writes_nothing[0]); i++)
+		if (fits(writes_nothing[i], name))
+			return false;
+	return true;
+}
+
 void diverge_call_result(const struct state before[2], const struct state after[2], const struct flow_memory *m,
 		 struct brought *b)
 {

@@ -42,6 +42,7 @@ struct state {
 	struct flow flow;			/* of the next instruction */
 	uint8_t read[2][FLOW_LARGEST];		/* flow.reads, as far as they can be read */
 	char descriptor[48];			/* the file of a call's first argument; "" */
+	uint64_t task_words[2];			/* where a call that makes a task puts its number; 0: nowhere */
 };
 
 struct track {			/* the stops of a thread */
@@ -96,6 +97,8 @@ struct names {			/* of code, as seen at stops; one list for both sides */
 	struct named *list;
 };
 
+#define DIVERGE_SKIPS 8
+
 struct diverge {
 	const struct tare_diverge_options *o;
 	struct tare_divergence *d;
@@ -109,11 +112,17 @@ struct diverge {
 	bool still;		/* without ASLR, whatever was asked for */
 	enum tare_diverge_stage stage;
 	uint64_t longest;	/* instructions of the longest whole run */
+	/* Tasks whose parting is not looked for: SIGCHLD came to them at another time. */
+	unsigned n_skipped;
+	uint32_t skipped[DIVERGE_SKIPS];
+	uint32_t task;		/* the one that parts */
+	bool by_child;		/* … because of SIGCHLD */
 };
 
 /* probe.c */
 int diverge_probe_run(struct diverge *v, const struct probe_request *r, struct probe *p);
 void diverge_probe_free(struct probe *p);
+uint64_t diverge_now(void);			/* ns of CLOCK_MONOTONIC */
 /* The time of a stage begins: so many times that of a whole run, and a constant. */
 void diverge_begin_stage(struct diverge *v, enum tare_diverge_stage stage);
 bool diverge_is_over(const struct diverge *v);	/* it has ended */
@@ -145,6 +154,8 @@ int diverge_search_parting(struct diverge *v, struct parting *at);
 /* The last stop of the thread, before `count`, at which both have the same memory (m[0] and m[1]): *lo. 2: it
  * differs from the first instruction on. */
 int diverge_search_memory(struct diverge *v, uint32_t task, const struct flow_memory *m, uint64_t count, uint64_t *lo);
+/* Does another thread write the memory, shortly before or after `count`? It is seen to change between two instructions. */
+int diverge_search_writer(struct diverge *v, uint32_t task, const struct flow_memory *m, uint64_t count);
 /* States of both sides, from `first` to `last` and the one behind it, of a pair that has the same way up to `last`. */
 int diverge_search_states(struct diverge *v, uint32_t task, uint64_t first, uint64_t last, struct pair *p);
 /* Calls at_end for both sides of a pair that parts after `count`, one instruction behind it. (Also of pairs that do not, before.) */
@@ -161,6 +172,8 @@ struct brought {
 
 /* call-result.c: the call that both are about to make in `before` brought a difference: to the memory, or, NULL, its
  * result. `after`: the states at the next stop. */
+/* Can that call write there? */
+bool diverge_call_writes(const struct state *before, const struct flow_memory *m);
 void diverge_call_result(const struct state before[2], const struct state after[2], const struct flow_memory *m,
 		 struct brought *b);
 

@@ -152,16 +152,28 @@ static int try_still(struct diverge *v)
 	return 0;
 }
 
-static int find(struct diverge *v)
+/* What an attempt has found that did not reach the cause. */
+static void forget(struct tare_divergence *d)
+{
+	for (int side = 0; side < 2; side++) {
+		free(d->sides[side].frames);
+		d->sides[side] = (struct tare_diverge_side){ .at = { .place = "" } };
+	}
+	d->last = (struct tare_diverge_place){ .place = "" };
+	d->note = d->cause_text = "";
+	d->cause = TARE_DIVERGE_BY_UNKNOWN;
+	d->found = TARE_DIVERGE_LOST;
+	d->is_thread = false;
+	d->n_steps = 0;
+}
+
+/* Where two runs part, and why. 1: the place, and not the cause. */
+static int find_once(struct diverge *v)
 {
 	struct parting at;
-	v->stage = TARE_DIVERGE_WHOLE;
-	int got = whole_runs(v);
-	if (got <= 0)
-		return got;
 	v->d->found = TARE_DIVERGE_LOST;
 	diverge_begin_stage(v, TARE_DIVERGE_SEARCH);
-	got = diverge_search_parting(v, &at);
+	int got = diverge_search_parting(v, &at);
 	if (got < 0)
 		return got;
 	if (!got) {
@@ -173,9 +185,59 @@ static int find(struct diverge *v)
 	}
 	v->d->count = at.count;
 	got = diverge_follow(v, &at);
-	if (got || !v->o->aslr || v->o->no_cause || v->d->cause != TARE_DIVERGE_BY_UNKNOWN)
-		return got;
-	return try_still(v);
+	return got ? got : !v->o->no_cause && v->d->cause == TARE_DIVERGE_BY_UNKNOWN;
+}
+
+#define ATTEMPTS 3
+#define SHORT_NS 60000000000ull		/* attempts that may be repeated */
+
+/* What differs may have changed its shape while it was followed: process numbers that have become shorter, say. Another
+ * attempt begins anew. */
+static int find_often(struct diverge *v)
+{
+	const uint64_t begin = diverge_now();
+	int got;
+	for (int i = 0; (got = find_once(v)) == 1 && i < ATTEMPTS - 1 && diverge_now() - begin < SHORT_NS; i++)
+		forget(v->d);
+	return got == 1 && v->o->aslr ? try_still(v) : got < 0 ? got : 0;
+}
+
+/* When a child ends, and its parent gets SIGCHLD, follows from the way of the child. So where a process of the tree parts for
+ * another reason, that is the cause; otherwise the children ran at another pace. */
+static int find_in_children(struct diverge *v)
+{
+	struct tare_divergence *const d = v->d;
+	struct tare_divergence first = *d;
+	int got;
+	d->steps = NULL;		/* those of `first` */
+	d->sides[0].frames = d->sides[1].frames = NULL;
+	do {
+		v->skipped[v->n_skipped++] = v->task;
+		v->by_child = false;
+		forget(d);
+		got = find_once(v);
+	} while (got == 0 && v->by_child && v->n_skipped < DIVERGE_SKIPS);
+	const bool better = got == 0 && !v->by_child && d->found == TARE_DIVERGE_POINT &&
+			    (d->cause != TARE_DIVERGE_BY_UNKNOWN || v->o->no_cause);
+	first.searched = d->searched;
+	struct tare_divergence worse = better ? first : *d;
+	if (!better)
+		*d = first;
+	else if (!d->note[0])
+		d->note = "SIGCHLD came to another process at another instruction, too, as the time that its children take differs";
+	free(worse.steps);
+	free(worse.sides[0].frames);
+	free(worse.sides[1].frames);
+	return got < 0 ? got : 0;
+}
+
+static int find(struct diverge *v)
+{
+	v->stage = TARE_DIVERGE_WHOLE;
+	int got = whole_runs(v);
+	if (got > 0)
+		got = find_often(v);
+	return got < 0 || !v->by_child ? got : find_in_children(v);
 }
 
 static int check(const struct tare_diverge_options *o, struct tare_why *why)

@@ -340,3 +340,11 @@ void diverge_flow(struct flow *f, const uint8_t *bytes, size_t size, const uint6
 	look_memory(f, &in, bytes, registers);
 	look_vectors(f, &in, bytes);
 }
+
+bool diverge_flow_writes(const struct flow *w, uint64_t address)
+{
+	for (unsigned i = 0; i < w->n_writes; i++)
+		if (address - w->writes[i].address < w->writes[i].size)
+			return true;
+	return false;
+}

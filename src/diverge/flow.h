@@ -52,4 +52,6 @@ struct flow {
 void diverge_flow(struct flow *f, const uint8_t *bytes, size_t size,
 	       const uint64_t registers[STATE_REGISTERS]);
 
+bool diverge_flow_writes(const struct flow *f, uint64_t address);	/* the byte there */
+
 #endif

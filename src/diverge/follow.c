@@ -119,9 +119,30 @@ static int end(struct follower *f, enum tare_diverge_cause cause, const char *te
 
 /* ---- one instruction ---- */
 
+/* The code of the vDSO computes the time, from memory of the kernel and the time-stamp counter. */
+static bool in_vdso(const struct follower *f, uint64_t stop)
+{
+	return strstr(diverge_place(f->v, 0, state_at(f, 0, stop)->at.pc), "[vdso]") != NULL;
+}
+
+static int end_in_vdso(struct follower *f)
+{
+	return end(f, TARE_DIVERGE_BY_TIME, "the time, which code of the kernel's vDSO read");
+}
+
+static int other_wrote(struct follower *f, uint64_t stop)
+{
+	if (in_vdso(f, stop))
+		return end_in_vdso(f);
+	add_step(f, stop, state_at(f, 0, stop)->at.pc, "no instruction of this thread wrote it");
+	return end(f, TARE_DIVERGE_BY_THREAD, "another thread, or a process with the same memory, wrote it at another time");
+}
+
 static int end_at_call(struct follower *f, uint64_t stop, const struct flow_memory *m)
 {
 	const struct state before[2] = { *state_at(f, 0, stop), *state_at(f, 1, stop) };
+	if (m && !diverge_call_writes(&before[0], m))
+		return other_wrote(f, stop);
 	const bool have_next = f->window.track[0]->n > stop + 1 - f->first && f->window.track[1]->n > stop + 1 - f->first;
 	const struct state after[2] = { have_next ? *state_at(f, 0, stop + 1) : before[0],
 					have_next ? *state_at(f, 1, stop + 1) : before[1] };
@@ -142,17 +163,6 @@ static int end_at_source(struct follower *f, enum flow_source s, uint64_t count)
 	};
 	add_step(f, count, state_at(f, 0, count - 1)->at.pc, ends[s].text);
 	return end(f, ends[s].cause, ends[s].text);
-}
-
-/* The code of the vDSO computes the time, from memory of the kernel and the time-stamp counter. */
-static bool in_vdso(const struct follower *f, uint64_t stop)
-{
-	return strstr(diverge_place(f->v, 0, state_at(f, 0, stop)->at.pc), "[vdso]") != NULL;
-}
-
-static int end_in_vdso(struct follower *f)
-{
-	return end(f, TARE_DIVERGE_BY_TIME, "the time, which code of the kernel's vDSO read");
 }
 
 /* What was read was the same at the stop before. */
@@ -215,14 +225,6 @@ static int input_of(struct follower *f, uint64_t count, struct trail *t)
 		return FOLLOW;
 	}
 	return w->n_reads ? end_at_change(f, count) : LOST;
-}
-
-static bool writes_byte(const struct flow *w, uint64_t address)
-{
-	for (unsigned i = 0; i < w->n_writes; i++)
-		if (address - w->writes[i].address < w->writes[i].size)
-			return true;
-	return false;
 }
 
 /* ---- the last writer ---- */
@@ -294,7 +296,7 @@ static int follow_memory_here(struct follower *f, struct trail *t)
 		const struct state *const before = state_at(f, 0, n - 1);
 		if (before->at.call >= 0)
 			return LOST;
-		if (writes_byte(&before->flow, t->memory[0].address))
+		if (diverge_flow_writes(&before->flow, t->memory[0].address))
 			return stored_from(f, n, t);
 	}
 	return LOST;
@@ -307,12 +309,6 @@ static bool copies_byte(const struct state *before, const struct state *after, u
 	return before->flow.n_writes && before->flow.regs_written >> STATE_RDI & 1 && address >= from && address < to;
 }
 
-static int other_wrote(struct follower *f, uint64_t stop)
-{
-	add_step(f, stop, state_at(f, 0, stop)->at.pc, "no instruction of this thread wrote it");
-	return end(f, TARE_DIVERGE_BY_THREAD, "another thread, or a process with the same memory, wrote it at another time");
-}
-
 static int start_of_memory(struct follower *f, const struct trail *t)
 {
 	const int err = diverge_start_memory(f->v, f->task, t->memory, &f->end, NULL);
@@ -320,19 +316,42 @@ static int start_of_memory(struct follower *f, const struct trail *t)
 	return err ? err : END;
 }
 
-/* Did the thread read the byte a while ago, when it was still the same on both sides, and has not written it since? */
+/* The byte at that address, if the instruction at this stop reads it. */
+static bool byte_read(const struct state *st, uint64_t address, uint8_t *byte)
+{
+	for (unsigned i = 0; i < st->flow.n_reads; i++) {
+		const uint64_t at = address - st->flow.reads[i].address;
+		if (at < st->flow.reads[i].size) {
+			*byte = st->read[i][at];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Has the thread read the byte several times without writing it, and found another value, on one side? Or was it the same
+ * on both sides a while ago? */
 static bool changed_by_others(const struct follower *f, const struct trail *t)
 {
+	uint8_t seen[2] = { 0 };
+	bool have[2] = { false, false };
 	for (uint64_t n = t->at; n > f->first; n--) {
-		const struct state *const a = state_at(f, 0, n - 1), *const b = state_at(f, 1, n - 1);
-		if (a->at.call >= 0 || writes_byte(&a->flow, t->memory[0].address))
-			return false;
-		for (unsigned i = 0; i < a->flow.n_reads && i < b->flow.n_reads; i++) {
-			const uint64_t at = t->memory[0].address - a->flow.reads[i].address;
-			if (at < a->flow.reads[i].size && a->flow.reads[i].address == b->flow.reads[i].address &&
-			    a->read[i][at] == b->read[i][at])
+		uint8_t now[2];
+		bool reads[2];
+		for (int side = 0; side < 2; side++) {
+			const struct state *const st = state_at(f, side, n);
+			const uint64_t address = t->memory[side].address;
+			if (st->at.call >= 0 || (n < t->at && diverge_flow_writes(&st->flow, address)))
+				return false;
+			reads[side] = byte_read(st, address, &now[side]);
+			if (reads[side] && have[side] && now[side] != seen[side])
 				return true;
+			if (reads[side])
+				seen[side] = now[side];
+			have[side] |= reads[side];
 		}
+		if (reads[0] && reads[1] && now[0] == now[1])
+			return true;
 	}
 	return false;
 }
@@ -345,6 +364,8 @@ static int follow_memory_far(struct follower *f, struct trail *t)
 	if (f->searches++ >= MOST_SEARCHES || f->v->o->aslr)	/* another run has other addresses */
 		return LOST;
 	int got = diverge_search_memory(f->v, f->task, t->memory, t->at, &lo);
+	if (got == 0 && (got = diverge_search_writer(f->v, f->task, t->memory, t->at)) == 1)
+		return other_wrote(f, t->at);
 	if (got <= 0)
 		return got;
 	if (got == 2)
@@ -354,7 +375,7 @@ static int follow_memory_far(struct follower *f, struct trail *t)
 		return got;
 	const struct state *const before = state_at(f, 0, lo), *const after = state_at(f, 0, lo + 1);
 	t->at = lo + 1;
-	if (writes_byte(&before->flow, t->memory[0].address) || copies_byte(before, after, t->memory[0].address))
+	if (diverge_flow_writes(&before->flow, t->memory[0].address) || copies_byte(before, after, t->memory[0].address))
 		return stored_from(f, lo + 1, t);
 	return before->at.call >= 0 ? end_at_call(f, lo, t->memory) : other_wrote(f, lo);
 }
@@ -453,9 +474,12 @@ static int look_for_signal(struct follower *f, uint64_t count)
 		if (t->n <= i + 1 || (t->ended && t->n == i + 2) || !in_handler(&t->states[i], &t->states[i + 1]))
 			continue;
 		char text[200];
-		const char *const name = sigabbrev_np((int)t->states[i + 1].registers[STATE_RDI]);
-		snprintf(text, sizeof(text), "the signal%s%s came to this thread here in one run, and not in the other",
-			 name ? ", SIG" : "", name ? name : "");
+		const int signal = (int)t->states[i + 1].registers[STATE_RDI];
+		const char *const name = sigabbrev_np(signal);
+		snprintf(text, sizeof(text), "the signal%s%s came to this thread here in one run, and not in the other%s",
+			 name ? ", SIG" : "", name ? name : "",
+			 signal == SIGCHLD ? ": a child process ended earlier than in the other run" : "");
+		f->v->by_child = signal == SIGCHLD;
 		return end(f, TARE_DIVERGE_BY_SIGNAL, text);
 	}
 	return LOST;
@@ -581,6 +605,8 @@ int diverge_follow(struct diverge *v, struct parting *at)
 			      .last = at->count };
 	struct tare_divergence *const d = v->d;
 	diverge_begin_stage(v, TARE_DIVERGE_CAUSE);
+	v->task = at->task;
+	v->by_child = false;
 	int err = 0;
 	if (!at->count) {
 		err = from_the_start(&f);

@@ -24,7 +24,7 @@ struct running {
 #define STAGE_NS 60000000000ull
 #define STAGE_RUNS 30
 
-static uint64_t now(void)
+uint64_t diverge_now(void)
 {
 	struct timespec ts;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -34,12 +34,12 @@ static uint64_t now(void)
 void diverge_begin_stage(struct diverge *v, enum tare_diverge_stage stage)
 {
 	v->stage = stage;
-	v->over_at = now() + STAGE_NS + STAGE_RUNS * v->longest_ns;
+	v->over_at = diverge_now() + STAGE_NS + STAGE_RUNS * v->longest_ns;
 }
 
 bool diverge_is_over(const struct diverge *v)
 {
-	return now() >= v->over_at;
+	return diverge_now() >= v->over_at;
 }
 
 static uint64_t mix(uint64_t h, uint64_t v)
@@ -139,14 +139,33 @@ static void fill_descriptor(const struct tare_stop *s, struct state *st)
 	st->descriptor[n > 0 ? n : 0] = '\0';
 }
 
+#define CALL_CLONE 56
+#define CALL_CLONE3 435
+
+/* Where clone() puts the number of the new task. */
+static void fill_task_words(const struct tare_stop *s, struct state *st)
+{
+	const uint64_t *const r = st->registers;
+	uint64_t args[4];		/* struct clone_args: flags, pidfd, child_tid, parent_tid … */
+	if (s->system_call == CALL_CLONE) {
+		st->task_words[0] = r[STATE_RDX];
+		st->task_words[1] = r[10];
+	} else if (s->system_call == CALL_CLONE3 && tare_stop_read(s, r[STATE_RDI], args, sizeof(args)) == sizeof(args)) {
+		st->task_words[0] = args[2];
+		st->task_words[1] = args[3];
+	}
+}
+
 static void fill_state(const struct tare_stop *s, struct state *st)
 {
 	uint8_t bytes[15];
 	fill_registers(s, st->registers);
 	const size_t n = tare_stop_read(s, s->pc, bytes, sizeof(bytes));
 	diverge_flow(&st->flow, bytes, n, st->registers);
-	if (s->system_call >= 0)
+	if (s->system_call >= 0) {
 		fill_descriptor(s, st);
+		fill_task_words(s, st);
+	}
 	for (unsigned i = 0; i < st->flow.n_reads; i++)
 		tare_stop_read(s, st->flow.reads[i].address, st->read[i], st->flow.reads[i].size);
 }
@@ -229,10 +248,10 @@ int diverge_probe_whole(struct diverge *v, int side, struct tare_measurement **m
 	struct tare_measure_options o = TARE_MEASURE_OPTIONS_INIT;
 	o.code = v->o->on_whole && !v->still;
 	o.per_task = v->o->on_whole && !v->still;
-	const uint64_t begin = now();
+	const uint64_t begin = diverge_now();
 	const int err = measure(v, &o, side, m);
-	if (now() - begin > v->longest_ns)
-		v->longest_ns = now() - begin;
+	if (diverge_now() - begin > v->longest_ns)
+		v->longest_ns = diverge_now() - begin;
 	return err;
 }
 

@@ -7,6 +7,7 @@
 #define TRIES 12		/* pairs that do not show what the pair before them has shown … */
 #define CHEAP 1000000000	/* … and as many more as execute so many instructions */
 #define MORE_TRIES 24
+#define SKIPPED_TRIES 8		/* where the parting of another task is known */
 #define AGAIN 6			/* pairs, to see the stacks of one that parts where another one did */
 #define BEFORE 1000		/* states before the place where two runs are thought to part, … */
 #define BEHIND 4000		/* … and behind it */
@@ -37,12 +38,22 @@ static const struct track no_track;
 
 /* ---- the parting ---- */
 
+static bool is_skipped(const struct diverge *v, uint32_t task)
+{
+	for (unsigned i = 0; i < v->n_skipped; i++)
+		if (v->skipped[i] == task)
+			return true;
+	return false;
+}
+
 /* The thread of which two stops differ first. NULL: there is none. *n: its equal stops. */
-static const struct track *first_that_parts(const struct pair *p, size_t *n)
+static const struct track *first_that_parts(const struct diverge *v, const struct pair *p, size_t *n)
 {
 	const struct track *first = NULL;
 	for (size_t i = 0; i < p->side[0].n_tracks; i++) {
 		const struct track *const a = &p->side[0].tracks[i];
+		if (is_skipped(v, a->task))
+			continue;
 		const struct track *b = diverge_probe_track(&p->side[1], a->task);
 		if (!b)
 			b = &no_track;
@@ -73,7 +84,7 @@ static int narrow_parting(struct diverge *v, uint32_t *task, uint64_t *lo, uint6
 	if (err)
 		return err;
 	size_t same = 0;
-	const struct track *const a = first_that_parts(&p, &same);
+	const struct track *const a = first_that_parts(v, &p, &same);
 	int found = 0;
 	if (a) {
 		const struct track *const b = diverge_probe_track(&p.side[1], a->task);
@@ -150,7 +161,7 @@ static int look_around(struct diverge *v, struct parting *at, uint64_t *hi)
 int diverge_search_parting(struct diverge *v, struct parting *at)
 {
 	uint64_t hi = 0;
-	unsigned tries = tries_of(v, 0);
+	unsigned tries = v->n_skipped ? SKIPPED_TRIES : tries_of(v, 0);
 	*at = (struct parting){ 0 };
 	back(v, at, &hi, 0);
 	for (;;) {
@@ -217,6 +228,39 @@ int diverge_search_memory(struct diverge *v, uint32_t task, const struct flow_me
 	if (hi == 1)
 		return 2;
 	return hi - *lo == 1;
+}
+
+#define WRITER_RUNS 6
+
+/* Does the memory change between two stops, without the instruction between them? */
+static bool changes_by_itself(const struct track *t, uint64_t address)
+{
+	for (size_t i = 0; i + 1 < t->n && !(t->ended && i + 2 == t->n); i++) {
+		const struct flow *const w = &t->states[i].flow;
+		const bool plain = w->size && !w->vectors_read && w->vector_written < 0 && t->looks[i].call < 0;
+		if (plain && t->looks[i + 1].count == t->looks[i].count + 1 && t->looks[i + 1].memory != t->looks[i].memory &&
+		    !diverge_flow_writes(w, address))
+			return true;
+	}
+	return false;
+}
+
+int diverge_search_writer(struct diverge *v, uint32_t task, const struct flow_memory *m, uint64_t count)
+{
+	struct probe_request r = { .first = count > BEFORE ? count - BEFORE : 1, .every = 1, .until = count + BEHIND,
+				   .task = task, .states = true, .watched = m };
+	bool found = false;
+	for (int i = 0; i < WRITER_RUNS && !found && !diverge_is_over(v); i++) {
+		struct probe p;
+		r.side = i % 2;
+		const int err = diverge_probe_run(v, &r, &p);
+		if (err)
+			return err;
+		const struct track *const t = diverge_probe_track(&p, task);
+		found = t && changes_by_itself(t, m[r.side].address);
+		diverge_probe_free(&p);
+	}
+	return found;
 }
 
 /* ---- states ---- */

@@ -32,12 +32,13 @@ def names_of(place):
 
 
 def check_case(name, kind, *options, function="main", text="", tries=3):
-    """The parting is in the function, and the cause is found. What comes at random (a signal, a thread) may
-    part elsewhere, or not at all within the runs that were made: asked again then."""
+    """The parting is in the function, and the cause is found, each time that two runs part. What comes at random (a signal, a
+    thread) may part elsewhere, or not at all within the runs that were made: asked again then."""
     for left in reversed(range(tries)):
         p = run(tare, "diverge", "-j", "-o", "r.json", *options, "--", programs[name])
         r = json.load(open("r.json"))
         check_schema(r, "tare.diverge-1")
+        check(r["found"] != "point" or r["cause"]["kind"] == kind, name, options, json.dumps(r, indent=1)[:6000])
         good = (p.returncode == 1 and r["found"] == "point" and r["cause"]["kind"] == kind and
                 text in r["cause"]["text"] and
                 (not function or function in (names_of(r["parting"]["last"]),
@@ -99,15 +100,12 @@ finally:
 # Commands of several processes: only the process that parts is stopped at each instruction, and it is the same one in
 # both runs, whichever of them began first.
 r = check_case("children", "outside", function="main", text="read of pipe:")
-check(r["parting"]["is_thread"] is False and r["searched"] <= 100, r["searched"], r["parting"])
+check(r["parting"]["is_thread"] is False and r["searched"] <= 3 * 100, r["searched"], r["parting"])
 os.mkdir("grows")
-# (What differs first is not the same in each pair of runs: SIGCHLD comes to the shell at another instruction, too.)
-for attempt in range(8):
+# (SIGCHLD comes to the shell at another instruction, too. That is no cause: the way of the child is.)
+for attempt in range(3):
     r = diverge("--", "sh", "-c", "touch grows/$$; ls -U grows | wc -c")
-    check(r["found"] == "point" and r["cause"]["text"], json.dumps(r, indent=1)[:6000])
-    if r["cause"]["kind"] == "directory":
-        break
-check(r["cause"]["kind"] == "directory" and "getdents64" in r["cause"]["text"], json.dumps(r["cause"], indent=1)[:6000])
+    check(r["found"] == "point" and r["cause"]["kind"] == "directory" and "getdents64" in r["cause"]["text"], json.dumps(r, indent=1)[:6000])
 r = diverge("--", "sh", "-c", "ls | cat | wc -c & touch grows/$$; ls grows | wc -c & wait")
 check(r["found"] == "point", json.dumps(r, indent=1)[:6000])
 shutil.rmtree("grows")
