@@ -353,17 +353,21 @@ static const struct json_node *machine_of(const struct compare_file *f)
 	return m && m->type == JSON_OBJECT ? m : NULL;
 }
 
+/* As --machine has it. */
 static void put_machine(struct buf *out, const struct json_node *m)
 {
 	uint64_t cpus = 0;
-	if (!m) {
-		buf_str(out, "on its host's CPU");
-		return;
-	}
 	json_to_u64(json_get(m, "cpus"), &cpus);
-	buf_printf(out, "on machine %s", shown(json_text(m, "name")));
+	buf_str(out, shown(json_text(m, "name")));
 	if (cpus > 1)
 		buf_printf(out, ",cpus=%llu", (unsigned long long)cpus);
+}
+
+static void put_seen(struct buf *out, const struct json_node *m)
+{
+	buf_str(out, m ? "on machine " : "on its host's CPU");
+	if (m)
+		put_machine(out, m);
 }
 
 /* True: both saw the same machine, and so the same CPU. */
@@ -382,11 +386,12 @@ static bool compare_machines(struct comparison *c)
 		return false;
 	}
 	buf_str(&c->differences, "the base was measured ");
-	put_machine(&c->differences, a);
+	put_seen(&c->differences, a);
 	buf_str(&c->differences, ", the new one ");
-	put_machine(&c->differences, b);
-	buf_printf(&c->differences, "; measure both with --machine %s\n",
-		   shown(json_text(a ? a : b, "name")));
+	put_seen(&c->differences, b);
+	buf_str(&c->differences, "; measure both with --machine ");
+	put_machine(&c->differences, a ? a : b);
+	buf_str(&c->differences, "\n");
 	return false;
 }
 

@@ -185,7 +185,8 @@ check(p.returncode != 0 and "CPU features" in p.stdout + p.stderr, p.returncode,
 for base, new, words_of in ((a, c, "the base was measured on machine x86-64-v2, the new one on its host's CPU; measure both "
                              "with --machine x86-64-v2"),
                             (c, a, "on its host's CPU, the new one on machine x86-64-v2"),
-                            (a, result("e.json", "x86-64-v2,cpus=2"), "the new one on machine x86-64-v2,cpus=2")):
+                            (a, result("e.json", "x86-64-v2,cpus=2"), "the new one on machine x86-64-v2,cpus=2"),
+                            ("e.json", c, "measure both with --machine x86-64-v2,cpus=2")):
     p = run(tare, "compare", base, new)
     check(p.returncode != 0 and words_of in p.stdout + p.stderr, p.returncode, p.stdout, p.stderr)
 
