@@ -324,6 +324,13 @@ long own_open(long dir, const char *path, long flags);
 /* Calls `what` with each line of /proc/self/maps, which ends in \n. 0, or -errno. The text is in
  * a static buffer: one thread at a time. */
 long maps_each(void (*what)(const char *line, void *arg), void *arg);
+/* The mapping that holds that address: one call instead of a line of text for each mapping. False: there is none, or the
+ * kernel is older than Linux 6.11. */
+struct map_found {
+	uint64_t start, end, flags, inode;	/* flags: PROCMAP_READABLE, … */
+};
+long maps_open(void);
+bool maps_query(long fd, uint64_t addr, struct map_found *m);
 /* The same without the lock, in memory of the caller: more than the longest line. */
 long maps_each_in(char *text, size_t size, void (*what)(const char *line, void *arg), void *arg);
 char task_state(int32_t tid);				/* of /proc/TID/stat; 0: cannot be read */

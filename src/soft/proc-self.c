@@ -32,6 +32,11 @@ bool is_traced(void)
 	return false;
 }
 
+long maps_open(void)
+{
+	return own_open(AT_FDCWD, "/proc/self/maps", O_CLOEXEC);
+}
+
 long maps_each(void (*what)(const char *line, void *arg), void *arg)
 {
 	static char text[65536];
@@ -40,7 +45,7 @@ long maps_each(void (*what)(const char *line, void *arg), void *arg)
 
 long maps_each_in(char *text, size_t size, void (*what)(const char *line, void *arg), void *arg)
 {
-	const long fd = own_open(AT_FDCWD, "/proc/self/maps", O_CLOEXEC);
+	const long fd = maps_open();
 	if (fd < 0)
 		return fd;
 	size_t have = 0;
@@ -61,6 +66,20 @@ long maps_each_in(char *text, size_t size, void (*what)(const char *line, void *
 	}
 	sys1(__NR_close, fd);
 	return n < 0 ? n : have ? -EIO : 0;
+}
+
+/* struct procmap_query of linux/fs.h */
+bool maps_query(long fd, uint64_t addr, struct map_found *m)
+{
+	struct {
+		uint64_t size, query_flags, query_addr, start, end, flags, page_size, offset, inode;
+		uint32_t major, minor, name_size, build_id_size;
+		uint64_t name_addr, build_id_addr;
+	} q = { .size = sizeof(q), .query_addr = addr };
+	if (sys3(__NR_ioctl, fd, PROCMAP_QUERY, &q) < 0)
+		return false;
+	*m = (struct map_found){ .start = q.start, .end = q.end, .flags = q.flags, .inode = q.inode };
+	return true;
 }
 
 /* "TID (name) S …", and a name may have parentheses in it. */

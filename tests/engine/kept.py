@@ -71,12 +71,25 @@ def all_same():
             check(got == [got[0]] * 6, command, events, got)
 
 
+def other_slots():
+    """Processes whose tables of functions lead elsewhere: the C library has other functions for other CPUs, and a
+    library that is preloaded moves others."""
+    tuned = "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512VL,-AVX512F,-AVX2,-AVX2_Usable,-ERMS,-BMI2"
+    preloaded = f"LD_PRELOAD={os.path.realpath(files[2])}"
+    for command in "/bin/ls /usr", "/usr/bin/sort /etc/passwd", "/usr/bin/expr 6 + 7":
+        exe = os.path.realpath(command.split()[0])
+        order = [""] * 4 + [tuned] * 2 + [""] + [preloaded] * 2 + [tuned, ""]
+        want = {s: counts(stat(EVENTS, "/bin/sh", "-c", f"{s} {command}; :"), exe) for s in (*order, "")}
+        got = counts(stat(EVENTS, "/bin/sh", "-c", "".join(f"{s} {command}; " for s in order) + ":"), exe)
+        check(got == [want[s][0] for s in order], command, got, want)
+
+
 def taken_over(*options):
-    """Blocks are translated by the first two processes only."""
+    """Blocks are translated by the first two processes only. (A few entries of blocks are written by each.)"""
     exe = os.path.realpath("/bin/true")
     blocks = {n: stat("instructions", again, str(n), exe, options=options)["translated"]["blocks"] for n in (1, 2, 4, 8)}
     one = blocks[2] - blocks[1]
-    check(0 < blocks[8] - blocks[4] < one, "four more processes translate less than one", options, blocks)
+    check(0 <= blocks[8] - blocks[4] < one / 20, "four more processes translate next to nothing", options, blocks)
 
 
 def profiles(*options):
@@ -112,6 +125,7 @@ def replaced(what, change):
 
 
 all_same()
+other_slots()
 taken_over()
 taken_over("--functions")
 profiles()

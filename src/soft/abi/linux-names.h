@@ -76,6 +76,10 @@
 
 /* ---- files ---- */
 
+/* ioctl of /proc/PID/maps (linux/fs.h) */
+#define PROCMAP_QUERY		0xc0686611u	/* since Linux 6.11 */
+#define PROCMAP_READABLE	1u		/* alone: neither writable nor executable nor shared */
+
 #ifndef __NR_openat2
 #define __NR_openat2		437
 #endif

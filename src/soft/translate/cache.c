@@ -58,7 +58,8 @@ void entry_set(uint64_t pc, uint64_t code)
 static bool entry_missing(uint64_t pc)
 {
 	const struct region *const r = region_find(pc);
-	return r && !r->ambiguous && (!table_is_mapped(pc) || !*table_cell(pc));
+	return r && !r->ambiguous &&
+	       (!table_is_mapped(pc) || !*table_cell(pc) || *entry_at(*table_cell(pc)) == (uint64_t)glue_miss);
 }
 
 /* When all numbers are in use, calls share them: the return of one of these calls goes through R,
@@ -79,6 +80,7 @@ static void return_set(uint32_t n, uint32_t id)
 {
 	if (*return_at(n) != (uint64_t)glue_return_miss)
 		return;			/* another thread was faster */
+	kept_returns(n, block_at(id)->pc);
 	*return_at(n) = entry_code(id, ARRIVE_BY_RETURN);
 	*return_next(n) = block_at(id)->returns;
 	block_at(id)->returns = n;
@@ -327,23 +329,45 @@ static void side_exit_forget(uint32_t id)
 	link_to_stub(side);
 }
 
+static void unlink_one(uint32_t id)
+{
+	struct link *const l = link_at(id);
+	l->linked = false;
+	if (l->kind == LINK_JUMP && l->side)
+		side_exit_forget(l->side);
+	if (!l->to_stub) {
+		struct segment *const s = segment_for_stub(l->site);
+		if (!s)
+			die("no room to unlink a block", l->target);
+		put_stub(s, id);
+	}
+	link_to_stub(l);
+}
+
+void cache_unlink(uint32_t block, bool (*stays)(const struct link *l, const struct block *to))
+{
+	struct block *const b = block_at(block);
+	uint32_t *last = &b->in_links;
+	uint32_t next;
+	for (uint32_t id = b->in_links; id; id = next) {
+		next = link_at(id)->next;
+		if (stays(link_at(id), b)) {
+			*last = id;
+			last = &link_at(id)->next;
+		} else {
+			unlink_one(id);
+		}
+	}
+	*last = 0;
+}
+
 /* Sends all links to the block back to their stubs. */
 static void unlink_all(struct block *b)
 {
 	uint32_t next;
 	for (uint32_t id = b->in_links; id; id = next) {
-		struct link *const l = link_at(id);
-		next = l->next;
-		l->linked = false;
-		if (l->kind == LINK_JUMP && l->side)
-			side_exit_forget(l->side);
-		if (!l->to_stub) {
-			struct segment *const s = segment_for_stub(l->site);
-			if (!s)
-				die("no room to unlink a block", b->pc);
-			put_stub(s, id);
-		}
-		link_to_stub(l);
+		next = link_at(id)->next;
+		unlink_one(id);
 	}
 	b->in_links = 0;
 }

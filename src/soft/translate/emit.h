@@ -220,6 +220,7 @@ void trace_insn(struct emit *e, const struct insn *in, const uint8_t *s, uint64_
 /* Where the indirect branch always goes, as long as the program does not change its memory; 0: that is not
  * known. */
 NEEDS_LOCK uint64_t slot_target(const struct insn *in, const uint8_t *src, uint64_t pc);
+extern uint32_t slots_asked;	/* how often that had an answer */
 
 /* emit-calls.c, where calls are followed */
 struct transition {

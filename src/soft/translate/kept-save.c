@@ -46,13 +46,64 @@ static uint32_t block_with(uint64_t code)
 	return s ? block_of_code(s, code) : 0;
 }
 
-/* Does a block that is not dropped lead to another unit by that link? */
-static bool crosses(const struct link *l)
+/* The block that leaves by that link; 0: it is dropped. */
+static uint32_t block_before(const struct link *l)
 {
 	const uint32_t from = block_with(l->kind == LINK_JUMP && l->side ? link_at(l->side)->site : l->site);
-	if (!from || (block_at(from)->flags & (BLOCK_DEAD | BLOCK_ENTRY_ONLY | BLOCK_SIDE_EXIT)) == BLOCK_DEAD)
-		return false;
-	return unit_of(block_at(from)->pc) != unit_of(l->target);
+	return from && (block_at(from)->flags & (BLOCK_DEAD | BLOCK_ENTRY_ONLY | BLOCK_SIDE_EXIT)) == BLOCK_DEAD ? 0 : from;
+}
+
+/* Does a block that is not dropped lead to another unit by that link? (One that relies on slots may, if the link
+ * leads to its stub: separate().) */
+static bool crosses(const struct link *l)
+{
+	const uint32_t from = block_before(l);
+	return from && !block_at(from)->by_slot && unit_of(block_at(from)->pc) != unit_of(l->target);
+}
+
+/* A block that relies on slots may be reached only by another one of its unit. */
+static bool may_stay(const struct link *l, const struct block *to)
+{
+	const uint32_t from = block_before(l);
+	if (!from || unit_of(block_at(from)->pc) != unit_of(to->pc))
+		return !from && !to->by_slot;
+	return block_at(from)->by_slot || !to->by_slot;
+}
+
+static bool is_alive(uint32_t id)
+{
+	return !(block_at(id)->flags & (BLOCK_DEAD | BLOCK_SINGLE));
+}
+
+/* Marks all blocks of a chain of which one relies on slots. */
+static void mark_chain(uint32_t id)
+{
+	const uint32_t stride = cache.counts_taken ? 2 : 1;
+	while (block_at(id)->flags & BLOCK_CHAINED)
+		id -= stride;
+	for (;; id += stride) {
+		block_at(id)->by_slot = true;
+		if (!(block_at(id)->flags & BLOCK_FALLS))
+			return;
+	}
+}
+
+/* Blocks that rely on slots are kept if it is known on which. Nothing else leads to them directly, and they lead to no
+ * other unit: the process that takes them over finds them when it has the same slots. */
+static void separate(void)
+{
+	const bool keeps = slots_noted() && !cache.calls;
+	for (uint32_t id = 1; id <= cache.n_blocks; id++) {
+		if (!is_alive(id) || !block_at(id)->by_slot)
+			continue;
+		if (keeps)
+			mark_chain(id);
+		else
+			cache_drop_chain(id);
+	}
+	for (uint32_t id = 1; id <= cache.n_blocks; id++)
+		if (is_alive(id))
+			cache_unlink(id, may_stay);
 }
 
 static bool all_settled(void)
@@ -77,19 +128,64 @@ static bool can_be_kept(void)
 	    kept_limited(RLIMIT_FSIZE) || !all_settled())
 		return false;
 	const uint32_t live = cache.live_blocks;
-	/* where a slot of a table leads belongs to this process */
-	for (uint32_t id = 1; id <= cache.n_blocks; id++)
-		if (block_at(id)->constant && !(block_at(id)->flags & BLOCK_DEAD))
-			cache_drop_chain(id);
-	if (!enough_left(live))
+	separate();
+	if (!enough_left(live) || cache.n_segments > MAX_KEPT_SEGMENTS)
 		return false;
 	for (uint32_t id = 1; id <= cache.n_blocks; id++)
-		if (!(block_at(id)->flags & (BLOCK_DEAD | BLOCK_SINGLE)) && !is_in_unit(id))
+		if (is_alive(id) && !is_in_unit(id))
 			return false;
 	for (uint32_t id = 1; id <= cache.n_links; id++)
 		if (crosses(link_at(id)))
 			return false;
 	return true;
+}
+
+static bool is_of_unit(uint32_t id, const struct unit *u)
+{
+	const struct block *const b = block_at(id);
+	return b->pc >= u->start && b->pc < u->end && !(b->flags & BLOCK_DEAD);
+}
+
+static void list_backs(uint32_t id, uint32_t *n_backs)
+{
+	for (uint32_t n = block_at(id)->returns; n; n = *return_next(n))
+		kept_backs()[(*n_backs)++] = (struct kept_back){ .code = *return_at(n), .n = n, .block = id };
+}
+
+/* (T gets an address when a jump comes there for the second time: here it is the next process's first) */
+static void make_entry(uint32_t id)
+{
+	const uint64_t pc = block_at(id)->pc;
+	if (block_at(id)->flags & BLOCK_JUMP_ENTRY && (!table_is_mapped(pc) || !*table_cell(pc)))
+		entry_set(pc, entry_code(id, ARRIVE_BY_JUMP));
+}
+
+/* The blocks of the unit that rely on slots. T has their entries, but P does not lead to them before the process that
+ * takes them over has the same slots. */
+static void list_late(struct kept_unit *u, uint32_t *n_backs, uint32_t *n_slots)
+{
+	const uint32_t n = cache.n_blocks;
+	u->late_back = *n_backs;
+	for (uint32_t id = 1; id <= n; id++)
+		if (block_at(id)->by_slot && is_of_unit(id, &u->unit))
+			list_backs(id, n_backs);
+	u->n_late_backs = *n_backs - u->late_back;
+	u->late_entry = *n_backs;
+	for (uint32_t id = 1; id <= n; id++) {
+		const uint64_t pc = block_at(id)->pc;
+		if (!block_at(id)->by_slot || block_at(id)->runs_from || !is_of_unit(id, &u->unit))
+			continue;
+		make_entry(id);
+		const uint32_t entry = table_is_mapped(pc) ? *table_cell(pc) : 0;
+		if (!entry || *entry_at(entry) == (uint64_t)glue_miss)
+			continue;
+		kept_backs()[(*n_backs)++] = (struct kept_back){ .code = *entry_at(entry), .n = entry, .block = id };
+		*entry_at(entry) = (uint64_t)glue_miss;
+	}
+	u->n_late_entries = *n_backs - u->late_entry;
+	u->slot = *n_slots;
+	u->n_slots = slots_list(u->unit.start, u->unit.end, kept_slots() + u->slot);
+	*n_slots += u->n_slots;
 }
 
 /* What R and the table of pages have of one unit. */
@@ -99,14 +195,10 @@ static void list_unit(struct kept_unit *u, uint32_t *n_backs, uint32_t *n_pages)
 	u->page = *n_pages;
 	for (uint32_t id = 1; id <= cache.n_blocks; id++) {
 		const struct block *const b = block_at(id);
-		if (b->pc < u->unit.start || b->pc >= u->unit.end || b->flags & BLOCK_DEAD)
+		if (b->by_slot || !is_of_unit(id, &u->unit))
 			continue;
-		/* (T gets an address when a jump comes there for the second time: here it is the next
-		 * process's first) */
-		if (b->flags & BLOCK_JUMP_ENTRY && (!table_is_mapped(b->pc) || !*table_cell(b->pc)))
-			entry_set(b->pc, entry_code(id, ARRIVE_BY_JUMP));
-		for (uint32_t n = b->returns; n; n = *return_next(n))
-			kept_backs()[(*n_backs)++] = (struct kept_back){ .code = *return_at(n), .n = n };
+		make_entry(id);
+		list_backs(id, n_backs);
 	}
 	u->n_backs = *n_backs - u->back;
 	u->n_pages = pages_hide(u->unit.start, u->unit.end, kept_pages() + u->page);
@@ -229,9 +321,20 @@ static uint64_t place_parts(struct kept_head *h, uint64_t offset)
 	return offset;
 }
 
+/* How many blocks that rely on slots will get an entry, at most. */
+static uint32_t count_late(void)
+{
+	uint32_t n = 0;
+	for (uint32_t id = 1; id <= cache.n_blocks; id++)
+		n += block_at(id)->by_slot && block_at(id)->flags & BLOCK_JUMP_ENTRY;
+	return n;
+}
+
 static bool save(struct soft_kept *k)
 {
-	const uint64_t lists = (cache.n_returns + 1ull) * sizeof(struct kept_back) + pages_keep().used * 4;
+	const uint32_t n_late = count_late();
+	const uint64_t lists = (cache.n_returns + cache.n_entries + n_late + 1ull) * sizeof(struct kept_back) +
+			       slots_used() * sizeof(struct kept_slot) + pages_keep().used * 4;
 	const uint64_t head_size = PAGE_UP(sizeof(struct kept_head) + lists);
 	if (kept.taken)
 		sys2(__NR_munmap, ZONE_KEPT, kept.mapped);
@@ -239,13 +342,15 @@ static bool save(struct soft_kept *k)
 	if (!zone_try_map(ZONE_KEPT, head_size))
 		return false;
 	struct kept_head *const h = kept_head();
-	uint32_t n_backs = 0, n_pages = 0;
-	h->n_backs = cache.n_returns;
+	uint32_t n_backs = 0, n_slots = 0, n_pages = 0;
+	h->n_backs = cache.n_returns + cache.n_entries + n_late;
+	h->n_slots = slots_used();
 	for (uint32_t i = 0; i < kept.n_units; i++) {
 		if (!kept.units[i].end)
 			continue;
 		struct kept_unit *const u = &h->units[h->n_units++];
 		u->unit = kept.units[i];
+		list_late(u, &n_backs, &n_slots);
 		list_unit(u, &n_backs, &n_pages);
 	}
 	h->n_pages = n_pages;
@@ -276,7 +381,7 @@ static bool adds_much(void)
 {
 	const struct kept_head *const h = kept_head();
 	for (uint32_t i = 0; i < h->n_units; i++)
-		if (!kept.has_table[i])
+		if (!kept.has_table[i] || !kept_slots_same(i))
 			return false;
 	return cache.live_blocks >= h->live_blocks + h->live_blocks / 16 + ADDS_BLOCKS;
 }

@@ -104,6 +104,84 @@ static void use(const struct kept_unit *u)
 		*return_at(r[i].n) = r[i].code;
 	calls_take_unit(u->unit.start, u->unit.end);
 	kept.has_table[u - kept_head()->units] = take_table(u);
+	kept.in_use[u - kept_head()->units] = true;
+	kept.n_uses++;
+}
+
+/* ---- blocks that rely on constant slots ---- */
+
+static uint32_t unit_in_use(uint64_t pc)
+{
+	for (uint32_t i = 0; i < kept_head()->n_units; i++)
+		if (kept.in_use[i] && pc >= kept_head()->units[i].unit.start && pc < kept_head()->units[i].unit.end)
+			return i;
+	return MAX_UNITS;
+}
+
+/* Do the slots lead to the same code as when it was kept? */
+static bool lead_to_same(const struct kept_slot *list, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (unit_in_use(list[i].target) == MAX_UNITS)
+			return false;
+	return slots_same(list, n);
+}
+
+/* R and P lead to these blocks from now on, where they do not lead to another block of this process. */
+static void lead_to_late(const struct kept_unit *u)
+{
+	const struct kept_back *const r = kept_backs() + u->late_back, *const p = kept_backs() + u->late_entry;
+	for (uint32_t i = 0; i < u->n_late_backs; i++)
+		if (!(block_at(r[i].block)->flags & BLOCK_DEAD))
+			*return_at(r[i].n) = r[i].code;
+	for (uint32_t i = 0; i < u->n_late_entries; i++)
+		if (!(block_at(p[i].block)->flags & BLOCK_DEAD) && *entry_at(p[i].n) == (uint64_t)glue_miss)
+			*entry_at(p[i].n) = p[i].code;
+}
+
+/* The block returns from call n to `pc`. If a block that still waits for its slots has that number in its list, the list
+ * must not be used any more, and so the unit's blocks that rely on slots are not. */
+void kept_returns(uint32_t n, uint64_t pc)
+{
+	const uint32_t i = kept.taken && n <= kept_head()->n_returns ? unit_in_use(pc) : MAX_UNITS;
+	if (i == MAX_UNITS || kept.slots_same[i] || kept.slots_differ[i])
+		return;
+	const struct kept_unit *const u = &kept_head()->units[i];
+	const struct kept_back *const r = kept_backs() + u->late_back;
+	for (uint32_t k = 0; k < u->n_late_backs; k++)
+		kept.slots_differ[i] |= r[k].n == n;
+	for (uint32_t k = 0; kept.slots_differ[i] && k < u->n_late_backs; k++)
+		block_at(r[k].block)->returns = *return_next(r[k].n) = 0;
+}
+
+bool kept_slots_same(uint32_t i)
+{
+	const struct kept_unit *const u = &kept_head()->units[i];
+	const struct kept_slot *const list = kept_slots() + u->slot;
+	if (kept.slots_same[i] || kept.slots_differ[i] || !kept.in_use[i])
+		return kept.slots_same[i];
+	if (kept.looked[i] == slots_changed && kept.used[i] == kept.n_uses)
+		return false;
+	kept.looked[i] = slots_changed;
+	kept.used[i] = kept.n_uses;
+	if (!lead_to_same(list, u->n_slots))
+		return false;
+	slots_rely(list, u->n_slots, u->unit.start, u->unit.end);
+	lead_to_late(u);
+	return kept.slots_same[i] = true;
+}
+
+bool kept_waits(uint32_t id)
+{
+	if (!kept.taken || id > kept_head()->n_blocks)
+		return false;
+	const uint32_t i = unit_in_use(block_at(id)->pc);
+	return i == MAX_UNITS || !kept_slots_same(i);
+}
+
+bool kept_writes(void)
+{
+	return kept.save_to;
 }
 
 static void look_for(const struct unit *m)
@@ -168,6 +246,9 @@ void kept_code_changes(uint64_t start, uint64_t end)
 	for (uint32_t i = 0; i < kept.n_units; i++)
 		if (start < kept.units[i].end && kept.units[i].start < end)
 			kept.units[i].end = 0;
+	for (uint32_t i = 0; kept.taken && i < kept_head()->n_units; i++)
+		if (start < kept_head()->units[i].unit.end && kept_head()->units[i].unit.start < end)
+			kept.in_use[i] = false;
 }
 
 void kept_never(void)
@@ -261,8 +342,10 @@ static void take(struct thread *t, const struct kept_head *h)
 	*return_at(0) = h->return_0;
 	pages_take(&h->pages);
 	kept.taken = true;
-	for (uint32_t i = 0; i < h->n_units; i++)
+	for (uint32_t i = 0; i < h->n_units; i++) {
 		kept.waiting[i] = true;
+		kept.looked[i] = ~0u;
+	}
 	struct soft_record *const r = &E.shared->records[t->record];
 	r->blocks = r->had_blocks = cache.n_blocks;
 	r->code_bytes = r->had_code = cache.code_bytes;
@@ -347,10 +430,14 @@ void kept_start(struct thread *t)
 {
 	if (!take_of_program(t)) {
 		cache_touch();
+		if (kept.save_to)
+			slots_note();
 		return;
 	}
 	for (uint32_t i = 0; i < kept.n_units; i++)
 		look_for(&kept.units[i]);
+	if (kept.save_to)
+		slots_note();
 }
 
 void kept_forget(void)

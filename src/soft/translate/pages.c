@@ -108,7 +108,8 @@ uint32_t block_find(uint64_t pc)
 	const uint32_t here = offset_bits(pc);
 	for (uint32_t ref = first_of(pc); ref; ref = after(ref)) {
 		const struct block *const b = block_at(ref & REF_ID);
-		if ((ref & REF_OFFSET) == here && !(b->flags & (BLOCK_TWIN | BLOCK_SINGLE)) && !b->runs_from)
+		if ((ref & REF_OFFSET) == here && !(b->flags & (BLOCK_TWIN | BLOCK_SINGLE)) && !b->runs_from &&
+		    !(b->by_slot && kept_waits(ref & REF_ID)))
 			return ref & REF_ID;
 	}
 	return 0;

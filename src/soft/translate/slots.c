@@ -10,6 +10,7 @@
 #include "text.h"
 
 #define MAX_CONSTANT 256
+#define MAX_USED 2048
 
 /* Memory that a call of the program made read-only. */
 static struct constant {
@@ -19,6 +20,15 @@ static struct constant {
 	uint64_t first, last;	/* where the blocks that rely on it are; first 0: there are none */
 } constants[MAX_CONSTANT];	/* guarded by the lock */
 static uint32_t n_constants;
+
+/* Slots that blocks of this process rely on, by slot_place(); for kept code. */
+static struct used_slot {
+	struct kept_slot slot;
+	uint64_t pc;		/* of code that relies on it */
+} used[MAX_USED];
+static uint32_t n_used;
+static bool notes_used, used_too_many;
+uint32_t slots_asked, slots_changed;
 
 /* start-end r--p offset device inode …. Reading takes long (50 µs), so all are looked at that this line is of. */
 static void look_at_line(const char *p, void *arg)
@@ -38,9 +48,27 @@ static void look_at_line(const char *p, void *arg)
 		constants[i].looked_at |= constants[i].start >= start && constants[i].end <= end;
 }
 
+/* The same, by asking for each. False: the kernel cannot be asked. */
+static bool ask_each(void)
+{
+	struct map_found m;
+	bool answers = false;
+	const long fd = maps_open();
+	for (uint32_t i = 0; fd >= 0 && i < n_constants; i++) {
+		struct constant *const c = &constants[i];
+		if (c->looked_at || !maps_query(fd, c->start, &m))
+			continue;
+		answers = true;
+		c->looked_at = c->end <= m.end && m.flags == PROCMAP_READABLE && m.inode;
+	}
+	if (fd >= 0)
+		sys1(__NR_close, fd);
+	return answers;
+}
+
 static bool look_at(const struct constant *c)
 {
-	if (!c->looked_at)
+	if (!c->looked_at && !ask_each())
 		maps_each(look_at_line, NULL);
 	return c->looked_at;
 }
@@ -50,6 +78,7 @@ void slots_protected(struct thread *t, uint64_t start, uint64_t end)
 	lock_take();
 	if (start < end && n_constants < MAX_CONSTANT)
 		constants[n_constants++] = (struct constant){ .start = start, .end = end };
+	slots_changed++;
 	__atomic_store_n(&n_constants, n_constants, __ATOMIC_RELAXED);
 	lock_drop();
 }
@@ -129,25 +158,106 @@ static uint64_t slot_of(const struct insn *in, const uint8_t *src, uint64_t pc)
 	       !in->seg_used && !in->branch16 ? rip_target(in, src, pc) : 0;
 }
 
-uint64_t slot_target(const struct insn *in, const uint8_t *src, uint64_t pc)
+static struct used_slot *slot_place(uint64_t at)
 {
-	const uint64_t at = n_constants ? slot_of(in, src, pc) : 0;
-	for (uint32_t i = 0; at && i < n_constants; i++) {
+	uint64_t i = at / 8 * 0x9e3779b97f4a7c15ull >> 53;
+	while (used[i].slot.at && used[i].slot.at != at)
+		i = (i + 1) % MAX_USED;
+	return &used[i];
+}
+_Static_assert(MAX_USED == 1u << (64 - 53), "slot_place()");
+
+static void note_used(uint64_t at, uint64_t target, uint64_t pc)
+{
+	if (!notes_used || n_used >= MAX_USED * 3 / 4) {
+		used_too_many = true;
+		return;
+	}
+	struct used_slot *const u = slot_place(at);
+	used_too_many |= u->slot.at && region_find(u->pc) != region_find(pc);
+	n_used += !u->slot.at;
+	*u = (struct used_slot){ .slot = { .at = at, .target = target }, .pc = pc };
+}
+
+/* The memory that holds the slot, if that is constant. */
+static struct constant *constant_at(uint64_t at)
+{
+	for (uint32_t i = 0; i < n_constants; i++) {
 		struct constant *const c = &constants[i];
 		if (at % 8 || at < c->start || at + 8 > c->end)
 			continue;
-		uint64_t target;
-		if (!look_at(c)) {
-			constants[i] = constants[--n_constants];
-			return 0;
-		}
-		if (!copy_guest(&target, (const void *)at, 8))
-			return 0;
-		if (!c->first || pc < c->first)
-			c->first = pc;
-		if (pc > c->last)
-			c->last = pc;
-		return target;
+		if (look_at(c))
+			return c;
+		constants[i] = constants[--n_constants];
+		break;
 	}
-	return 0;
+	return NULL;
+}
+
+static void relies(struct constant *c, uint64_t first, uint64_t last)
+{
+	if (!c->first || first < c->first)
+		c->first = first;
+	if (last > c->last)
+		c->last = last;
+}
+
+uint64_t slot_target(const struct insn *in, const uint8_t *src, uint64_t pc)
+{
+	const uint64_t at = n_constants ? slot_of(in, src, pc) : 0;
+	struct constant *const c = at ? constant_at(at) : NULL;
+	uint64_t target;
+	if (!c || !copy_guest(&target, (const void *)at, 8))
+		return 0;
+	relies(c, pc, pc);
+	slots_asked++;
+	note_used(at, target, pc);
+	return target;
+}
+
+/* ---- for kept code ---- */
+
+void slots_note(void)
+{
+	notes_used = true;
+	used_too_many = false;
+}
+
+bool slots_noted(void)
+{
+	return notes_used && !used_too_many;
+}
+
+uint32_t slots_used(void)
+{
+	return n_used;
+}
+
+uint32_t slots_list(uint64_t start, uint64_t end, struct kept_slot *list)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < MAX_USED; i++)
+		if (used[i].slot.at && used[i].pc >= start && used[i].pc < end)
+			list[n++] = used[i].slot;
+	return n;
+}
+
+bool slots_same(const struct kept_slot *list, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t target;
+		if (!constant_at(list[i].at) || !copy_guest(&target, (const void *)list[i].at, 8) ||
+		    target != list[i].target)
+			return false;
+	}
+	return true;
+}
+
+void slots_rely(const struct kept_slot *list, uint32_t n, uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		relies(constant_at(list[i].at), start, end - 1);
+		if (notes_used)
+			note_used(list[i].at, list[i].target, start);
+	}
 }

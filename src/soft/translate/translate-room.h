@@ -49,6 +49,8 @@ NEEDS_LOCK uint32_t new_link(uint64_t target, uint8_t kind);
 NEEDS_LOCK void cache_drop(uint32_t id);	/* the block, and the chain that it is part of */
 NEEDS_LOCK void link_to(uint32_t link, uint32_t block);	/* nothing, if the block is out of reach */
 NEEDS_LOCK void link_to_stub(const struct link *l);
+/* Sends the links to the block back to their stubs, but for those that may stay. */
+NEEDS_LOCK void cache_unlink(uint32_t block, bool (*stays)(const struct link *l, const struct block *to));
 NEEDS_LOCK void link_patch(uint64_t site, uint64_t to);	/* the rel32 at `site` */
 bool in_reach(uint64_t site, uint64_t to);		/* of that rel32 */
 /* The block whose code holds that address; 0: none, the address is in a stub. */
@@ -113,6 +115,19 @@ static inline bool region_is_fixed(const struct region *r) { return !(r->anon ||
 /* slots.c: looks which constant slots lead to the range; then, does one of those that code of the region uses? */
 NEEDS_LOCK void slots_look(uint64_t start, uint64_t end);
 NEEDS_LOCK bool slots_lead(const struct region *from);
+/* For kept code (kept.c). */
+struct kept_slot {
+	uint64_t at, target;
+};
+extern uint32_t slots_changed;		/* counts the times that more memory became constant */
+NEEDS_LOCK void slots_note(void);	/* from now on, before any block is made: which slots blocks rely on */
+NEEDS_LOCK bool slots_noted(void);	/* all of them are known */
+uint32_t slots_used(void);		/* how many they are */
+/* Those that code of the range relies on. Returns how many. */
+NEEDS_LOCK uint32_t slots_list(uint64_t start, uint64_t end, struct kept_slot *list);
+NEEDS_LOCK bool slots_same(const struct kept_slot *list, uint32_t n);	/* they are constant here, and have these targets */
+/* If that is so: code of the range relies on them. */
+NEEDS_LOCK void slots_rely(const struct kept_slot *list, uint32_t n, uint64_t start, uint64_t end);
 /* Is there such code in the range? */
 NEEDS_LOCK bool region_unchanging(uint64_t start, uint64_t end);
 
@@ -150,6 +165,11 @@ NEEDS_LOCK void cache_drop_chain(uint32_t id);	/* the block's; the program's cod
 NEEDS_LOCK void kept_line(const char *line, uint64_t start, uint64_t end);	/* of /proc/self/maps */
 NEEDS_LOCK void kept_code_changes(uint64_t start, uint64_t end);
 NEEDS_LOCK void kept_forget(void);	/* the cache is being emptied */
+bool kept_writes(void);			/* this process is to write its code for others */
+/* The block relies on constant slots. It is kept code, and they are not known to be as they were. */
+NEEDS_LOCK bool kept_waits(uint32_t id);
+/* Before R gets code for that call, which returns to pc. */
+NEEDS_LOCK void kept_returns(uint32_t n, uint64_t pc);
 
 /* alias.c */
 /* Are all mappings known through which the shared code at pc can be written? */

@@ -632,6 +632,7 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 		return (struct made){ .why = PROBLEM_BAD_INSN };
 	if (stops)
 		cut_at_stop(p, stops, thread_self()->code.stop_after, thread_self()->code.stop_before);
+	const uint32_t asked = slots_asked;
 	const uint64_t constant = flags & BLOCK_SINGLE || writable ? 0 : constant_target(p);
 	if (constant)
 		plan_direct(p, constant);
@@ -697,6 +698,7 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 			 !flags_live_at(to, home_of(pc, b->src_len)))
 			b->flags |= BLOCK_FLAGS_FREE_AT_TARGET | BLOCK_RELIES_ON_NEXT;
 	}
+	b->by_slot = slots_asked != asked;
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s, .single = flags & BLOCK_SINGLE, .pc = pc,
 			  .back_to = back_to };
 	b->code = s->hot;
@@ -855,6 +857,8 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 			first = id;
 		if (!next)
 			return first;
+		if (block_at(id)->constant && kept_writes())
+			break;		/* what follows may be of another unit */
 		const bool jcc = last_flow(&the_plan) == FLOW_JCC && !(block_at(id)->flags & BLOCK_TAIL);
 		waits = alone && !loop_edge && jcc && !not_taken_counted(id);
 		if (waits || loop_edge || not_taken_counted(id))
@@ -983,7 +987,9 @@ static uint32_t write_side_exit(struct segment *s, const struct link *l, bool fa
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s };
 	*b = (struct block){ .pc = l->target, .code = s->hot, .bumps = l->bumps,
 			     .flags = BLOCK_SIDE_EXIT | BLOCK_DEAD | (falls ? BLOCK_FALLS : 0) };
-	if (!flags_live_at(l->target, home_of(l->target, 1)))	/* (it is forgotten together with that block) */
+	const uint32_t asked = slots_asked;
+	/* (it is forgotten together with that block; code that is kept relies on no slot there) */
+	if (!flags_live_at(l->target, home_of(l->target, 1)) && (slots_asked == asked || !kept_writes()))
 		b->flags |= BLOCK_FLAGS_FREE_AT_TARGET;
 	s->ids[s->n_ids++] = id;
 	emit_side_exit(&e, b);

@@ -79,7 +79,8 @@ struct block {
 	uint32_t returns;	/* first of the list of calls, by number, that return here */
 	uint32_t page_next[2];	/* next in the lists of its first and its last page (pages.c) */
 	uint16_t src_len;
-	uint16_t code_len;
+	uint16_t code_len : 15;
+	bool by_slot : 1;	/* it relies on a constant slot. Of kept code: … or a block of its chain does */
 	uint16_t flags;
 	uint8_t n_insns;
 	uint8_t inc_at : 6;	/* its cell is bumped before this instruction */
