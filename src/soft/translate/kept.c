@@ -18,8 +18,11 @@
  * the process has mapped the same file at the same address: same device, inode, size and times of change,
  * and a hash of the pages that blocks were made from. Nothing is kept where a file was changed in the last
  * two seconds, in which a further change might leave its times as they are. Nothing leads from one unit
- * to another one directly, or nothing is kept. (So blocks that rely on constant slots are dropped before,
- * slots.c.)
+ * to another one directly, or nothing is kept.
+ *
+ * Blocks that rely on constant slots (slots.c) come into use later than the rest of their unit: when the process has the
+ * same slots, with the same contents, and the code that they lead to is in use (kept_slots_same()). Until then nothing
+ * finds them, neither R nor P leads to them, and links from other blocks lead to stubs.
  *
  * Only processes are kept whose code is all of such files and the vDSO, and which count in cells without
  * anything special (kept_is_plain()) but the code log and calls. (The sites of calls.c are kept, contexts are not.) A process that has taken code over, the child of a fork, and one that
