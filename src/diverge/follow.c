@@ -119,21 +119,45 @@ static int end(struct follower *f, enum tare_diverge_cause cause, const char *te
 
 /* ---- one instruction ---- */
 
-/* The code of the vDSO computes the time, from memory of the kernel and the time-stamp counter. */
-static bool in_vdso(const struct follower *f, uint64_t stop)
+/* Code of the vDSO computes the time, from memory of the kernel and the time-stamp counter, or (Linux 6.11, glibc 2.41)
+ * random bytes, from a key that getrandom() gave. */
+static const char *place_at(const struct follower *f, uint64_t stop)
 {
-	return strstr(diverge_place(f->v, 0, state_at(f, 0, stop)->at.pc), "[vdso]") != NULL;
+	return diverge_place(f->v, 0, state_at(f, 0, stop)->at.pc);
 }
 
-static int end_in_vdso(struct follower *f)
+static bool in_vdso(const struct follower *f, uint64_t stop)
 {
+	return strstr(place_at(f, stop), "[vdso]") != NULL;
+}
+
+/* The nearest stop, that one or before it, at which the vDSO ran code that has a name: it has one only for what it
+ * exports. */
+static uint64_t named_in_vdso(const struct follower *f, uint64_t stop)
+{
+	while (stop > f->first && in_vdso(f, stop) && place_at(f, stop)[0] == '[')
+		stop--;
+	return stop;
+}
+
+static int end_in_vdso(struct follower *f, uint64_t stop)
+{
+	uint64_t named = named_in_vdso(f, stop);
+	if (named == f->first && f->first > 1) {
+		const int got = get_window(f, stop, LAST_WINDOW);
+		if (got < 0)
+			return got;
+		named = got ? named_in_vdso(f, stop) : 0;
+	}
+	if (named && in_vdso(f, named) && strstr(place_at(f, named), "getrandom"))
+		return end(f, TARE_DIVERGE_BY_RANDOM, "getrandom() gave other bytes, made by code of the kernel's vDSO");
 	return end(f, TARE_DIVERGE_BY_TIME, "the time, which code of the kernel's vDSO read");
 }
 
 static int other_wrote(struct follower *f, uint64_t stop)
 {
 	if (in_vdso(f, stop))
-		return end_in_vdso(f);
+		return end_in_vdso(f, stop);
 	add_step(f, stop, state_at(f, 0, stop)->at.pc, "no instruction of this thread wrote it");
 	return end(f, TARE_DIVERGE_BY_THREAD, "another thread, or a process with the same memory, wrote it at another time");
 }
@@ -169,7 +193,7 @@ static int end_at_source(struct follower *f, enum flow_source s, uint64_t count)
 static int end_at_change(struct follower *f, uint64_t count)
 {
 	if (in_vdso(f, count - 1))
-		return end_in_vdso(f);
+		return end_in_vdso(f, count - 1);
 	return end(f, TARE_DIVERGE_BY_THREAD, "another thread, or a process with the same memory, wrote what this instruction "
 		   "read");
 }
@@ -445,7 +469,7 @@ static int follow_trail(struct follower *f, struct trail *t)
 	for (unsigned i = 0; i < MOST_STEPS && got == FOLLOW; i++) {
 		got = follow_longer(f, t);
 		if (got == FOLLOW && t->at >= f->first && t->at <= f->last && in_vdso(f, t->at))
-			got = end_in_vdso(f);
+			got = end_in_vdso(f, t->at);
 	}
 	return got < 0 ? got : 0;
 }
