@@ -123,6 +123,13 @@ uint32_t calls_site_constant(uint64_t pc, uint64_t target, uint8_t kind, bool ma
 	return info_at(n)->slot = slot;
 }
 
+uint32_t calls_site_through(uint64_t pc, uint64_t target, uint8_t kind, const struct calls_stub *stub)
+{
+	const uint32_t slot = calls_site_constant(pc, target, kind + CALLS_THROUGH, true);
+	info_at(slot)->stub = *stub;
+	return slot;
+}
+
 uint64_t calls_keep(uint32_t *n)
 {
 	*n = n_slots;
@@ -249,6 +256,12 @@ static void grow_node_hash(struct thread *t)
 		*hash_place(t, node_at(t, n)->set, node_at(t, n)->edge) = n;
 }
 
+/* How many there are, without proxies. */
+static uint32_t contexts_of(const struct calls_thread *c)
+{
+	return c->n_nodes - c->n_proxies;
+}
+
 /* The same; makes the context, if it is new. 0: there is no room. */
 static uint32_t find_node(struct thread *t, const struct calls_node *like)
 {
@@ -260,12 +273,53 @@ static uint32_t find_node(struct thread *t, const struct calls_node *like)
 		grow_node_hash(t);
 		place = hash_place(t, like->set, like->edge);
 	}
-	if (c->n_nodes >= nodes_max(like->kind == FOLDED ? MAX_NODES : FOLD_FROM))
+	const bool last_resort = like->kind == FOLDED;
+	if (contexts_of(c) >= nodes_max(last_resort ? MAX_NODES : FOLD_FROM) ||
+	    c->n_nodes >= nodes_max(last_resort ? MAX_NODES : (MAX_NODES + FOLD_FROM) / 2))
 		return 0;
 	const uint32_t n = *place = ++c->n_nodes;
 	*node_at(t, n) = *like;
 	hot_of(t, n)->mix = n * 16;
 	return n;
+}
+
+#define PROXY_SET 0x70726f7879000000ull
+
+static uint64_t proxy_edge(uint32_t n, uint32_t stub)
+{
+	return (uint64_t)stub << 32 | n;
+}
+
+/* The context itself, if n is a proxy of it. */
+static uint32_t context_of(const struct thread *t, uint32_t n)
+{
+	return node_at(t, n)->proxy ? (uint32_t)node_at(t, n)->edge : n;
+}
+
+/* The proxy of context n, for calls through the stub with the context `stub`; or for jumps back (0). 0: there is no
+ * room for more. */
+static uint32_t proxy_of(struct thread *t, uint32_t n, uint32_t stub, uint64_t worth)
+{
+	struct calls_thread *const c = calls_of(t);
+	struct calls_node like = *node_at(t, n);
+	like.set = PROXY_SET;
+	like.edge = proxy_edge(n, stub);
+	const uint32_t known = *hash_place(t, like.set, like.edge);
+	if (known || c->n_nodes >= nodes_max(PROXIES_UP_TO))
+		return known;
+	like.proxy = PROXY_BACK;
+	like.next_proxy = c->last_proxy;
+	if (stub) {
+		like.proxy = PROXY_STUB;
+		like.stub = stub;
+		like.worth = worth;
+	}
+	const uint32_t proxy = find_node(t, &like);
+	if (proxy) {
+		c->last_proxy = proxy;
+		c->n_proxies++;
+	}
+	return proxy;
 }
 
 static uint32_t find_root(struct thread *t, uint8_t kind, uint8_t signal, uint64_t entry)
@@ -345,8 +399,9 @@ static bool in_path_of(const struct thread *t, uint32_t n, uint64_t edge)
 	return n;
 }
 
-static uint32_t child_of(struct thread *t, uint32_t n, uint8_t kind, uint64_t site, uint64_t entry)
+static uint32_t child_of(struct thread *t, uint32_t from, uint8_t kind, uint64_t site, uint64_t entry)
 {
+	const uint32_t n = context_of(t, from);
 	const struct calls_node *const of = node_at(t, n);
 	const uint32_t base = of->repeats ? of->parent : n;
 	const uint64_t edge = mix(mix(site ^ (uint64_t)generation << 48) + entry * 8 + kind) | 1;
@@ -363,7 +418,7 @@ static uint32_t child_of(struct thread *t, uint32_t n, uint8_t kind, uint64_t si
 		return fold(t, like);
 	}
 	like.repeats = in_path_of(t, base, edge);
-	if (!like.repeats && calls_of(t)->n_nodes > nodes_max(CUT_FROM))
+	if (!like.repeats && contexts_of(calls_of(t)) > nodes_max(CUT_FROM))
 		cut_cycle(t, &like);
 	like.set = node_at(t, like.parent)->set + (like.repeats ? 0 : mix(like.edge));
 	like.edges = node_at(t, like.parent)->edges | edge_bit(edge);
@@ -572,22 +627,55 @@ unsigned calls_watch_now(const struct thread *t)
 	return node_at(t, current(t))->watch;
 }
 
+/* So many calls came through the stub whose context is n. */
+static void count_stub(struct thread *t, uint32_t n, uint64_t worth, uint64_t calls)
+{
+	struct calls_hot *const hot = hot_of(t, n);
+	hot->calls += calls;
+	for (unsigned k = 0; k < calls_bits(cache.calls); k++)
+		hot->sums[k] += calls * (worth >> (WORTH_BITS * k) & ((1u << WORTH_BITS) - 1));
+}
+
+/* The next context of a call or jump through a stub. Where there is no proxy, the stub is counted now, and code
+ * must not learn the context. */
+static uint32_t through_stub(struct thread *t, const struct slot_info *site, bool *learn)
+{
+	const uint32_t stub = child_of(t, current(t), site->kind - CALLS_THROUGH, site->site, site->stub.start);
+	const uint32_t n = child_of(t, stub, TAIL, site->stub.jump, site->target);
+	const uint32_t proxy = proxy_of(t, n, stub, site->stub.worth);
+	*learn = proxy;
+	if (!proxy)
+		count_stub(t, stub, site->stub.worth, 1);
+	return proxy ? proxy : n;
+}
+
+/* The context n that a jump goes back to, which is no call. Code counts all that it learns as calls. */
+static uint32_t back_to(struct thread *t, uint32_t n, bool *learn)
+{
+	const bool leaves = cache.watch && node_at(t, n)->top != node_at(t, current(t))->top;
+	const uint32_t proxy = leaves || trace_wanted() ? 0 : proxy_of(t, context_of(t, n), 0, 0);
+	*learn = proxy;
+	return proxy ? proxy : n;
+}
+
 /* A call or jump of `site`, of a context that is known by its site and target, or the arrival of an
  * indirect branch of `site` at the target of `slot`. */
 static void transition(struct thread *t, uint32_t slot, uint32_t site)
 {
 	const struct slot_info *const to = info_at(slot), *const from = info_at(site);
 	const uint64_t cur = calls_of(t)->cur;
-	bool counts = true;
-	const uint32_t n = from->kind == CALL ?
-			   child_of(t, current(t), CALL, from->site, to->target) :
-			   jump_to_function(t, current(t), from->site, to, &counts);
+	bool counts = true, learn = true;
+	uint32_t n = from->kind & CALLS_THROUGH ? through_stub(t, from, &learn) :
+		     from->kind == CALL ? child_of(t, current(t), CALL, from->site, to->target) :
+					  jump_to_function(t, current(t), from->site, to, &counts);
+	if (!counts)
+		n = back_to(t, n, &learn);
+	else if (node_at(t, n)->outermost)
+		learn = false;
 	change_to(t, n);
 	watch_change(t, number_of(cur));
-	if (!counts)			/* code would count it: C looks each time */
-		return;
-	hot_of(t, n)->calls++;
-	if (!node_at(t, n)->outermost)
+	hot_of(t, n)->calls += counts;
+	if (learn)
 		remember(t, slot, site, cur, n);
 }
 
@@ -871,6 +959,22 @@ static void log_syscalls(struct thread *t)
 	}
 }
 
+/* What proxies have counted becomes that of their contexts. */
+static void fold_proxies(struct thread *t)
+{
+	for (uint32_t n = calls_of(t)->last_proxy; n; n = (uint32_t)node_at(t, n)->next_proxy) {
+		const struct calls_node *const proxy = node_at(t, n);
+		struct calls_hot *const hot = hot_of(t, n), *const of = hot_of(t, context_of(t, n));
+		for (unsigned k = 0; k < calls_bits(cache.calls); k++)
+			of->sums[k] += hot->sums[k];
+		if (proxy->proxy == PROXY_STUB && hot->calls) {
+			of->calls += hot->calls;
+			count_stub(t, proxy->stub, proxy->worth, hot->calls);
+		}
+		hot_zero(hot);
+	}
+}
+
 void calls_fold(struct thread *t)
 {
 	struct calls_thread *const c = calls_of(t);
@@ -880,8 +984,11 @@ void calls_fold(struct thread *t)
 	if (cache.calls) {
 		leave_cur(t, events);
 		mem_zero(c->acc, sizeof(c->acc));
+		fold_proxies(t);
 		for (uint32_t n = 1; n <= c->n_nodes; n++) {
 			struct calls_hot *const hot = hot_of(t, n);
+			if (node_at(t, n)->proxy)
+				continue;
 			uint64_t any = hot->calls | (node_at(t, n)->logged ? 0 : 1);
 			for (unsigned k = 0; k < events; k++)
 				any |= hot->sums[k];
@@ -920,7 +1027,7 @@ void calls_syscall(struct thread *t, uint64_t pc, long number, bool failed)
 	struct calls_thread *const c = calls_of(t);
 	if (!t->calls_mapped || t->code.off)
 		return;
-	const uint32_t node = cache.calls ? current(t) : 0;
+	const uint32_t node = cache.calls ? context_of(t, current(t)) : 0;
 	struct calls_syscall *s;
 	while (!(s = find_syscall(c, pc, (int32_t)number, node))) {
 		lock_take();
@@ -939,6 +1046,6 @@ void calls_syscall(struct thread *t, uint64_t pc, long number, bool failed)
 void calls_syscall_failed(struct thread *t, uint64_t pc, long number)
 {
 	const struct code_syscall r = { .number = (int32_t)number, .errors = 1,
-					.context = cache.calls ? current(t) : 0 };
+					.context = cache.calls ? context_of(t, current(t)) : 0 };
 	code_log_record(t, CODE_SYSCALL, pc, 0, &r, sizeof(r));
 }

@@ -39,6 +39,7 @@
 #define MAX_NODES 1200000u
 #define CUT_FROM 300000u		/* cycles of further contexts are cut: tare_code_context.cut */
 #define FOLD_FROM 1100000u		/* further contexts are folded: TARE_CODE_FOLDED */
+#define PROXIES_UP_TO 1000000u	/* contexts and proxies; further proxies are not made */
 #define NODE_HASH (1u << 22)	/* at most */
 #define NODE_HASH_FIRST 1024u
 #define MAX_SYSCALLS 4096u
@@ -80,12 +81,27 @@ struct calls_hot {
 #define HOT_UNIT 64u			/* one or more of these is a hot part */
 _Static_assert(sizeof(struct calls_hot) + 8 == HOT_UNIT, "one event: one cache line");
 
-/* What C knows of a context. */
+/* A *proxy* stands for a context where entering it counts in another way than code does by itself. It has sums and
+ * next contexts of its own; when contexts are written, its counts become those of the context. */
+enum calls_proxy {
+	PROXY_NONE,
+	PROXY_BACK,		/* entering it is no call: a jump back from another part of its function */
+	PROXY_STUB,		/* each of its calls came through the stub of a PLT, which has a context of its own */
+};
+
+/* What C knows of a context, or of a proxy: a copy of what it stands for, but for the fields that are named. */
 struct calls_node {
-	uint64_t site, entry;
-	uint64_t set;			/* hash of the calls in its path */
-	uint64_t edge;			/* hash of its own call */
-	uint64_t edges;			/* edge_bit() of all calls in its path, and of its own */
+	uint64_t site;
+	union {
+		uint64_t entry;
+		uint64_t worth;		/* PROXY_STUB: what the stub counts (calls_stub.worth) */
+	};
+	uint64_t set;			/* hash of the calls in its path; of a proxy: PROXY_SET */
+	uint64_t edge;			/* hash of its own call; of a proxy: proxy_edge() */
+	union {
+		uint64_t edges;		/* edge_bit() of all calls in its path, and of its own */
+		uint64_t next_proxy;	/* of the thread; or 0 */
+	};
 	uint32_t parent;		/* number; never one that repeats */
 	uint32_t from;			/* TAIL: the one that jumped, when it was made */
 	uint32_t fid;			/* of the function at entry */
@@ -96,9 +112,14 @@ struct calls_node {
 	bool outermost : 1;		/* a call of a watched function that was not on the stack */
 	uint8_t watch : 2;		/* enum calls_watch */
 	uint8_t signal;
+	uint8_t proxy;			/* enum calls_proxy */
 	uint32_t top;			/* the nearest outermost one in its path; or 0 */
-	uint32_t above;			/* outermost: the next one in its path; or 0 */
+	union {
+		uint32_t above;		/* outermost: the next one in its path; or 0 */
+		uint32_t stub;		/* PROXY_STUB: the stub's context (no function is watched) */
+	};
 };
+_Static_assert(sizeof(struct calls_node) == 64, "one cache line");
 
 struct calls_syscall {
 	uint64_t pc;
@@ -124,7 +145,8 @@ struct calls_thread {
 		uint32_t what;		/* one of enum soft_watch */
 		uint32_t number;
 	} requests[CALLS_REQUESTS];
-	uint32_t n_nodes;
+	uint32_t n_nodes;		/* contexts and proxies */
+	uint32_t n_proxies, last_proxy;
 	uint32_t hash_size;		/* of the table of contexts, at CALLS_HASH */
 	uint32_t folded;		/* contexts that were not made */
 	struct calls_syscall syscalls[MAX_SYSCALLS];
@@ -154,6 +176,15 @@ static inline struct calls_thread *calls_of(const struct thread *t)
 /* The kinds of sites (enum tare_code_context_kind). */
 #define CALLS_CALL 3
 #define CALLS_TAIL 4
+#define CALLS_THROUGH 16	/* added to these: through the stub of a PLT, at once */
+
+/* A stub of a PLT that jumps through a constant slot. */
+struct calls_stub {
+	uint64_t start, jump;		/* its first instruction; its jump */
+	uint64_t worth;			/* what it counts: WORTH_BITS for each event that is wanted, in a row */
+};
+#define WORTH_BITS 2
+_Static_assert(SOFT_EVENTS * WORTH_BITS <= 64, "fits");
 
 /* A call site, or a target of indirect branches. */
 struct slot_info {
@@ -166,6 +197,7 @@ struct slot_info {
 	uint8_t n_sites;		/* of SLOT_FUNCTION: places that are taken */
 	bool hidden;			/* of kept code that is not in use */
 	uint32_t slot;			/* of SLOT_CONSTANT: the site that it is now */
+	struct calls_stub stub;		/* of CALLS_THROUGH */
 };
 
 /* What a signal in translated code finds half done (struct mark; its `added` says for how many events). */
@@ -190,6 +222,8 @@ NEEDS_LOCK uint32_t calls_target(uint64_t pc, bool make);
 /* The same for an indirect branch that always goes to `target` (slots.c), which is not known when the block
  * is written once more (`make` false). */
 NEEDS_LOCK uint32_t calls_site_constant(uint64_t pc, uint64_t target, uint8_t kind, bool make);
+/* The same for a direct call or jump to a stub that always jumps to `target`. */
+NEEDS_LOCK uint32_t calls_site_through(uint64_t pc, uint64_t target, uint8_t kind, const struct calls_stub *stub);
 const struct slot_info *slot_info_at(uint32_t slot);
 /* Where in the hash table the answers of a slot are: its part, and what is added to the key, of which
  * the low 16 bits count. In units of 8 bytes, a multiple of 4. */
