@@ -116,7 +116,7 @@ void count_ahead(uint32_t id, uint8_t vec[SOFT_EVENTS])
 	__builtin_memcpy(vec, b->vec, SOFT_EVENTS);
 	if (!adds_ahead(&cache.modes[b->mode]) && (b->mode || !calls_add_ahead()))
 		return;
-	while (b->flags & BLOCK_FALLS && block_at(++id)->runs_from) {
+	while (b->flags & BLOCK_FALLS && block_at(++id)->runs_from && !is_merged_stub(block_at(id))) {
 		b = block_at(id);
 		for (int k = 0; k < SOFT_EVENTS; k++)
 			vec[k] += b->vec[k];

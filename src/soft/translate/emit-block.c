@@ -533,7 +533,7 @@ uint64_t emit_block(struct emit *e, const struct plan *p, struct block *b, uint3
 		struct transition to = { .call = in->flow == FLOW_CALL, .flags_free = e->free_at_target };
 		if (changes_context(b, in->flow, target, next)) {
 			const uint8_t kind = to.call ? CALLS_CALL : CALLS_TAIL;
-			to.slot = b->constant ? calls_site_constant(pc, target, kind, !e->dry) :
+			to.slot = b->constant ? calls_site_constant(pc, target, kind, !e->dry && branch_is_indirect(in)) :
 				  calls_site(pc, target, kind, !e->dry);
 			target = slot_info_at(to.slot)->target;
 		}

@@ -74,6 +74,12 @@ struct plan {
 	const uint8_t *src;
 };
 
+/* jmp or call through memory or a register */
+static inline bool branch_is_indirect(const struct insn *in)
+{
+	return in->flow == FLOW_JMP_IND || in->flow == FLOW_CALL_IND || in->opcode == 0xff;
+}
+
 /* ---- bytes ---- */
 
 static inline uint64_t here(const struct emit *e)

@@ -256,7 +256,8 @@ bool recover(struct thread *t, uint64_t code, uint64_t regs[16], uint64_t *pc)
 		if (e->found.bumped == BUMPED_ALL)
 			code_log_part(t, b->pc, src, b->src_len, b->n_insns, -1);
 	}
-	if (e->found.bumped == BUMPED_ALL && !e->found.left && counts_in_cells(mode))
+	const bool in_stub = b->flags & BLOCK_FALLS && is_merged_stub(block_at(id + 1)) && e->found.retired == p->n;
+	if (e->found.bumped == BUMPED_ALL && !e->found.left && counts_in_cells(mode) && !in_stub)
 		leave_chain(t, id);
 	return true;
 }

@@ -13,6 +13,14 @@ enum inc_how {
 	INC_NONE,		/* not at all: block.runs_from */
 };
 
+/* block.inc_at of a stub of a PLT without code: the change of context of the block before it leads behind it. */
+#define BLOCK_AT_STUB 63
+
+static inline bool is_merged_stub(const struct block *b)
+{
+	return b->inc_how == INC_NONE && b->inc_at == BLOCK_AT_STUB;
+}
+
 #define JUMP_ENTRY_SIZE 32	/* bytes of the check for indirect jumps */
 #define RETURN_ENTRY_SIZE 39	/* … and for returns */
 #define UNPOP_SIZE 5		/* of the instruction before segment.return_lookup */

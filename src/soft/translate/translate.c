@@ -50,6 +50,7 @@ static struct {
 } unfinished;
 
 static struct plan the_plan;	/* guarded by the lock */
+static struct plan stub_plan;
 
 /* May chains of the present mode have uncounted blocks? */
 static bool may_uncount(void)
@@ -146,6 +147,8 @@ unsigned last_flow(const struct plan *p)
 void plan_direct(struct plan *p, uint64_t target)
 {
 	struct insn *const in = &p->in[p->n - 1];
+	if (!branch_is_indirect(in))		/* to a stub (merge_stub()) */
+		return;
 	in->flow = in->flow == FLOW_JMP_IND ? FLOW_JMP : FLOW_CALL;
 	in->imm = (int64_t)(target - (p->pc + p->off[p->n]));
 }
@@ -456,6 +459,7 @@ struct made {
 	uint32_t id;		/* 0: there can be none … */
 	enum problem why;	/* … for this reason */
 	bool kept;		/* KEPT */
+	bool merged;		/* the id after it is of a stub (BLOCK_AT_STUB) */
 	uint32_t loop_edge;	/* its link to itself, not linked yet; or 0 */
 	uint64_t next;		/* where it goes on by itself; 0: nowhere */
 };
@@ -509,6 +513,55 @@ static bool is_constant_stub(uint64_t pc)
 	const uint8_t *const jump = (const uint8_t *)pc + (*(const uint8_t *)pc == 0xf2);	/* bnd */
 	return jump[0] == 0xff && jump[1] == 0x25 && decode_insn(&in, (const uint8_t *)pc, 12) > 0 &&
 	       slot_target(&in, (const uint8_t *)pc, pc);
+}
+
+/* The stub of a PLT that the block's direct call or jump leads to, and where it always jumps to; 0: there is none. The
+ * change of context at the end of the block is then at once that of the stub (calls.h). */
+static uint64_t find_stub(const struct plan *p, bool tail, struct plan *stub)
+{
+	static const uint8_t endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	const unsigned flow = last_flow(p);
+	if (!calls_add_ahead() || cache.mode || cache.watch || trace_wanted() ||
+	    (flow != FLOW_CALL && !(flow == FLOW_JMP && tail)))
+		return 0;
+	const uint64_t next = p->pc + p->off[p->n], pc = next + (uint64_t)p->in[p->n - 1].imm;
+	if (pc == next || !may_follow(pc) || readable_end(pc, pc + 16) < pc + 16 ||
+	    !decode_block(stub, pc, (const uint8_t *)pc, 16, 2, false) || last_flow(stub) != FLOW_JMP_IND ||
+	    (stub->n == 2 && !mem_equal(stub->src, endbr64, 4)))
+		return 0;
+	const struct function from = function_at(pc);
+	const uint64_t target = from.start == pc ? constant_target(stub) : 0;
+	const struct function to = target ? function_at(target) : from;
+	return to.fid != from.fid && (to.start == target || to.fid == FID_UNKNOWN) ? target : 0;
+}
+
+static uint64_t worth_of(const struct plan *p)
+{
+	uint8_t vec[SOFT_EVENTS];
+	uint64_t worth = 0;
+	plan_vector(p, p->n, vec);
+	for (unsigned k = 0, at = 0; k < SOFT_EVENTS; k++)
+		if (cache.calls >> k & 1)
+			worth |= (uint64_t)vec[k] << WORTH_BITS * at++;
+	return worth;
+}
+
+/* The block behind it, of the stub: without code, and uncounted. */
+static void merge_stub(struct block *before, const struct plan *stub)
+{
+	const uint32_t id = new_block();
+	struct block *const b = block_at(id);
+	const uint16_t len = stub->off[stub->n];
+	uint8_t *const kept = heap_alloc(len);
+	mem_copy(kept, stub->src, len);
+	*b = (struct block){ .pc = stub->pc, .src = (uint32_t)((uint64_t)kept - ZONE_HEAP), .src_len = len,
+			     .n_insns = (uint8_t)stub->n, .flags = BLOCK_CHAINED, .constant = true,
+			     .inc_how = INC_NONE, .inc_at = BLOCK_AT_STUB, .runs_from = 1 };
+	plan_vector(stub, stub->n, b->vec);
+	place_cell(id);
+	before->flags |= BLOCK_FALLS;
+	block_note(id);
+	cache.live_blocks++;
 }
 
 #define MOST_AHEAD 127	/* what one `add` with a byte can add */
@@ -655,7 +708,9 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 	b->src_len = p->off[p->n];
 	b->n_insns = (uint8_t)p->n;
 	b->mode = cache.mode;
-	b->constant = constant;
+	const bool tail = cache.calls && leads_elsewhere(p);
+	const uint64_t through = flags & BLOCK_SINGLE || writable || checked || constant ? 0 : find_stub(p, tail, &stub_plan);
+	b->constant = constant || through;
 	if (!stops)
 		flags &= ~KEPT;
 	b->flags = (uint16_t)(flags | (checked ? BLOCK_CHECKED : 0));
@@ -676,8 +731,12 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 	}
 	if (!(flags & UNCOUNTED) || (cache.calls && !calls_add_ahead()))
 		place_counter(p, b);
-	if (cache.calls && leads_elsewhere(p))
+	if (tail)
 		b->flags |= BLOCK_TAIL;
+	if (through)
+		calls_site_through(pc + p->off[p->n - 1], through, tail ? CALLS_TAIL : CALLS_CALL,
+				   &(struct calls_stub){ stub_plan.pc, stub_plan.pc + stub_plan.off[stub_plan.n - 1],
+							 worth_of(&stub_plan) });
 	if (cache.calls && !(flags & BLOCK_SINGLE) && (b->flags & BLOCK_TAIL || last_flow(p) == FLOW_CALL) &&
 	    !flags_live_at(pc + p->off[p->n] + (uint64_t)p->in[p->n - 1].imm, home_of(pc, b->src_len)))
 		b->flags |= BLOCK_FLAGS_FREE_AT_TARGET | BLOCK_RELIES_ON_NEXT;
@@ -713,12 +772,16 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 	++*(e.single && !(flags & KEPT) ? &cache.dead_blocks : &cache.live_blocks);
 	cache.code_bytes += b->code_len;
 	cache.source_bytes += b->src_len;
-	return (struct made){ .id = id, .kept = flags & KEPT, .loop_edge = e.loop_edge, .next = next };
+	if (through)
+		merge_stub(b, &stub_plan);
+	return (struct made){ .id = id, .kept = flags & KEPT, .merged = through, .loop_edge = e.loop_edge, .next = next };
 }
 
 /* Ends a chain: its last block jumps to `next`. */
 static void close_block(struct segment *s, uint32_t id, uint64_t next)
 {
+	if (is_merged_stub(block_at(id)))	/* which has no code */
+		id--;
 	struct emit e = { .w = (uint8_t *)s->hot, .seg = s, .bumps = not_taken_counted(id) };
 	jump_to(&e, next);
 	s->hot = (uint64_t)e.w;
@@ -855,6 +918,7 @@ static uint32_t translate_chain(struct segment *s, uint64_t pc, unsigned flags, 
 		id = made.id;
 		if (!first)
 			first = id;
+		id += made.merged;
 		if (!next)
 			return first;
 		if (block_at(id)->constant && kept_writes())
