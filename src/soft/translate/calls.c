@@ -233,18 +233,49 @@ static uint32_t nodes_max(uint32_t most)
 	return (uint32_t)n;
 }
 
-/* Where the number of the context of that path and call is, or is to be. */
+/* An entry of the table: the number of a context or proxy, and bits of its hash. Most others that hash to the same place
+ * have other bits, so that their memory need not be looked at. */
+#define NUMBER_BITS 21
+#define NUMBER_OF(entry) ((entry) & ((1u << NUMBER_BITS) - 1))
+_Static_assert(MAX_NODES < 1u << NUMBER_BITS, "fits");
+
+static uint64_t node_hash(uint64_t set, uint64_t edge)
+{
+	return mix(set + edge * 3);
+}
+
+static uint32_t node_entry(uint64_t hash, uint32_t n)
+{
+	return (uint32_t)(hash >> 32) << NUMBER_BITS | n;
+}
+
+/* Where the entry of the context of that path and call is, or is to be. */
 static uint32_t *hash_place(struct thread *t, uint64_t set, uint64_t edge)
 {
-	uint32_t *const hash = (uint32_t *)((uint64_t)t + CALLS_HASH);
+	uint32_t *const table = (uint32_t *)((uint64_t)t + CALLS_HASH);
 	const uint32_t size = calls_of(t)->hash_size;
-	uint32_t at = (uint32_t)mix(set + edge * 3) % size;
-	for (; hash[at]; at = (at + 1) % size) {
-		const struct calls_node *const n = node_at(t, hash[at]);
+	const uint64_t hash = node_hash(set, edge);
+	const uint32_t like = node_entry(hash, 0);
+	uint32_t at = (uint32_t)hash % size;
+	for (; table[at]; at = (at + 1) % size) {
+		if ((table[at] ^ like) >> NUMBER_BITS)
+			continue;
+		const struct calls_node *const n = node_at(t, NUMBER_OF(table[at]));
 		if (n->set == set && n->edge == edge)
 			break;
 	}
-	return &hash[at];
+	return &table[at];
+}
+
+static uint32_t known_node(struct thread *t, uint64_t set, uint64_t edge)
+{
+	return NUMBER_OF(*hash_place(t, set, edge));
+}
+
+static void put_in_table(struct thread *t, uint32_t n)
+{
+	const uint64_t set = node_at(t, n)->set, edge = node_at(t, n)->edge;
+	*hash_place(t, set, edge) = node_entry(node_hash(set, edge), n);
 }
 
 static void grow_node_hash(struct thread *t)
@@ -253,7 +284,7 @@ static void grow_node_hash(struct thread *t)
 	mem_zero((void *)((uint64_t)t + CALLS_HASH), c->hash_size * 4ull);
 	c->hash_size *= 4;
 	for (uint32_t n = 1; n <= c->n_nodes; n++)
-		*hash_place(t, node_at(t, n)->set, node_at(t, n)->edge) = n;
+		put_in_table(t, n);
 }
 
 /* How many there are, without proxies. */
@@ -262,25 +293,27 @@ static uint32_t contexts_of(const struct calls_thread *c)
 	return c->n_nodes - c->n_proxies;
 }
 
-/* The same; makes the context, if it is new. 0: there is no room. */
-static uint32_t find_node(struct thread *t, const struct calls_node *like)
+/* Makes a context that is new. 0: there is no room. */
+static uint32_t new_node(struct thread *t, const struct calls_node *like)
 {
 	struct calls_thread *const c = calls_of(t);
-	uint32_t *place = hash_place(t, like->set, like->edge);
-	if (*place)
-		return *place;
-	if (2 * (c->n_nodes + 2) > c->hash_size && c->hash_size < NODE_HASH) {
+	if (2 * (c->n_nodes + 2) > c->hash_size && c->hash_size < NODE_HASH)
 		grow_node_hash(t);
-		place = hash_place(t, like->set, like->edge);
-	}
 	const bool last_resort = like->kind == FOLDED;
 	if (contexts_of(c) >= nodes_max(last_resort ? MAX_NODES : FOLD_FROM) ||
 	    c->n_nodes >= nodes_max(last_resort ? MAX_NODES : (MAX_NODES + FOLD_FROM) / 2))
 		return 0;
-	const uint32_t n = *place = ++c->n_nodes;
+	const uint32_t n = ++c->n_nodes;
 	*node_at(t, n) = *like;
+	put_in_table(t, n);
 	hot_of(t, n)->mix = n * 16;
 	return n;
+}
+
+static uint32_t find_node(struct thread *t, const struct calls_node *like)
+{
+	const uint32_t known = known_node(t, like->set, like->edge);
+	return known ? known : new_node(t, like);
 }
 
 #define PROXY_SET 0x70726f7879000000ull
@@ -304,7 +337,7 @@ static uint32_t proxy_of(struct thread *t, uint32_t n, uint32_t stub, uint64_t w
 	struct calls_node like = *node_at(t, n);
 	like.set = PROXY_SET;
 	like.edge = proxy_edge(n, stub);
-	const uint32_t known = *hash_place(t, like.set, like.edge);
+	const uint32_t known = known_node(t, like.set, like.edge);
 	if (known || c->n_nodes >= nodes_max(PROXIES_UP_TO))
 		return known;
 	like.proxy = PROXY_BACK;
@@ -314,7 +347,7 @@ static uint32_t proxy_of(struct thread *t, uint32_t n, uint32_t stub, uint64_t w
 		like.stub = stub;
 		like.worth = worth;
 	}
-	const uint32_t proxy = find_node(t, &like);
+	const uint32_t proxy = new_node(t, &like);
 	if (proxy) {
 		c->last_proxy = proxy;
 		c->n_proxies++;
@@ -359,6 +392,7 @@ static void cut_cycle(struct thread *t, struct calls_node *like)
 		if (n->entry == like->entry && n->kind == like->kind) {
 			like->repeats = like->cut = true;
 			like->parent = p;
+			calls_of(t)->any_cut = true;
 			return;
 		}
 		if (n->outermost)		/* its function is on the stack: it must stay in the path */
@@ -399,20 +433,22 @@ static bool in_path_of(const struct thread *t, uint32_t n, uint64_t edge)
 	return n;
 }
 
-static uint32_t child_of(struct thread *t, uint32_t from, uint8_t kind, uint64_t site, uint64_t entry)
+/* The context that a call of that kind leads to; `fid` is of the function at `entry`. */
+static uint32_t child_of(struct thread *t, uint32_t from, uint8_t kind, uint64_t site, uint64_t entry, uint32_t fid)
 {
 	const uint32_t n = context_of(t, from);
 	const struct calls_node *const of = node_at(t, n);
 	const uint32_t base = of->repeats ? of->parent : n;
 	const uint64_t edge = mix(mix(site ^ (uint64_t)generation << 48) + entry * 8 + kind) | 1;
 	const uint64_t set = node_at(t, base)->set;
-	/* with one call more in the path; or with the same path, which has the call then */
-	const uint32_t longer = *hash_place(t, set + mix(edge), edge);
-	const uint32_t known = longer ? longer : *hash_place(t, set, edge);
+	/* with one call more in the path; or with the same path, which has the call then (or is cut) */
+	const bool may_repeat = node_at(t, base)->edges & edge_bit(edge) || calls_of(t)->any_cut;
+	const uint32_t longer = known_node(t, set + mix(edge), edge);
+	const uint32_t known = longer || !may_repeat ? longer : known_node(t, set, edge);
 	if (known)
 		return known;
 	struct calls_node like = { .site = site, .entry = entry, .kind = kind, .parent = base, .from = n,
-				   .fid = function_at(entry).fid, .edge = edge, .cut = of->cut };
+				   .fid = fid, .edge = edge, .cut = of->cut };
 	if (of->kind == FOLDED) {
 		watch_node(t, of, &like);
 		return fold(t, like);
@@ -423,7 +459,8 @@ static uint32_t child_of(struct thread *t, uint32_t from, uint8_t kind, uint64_t
 	like.set = node_at(t, like.parent)->set + (like.repeats ? 0 : mix(like.edge));
 	like.edges = node_at(t, like.parent)->edges | edge_bit(edge);
 	watch_node(t, of, &like);
-	const uint32_t found = find_node(t, &like);
+	/* what both searches looked for is not there; a path that is cut is another one */
+	const uint32_t found = like.cut ? find_node(t, &like) : new_node(t, &like);
 	if (found && node_at(t, found)->outermost)
 		node_at(t, found)->top = found;
 	return found ? found : fold(t, like);
@@ -442,7 +479,7 @@ static uint32_t jump_to_function(struct thread *t, uint32_t n, uint64_t site,
 			break;
 	}
 	*counts = true;
-	return child_of(t, n, TAIL, site, to->target);
+	return child_of(t, n, TAIL, site, to->target, to->fid);
 }
 
 /* ---- changes ---- */
@@ -640,8 +677,9 @@ static void count_stub(struct thread *t, uint32_t n, uint64_t worth, uint64_t ca
  * must not learn the context. */
 static uint32_t through_stub(struct thread *t, const struct slot_info *site, bool *learn)
 {
-	const uint32_t stub = child_of(t, current(t), site->kind - CALLS_THROUGH, site->site, site->stub.start);
-	const uint32_t n = child_of(t, stub, TAIL, site->stub.jump, site->target);
+	const uint32_t stub = child_of(t, current(t), site->kind - CALLS_THROUGH, site->site, site->stub.start,
+				       site->stub.fid);
+	const uint32_t n = child_of(t, stub, TAIL, site->stub.jump, site->target, site->fid);
 	const uint32_t proxy = proxy_of(t, n, stub, site->stub.worth);
 	*learn = proxy;
 	if (!proxy)
@@ -666,7 +704,7 @@ static void transition(struct thread *t, uint32_t slot, uint32_t site)
 	const uint64_t cur = calls_of(t)->cur;
 	bool counts = true, learn = true;
 	uint32_t n = from->kind & CALLS_THROUGH ? through_stub(t, from, &learn) :
-		     from->kind == CALL ? child_of(t, current(t), CALL, from->site, to->target) :
+		     from->kind == CALL ? child_of(t, current(t), CALL, from->site, to->target, to->fid) :
 					  jump_to_function(t, current(t), from->site, to, &counts);
 	if (!counts)
 		n = back_to(t, n, &learn);
@@ -837,7 +875,7 @@ void calls_signal(struct thread *t, int sig, uint64_t handler, uint64_t at)
 	lock_take();
 	const uint32_t was = (uint32_t)calls_of(t)->cur;
 	const uint32_t root = find_root(t, SIGNAL, (uint8_t)sig, 0);
-	const uint32_t n = root ? child_of(t, root, HANDLER, 0, handler) : find_root(t, FOLDED, 0, 0);
+	const uint32_t n = root ? child_of(t, root, HANDLER, 0, handler, function_at(handler).fid) : find_root(t, FOLDED, 0, 0);
 	shadow_write(t, at, (struct shadow_word){ .node = offset_of(root) });
 	shadow_write(t, at + 8, (struct shadow_word){ .number = (uint16_t)MARK_OF_SIGNAL,
 						      .high = MARK_OF_SIGNAL >> 16, .node = was });
@@ -857,7 +895,7 @@ void calls_sigreturn(struct thread *t, uint64_t at)
 		change_to(t, was);
 		/* the handler may have changed the pc in the frame */
 		if (node_at(t, was)->fid != f.fid && f.start == t->pc && f.fid != FID_UNKNOWN) {
-			const uint32_t n = child_of(t, was, TAIL, 0, t->pc);
+			const uint32_t n = child_of(t, was, TAIL, 0, t->pc, f.fid);
 			hot_of(t, n)->calls++;
 			change_to(t, n);
 		}

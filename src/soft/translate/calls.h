@@ -147,6 +147,7 @@ struct calls_thread {
 	} requests[CALLS_REQUESTS];
 	uint32_t n_nodes;		/* contexts and proxies */
 	uint32_t n_proxies, last_proxy;
+	bool any_cut;			/* of the contexts */
 	uint32_t hash_size;		/* of the table of contexts, at CALLS_HASH */
 	uint32_t folded;		/* contexts that were not made */
 	struct calls_syscall syscalls[MAX_SYSCALLS];
@@ -181,6 +182,7 @@ static inline struct calls_thread *calls_of(const struct thread *t)
 /* A stub of a PLT that jumps through a constant slot. */
 struct calls_stub {
 	uint64_t start, jump;		/* its first instruction; its jump */
+	uint32_t fid;
 	uint64_t worth;			/* what it counts: WORTH_BITS for each event that is wanted, in a row */
 };
 #define WORTH_BITS 2

@@ -736,6 +736,7 @@ static struct made translate_block(struct segment *s, uint64_t pc, unsigned flag
 	if (through)
 		calls_site_through(pc + p->off[p->n - 1], through, tail ? CALLS_TAIL : CALLS_CALL,
 				   &(struct calls_stub){ stub_plan.pc, stub_plan.pc + stub_plan.off[stub_plan.n - 1],
+							 function_at(stub_plan.pc).fid,
 							 worth_of(&stub_plan) });
 	if (cache.calls && !(flags & BLOCK_SINGLE) && (b->flags & BLOCK_TAIL || last_flow(p) == FLOW_CALL) &&
 	    !flags_live_at(pc + p->off[p->n] + (uint64_t)p->in[p->n - 1].imm, home_of(pc, b->src_len)))
