@@ -289,6 +289,7 @@ static void change_at_once(struct emit *e, uint32_t slot, struct mark m, struct 
 	land(e, found);
 	m = before;
 	m.flags_gone = true;
+	mark(e, m);
 	leave_context(e, RCX, true, &m);
 	based_load32(e, RCX, RCX, child + 4);
 	land_short(e, over);
