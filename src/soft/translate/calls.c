@@ -717,13 +717,20 @@ static void transition(struct thread *t, uint32_t slot, uint32_t site)
 		remember(t, slot, site, cur, n);
 }
 
+/* A return with an operand has changed the context before the thread arrives; the target is not known to code there. */
+static bool has_returned(const struct calls_thread *c)
+{
+	return (uint32_t)c->from_fid == FID_UNKNOWN && c->from == FROM_RETURNED;
+}
+
 /* The common lookup found nothing; the program is at the target. */
 static uint64_t lookup_failed(struct thread *t)
 {
 	struct calls_thread *const c = calls_of(t);
 	const uint32_t slot = (uint32_t)c->slot / SLOT_BYTES;
 	const uint64_t target = info_at(slot)->target;
-	transition(t, slot, info_at(slot)->site ? slot : calls_from_site(c->from));
+	if (info_at(slot)->site || !has_returned(c))
+		transition(t, slot, info_at(slot)->site ? slot : calls_from_site(c->from));
 	return target;
 }
 
@@ -809,6 +816,8 @@ static void arrive(struct thread *t, uint64_t pc)
 	struct calls_thread *const c = calls_of(t);
 	const uint32_t fid = (uint32_t)c->from_fid;
 	const struct function f = function_at(pc);
+	if (has_returned(c))
+		return;
 	if (fid == FID_RETURN) {
 		calls_recover_return(t, c->return_sp, pc);
 	} else if (fid == f.fid) {

@@ -156,6 +156,7 @@ struct calls_thread {
 
 #define FID_CALL 0u
 #define FID_UNKNOWN 1u
+#define FROM_RETURNED 1u		/* calls_thread.from: a return that has changed the context already; no site's */
 #define FID_RETURN 0xffffffffu		/* a return whose context C finds */
 
 /* Offsets in a thread's memory. */

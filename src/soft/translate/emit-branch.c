@@ -110,8 +110,13 @@ void emit_ret(struct emit *e, const struct insn *in, uint32_t tail_inc, struct m
 		emit_lookup(e, RCX, pop_return(e, in, m));
 		return;
 	}
-	emit_return_from(e, m);
-	leave_for(e, RCX, pop_return(e, in, m));
+	uint8_t *const right = e->single ? NULL : emit_return_check(e, &m);
+	struct mark wrong = m;
+	wrong.in_s2 = wrong.in_s3 = -1;
+	emit_return_from(e, wrong);
+	leave_for(e, RCX, pop_return(e, in, wrong));
+	if (right)
+		emit_lookup(e, RCX, emit_return_here(e, (uint16_t)in->imm, right, m));
 }
 
 /* A return that the shadow was wrong about is looked up in T, as an indirect jump is. Entries, which have popped its

@@ -457,6 +457,66 @@ void emit_return_from(struct emit *e, struct mark m)
 	store_imm(e, FIELD(from_fid), FID_RETURN);
 }
 
+uint8_t *emit_return_check(struct emit *e, struct mark *m)
+{
+	bn(e, 4, 0x240c8b48);					/* mov rcx, [rsp], which may fault */
+	mark(e, *m);
+	gs_store(e, RDX, OFF_S2);
+	m->in_s2 = RDX;
+	mark(e, *m);
+	gs_store(e, RAX, OFF_S3);
+	m->in_s3 = RAX;
+	mark(e, *m);
+	gs_store(e, RCX, OFF_S1);
+	bn(e, 6, 0x2494b70f6765), b4(e, SHADOW);		/* movzx edx, word gs:[esp + SHADOW] */
+	mov_imm64(e, RAX, (uint64_t)return_pc(0));
+	bn(e, 4, 0xd0048b48);					/* mov rax, [rax + rdx * 8] */
+	bn(e, 3, 0xd0f748);					/* not rax */
+	bn(e, 5, 0x01014c8d48);					/* lea rcx, [rcx + rax + 1] */
+	uint8_t *const right = jump_if_zero(e);
+	gs_load(e, RAX, OFF_S3);
+	struct mark restored = *m;
+	restored.in_s3 = -1;
+	mark(e, restored);
+	gs_load(e, RDX, OFF_S2);
+	restored.in_s2 = -1;
+	mark(e, restored);
+	return right;
+}
+
+struct mark emit_return_here(struct emit *e, uint16_t pops, uint8_t *right, struct mark m)
+{
+	land_short(e, right);
+	mark(e, m);
+	load32(e, RAX, FIELD(cur));
+	leave_context(e, RAX, false, &m);
+	bn(e, 5, 0x248c8b6765), b4(e, SHADOW + 4);		/* mov ecx, gs:[esp + SHADOW + 4] */
+	mark(e, m);
+	gs_store(e, RCX, FIELD(cur));
+	struct mark done = plain(0, m.retired + 1u, e);
+	done.pc_in_s1 = true;
+	done.rcx_in_s0 = true;
+	done.rsp_adjust = 8 + pops;
+	struct mark in = done;
+	in.in_s2 = RDX;
+	in.in_s3 = RAX;
+	in.calls = CALLS_RETURNING;
+	enter_context(e, false, &in);
+	in.calls = CALLS_NOTHING;
+	in.added = done.added;
+	mark(e, in);
+	store_imm64(e, FIELD(from), FROM_RETURNED);
+	store_imm(e, FIELD(from_fid), FID_UNKNOWN);
+	gs_load(e, RAX, OFF_S3);
+	gs_load(e, RDX, OFF_S2);
+	mark(e, done);
+	gs_load(e, RCX, OFF_S1);
+	bn(e, 4, 0x24a48d48), b4(e, 8u + pops);			/* lea rsp, [rsp + 8 + pops] */
+	done.rsp_adjust = 0;
+	mark(e, done);
+	return done;
+}
+
 /* edx = the mix of the context and the word of an indirect branch */
 static void load_mixed(struct emit *e)
 {

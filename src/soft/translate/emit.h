@@ -239,6 +239,11 @@ void emit_from(struct emit *e, uint64_t pc, bool call);
 void emit_save_context(struct emit *e, struct mark m);
 void emit_arrival(struct emit *e, uint64_t pc, bool start, bool flags_free, uint64_t miss);
 void emit_return_from(struct emit *e, struct mark m);
+/* A return with an operand: compares the return address with that of the call in the shadow. Behind it is what is done
+ * where they differ; emit_return_here() follows, changes to the context of the call, and leaves the return address
+ * in rcx. */
+uint8_t *emit_return_check(struct emit *e, struct mark *m);
+struct mark emit_return_here(struct emit *e, uint16_t pops, uint8_t *right, struct mark m);
 struct mark emit_return_context(struct emit *e, uint64_t pc, bool flags_free, struct mark m);
 void emit_calls_lookup(struct emit *e);
 void acc_add_plain(struct emit *e, uint32_t id, struct mark m);
