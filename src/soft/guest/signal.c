@@ -413,7 +413,8 @@ static void in_code(struct thread *t, struct k_siginfo *info, struct k_ucontext 
  * flags which the increment replaced. It waits until the CPU has run that instruction: the thread
  * single-steps through the cache. (Not if a tracer would see the traps and might suppress them.)
  * True: the signal waits. */
-#define MAX_FLAG_STEPS 64	/* rep instructions step once for each round */
+#define MAX_FLAG_STEPS 240	/* a change of context (calls.h) has 30 instructions and six for each event; rep
+				 * instructions step once for each round */
 
 static bool step_on(struct thread *t, struct k_ucontext *uc)
 {
