@@ -2,14 +2,14 @@
 """Debian's perf takes samples on the virtual PMU: with a period of 1 the list of all instructions, as
 single-stepping gives it; reports, annotations and call chains of a program whose profile is known.
 
-usage: vpmu-perf.py TARE STEPCOUNT HOT PROGRAM...
+usage: vpmu-perf.py TARE STEPCOUNT HOT LATE PROGRAM...
 """
 import os, re, shutil, sys, tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__))))
 from cli import check, finish, need_engine, run, skip  # noqa: E402
 
-tare, stepcount, hot, *programs = map(os.path.abspath, sys.argv[1:])
+tare, stepcount, hot, late, *programs = map(os.path.abspath, sys.argv[1:])
 need_engine(tare)
 if not shutil.which("perf"):
     skip("perf is not installed (package linux-perf)")
@@ -46,6 +46,18 @@ def each_instruction():
         for period in 3, 19, 50:
             got = recorded("-e", "instructions:u", "-c", str(period), command=[program])
             check(got == want[period - 1::period], os.path.basename(program), "every", period, len(got), len(want))
+
+
+def every_nth():
+    """The samples of a period are those of period 1, each N-th of them: in long chains of blocks, which a sample
+    leaves and enters in the middle."""
+    for event in "instructions:u", "branches:u":
+        want = recorded("-e", event, "-c", "1", command=[late])
+        check(len(want) > 20000, event, len(want))
+        for period in 2, 13, 97, 1009:
+            got = recorded("-e", event, "-c", str(period), command=[late])
+            first = next((k for k, (a, b) in enumerate(zip(got, want[period - 1::period])) if a != b), -1)
+            check(got == want[period - 1::period], event, "every", period, len(got), len(want), "differ at", first)
 
 
 def counts(*options, command, before=()):
@@ -142,6 +154,7 @@ def delayed():
 
 
 each_instruction()
+every_nth()
 profile()
 frequency()
 group()
