@@ -113,7 +113,8 @@ def changing_folder():
 
 
 def java():
-    put("H.java", "public class H { public static void main(String[] a) { System.out.println(new Object().hashCode()); } }\n")
+    """Java's first run makes a folder of the user's in /tmp, and further ones read it: a run before, so that all find it."""
+    subprocess.run(["java", "-version"], capture_output=True, check=True)
 
 
 # name: what it needs, how its folder is made, the command, is it slow
@@ -145,7 +146,7 @@ PROGRAMS = {
     "make": (["make", "cc"], lambda: project(5), ["make", "-s", "-j4"], True),
     "sqlite": (["python3"], lambda: put("two.py", SQLITE), ["python3", "two.py"], False),
     "rustc": (["rustc"], lambda: put("hash.rs", HASH_RS), ["rustc", "-C", "codegen-units=4", "-O", "-o", "out", "hash.rs"], True),
-    "java": (["java"], None, ["java", "-Xint", "-version"], True),
+    "java": (["java"], java, ["java", "-Xint", "-version"], True),
 }
 
 

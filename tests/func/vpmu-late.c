@@ -22,6 +22,13 @@ static int by_value(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
+/* A function of its own: variables of a function that calls sigsetjmp() may be lost. */
+static void fault_at(long address)
+{
+	if (!sigsetjmp(back, 1))
+		*(volatile int *)address = 1;
+}
+
 int main(void)
 {
 	const struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
@@ -35,8 +42,7 @@ int main(void)
 		qsort(numbers, NUMBERS, sizeof(*numbers), by_value);
 		for (int i = 0; i < NUMBERS; i++)
 			sum = sum * 31 + (unsigned)numbers[i] + (unsigned)(numbers[i] & 7 ? i : round);
-		if (!sigsetjmp(back, 1))
-			*(volatile int *)(long)(8 + round) = 1;
+		fault_at(8 + round);
 	}
 	printf("%lx %d\n", sum, faults);
 	return faults == 4 ? 0 : 1;
